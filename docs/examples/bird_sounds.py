@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from synth.sources.reading.base import ClipRef, FileSource, Origin, require_folder
+from synth.sources.reading.base import ClipRef, Origin
+from synth.sources.reading.files import FileSource, require_folder
 from synth.sources.reading.tables import Columns, drop_duplicates, read_rows
 
 FIX = "give the folder of calls.csv and audio/"

@@ -16,7 +16,7 @@ from synth.base.errors import SourceError
 from synth.base.progress import Observer
 from synth.sources import Settings, Source, open_source
 from synth.sources.choice import innermost
-from synth.sources.reading.base import path_of
+from synth.sources.reading.files import path_of
 from synth.sources.reading.integrity import (
     Integrity,
     check_files,

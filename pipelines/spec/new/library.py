@@ -10,7 +10,7 @@ from synth.base.errors import SourceError
 from synth.labels.lexicon import shipped_phrases
 from synth.sources import Settings, Source, open_source
 from synth.sources.choice import HELD
-from synth.sources.reading.base import MISSING
+from synth.sources.reading.files import MISSING
 
 
 @dataclass(frozen=True, slots=True)

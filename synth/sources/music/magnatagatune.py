@@ -26,8 +26,9 @@ from typing import ClassVar, Final
 
 from synth.base.errors import SourceError
 from synth.labels.tag import Tag
-from synth.sources.reading.base import ClipRef, Origin, optional_file, require_folder
+from synth.sources.reading.base import ClipRef, Origin
 from synth.sources.reading.collected import AudioFiles, Collected
+from synth.sources.reading.files import optional_file, require_folder
 from synth.sources.reading.tables import Columns, Row, drop_duplicates, read_rows
 from synth.sources.reading.texts import FIX_FILE
 from synth.text.tags.tag_files import parse_tag

@@ -20,8 +20,9 @@ from typing import ClassVar, Final, Literal
 
 from synth.labels.tag import Tag
 from synth.sources.music.mtg_jamendo import Rights, read_rights, track_number
-from synth.sources.reading.base import ClipRef, Origin, optional_file, require_folder
+from synth.sources.reading.base import ClipRef, Origin
 from synth.sources.reading.collected import AudioFiles, Collected
+from synth.sources.reading.files import optional_file, require_folder
 from synth.sources.reading.tables import Columns, Row, length_of, read_rows, truth_of
 from synth.text.tags.jamendo import read_jamendo
 

@@ -19,7 +19,8 @@ from pydantic import Field
 from synth.base.errors import SourceError
 from synth.labels.tag import Tag
 from synth.sources.choice import innermost
-from synth.sources.reading.base import ClipRef, FileSource, require_file, require_folder
+from synth.sources.reading.base import ClipRef
+from synth.sources.reading.files import FileSource, require_file, require_folder
 from synth.sources.reading.tables import Columns, read_rows, tags_of, texts_of
 from synth.sources.reading.walk import walk
 

@@ -16,8 +16,9 @@ from typing import ClassVar, Final, TypeVar
 from pydantic import BaseModel, Field, ValidationError
 
 from synth.base.errors import SourceError
-from synth.sources.reading.base import ClipRef, require_folder
+from synth.sources.reading.base import ClipRef
 from synth.sources.reading.embedded import RowSource, SoundTable, parquet_files
+from synth.sources.reading.files import require_folder
 from synth.sources.reading.paths import explain_escape
 from synth.sources.reading.texts import read_json, wrong_value_error
 

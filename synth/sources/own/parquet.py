@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from synth.base.errors import SourceError
-from synth.sources.reading.base import ClipRef, require_folder
+from synth.sources.reading.base import ClipRef
 from synth.sources.reading.embedded import RowSource, SoundTable, parquet_files
+from synth.sources.reading.files import require_folder
 
 _MEND: Final = "give a Parquet file, or a folder of them"
 

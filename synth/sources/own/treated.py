@@ -23,7 +23,8 @@ from synth.labels.tag import Tag
 from synth.labels.treatment import TREATMENT, Treatment, treated_id, untreated_id
 from synth.sources import open_source
 from synth.sources.choice import SourceChoice
-from synth.sources.reading.base import MISSING, ClipRef, Recording, Settings, Source
+from synth.sources.reading.base import ClipRef, Recording, Settings, Source
+from synth.sources.reading.files import MISSING
 from synth.sources.reading.paths import list_refs
 
 

@@ -1,35 +1,17 @@
-"""The protocol of a sound library, and what file-based libraries share."""
+"""The protocol of a sound library, and what it says of a clip."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import re
-import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
-import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict
 
-from synth.audio.decoding import read_audio
 from synth.audio.dsp import Audio
-from synth.base.errors import ClipError, SourceError
-from synth.base.units import Seconds, to_frames
+from synth.base.units import Seconds
 from synth.labels.tag import Tag
 from synth.labels.treatment import Treatment
-from synth.sources.reading.whereabouts import suggest_folder
-
-END_TOLERANCE_S: Final = 0.1
-ROW: Final = "#row="
-MISSING: Final = "missing"
-"""The stamp of a file that is not there."""
-
-_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]+:")
-_STRETCH: Final = re.compile(r"(?P<path>.+)#t=(?P<begin>\d+(?:\.\d+)?),(?P<end>\d+(?:\.\d+)?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,151 +136,3 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     origin: ClassVar[Origin | None] = None
     reads_files: ClassVar[bool] = True
-
-
-def _refuse_address(root: Path) -> Path:
-    """Specs and commands make paths absolute first: what is left of an address is its scheme."""
-    if any(map(_SCHEME.fullmatch, root.parts)) and not root.exists():
-        raise ValueError(
-            "expected a folder of this machine, got a URL; download the library, unpack it "
-            "and give its folder"
-        )
-    return root
-
-
-LibraryRoot: TypeAlias = Annotated[Path, AfterValidator(_refuse_address)]
-
-
-class FileSource(Settings):
-    """A source whose clips are audio files below `root`, or stretches of them.
-
-    Args:
-        root: The library's folder, as it was published and unpacked.
-    """
-
-    root: LibraryRoot
-
-    def stamp(self, ref: ClipRef) -> str:
-        """Size and times of the file, "missing" where there is none."""
-        return stamp_of(self.root / _split(ref.location)[0])
-
-    def load(self, ref: ClipRef) -> Recording:
-        """Read the file, or the stretch of it, mixed down to mono.
-
-        Raises:
-            ClipError: If the file is missing, empty, no audio that can be decoded, or ends before
-                the stretch does.
-        """
-        location, span = _split(ref.location)
-        path = self.root / location
-        if span is None:
-            return read_recording(path)
-        return _cut(_read_cached(path, stamp_of(path)), *span)
-
-    def checksums(self) -> Mapping[str, str]:
-        """Checksums that the library itself publishes: `ALGORITHM:HEX` by location."""
-        return {}
-
-
-def stretch(location: str, begin: Seconds, end: Seconds) -> str:
-    """The location of a stretch of a file, as a media fragment (W3C Media Fragments URI 1.0)."""
-    return f"{location}#t={begin:.3f},{end:.3f}"
-
-
-def path_of(location: str) -> str:
-    """The path of the file in which a location lies."""
-    return _split(location)[0].split(ROW)[0]
-
-
-def _split(location: str) -> tuple[str, tuple[Seconds, Seconds] | None]:
-    found = _STRETCH.fullmatch(location)
-    if found is None:
-        return location, None
-    return found["path"], (float(found["begin"]), float(found["end"]))
-
-
-def stamp_of(path: Path) -> str:
-    """Size and times of a file, "missing" where there is none."""
-    try:
-        status = path.stat()
-    except OSError:
-        return MISSING
-    return f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
-
-
-def read_recording(path: Path) -> Recording:
-    """A whole audio file, mixed down to mono.
-
-    Raises:
-        ClipError: If it is missing, empty, no regular file or no audio that can be decoded.
-    """
-    try:
-        mode = path.stat().st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a pipe would be waited for
-            raise ClipError("is not a regular file")
-        data = path.read_bytes()
-    except FileNotFoundError as error:
-        raise ClipError("cannot be read: the file is missing") from error
-    except OSError as error:
-        raise ClipError(f"cannot be read: {error.strerror or error}") from error
-    if not data:
-        raise ClipError("is an empty file")
-    channels, rate = read_audio(data, path.suffix)
-    return Recording(to_mono(channels), rate, channels.shape[1], hashlib.sha256(data).hexdigest())
-
-
-@lru_cache(maxsize=1)
-def _read_cached(path: Path, stamp: str) -> Recording:
-    """The last file read: its stretches follow one another in an index."""
-    return read_recording(path)
-
-
-def _cut(whole: Recording, begin: Seconds, end: Seconds) -> Recording:
-    length = len(whole.audio) / whole.rate
-    if end > length + END_TOLERANCE_S or begin >= length:
-        raise ClipError(f"lies at {begin:.2f} s to {end:.2f} s of a file that lasts {length:.2f} s")
-    audio = whole.audio[to_frames(begin, whole.rate) : to_frames(end, whole.rate)]
-    identity = f"{whole.sha256}#t={begin:.3f},{end:.3f}".encode()
-    return Recording(audio, whole.rate, whole.channels, hashlib.sha256(identity).hexdigest())
-
-
-def to_mono(channels: np.ndarray) -> Audio:
-    """The mean of the channels; shape (frames, channels) to (frames,)."""
-    if channels.shape[1] == 1:
-        return np.ascontiguousarray(channels[:, 0])
-    return np.asarray(channels.mean(axis=1, dtype=np.float32))
-
-
-def require_folder(path: Path, what: str, fix: str) -> Path:
-    """`path`, if it is a folder.
-
-    Raises:
-        SourceError: If it is not.
-    """
-    if not path.is_dir():
-        is_there = "is a file, expected a folder" if path.exists() else "not found"
-        raise SourceError(f"{path}: {what} {is_there}", fix=suggest_folder(path, fix))
-    return path
-
-
-def require_file(path: Path, what: str, fix: str) -> Path:
-    """`path`, if it is a file.
-
-    Raises:
-        SourceError: If it is not.
-    """
-    if not path.is_file():
-        is_there = "is not a file" if path.exists() else "not found"
-        raise SourceError(f"{path}: {what} {is_there}", fix=fix)
-    return path
-
-
-def optional_file(path: Path, what: str) -> Path | None:
-    """`path`, if it is a file; None where nothing has its name.
-
-    Raises:
-        SourceError: If something has, and it is no file that can be found.
-    """
-    if not os.path.lexists(path):
-        return None
-    return require_file(path, what, "use the file as published, or remove it")

@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Final
 from synth.base.errors import SourceError
 from synth.base.rng import digest
 from synth.base.units import Seconds, to_frames
-from synth.sources.reading.base import ClipRef, FileSource, require_folder
+from synth.sources.reading.base import ClipRef
+from synth.sources.reading.files import FileSource, require_folder
 from synth.sources.reading.walk import walk
 
 SUFFIXES: Final = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".m4a", ".aif", ".aiff")

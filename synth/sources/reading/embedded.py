@@ -14,16 +14,8 @@ from pydantic import Field
 
 from synth.audio.decoding import read_audio
 from synth.base.errors import ClipError, SourceError
-from synth.sources.reading.base import (
-    ROW,
-    ClipRef,
-    LibraryRoot,
-    Recording,
-    Settings,
-    read_recording,
-    stamp_of,
-    to_mono,
-)
+from synth.sources.reading.base import ClipRef, Recording, Settings
+from synth.sources.reading.files import ROW, LibraryRoot, read_recording, stamp_of, to_mono
 from synth.sources.reading.paths import explain_escape
 from synth.sources.reading.row_files import class_names, open_rows
 from synth.sources.reading.tables import tags_of, texts_of

@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from synth.base.atomic import write_text
 from synth.base.errors import SourceError
-from synth.sources.reading.base import path_of, require_folder
 from synth.sources.reading.collected import SUFFIXES
+from synth.sources.reading.files import path_of, require_folder
 from synth.sources.reading.texts import read_json
 from synth.sources.reading.walk import walk
 

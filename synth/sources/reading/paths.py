@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from synth.labels.tag import Tag
-from synth.sources.reading.base import ClipRef, FileSource, path_of
+from synth.sources.reading.base import ClipRef
+from synth.sources.reading.files import FileSource, path_of
 
 FOREIGN_NAME = "its name is not UTF-8; rename the file"
 FOREIGN_TEXT = "what its library says of it is not UTF-8; correct the library's index"

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from synth.base.errors import ClipError, SourceError
-from synth.sources.reading.base import stamp_of
+from synth.sources.reading.files import stamp_of
 
 DAMAGE: Final = (pa.ArrowException, OSError, ValueError)
 """What reading a damaged file raises: a text that is no UTF-8 is a ValueError."""

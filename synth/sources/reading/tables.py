@@ -18,8 +18,8 @@ from synth.base.names import nearest
 from synth.base.rng import digest
 from synth.base.units import Seconds
 from synth.labels.tag import Tag
-from synth.sources.reading.base import require_file
 from synth.sources.reading.cells import DELIMITERS, check_delimiter, read_cells
+from synth.sources.reading.files import require_file
 
 FIX_ROW: Final = "fix the row or remove it"
 _SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from synth.base.errors import SourceError
-from synth.sources.reading.base import ClipRef, FileSource, Origin, require_folder
+from synth.sources.reading.base import ClipRef, Origin
+from synth.sources.reading.files import FileSource, require_folder
 from synth.sources.reading.walk import walk
 from synth.sources.sounds.esc50_licence import read_credits
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from synth.sources.reading.base import ClipRef, FileSource, Origin, require_folder
+from synth.sources.reading.base import ClipRef, Origin
+from synth.sources.reading.files import FileSource, require_folder
 from synth.sources.reading.tables import Columns, drop_duplicates, read_rows
 from synth.sources.sounds.esc50_licence import read_credits
 

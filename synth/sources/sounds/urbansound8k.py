@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from typing import ClassVar, Final, Literal
 
 from synth.base.units import Seconds
-from synth.sources.reading.base import ClipRef, FileSource, Origin, require_folder
+from synth.sources.reading.base import ClipRef, Origin
+from synth.sources.reading.files import FileSource, require_folder
 from synth.sources.reading.tables import Columns, Row, drop_duplicates, read_rows
 
 COLUMNS: Final = ("slice_file_name", "fsID", "start", "end", "salience", "fold", "class")

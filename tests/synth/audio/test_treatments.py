@@ -16,7 +16,7 @@ from synth.audio.treatments import TREATMENTS, explain_lack, treat
 from synth.base.rng import Randomness
 from synth.labels.treatment import Treatment
 from synth.sources.procedural import foley
-from synth.sources.reading.base import read_recording
+from synth.sources.reading.files import read_recording
 
 RATE = 22_050
 STEP = 2 ** (5 / 12)

@@ -14,7 +14,8 @@ from synth.sources import SOURCES, source_class, source_names
 
 PLUGIN = """
 from typing import ClassVar
-from synth.sources.reading.base import ClipRef, FileSource
+from synth.sources.reading.base import ClipRef
+from synth.sources.reading.files import FileSource
 
 class Birds(FileSource):
     name: ClassVar[str] = "birds"

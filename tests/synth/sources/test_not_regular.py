@@ -10,7 +10,7 @@ import pytest
 
 from synth.base.errors import ClipError
 from synth.sources.own.folder import FolderSource
-from synth.sources.reading.base import read_recording
+from synth.sources.reading.files import read_recording
 
 
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from synth.audio.dsp import Audio, active_span
 from synth.audio.fingerprint import HOP_S, Words, fingerprint
 from synth.corpus.leakage.known import LEAST_WORDS, MOST_ERRORS, Known, Match, most_errors
 from synth.sources.procedural.foley.source import Foley
-from synth.sources.reading.base import FileSource
+from synth.sources.reading.files import FileSource
 from synth.sources.sounds.esc10 import Esc10
 from synth.sources.sounds.esc50 import Esc50
 
