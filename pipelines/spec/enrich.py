@@ -20,7 +20,7 @@ from synth.base.errors import PlanError, SegueError, SpecError
 from synth.base.rng import digest
 from synth.base.units import Frames
 from synth.captions.caption import Caption
-from synth.corpus.schema import Sample
+from synth.corpus.rows import Sample
 from synth.llm.checks.truth_check import scene_fields
 from synth.llm.item import PromptItem
 from synth.llm.prompt import Prompt, load_prompt

@@ -23,7 +23,7 @@ from synth.base.errors import CorpusError
 from synth.base.units import to_seconds
 from synth.corpus.licence import parse_licence
 from synth.corpus.licence_mix import effective_licence
-from synth.corpus.schema import read_dense, read_timeline
+from synth.corpus.rows import read_dense, read_timeline
 from synth.labels.lexicon import Phrase
 from synth.scene.timeline import Timeline
 from synth.storage import display_path, read_at

@@ -28,7 +28,7 @@ from experiments.scenes.scenes import (
 from pipelines.build.build import build
 from pipelines.spec.spec import Spec
 from synth.corpus.corpus import Corpus
-from synth.corpus.schema import read_timeline
+from synth.corpus.rows import read_timeline
 from synth.scene.claim import claim_from_json
 from synth.scene.edit import meaning
 from synth.scene.notation import format_scene, parse

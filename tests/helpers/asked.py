@@ -8,7 +8,7 @@ from typing import Any
 from envelopes import envelope
 
 from synth.base.rng import Randomness
-from synth.corpus.schema import Sample
+from synth.corpus.rows import Sample
 from synth.derived.questions.asking import Asked, ask
 from synth.derived.questions.subject import Subject, subjects
 from synth.labels.treatment import Treatment, treated_id

@@ -34,7 +34,8 @@ from synth.base.progress import Observer, Silent
 from synth.base.units import Decibels, Frames
 from synth.corpus.corpus import CLIPS_FILE, SAMPLES_FILE, Corpus
 from synth.corpus.facts import GET_AGAIN
-from synth.corpus.schema import EAR, read_timeline
+from synth.corpus.rows import read_timeline
+from synth.corpus.schema import EAR
 from synth.scene.activity import Stretch
 from synth.scene.scene import Scene, from_text
 from synth.scene.timeline import timeline

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from synth.base.units import Frames
 from synth.captions.dense import DenseCaption, dense_captions
-from synth.corpus.schema import read_dense, read_timeline
+from synth.corpus.rows import read_dense, read_timeline
 from synth.labels.lexicon import Phrase
 from synth.labels.treatment import heard_tags
 from synth.scene.claim import Claim, claim_from_text, claim_labels

@@ -8,7 +8,8 @@ import pytest
 from envelopes import envelope
 
 from synth.base.rng import Randomness, digest
-from synth.corpus.schema import canonical_json, caption_row
+from synth.corpus.rows import caption_row
+from synth.corpus.schema import canonical_json
 from synth.recipes import RECIPES
 from synth.recipes.base import Levels, Setting
 from synth.recipes.clips import Clip
