@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -23,6 +24,7 @@ from train.cli.show import quieten_transformers, tell_of_hub
 if TYPE_CHECKING:
     from experiments.frozen.results import Result
     from experiments.frozen.score import OpenSet
+    from train.bench.embedder import Embedder
 
 PAGE: Final = "compare.html"
 
@@ -71,9 +73,10 @@ def bench_run_command(
     chosen = _choose(built, only or ())
     with show_waiting("loading torch"):
         from experiments.frozen.page import compare_page
-        from experiments.frozen.results import read_results
+        from experiments.frozen.results import find_result, read_results
         from experiments.frozen.score import OpenSet
         from pipelines.look.page import write_page
+        from train.bench.opening import open_embedder
         from train.export.kinds import model_kind
     for model in models:
         model_kind(Path(model))
@@ -81,8 +84,21 @@ def bench_run_command(
     folder = out or sets / "results"
     with show_progress(as_json) as observer:
         opened = [OpenSet.open(each, sets, observer) for each in chosen]
+        # A model that is alone stays open for all sets.
+        open_model = lru_cache(maxsize=1)(partial(open_embedder, device=device))
+        weights = {}
+        observer.start("open", len(models), "models")
         for model in models:
-            _score(model, opened, folder, pad, device, observer)
+            weights[model] = open_model(Path(model)).digest
+            observer.advance("open")
+        observer.finish("open")
+        for each in opened:
+            left = {
+                model: digest
+                for model, digest in weights.items()
+                if find_result(folder, each.built, model, digest, pad) is None
+            }
+            _score(each, left, open_model, folder, pad, observer)
     now = {each.corpus: each for each in built}
     results = [
         each for each in read_results(folder) if now.get(each.set.corpus) in (None, each.set)
@@ -111,35 +127,30 @@ def _choose(built: Sequence[BuiltSet], only: Sequence[str]) -> Sequence[BuiltSet
 
 
 def _score(
-    model: str,
-    opened: Sequence[OpenSet],
+    opened: OpenSet,
+    models: Mapping[str, str],
+    open_model: Callable[[Path], Embedder],
     folder: Path,
     pad: Padding,
-    device: str,
     observer: Observer,
 ) -> None:
-    """Score a model on the sets that it is not scored on yet."""
-    from experiments.frozen.results import Result, Score, find_result, write_result
+    """Score models, told with their digests, on a set whose sounds are decoded once for all."""
+    from experiments.frozen.results import Result, Score, write_result
     from experiments.frozen.score import Counted, score_set
-    from train.bench.opening import open_embedder
 
-    embedder = open_embedder(Path(model), device)
-    left = [
-        each
-        for each in opened
-        if find_result(folder, each.built, model, embedder.digest, pad) is None
-    ]
-    phase = f"score {model}"
-    observer.start(phase, sum(each.effort for each in left), "sounds and texts")
-    for each in left:
-        metrics = score_set(embedder, each, pad, Counted(observer, phase))
+    phase = f"score {opened.built.corpus}"
+    observer.start(phase, len(models) * opened.effort, "sounds and texts")
+    sounds = opened.load_sounds()
+    for model, weights in models.items():
+        embedder = open_model(Path(model))
+        metrics = score_set(embedder, opened, sounds, pad, Counted(observer, phase))
         write_result(
             Result(
                 model=model,
-                weights=embedder.digest,
+                weights=weights,
                 pad=pad,
-                heard=_describe_heard(model, each),
-                set=each.built,
+                heard=_describe_heard(model, opened),
+                set=opened.built,
                 scores={name: Score.of(one) for name, one in metrics.items()},
             ),
             folder,

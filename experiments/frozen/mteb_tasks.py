@@ -91,7 +91,8 @@ class _SegueTask(AbsTask):  # type: ignore[misc]
         )
         rate = data_split.data.corpus.sample_rate
         embedder = _Encoder(encode, rate, encode_kwargs.get("batch_size", 32))
-        found = score_set(embedder, data_split, Padding.PAD, Silent())
+        sounds = data_split.load_sounds()
+        found = score_set(embedder, data_split, sounds, Padding.PAD, Silent())
         return {name: one.value for name, one in found.items()}
 
     def _calculate_descriptive_statistics_from_split(self, split: str, **_: Any) -> dict[str, Any]:

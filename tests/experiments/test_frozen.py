@@ -19,6 +19,7 @@ from pipelines.frozen.description import Backwards
 from pipelines.frozen.record import read_records
 from synth.corpus.corpus import Corpus
 from train.bench.baselines import RandomModel
+from train.data.split import SplitData
 
 
 def run(sets: Path, out: Path, *models: str, more: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -101,6 +102,25 @@ def test_models_are_compared_on_one_page_and_scored_once(sets: Path, tmp_path: P
     assert not re.search(r'(src|href)="(?!#)', page), "the page stands alone"
     plain = segue_here("bench", "run", "random", "--sets", sets, "--out", tmp_path)
     assert "unpublished" in plain.stdout
+
+
+def test_models_together_score_as_each_alone(sets: Path, tmp_path: Path) -> None:
+    models = ("random", "bag-of-words:random")
+    alone = [run(sets, tmp_path / each[0], each)["results"][0] for each in models]
+    together = run(sets, tmp_path / "both", *models)["results"]
+    assert sorted(alone, key=str) == sorted(together, key=str)
+
+
+def test_sounds_are_decoded_once_for_all_models(
+    sets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoded: list[int] = []
+    pcm = SplitData.pcm
+    monkeypatch.setattr(SplitData, "pcm", lambda self, row: decoded.append(1) or pcm(self, row))
+    run(sets, tmp_path / "one", "random")
+    alone = len(decoded)
+    run(sets, tmp_path / "both", "random", "bag-of-words:random")
+    assert 0 < len(decoded) - alone == alone
 
 
 def test_a_page_shows_models_that_are_not_scored_on_every_set(sets: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
@@ -80,6 +80,39 @@ class CorpusSounds:
             )
         pcm = self.data.pcm(self.rows[number])
         return pcm.astype(np.float32) / np.float32(PCM_SCALE)
+
+
+@dataclass(frozen=True)
+class KeptSounds:
+    """Sounds that stay in memory once they are loaded, for several models in turn.
+
+    Args:
+        sounds: The sounds.
+    """
+
+    sounds: Sounds
+    _loaded: dict[tuple[int, int], Audio] = field(default_factory=dict, repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.sounds)
+
+    def name(self, number: int) -> str:
+        """Of the sound."""
+        return self.sounds.name(number)
+
+    def size(self, number: int) -> int:
+        """Of the sound."""
+        return self.sounds.size(number)
+
+    def load(self, number: int, rate: int) -> Audio:
+        """The sound, which is not to be written to.
+
+        Raises:
+            CorpusError: If it cannot be read.
+        """
+        if (number, rate) not in self._loaded:
+            self._loaded[number, rate] = self.sounds.load(number, rate)
+        return self._loaded[number, rate]
 
 
 @dataclass(frozen=True)
