@@ -16,13 +16,13 @@ from synth.audio.dsp import Audio
 from synth.base.errors import SpecError
 from train.bench.embedder import Embedder, Embedding, Embeddings, Evaluator
 from train.bench.settings import Padding
-from train.bench.sounds import Sounds
+from train.bench.sounds import OtherSounds, Sounds
 from train.config.model import TokenKind
 from train.model.towers.spectrogram import SpectrogramTower
 
 
 @dataclass(frozen=True)
-class Repeated:
+class Repeated(OtherSounds):
     """Sounds that are repeated where they are shorter than a model's input.
 
     Args:
@@ -31,20 +31,8 @@ class Repeated:
         whole: Repeat as often as the whole sound fits; else up to the end.
     """
 
-    sounds: Sounds
     longest: int
     whole: bool
-
-    def __len__(self) -> int:
-        return len(self.sounds)
-
-    def name(self, number: int) -> str:
-        """Of the sound."""
-        return self.sounds.name(number)
-
-    def size(self, number: int) -> int:
-        """Of the sound, once."""
-        return self.sounds.size(number)
 
     def load(self, number: int, rate: int) -> Audio:
         """The sound, repeated.

@@ -83,15 +83,10 @@ class CorpusSounds:
 
 
 @dataclass(frozen=True)
-class KeptSounds:
-    """Sounds that stay in memory once they are loaded, for several models in turn.
-
-    Args:
-        sounds: The sounds.
-    """
+class OtherSounds:
+    """What differs from other sounds in its samples alone."""
 
     sounds: Sounds
-    _loaded: dict[tuple[int, int], Audio] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.sounds)
@@ -101,8 +96,19 @@ class KeptSounds:
         return self.sounds.name(number)
 
     def size(self, number: int) -> int:
-        """Of the sound."""
+        """Of the sound as it was."""
         return self.sounds.size(number)
+
+
+@dataclass(frozen=True)
+class KeptSounds(OtherSounds):
+    """Sounds that stay in memory once they are loaded, for several models in turn.
+
+    Args:
+        sounds: The sounds.
+    """
+
+    _loaded: dict[tuple[int, int], Audio] = field(default_factory=dict, repr=False, compare=False)
 
     def load(self, number: int, rate: int) -> Audio:
         """The sound, which is not to be written to.
