@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from experiments.harness.claims import Cell
 from experiments.harness.experiment import Experiment
+from experiments.harness.runner import SOME
 from experiments.registry import find_experiment
 from synth.base.atomic import write_text
 from synth.base.errors import SegueError
@@ -42,13 +43,14 @@ def compare(before: Path, now: Path) -> Iterator[tuple[str, ...]]:
     Raises:
         SegueError: If no page is in both, or one cannot be read.
     """
-    pages = sorted(path.name for path in now.glob("*.json") if (before / path.name).is_file())
+    both = [(_find_page(path.stem, before), path) for path in sorted(now.glob("*.json"))]
+    pages = [(earlier, page) for earlier, page in both if earlier is not None]
     if not pages:
         raise SegueError(
             f"{before} and {now} have no page in common", fix="give folders of results"
         )
-    for page in pages:
-        old, new = _read(before / page), _read(now / page)
+    for earlier, page in pages:
+        old, new = _read(earlier), _read(page)
         if old == new:
             continue
         experiment = find_experiment(new["experiment"], new["scale"])
@@ -56,7 +58,13 @@ def compare(before: Path, now: Path) -> Iterator[tuple[str, ...]]:
             found = [each["metrics"].get(arm, {}).get(metric) for each in (old, new)]
             if any(found):
                 told = (_tell(metric, each) for each in found)
-                yield (page.removesuffix(".json"), measure, arm, *told)
+                yield (page.stem, measure, arm, *told)
+
+
+def _find_page(name: str, folder: Path) -> Path | None:
+    """The page of that name, or that of some arms of it."""
+    paths = (folder / f"{each}.json" for each in (name, f"{name}-{SOME}"))
+    return next((path for path in paths if path.is_file()), None)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -58,7 +58,16 @@ def _draw_arm(
         [100 * (each.value - each.low) for _, each in there],
         [100 * (each.high - each.value) for _, each in there],
     ]
-    axes.barh(places, values, height=0.9 * thick, color=_COLOURS[number % len(_COLOURS)], label=arm)
+    again, colour = divmod(number, len(_COLOURS))
+    axes.barh(
+        places,
+        values,
+        height=0.9 * thick,
+        color=_COLOURS[colour],
+        hatch="/////" if again else None,
+        edgecolor="white" if again else None,
+        label=arm,
+    )
     axes.errorbar(values, places, xerr=spread, fmt="none", ecolor="#555555", capsize=2)
     paper = [(k + shift, 100 * one.paper[arm]) for k, one in enumerate(lines) if arm in one.paper]
     axes.plot(

@@ -50,6 +50,15 @@ def test_arms_that_only_another_library_has_are_compared(tmp_path: Path) -> None
     ]
 
 
+def test_a_page_is_compared_with_that_of_some_of_its_arms(tmp_path: Path) -> None:
+    before, now = write(tmp_path / "before", 0.5), write(tmp_path / "now", 0.6)
+    page = before / "acba-tiny-foley.json"
+    page.rename(page.with_stem(f"{page.stem}-some-arms"))
+    assert list(compare(before, now)) == [
+        ("acba-tiny-foley", "BAT", MLP, "50.0 % (49.0 to 51.0)", "60.0 % (59.0 to 61.0)")
+    ]
+
+
 def test_folders_without_a_common_page_are_refused(tmp_path: Path) -> None:
     now = write(tmp_path / "now", 0.5)
     with pytest.raises(SegueError, match="no page in common"):
