@@ -91,7 +91,7 @@ class _SegueTask(AbsTask):  # type: ignore[misc]
         )
         rate = data_split.data.corpus.sample_rate
         embedder = _Encoder(encode, rate, encode_kwargs.get("batch_size", 32))
-        sounds = data_split.load_sounds()
+        sounds = data_split.list_sounds()
         found = score_set(embedder, data_split, sounds, Padding.PAD, Silent())
         return {name: one.value for name, one in found.items()}
 

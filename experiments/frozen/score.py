@@ -22,7 +22,7 @@ from train.bench.embedder import Embedder, embed_sounds, embed_texts
 from train.bench.fitting import fill_up
 from train.bench.metrics import Metric
 from train.bench.settings import Padding
-from train.bench.sounds import CorpusSounds, KeptSounds, Sounds
+from train.bench.sounds import CorpusSounds, Sounds
 from train.bench.tasks.blocks import Block, find_blocks, score_blocks
 from train.config.run import Mode
 from train.data.recordings import Recordings
@@ -116,14 +116,11 @@ class OpenSet:
         """What its sounds are made of."""
         return Recordings.of_split(self.data)
 
-    def load_sounds(self) -> dict[str, Sounds]:
-        """What is heard, by what stands before its scores; it stays in memory for the next model.
-
-        That is some 0.5 GB at 16 kHz and 1.5 GB at 48 kHz for the largest of our sets.
-        """
+    def list_sounds(self) -> dict[str, Sounds]:
+        """What is heard, by what stands before its scores."""
         rows = [self.rows[number] for number in self.heard]
         return {
-            name: KeptSounds(SetSounds(self.data, rows, backwards))
+            name: SetSounds(self.data, rows, backwards)
             for name, backwards in (("", False), (BACKWARDS, True))
         }
 
@@ -162,7 +159,7 @@ def score_set(
     Args:
         embedder: The model.
         opened: The set.
-        sounds: Those of `opened.load_sounds`.
+        sounds: Those of `opened.list_sounds`.
         padding: What fills up the model's input behind a sound.
         observer: Told of `opened.effort` units.
 

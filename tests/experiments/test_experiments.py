@@ -28,6 +28,7 @@ from experiments.harness.experiment import (
     make_config,
 )
 from experiments.harness.library import SHARES, SoundLibrary
+from experiments.harness.plot import draw
 from experiments.harness.results import write_results
 from experiments.harness.runner import ExperimentOutcome, Machine, carry_out
 from experiments.registry import EXPERIMENTS, find_experiment, parse_exam_split
@@ -120,6 +121,19 @@ def test_what_is_done_is_not_done_again_and_results_are_the_same(
     for suffix in ("json", "md", "svg"):
         name = f"miniature-tiny-foley.{suffix}"
         assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
+
+
+def test_a_plot_tells_more_arms_apart_than_it_has_colours(
+    outcome: ExperimentOutcome, tmp_path: Path
+) -> None:
+    # The eighth arm and those after it had the colours of the first.
+    first = outcome.experiment.arms[0]
+    arms = tuple(replace(first, name=f"arm {number}") for number in range(9))
+    metrics = {arm.name: outcome.metrics[first.name] for arm in arms}
+    experiment = replace(outcome.experiment, arms=arms, claims=())
+    draw(replace(outcome, experiment=experiment, metrics=metrics), tmp_path / "plot.svg")
+    picture = (tmp_path / "plot.svg").read_text(encoding="utf-8")
+    assert picture.count("<pattern ") == 2, "seven are plain, and two of their colours hatched"
 
 
 def test_a_name_that_no_corpus_can_have_is_refused_before_work_begins() -> None:

@@ -52,7 +52,7 @@ def test_scores_by_mteb_are_ours(sets: Path) -> None:
     (found,) = result.scores["test"]
     (built,) = read_records(sets)
     opened = OpenSet.open(built, sets, Silent())
-    ours = score_set(RandomModel(), opened, opened.load_sounds(), Padding.PAD, Silent())
+    ours = score_set(RandomModel(), opened, opened.list_sounds(), Padding.PAD, Silent())
     assert task.metadata.name == "SegueSmallV1Foley"
     assert found["main_score"] == ours[MAIN_SCORE].value
     assert {name: found[name] for name in ours} == {name: one.value for name, one in ours.items()}
