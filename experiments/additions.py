@@ -32,6 +32,7 @@ UNBALANCED: Final = "texts not balanced"
 SPANS: Final = "truth by outer spans"
 UNTESTED: Final = "captions untested"
 SCATTERED: Final = "groups apart"
+UNBALANCED_SCATTERED: Final = "texts not balanced, groups apart"
 RULES: Final = "captions by CompA's rules, groups apart"
 STAGED: Final = "what sounds together first"
 ORDERED: Final = "what follows one another first"
@@ -65,10 +66,11 @@ SETUP: Final = (
     "that differ in one respect share a batch, and all is heard from the first step. `texts not "
     "balanced` has true and false captions drawn at random from the templates of Ghosh et al., as "
     "far as they are proven or refuted; `truth by outer spans` judges them as if every sound were "
-    "heard from its first frame to its last; `captions untested` draws from all. `groups apart` "
-    "draws batches at random. So does `captions by CompA's rules`, over the same recordings: its "
-    "scenes are chosen by outer spans, and told as the paper's generator tells them, the main "
-    "caption included; parentheses are lost, and nothing is judged. Two arms begin with a stage "
+    "heard from its first frame to its last; `captions untested` draws from all. Arms that end in "
+    "`groups apart` draw batches at random. Of those, `captions by CompA's rules` has the same "
+    "recordings in scenes chosen by outer spans, told as the paper's generator tells them, the "
+    "main caption included; parentheses are lost, and nothing is judged. Beside `texts not "
+    "balanced, groups apart` it shows what proof is worth. Two arms begin with a stage "
     "of some relations alone. The two with crops learn from scenes twice as long, of which a "
     "random part is heard, and differ in what is said of it. `with counts and measures` has the "
     "recipe tell counts, durations and levels, too. All are tested on whole scenes of the base's "
@@ -98,8 +100,9 @@ def _claim_gain(what: str, on: str, off: str) -> tuple[Claim, ...]:
 
 
 CLAIMS: Final = (
-    *_claim_gain("proof adds to CompA's rules", SCATTERED, RULES),
+    *_claim_gain("proof adds to CompA's rules", UNBALANCED_SCATTERED, RULES),
     *_claim_gain("balanced texts add", BASE, UNBALANCED),
+    *_claim_gain("balanced texts add, groups apart", SCATTERED, UNBALANCED_SCATTERED),
     *_claim_gain("truth as heard adds to outer spans", UNBALANCED, SPANS),
     *_claim_gain("truth checking adds", UNBALANCED, UNTESTED),
     *_claim_gain("minimal-pair groups in a batch add", BASE, SCATTERED),
@@ -149,6 +152,7 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
             Arm(SPANS, "spans", whole),
             Arm(UNTESTED, "untested", whole),
             Arm(SCATTERED, "scenes", apart),
+            Arm(UNBALANCED_SCATTERED, "tested", apart),
             Arm(RULES, "by-rules", apart),
             Arm(STAGED, "scenes", learn(TOGETHER)),
             Arm(ORDERED, "scenes", learn(SEQUENTIAL)),

@@ -14,6 +14,7 @@ from experiments.additions import (
     STAGED,
     TELLING,
     UNBALANCED,
+    UNBALANCED_SCATTERED,
     UNTESTED,
     build_experiment,
 )
@@ -34,7 +35,9 @@ def test_every_arm_differs_in_one_thing_and_takes_as_many_steps(scale: Scale) ->
         assert arms[retold].config == whole
     assert len({arm.corpus for arm in arms.values()}) == 7
     apart = whole.model_copy(update={"keep_groups": False})
-    assert arms[SCATTERED].config == arms[RULES].config == apart
+    for scattered in (SCATTERED, UNBALANCED_SCATTERED, RULES):
+        assert arms[scattered].config == apart
+    assert arms[UNBALANCED_SCATTERED].corpus == arms[UNBALANCED].corpus
     first, second = whole.stages
     assert first.relations == second.relations == ()
     for name, relations in (
@@ -58,6 +61,14 @@ def test_what_is_heard_of_long_scenes_is_as_long_as_those_of_the_test(scale: Sca
     assert arms[MISTOLD].config.crop_told is CropTold.WHOLE
     assert arms[CROPPED].corpus == arms[MISTOLD].corpus
     assert arms[CROPPED].corpus == "long"
+
+
+def test_what_proof_adds_to_the_papers_rules_is_asked_of_arms_with_unbalanced_texts_apart() -> None:
+    claims = [claim for claim in build_experiment(Scale.TINY).claims if "CompA's" in claim.text]
+    assert len(claims) == 3
+    for claim in claims:
+        assert claim.less is not None
+        assert (claim.cell.arm, claim.less.arm) == (UNBALANCED_SCATTERED, RULES)
 
 
 def test_results_tell_how_a_view_is_reworded_and_by_which_settings() -> None:
