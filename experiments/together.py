@@ -33,7 +33,7 @@ from synth.scene.edit import Edit
 from train.bench.settings import Task
 from train.config.loss import HardNegatives, InfoNce
 from train.config.model import AudioConfig, HeadConfig, ModelConfig
-from train.config.run import Mode, Stage, TrainConfig
+from train.config.run import Mode, Precision, Stage, TrainConfig
 from train.config.text import TextSampling
 from train.engine.presets import learn_frames
 
@@ -172,5 +172,5 @@ def _make_config(scale: Scale, *stages: Stage) -> TrainConfig:
     if scale is Scale.PAPER:
         shared |= set_up_paper()
     elif scale is Scale.MEDIUM:
-        shared |= {"model": MEDIUM, "cache_mb": 4096}
+        shared |= {"model": MEDIUM, "precision": Precision.BFLOAT16, "cache_mb": 4096}
     return make_config(**shared)
