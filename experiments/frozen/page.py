@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from experiments.frozen.results import Result
@@ -34,6 +34,7 @@ def compare_page(results: Sequence[Result]) -> Page:
         _PACKAGES,
         by_set=by_set,
         models=models,
+        best=set(_find_best(by_set)),
         cells={(each.set.corpus, each.model): each for each in results},
         scores=SCORES,
         backwards=BACKWARDS,
@@ -44,3 +45,14 @@ def compare_page(results: Sequence[Result]) -> Page:
         },
     )
     return Page("comparison", html, {"models": models, "sets": list(by_set)})
+
+
+def _find_best(by_set: Mapping[str, Sequence[Result]]) -> Iterator[tuple[str, str, str]]:
+    """Score, set and model wherever a set's highest score is above chance."""
+    for corpus, found in by_set.items():
+        for name in SCORES:
+            highest = max(each.scores[name].value for each in found)
+            for each in found:
+                one = each.scores[name]
+                if one.value == highest and one.low > one.chance:
+                    yield name, corpus, each.model

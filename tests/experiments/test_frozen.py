@@ -133,6 +133,30 @@ def test_a_page_shows_models_that_are_not_scored_on_every_set(sets: Path, tmp_pa
     assert html.count('<td class="number">-</td>') == 2 * len(SCORES)
 
 
+def test_the_overview_has_a_row_for_each_of_many_models_and_marks_the_best(
+    sets: Path, tmp_path: Path
+) -> None:
+    (found,) = run(sets, tmp_path, "random")["results"]
+    random = Result.model_validate({k: v for k, v in found.items() if k != "control"})
+    text = random.scores["text"]
+    better = text.model_copy(update={"value": 0.9, "low": 0.8, "high": 1.0})
+    models = [
+        random.model_copy(
+            update={
+                "model": f"m{k}",
+                "scores": random.scores | ({"text": better} if k == 3 else {}),
+            }
+        )
+        for k in range(40)
+    ]
+    html = compare_page(models).html
+    overview = html[html.index('id="overview-text"') : html.index('id="overview-audio"')]
+    (head, *rows) = re.findall(r"<tr>(.*?)</tr>", overview)
+    assert head.count("<th") == 2
+    assert len(rows) == len(models)
+    assert [k for k, row in enumerate(rows) if "best" in row] == [3]
+
+
 def test_a_set_that_was_changed_is_refused(sets: Path, tmp_path: Path) -> None:
     (record,) = (sets / "sets").glob("*.json")
     kept = record.read_text()
