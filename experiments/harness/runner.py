@@ -242,6 +242,7 @@ class _Steps:
         self._observer = observer
         self._note = note
         self._told = 0
+        self._read = 0
 
     def start(self, phase: str, total: int, unit: str, done: int | None = None) -> None:
         """Steps that an earlier command did are done."""
@@ -249,10 +250,13 @@ class _Steps:
             self.advance(phase, done or 0)
 
     def advance(self, phase: str, units: int = 1, note: str = "") -> None:
-        """Reading the corpus, which comes first, is not told."""
+        """Reading the corpus, which comes first, is no step: only the note tells of it."""
         if phase == PHASE:
             self._told += units
             self._observer.advance(TRAINING, units, self._note)
+        else:
+            self._read += units
+            self._observer.advance(TRAINING, 0, f"{self._note}: {self._read:,} samples read")
 
     def finish(self, phase: str, note: str = "") -> None:
         """The next run begins."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from functools import partial
@@ -175,6 +176,30 @@ def test_some_arms_alone_are_trained_and_no_claim_about_others_is_judged(
     assert whole.select_arms(["mlp", "transformer"]) == whole
     with pytest.raises(SpecError, match=r"--arm transfomer.*did you mean 'transformer'"):
         whole.select_arms(["transfomer"])
+
+
+class Heard(Silent):
+    """Keeps the notes of a phase."""
+
+    def __init__(self, phase: str) -> None:
+        self._phase = phase
+        self.notes: list[tuple[int, str]] = []
+
+    def advance(self, phase: str, units: int = 1, note: str = "") -> None:
+        if phase == self._phase:
+            self.notes.append((units, note))
+
+
+def test_reading_the_corpus_before_the_first_step_shows_and_is_no_step(tmp_path: Path) -> None:
+    # Of 50,000 scenes it takes a minute and a half, in which nothing was told.
+    seen = Heard("train")
+    made = carry_out(
+        miniature().select_arms(["transformer"]), (0,), Machine(tmp_path), seen, ExamSplit.TEST
+    )
+    (first, *_) = seen.notes
+    assert first[0] == 0
+    assert re.fullmatch(r"transformer, seed 0: [\d,]+ samples read", first[1])
+    assert sum(units for units, _ in seen.notes) == made.runs[0].config.steps
 
 
 def test_a_library_without_the_split_is_refused_before_training(
