@@ -17,17 +17,10 @@ from experiments.harness.experiment import (
     make_config,
 )
 from experiments.harness.library import SoundLibrary, choose_audio, choose_steps
+from experiments.scenes.corpora import choose_seconds, make_counts_spec, make_scenes_spec
 from experiments.scenes.exams import make_attribute_exam, make_order_exam
 from experiments.scenes.models import set_up_paper
-from experiments.scenes.scenes import (
-    ATTRIBUTE,
-    ORDER,
-    TO_AUDIO,
-    TO_TEXT,
-    ZERO_SHOT,
-    choose_seconds,
-    make_scenes_spec,
-)
+from experiments.scenes.scenes import ATTRIBUTE, ORDER, TO_AUDIO, TO_TEXT, ZERO_SHOT
 from pipelines.spec.spec import Spec
 from synth.scene.edit import Edit
 from train.bench.settings import Task
@@ -111,7 +104,7 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         corpora={
             "scenes": make_scenes_spec(scale, heard),
             "pairs": _make_pairs(scale, heard),
-            "counts": _make_counts(scale, heard),
+            "counts": make_counts_spec(scale, heard),
             "denials": CorpusView(("scenes",), deny),
         },
         arms=(
@@ -149,20 +142,14 @@ def _make_pairs(scale: Scale, library: SoundLibrary) -> Spec:
     """Every two classes: one sound after the other, the other way round, and both together."""
     train = {Scale.TINY: 8, Scale.MEDIUM: 60, Scale.SMALL: 16, Scale.PAPER: 16}[scale]
     repeats = library.list_by_split(train=train, val=1, test=4)
-    recipe = {"repeats": repeats, "max_event_s": choose_seconds(scale) / 2, "style": "natural"}
-    return _make_spec("pairs", scale, library, {"triplets": recipe})
-
-
-def _make_counts(scale: Scale, library: SoundLibrary) -> Spec:
-    """One short sound once, twice or three times."""
-    train = 6 if scale is Scale.TINY else 60
-    recipe = {"repeats": library.list_by_split(train=train, val=2, test=4)}
-    return _make_spec("counts", scale, library, {"counts": recipe})
-
-
-def _make_spec(name: str, scale: Scale, library: SoundLibrary, recipe: dict[str, Any]) -> Spec:
-    audio = choose_audio(scale, choose_seconds(scale))
-    return library.make_spec(f"together-{name}-{scale}", seed=7, recipe=recipe, audio=audio)
+    seconds = choose_seconds(scale)
+    recipe = {"repeats": repeats, "max_event_s": seconds / 2, "style": "natural"}
+    return library.make_spec(
+        f"together-pairs-{scale}",
+        seed=7,
+        recipe={"triplets": recipe},
+        audio=choose_audio(scale, seconds),
+    )
 
 
 def _make_config(scale: Scale, *stages: Stage) -> TrainConfig:

@@ -22,7 +22,6 @@ class Verdict(StrEnum):
     """Over the whole 95 % interval."""
     IN_MEAN = "holds in the mean, not over its whole interval"
     FAILS = "does not hold"
-    UNTESTED = "not tested: the test gives no such metric here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +75,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A claim and what became of it; `found` is None where it was not tested."""
+    """A claim and what became of it."""
 
     claim: Claim
-    found: Estimate | None
+    found: Estimate
     verdict: Verdict
 
 
@@ -112,11 +111,9 @@ def judge(claim: Claim, results: Results) -> Judgement:
     """Whether a claim holds: over the whole interval, in the mean alone, or not.
 
     Raises:
-        KeyError: If the claim is about an arm that there is not.
+        KeyError: If the claim is about an arm or a metric that there is not.
     """
-    measured = [results[cell.arm].get(cell.metric, ()) for cell in claim.cells]
-    if not all(measured):
-        return Judgement(claim, None, Verdict.UNTESTED)
+    measured = [results[cell.arm][cell.metric] for cell in claim.cells]
     found = estimate_difference(*measured) if claim.less else estimate_metric(*measured)
     if found.low > claim.above and found.high < claim.below:
         return Judgement(claim, found, Verdict.HOLDS)

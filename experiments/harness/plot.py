@@ -47,16 +47,12 @@ def _draw_arm(
     thick = _BAR / len(outcome.experiment.arms)
     shift = -_BAR / 2 + thick * (number + 0.5)
     measured = outcome.metrics[arm]
-    there = [
-        (k, estimate_metric(measured[one.metric]))
-        for k, one in enumerate(lines)
-        if one.metric in measured
-    ]
-    places = [k + shift for k, _ in there]
-    values = [100 * each.value for _, each in there]
+    found = [estimate_metric(measured[one.metric]) for one in lines]
+    places = [k + shift for k in range(len(lines))]
+    values = [100 * each.value for each in found]
     spread = [
-        [100 * (each.value - each.low) for _, each in there],
-        [100 * (each.high - each.value) for _, each in there],
+        [100 * (each.value - each.low) for each in found],
+        [100 * (each.high - each.value) for each in found],
     ]
     again, colour = divmod(number, len(_COLOURS))
     axes.barh(
@@ -84,11 +80,10 @@ def _draw_arm(
 
 def _draw_chance(axes: Axes, outcome: ExperimentOutcome, lines: list[Line]) -> None:
     first = outcome.metrics[outcome.experiment.arms[0].name]
-    there = [(k, first[one.metric][0].chance) for k, one in enumerate(lines) if one.metric in first]
     axes.vlines(
-        [100 * chance for _, chance in there],
-        [k - _BAR / 2 for k, _ in there],
-        [k + _BAR / 2 for k, _ in there],
+        [100 * first[one.metric][0].chance for one in lines],
+        [k - _BAR / 2 for k in range(len(lines))],
+        [k + _BAR / 2 for k in range(len(lines))],
         colors=_INK,
         linestyles="dotted",
         label="chance",

@@ -73,7 +73,7 @@ def to_json(outcome: ExperimentOutcome, command: str) -> dict[str, Any]:
             {
                 "claim": each.claim.text,
                 "bounds": each.claim.bounds,
-                **(each.found.to_json() if each.found else {}),
+                **each.found.to_json(),
                 "verdict": each.verdict.value,
             }
             for each in judge_all(outcome)
@@ -171,9 +171,7 @@ def make_table_rows(outcome: ExperimentOutcome) -> Iterator[list[tuple[str, ...]
     for line in outcome.experiment.lines:
         rows: list[tuple[str, ...]] = []
         for arm in outcome.experiment.arms:
-            measured = outcome.metrics[arm.name].get(line.metric)
-            if not measured:
-                continue
+            measured = outcome.metrics[arm.name][line.metric]
             found, metric = estimate_metric(measured), measured[0]
             value, low, high, chance = (
                 format_value(line.metric, each)
@@ -191,8 +189,6 @@ def make_table_rows(outcome: ExperimentOutcome) -> Iterator[list[tuple[str, ...]
 def make_claim_row(judgement: Judgement) -> tuple[str, ...]:
     """A claim with the columns `CLAIM_COLUMNS`."""
     claim, found = judgement.claim, judgement.found
-    if found is None:
-        return claim.text, claim.bounds, "", "", judgement.verdict.value
     name = claim.cell.metric
     value, low, high = (format_value(name, each) for each in (found.value, found.low, found.high))
     return claim.text, claim.bounds, value, f"{low} to {high}", judgement.verdict.value

@@ -15,7 +15,7 @@ from experiments.harness.views import write_view
 from pipelines.build.build import build
 from pipelines.spec.spec import Spec
 from synth.base.atomic import GOES_ON
-from synth.base.errors import SegueError
+from synth.base.errors import SegueError, SpecError
 from synth.base.progress import Observer
 from synth.base.rng import digest
 from synth.corpus.corpus import Corpus
@@ -132,10 +132,12 @@ def carry_out(
     Raises:
         SegueError: If a corpus cannot be built or lacks the split, or a model cannot be trained
             on it.
+        SpecError: If no test gives what a line or a claim is about.
         InterruptedRunError: If training was interrupted.
     """
     folders = build_corpora(experiment, machine, observer)
     benchmarks = {exam.name: exam.benchmark(folders, split) for exam in experiment.exams}
+    _check_metrics(experiment, benchmarks)
     runs = tuple(
         place_run(arm, seed, folders, machine) for arm in experiment.arms for seed in seeds
     )
@@ -181,6 +183,22 @@ def place_run(arm: Arm, seed: int, folders: Folders, machine: Machine) -> ArmRun
         "device": machine.device,
     }
     return ArmRun(arm, seed, arm.config.model_copy(update=places), made)
+
+
+def _check_metrics(experiment: Experiment, benchmarks: Mapping[str, Benchmark]) -> None:
+    """Refuse to train for what would not be measured."""
+    given = {
+        f"{exam.name}.{metric}"
+        for exam in experiment.exams
+        for metric in benchmarks[exam.name].list_metrics(exam.tasks)
+    }
+    asked = {line.metric for line in experiment.lines}
+    asked |= {cell.metric for claim in experiment.claims for cell in claim.cells}
+    if missing := sorted(asked - given):
+        raise SpecError(
+            f"{experiment.name}: its tests do not give {', '.join(missing)}",
+            fix="give a library with more recordings in the split that is tested",
+        )
 
 
 def _train_all(runs: tuple[ArmRun, ...], observer: Observer) -> dict[str, dict[int, float]]:

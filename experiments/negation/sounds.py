@@ -9,7 +9,7 @@ from typing import Any, Final
 from experiments.harness.experiment import Row, Scale
 from experiments.harness.library import SoundLibrary
 from experiments.negation.captions import with_idioms
-from experiments.scenes.scenes import choose_seconds
+from experiments.scenes.corpora import choose_seconds
 from pipelines.spec.spec import Spec
 from synth.base.rng import Randomness
 from synth.captions.caption import Caption, Style, capitalise

@@ -6,9 +6,8 @@ Ghosh et al., "CompA: Addressing the gap in compositional reasoning in audio-lan
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from experiments.harness.claims import Cell, Claim, claim_at_least, claim_better
 from experiments.harness.embedded import make_foley
@@ -16,9 +15,9 @@ from experiments.harness.exams import make_exam
 from experiments.harness.experiment import Arm, CorpusView, Experiment, Line, Scale, make_config
 from experiments.harness.library import SoundLibrary, choose_steps
 from experiments.scenes.captions import restated
+from experiments.scenes.corpora import make_scenes_spec
 from experiments.scenes.exams import make_attribute_exam, make_order_exam
 from experiments.scenes.models import set_up_paper
-from pipelines.spec.spec import Spec
 from train.bench.settings import Task
 from train.config.loss import HardNegatives, InfoNce, Loss, Modular
 from train.config.run import Stage, TrainConfig
@@ -36,16 +35,6 @@ ORDER, ATTRIBUTE = "order.compa_all_group", "attribute.compa_pairs_group"
 TO_AUDIO, TO_TEXT = "test.text_to_audio_r10", "test.audio_to_text_r10"
 ZERO_SHOT = "test.zero_shot_map"
 
-EXPRESSIONS: Final = {
-    "any + any": 3,
-    "any * any": 1,
-    "(any * any) + any": 2,
-    "any + (any * any)": 2,
-    "(any + any) * any": 1,
-    "any + any + any": 1,
-    "(any * any) + any + any": 1,
-    "any + (any * any) + any": 1,
-}
 STEPS: Final = {
     Scale.TINY: (300, 600, 600),
     Scale.SMALL: (2000, 2000, 2000),
@@ -54,8 +43,6 @@ STEPS: Final = {
 """Of the stages."""
 STEPS_RECORDINGS: Final = (750, 1500, 1500)
 """The same at `tiny` over a library that was given: recordings are learnt more slowly."""
-PAPER_CAPTIONS: Final = 7
-"""At most as many true ones and as many false ones (section 3.4)."""
 SETUP: Final = (
     "One corpus of `scenes`, two to four sounds each, and as many steps for every arm but one: "
     "CLAP learns by InfoNCE throughout, the others in the first of three stages; one arm ends "
@@ -211,56 +198,6 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         lines=LINES,
         claims=CLAIMS,
     )
-
-
-def make_scenes_spec(
-    scale: Scale,
-    library: SoundLibrary,
-    longer: int = 1,
-    tell: Sequence[str] = (),
-    truth: Mapping[str, float] | None = None,
-) -> Spec:
-    """Scenes and their edits.
-
-    Args:
-        scale: The scale.
-        library: Of labelled sounds.
-        longer: How many times longer scenes and sounds are than at that scale.
-        tell: What captions may tell besides, as the recipe calls it.
-        truth: What can be heard, where it is not as usual.
-    """
-    sizes = {Scale.TINY: 2400, Scale.MEDIUM: 50_000, Scale.SMALL: 24_000, Scale.PAPER: 250_000}
-    train = sizes[scale]
-    test = 2400 if scale.runs_on_cpu else 4000
-    seconds = longer * choose_seconds(scale)
-    recipe: dict[str, Any] = {
-        "scenes": library.list_by_split(train=train, val=600, test=test),
-        "expressions": EXPRESSIONS,
-        "captions": choose_captions(scale),
-        "max_event_s": seconds / 2,
-    }
-    if tell:
-        recipe["tell"] = tell
-    rate = 48_000 if scale is Scale.PAPER else 16_000
-    changed = f"-{longer}-times-longer" * (longer > 1) + "-telling" * bool(tell)
-    changed += "-by-spans" * bool(truth)
-    return library.make_spec(
-        corpus=f"scenes-{scale}{changed}",
-        seed=7,
-        recipe={"scenes": recipe},
-        audio={"sample_rate": rate, "length": f"exact {seconds:g} s"},
-        truth=dict(truth or {}),
-    )
-
-
-def choose_seconds(scale: Scale) -> float:
-    """Length of a scene."""
-    return 4.0 if scale.runs_on_cpu else 10.0
-
-
-def choose_captions(scale: Scale) -> int:
-    """Most true captions of a scene, its main one included, and most false ones."""
-    return 3 if scale.runs_on_cpu else PAPER_CAPTIONS
 
 
 def _make_config(scale: Scale, steps: tuple[int, int, int], *losses: Loss) -> TrainConfig:

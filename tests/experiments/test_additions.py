@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from experiments.additions import (
@@ -13,13 +15,15 @@ from experiments.additions import (
     SPANS,
     STAGED,
     TELLING,
+    TOLD,
     UNBALANCED,
     UNBALANCED_SCATTERED,
     UNTESTED,
     build_experiment,
 )
-from experiments.harness.experiment import PAPERS_SCALES, CorpusView, Scale
-from experiments.scenes.scenes import choose_seconds
+from experiments.harness.experiment import PAPERS_SCALES, CorpusView, ExamSplit, Scale
+from experiments.scenes.corpora import choose_seconds
+from pipelines.build.build import build
 from pipelines.spec.spec import Spec
 from train.config.run import CropTold
 
@@ -33,7 +37,9 @@ def test_every_arm_differs_in_one_thing_and_takes_as_many_steps(scale: Scale) ->
     assert len({arm.config.steps for arm in arms.values()}) == 1
     for retold in (UNBALANCED, SPANS, UNTESTED, TELLING):
         assert arms[retold].config == whole
-    assert len({arm.corpus for arm in arms.values()}) == 7
+    assert arms[TELLING].corpus == arms[BASE].corpus
+    assert [name for name, arm in arms.items() if arm.mixed] == [TELLING]
+    assert len({arm.corpus for arm in arms.values()}) == 6
     apart = whole.model_copy(update={"keep_groups": False})
     for scattered in (SCATTERED, UNBALANCED_SCATTERED, RULES):
         assert arms[scattered].config == apart
@@ -69,6 +75,27 @@ def test_what_proof_adds_to_the_papers_rules_is_asked_of_arms_with_unbalanced_te
     for claim in claims:
         assert claim.less is not None
         assert (claim.cell.arm, claim.less.arm) == (UNBALANCED_SCATTERED, RULES)
+
+
+def test_a_library_of_few_sounds_gives_every_count_and_measure_that_is_claimed(
+    tmp_path: Path,
+) -> None:
+    # The claims asked for metrics that no test gave, and read "not tested".
+    made = build_experiment(Scale.TINY)
+    given = set()
+    for name, size in (("counts", {"repeats": {"test": 1}}), ("measures", {"pairs": {"test": 12}})):
+        corpus = made.corpora[name]
+        assert isinstance(corpus, Spec)
+        values = corpus.model_dump(mode="json", exclude_defaults=True)
+        (recipe,) = values["recipe"]
+        values["recipe"][recipe] |= size
+        values["source"] = {"foley": {"classes": ["cat", "dog", "rain", "siren"], "takes": 5}}
+        values["splits"] = {"test": ["4", "5"]}
+        folder = Path(build(Spec.model_validate(values), tmp_path, 0).paths["manifests"])
+        (exam,) = (exam for exam in made.exams if exam.name == name)
+        benchmark = exam.benchmark({name: folder}, ExamSplit.TEST)
+        given |= {f"{name}.{metric}" for metric in benchmark.list_metrics(exam.tasks)}
+    assert {metric for metric, _ in TOLD} <= given
 
 
 def test_results_tell_how_a_view_is_reworded_and_by_which_settings() -> None:

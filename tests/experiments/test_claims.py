@@ -71,7 +71,6 @@ def test_two_arms_on_the_same_items_are_compared_draw_by_draw() -> None:
         (claim_alike("the same", Cell("a", "m"), Cell("a", "m")), Verdict.HOLDS),
         (claim_at_least("aim", Cell("a", "m"), 0.89), Verdict.IN_MEAN),
         (Claim("at most", Cell("b", "m"), below=0.55), Verdict.HOLDS),
-        (claim_better("no such metric", Cell("a", "m"), Cell("b", "other")), Verdict.UNTESTED),
     ],
 )
 def test_claims_are_judged_by_their_whole_interval(claim: Claim, verdict: Verdict) -> None:

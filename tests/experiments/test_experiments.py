@@ -137,6 +137,19 @@ def test_a_plot_tells_more_arms_apart_than_it_has_colours(
     assert picture.count("<pattern ") == 2, "seven are plain, and two of their colours hatched"
 
 
+def test_a_claim_that_no_test_can_judge_is_refused_before_anything_is_trained(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "train", None)
+    cell = Cell("transformer", "order.negatives_longer")
+    for asked in (
+        {"claims": (claim_near("of another kind", cell, 0.5),)},
+        {"lines": (Line(cell.metric, "longer"),)},
+    ):
+        with pytest.raises(SpecError, match=r"miniature: .* do not give order\.negatives_longer"):
+            carry_out(miniature(**asked), (0,), machine, Silent())
+
+
 def test_a_name_that_no_corpus_can_have_is_refused_before_work_begins() -> None:
     # acba's "+acba" made a view whose own corpus.json was refused when it was opened.
     with pytest.raises(SpecError, match=r"miniature: a corpus is called '\+pairs'"):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
+
+import numpy as np
 
 from synth.base.errors import SpecError
 from train.bench.embedder import Embeddings, Said
@@ -16,6 +18,9 @@ from train.bench.sounds import Sounds
 from train.data.recordings import Recordings
 
 Metrics: TypeAlias = dict[str, Metric]
+
+_DIM: Final = 2
+"""Of random embeddings."""
 
 
 class DataKind(StrEnum):
@@ -119,3 +124,20 @@ class Benchmark:
             if isinstance(answer, Plan)
             and (answer.measure_frames is None if tasks is None else task in tasks)
         }
+
+    def list_metrics(self, tasks: Collection[Task]) -> tuple[str, ...]:
+        """The metrics that a test by these tasks gives, found without a model or a sound.
+
+        Args:
+            tasks: Some of those that the data allows, none of them about time.
+
+        Raises:
+            SpecError: If the data does not allow one of them.
+        """
+        rng = np.random.default_rng(0)
+        sounds = rng.normal(size=(len(self.sounds), _DIM))
+        found: Metrics = {}
+        for plan in self.plans(tasks).values():
+            said = {text: rng.normal(size=_DIM) for text in plan.texts}
+            found |= plan.measure(sounds, said)
+        return tuple(name for name, metric in found.items() if metric.n)
