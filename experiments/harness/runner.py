@@ -16,7 +16,7 @@ from pipelines.build.build import build
 from pipelines.spec.spec import Spec
 from synth.base.atomic import GOES_ON
 from synth.base.errors import SegueError, SpecError
-from synth.base.progress import Observer
+from synth.base.progress import Observer, track
 from synth.base.rng import digest
 from synth.corpus.corpus import Corpus
 from train.bench.evaluate import assess
@@ -31,6 +31,7 @@ from train.engine.run_folder import MODEL_FILE
 VIEWS: Final = "views"
 RUNS: Final = "runs"
 MODELS: Final = "models"
+PLANNING: Final = "plan tests"
 TRAINING: Final = "train"
 TESTING: Final = "test"
 SOME: Final = "some-arms"
@@ -126,7 +127,7 @@ def carry_out(
         experiment: The experiment.
         seeds: At least one.
         machine: Where.
-        observer: Told of the progress: builds, then training in steps, then tests in runs.
+        observer: Told of the progress: builds, views, training in steps, and tests in runs.
         split: Which recordings the tests are on.
 
     Raises:
@@ -136,7 +137,8 @@ def carry_out(
         InterruptedRunError: If training was interrupted.
     """
     folders = build_corpora(experiment, machine, observer)
-    benchmarks = {exam.name: exam.benchmark(folders, split) for exam in experiment.exams}
+    exams = track(experiment.exams, observer, PLANNING, "tests")
+    benchmarks = {exam.name: exam.benchmark(folders, split) for exam in exams}
     _check_metrics(experiment, benchmarks)
     runs = tuple(
         place_run(arm, seed, folders, machine) for arm in experiment.arms for seed in seeds
@@ -162,10 +164,12 @@ def build_corpora(experiment: Experiment, machine: Machine, observer: Observer) 
         if isinstance(corpus, Spec):
             summary = build(corpus, machine.out, machine.workers, observer)
             folders[name] = Path(summary.paths["manifests"])
-    for name, corpus in experiment.corpora.items():
-        if isinstance(corpus, CorpusView):
-            called = f"{experiment.name}-{name}"
-            folders[name] = write_view(called, corpus, folders, machine.out / VIEWS)
+    views = [
+        (name, view) for name, view in experiment.corpora.items() if isinstance(view, CorpusView)
+    ]
+    for name, view in track(views, observer, VIEWS, "corpora"):
+        called = f"{experiment.name}-{name}"
+        folders[name] = write_view(called, view, folders, machine.out / VIEWS)
     return folders
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from builds import TINY, merged
+from observers import Phases
 
 from experiments import registry
 from experiments.cli.reproduce import experiments_command
@@ -189,6 +190,16 @@ def test_some_arms_alone_are_trained_and_no_claim_about_others_is_judged(
     assert whole.select_arms(["mlp", "transformer"]) == whole
     with pytest.raises(SpecError, match=r"--arm transfomer.*did you mean 'transformer'"):
         whole.select_arms(["transfomer"])
+
+
+def test_views_and_tests_are_told_of_before_training(
+    outcome: ExperimentOutcome, machine: Machine
+) -> None:
+    # The views of 50,000 scenes take seven seconds, in which nothing was told.
+    seen = Phases()
+    carry_out(outcome.experiment, outcome.seeds, machine, seen)
+    assert seen.ended[-4:] == ["views", "plan tests", "train", "test"]
+    assert (seen.counted["views"], seen.counted["plan tests"]) == (1, 1)
 
 
 class Heard(Silent):
