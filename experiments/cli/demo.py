@@ -95,6 +95,8 @@ def demo_command(
         )
         return
     console.print(_make_table(metrics))
+    if quick:
+        console.print(f"trained for {QUICK_STEPS} steps, too few to learn order: leave out --quick")
     console.print("listen:")
     for caption, path in wavs.items():
         console.print(f"  {path}  {caption}", markup=False)

@@ -88,10 +88,10 @@ class Findings:
         notes += [each.line for each in self.left_out]
         if self.unphrased:
             count = len(self.unphrased)
-            have = "label has" if count == 1 else "labels have"
+            have, read = ("label has", "reads") if count == 1 else ("labels have", "read")
             more = f" and {count - SHOWN:,} more" if count > SHOWN else ""
             notes.append(
-                f"{count:,} {have} no phrase and read 'the sound of …': "
+                f"{count:,} {have} no phrase and {read} 'the sound of …': "
                 f"{', '.join(self.unphrased[:SHOWN])}{more}; "
                 "write labels as you would say them, such as 'a hound'"
             )

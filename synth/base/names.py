@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
@@ -30,4 +30,9 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     """
     names = tuple(known)
     near = nearest(name, names)
-    return f"did you mean {near!r}?" if near else f"there are {', '.join(names)}"
+    return f"did you mean {near!r}?" if near else list_known(names)
+
+
+def list_known(names: Sequence[str]) -> str:
+    """`there is a`, `there are a, b`."""
+    return f"there {'is' if len(names) == 1 else 'are'} {', '.join(names)}"

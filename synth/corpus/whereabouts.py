@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from synth.base.names import nearest
+from synth.base.names import list_known, nearest
 
 MANIFESTS: Final = "data_manifests"
 SHOWN: Final = 10
@@ -26,7 +26,7 @@ def suggest_corpus(path: Path, fix: str) -> str:
             near = nearest(path.name, names)
             if near is not None:
                 return f"did you mean {folder / near}?"
-            return f"there are {', '.join(str(folder / name) for name in names[:SHOWN])}"
+            return list_known([str(folder / name) for name in names[:SHOWN]])
     return fix
 
 

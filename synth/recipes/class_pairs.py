@@ -167,8 +167,8 @@ class ClassPairs:
         return LeftOutError(
             reason,
             example=" and ".join(sorted(self.pairs[number % len(self.pairs)])),
-            fix=f"add clips of these labels to split {self.split}"
-            + ("" if self.fitting.longest is None else longer),
+            fix=f"add clips of these labels to split {self.split}, by a larger share or another "
+            "`seed`" + ("" if self.fitting.longest is None else longer),
         )
 
     def _draft_single_and_combined(self, pair: FittedPair) -> list[Draft]:

@@ -113,9 +113,16 @@ class Tracker:
 
     @property
     def kept(self) -> str:
-        """What the same command will not do again, as `5 of 12 shards are done`; may be empty."""
+        """What the same command will not do again, as `5 of 12 shards are done`; may be empty.
+
+        Where another phase was under way, it is named.
+        """
         last = next((each for each in reversed(self._phases.values()) if each.is_kept), None)
-        return f"{last.done:,} of {last.total:,} {last.unit} are done" if last else ""
+        if last is None:
+            return ""
+        current = next(reversed(self._phases.values()))
+        stopped = "" if current is last or current.is_over else f"; {current.name} was under way"
+        return f"{last.done:,} of {last.total:,} {last.unit} are done{stopped}"
 
 
 class JsonLines:

@@ -23,6 +23,7 @@ from pipelines.cli.make.build import choose_worker_count
 from pipelines.engines.executor import workers as worker_pool
 from pipelines.ingest.ingest import IngestedLibrary, ingest
 from pipelines.ingest.quarantine import count_refusals, format_refusals
+from pipelines.look.counts import format_count
 from pipelines.spec.file import read_spec
 from pipelines.spec.intake import Intake
 from pipelines.spec.spec import AudioSpec, ClipsSpec
@@ -119,13 +120,19 @@ def _show(intake: Intake, library: IngestedLibrary, as_json: bool) -> None:
         return
     console = make_console()
     print_index(console, intake.source)
-    labels = {label for clip in library.clips.rows("labels") for label in clip["labels"]}
+    labels: set[str] = set()
+    captions = silent = 0
+    for clip in library.clips.rows("labels", "captions", "tags"):
+        labels.update(clip["labels"])
+        captions += len(clip["captions"])
+        silent += not any(clip.values())
     recordings = {clip["recording"] for clip in library.clips.rows("recording")}
     sounds = library.clips.rows("onset", "offset", "sample_rate")
     seconds = sum((clip["offset"] - clip["onset"]) / clip["sample_rate"] for clip in sounds)
     console.print(
-        f"{len(library.clips):,} clips of {len(recordings):,} "
-        f"recordings, {len(labels):,} labels, {seconds / 60:.1f} min of sound"
+        f"{format_count(len(library.clips), 'clip')} of "
+        f"{format_count(len(recordings), 'recording')}, {format_count(len(labels), 'label')}, "
+        f"{format_count(captions, 'caption')}, {seconds / 60:.1f} min of sound"
     )
     outside = splits["(none)"]
     console.print(
@@ -136,8 +143,13 @@ def _show(intake: Intake, library: IngestedLibrary, as_json: bool) -> None:
         _print_table(console, ("split", "clips"), splits)
     if above:
         console.print(
-            f"{above:,} clips peak above full scale (column peak_db); they are used as "
-            "they are, normalised in loudness like all others"
+            f"above full scale, and used as others are: {format_count(above, 'clip')} "
+            "(column peak_db)"
+        )
+    if silent:
+        console.print(
+            f"[yellow]note[/]: no label, caption or tag: {format_count(silent, 'clip')}; no recipe "
+            "can use them"
         )
     print_blocked(console, library.blocked)
     if library.quarantine:

@@ -63,7 +63,7 @@ def _print(found: dict[str, Any]) -> None:
     console = make_console()
     console.print(
         f"[bold]{found['corpus']}[/] {found['version']}: {found['samples']:,} samples, "
-        f"{found['rendered']:,} shards rendered, {found['skipped']:,} there already; promoted"
+        f"{found['rendered']:,} shards rendered, {found['skipped']:,} already there; promoted"
     )
     table = Table("gate", "found", "wanted")
     for gate in found["gates"]:

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 import soundfile
 from builds import ingested, product, segue, segue_here
+from libraries import sound, write_csv
 from waiting import PATIENCE_S
 
 from pipelines.build.build import Summary, build
@@ -234,6 +235,24 @@ def test_clips_given_are_clips_accounted_for(tiny: Tiny, tmp_path: Path) -> None
     assert all("a crossfade of 1.2 s needs 2.4 s" in row["reason"] for row in refused)
 
 
+def test_an_empty_split_is_explained_by_its_own_clips(tiny: Tiny, tmp_path: Path) -> None:
+    # It named a clip of another split, and counted those of all.
+    rows = []
+    for seed, (name, split, caption, seconds) in enumerate(
+        (("a", "train", "", 4), ("b", "train", "a hiss", 4), ("c", "test", "a hum", 1))
+    ):
+        sound(tmp_path / f"{name}.wav", seed, frames=16_000 * seconds)
+        rows.append((f"{name}.wav", split, caption))
+    write_csv(tmp_path / "index.csv", ("path", "split", "caption"), rows)
+    source = {"folder": {"root": str(tmp_path), "index": str(tmp_path / "index.csv")}}
+    splits = {"train": ["train"], "test": ["test"]}
+    spec = tiny(source=source, splits=splits, recipe={"acba": {}}, audio={"length": "natural"})
+    with pytest.raises(
+        PlanError, match=r"split test \(1 clip was refused; folder/c.wav is too short"
+    ):
+        build(spec, tmp_path / "out", 0)
+
+
 def test_one_class_alone_is_a_clear_error(tiny: Tiny, tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="need clips of two classes, found 1"):
         build(tiny(source={"foley": {"classes": ["dog"], "takes": 5}}), tmp_path, 0)
@@ -255,7 +274,7 @@ def test_classes_whose_clips_are_refused_are_told(tiny: Tiny, tmp_path: Path) ->
                 "audio": {"length": "natural"},
             },
             "by the thresholds of `truth`",
-            "add clips of these labels to split train; "
+            "add clips of these labels to split train, by a larger share or another `seed`; "
             "or change `truth`: masked_db is 7, 15 by default",
         ),
         (

@@ -20,6 +20,7 @@ import pytest
 import soundfile
 from builds import segue_here
 from hostile import RATE, Hostile, is_alive
+from libraries import sound, write_csv
 from waiting import PATIENCE_S, wait_for
 
 from pipelines.engines.executor import workers
@@ -226,6 +227,17 @@ def mixed(tmp_path: Path) -> Path:
     )
     (root / "drum" / "loud.wav").write_bytes((root / "drum" / "0.wav").read_bytes())
     return root
+
+
+def test_clips_that_nothing_is_said_of_are_told(tmp_path: Path) -> None:
+    # A table with empty captions passed without a word, and no recipe took its clips.
+    for seed, name in enumerate(("a", "b")):
+        sound(tmp_path / "mine" / f"{name}.wav", seed, frames=16_000)
+    rows = (("a.wav", ""), ("b.wav", "a hiss"))
+    write_csv(tmp_path / "mine" / "index.csv", ("path", "caption"), rows)
+    shown = segue_here("ingest", f"folder:{tmp_path}/mine", "--out", tmp_path, "--workers", "0")
+    assert "0 labels, 1 caption, " in shown.stdout
+    assert "no label, caption or tag: 1 clip; no recipe can use them" in shown.stdout
 
 
 def test_a_library_is_ingested_by_name_and_folder(mixed: Path, tmp_path: Path) -> None:

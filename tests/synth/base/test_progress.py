@@ -117,7 +117,7 @@ def test_lines_of_several_threads_stay_whole(
     ("phases", "note"),
     [
         ([("ingest", 20, 20), ("render", 12, 5)], "5 of 12 shards are done"),
-        ([("ingest", 20, 7), ("audit", 90, None)], "7 of 20 clips are done"),
+        ([("ingest", 20, 7), ("audit", 90, None)], "7 of 20 clips are done; audit was under way"),
         ([("audit", 90, None)], None),
         ([], None),
     ],
