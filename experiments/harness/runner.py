@@ -31,6 +31,7 @@ from train.engine.run_folder import MODEL_FILE
 VIEWS: Final = "views"
 RUNS: Final = "runs"
 MODELS: Final = "models"
+VIEWING: Final = "views"
 PLANNING: Final = "plan tests"
 TRAINING: Final = "train"
 TESTING: Final = "test"
@@ -127,7 +128,7 @@ def carry_out(
         experiment: The experiment.
         seeds: At least one.
         machine: Where.
-        observer: Told of the progress: builds, views, training in steps, and tests in runs.
+        observer: Told of the progress: builds, views, planning, training in steps, tests in runs.
         split: Which recordings the tests are on.
 
     Raises:
@@ -137,9 +138,7 @@ def carry_out(
         InterruptedRunError: If training was interrupted.
     """
     folders = build_corpora(experiment, machine, observer)
-    exams = track(experiment.exams, observer, PLANNING, "tests")
-    benchmarks = {exam.name: exam.benchmark(folders, split) for exam in exams}
-    _check_metrics(experiment, benchmarks)
+    benchmarks = _plan_tests(experiment, folders, split, observer)
     runs = tuple(
         place_run(arm, seed, folders, machine) for arm in experiment.arms for seed in seeds
     )
@@ -167,7 +166,7 @@ def build_corpora(experiment: Experiment, machine: Machine, observer: Observer) 
     views = [
         (name, view) for name, view in experiment.corpora.items() if isinstance(view, CorpusView)
     ]
-    for name, view in track(views, observer, VIEWS, "corpora"):
+    for name, view in track(views, observer, VIEWING, "corpora"):
         called = f"{experiment.name}-{name}"
         folders[name] = write_view(called, view, folders, machine.out / VIEWS)
     return folders
@@ -189,20 +188,25 @@ def place_run(arm: Arm, seed: int, folders: Folders, machine: Machine) -> ArmRun
     return ArmRun(arm, seed, arm.config.model_copy(update=places), made)
 
 
-def _check_metrics(experiment: Experiment, benchmarks: Mapping[str, Benchmark]) -> None:
-    """Refuse to train for what would not be measured."""
-    given = {
-        f"{exam.name}.{metric}"
-        for exam in experiment.exams
-        for metric in benchmarks[exam.name].list_metrics(exam.tasks)
-    }
+def _plan_tests(
+    experiment: Experiment, folders: Folders, split: ExamSplit, observer: Observer
+) -> dict[str, Benchmark]:
+    """The test of each exam; refuses to train for what none of them would measure."""
+    benchmarks: dict[str, Benchmark] = {}
+    given: set[str] = set()
+    for exam in track(experiment.exams, observer, PLANNING, "tests"):
+        benchmarks[exam.name] = exam.benchmark(folders, split)
+        metrics = benchmarks[exam.name].list_metrics(exam.tasks)
+        given |= {f"{exam.name}.{metric}" for metric in metrics}
     asked = {line.metric for line in experiment.lines}
     asked |= {cell.metric for claim in experiment.claims for cell in claim.cells}
     if missing := sorted(asked - given):
         raise SpecError(
             f"{experiment.name}: its tests do not give {', '.join(missing)}",
-            fix="give a library with more recordings in the split that is tested",
+            fix=f"give a library with more recordings in split {split}, or correct the experiment: "
+            f"its tests give {', '.join(sorted(given))}",
         )
+    return benchmarks
 
 
 def _train_all(runs: tuple[ArmRun, ...], observer: Observer) -> dict[str, dict[int, float]]:

@@ -9,6 +9,7 @@ from experiments.harness.experiment import Scale
 from experiments.harness.library import SoundLibrary, choose_audio
 from pipelines.spec.spec import Spec
 
+# How often each shape of a scene is drawn.
 EXPRESSIONS: Final = {
     "any + any": 3,
     "any * any": 1,
@@ -20,7 +21,7 @@ EXPRESSIONS: Final = {
     "any + (any * any) + any": 1,
 }
 PAPER_CAPTIONS: Final = 7
-"""At most as many true ones and as many false ones (section 3.4)."""
+"""At most as many true ones and as many false ones (Ghosh et al., section 3.4)."""
 MEASURED: Final = ("longer", "louder", "again_louder", "background", "onset")
 """What scenes of a few seconds have room for."""
 
@@ -71,6 +72,7 @@ def make_counts_spec(scale: Scale, library: SoundLibrary) -> Spec:
     train = 6 if scale is Scale.TINY else 60
     recipe = {"repeats": library.list_by_split(train=train, val=2, test=4)}
     return library.make_spec(
+        # After the experiment that had it first: another name would be another corpus.
         f"together-counts-{scale}",
         seed=7,
         recipe={"counts": recipe},
@@ -85,10 +87,11 @@ def make_measures_spec(scale: Scale, library: SoundLibrary) -> Spec:
         scale: The scale.
         library: Of labelled sounds.
     """
-    train = {Scale.TINY: 1200}.get(scale, 12_000)
+    train = 1200 if scale is Scale.TINY else 12_000
     recipe = {
         "pairs": library.list_by_split(train=train, val=300, test=600),
         "attributes": MEASURED,
+        # Two sounds and the pause between them fill a sample.
         "max_event_s": 1.5 if scale.runs_on_cpu else 3.0,
     }
     return library.make_spec(

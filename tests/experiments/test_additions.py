@@ -11,6 +11,7 @@ from experiments.additions import (
     MISTOLD,
     ORDERED,
     RULES,
+    RULES_OUR_SCENES,
     SCATTERED,
     SPANS,
     STAGED,
@@ -39,9 +40,9 @@ def test_every_arm_differs_in_one_thing_and_takes_as_many_steps(scale: Scale) ->
         assert arms[retold].config == whole
     assert arms[TELLING].corpus == arms[BASE].corpus
     assert [name for name, arm in arms.items() if arm.mixed] == [TELLING]
-    assert len({arm.corpus for arm in arms.values()}) == 6
+    assert len({arm.corpus for arm in arms.values()}) == 7
     apart = whole.model_copy(update={"keep_groups": False})
-    for scattered in (SCATTERED, UNBALANCED_SCATTERED, RULES):
+    for scattered in (SCATTERED, UNBALANCED_SCATTERED, RULES, RULES_OUR_SCENES):
         assert arms[scattered].config == apart
     assert arms[UNBALANCED_SCATTERED].corpus == arms[UNBALANCED].corpus
     first, second = whole.stages
@@ -69,12 +70,19 @@ def test_what_is_heard_of_long_scenes_is_as_long_as_those_of_the_test(scale: Sca
     assert arms[CROPPED].corpus == "long"
 
 
-def test_what_proof_adds_to_the_papers_rules_is_asked_of_arms_with_unbalanced_texts_apart() -> None:
-    claims = [claim for claim in build_experiment(Scale.TINY).claims if "CompA's" in claim.text]
+def test_what_proof_adds_to_the_papers_rules_is_asked_over_the_same_scenes() -> None:
+    # The arm by the rules hears other scenes, over embedded sounds none of four.
+    made = build_experiment(Scale.TINY)
+    claims = [claim for claim in made.claims if "CompA's" in claim.text]
     assert len(claims) == 3
+    parts = set()
     for claim in claims:
-        assert claim.less is not None
-        assert (claim.cell.arm, claim.less.arm) == (UNBALANCED_SCATTERED, RULES)
+        for arm in (arm for arm in made.arms if arm.name in claim.arms):
+            view = made.corpora[arm.corpus]
+            assert isinstance(view, CorpusView)
+            assert not arm.config.keep_groups
+            parts.add(view.parts)
+    assert parts == {("scenes",)}
 
 
 def test_a_library_of_few_sounds_gives_every_count_and_measure_that_is_claimed(
