@@ -201,7 +201,10 @@ def test_what_is_left_out_is_told_with_split_and_setting() -> None:
     with pytest.raises(LeftOutError, match="too few clips for two orders") as caught:
         list(map(groups.group, range(2)))
     assert caught.value.example == "class_00 and class_01"
-    assert "`seed`, or let sounds last longer (recipe.triplets.max" in caught.value.fix
+    assert (
+        "to split test, by a larger share or another `seed`, "
+        "or let sounds last longer (recipe.triplets.max" in caught.value.fix
+    )
 
 
 def test_seed_and_split_change_the_draw() -> None:
