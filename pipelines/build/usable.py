@@ -75,7 +75,6 @@ class UsableClips:
         numbers: The row of each in the library.
         refused: Rows of `schema.QUARANTINE` for the others.
         quarantine: Those of clips that were refused when they were measured.
-        split_of: The split of each refused clip.
         truth: The spec's thresholds.
     """
 
@@ -83,7 +82,6 @@ class UsableClips:
     numbers: dict[str, int]
     refused: list[dict[str, str]]
     quarantine: list[dict[str, str]]
-    split_of: dict[str, str]
     truth: TruthSpec
 
     @classmethod
@@ -94,8 +92,7 @@ class UsableClips:
             PlanError: If a split has none that can be used.
         """
         setting = spec.setting
-        clips: dict[str, list[Clip]] = {split: [] for split in spec.splits}
-        found = cls(clips, {}, [], library.quarantine, {}, spec.truth)
+        found = cls({split: [] for split in spec.splits}, {}, [], library.quarantine, spec.truth)
         for number, row, clip in _read(library.clips, setting.rate):
             reason = setting.levels.refusal(clip.loudness_lufs)
             if reason is None and not row[_SEGMENTS]:
@@ -107,7 +104,6 @@ class UsableClips:
             else:
                 stage = f"recipe {recipe.name}"
                 found.refused.append(quarantine_row(clip.id, row["location"], stage, reason))
-                found.split_of[clip.id] = row["split"]
         found._refuse_empty(recipe, library)
         return found
 
@@ -120,10 +116,10 @@ class UsableClips:
         """Why clips are missing that the library holds."""
         return Shortage(self._tell_refused(), _list_changed(self.truth))
 
-    def _tell_refused(self, splits: Collection[str] = ()) -> str:
-        """Those that lie in some splits, by default all; all, where none lies there."""
-        own = [each for each in self.refused if self.split_of[each["id"]] in splits]
-        refused = own or self.refused + self.quarantine
+    def _tell_refused(self, among: Collection[str] = ()) -> str:
+        """Those among some clips; all, where none is among them."""
+        refused = [each for each in self.refused if each["id"] in among]
+        refused = refused or self.refused + self.quarantine
         if not refused:
             return ""
         clips = "1 clip was" if len(refused) == 1 else f"{len(refused):,} clips were"
@@ -141,9 +137,11 @@ class UsableClips:
         empty = [split for split, found in self.clips.items() if not found]
         if empty:
             own = _named_splits(library)
+            rows = library.clips.rows("id", "split")
+            lying = {row["id"] for row in rows if row["split"] in empty}
             raise PlanError(
                 f"recipe {recipe.name} can use no clip of split {', '.join(empty)}"
-                + self._tell_refused(empty),
+                + self._tell_refused(lying),
                 fix=(f"name some of the source's own splits ({own}), " if own else "")
                 + "give it a larger share, try another `seed`, add clips, or drop the split",
             )
