@@ -12,8 +12,9 @@ from rich.table import Table
 
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import make_console, print_json
+from pipelines.cli.common.show import print_json
 from pipelines.frozen.record import ROOT, BuiltSet, read_records
+from synth.base.console import make_console
 from synth.base.errors import SpecError
 from synth.base.names import suggestion
 from synth.base.progress import Observer

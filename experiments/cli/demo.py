@@ -11,7 +11,6 @@ from typing import Annotated, Any, Final
 
 import typer
 import yaml
-from rich.console import Console
 from rich.table import Table
 
 from experiments.harness.values import check_values
@@ -21,6 +20,7 @@ from pipelines.cli.common.show import print_json, print_next
 from pipelines.cli.make.build import choose_worker_count, print_summary, run_build
 from pipelines.look.inspection import rebuild
 from pipelines.spec.spec import Spec
+from synth.base.console import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
 from synth.base.rng import digest
@@ -67,7 +67,7 @@ def demo_command(
     """
     started = time.monotonic()
     spec = make_demo_spec(source, test_folds)
-    console = Console(soft_wrap=True, highlight=False, quiet=as_json)
+    console = make_console(quiet=as_json)
     with show_progress(as_json) as observer:
         summary = run_build(spec, out, choose_worker_count(workers), prefect, observer)
     if not as_json:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from pipelines.cli.common.options import JsonOption, WorkersOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import make_console, print_json
+from pipelines.cli.common.show import print_json
 from pipelines.cli.make.build import choose_worker_count
+from synth.base.console import make_console
 
 if TYPE_CHECKING:
     from experiments.harness.experiment import ExamSplit
@@ -130,7 +130,7 @@ def _print(outcome: ExperimentOutcome) -> None:
         make_table_rows,
     )
 
-    console = Console()
+    console = make_console(soft_wrap=False)
     shown = Table(*COLUMNS, title=outcome.experiment.title)
     for rows in make_table_rows(outcome):
         for row in rows:

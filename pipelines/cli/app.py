@@ -24,6 +24,8 @@ from pipelines.cli.commands import COMMANDS, GROUPS
 from pipelines.cli.common.options import CorpusArgument
 from pipelines.cli.common.packages import naming_packages
 from synth.base.atomic import disk_error
+from synth.base.console import make_console
+from synth.base.doors import plain_text
 from synth.base.errors import SegueError
 from synth.base.names import nearest
 from synth.base.progress import Observer
@@ -187,7 +189,7 @@ def _show_progress(as_json: bool) -> AbstractContextManager[Observer]:
 
 def _print_error(error: SegueError | OSError, as_json: bool) -> None:
     """One line of what is wrong and one of the fix; under `--json` an object, too."""
-    message, fix = _describe(error)
+    message, fix = (plain_text(text, keep="\n") for text in _describe(error))
     console = _console()
     console.print(Text.assemble(("error: ", "bold red"), message))
     if fix:
@@ -197,7 +199,7 @@ def _print_error(error: SegueError | OSError, as_json: bool) -> None:
 
 
 def _console() -> Console:
-    return Console(stderr=True, soft_wrap=True, highlight=False)
+    return make_console(stderr=True)
 
 
 def _describe(error: SegueError | OSError) -> tuple[str, str]:

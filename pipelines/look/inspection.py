@@ -19,6 +19,7 @@ from pipelines.build.render import parse_receipt
 from pipelines.ingest.quarantine import count_refusals
 from pipelines.store.manifest import find_manifest
 from synth.base.atomic import write_bytes
+from synth.base.doors import own_file
 from synth.base.errors import CorpusError
 from synth.base.hashing import sha256_of
 from synth.base.progress import Observer, Silent, track
@@ -28,7 +29,7 @@ from synth.corpus.facts import GET_AGAIN
 from synth.corpus.schema import CLIPS, PLAN, QUARANTINE
 from synth.corpus.shards import AudioFormat, encode_audio
 from synth.corpus.validation import check_columns
-from synth.storage import display_path, fetch, open_file, own_file
+from synth.storage import display_path, fetch, open_file
 
 _DESCRIBED: Final = (
     "group",

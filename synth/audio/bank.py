@@ -19,9 +19,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from synth.audio.dsp import Audio, Pcm, peak, to_pcm
+from synth.base.doors import own_file
 from synth.base.errors import CorpusError, shorten
 from synth.base.units import Frames
-from synth.storage import fetch, open_mapped, own_file
+from synth.storage import fetch, open_mapped
 
 INDEX_SCHEMA = pa.schema(
     [

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from synth.base.doors import read_json
 from synth.base.errors import CorpusError, shorten
 from synth.scene.timeline import Fade
 from synth.storage import display_path
@@ -128,12 +128,7 @@ def read_facts(path: Path) -> dict[str, Any]:
     """
     where = display_path(path)
     try:
-        found = json.loads(path.read_bytes())
-    except MemoryError as error:
-        raise memory_error(path) from error
-    except (ValueError, RecursionError) as error:
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise CorpusError(f"{where}: is not JSON: {reason}", fix=GET_AGAIN) from error
+        found = read_json(path, where=where, fix=GET_AGAIN)
     except OSError as error:
         reason = error.strerror or str(error)
         raise CorpusError(f"{where}: cannot be read: {reason}", fix=GET_AGAIN) from error

@@ -19,12 +19,13 @@ import pyarrow.parquet as pq
 from pyarrow import types
 
 from synth.base.atomic import file_state
+from synth.base.doors import require_regular
 from synth.base.errors import CorpusError, shorten
 from synth.corpus.facts import GET_AGAIN, memory_error
 from synth.corpus.repeats import Runs, find_repeat
 from synth.corpus.row_rules import CLIP_RULES, ROW_RULES, Fault, Rules, find_fault
 from synth.corpus.schema import ADDED, AUDIBLE, CLIPS, INCIDENTAL
-from synth.storage import display_path, require_regular
+from synth.storage import display_path
 
 _ROWS_AT_ONCE: Final = 1 << 16
 _KEPT: Final = 64

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+from synth.base.doors import own_file
 from synth.corpus.corpus import ATTRIBUTION_FILE, Corpus
 from synth.export.folder import KEPT, Folder, Writer
 from synth.export.items import Shard
-from synth.storage import fetch, own_file
+from synth.storage import fetch
 
 
 @runtime_checkable

@@ -13,9 +13,7 @@ from synth.storage.reading import (
     local_place,
     open_file,
     open_mapped,
-    own_file,
     read_at,
-    require_regular,
 )
 from synth.storage.remote import Remote
 from synth.storage.stored import Stored
@@ -33,8 +31,6 @@ __all__ = [
     "open_file",
     "open_made",
     "open_mapped",
-    "own_file",
     "read_at",
-    "require_regular",
     "url_of",
 ]

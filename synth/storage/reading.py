@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
-import stat
 import time
 from collections.abc import Iterable
 from io import BufferedReader
 from pathlib import Path
 from typing import Final
 
-from synth.base.errors import CorpusError
+from synth.base.doors import open_regular, read_json
+from synth.base.errors import SegueError
 from synth.base.rng import digest
 from synth.storage.copies import CORPORA, Copies, cache_folder, copies_at
 from synth.storage.errors import StorageError
@@ -25,7 +24,6 @@ from synth.storage.url import join_keys, split_url, url_of
 
 _LATEST: Final = "latest"
 _RECEIPTS: Final = "receipts"
-_REPLACE: Final = "download or build the file again"
 _TRIES: Final = 3
 _STARTED_NS: Final = time.time_ns()
 
@@ -45,40 +43,6 @@ def fetch(path: Path) -> Path:
     return copies.fetch(key) if copies.remote.exists(key) else path
 
 
-def own_file(folder: Path, name: str) -> Path:
-    """`folder / name`, which may be missing, or a copy that is not here yet.
-
-    Raises:
-        CorpusError: If it is a link that leads out of the folder, or no regular file: a corpus may
-            come from a stranger, and whoever opens it has files that the stranger has not.
-    """
-    path = require_regular(folder / name)
-    if not path.resolve().is_relative_to(folder.resolve()):
-        raise CorpusError(
-            f"{path}: is a link that leads out of its folder",
-            fix="replace the link with the file, if it is yours",
-        )
-    return path
-
-
-def require_regular(path: Path) -> Path:
-    """The same path, which may be missing; pipes would be waited for, and devices have no end.
-
-    Raises:
-        CorpusError: If something else than a regular file is there.
-    """
-    try:
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        return path
-    except (OSError, ValueError, RuntimeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise CorpusError(f"{path}: cannot be read: {reason}", fix=_REPLACE) from error
-    if not stat.S_ISREG(mode):
-        raise CorpusError(f"{path}: is not a regular file", fix=_REPLACE)
-    return path
-
-
 def open_file(path: Path, receipt: Path | None = None) -> BufferedReader:
     """Open a file that is read from end to end; a copy of it comes first, if there is room for one.
 
@@ -93,7 +57,7 @@ def open_file(path: Path, receipt: Path | None = None) -> BufferedReader:
     """
     copies = _copies_of(path)
     if copies is None:
-        return require_regular(path).open("rb")
+        return open_regular(path)
     try:
         return _open_copy(copies, path, receipt)
     except NoRoomError:
@@ -110,7 +74,7 @@ def open_mapped(path: Path) -> BufferedReader:
         StorageError: If it cannot be read.
     """
     copies = _copies_of(path)
-    return require_regular(path).open("rb") if copies is None else _open_copy(copies, path)
+    return open_regular(path) if copies is None else _open_copy(copies, path)
 
 
 def read_at(path: Path, offset: int, size: int, receipt: Path | None = None) -> bytes:
@@ -134,7 +98,7 @@ def read_at(path: Path, offset: int, size: int, receipt: Path | None = None) -> 
     copies = _copies_of(path)
     try:
         with (
-            require_regular(path).open("rb")
+            open_regular(path)
             if copies is None
             else _open_copy(copies, path, receipt, _STARTED_NS) as file
         ):
@@ -177,8 +141,8 @@ def _open_copy(
 def _certified_hash(receipt: Path | None) -> str | None:
     """The hash that a receipt certifies; None where there is none."""
     try:
-        return str(json.loads(fetch(receipt).read_bytes())["sha256"]) if receipt else None
-    except (FileNotFoundError, ValueError, KeyError, TypeError, RecursionError):
+        return str(read_json(fetch(receipt))["sha256"]) if receipt else None
+    except (FileNotFoundError, SegueError, KeyError, TypeError):
         return None
 
 
@@ -257,9 +221,9 @@ def _forget_other_shards(copies: Copies, listing: Iterable[str]) -> None:
         if key.endswith("/corpus.json"):
             manifests = copies.path(key).parent.resolve()
             try:
-                shards = str(json.loads(copies.path(key).read_bytes())["shards"])
+                shards = str(read_json(copies.path(key))["shards"])
                 places = (manifests / _RECEIPTS, (manifests / shards).resolve())
-            except (ValueError, KeyError, TypeError, RecursionError):
+            except (SegueError, KeyError, TypeError):
                 continue  # whoever opens the corpus is told what is wrong with it
             for path in places:
                 if path.is_relative_to(root) and path.is_dir():

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich.console import Console
 
+from synth.base.console import make_console
 from synth.base.waiting import show_waiting
 from train.bench.glossary import explain_metrics
 from train.bench.settings import BenchSettings, Padding, Task
@@ -197,7 +197,7 @@ def eval_command(
         if warning:
             print(warning, file=sys.stderr)
         return
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     if warning:
         console.print(warning, style="bold", markup=False)
     for line in verdicts(found.metrics):

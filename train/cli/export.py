@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from synth.base.atomic import format_bytes
+from synth.base.console import make_console
 from train.cli.options import JsonOption, ShowProgress, show_nothing
 from train.cli.show import quieten_transformers
 from train.export.files import ModelFormat
@@ -47,7 +47,7 @@ def export_command(
             facts["largest_difference"] = found.largest_difference
         print(json.dumps(facts))
         return
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     console.print(f"{run} as {to}: {len(found.files)} files, {format_bytes(size)}", markup=False)
     if found.largest_difference is not None:
         console.print(f"embeddings differ from torch's by {found.largest_difference:.0e} at most")

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich.console import Console
 
+from synth.base.console import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
 from synth.base.waiting import show_waiting
@@ -206,7 +206,7 @@ def _print_result(result: TrainResult, corpus: Path, steps: int) -> None:
     from synth.storage import url_of
     from train.data.split import VAL
 
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     splits = Corpus.open(corpus).splits
     if not result.finished:
         console.print(f"stopped after step {result.step:,}, checkpoint written")

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -24,6 +23,7 @@ from rich.progress import (
 from rich.table import Column
 from rich.text import Text
 
+from synth.base.console import make_console
 from synth.base.progress import Observer
 
 INTERVAL_S: Final = 1.0
@@ -207,7 +207,7 @@ def show_progress(as_json: bool) -> Iterator[Observer]:
     Args:
         as_json: Whether to write lines of JSON to stdout, and no bars.
     """
-    console = Console(stderr=True)
+    console = make_console(stderr=True, soft_wrap=False)
     if as_json or not console.is_terminal:
         with _note_kept(Tracker(JsonLines() if as_json else Hidden())) as tracker:
             yield tracker

@@ -14,11 +14,6 @@ if TYPE_CHECKING:
     from synth.sources.block import Blocked
 
 
-def make_console() -> Console:
-    """The console of a command: it breaks no line and colours no number."""
-    return Console(soft_wrap=True, highlight=False)
-
-
 def print_blocked(console: Console, blocked: Iterable[Blocked]) -> None:
     """What each block list did; in yellow where it, or an entry of it, blocks nothing."""
     for each in blocked:

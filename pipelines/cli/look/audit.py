@@ -14,7 +14,7 @@ from pipelines.checks.leakage import compare_corpora, compare_splits
 from pipelines.cli.common.completion import corpus_completions
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import make_console, print_json, print_next
+from pipelines.cli.common.show import print_json, print_next
 from pipelines.cli.look.audit_shown import (
     print_audio,
     print_audit,
@@ -22,6 +22,7 @@ from pipelines.cli.look.audit_shown import (
     print_leakage,
 )
 from pipelines.store.manifest import find_manifest
+from synth.base.console import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
 from synth.corpus.corpus import PLAN_FILE

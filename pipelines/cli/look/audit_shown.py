@@ -11,7 +11,7 @@ from rich.table import Table
 from pipelines.checks.audio.audit import AudioAudit
 from pipelines.checks.audit import Audit
 from pipelines.checks.blind_figures import BlindResult
-from pipelines.cli.common.show import make_console
+from synth.base.console import make_console
 from synth.corpus.leakage.compare import Leakage
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.console import Console
 
 from pipelines.cli.common.options import CorpusArgument, JsonOption
 from pipelines.cli.common.show import print_json
+from synth.base.console import make_console
 from synth.base.errors import SegueError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def browse_command(
     from pipelines.look.browse.guard import is_loopback
 
     library = BrowsedCorpus.open(corpus)
-    console = Console(stderr=as_json, soft_wrap=True, highlight=False)
+    console = make_console(stderr=as_json)
     with closing(library.manifest), closing(_open_listener(host, port)) as listener:
         with console.status(f"reading {library.manifest.rows:,} samples"):
             _ = library.manifest.facets  # so that the first page comes as fast as the others

@@ -11,6 +11,7 @@ from rich.console import Console
 from pipelines.cli.common.show import print_json
 from pipelines.look.comparison.compare import ChangeGroup, TableChanges, compare
 from pipelines.look.comparison.side import Change, Side
+from synth.base.console import make_console
 from synth.corpus.schema import canonical_json
 
 _SHOWN_LETTERS = 12
@@ -18,12 +19,12 @@ _SHOWN_LETTERS = 12
 
 def print_comparison(first: Path, second: Path, as_json: bool) -> None:
     """Compare two corpora, and print what differs, causes first."""
-    with Console(stderr=True).status("comparing"):
+    with make_console(stderr=True, soft_wrap=False).status("comparing"):
         found = compare(first, second)
     if as_json:
         print_json(found.to_json())
         return
-    console = Console(soft_wrap=True, highlight=False, markup=False)
+    console = make_console(markup=False)
     for letter, side in (("A", found.a), ("B", found.b)):
         console.print(f"{letter}  {_format_side(side)}")
     if found.same:

@@ -18,6 +18,7 @@ from pipelines.cli.common.show import print_json
 from pipelines.look.console.answer import QueryAnswer, check_answer_file
 from pipelines.look.console.database import Database
 from pipelines.look.counts import format_count
+from synth.base.console import make_console
 
 _ABREAST: Final = 8
 """Columns that are shown beside each other; more are shown below each other."""
@@ -141,9 +142,9 @@ def _escape_controls(text: str) -> str:
 
 def _show_status() -> Status:
     """A sign of life on a terminal; how many rows are to come is not known before they came."""
-    return Console(stderr=True).status("asking")
+    return make_console(stderr=True, soft_wrap=False).status("asking")
 
 
 def _make_console() -> Console:
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=_PIPED_WIDTH)
+    console = make_console(soft_wrap=False)
+    return console if console.is_terminal else make_console(width=_PIPED_WIDTH, soft_wrap=False)

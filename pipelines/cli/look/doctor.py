@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -15,6 +14,7 @@ from pipelines.checks.doctor.check import Check, CheckState
 from pipelines.checks.doctor.run import run_checks
 from pipelines.cli.common.options import JsonOption, StoreOption
 from pipelines.cli.common.show import print_json
+from synth.base.console import make_console
 from synth.base.waiting import show_waiting
 
 _STYLES: Final = {
@@ -58,7 +58,7 @@ def doctor_command(
 
 
 def _show(found: list[Check]) -> None:
-    console = Console(highlight=False)
+    console = make_console(soft_wrap=False)
     table = Table("check", "state", "found", box=None, pad_edge=False)
     for each in found:
         state = Text(each.state.value, _STYLES[each.state])

@@ -14,9 +14,10 @@ from pipelines.build.coverage import Lacking
 from pipelines.cli.common.completion import corpus_completions
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import make_console, print_json, print_next
+from pipelines.cli.common.show import print_json, print_next
 from pipelines.look.counts import format_count
 from pipelines.look.inspection import describe, draw, draw_captions, rebuild, verify
+from synth.base.console import make_console
 from synth.corpus.corpus import Corpus
 
 ROWS: Final = 50

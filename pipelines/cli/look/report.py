@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
@@ -14,6 +13,7 @@ from pipelines.cli.common.show import print_json
 from pipelines.look.page import Page, write_page
 from pipelines.look.report.corpus import SHOWN, corpus_page
 from pipelines.look.report.run import run_page
+from synth.base.console import make_console
 from synth.base.errors import SpecError
 from synth.base.waiting import show_waiting
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE
@@ -63,7 +63,7 @@ def report_command(
     if as_json:
         print_json({"report": str(target), "bytes": len(page.html.encode()), **page.facts})
         return
-    console = Console(soft_wrap=True, highlight=False)
+    console = make_console()
     console.print(f"report  {target}", markup=False)
     console.print("next: open it in a browser")
 

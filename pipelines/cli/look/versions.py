@@ -8,7 +8,6 @@ from typing import Annotated, TypeAlias
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from pipelines.cli.common.options import JsonOption
@@ -16,6 +15,7 @@ from pipelines.cli.common.show import print_json
 from pipelines.versions.history import Version, list_versions, measure_total_size
 from pipelines.versions.promote import promote_version
 from pipelines.versions.shelf import open_shelf
+from synth.base.console import make_console
 from synth.base.errors import SpecError
 
 MINUTES = len("2026-01-31T12:00")
@@ -90,6 +90,6 @@ def _print(corpus: str, versions: Sequence[Version], total: int) -> None:
             format_size(version.bytes),
             version.state.value + (", latest" if version.latest else ""),
         )
-    console = Console(soft_wrap=True, highlight=False, width=WIDTH)
+    console = make_console(width=WIDTH)
     console.print(table)
     console.print(f"{corpus}: {format_size(total)} on disk")

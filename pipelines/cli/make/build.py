@@ -21,11 +21,12 @@ from pipelines.cli.common.options import (
 )
 from pipelines.cli.common.prefect_settings import is_server_configured, quieten_prefect
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import make_console, print_blocked, print_json, print_next
+from pipelines.cli.common.show import print_blocked, print_json, print_next
 from pipelines.cli.make.reproduce import ReproductionRequest, print_reproduction, read_request
 from pipelines.look.counts import format_count
 from pipelines.spec.spec import Spec
 from pipelines.versions.reproduce import reproduce
+from synth.base.console import make_console
 from synth.base.errors import SpecError
 from synth.base.processors import processors
 from synth.base.progress import Observer

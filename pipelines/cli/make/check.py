@@ -10,8 +10,9 @@ from rich.console import Console
 
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import make_console, print_json, print_next
+from pipelines.cli.common.show import print_json, print_next
 from pipelines.cli.common.source import SetOption, apply_settings, parse_source, print_index
+from synth.base.console import make_console
 from synth.base.errors import SourceError
 from synth.base.progress import Observer
 from synth.sources import Settings, Source, open_source

@@ -10,7 +10,8 @@ import typer
 
 from pipelines.cli.common.options import JsonOption, WorkersOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import make_console, print_json
+from pipelines.cli.common.show import print_json
+from synth.base.console import make_console
 from synth.base.errors import SpecError
 from synth.base.names import suggestion
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE, Corpus

@@ -17,7 +17,7 @@ from rich.table import Table
 from pipelines.cli.common.destination import resolve_destination
 from pipelines.cli.common.options import JsonOption, StageOption, StoreOption, WorkersOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import make_console, print_blocked, print_json, print_next
+from pipelines.cli.common.show import print_blocked, print_json, print_next
 from pipelines.cli.common.source import SetOption, apply_settings, parse_source, print_index
 from pipelines.cli.make.build import choose_worker_count
 from pipelines.engines.executor import workers as worker_pool
@@ -28,6 +28,7 @@ from pipelines.spec.file import read_spec
 from pipelines.spec.intake import Intake
 from pipelines.spec.spec import AudioSpec, ClipsSpec
 from pipelines.store.places import BANKS
+from synth.base.console import make_console
 from synth.base.errors import SpecError
 from synth.sources import ClipRef, Unheard, open_source, source_names
 from synth.sources.reading.paths import list_refs

@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from pipelines.cli.common.completion import source_completions
 from pipelines.cli.common.options import JsonOption
-from pipelines.cli.common.show import make_console, print_json, print_next
+from pipelines.cli.common.show import print_json, print_next
 from pipelines.cli.common.source import parse_source
 from pipelines.spec.new.library import Library, find_innermost, inspect_library
 from pipelines.spec.new.recipes import complete_starts, find_start, summarise_starts
 from pipelines.spec.new.splits import choose_splits
 from pipelines.spec.new.template import ROOT, render_spec
 from pipelines.spec.values import make_corpus_name
+from synth.base.console import make_console
 from synth.base.errors import SpecError
 from synth.labels.lexicon import Phrase
 from synth.sources import source_class, source_names
@@ -155,7 +155,7 @@ def _list(source: str | None, out: Path | None, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    console = Console(highlight=False, soft_wrap=True)
+    console = make_console()
     width = max(map(len, rows))
     for name, told in rows.items():
         console.print(f"[bold]{escape(name):<{width}}[/]  {escape(told)}")

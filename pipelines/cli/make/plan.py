@@ -17,12 +17,13 @@ from pipelines.cli.common.destination import resolve_destination
 from pipelines.cli.common.findings import print_findings
 from pipelines.cli.common.options import JsonOption, SpecArgument, StageOption, StoreOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import make_console, print_blocked, print_json, print_next
+from pipelines.cli.common.show import print_blocked, print_json, print_next
 from pipelines.cli.common.source import print_index
 from pipelines.cli.make.build import choose_worker_count
 from pipelines.look.counts import format_count
 from pipelines.spec.file import read_spec
 from pipelines.store.places import Places
+from synth.base.console import make_console
 from synth.base.errors import SpecError
 from synth.sources.block import Blocked
 

@@ -9,7 +9,7 @@ import typer
 from pydantic import ValidationError
 
 from pipelines.cli.common.destination import resolve_destination
-from pipelines.cli.common.show import make_console, print_json, print_next
+from pipelines.cli.common.show import print_json, print_next
 from pipelines.spec.file import read_spec
 from pipelines.spec.spec import Spec
 from pipelines.store.places import MANIFESTS, Places
@@ -17,6 +17,7 @@ from pipelines.store.stage import choose_stage, find_mirror
 from pipelines.versions.history import list_versions
 from pipelines.versions.reproduce import Reproduction
 from pipelines.versions.shelf import Shelf, open_shelf, split_url
+from synth.base.console import make_console
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE
 from synth.storage import url_of

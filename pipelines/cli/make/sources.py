@@ -15,6 +15,7 @@ from pipelines.cli.common.completion import source_completions
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.show import print_json
 from pipelines.spec.new.docstrings import read_layout, read_meanings, read_summary
+from synth.base.console import make_console
 from synth.base.errors import SourceError
 from synth.sources import source_class, source_names
 
@@ -39,7 +40,7 @@ def sources_command(name: NameArgument = None, as_json: JsonOption = False) -> N
     if as_json:
         print_json(rows)
         return
-    console = Console(highlight=False)
+    console = make_console(soft_wrap=False)
     if name is not None:
         _show(console, name, rows[name])
         return

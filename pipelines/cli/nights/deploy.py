@@ -18,7 +18,7 @@ from pipelines.cli.common.options import (
     WorkersOption,
 )
 from pipelines.cli.common.prefect_settings import quieten_prefect
-from pipelines.cli.common.show import make_console, print_json
+from pipelines.cli.common.show import print_json
 from pipelines.cli.make.build import choose_engine
 from pipelines.cli.nights.schedule import (
     CronOption,
@@ -28,6 +28,7 @@ from pipelines.cli.nights.schedule import (
     make_night,
 )
 from pipelines.flows.nights.schedule import FLOW, Times, write_prefect_yaml
+from synth.base.console import make_console
 from synth.base.errors import SpecError
 
 

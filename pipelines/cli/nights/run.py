@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from pipelines.cli.common.destination import resolve_destination
@@ -19,11 +18,12 @@ from pipelines.cli.common.options import (
 )
 from pipelines.cli.common.prefect_settings import quieten_prefect
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import make_console, print_json, print_next
+from pipelines.cli.common.show import print_json, print_next
 from pipelines.cli.make.build import choose_engine
 from pipelines.cli.nights.schedule import NightlyOption
 from pipelines.flows.nights.settings import read_nightly, settings_beside
 from pipelines.spec.file import read_spec
+from synth.base.console import make_console
 from synth.base.waiting import show_waiting
 
 
@@ -68,6 +68,6 @@ def _print(found: dict[str, Any]) -> None:
     table = Table("gate", "found", "wanted")
     for gate in found["gates"]:
         table.add_row(gate["name"], gate["found"], gate["wanted"])
-    Console(highlight=False).print(table)
+    make_console(soft_wrap=False).print(table)
     console.print(f"report  {found['report']}", markup=False)
     print_next(console, "segue", "inspect", found["paths"]["manifests"])

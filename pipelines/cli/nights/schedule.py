@@ -16,11 +16,12 @@ from pipelines.cli.common.options import (
     WorkersOption,
 )
 from pipelines.cli.common.prefect_settings import quieten_prefect
-from pipelines.cli.common.show import make_console, print_json
+from pipelines.cli.common.show import print_json
 from pipelines.cli.make.build import choose_engine
 from pipelines.flows.nights.schedule import Night, Times
 from pipelines.flows.nights.settings import read_nightly, settings_beside
 from pipelines.spec.file import read_spec
+from synth.base.console import make_console
 from synth.base.errors import SpecError
 from synth.base.waiting import show_waiting
 

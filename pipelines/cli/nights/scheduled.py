@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from pipelines.cli.common.destination import resolve_destination
 from pipelines.cli.common.options import JsonOption, StoreOption
 from pipelines.cli.common.prefect_settings import quieten_prefect
-from pipelines.cli.common.show import make_console, print_json
+from pipelines.cli.common.show import print_json
+from synth.base.console import make_console
 
 CorpusName: TypeAlias = Annotated[
     str, typer.Argument(help="The corpus's name; see `segue night list`.", show_default=False)
@@ -118,7 +118,7 @@ def _show(what: str, rows: Sequence[dict[str, Any]], as_json: bool) -> None:
     table = Table(*rows[0])
     for row in rows:
         table.add_row(*(str(value) for value in row.values()))
-    Console(highlight=False).print(table)
+    make_console(soft_wrap=False).print(table)
 
 
 def _print_facts(facts: dict[str, Any], as_json: bool) -> None:

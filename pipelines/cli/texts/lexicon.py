@@ -7,12 +7,12 @@ from itertools import zip_longest
 from typing import Annotated, Any, TypeAlias
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.show import print_json
 from synth.base.atomic import write_text
+from synth.base.console import make_console
 from synth.base.errors import LexiconError
 from synth.labels.lexicon_build import (
     build,
@@ -62,7 +62,7 @@ def lexicon_command(check: CheckOption = False, as_json: JsonOption = False) -> 
     for name, count in labels.items():
         shown.add_row(name, str(count))
     shown.add_row("phrases.csv", str(sum(labels.values())))
-    Console().print(shown)
+    make_console(soft_wrap=False).print(shown)
     print("phrases.csv rebuilt" if not same else "phrases.csv is as its sources make it")
 
 

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import make_console, print_json, print_read
+from pipelines.cli.common.show import print_json, print_read
 from pipelines.llm.files import Input
 from pipelines.llm.generate import estimate, generate
 from pipelines.llm.money.prices import format_cost
@@ -22,6 +22,7 @@ from pipelines.llm.settings import GenerateSettings
 from pipelines.llm.stops import StopKind
 from pipelines.llm.summary import GenerateEstimate, GenerateSummary
 from pipelines.llm.wire.endpoint import EndpointSettings
+from synth.base.console import make_console
 from synth.base.errors import SpecError
 from synth.llm.prompt import load_prompt, shipped_prompts
 

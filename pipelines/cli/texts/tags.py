@@ -12,13 +12,14 @@ from rich.table import Table
 
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import make_console, print_json, print_read
+from pipelines.cli.common.show import print_json, print_read
 from pipelines.export.tags import (
     ToolReport,
     write_caption_file,
     write_negated_file,
     write_textswap_file,
 )
+from synth.base.console import make_console
 from synth.captions.caption import Style
 from synth.text.negation.outcome import Mode
 

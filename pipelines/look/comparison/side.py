@@ -16,10 +16,11 @@ from pipelines.build.finalise import SPEC_FILE
 from pipelines.build.settings import flat_settings
 from pipelines.spec.file import read_spec
 from pipelines.store.manifest import find_manifest
+from synth.base.doors import own_file
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE, Corpus
 from synth.corpus.schema import CLIPS, PLAN, QUARANTINE, SAMPLES
 from synth.corpus.validation import check_columns
-from synth.storage import display_path, own_file
+from synth.storage import display_path
 
 _FILES: Final = {
     "clips": (CLIPS_FILE, CLIPS),

@@ -21,12 +21,12 @@ from pipelines.look.page import Histogram, Page, histogram, render_page
 from pipelines.look.report.rights import Rights, rights
 from pipelines.look.report.samples import examples
 from pipelines.store.manifest import find_manifest
+from synth.base.doors import own_file
 from synth.base.progress import Observer, Silent
 from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, QUARANTINE_FILE, SAMPLES_FILE
 from synth.corpus.schema import CLIPS, PLAN, QUARANTINE, SAMPLES
 from synth.corpus.validation import check_columns, make_damage_error
 from synth.labels.treatment import heard_tags
-from synth.storage import own_file
 
 SHOWN: Final = 10
 """Samples that are shown where no number is asked for."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from synth.base import doors
 from synth.base.errors import SourceError
 
 FIX_FILE: Final = "use the file as published"
@@ -24,11 +24,9 @@ def read_text(path: Path, fix: str = FIX_FILE) -> str:
         SourceError: If it cannot be read, or is no such text.
     """
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return doors.read_text(path, refuse=SourceError, fix=fix)
     except OSError as error:
         raise SourceError(f"{path}: cannot be read: {error.strerror or error}", fix=fix) from error
-    except UnicodeDecodeError as error:
-        raise SourceError(f"{path}: cannot be read: not UTF-8", fix=fix) from error
 
 
 def read_json(path: Path, fix: str = FIX_FILE) -> Any:
@@ -37,10 +35,7 @@ def read_json(path: Path, fix: str = FIX_FILE) -> Any:
     Raises:
         SourceError: If it cannot be read, or is no JSON.
     """
-    try:
-        return json.loads(read_text(path, fix))
-    except (ValueError, RecursionError) as error:
-        raise SourceError(f"{path}: is not JSON: {error}", fix=fix) from error
+    return doors.parse_json(read_text(path, fix), str(path), refuse=SourceError, fix=fix)
 
 
 def wrong_value_error(path: Path, error: ValidationError) -> SourceError:

@@ -1,0 +1,203 @@
+"""The doors for what comes from elsewhere: one opens files, one parses JSON, one shows text.
+
+A corpus, a library, a model or an answer may be a stranger's. So a file that is read is a regular
+one, of bounded size, and below its folder; JSON has a bounded size and depth, and holds text that
+can be written again; and what is shown on a terminal holds no control characters.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+import unicodedata
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, Final
+
+from synth.base.atomic import format_bytes
+from synth.base.errors import CorpusError, SegueError
+
+MAX_BYTES: Final = 256 * 2**20
+"""Most bytes of a file that is read whole."""
+MAX_DEPTH: Final = 100
+"""Most levels of JSON; what we write has fewer than twenty."""
+_REPLACE: Final = "download or build the file again"
+_BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}]', re.DOTALL)
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+
+
+def require_regular(path: Path, *, refuse: type[SegueError] = CorpusError) -> Path:
+    """The same path, which may be missing; pipes would be waited for, and devices have no end.
+
+    Args:
+        path: The file.
+        refuse: The error's class.
+
+    Raises:
+        SegueError: If something else than a regular file is there.
+    """
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return path
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise refuse(f"{plain_text(path)}: cannot be read: {reason}", fix=_REPLACE) from error
+    if not stat.S_ISREG(mode):
+        raise refuse(f"{plain_text(path)}: is not a regular file", fix=_REPLACE)
+    return path
+
+
+def own_file(folder: Path, name: str) -> Path:
+    """`folder / name`, which may be missing, or a copy that is not here yet.
+
+    Raises:
+        CorpusError: If it is a link that leads out of the folder, or no regular file: a corpus may
+            come from a stranger, and whoever opens it has files that the stranger has not.
+    """
+    path = require_regular(folder / name)
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise CorpusError(
+            f"{plain_text(path)}: is a link that leads out of its folder",
+            fix="replace the link with the file, if it is yours",
+        )
+    return path
+
+
+def open_regular(path: Path, *, refuse: type[SegueError] = CorpusError) -> BufferedReader:
+    """Open a regular file for reading.
+
+    Raises:
+        SegueError: If it is no regular file.
+        OSError: If it is missing, or the system cannot read it: that says nothing of the file.
+    """
+    return require_regular(path, refuse=refuse).open("rb")
+
+
+def read_regular(
+    path: Path, *, limit: int = MAX_BYTES, refuse: type[SegueError] = CorpusError
+) -> bytes:
+    """All bytes of a regular file.
+
+    Args:
+        path: The file.
+        limit: Most bytes.
+        refuse: The error's class.
+
+    Raises:
+        SegueError: If it is no regular file, or larger.
+        OSError: As in `open_regular`.
+    """
+    with open_regular(path, refuse=refuse) as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise refuse(
+            f"{plain_text(path)}: is larger than {format_bytes(limit)}, so it is not read",
+            fix=_REPLACE,
+        )
+    return data
+
+
+def read_text(path: Path, *, refuse: type[SegueError] = CorpusError, fix: str = _REPLACE) -> str:
+    """The text of a regular file in UTF-8, with or without BOM.
+
+    Raises:
+        SegueError: If it is no such file.
+        OSError: As in `open_regular`.
+    """
+    try:
+        return read_regular(path, refuse=refuse).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise refuse(f"{plain_text(path)}: is not text in UTF-8", fix=fix) from error
+
+
+def read_json(
+    path: Path, *, refuse: type[SegueError] = CorpusError, fix: str = _REPLACE, where: str = ""
+) -> Any:
+    """The value in a regular file of JSON.
+
+    Args:
+        path: The file.
+        refuse: The error's class.
+        fix: What the error advises.
+        where: What the error calls the file; its path by default.
+
+    Raises:
+        SegueError: If it is no such file.
+        OSError: As in `open_regular`.
+    """
+    return parse_json(read_regular(path, refuse=refuse), where or str(path), refuse=refuse, fix=fix)
+
+
+def parse_json(
+    text: str | bytes,
+    where: str,
+    *,
+    refuse: type[SegueError] = CorpusError,
+    fix: str = _REPLACE,
+    **hooks: Any,
+) -> Any:
+    """The value of JSON that somebody else may have written.
+
+    Args:
+        text: The JSON; bytes in UTF-8, UTF-16 or UTF-32, as the standard allows.
+        where: What it is, for the error: a file, a column, an answer.
+        refuse: The error's class.
+        fix: What the error advises.
+        hooks: Passed to `json.loads`.
+
+    Raises:
+        SegueError: If it is no JSON, is nested deeper than `MAX_DEPTH`, has a number with
+            thousands of digits, or holds half of a surrogate pair, which no file can hold.
+    """
+    try:
+        if isinstance(text, bytes):
+            text = text.decode(json.detect_encoding(text))
+        if _is_deep(text):
+            raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
+        value = json.loads(text, **hooks)
+        if _SURROGATE.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        reason = "it holds half of a surrogate pair"
+        raise refuse(f"{plain_text(where)}: is not JSON: {reason}", fix=fix) from error
+    except (ValueError, RecursionError) as error:
+        raise refuse(f"{plain_text(where)}: is not JSON: {error}", fix=fix) from error
+    return value
+
+
+def _is_deep(text: str) -> bool:
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return False
+    depth = 0
+    for token in _BRACKETS.finditer(text):
+        letter = token[0]
+        depth += (letter in "[{") - (letter in "]}") if len(letter) == 1 else 0
+        if depth > MAX_DEPTH:
+            return True
+    return False
+
+
+def plain_text(text: object, *, keep: str = "") -> str:
+    r"""Text that may be a stranger's, as a terminal may show it: `\x1b` stands for an escape.
+
+    Spaces of every width are kept; controls, marks of direction and line ends are escaped.
+
+    Args:
+        text: The text, or what `str` makes one of.
+        keep: Further characters that are kept, such as line ends of our own messages.
+    """
+    shown = str(text)
+    if shown.isprintable():
+        return shown
+    return "".join(
+        letter
+        if letter.isprintable() or letter in keep or (letter.isspace() and _is_space(letter))
+        else letter.encode("unicode_escape").decode()
+        for letter in shown
+    )
+
+
+def _is_space(letter: str) -> bool:
+    return unicodedata.category(letter) == "Zs"
