@@ -15,7 +15,7 @@ from synth.base.doors import plain_text
 class PlainConsole(Console):
     """A console on which text moves no cursor and sets no title: it may be a stranger's."""
 
-    def render_str(self, text: str, **settings: Any) -> Text:  # type: ignore[override]
+    def render_str(self, text: str, **settings: Any) -> Text:
         """The text, escaped before its width is measured."""
         return super().render_str(plain_text(text, keep="\n\t"), **settings)
 
