@@ -14,7 +14,6 @@ import numpy as np
 
 from synth.audio.bank import Bank
 from synth.audio.dsp import PCM_SCALE, Audio, Pcm, fade_in, peak
-from synth.audio.mixing import between_class
 from synth.base.errors import SceneError
 from synth.base.units import Decibels, Frames, to_decibels, to_gain
 from synth.scene.scene import Concat, Event, Overlay, Scene
@@ -77,15 +76,10 @@ def _play(scene: Scene, bank: Bank, fade: Fade, canvas: Audio) -> None:
                 falling *= rising[::-1]
                 canvas[seam:ends] *= rising
                 canvas[seam:ends] += falling
-        case Overlay(first, second, offset, ratio):
+        case Overlay(first, second, offset):
             canvas.fill(0)
-            left = canvas[max(0, -offset) :][: duration(first)]
-            _play(first, bank, fade, left)
+            _play(first, bank, fade, canvas[max(0, -offset) :][: duration(first)])
             right = waveform(second, bank, fade)
-            if ratio is not None:
-                share, other = between_class(left, right, bank.rate, ratio)
-                left *= share
-                right *= other
             canvas[max(0, offset) :][: len(right)] += right
         case _:
             assert_never(scene)

@@ -9,8 +9,6 @@ from jaxtyping import Float32, Int16
 
 from synth.audio.bank import Bank
 from synth.audio.dsp import PCM_SCALE, Pcm, fade_in
-from synth.audio.mixing import between_class
-from synth.audio.render import waveform
 from synth.base.errors import CorpusError
 from synth.base.units import Decibels, to_gain
 from synth.scene.scene import Concat, Event, Overlay, Scene, events
@@ -87,16 +85,10 @@ def _play_apart(
                 rising = fade_in(crossfade, fade)
                 first[:, seam:] *= rising[::-1]
                 second[:, :crossfade] *= rising
-        case Overlay(_, _, offset, ratio):
+        case Overlay(_, _, offset):
             first = first[:, max(0, -offset) :][:, :ends]
             second = second[:, max(0, offset) :][:, : duration(scene.second)]
             _play_apart(scene.first, bank, fade, first)
             _play_apart(scene.second, bank, fade, second)
-            if ratio is not None:
-                # Of the sounds as the renderer weighs them, to the last bit.
-                left, right = (waveform(part, bank, fade) for part in (scene.first, scene.second))
-                share, other = between_class(left, right, bank.rate, ratio)
-                first *= share
-                second *= other
         case _:
             assert_never(scene)

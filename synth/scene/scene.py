@@ -89,24 +89,17 @@ class Concat:
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """`first` and `second` together; `second` starts `offset` frames after `first` (or before).
-
-    With a `ratio` in (0, 1) they are mixed between classes, so that `first` is perceived at that
-    share (`dsp.between_class`); without, they are added up.
-    """
+    """`first` and `second` together; `second` starts `offset` frames after `first` (or before)."""
 
     first: Scene
     second: Scene
     offset: Frames = 0
-    ratio: float | None = None
     depth: int = field(init=False, repr=False, compare=False)
     named: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "depth", _depth(self.first, self.second))
         object.__setattr__(self, "named", self.first.named + self.second.named)
-        if self.ratio is not None and not 0 < self.ratio < 1:
-            raise SceneError(f"a mixing ratio lies between 0 and 1, got {self.ratio}")
 
 
 Scene: TypeAlias = Event | Concat | Overlay
@@ -176,9 +169,8 @@ def to_json(scene: Scene) -> dict[str, Any]:
             return {"event": label} | (asdict(excerpt) if excerpt else {})
         case Concat(first, second, crossfade):
             return {"sequence": [to_json(first), to_json(second)], "crossfade": crossfade}
-        case Overlay(first, second, offset, ratio):
-            mixed = {} if ratio is None else {"ratio": ratio}
-            return {"overlay": [to_json(first), to_json(second)], "offset": offset} | mixed
+        case Overlay(first, second, offset):
+            return {"overlay": [to_json(first), to_json(second)], "offset": offset}
         case _:
             assert_never(scene)
 
@@ -196,8 +188,7 @@ def to_text(scene: Scene) -> str:
     parts = f"[{to_text(scene.first)},{to_text(scene.second)}]"
     if isinstance(scene, Concat):
         return f'{{"crossfade":{scene.crossfade},"sequence":{parts}}}'
-    mixed = "" if scene.ratio is None else f',"ratio":{_number(scene.ratio)}'
-    return f'{{"offset":{scene.offset},"overlay":{parts}{mixed}}}'
+    return f'{{"offset":{scene.offset},"overlay":{parts}}}'
 
 
 in_quotes: Final = json.JSONEncoder(ensure_ascii=False).encode
@@ -260,10 +251,8 @@ def _read(value: Any, depth: int) -> Scene:
             return Event(label)
         case {"sequence": [first, second], "crossfade": crossfade}:
             return Concat(_read(first, depth + 1), _read(second, depth + 1), _integer(crossfade))
-        case {"overlay": [first, second], "offset": offset}:
-            parts = _read(first, depth + 1), _read(second, depth + 1)
-            ratio = _level(value["ratio"]) if "ratio" in value else None
-            return Overlay(*parts, _integer(offset), ratio)
+        case {"overlay": [first, second], "offset": offset} if len(value) == 2:
+            return Overlay(_read(first, depth + 1), _read(second, depth + 1), _integer(offset))
     raise SceneError(
         "not a scene: " + f"{value!r}"[:200],
         fix='expected an object with "event", "sequence" and "crossfade", '

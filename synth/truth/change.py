@@ -76,12 +76,12 @@ class Change:
 def find_change(before: Scene, after: Scene) -> Change | None:
     """The single edit that leads from one scene to the other; None where there is no such edit.
 
-    Scenes with crossfades or mixing ratios have none: by those a sound changes its neighbours, too.
+    Scenes with crossfades have none: by those a sound changes its neighbours, too.
 
     Raises:
         SceneError: If an event has no excerpt.
     """
-    if _is_blended(before) or _is_blended(after):
+    if longest_crossfade(before) > 0 or longest_crossfade(after) > 0:
         return None
     had, has = places(before), places(after)
     gone = sorted(set(had) - set(has), key=_by_time)
@@ -143,17 +143,6 @@ def _tell_places(sound: Event, others: tuple[str, ...]) -> Iterator[Claim]:
         yield Concat(other, sound)
         yield Concat(sound, other)
         yield Overlay(sound, other)
-
-
-def _is_blended(scene: Scene) -> bool:
-    return longest_crossfade(scene) > 0 or _has_ratio(scene)
-
-
-def _has_ratio(scene: Scene) -> bool:
-    if isinstance(scene, Event):
-        return False
-    is_mixed = isinstance(scene, Overlay) and scene.ratio is not None
-    return is_mixed or _has_ratio(scene.first) or _has_ratio(scene.second)
 
 
 def _is_same_take(one: Place, other: Place) -> bool:

@@ -212,8 +212,6 @@ def _draw_tree(scene: Scene, onset: Frames, rate: int, colours: Mapping[str, int
             told = f"the second starts {abs(scene.offset) / rate:.2f} s {late}"
             if not scene.offset:
                 told = "both start at once"
-            if scene.ratio is not None:
-                told += f", mixed at a ratio of {scene.ratio:.2f}"
             name, kind = "together", "overlay"
         case _:
             assert_never(scene)

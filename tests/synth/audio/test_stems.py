@@ -36,8 +36,7 @@ def scenes(draw: st.DrawFn, depth: int = 3) -> Scene:
     if kind == "concat":
         longest = min(duration(first), duration(second))
         return Concat(first, second, draw(st.integers(0, longest)))
-    ratio = draw(st.none() | st.floats(0.01, 0.99))
-    return Overlay(first, second, draw(st.integers(-500, 500)), ratio)
+    return Overlay(first, second, draw(st.integers(-500, 500)))
 
 
 @given(scene=scenes(), fade=st.sampled_from(Fade))
@@ -58,7 +57,7 @@ def test_each_is_silent_where_its_sound_does_not_play(bank: Bank, scene: Scene) 
         assert not stem[place.offset :].any()
 
 
-def test_without_fades_and_ratios_each_is_its_clip(bank: Bank) -> None:
+def test_without_fades_each_is_its_clip(bank: Bank) -> None:
     a, b = Event("a", Excerpt("a", 5, 100, -6.0)), Event("b", Excerpt("b", 0, 80))
     stems = render_stems(Overlay(a, b, -20), bank, Fade.LINEAR)
     np.testing.assert_array_equal(stems[0, 20:120], bank.read("a", 5, 100, 10 ** (-6 / 20)))

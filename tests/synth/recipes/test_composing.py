@@ -66,7 +66,6 @@ def test_two_sounds_are_weighed_by_their_loudest_blocks(
     for statement in ("a * b", "b * a"):
         scene = composed(statement, weighted, ratio, {"a": gain})
         assert isinstance(scene, Overlay)
-        assert scene.ratio is None
         found = {event.label: event.heard.gain_db for event in events(scene)}
         # The longer sound is the first, whichever is named first.
         one, other = published(loud + gain, soft, ratio)

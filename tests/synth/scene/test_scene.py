@@ -36,13 +36,12 @@ EXCERPTS = st.builds(
     frames=st.integers(1, 2**40),
     gain_db=st.floats(-200, 200) | st.integers(-200, 200),
 )
-RATIOS = st.none() | st.floats(0, 1, exclude_min=True, exclude_max=True)
 EVENTS = st.builds(Event, LABELS, st.none() | EXCERPTS)
 SCENES: st.SearchStrategy[Scene] = st.recursive(
     EVENTS,
     lambda inner: st.one_of(
         st.builds(Concat, inner, inner, st.integers(0, 2**40)),
-        st.builds(Overlay, inner, inner, st.integers(-(2**40), 2**40), RATIOS),
+        st.builds(Overlay, inner, inner, st.integers(-(2**40), 2**40)),
     ),
     max_leaves=12,
 )
@@ -180,8 +179,11 @@ def test_numbers_in_json_are_bounded(size: int, sign: int) -> None:
         key = list(value)[1]
         with pytest.raises(SceneError):
             from_json(value | {key: sign * size})
+
+
+def test_an_overlay_with_more_than_we_render_is_refused() -> None:
     with pytest.raises(SceneError):
-        from_json({"overlay": [E_A, E_B], "offset": 0, "ratio": sign * size})
+        from_json({"overlay": [E_A, E_B], "offset": 0, "ratio": 0.5})
 
 
 def test_deep_json_is_a_scene_error_and_no_recursion_error() -> None:
