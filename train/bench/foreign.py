@@ -18,6 +18,7 @@ from synth.base.entry_points import load_object
 from synth.base.errors import SegueError, SpecError
 from train.bench.embedder import Embedder, Embeddings
 from train.export.kinds import list_embedders
+from train.model.loading import first_line
 
 _PARTS: Final = ("sample_rate", "longest", "audio", "texts")
 _FIX: Final = "docs/extend.md says what an embedder is; --debug tells where it fails"
@@ -125,7 +126,9 @@ def _import(module: str, factory: str, name: str) -> Any:
     try:
         return reduce(getattr, factory.split("."), importlib.import_module(module))
     except Exception as fault:
-        raise SpecError(f"{name}: cannot be imported: {_line(fault)}", fix=_FIX) from fault
+        raise SpecError(
+            f"{name}: cannot be imported: {type(fault).__name__}: {first_line(fault)}", fix=_FIX
+        ) from fault
 
 
 def _call(function: Any, *given: Any, name: str) -> Any:
@@ -136,11 +139,9 @@ def _call(function: Any, *given: Any, name: str) -> Any:
     except SegueError:
         raise
     except Exception as fault:
-        raise SpecError(f"{name}: fails with {_line(fault)}", fix=_FIX) from fault
-
-
-def _line(fault: Exception) -> str:
-    return f"{type(fault).__name__}: {fault}".partition("\n")[0]
+        raise SpecError(
+            f"{name}: fails with {type(fault).__name__}: {first_line(fault)}", fix=_FIX
+        ) from fault
 
 
 def _check_length(name: str, what: str, value: Any) -> None:

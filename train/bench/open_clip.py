@@ -17,6 +17,7 @@ from torch.utils.data import default_collate
 from synth.audio.dsp import Audio
 from synth.base.errors import SpecError
 from train.bench.embedder import Embeddings, unit_length
+from train.model.loading import check_folder, first_line, run_no_code
 from train.model.weights import weights_digest
 
 _INSTALL: Final = (
@@ -97,12 +98,15 @@ def load_open_clip(model: Path, device: torch.device) -> OpenClip:
     source, checkpoint = f"local-dir:{name}" if model.is_dir() else name, ""
     if source.startswith("open_clip:"):
         source, _, checkpoint = source.removeprefix("open_clip:").partition(":")
+    check_folder(Path(source.removeprefix("local-dir:")))
     try:
         # Whatever the file is, what open_clip raises over it is of any type.
         settings = library.get_model_config(source) or {}
         if "audio_cfg" not in settings:
             raise ValueError("no model of sounds and texts")
-        with torch.random.fork_rng(devices=[]):
+        if "trust_remote_code" in ((settings.get("text_cfg") or {}).get("tokenizer_kwargs") or {}):
+            raise ValueError("its `tokenizer_kwargs` set trust_remote_code")
+        with torch.random.fork_rng(devices=[]), run_no_code():
             clap, preprocess = library.create_model_from_pretrained(
                 source,
                 checkpoint or None,
@@ -111,12 +115,12 @@ def load_open_clip(model: Path, device: torch.device) -> OpenClip:
                 audio_cfg=settings["audio_cfg"] | {"pretrained": False},
                 audio_aug_cfg={"data_fill": "pad"},
             )
-        tokenizer = library.get_tokenizer(source)
+            tokenizer = library.get_tokenizer(source)
+    except MemoryError:
+        raise
     except Exception as error:
-        lines = str(error).strip().splitlines()
         raise SpecError(
-            f"model {name!r} cannot be loaded: {lines[0] if lines else type(error).__name__}",
-            fix=_GIVE,
+            f"model {name!r} cannot be loaded: {first_line(error)}", fix=_GIVE
         ) from error
     hears = preprocess() if _kind(clap) == _NAFLEX else preprocess
     return OpenClip(clap.eval(), hears, tokenizer, device)
@@ -137,5 +141,6 @@ def _open_clip(name: str) -> Any:
         importlib.import_module("torchaudio")
         return importlib.import_module("open_clip")
     except (ImportError, OSError, RuntimeError) as error:
-        reason = str(error).partition("\n")[0]
-        raise SpecError(f"{name}: open_clip cannot be imported: {reason}", fix=_INSTALL) from error
+        raise SpecError(
+            f"{name}: open_clip cannot be imported: {first_line(error)}", fix=_INSTALL
+        ) from error

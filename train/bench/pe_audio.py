@@ -14,10 +14,15 @@ from synth.audio.dsp import Audio
 from synth.base.errors import SpecError
 from train.bench.embedder import Embeddings, unit_length
 from train.data.tokenizer import TextTokenizer
+from train.model.loading import load_config, load_pretrained
 from train.model.weights import weights_digest
 
 _LONGEST_TEXT: Final = 512
 _SHOWN: Final = 3
+_GIVE: Final = (
+    "give a folder with config.json, model.safetensors, preprocessor_config.json and "
+    "tokenizer files, or a name on huggingface.co that can be reached from here"
+)
 
 
 @dataclass(frozen=True)
@@ -80,28 +85,26 @@ def open_pe_audio(name: str, device: torch.device) -> PeAudio:
         SpecError: If it cannot be loaded, or lacks a weight.
     """
     try:
-        from transformers import AutoConfig, PeAudioFeatureExtractor, PeAudioModel
+        from transformers import PeAudioFeatureExtractor, PeAudioModel
     except ImportError as error:
         raise SpecError(
             f"{name}: this transformers knows no PeAudioModel",
             fix="install transformers 5 or newer",
         ) from error
-    try:
-        config = AutoConfig.from_pretrained(name, trust_remote_code=False)
-        if config.model_type == "pe_audio_video":
-            config = config.audio_config
-        with torch.random.fork_rng(devices=[]), _no_report():
-            model, found = PeAudioModel.from_pretrained(
-                name, config=config, use_safetensors=True, output_loading_info=True
-            )
-        extractor = PeAudioFeatureExtractor.from_pretrained(name)
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
-        lines = str(error).strip().splitlines()
-        raise SpecError(
-            f"model {name!r} cannot be loaded: {lines[0] if lines else type(error).__name__}",
-            fix="give a folder with config.json, model.safetensors, preprocessor_config.json and "
-            "tokenizer files, or a name on huggingface.co that can be reached from here",
-        ) from error
+    config = load_config(name, fix=_GIVE)
+    if config.model_type == "pe_audio_video":
+        config = config.audio_config
+    with torch.random.fork_rng(devices=[]), _no_report():
+        model, found = load_pretrained(
+            PeAudioModel,
+            name,
+            "model",
+            _GIVE,
+            config=config,
+            use_safetensors=True,
+            output_loading_info=True,
+        )
+    extractor = load_pretrained(PeAudioFeatureExtractor, name, "model", _GIVE)
     # transformers would draw them anew, and figures would mean nothing.
     if absent := sorted(found["missing_keys"]):
         raise SpecError(

@@ -94,10 +94,10 @@ def train_command(
     with show_waiting("loading torch"):
         from train.engine.loop import train
         from train.engine.ranks import is_leader
-        from train.engine.run_folder import CHECKPOINT_FILE
+        from train.engine.run_folder import has_checkpoint
 
     settings = make_config(corpus, config, clap, head, virtual, steps, seed, out)
-    if resume and not (settings.out / CHECKPOINT_FILE).is_file() and is_leader():
+    if resume and not has_checkpoint(settings.out) and is_leader():
         print(f"no checkpoint in {settings.out}: this run starts anew", file=sys.stderr)
     quieten_transformers()
     with show_progress(as_json and is_leader()) as observer:

@@ -13,6 +13,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from torch import Tensor
 
 from synth.base.errors import SpecError
+from train.model.loading import TOKENIZER_FIX, first_line, load_tokenizer
 
 PAD: Final = "[PAD]"
 UNKNOWN: Final = "[UNK]"
@@ -79,20 +80,16 @@ class TextTokenizer:
         Raises:
             SpecError: If it cannot be loaded, or has no fast form.
         """
-        from transformers import AutoTokenizer
-
+        loaded = load_tokenizer(name)
         try:
-            loaded = AutoTokenizer.from_pretrained(name)
             tokenizer = Tokenizer.from_str(loaded.backend_tokenizer.to_str())
-        except (OSError, ValueError, AttributeError) as error:
-            reason = str(error).strip().splitlines()[0]
+            pad = loaded.pad_token if loaded.pad_token is not None else loaded.eos_token
+            tokenizer.enable_padding(pad_id=tokenizer.token_to_id(pad), pad_token=pad)
+            tokenizer.enable_truncation(min(loaded.model_max_length, longest))
+        except Exception as error:  # the library raises nothing narrower
             raise SpecError(
-                f"the tokenizer of {name!r} cannot be loaded: {reason}",
-                fix="put tokenizer.json beside the model's config.json",
+                f"the tokenizer of {name!r} cannot be used: {first_line(error)}", fix=TOKENIZER_FIX
             ) from error
-        pad = loaded.pad_token if loaded.pad_token is not None else loaded.eos_token
-        tokenizer.enable_padding(pad_id=tokenizer.token_to_id(pad), pad_token=pad)
-        tokenizer.enable_truncation(min(loaded.model_max_length, longest))
         return cls(tokenizer)
 
     @classmethod

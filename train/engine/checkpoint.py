@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
+import sys
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from synth.base.atomic import write_text
-from synth.base.errors import SpecError
+from synth.base.atomic import write_bytes
+from synth.base.errors import CorpusError, SpecError
 from train.config.run import Precision, TrainConfig
-from train.engine.log import LOG_FILE, TENSORBOARD
+from train.engine.log import LOG_FILE, TENSORBOARD, read_log
 from train.engine.optimizer import PEAK, build_optimizer, is_fused
 from train.engine.ranks import Process
 from train.engine.run_folder import (
     BEST_FILE,
     CHECKPOINT_FILE,
+    EARLIER_FILE,
     MODEL_FILE,
     Origin,
     check_same_run,
     load_tensors,
     load_weights,
+    read_tensors,
     save_tensors,
 )
 from train.model.checkpointing import checkpoint_activations
 from train.model.clap import Clap, build_model
+from train.model.weights import RECEIPTS_FILE, is_damaged, read_receipts
+
+_ANEW: Final = "start anew with --overwrite"
 
 
 @dataclass
@@ -169,7 +174,8 @@ def save_checkpoint(state: State, config: TrainConfig, origin: Origin, process: 
         return
     save_tensors(
         config.out / CHECKPOINT_FILE,
-        {
+        earlier=config.out / EARLIER_FILE,
+        value={
             "model": state.model.state_dict(),
             "optimizer": state.optimizer.state_dict(),
             "average": None if state.average is None else state.average.state_dict(),
@@ -207,24 +213,69 @@ def mend_of(config: TrainConfig) -> str:
 
 
 def load_checkpoint(state: State, config: TrainConfig, origin: Origin, process: Process) -> bool:
-    """Take up the run's checkpoint, weights, optimizer and random state, if there is one.
+    """Take up the run's newest whole checkpoint: weights, optimizer and random state.
 
-    Raises:
-        SpecError: If it was made with other settings, on another corpus, or by another number of
-            processes.
-        CorpusError: If it is damaged, or its weights are of another model.
+    Called by every process; the leading one tells of what is damaged. False where there is none.
     """
-    path = config.out / CHECKPOINT_FILE
-    if not path.is_file():
+    path, notes = _choose_checkpoint(config.out)
+    if path is None:
         return False
-    saved = load_tensors(path, state.device)
-    check_same_run(saved, config, origin, path)
-    if len(saved["rng"]) != process.ranks:
-        raise SpecError(
-            f"{path}: was trained by {len(saved['rng'])} processes, not {process.ranks}",
-            fix="resume with as many processes",
-        )
-    load_weights(state.model, saved, path)
+    saved = read_tensors(path, state.device)
+    try:
+        check_same_run(saved, config, origin, path)
+        if len(saved["rng"]) != process.ranks:
+            raise SpecError(
+                f"{path}: was trained by {len(saved['rng'])} processes, not {process.ranks}",
+                fix="resume with as many processes",
+            )
+        load_weights(state.model, saved, path)
+        _take_up(state, config, saved, process.rank)
+    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError, IndexError) as error:
+        raise CorpusError(f"{path}: contradicts itself", fix=_ANEW) from error
+    if not is_finite(state):
+        raise CorpusError(f"{path}: its numbers are not finite", fix=_ANEW)
+    best = config.out / BEST_FILE
+    if state.best_step and (not best.is_file() or is_damaged(best)):
+        notes.append(f"{best}: missing or damaged; the best weights from here on are kept")
+        state.best_loss, state.best_step = math.inf, 0
+    process.wait()
+    if process.is_leader:
+        for note in notes:
+            print(note, file=sys.stderr)
+        if path.name == EARLIER_FILE:
+            path.replace(config.out / CHECKPOINT_FILE)
+        cut_log(config.out, state.step)
+    return True
+
+
+def _choose_checkpoint(folder: Path) -> tuple[Path | None, list[str]]:
+    """The newest whole checkpoint of a run, and what a user should know about it."""
+    paths = [folder / name for name in (CHECKPOINT_FILE, EARLIER_FILE) if (folder / name).is_file()]
+    if not paths:
+        return None, []
+    if CHECKPOINT_FILE not in read_receipts(folder):
+        unchecked = f"{paths[0]}: has no receipt, so that nobody knows whether it is whole"
+        return paths[0], [unchecked]
+    for path in paths:
+        if not is_damaged(path, CHECKPOINT_FILE):
+            lost = f"{folder / CHECKPOINT_FILE}: missing or damaged"
+            is_last = path.name == CHECKPOINT_FILE
+            return path, [] if is_last else [f"{lost}; resuming from the checkpoint before it"]
+    raise CorpusError(
+        f"{paths[0]}: damaged: it is not what its receipt says, and no whole checkpoint before it "
+        "is left",
+        fix=_ANEW,
+    )
+
+
+def _take_up(state: State, config: TrainConfig, saved: dict[str, Any], rank: int) -> None:
+    """Put what a checkpoint holds beside the weights into the state; any error if it cannot be."""
+    steps = saved["step"], saved["best_step"]
+    if (
+        any(type(step) is not int for step in steps)
+        or not 0 <= steps[1] <= steps[0] <= config.steps
+    ):
+        raise ValueError(f"steps {steps}")
     groups = zip(saved["optimizer"]["param_groups"], state.optimizer.param_groups, strict=True)
     for group, made in groups:  # an older run may have saved another way, or less
         group["fused"] = is_fused(state.device)
@@ -232,15 +283,11 @@ def load_checkpoint(state: State, config: TrainConfig, origin: Origin, process: 
     state.optimizer.load_state_dict(saved["optimizer"])
     if state.average is not None:
         state.average.load_state_dict(saved["average"])
-    state.step, state.loss = saved["step"], saved["loss"]
-    state.best_loss, state.best_step = saved["best_loss"], saved["best_step"]
+    state.step, state.best_step = steps
+    state.loss, state.best_loss = float(saved["loss"]), float(saved["best_loss"])
     on_device = saved["device_rng"]
-    RandomState(
-        saved["rng"][process.rank], None if on_device is None else on_device[process.rank]
-    ).restore(state.device)
-    if process.is_leader:
-        cut_log(config.out / LOG_FILE, state.step)
-    return True
+    random = RandomState(saved["rng"][rank], None if on_device is None else on_device[rank])
+    random.restore(state.device)
 
 
 def save_best(state: State, config: TrainConfig) -> None:
@@ -256,23 +303,23 @@ def save_model(state: State, config: TrainConfig) -> None:
     else:
         weights = {name: value.cpu() for name, value in state.kept.state_dict().items()}
     save_tensors(config.out / MODEL_FILE, {"model": weights})
+    (config.out / EARLIER_FILE).unlink(missing_ok=True)
 
 
 def remove_run(folder: Path) -> None:
     """Delete what an earlier run left."""
-    for name in (CHECKPOINT_FILE, BEST_FILE, MODEL_FILE, LOG_FILE):
+    names = (CHECKPOINT_FILE, EARLIER_FILE, BEST_FILE, MODEL_FILE, LOG_FILE, RECEIPTS_FILE)
+    for name in names:
         (folder / name).unlink(missing_ok=True)
     shutil.rmtree(folder / TENSORBOARD, ignore_errors=True)
 
 
-def cut_log(log: Path, step: int) -> None:
+def cut_log(folder: Path, step: int) -> None:
     """Drop all after step `step`, which a resumed run does again, and any torn line."""
-    if not log.is_file():
-        return
-    kept = []
-    for line in log.read_text(encoding="utf-8").splitlines(keepends=True):
-        if line.endswith("\n"):
-            facts = json.loads(line)
-            if facts["step"] < step or (facts["step"] == step and "val_loss" not in facts):
-                kept.append(line)
-    write_text(log, "".join(kept))
+    if (folder / LOG_FILE).is_file():
+        kept = [
+            line
+            for line, facts in read_log(folder)
+            if facts["step"] < step or (facts["step"] == step and "val_loss" not in facts)
+        ]
+        write_bytes(folder / LOG_FILE, b"".join(kept))

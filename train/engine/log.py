@@ -7,17 +7,59 @@ import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
+from io import FileIO
 from pathlib import Path
-from typing import Any, Final, Protocol, TextIO, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
-from synth.base.errors import SpecError
+from synth.base.atomic import translate_disk_errors
+from synth.base.doors import open_regular, own_file, parse_json
+from synth.base.errors import CorpusError, SpecError
 from synth.base.rng import digest
 from train.config.run import TrainConfig
 
 LOG_FILE: Final = "log.jsonl"
 TENSORBOARD: Final = "tensorboard"
+_REMOVE: Final = "remove the line"
+
+_LONGEST: Final = 2**20
+"""Bytes of a line."""
 
 Facts = dict[str, float | int]
+
+
+@contextmanager
+def name_file(path: Path) -> Iterator[None]:
+    """What the system says while a file is written names it; a full disk is told clearly."""
+    try:
+        with translate_disk_errors(path):
+            yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+
+
+def read_log(folder: Path) -> Iterator[tuple[bytes, Facts]]:
+    """The lines of a run's log, and the numbers that each tells.
+
+    A last line that a killed run left unfinished is passed over.
+    """
+    path = folder / LOG_FILE
+    with open_regular(path) as file:
+        lines = iter(partial(file.readline, _LONGEST), b"")
+        for number, line in enumerate(lines, start=1):
+            if not line.endswith(b"\n") and len(line) < _LONGEST:
+                return
+            where = f"{path}: line {number}"
+            try:
+                facts = {
+                    name: int(value) if name == "step" else float(value)
+                    for name, value in parse_json(line, where, fix=_REMOVE).items()
+                }
+                _ = facts["step"]
+            except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+                raise CorpusError(f"{where}: not the record of a step", fix=_REMOVE) from error
+            yield line, facts
 
 
 @runtime_checkable
@@ -43,19 +85,16 @@ class RunLog:
 
 @contextmanager
 def open_log(config: TrainConfig, leads: bool) -> Iterator[RunLog]:
-    """The log of a run, to be written on.
-
-    Raises:
-        SpecError: If a logger that the settings ask for is not installed.
-    """
+    """The log of a run, to be written on."""
     if not leads:
         yield RunLog(())
         return
     with ExitStack() as stack:
-        path = config.out / LOG_FILE
-        sinks: list[Sink] = [_Lines(stack.enter_context(path.open("a", encoding="utf-8")))]
+        path = own_file(config.out, LOG_FILE)
+        # Without a buffer: what did not fit is not written again when the file is closed.
+        sinks: list[Sink] = [_Lines(stack.enter_context(path.open("ab", buffering=0)), path)]
         if config.tensorboard:
-            sinks.append(stack.enter_context(_tensorboard(config.out / TENSORBOARD, path)))
+            sinks.append(stack.enter_context(_tensorboard(config.out)))
         if config.wandb:
             sinks.append(stack.enter_context(_wandb(config)))
         yield RunLog(tuple(sinks))
@@ -63,37 +102,45 @@ def open_log(config: TrainConfig, leads: bool) -> Iterator[RunLog]:
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    file: TextIO
+    file: FileIO
+    path: Path
 
     def write(self, facts: Facts) -> None:
-        self.file.write(json.dumps(facts) + "\n")
-        self.file.flush()
+        rest = json.dumps(facts).encode() + b"\n"
+        with name_file(self.path):
+            while rest:
+                rest = rest[self.file.write(rest) :]
 
 
 @dataclass(frozen=True, slots=True)
 class _TensorBoard:
     writer: Any
+    folder: Path
 
     def write(self, facts: Facts) -> None:
-        for name, value in facts.items():
-            if name != "step":
-                self.writer.add_scalar(name, value, facts["step"])
+        with name_file(self.folder):
+            for name, value in facts.items():
+                if name != "step":
+                    self.writer.add_scalar(name, value, facts["step"])
 
 
 @contextmanager
-def _tensorboard(folder: Path, lines: Path) -> Iterator[Sink]:
+def _tensorboard(run: Path) -> Iterator[Sink]:
     from torch.utils.tensorboard import SummaryWriter
 
+    folder = run / TENSORBOARD
     # An interrupted run may have written beyond its checkpoint: it is told anew from the lines.
     shutil.rmtree(folder, ignore_errors=True)
-    writer = SummaryWriter(str(folder))
-    sink = _TensorBoard(writer)
-    for line in lines.read_text(encoding="utf-8").splitlines():
-        sink.write(json.loads(line))
+    with name_file(folder):
+        writer = SummaryWriter(str(folder))
+    sink = _TensorBoard(writer, folder)
     try:
+        for _, facts in read_log(run):
+            sink.write(facts)
         yield sink
     finally:
-        writer.close()
+        with name_file(folder):
+            writer.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,32 +2,53 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import pickle
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import torch
 
 from synth.base.atomic import replacing, write_text
-from synth.base.errors import CorpusError, SpecError
+from synth.base.doors import parse_json, read_json, require_regular
+from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.base.rng import digest
 from synth.corpus.corpus import Corpus
 from synth.storage import is_url
 from train.config.files import parse_config
 from train.config.run import TrainConfig
+from train.data.recordings import RECORDINGS_FILE
 from train.data.tokenizer import TextTokenizer
+from train.engine.log import LOG_FILE, name_file
 from train.model.clap import Clap, build_model
 from train.model.lora import merge_adapters
+from train.model.weights import RECEIPTS_FILE, Receipt, add_receipt, require_whole
 
 CONFIG_FILE: Final = "config.json"
 TOKENIZER_FILE: Final = "tokenizer.json"
 MODEL_FILE: Final = "model.pt"
 BEST_FILE: Final = "best.pt"
 CHECKPOINT_FILE: Final = "checkpoint.pt"
+EARLIER_FILE: Final = "checkpoint-earlier.pt"
+"""The checkpoint before that one."""
+_FILES: Final = (
+    CONFIG_FILE,
+    TOKENIZER_FILE,
+    MODEL_FILE,
+    BEST_FILE,
+    CHECKPOINT_FILE,
+    EARLIER_FILE,
+    RECEIPTS_FILE,
+    RECORDINGS_FILE,
+    LOG_FILE,
+)
 _FORMAT: Final = 1
+_MOST_HZ: Final = 1_000_000
+_AGAIN: Final = "train it again"
+_REMOVE: Final = "remove it and resume the run with --resume, or train it again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,59 +101,121 @@ def save_settings(
 
 
 def load_run(folder: Path) -> LoadedRun:
-    """Open a finished run.
-
-    Raises:
-        CorpusError: If there is none, a file of it is damaged, or its weights are of another model.
-    """
+    """Open a finished run."""
+    require_regular_files(folder)
     if not (folder / MODEL_FILE).is_file():
         fix = "run `segue train` first"
         if (folder / CHECKPOINT_FILE).is_file():
             fix = "its training has not ended: resume it with `segue train ... --resume`"
         raise CorpusError(f"{folder}: no trained model here", fix=fix)
+    config, sample_rate = read_run_settings(folder)
     try:
-        facts = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
-        config = parse_config(facts["train"], str(folder / CONFIG_FILE))
         tokenizer = TextTokenizer.from_file(folder / TOKENIZER_FILE)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CorpusError(
-            f"{folder}: {CONFIG_FILE} or {TOKENIZER_FILE} is damaged", fix="train it again"
-        ) from error
+    except (OSError, ValueError) as error:
+        raise CorpusError(f"{folder / TOKENIZER_FILE}: is damaged", fix=_AGAIN) from error
     with torch.random.fork_rng(devices=[]):
-        model = build_model(config.model, facts["sample_rate"], len(tokenizer))
+        model = build_model(config.model, sample_rate, len(tokenizer))
     path = folder / MODEL_FILE
     load_weights(model, load_tensors(path, torch.device("cpu")), path)
+    if not all(bool(weight.isfinite().all()) for weight in model.parameters()):
+        raise CorpusError(f"{path}: its weights are not finite", fix="train it again")
     merge_adapters(model)
-    return LoadedRun(config, int(facts["sample_rate"]), tokenizer, model.eval())
+    return LoadedRun(config, sample_rate, tokenizer, model.eval())
 
 
-def save_tensors(path: Path, value: dict[str, Any]) -> None:
-    """Write tensors and plain values atomically; `load_tensors` reads them."""
-    with replacing(path) as partial:
-        torch.save(value, partial)
+def read_run_settings(folder: Path) -> tuple[TrainConfig, int]:
+    """A run's settings and the sample rate, in Hz, that its model takes."""
+    path = folder / CONFIG_FILE
+    facts = read_json(path, fix=_AGAIN)
+    try:
+        values, sample_rate = facts["train"], facts["sample_rate"]
+    except (KeyError, TypeError) as error:
+        raise CorpusError(f"{path}: is damaged", fix=_AGAIN) from error
+    if type(sample_rate) is not int or not 0 < sample_rate <= _MOST_HZ:
+        raise CorpusError(f"{path}: sample_rate: {sample_rate!r:.60}", fix=_AGAIN)
+    return parse_config(values, str(path)), sample_rate
+
+
+def require_regular_files(folder: Path) -> None:
+    """Refuse a run with a pipe or a device among its files, before one of them is opened."""
+    for name in _FILES:
+        require_regular(folder / name)
+
+
+@dataclass(slots=True)
+class _Digested:
+    """A file that torch writes to; torch would hide what the system says about it."""
+
+    file: BinaryIO
+    digest: Any
+    fault: OSError | None = None
+
+    def write(self, data: bytes) -> int:
+        self.digest.update(data)
+        try:
+            if self.fault is None:
+                self.file.write(data)
+        except OSError as error:
+            self.fault = error
+        return len(data)
+
+    def flush(self) -> None:
+        """Closing it does that."""
+
+
+def save_tensors(path: Path, value: dict[str, Any], earlier: Path | None = None) -> None:
+    """Write tensors and plain values atomically; `load_tensors` reads them.
+
+    The receipt is written before the file gets its name, beside that of the file which is there:
+    so a process that is killed at any moment leaves a file with a receipt.
+
+    Args:
+        path: The file.
+        value: What it will hold.
+        earlier: What the file that is there is then called; None to drop it.
+    """
+    if earlier is not None:
+        earlier.unlink(missing_ok=True)  # room for the new one
+    with name_file(path), replacing(path) as partial:
+        with partial.open("wb") as file:
+            written = _Digested(file, hashlib.sha256())
+            torch.save(value, written)  # type: ignore[arg-type]
+            if written.fault is not None:
+                raise written.fault
+            size = file.tell()
+        add_receipt(path, Receipt(bytes=size, sha256=written.digest.hexdigest()))
+        if earlier is not None and path.is_file():
+            try:
+                os.link(path, earlier)
+            except OSError:  # not every file system has links
+                path.replace(earlier)
 
 
 def load_tensors(path: Path, device: torch.device) -> dict[str, Any]:
-    """Read what `save_tensors` wrote; no code in the file is ever run.
+    """Read what `save_tensors` wrote; no code in the file is ever run."""
+    require_whole(path, _REMOVE)
+    return read_tensors(path, device)
 
-    Raises:
-        CorpusError: If the file is damaged.
-    """
+
+def read_tensors(path: Path, device: torch.device) -> dict[str, Any]:
+    """The same of a file that is known to be whole."""
+    require_regular(path)
     try:
-        return torch.load(path, map_location=device, weights_only=True)  # type: ignore[no-any-return]
-    except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
-        raise CorpusError(f"{path}: damaged", fix="delete it and train again") from error
+        saved = torch.load(path, map_location=device, weights_only=True)
+        if not isinstance(saved, dict):
+            raise ValueError("no dictionary")
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # bytes of chance can make it raise anything
+        raise CorpusError(f"{path}: damaged", fix=_REMOVE) from error
+    return saved
 
 
 def load_weights(model: Clap, saved: dict[str, Any], path: Path) -> None:
-    """Put saved weights into a model.
-
-    Raises:
-        CorpusError: If they are of another model, as older code may have built it.
-    """
+    """Put saved weights into a model; older code may have built another one."""
     try:
         model.load_state_dict(saved["model"])
-    except (RuntimeError, KeyError) as error:
+    except (RuntimeError, KeyError, TypeError, AttributeError) as error:
         raise CorpusError(
             f"{path}: its weights do not fit the model that its settings now give",
             fix="train it again, with --overwrite",
@@ -140,18 +223,14 @@ def load_weights(model: Clap, saved: dict[str, Any], path: Path) -> None:
 
 
 def refuse_occupied(config: TrainConfig, resume: bool, overwrite: bool) -> None:
-    """Check that a run's folder holds nothing that the run would destroy.
-
-    Raises:
-        SpecError: If it holds a run that is neither to be resumed nor overwritten, or something
-            else, such as the model that is to be trained.
-    """
+    """Check that a run's folder holds nothing that the run would destroy, nor a pipe or device."""
     out = config.out
     if is_url(out):
         raise SpecError(f"{out}: runs are written to folders", fix="give --out a folder")
     if resume and overwrite:
         raise SpecError("--resume and --overwrite exclude each other", fix="give one of them")
-    begun = (out / CHECKPOINT_FILE).is_file()
+    require_regular_files(out)
+    begun = has_checkpoint(out)
     if not (overwrite or (resume and begun)) and any(
         (out / name).is_file() for name in (CHECKPOINT_FILE, BEST_FILE, MODEL_FILE)
     ):
@@ -167,22 +246,24 @@ def refuse_occupied(config: TrainConfig, resume: bool, overwrite: bool) -> None:
 
 def _is_ours(path: Path) -> bool:
     try:
-        return "train" in json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, TypeError):
+        return "train" in read_json(path)
+    except (SegueError, TypeError):
         return False
+
+
+def has_checkpoint(folder: Path) -> bool:
+    """Whether a run can be resumed."""
+    return any((folder / name).is_file() for name in (CHECKPOINT_FILE, EARLIER_FILE))
 
 
 def check_same_run(saved: dict[str, Any], config: TrainConfig, origin: Origin, path: Path) -> None:
     """Check that a checkpoint belongs to these settings and this corpus.
 
     Places and intervals may differ.
-
-    Raises:
-        SpecError: Naming what differs.
     """
     given = _drop_free(config.model_dump(mode="json"))
     # What an older run did not know has its default.
-    then = parse_config(json.loads(saved["config"]), str(path))
+    then = parse_config(parse_json(saved["config"], str(path)), str(path))
     before = _drop_free(then.model_dump(mode="json"))
     differing = sorted(key for key in given if given[key] != before[key])
     if differing:

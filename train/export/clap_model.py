@@ -18,7 +18,7 @@ from train.export.safetensors_model import save_weights
 from train.export.settings import ExportSettings
 from train.model.clap import Clap
 from train.model.heads import ProjectionHead
-from train.model.loading import clap_extractor
+from train.model.loading import clap_extractor, load_tokenizer
 from train.model.towers.spectrogram import SpectrogramTower
 from train.model.towers.text import TextModel
 
@@ -122,15 +122,13 @@ def _activation(config: ModelConfig, clap: Clap) -> dict[str, Any]:
 
 def _tokenizer(run: LoadedRun) -> Any:
     """The tokenizer of the text tower, cutting texts where the run cut them."""
-    from transformers import AutoTokenizer
-
     name = run.config.model.text.name
     if TextTokenizer.of_model(name).to_json() != run.tokenizer.to_json():
         raise SpecError(
             f"the tokenizer of {name!r} is not the one that the run was trained with",
             fix="restore the tokenizer files of that run",
         )
-    tokenizer = AutoTokenizer.from_pretrained(name)
+    tokenizer = load_tokenizer(name)
     tokenizer.model_max_length = json.loads(run.tokenizer.to_json())["truncation"]["max_length"]
     return tokenizer
 

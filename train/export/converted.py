@@ -11,6 +11,7 @@ from train.export.files import checkpoint_tokenizer
 from train.export.folder import Written
 from train.export.laion_checkpoint import LONGEST_TEXT
 from train.export.opening import read_laion_with_words
+from train.model.loading import load_tokenizer
 
 
 def convert_laion(checkpoint: Path, folder: Path) -> tuple[str, Written]:
@@ -29,12 +30,12 @@ def convert_laion(checkpoint: Path, folder: Path) -> tuple[str, Written]:
         CorpusError: If the checkpoint cannot be read, or is another model.
         SpecError: If its tokenizer cannot be loaded, or knows another number of words.
     """
-    from transformers import AutoTokenizer, ClapFeatureExtractor
+    from transformers import ClapFeatureExtractor
 
     name = checkpoint_tokenizer(checkpoint, None)
     with torch.random.fork_rng(devices=[]):
         clap, heard, _ = read_laion_with_words(checkpoint, name)
-    tokenizer = AutoTokenizer.from_pretrained(name)
+    tokenizer = load_tokenizer(name)
     tokenizer.model_max_length = min(tokenizer.model_max_length, LONGEST_TEXT)
     extractor = ClapFeatureExtractor(
         feature_size=heard.mels,

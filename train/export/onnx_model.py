@@ -20,6 +20,7 @@ from train.engine.run_folder import TOKENIZER_FILE, LoadedRun
 from train.export.files import AUDIO_GRAPH, FORMAT, SETTINGS_FILE, TEXT_GRAPH
 from train.export.folder import Written
 from train.export.onnx_halves import AudioHalf, TextHalf
+from train.model.loading import first_line
 from train.model.towers.base import AudioTower
 from train.model.towers.frames import FrameTower
 from train.model.towers.waveform import WaveformMapTower
@@ -179,8 +180,7 @@ def _write_graph(
                 verbose=False,
             )
     except (torch.onnx.OnnxExporterError, RuntimeError) as error:
-        cause = error.__cause__ or error
-        reason = str(cause).strip().splitlines()[0]
+        reason = first_line(error.__cause__ or error)
         raise _no_graph(f"the {file.stem} half", reason) from error
 
 

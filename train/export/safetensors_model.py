@@ -14,7 +14,7 @@ from train.engine.run_folder import TOKENIZER_FILE, LoadedRun
 from train.export.files import WEIGHTS_FILE
 from train.export.folder import LOADING, Written
 from train.export.settings import ExportSettings
-from train.model.loading import preprocessor_facts
+from train.model.loading import load_config, preprocessor_facts
 
 _AUDIO, _TEXT = "audio", "text"
 _USAGE: Final = f"""\
@@ -31,8 +31,6 @@ def write_safetensors(run: LoadedRun, folder: Path) -> Written:
 
     Towers of transformers leave their settings there; their weights are those of the run.
     """
-    from transformers import AutoConfig
-
     towers: tuple[tuple[str, TowerConfig], ...] = (
         (_AUDIO, run.config.model.audio),
         (_TEXT, run.config.model.text),
@@ -41,7 +39,7 @@ def write_safetensors(run: LoadedRun, folder: Path) -> Written:
         if tower.kind != TowerKind.TRANSFORMERS:
             continue
         place = folder / side
-        AutoConfig.from_pretrained(tower.name, trust_remote_code=False).save_pretrained(place)
+        load_config(tower.name).save_pretrained(place)
         facts = preprocessor_facts(tower.name) if side == _AUDIO else {}
         if facts:
             text = json.dumps(facts, indent=2) + "\n"

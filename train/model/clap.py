@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from synth.base.errors import SpecError
+from synth.base.errors import SegueError, SpecError
 from train.config.model import (
     AudioConfig,
     HeadConfig,
@@ -16,6 +16,7 @@ from train.config.model import (
 )
 from train.model.assembly import Library, audio_tower, head, text_tower
 from train.model.freezing import freeze
+from train.model.loading import first_line, load_config
 from train.model.lora import add_adapters
 from train.model.network import Clap
 
@@ -25,6 +26,21 @@ __all__ = ["Clap", "build_model", "clap_config", "clap_settings"]
 def build_model(
     config: ModelConfig, sample_rate: int, vocabulary: int, library: Library | None = None
 ) -> Clap:
+    """`_build_model`, where whatever else the files of named models make it raise is told."""
+    try:
+        return _build_model(config, sample_rate, vocabulary, library or Library())
+    except (SegueError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        names = " and ".join(dict.fromkeys(filter(None, (config.audio.name, config.text.name))))
+        raise SpecError(
+            f"the settings{f' and the files of {names}' if names else ''} make no model: "
+            f"{first_line(error)}",
+            fix="correct them; --debug shows where it fails",
+        ) from error
+
+
+def _build_model(config: ModelConfig, sample_rate: int, vocabulary: int, library: Library) -> Clap:
     """The model that a config describes; weights that are not loaded are drawn anew.
 
     With heads of kind `projection`, those of a CLAP that gives a tower are loaded too, and its
@@ -39,7 +55,6 @@ def build_model(
     Raises:
         SpecError: If a named transformers model cannot be loaded, or does not fit the settings.
     """
-    library = library or Library()
     audio = audio_tower(config, sample_rate, library)
     text = text_tower(config, vocabulary, library)
     if config.frames and (audio.pooled or config.head.kind is HeadKind.PROJECTION):
@@ -80,17 +95,13 @@ def clap_config(folder: str) -> ModelConfig:
     Raises:
         SpecError: If there is none.
     """
-    from transformers import AutoConfig
-
-    try:
-        facts: Any = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-    except (OSError, ValueError) as error:
-        raise SpecError(
-            f"{folder!r} cannot be loaded: {str(error).strip().splitlines()[0]}",
-            fix="give the folder of a ClapModel, or a name on huggingface.co that can be reached",
-        ) from error
+    facts = load_config(folder)
     if facts.model_type != "clap":
-        raise _no_clap(folder)
+        raise SpecError(
+            f"{folder!r} is not a CLAP",
+            fix="give the folder of a ClapModel (config.json of type clap, model.safetensors, "
+            "preprocessor_config.json, tokenizer files), or such a name on huggingface.co",
+        )
     return clap_settings(facts, folder)
 
 
@@ -107,12 +118,4 @@ def clap_settings(facts: Any, name: str) -> ModelConfig:
         audio=AudioConfig(kind=TowerKind.TRANSFORMERS, name=name, tokens=TokenKind.POOLED),
         text=TextConfig(kind=TowerKind.TRANSFORMERS, name=name),
         temperature=min(1 / facts.logit_scale_init_value, 1.0),
-    )
-
-
-def _no_clap(folder: str) -> SpecError:
-    return SpecError(
-        f"{folder!r} is not a CLAP",
-        fix="give the folder of a ClapModel (config.json of type clap, model.safetensors, "
-        "preprocessor_config.json, tokenizer files), or such a name on huggingface.co",
     )

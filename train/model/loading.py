@@ -1,40 +1,119 @@
-"""Models and their input settings from a folder or from huggingface.co; never from a pickle."""
+"""Models and their input settings from a folder or from huggingface.co; never code, or a pickle."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from synth.base.errors import SpecError
+from synth.base.doors import read_json, require_regular
+from synth.base.errors import SegueError, SpecError
 from train.model.clap_features import ClapInput
 
 _WEIGHTS: Final = (".safetensors", ".bin", ".index.json", ".h5", ".msgpack", ".pt", ".pth", ".ckpt")
+_SHARDS: Final = "model.safetensors.index.json"
+_ADAPTER: Final = "adapter_config.json"
 _WAV2VEC2_RATE: Final = 16_000
+TOKENIZER_FIX: Final = "put tokenizer.json beside the model's config.json"
+_EXTRACTOR: Final = "put the model's preprocessor_config.json beside its config.json"
+_MODEL: Final = (
+    "give a folder with config.json and weights in model.safetensors (without any "
+    "weights they are random), or a name on huggingface.co that can be reached from here"
+)
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, on one line; its class where it says nothing."""
+    text = str(error).strip()
+    if "trust_remote_code" in text:  # transformers would advise to trust it
+        return "it needs Python code of its own, which is never run"
+    return text.splitlines()[0] if text else type(error).__name__
+
+
+@contextmanager
+def run_no_code() -> Iterator[None]:
+    """Within it, nobody who forgets `trust_remote_code` makes transformers ask the user."""
+    from transformers import dynamic_module_utils
+
+    before = dynamic_module_utils.TIME_OUT_REMOTE_CODE
+    dynamic_module_utils.TIME_OUT_REMOTE_CODE = 0
+    try:
+        yield
+    finally:
+        dynamic_module_utils.TIME_OUT_REMOTE_CODE = before
+
+
+def load_pretrained(kind: Any, name: str, what: str, fix: str, **options: Any) -> Any:
+    """What a class of transformers makes of a folder, or of a name on huggingface.co.
+
+    Args:
+        kind: The class.
+        name: The folder or the name.
+        what: What an error calls it.
+        fix: What an error advises.
+        options: Passed on.
+    """
+    try:
+        check_folder(Path(name))
+        return kind.from_pretrained(name, trust_remote_code=False, **options)
+    except (SegueError, MemoryError):
+        raise
+    except Exception as error:  # a stranger's files can make it raise anything
+        raise SpecError(
+            f"{what} {name!r} cannot be loaded: {first_line(error)}", fix=fix
+        ) from error
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder whose files lead elsewhere, before transformers follows them."""
+    if not folder.is_dir():
+        return
+    for path in sorted(folder.iterdir()):
+        if path.is_dir():
+            continue
+        require_regular(path, refuse=SpecError)
+        if path.name.endswith("config.json") or path.name == _SHARDS:
+            facts = read_json(path, refuse=SpecError)
+            if not isinstance(facts, dict):
+                raise SpecError(f"{path}: is not a JSON object", fix="get the model again")
+            shards = facts.get("weight_map") if path.name == _SHARDS else None
+            for name in shards.values() if isinstance(shards, dict) else ():
+                if Path(str(name)).name != name:
+                    raise SpecError(
+                        f"{path}: weights lie elsewhere, in {name!r}", fix="get the model again"
+                    )
+    if (folder / _ADAPTER).exists():
+        raise SpecError(
+            f"{folder}: an adapter ({_ADAPTER}), whose base model is another",
+            fix="merge it into its base model, and give that folder",
+        )
+
+
+def load_config(name: str, what: str = "model", fix: str = _MODEL) -> Any:
+    """What the config.json of a model says, but for code of its own, even to speed it up."""
+    from transformers import AutoConfig
+
+    config = load_pretrained(AutoConfig, name, what, fix)
+    config._attn_implementation = None  # it may name a repository of kernels
+    vars(config).pop("auto_map", None)
+    return config
 
 
 def transformers_model(name: str) -> Any:
-    """A transformers model by name or folder, in float32; without weights they are random.
-
-    Raises:
-        SpecError: If there is no such model, it cannot be had offline, or its weights are not
-            safetensors; a pickle is never opened.
-    """
-    from transformers import AutoConfig
-
+    """A transformers model by name or folder, in float32; without weights they are random."""
     folder = Path(name)
-    try:
-        config = AutoConfig.from_pretrained(name, trust_remote_code=False)
-        kind = _class(config.model_type)
-        if folder.is_dir() and not any(path.name.endswith(_WEIGHTS) for path in folder.iterdir()):
+    config = load_config(name)
+    kind = _class(config.model_type)
+    if folder.is_dir() and not any(path.name.endswith(_WEIGHTS) for path in folder.iterdir()):
+        try:
             model = kind.from_config(config) if hasattr(kind, "from_config") else kind(config)
-        else:
-            model = kind.from_pretrained(name, use_safetensors=True)
-    except (OSError, ValueError, KeyError) as error:
-        raise SpecError(
-            f"model {name!r} cannot be loaded: {_reason(error)}",
-            fix="give a folder with config.json and weights in model.safetensors (without any "
-            "weights they are random), or a name on huggingface.co that can be reached from here",
-        ) from error
+        except Exception as error:
+            raise SpecError(
+                f"model {name!r} cannot be made: {first_line(error)}", fix=_MODEL
+            ) from error
+    else:
+        model = load_pretrained(kind, name, "model", _MODEL, config=config, use_safetensors=True)
     # Newer transformers keep the precision of the file, in which half floats would be trained.
     return model.float()
 
@@ -47,19 +126,22 @@ def _class(model_type: str) -> Any:
     return halves.get(model_type, AutoModel)
 
 
-def hub_config(name: str) -> dict[str, Any]:
-    """What the config.json of a model on huggingface.co says.
+def load_tokenizer(name: str) -> Any:
+    """The tokenizer of a model, as transformers has it."""
+    from transformers import AutoTokenizer
 
-    Raises:
-        SpecError: If there is none, or it cannot be had from here.
-    """
+    return load_pretrained(AutoTokenizer, name, "the tokenizer of", TOKENIZER_FIX)
+
+
+def hub_config(name: str) -> dict[str, Any]:
+    """What the config.json of a model on huggingface.co says."""
     from transformers import PretrainedConfig
 
     try:
         facts, _ = PretrainedConfig.get_config_dict(name)
     except (OSError, ValueError) as error:
         raise SpecError(
-            f"model {name!r} cannot be had from huggingface.co: {_reason(error)}",
+            f"model {name!r} cannot be had from huggingface.co: {first_line(error)}",
             fix="check its name and the network, or give a folder with its files",
         ) from error
     return dict(facts)
@@ -85,57 +167,31 @@ def model_rate(name: str) -> int:
 
 
 def feature_extractor(name: str, kind: str) -> Any:
-    """The feature extractor of a model.
+    """The feature extractor of a model, of a class of transformers.
 
-    Args:
-        name: Of the model, or its folder.
-        kind: The extractor's class in transformers.
-
-    Raises:
-        SpecError: If it has none. Its settings are not guessed: those of published models differ.
+    Settings that are missing are not guessed: those of published models differ.
     """
     import transformers
 
-    try:
-        return getattr(transformers, kind).from_pretrained(name)
-    except (OSError, ValueError) as error:
-        raise SpecError(
-            f"the feature extractor of {name!r} cannot be loaded: {_reason(error)}",
-            fix="put the model's preprocessor_config.json beside its config.json",
-        ) from error
+    return load_pretrained(
+        getattr(transformers, kind), name, "the feature extractor of", _EXTRACTOR
+    )
 
 
 def clap_extractor(name: str) -> Any:
-    """The ClapFeatureExtractor of a CLAP.
-
-    Raises:
-        SpecError: If it has none.
-    """
+    """The ClapFeatureExtractor of a CLAP."""
     return feature_extractor(name, "ClapFeatureExtractor")
 
 
 def clap_input(name: str) -> ClapInput:
-    """What a CLAP takes, by its feature extractor.
-
-    Raises:
-        SpecError: If it has none.
-    """
+    """What a CLAP takes, by its feature extractor."""
     return ClapInput.of_extractor(clap_extractor(name))
 
 
 def check_rate(name: str, takes: int, sample_rate: int) -> None:
-    """Check that a model hears the corpus at the rate it was trained at.
-
-    Raises:
-        SpecError: If not.
-    """
+    """Check that a model hears the corpus at the rate it was trained at."""
     if takes != sample_rate:
         raise SpecError(
             f"model {name!r} takes audio at {takes} Hz, but the corpus is at {sample_rate} Hz",
             fix=f"build the corpus with sample_rate: {takes}",
         )
-
-
-def _reason(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__

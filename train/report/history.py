@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from synth.base.errors import CorpusError
 from train.config.run import TrainConfig
-from train.engine.log import LOG_FILE
+from train.engine.log import read_log
 
 LOSS: Final = "loss"
 VAL_LOSS: Final = "val_loss"
@@ -68,27 +66,13 @@ class History:
 
 
 def read_history(folder: Path) -> History:
-    """The log of a run; a last line that a killed run left unfinished is passed over.
-
-    Raises:
-        CorpusError: If another line is no object of numbers with a step.
-    """
-    path = folder / LOG_FILE
-    found: dict[str, list[tuple[int, float]]] = {}
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
-    for number, line in enumerate(lines, start=1):
-        if not line.endswith("\n"):
-            break
-        try:
-            facts = {name: float(value) for name, value in json.loads(line).items()}
-            step = int(facts.pop(_STEP))
-        except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-            raise CorpusError(
-                f"{path}: line {number}: not the record of a step", fix="remove the line"
-            ) from error
+    """The log of a run."""
+    points: dict[str, list[tuple[int, float]]] = {}
+    for _, facts in read_log(folder):
+        step = int(facts.pop(_STEP))
         for name, value in facts.items():
-            found.setdefault(name, []).append((step, value))
-    return History({name: tuple(points) for name, points in found.items()})
+            points.setdefault(name, []).append((step, value))
+    return History({name: tuple(of_name) for name, of_name in points.items()})
 
 
 def collect_curves(history: History, config: TrainConfig) -> tuple[Curves, ...]:

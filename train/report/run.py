@@ -9,16 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from synth.base.errors import CorpusError
 from synth.storage import url_of
 from train.bench.figures import format_value, is_share
 from train.bench.glossary import explain_metrics
 from train.bench.heard import heard_warning
 from train.bench.report import split_main_metrics
 from train.bench.verdicts import verdicts
-from train.config.files import parse_config
 from train.config.run import TrainConfig
-from train.engine.run_folder import CONFIG_FILE
+from train.engine.run_folder import read_run_settings, require_regular_files
 from train.report.evaluations import read_evaluations
 from train.report.history import LOSS, Curves, collect_curves, read_history
 from train.report.origin import find_learnt, read_outcome
@@ -42,12 +40,9 @@ class RunReport:
 
 
 def describe_run(folder: Path) -> RunReport:
-    """Describe a training run, ended or not; equal files give equal reports.
-
-    Raises:
-        CorpusError: If a file of the run is damaged.
-    """
-    config, sample_rate = _settings(folder)
+    """Describe a training run, ended or not; equal files give equal reports."""
+    require_regular_files(folder)
+    config, sample_rate = read_run_settings(folder)
     history, outcome = read_history(folder), read_outcome(folder)
     tested = read_evaluations(folder)
     learnt = find_learnt(config, outcome.digests)
@@ -80,16 +75,6 @@ def describe_run(folder: Path) -> RunReport:
         "of other weights": [each.name for each in tested if each.other_weights],
     }
     return RunReport(name, collect_curves(history, config), values, facts)
-
-
-def _settings(folder: Path) -> tuple[TrainConfig, int]:
-    """A run's settings and the sample rate, in Hz, that its model takes."""
-    path = folder / CONFIG_FILE
-    try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-        return parse_config(facts["train"], str(path)), int(facts["sample_rate"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CorpusError(f"{path}: missing or damaged", fix="train it again") from error
 
 
 def _format_evaluation_command(folder: Path, config: TrainConfig) -> str:
