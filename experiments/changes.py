@@ -7,7 +7,6 @@ in both, are left out.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +16,7 @@ from experiments.harness.experiment import Experiment
 from experiments.harness.runner import SOME
 from experiments.registry import find_experiment
 from synth.base.atomic import write_text
+from synth.base.doors import read_json
 from synth.base.errors import SegueError
 from train.bench.figures import format_value
 
@@ -69,9 +69,9 @@ def _find_page(name: str, folder: Path) -> Path | None:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found: dict[str, Any] = read_json(path)
         _ = found["experiment"], found["scale"], found["metrics"]
-    except (OSError, ValueError, KeyError) as error:
+    except (TypeError, KeyError) as error:
         raise SegueError(
             f"{path}: no results of an experiment", fix="give folders of `segue reproduce`"
         ) from error

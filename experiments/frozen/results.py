@@ -11,12 +11,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pipelines.frozen.description import Backwards
 from pipelines.frozen.record import BuiltSet
 from synth.base.atomic import write_text
+from synth.base.doors import read_json
 from synth.base.errors import CorpusError
 from synth.base.rng import digest
 from train.bench.metrics import Metric
 
 SCORES_FOLDER: Final = "scores"
 _LETTERS: Final = 8
+_MEND: Final = "remove it, and score again"
 
 
 class Score(BaseModel):
@@ -103,8 +105,6 @@ def find_result(folder: Path, built: BuiltSet, model: str, weights: str, pad: st
 
 def _read(path: Path) -> Result:
     try:
-        return Result.model_validate_json(path.read_bytes())
+        return Result.model_validate(read_json(path, fix=_MEND))
     except ValidationError as error:
-        raise CorpusError(
-            f"{path}: holds no scores of `segue bench run`", fix="remove it, and score again"
-        ) from error
+        raise CorpusError(f"{path}: holds no scores of `segue bench run`", fix=_MEND) from error

@@ -60,6 +60,11 @@ class BagOfWords:
         return self.model.longest
 
     @property
+    def tokenizer(self) -> object:
+        """Of the model."""
+        return getattr(self.model, "tokenizer", None)
+
+    @property
     def digest(self) -> str:
         """Of the model, marked."""
         weights = getattr(self.model, "digest", "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
@@ -16,7 +16,7 @@ from synth.audio.dsp import Audio
 from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Observer, Silent
 from train.bench.sounds import Sounds
-from train.data.tokenizer import TextTokenizer
+from train.data.tokenizer import CutTexts, TextTokenizer
 from train.model.clap import Clap
 from train.model.weights import weights_digest
 
@@ -157,6 +157,15 @@ def embed_texts(embedder: Embedder, texts: Sequence[str], observer: Observer | N
         observer.advance("read", len(part))
     observer.finish("read")
     return found
+
+
+def count_cut(embedder: Embedder, texts: Collection[str]) -> CutTexts:
+    """How many texts are longer than a model reads; none where it does not tell."""
+    tokenizer = getattr(embedder, "tokenizer", None)
+    if not isinstance(tokenizer, TextTokenizer) or not texts:
+        return CutTexts()
+    unique = list(dict.fromkeys(texts))
+    return CutTexts(sum(tokenizer.cuts(unique)), len(unique), tokenizer.most_tokens)
 
 
 def embed_sounds(

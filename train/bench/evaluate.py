@@ -16,7 +16,7 @@ from train.bench.data.compa_tables import COMPA_COLUMNS, compa_benchmark
 from train.bench.data.corpus import corpus_benchmark
 from train.bench.data.probe_files import probes_benchmark
 from train.bench.data.question_tables import QUESTION_COLUMNS, questions_benchmark
-from train.bench.embedder import Embedder, embed_sounds, embed_texts
+from train.bench.embedder import Embedder, count_cut, embed_sounds, embed_texts
 from train.bench.fitting import fill_up, fuse
 from train.bench.frames import describe_frames, score_frames
 from train.bench.metrics import RESAMPLES, Metric
@@ -200,6 +200,11 @@ def assess(
         audio, was_cut = embed_sounds(hearing, sounds, chosen.cut, observer)
         if was_cut:
             left_out["data: sounds cut to the model's limit"] = was_cut
+    cut = count_cut(embedder, texts)
+    if cut.cut:
+        left_out[f"data: ends of texts, cut at {cut.tokens} tokens, of {cut.texts:,} texts"] = (
+            cut.cut
+        )
     said = embed_texts(embedder, texts, observer)
     for task, plan in plans.items():
         if plan.measure_frames is None:

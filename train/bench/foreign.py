@@ -48,6 +48,11 @@ class Foreign:
         return self.embedder.longest
 
     @property
+    def tokenizer(self) -> object:
+        """Ours, where it has one."""
+        return getattr(self.embedder, "tokenizer", None)
+
+    @property
     def digest(self) -> str:
         """What it says of its weights; "" where it says nothing."""
         return str(getattr(self.embedder, "digest", ""))

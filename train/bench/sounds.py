@@ -11,11 +11,14 @@ import numpy as np
 
 from synth.audio.decoding import read_audio
 from synth.audio.dsp import PCM_SCALE, Audio
+from synth.base.doors import read_regular
 from synth.base.errors import ClipError, CorpusError, SpecError
 from synth.sources.catalogue import resample
 from train.data.rows import Row
 from train.data.split import SplitData
+from train.engine.log import name_file
 
+_MAX_BYTES: Final = 4 * 2**30
 SUFFIXES: Final = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a")
 
 
@@ -150,8 +153,9 @@ class FileSounds:
         """
         path = self.paths[number]
         try:
-            samples, own = read_audio(path.read_bytes(), path.suffix)
-        except (OSError, ClipError) as error:
+            with name_file(path):
+                samples, own = read_audio(read_regular(path, limit=_MAX_BYTES), path.suffix)
+        except ClipError as error:
             raise CorpusError(f"{path}: {error}", fix="replace the file") from error
         mono = samples.mean(axis=1, dtype=np.float32)
         if not len(mono) or not np.isfinite(mono).all():

@@ -181,6 +181,7 @@ def result_json(
         "data_wait": _fact(round(result.data_wait, 4)),
         "step": _fact(result.step),
         "best_step": _fact(result.best_step),
+        "texts_cut": _fact(result.cut.cut, n=result.cut.texts),
     }
     if result.finished and VAL in Corpus.open(config.corpus).splits:
         metrics = evaluate(
@@ -226,6 +227,8 @@ def _print_result(result: TrainResult, corpus: Path, steps: int) -> None:
         console.print(f"too few samples of split {VAL} are in play: the last weights are kept")
     else:
         console.print(f"no split {VAL}: the last weights are kept")
+    if result.cut.cut:
+        console.print(str(result.cut))
     console.print(f"model  {result.folder}", markup=False)
     words = ["segue", "eval", str(result.folder), url_of(corpus) or str(corpus)]
     if _TEST not in splits:  # what `segue eval` takes by itself

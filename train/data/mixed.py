@@ -18,6 +18,7 @@ from train.config.run import TrainConfig
 from train.data.rows import MIXED, Row
 from train.data.split import TRAIN, SplitData
 from train.data.texts import NAMELESS
+from train.data.tokenizer import CutTexts, TextTokenizer
 
 
 class MixedData(SplitData):
@@ -95,6 +96,13 @@ class MixedData(SplitData):
             said = (part.clip_captions.get(clip, ()) for clip in part.find_clips())
             words.update(word for text in chain.from_iterable(said) for word in text.split(" "))
         return words
+
+    def count_cut(self, tokenizer: TextTokenizer) -> CutTexts:
+        """How many of the texts of all splits a tokenizer cuts."""
+        counts = [part.count_cut(tokenizer) for part in self._parts]
+        return CutTexts(
+            sum(part.cut for part in counts), sum(part.texts for part in counts), counts[0].tokens
+        )
 
 
 def _mix_in(row: Row, number: int, captions: Mapping[str, Sequence[str]]) -> Row:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from synth.base.atomic import write_text
+from synth.base.doors import read_json, require_regular
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import CLIPS_FILE
 from train.data.split import SplitData
@@ -71,11 +72,12 @@ def load_recordings(run: Path) -> Recordings | None:
     Raises:
         CorpusError: If the file is damaged.
     """
-    path = run / RECORDINGS_FILE
+    path = require_regular(run / RECORDINGS_FILE)
     if not path.is_file():
         return None
+    facts = read_json(path, fix="train the run again")
     try:
-        clips = json.loads(path.read_text(encoding="utf-8"))["recordings"]
+        clips = facts["recordings"]
         return Recordings({name: frozenset(digests) for name, digests in clips.items()})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CorpusError(f"{path}: damaged", fix="train the run again") from error

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
+from pathlib import Path
+from tarfile import BLOCKSIZE
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import soundfile
 import torch
 from jaxtyping import Bool, Int, Int16
 from torch import Tensor
 
 from synth.audio.dsp import Pcm
+from synth.base.doors import MAX_BYTES
 from synth.base.errors import CorpusError, SpecError
 from synth.base.units import Frames
 from synth.corpus.corpus import CLIPS_FILE, Corpus
 from synth.corpus.schema import AUDIBLE
+from synth.corpus.shards import read_member
 from synth.labels.tag import Tag
 from synth.labels.treatment import heard_tags
+from synth.storage import display_path
 from train.config.run import Mode, Stage
 from train.data.meaning import number_of
 from train.data.rows import Row, Rows
+from train.data.tokenizer import CutTexts, TextTokenizer
 
 _COLUMNS: Final = (
     "id",
@@ -44,6 +52,8 @@ _COLUMNS: Final = (
     "offset",
     "size",
 )
+_NAME: Final = 100
+"""Bytes of a name in the header before a member."""
 TRAIN: Final = "train"
 VAL: Final = "val"
 
@@ -161,7 +171,32 @@ class SplitData:
         """The audio of a manifest row."""
         if self.mode is Mode.VIRTUAL:
             return self.corpus.virtual_pcm(row["scene"], row["frames"])
-        return self.corpus.stored_pcm(self.split, row["shard"], row["offset"], row["size"])
+        shard = self.corpus.shard(self.split, row["shard"])
+        try:
+            return self._stored_pcm(row, shard)
+        except (ValueError, EOFError, soundfile.SoundFileError) as error:
+            raise CorpusError(
+                f"{display_path(shard)}: sample {row['id']} at byte {row['offset']}: {error}",
+                fix="run `segue build` again, or download the shard again",
+            ) from error
+
+    def _stored_pcm(self, row: Row, shard: Path) -> Pcm:
+        """A sample as its shard holds it, with the name, rate and length that its row tells."""
+        start, size = row["offset"] - BLOCKSIZE, row["size"] + BLOCKSIZE
+        if start < 0 or not BLOCKSIZE < size <= MAX_BYTES:
+            raise ValueError("no sample can lie there")
+        data = read_member(shard, start, size, self.corpus.receipt(row["shard"]))
+        name = data[:_NAME].rstrip(b"\0").decode("utf-8", "replace")
+        if name.rpartition(".")[0] != row["id"]:
+            raise ValueError(f"{name!r} lies there" if name else "no sample lies there")
+        with soundfile.SoundFile(io.BytesIO(data[BLOCKSIZE:])) as file:
+            heard = file.samplerate, file.channels, file.frames
+            if heard != (self.corpus.sample_rate, 1, row["frames"]):
+                raise ValueError("{} Hz, {} channels, {} frames".format(*heard))
+            pcm: Pcm = file.read(dtype="int16")
+        if len(pcm) != row["frames"]:
+            raise ValueError(f"ends after {len(pcm)} of {row['frames']} frames")
+        return pcm
 
     def sounds(self, rows: Sequence[Row]) -> Int16[Tensor, "batch samples"]:
         """Audio of manifest rows, padded at the end with silence to the longest."""
@@ -227,14 +262,35 @@ class SplitData:
             found.update(pc.unique(batch["clips"].flatten()).to_pylist())
         return found
 
-    def vocabulary(self) -> set[str]:
-        """Every word, as spaces part them, of the split's texts, true or false."""
-        found: set[str] = set()
+    def _texts(self) -> Iterator[pa.StringArray]:
+        """The split's texts, true or false, batch by batch."""
         for batch in self._rows.scan():
             others = (batch[name].flatten().field("text") for name in ("positives", "negatives"))
-            texts = pc.unique(pa.concat_arrays([batch["caption"], *others]))
-            found.update(pc.unique(pc.split_pattern(texts, " ").flatten()).to_pylist())
-        return found
+            yield pa.concat_arrays([batch["caption"], *others])
+
+    def vocabulary(self) -> set[str]:
+        """Every word, as spaces part them, of the split's texts."""
+        words: set[str] = set()
+        for texts in self._texts():
+            split = pc.split_pattern(pc.unique(texts), " ")
+            words.update(pc.unique(split.flatten()).to_pylist())
+        return words
+
+    def count_cut(self, tokenizer: TextTokenizer) -> CutTexts:
+        """How many of the split's texts a tokenizer cuts; each counts as often as it occurs."""
+        total = cut = 0
+        for texts in self._texts():
+            total += len(texts)
+            is_long = pc.greater(pc.binary_length(texts), tokenizer.never_cut)
+            may_be_cut = pc.or_(is_long, pc.invert(pc.string_is_ascii(texts)))
+            counts = pc.value_counts(texts.filter(may_be_cut))
+            cuts = tokenizer.cuts(counts.field("values").to_pylist())
+            cut += sum(
+                count
+                for count, is_cut in zip(counts.field("counts").to_pylist(), cuts, strict=True)
+                if is_cut
+            )
+        return CutTexts(cut, total, tokenizer.most_tokens)
 
 
 def find_labelled(corpus: Corpus, split: str) -> Iterator[Bool[np.ndarray, " samples"]]:

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Int
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from torch import Tensor
 
+from synth.base.doors import read_text
 from synth.base.errors import SpecError
 from train.model.loading import TOKENIZER_FIX, first_line, load_tokenizer
 
@@ -39,6 +40,24 @@ class TokenIds:
     def to(self, device: torch.device) -> TokenIds:
         """The same on another device."""
         return self.map(lambda part: part.to(device, non_blocking=True))
+
+
+@dataclass(frozen=True, slots=True)
+class CutTexts:
+    """How many texts lose their ends.
+
+    Args:
+        cut: Those.
+        texts: All.
+        tokens: Most that a text keeps.
+    """
+
+    cut: int = 0
+    texts: int = 0
+    tokens: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.cut:,} of {self.texts:,} texts are cut at {self.tokens} tokens"
 
 
 class TextTokenizer:
@@ -107,11 +126,29 @@ class TextTokenizer:
     @classmethod
     def from_file(cls, path: Path) -> TextTokenizer:
         """The tokenizer saved with a run."""
-        return cls.from_json(path.read_text(encoding="utf-8"))
+        return cls.from_json(read_text(path))
 
     def to_json(self) -> str:
         """Everything about the tokenizer."""
         return str(self._tokenizer.to_str(pretty=True))
+
+    @property
+    def most_tokens(self) -> int:
+        """Most tokens that a text keeps; 0 where there is no limit."""
+        truncation = self._tokenizer.truncation
+        return int(truncation["max_length"]) if truncation else 0
+
+    @property
+    def never_cut(self) -> int:
+        """Most letters of a text in ASCII that is surely not cut: a token has one at least.
+
+        One is left for the space that some put in front.
+        """
+        return self.most_tokens - self._tokenizer.num_special_tokens_to_add(False) - 1
+
+    def cuts(self, texts: Sequence[str]) -> list[bool]:
+        """Which texts lose their ends."""
+        return [bool(text.overflowing) for text in self._tokenizer.encode_batch(list(texts))]
 
     def __len__(self) -> int:
         return int(self._tokenizer.get_vocab_size())

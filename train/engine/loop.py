@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from synth.base.errors import SpecError
+from synth.base.atomic import GOES_ON
+from synth.base.errors import DiskFullError, SpecError
 from synth.base.progress import Observer, Silent
 from train.config.run import TrainConfig
 from train.data.audio import feature_cache
@@ -26,7 +28,7 @@ from train.data.recordings import Recordings
 from train.data.split import SplitData
 from train.data.texts import added_words
 from train.data.threads import share_processors
-from train.data.tokenizer import TextTokenizer
+from train.data.tokenizer import CutTexts, TextTokenizer
 from train.engine.checkpoint import (
     State,
     create_state,
@@ -61,6 +63,7 @@ class TrainResult:
         samples_per_s: Samples learnt from a second, by this run.
         data_wait: Share of the time spent waiting for data, 0 to 1.
         warning: What held the run up at its end, and what helps; may be empty.
+        cut: How many texts of the corpus are longer than the model reads.
     """
 
     folder: Path
@@ -72,6 +75,7 @@ class TrainResult:
     samples_per_s: float
     data_wait: float
     warning: str = ""
+    cut: CutTexts = field(default_factory=CutTexts)
 
 
 def train(
@@ -98,6 +102,22 @@ def train(
         SpecError: If the settings do not fit the corpus, the machine or the checkpoint.
         CorpusError: If the corpus cannot be read.
     """
+    with _tell_how_to_resume():
+        return _prepare(config, observer, resume, overwrite)
+
+
+@contextmanager
+def _tell_how_to_resume() -> Iterator[None]:
+    try:
+        yield
+    except DiskFullError as error:
+        fix = error.fix.replace(GOES_ON, "run the same command again with --resume")
+        raise DiskFullError(error.message, fix=fix) from error
+
+
+def _prepare(
+    config: TrainConfig, observer: Observer | None, resume: bool, overwrite: bool
+) -> TrainResult:
     refuse_occupied(config, resume, overwrite)
     on_cuda = config.device.startswith("cuda")
     # The caller's random state is left as it was, but for that of GPUs.
@@ -125,6 +145,9 @@ def _train(
     corpus, data = splits[0].corpus, join_splits(splits)
     tokenizer = _build_tokenizer(config, data)
     origin = Origin.of([split.corpus for split in splits], tokenizer)
+    cut = data.count_cut(tokenizer) if process.is_leader else CutTexts()
+    if cut.cut:
+        print(f"note: {cut}: whatever follows is not learnt", file=sys.stderr)
     state = create_state(config, corpus.sample_rate, len(tokenizer), process)
     tower = state.model.audio_tower
     assembler = Assembler.of(data, tokenizer, config, cached=False, tower=tower)
@@ -197,6 +220,7 @@ def _train(
         samples_per_s=meter.samples_per_s,
         data_wait=meter.data_wait,
         warning=meter.warning,
+        cut=cut,
     )
 
 

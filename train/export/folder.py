@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -40,6 +42,18 @@ class Written:
 
 
 @contextmanager
+def _explain_rust(path: Path) -> Iterator[None]:
+    """What libraries in Rust, such as safetensors, pass on of what the system says."""
+    try:
+        yield
+    except Exception as error:
+        number = re.search(r"\(os error (\d+)\)", str(error))
+        if number is None or isinstance(error, OSError):
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1])), str(path)) from error
+
+
+@contextmanager
 def new_folder(out: Path) -> Iterator[Path]:
     """A folder to fill, which becomes `out` when the block ends well; else nothing is left.
 
@@ -56,7 +70,8 @@ def new_folder(out: Path) -> Iterator[Path]:
         out.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".partial", dir=out.parent))
         try:
-            yield partial
+            with _explain_rust(out):
+                yield partial
             # Some of what writes here writes for its owner alone.
             for path in (partial, *partial.rglob("*")):
                 path.chmod(0o755 if path.is_dir() else 0o644)

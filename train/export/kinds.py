@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from enum import StrEnum
@@ -10,6 +9,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, Final
 
+from synth.base.doors import read_json, require_regular
 from synth.base.entry_points import find_entry_points
 from synth.base.errors import CorpusError
 from train.engine.run_folder import CHECKPOINT_FILE, CONFIG_FILE, MODEL_FILE
@@ -119,9 +119,10 @@ def transformers_kind(model: Path, facts: Mapping[str, Any]) -> ModelKind:
 
 def _facts(file: Path) -> dict[str, Any]:
     """What a file of settings says; nothing where there is none, or it is no JSON object."""
+    require_regular(file)
     try:
-        facts = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        facts = read_json(file)
+    except (FileNotFoundError, NotADirectoryError, CorpusError):
         return {}
     return facts if isinstance(facts, dict) else {}
 

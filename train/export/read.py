@@ -10,12 +10,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from synth.base.doors import require_regular
 from synth.base.errors import SpecError
 from train.data.tokenizer import TextTokenizer
 from train.engine.run_folder import TOKENIZER_FILE
 from train.export.files import HEAD_PREFIXES, WEIGHTS_FILE
 from train.export.settings import EXPORT_AGAIN, ExportSettings, read_export_settings
 from train.model.clap import Clap, build_model
+from train.model.weights import require_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +86,12 @@ def _load_weights(model: Clap, file: Path) -> None:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
+    require_regular(file, refuse=SpecError)
+    if file.is_file():
+        require_whole(file, EXPORT_AGAIN)
     try:
         found = model.load_state_dict(load_file(file), strict=False)
-    except (OSError, RuntimeError, SafetensorError) as error:
+    except (FileNotFoundError, RuntimeError, SafetensorError) as error:
         raise SpecError(f"{file}: missing or damaged", fix=EXPORT_AGAIN) from error
     needed = "" if file.name == WEIGHTS_FILE else HEAD_PREFIXES
     if found.unexpected_keys or any(name.startswith(needed) for name in found.missing_keys):

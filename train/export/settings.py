@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic import ValidationError
 
+from synth.base.doors import read_json
 from synth.base.errors import SpecError
 from synth.base.yaml_faults import explain_errors
 from synth.base.yaml_file import YamlFile
@@ -75,15 +75,18 @@ def read_export_settings(folder: Path) -> ExportSettings:
         )
     if not file.is_file():
         raise SpecError(f"{folder}: no exported model here (no {SETTINGS_FILE})", fix=EXPORT_AGAIN)
-    values: Any = None
+    values = read_json(file, refuse=SpecError, fix=EXPORT_AGAIN)
     try:
-        values = json.loads(file.read_bytes())
-        return ExportSettings.model_validate(values)
+        settings = ExportSettings.model_validate(values)
     except ValidationError as error:
         place = YamlFile(str(file), values)
         raise explain_errors(error, place, ExportSettings, _SAME_PACKAGES) from error
-    except ValueError as error:
-        raise SpecError(f"{file}: damaged: {error}", fix=EXPORT_AGAIN) from error
+    towers = settings.model.audio, settings.model.text
+    names = [tower.name for tower in towers if tower.kind == TowerKind.TRANSFORMERS]
+    for name in (*names, settings.weights):
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise SpecError(f"{file}: {name!r} lies outside of its folder", fix=EXPORT_AGAIN)
+    return settings
 
 
 def _rename_towers(config: ModelConfig, audio: str, text: str) -> ModelConfig:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from synth.base.doors import read_json, require_regular
 from synth.base.errors import SegueError, SpecError
 from train.model.clap_features import ClapInput
+from train.model.weights import require_whole
 
 _WEIGHTS: Final = (".safetensors", ".bin", ".index.json", ".h5", ".msgpack", ".pt", ".pth", ".ckpt")
 _SHARDS: Final = "model.safetensors.index.json"
@@ -113,6 +114,8 @@ def transformers_model(name: str) -> Any:
                 f"model {name!r} cannot be made: {first_line(error)}", fix=_MODEL
             ) from error
     else:
+        for path in sorted(folder.glob("*.safetensors")):
+            require_whole(path, "export or download the model again")
         model = load_pretrained(kind, name, "model", _MODEL, config=config, use_safetensors=True)
     # Newer transformers keep the precision of the file, in which half floats would be trained.
     return model.float()

@@ -13,7 +13,7 @@ from torch import Tensor, uint8
 from synth.base.atomic import write_text
 from synth.base.doors import open_regular, read_json
 from synth.base.errors import CorpusError
-from synth.base.hashing import sha256_of
+from synth.base.hashing import file_sha256, sha256_of
 
 RECEIPTS_FILE: Final = "receipts.json"
 _KEPT: Final = 3
@@ -35,6 +35,11 @@ class Receipt(BaseModel):
 
     bytes: int
     sha256: str
+
+    @classmethod
+    def of(cls, path: Path) -> Receipt:
+        """That of a file that is whole."""
+        return cls(bytes=path.stat().st_size, sha256=file_sha256(path))
 
 
 _RECEIPTS: Final = TypeAdapter(dict[str, list[Receipt]])

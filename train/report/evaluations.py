@@ -10,6 +10,7 @@ from typing import Final
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from synth.base.doors import read_json
 from synth.base.errors import CorpusError
 from train.bench.evaluate import WEIGHTS
 from train.bench.metrics import Metric
@@ -51,6 +52,7 @@ class _Facts(BaseModel):
 
 _METRICS: Final = TypeAdapter(dict[str, _Metric])
 _NOT_TOLD: Final = _Facts()
+_MEND: Final = "test again, or remove the file"
 
 
 def read_evaluations(run: Path) -> tuple[Tested, ...]:
@@ -69,14 +71,12 @@ def _read(path: Path, run: Path, weights: str) -> Tested:
     told = _NOT_TOLD
     at = path
     try:
-        metrics = _METRICS.validate_json(path.read_bytes())
+        metrics = _METRICS.validate_python(read_json(path, fix=_MEND))
         if path.name == METRICS_FILE and beside.is_file():
             at = beside
-            told = _Facts.model_validate_json(beside.read_bytes())
+            told = _Facts.model_validate(read_json(beside, fix=_MEND))
     except ValidationError as error:
-        raise CorpusError(
-            f"{at}: not results of `segue eval`", fix="test again, or remove the file"
-        ) from error
+        raise CorpusError(f"{at}: not results of `segue eval`", fix=_MEND) from error
     below = path.relative_to(run)
     return Tested(
         name=str(below.parent) if below.parent.name else below.stem,

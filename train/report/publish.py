@@ -18,6 +18,7 @@ from train.export.folder import Written, new_folder
 from train.export.kinds import ModelKind, model_kind
 from train.export.onnx_model import write_onnx
 from train.export.safetensors_model import write_safetensors
+from train.model.weights import Receipt, write_receipts
 from train.report.card import model_card
 
 CARD_FILE: Final = "README.md"
@@ -70,6 +71,9 @@ def publish(
         else:
             card, written = _export_run(run_folder, folder, to, observer)
         (folder / CARD_FILE).write_text(card.replace("FOLDER/", "").replace("FOLDER", "."), "utf-8")
+        weights = sorted(folder.glob("*.safetensors"))
+        if weights:
+            write_receipts(folder, {path.name: [Receipt.of(path)] for path in weights})
         files = {
             path.relative_to(folder).as_posix(): path.stat().st_size
             for path in sorted(folder.rglob("*"))

@@ -83,11 +83,16 @@ def _read(table: Path) -> pa.Table:
         raise CorpusError(f"{table}: no such file", fix=_MEND)
     try:
         found = pq.read_table(table)
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowException, OSError) as error:
+        if getattr(error, "errno", None):  # of the system, not about the file
+            raise
         raise CorpusError(f"{table}: is not a Parquet file", fix=_MEND) from error
     missing = [name for name in COLUMNS if name not in found.column_names]
     if missing:
         raise CorpusError(f"{table}: no column {', '.join(map(repr, missing))}", fix=_MEND)
+    texts = [name for name in COLUMNS if not pa.types.is_string(found.schema.field(name).type)]
+    if texts:
+        raise CorpusError(f"{table}: no texts in column {', '.join(texts)}", fix=_MEND)
     if TOOL not in (found.schema.metadata or {}):
         raise CorpusError(f"{table}: does not say which probe made it", fix=_MEND)
     return found
