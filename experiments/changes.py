@@ -39,9 +39,6 @@ def compare(before: Path, now: Path) -> Iterator[tuple[str, ...]]:
     Args:
         before: Folder of older results, as `segue reproduce` wrote them.
         now: Folder of newer ones. A page that `before` lacks, or has alike, is left out.
-
-    Raises:
-        SegueError: If no page is in both, or one cannot be read.
     """
     both = [(_find_page(path.stem, before), path) for path in sorted(now.glob("*.json"))]
     pages = [(earlier, page) for earlier, page in both if earlier is not None]

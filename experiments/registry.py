@@ -31,9 +31,6 @@ def find_experiment(name: str, scale: str, library: SoundLibrary | None = None) 
         name: One of `EXPERIMENTS`.
         scale: One of `Scale`.
         library: Of sounds; the experiment's own by default.
-
-    Raises:
-        SpecError: If there is no such experiment or scale, or the library does not suit it.
     """
     if name not in EXPERIMENTS:
         raise SpecError(f"no experiment {name!r}", fix=suggestion(name, EXPERIMENTS))
@@ -48,11 +45,7 @@ def find_experiment(name: str, scale: str, library: SoundLibrary | None = None) 
 
 
 def parse_exam_split(name: str) -> ExamSplit:
-    """The split of a name.
-
-    Raises:
-        SpecError: If experiments are not tested on such a split.
-    """
+    """The split of a name."""
     return _parse_member(ExamSplit, name, "--split")
 
 

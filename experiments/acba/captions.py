@@ -53,9 +53,6 @@ def drop_order(caption: str) -> str:
     """A caption of `acba` with "and" in place of before or after.
 
     Which sound is named first tells nothing: before and after are equally frequent.
-
-    Raises:
-        ValueError: If the caption is no caption of two sentences joined by before or after.
     """
     parts = _FRONTED.fullmatch(caption) or _JOINED.fullmatch(caption)
     if parts is None:

@@ -32,9 +32,6 @@ def mteb_tasks(sets: Path = ROOT) -> list[AbsTask]:
 
     Args:
         sets: Folder of the sets.
-
-    Raises:
-        CorpusError: If no set is built there, or a record is damaged.
     """
     return [_make_task(built, sets)() for built in read_records(sets)]
 

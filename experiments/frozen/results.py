@@ -85,11 +85,7 @@ def write_result(result: Result, folder: Path) -> None:
 
 
 def read_results(folder: Path) -> tuple[Result, ...]:
-    """All scores of a folder, by set and model.
-
-    Raises:
-        CorpusError: If a file is damaged.
-    """
+    """All scores of a folder, by set and model."""
     return tuple(map(_read, sorted((folder / SCORES_FOLDER).glob("*.json"))))
 
 

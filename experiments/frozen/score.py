@@ -80,9 +80,6 @@ class OpenSet:
             built: Its record.
             root: Folder of all sets.
             observer: Told of the progress.
-
-        Raises:
-            CorpusError: If it is not what its record says, or holds nothing to score.
         """
         corpus = Corpus.open(locate_corpus(built, root))
         if digest_corpus(corpus, observer) != built.digest:
@@ -162,10 +159,6 @@ def score_set(
         sounds: Those of `opened.list_sounds`.
         padding: What fills up the model's input behind a sound.
         observer: Told of `opened.effort` units.
-
-    Raises:
-        SpecError: If a sound is longer than the model takes.
-        CorpusError: If a sound cannot be read, or the model gives no numbers for it.
     """
     said = embed_texts(embedder, opened.texts, observer)
     positions = {number: place for place, number in enumerate(opened.heard)}

@@ -108,11 +108,7 @@ def claim_at_most(text: str, cell: Cell, value: float) -> Claim:
 
 
 def judge(claim: Claim, results: Results) -> Judgement:
-    """Whether a claim holds: over the whole interval, in the mean alone, or not.
-
-    Raises:
-        KeyError: If the claim is about an arm or a metric that there is not.
-    """
+    """Whether a claim holds: over the whole interval, in the mean alone, or not."""
     measured = [results[cell.arm][cell.metric] for cell in claim.cells]
     found = estimate_difference(*measured) if claim.less else estimate_metric(*measured)
     if found.low > claim.above and found.high < claim.below:

@@ -153,9 +153,6 @@ class Experiment:
         lines: What is shown.
         claims: The paper's directions, and our aims.
         whole: Whether all its arms are there.
-
-    Raises:
-        SpecError: If the name of a corpus is none.
     """
 
     name: str
@@ -180,11 +177,7 @@ class Experiment:
                 )
 
     def select_arms(self, names: Sequence[str]) -> Experiment:
-        """The experiment with these arms alone, and the claims about no other.
-
-        Raises:
-            SpecError: If it has no such arm.
-        """
+        """The experiment with these arms alone, and the claims about no other."""
         known = [arm.name for arm in self.arms]
         for name in names:
             if name not in known:

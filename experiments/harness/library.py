@@ -45,12 +45,7 @@ class SoundLibrary:
 
     @classmethod
     def parse(cls, text: str) -> SoundLibrary:
-        """From `NAME:PATH`, or the name of a source that reads no files.
-
-        Raises:
-            SpecError: If it is neither.
-            SourceError: If there is no such source.
-        """
+        """From `NAME:PATH`, or the name of a source that reads no files."""
         name, separator, path = text.partition(":")
         reads_files = getattr(source_class(name), "reads_files", True)
         if reads_files is not bool(separator and path):
@@ -110,11 +105,7 @@ class SoundLibrary:
         return {split: count for split, count in counts.items() if split in self.splits}
 
     def make_spec(self, corpus: str, **values: Any) -> Spec:
-        """A spec over this library and its splits; its corpus is named after the library, too.
-
-        Raises:
-            SpecError: If a value is wrong.
-        """
+        """A spec over this library and its splits; its corpus is named after the library, too."""
         name = f"{corpus}-{self.name.replace('_', '-')}"
         whole = {"corpus": name, "source": self.source, "splits": self.splits, **values}
         return check_values(Spec, whole, name)

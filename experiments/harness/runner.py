@@ -130,12 +130,6 @@ def carry_out(
         machine: Where.
         observer: Told of the progress: builds, views, planning, training in steps, tests in runs.
         split: Which recordings the tests are on.
-
-    Raises:
-        SegueError: If a corpus cannot be built or lacks the split, or a model cannot be trained
-            on it.
-        SpecError: If no test gives what a line or a claim is about.
-        InterruptedRunError: If training was interrupted.
     """
     folders = build_corpora(experiment, machine, observer)
     benchmarks = _plan_tests(experiment, folders, split, observer)

@@ -18,9 +18,6 @@ def check_values(model: type[_Model], values: object, where: str = "") -> _Model
         model: Its class.
         values: The settings.
         where: What the message begins with; "" for nothing.
-
-    Raises:
-        SpecError: If a value is wrong.
     """
     try:
         return model.model_validate(values)

@@ -36,9 +36,6 @@ def write_view(name: str, view: CorpusView, parts: Mapping[str, Path], root: Pat
 
     Returns:
         Its manifest folder, which reads as any corpus's.
-
-    Raises:
-        SpecError: If the parts have different sample rates, or no sample is left.
     """
     corpora = [Corpus.open(parts[part]) for part in view.parts]
     rows = [

@@ -69,11 +69,7 @@ SETUP: Final = (
 
 
 def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Experiment:
-    """The experiment at a scale, over a library of labelled sounds.
-
-    Raises:
-        SpecError: If the library has no labels.
-    """
+    """The experiment at a scale, over a library of labelled sounds."""
     heard = library or make_foley(scale)
     if not heard.is_labelled:
         raise SpecError(

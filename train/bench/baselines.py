@@ -89,10 +89,6 @@ def open_bag_of_words(model: str = "") -> BagOfWords:
 
     Args:
         model: As `segue eval` takes it.
-
-    Raises:
-        SpecError: If none is given, or it cannot be opened.
-        CorpusError: If there is no such model.
     """
     if not model:
         raise SpecError(f"{BAG_OF_WORDS}: of which model?", fix=f"give {BAG_OF_WORDS}:MODEL")

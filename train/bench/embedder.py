@@ -139,11 +139,7 @@ class Evaluator:
 
 
 def embed_texts(embedder: Embedder, texts: Sequence[str], observer: Observer | None = None) -> Said:
-    """The embedding of every different text, each embedded once.
-
-    Raises:
-        CorpusError: If the model gives no numbers for one.
-    """
+    """The embedding of every different text, each embedded once."""
     # Texts of one length stand together, so that little is spent on padding.
     unique = sorted(set(texts), key=lambda text: (len(text.split()), text))
     found: dict[str, Embedding] = {}
@@ -183,10 +179,6 @@ def embed_sounds(
         sounds: At least one.
         cut: Hear the first part of sounds that are too long for the model.
         observer: Told of the progress.
-
-    Raises:
-        SpecError: If a sound is longer than the model takes, and is not to be cut.
-        CorpusError: If a sound cannot be read, or the model gives no numbers for it.
     """
     order = sorted(range(len(sounds)), key=lambda number: (sounds.size(number), number))
     parts, was_cut = [], 0
@@ -211,11 +203,7 @@ def embed_sounds(
 
 
 def check_finite(embedded: Embeddings, names: Sequence[str]) -> None:
-    """Refuse embeddings that are no numbers.
-
-    Raises:
-        CorpusError: Naming the first.
-    """
+    """Refuse embeddings that are no numbers."""
     finite = np.isfinite(embedded).all(axis=1)
     if not finite.all():
         raise CorpusError(
@@ -225,11 +213,7 @@ def check_finite(embedded: Embeddings, names: Sequence[str]) -> None:
 
 
 def cut_to_longest(waveform: Audio, name: str, embedder: Embedder, cut: bool) -> Audio:
-    """What a model takes of a sound.
-
-    Raises:
-        SpecError: If that is not all of it, and it is not to be cut.
-    """
+    """What a model takes of a sound."""
     longest = embedder.longest
     if longest is None or len(waveform) <= longest:
         return waveform

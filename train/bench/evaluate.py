@@ -70,10 +70,6 @@ def evaluate(
         `bat`, `triplets`, `audio_to_text_*` and `text_to_audio_*` retrieval, `negatives_*`,
         `negation_*`, `zero_shot_*` and `zste_*`; those that nothing in the split can be judged by
         are left out.
-
-    Raises:
-        CorpusError: If the run or the corpus cannot be read.
-        SpecError: If the run takes another sample rate, or the device is absent.
     """
     embedder = open_embedder(run, device)
     benchmark = corpus_benchmark(corpus, split, mode, sample_rate=embedder.sample_rate)
@@ -104,11 +100,6 @@ def open_benchmark(
         file_column: Of a caption table.
         caption_columns: Of a caption table.
         fold: Of a class table.
-
-    Raises:
-        CorpusError: If the data cannot be read, or lacks a file, a column or a cell.
-        SpecError: If the data has no such fold or columns, is at another rate, or is not of the
-            kind that an option is for.
     """
     kind = data_kind(data)
     for given, name, owner in (
@@ -142,9 +133,6 @@ def data_kind(data: Path) -> DataKind:
     """What a path is: a folder is a corpus, a Parquet file a probe set; a CSV's columns tell.
 
     JSON is AudioTime's captions.
-
-    Raises:
-        CorpusError: If a file is missing, or no CSV in UTF-8.
     """
     if data.is_dir() or is_url(data) or not data.suffix:
         return DataKind.CORPUS
@@ -177,12 +165,6 @@ def assess(
         model: What to call the model in a report.
         observer: Told of the progress.
         digest: Of the model's weights, for a report.
-
-    Raises:
-        SpecError: If the data does not allow a task, a sound is too long for the model, the model
-            cannot repeat or fuse sounds as the settings say, or a package that scores a task is
-            missing.
-        CorpusError: If a sound cannot be read.
     """
     chosen = benchmark.settings
     plans = benchmark.plans(tasks)

@@ -35,11 +35,7 @@ class Repeated(OtherSounds):
     whole: bool
 
     def load(self, number: int, rate: int) -> Audio:
-        """The sound, repeated.
-
-        Raises:
-            CorpusError: If it cannot be read.
-        """
+        """The sound, repeated."""
         waveform = self.sounds.load(number, rate)
         if len(waveform) >= self.longest:
             return waveform
@@ -55,9 +51,6 @@ def fill_up(sounds: Sounds, padding: Padding, longest: int | None) -> Sounds:
         sounds: The sounds.
         padding: What fills it up.
         longest: Length of the input in samples; None where the model takes any.
-
-    Raises:
-        SpecError: If the model has no such length, and sounds are to be repeated.
     """
     if padding is Padding.PAD:
         return sounds
@@ -115,11 +108,7 @@ class Fused:
 
 
 def fuse(embedder: Embedder) -> Fused:
-    """A model that hears longer sounds by fusion.
-
-    Raises:
-        SpecError: If it is no fused CLAP, or its heads do not take the summary of the whole.
-    """
+    """A model that hears longer sounds by fusion."""
     tower = embedder.model.audio_tower if isinstance(embedder, Evaluator) else None
     if (
         not isinstance(embedder, Evaluator)

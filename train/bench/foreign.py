@@ -58,19 +58,11 @@ class Foreign:
         return str(getattr(self.embedder, "digest", ""))
 
     def audio(self, waveforms: Sequence[Audio]) -> Embeddings:
-        """Unit-length embeddings of sounds.
-
-        Raises:
-            SpecError: If it fails, or gives no vector for each.
-        """
+        """Unit-length embeddings of sounds."""
         return self._ask(self.embedder.audio, waveforms, "audio")
 
     def texts(self, texts: Sequence[str]) -> Embeddings:
-        """Unit-length embeddings of texts.
-
-        Raises:
-            SpecError: If it fails, or gives no vector for each.
-        """
+        """Unit-length embeddings of texts."""
         return self._ask(self.embedder.texts, texts, "texts")
 
     def _ask(self, method: Callable[[Any], Any], items: Sequence[Any], what: str) -> Embeddings:
@@ -102,9 +94,6 @@ def open_foreign(name: str) -> Foreign:
     Args:
         name: `module:factory`, or the name of an entry point. What follows a colon after that name
             is given to its factory.
-
-    Raises:
-        SpecError: If it cannot be imported or made, or is no embedder.
     """
     first, _, rest = name.partition(":")
     offered = list_embedders()

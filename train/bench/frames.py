@@ -70,10 +70,6 @@ def score_frames(
         said: Their embeddings.
         settings: Say whether windows are used, what fills them up, and whether long sounds are cut.
         observer: Told of the progress.
-
-    Raises:
-        SpecError: If a sound or window is longer than the model takes, and is not to be cut.
-        CorpusError: If a sound cannot be read, or the model gives no numbers for it.
     """
     rate, window_s = embedder.sample_rate, window_of(embedder, settings)
     window, hop = round((window_s or 0) * rate), round((settings.hop_s or DEFAULT_HOP_S) * rate)

@@ -21,9 +21,6 @@ def add_heard_fact(benchmark: Benchmark, model: Path) -> Benchmark:
     Args:
         benchmark: The data.
         model: Folder of a run; of any other model it is not known.
-
-    Raises:
-        CorpusError: If a file of the run is damaged.
     """
     told = describe_heard(benchmark.recordings, f"a {benchmark.kind}", model)
     return replace(benchmark, facts={**benchmark.facts, HEARD: told})
@@ -36,9 +33,6 @@ def describe_heard(recordings: Recordings | None, what: str, model: Path) -> str
         recordings: Of the test; None where it does not tell them.
         what: What the test is, for where it does not.
         model: Folder of a run; of any other model it is not known.
-
-    Raises:
-        CorpusError: If a file of the run is damaged.
     """
     if recordings is None:
         return f"{_UNKNOWN}, {what} does not name its recordings"

@@ -88,10 +88,6 @@ def load_open_clip(model: Path, device: torch.device) -> OpenClip:
             `open_clip:MODEL:CHECKPOINT` for one of open_clip's own configurations, where the
             checkpoint is a file of open_clip's training or one of its tags.
         device: Where to compute.
-
-    Raises:
-        SpecError: If open_clip is absent or knows no audio, or the model cannot be loaded or has no
-            audio half.
     """
     name = model.as_posix()
     library = _open_clip(name)

@@ -27,10 +27,6 @@ def open_embedder(
             an entry point of `segue.embedders`.
         device: Where to compute.
         tokenizer: Of a LAION-CLAP checkpoint, by folder or name; by default RoBERTa's.
-
-    Raises:
-        CorpusError: If there is none, it is of another kind, or it cannot be read.
-        SpecError: If the device or what the model needs is absent, or the object is no embedder.
     """
     place = torch_device(device)
     kind = model_kind(model)

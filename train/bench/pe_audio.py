@@ -80,9 +80,6 @@ def open_pe_audio(name: str, device: torch.device) -> PeAudio:
     Args:
         name: Its folder, or its name on huggingface.co.
         device: Where to compute.
-
-    Raises:
-        SpecError: If it cannot be loaded, or lacks a weight.
     """
     try:
         from transformers import PeAudioFeatureExtractor, PeAudioModel

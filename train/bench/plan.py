@@ -99,11 +99,7 @@ class Benchmark:
         return tuple(task for task, answer in self.answers.items() if isinstance(answer, Plan))
 
     def plans(self, tasks: Collection[Task] | None = None) -> dict[Task, Plan]:
-        """The plans of some tasks, by default of all that the data allows but those about time.
-
-        Raises:
-            SpecError: If the data does not allow one of them, or allows none.
-        """
+        """The plans of some tasks, by default of all that the data allows but those about time."""
         able = ", ".join(self.allowed)
         fix = f"it allows: {able}" if able else "give other data"
         for task in tasks or ():
@@ -130,9 +126,6 @@ class Benchmark:
 
         Args:
             tasks: Some of those that the data allows, none of them about time.
-
-        Raises:
-            SpecError: If the data does not allow one of them.
         """
         rng = np.random.default_rng(0)
         sounds = rng.normal(size=(len(self.sounds), _DIM))

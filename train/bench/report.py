@@ -37,9 +37,6 @@ def write_report(evaluation: Evaluation, folder: Path, plot: bool = True) -> dic
     Returns:
         The files by name: metrics.json ({metric: {value, low, high, chance, n}}), facts.json (what
         was tested on what, and what was left out), report.md and report.png.
-
-    Raises:
-        SpecError: If a plot is asked for and matplotlib is not installed.
     """
     facts = {"facts": dict(evaluation.facts), "left_out": dict(evaluation.left_out)}
     texts = {
@@ -103,11 +100,7 @@ def metric_lines(metrics: Mapping[str, Metric]) -> list[str]:
 
 
 def draw(evaluation: Evaluation, path: Path) -> None:
-    """A bar a metric with its interval and a mark at chance; median ranks are not drawn.
-
-    Raises:
-        SpecError: If matplotlib is not installed.
-    """
+    """A bar a metric with its interval and a mark at chance; median ranks are not drawn."""
     figure_class = _figure_class()
     drawn = {name: one for name, one in evaluation.metrics.items() if is_share(name, one.value)}
     title = textwrap.wrap(_title(evaluation.facts), _TITLE_WIDTH)

@@ -37,11 +37,7 @@ class Sounds(Protocol):
         ...
 
     def load(self, number: int, rate: int) -> Audio:
-        """Samples in -1 to 1 at `rate` Hz.
-
-        Raises:
-            CorpusError: If it cannot be read.
-        """
+        """Samples in -1 to 1 at `rate` Hz."""
         ...
 
 
@@ -69,11 +65,7 @@ class CorpusSounds:
         return int(self.rows[number]["frames"])
 
     def load(self, number: int, rate: int) -> Audio:
-        """The sample as it is.
-
-        Raises:
-            SpecError: If it is at another rate.
-        """
+        """The sample as it is."""
         corpus = self.data.corpus
         if rate != corpus.sample_rate:
             raise SpecError(
@@ -114,11 +106,7 @@ class KeptSounds(OtherSounds):
     _loaded: dict[tuple[int, int], Audio] = field(default_factory=dict, repr=False, compare=False)
 
     def load(self, number: int, rate: int) -> Audio:
-        """The sound, which is not to be written to.
-
-        Raises:
-            CorpusError: If it cannot be read.
-        """
+        """The sound, which is not to be written to."""
         if (number, rate) not in self._loaded:
             self._loaded[number, rate] = self.sounds.load(number, rate)
         return self._loaded[number, rate]
@@ -146,11 +134,7 @@ class FileSounds:
         return self.paths[number].stat().st_size
 
     def load(self, number: int, rate: int) -> Audio:
-        """The file's audio.
-
-        Raises:
-            CorpusError: If no decoder can read it, it is empty, or holds what is no number.
-        """
+        """The file's audio."""
         path = self.paths[number]
         try:
             with name_file(path):
@@ -170,9 +154,6 @@ class Files:
     Args:
         folder: Where the files are.
         table: The table, for errors.
-
-    Raises:
-        CorpusError: If no such folder.
     """
 
     def __init__(self, folder: Path, table: Path) -> None:
@@ -192,9 +173,6 @@ class Files:
         Args:
             name: Path below the folder; its ending may be left out.
             row: Row of the table that names it.
-
-        Raises:
-            CorpusError: If several files go by that name.
         """
         path = self._folder / name
         if not path.is_file():
@@ -212,11 +190,7 @@ class Files:
         return self._numbers.setdefault(path, len(self._numbers))
 
     def sounds(self) -> FileSounds:
-        """The files.
-
-        Raises:
-            CorpusError: If some are missing, or there are none.
-        """
+        """The files."""
         if self._missing:
             (name, row), more = next(iter(self._missing.items())), len(self._missing) - 1
             raise CorpusError(

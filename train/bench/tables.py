@@ -12,11 +12,7 @@ from synth.sources.reading.tables import Columns, read_rows
 
 
 def header(path: Path) -> tuple[str, ...]:
-    """The columns of a CSV file.
-
-    Raises:
-        CorpusError: If no such file, or it is no CSV in UTF-8.
-    """
+    """The columns of a CSV file."""
     if not path.is_file():
         raise CorpusError(f"{path}: no such file", fix="give the benchmark's CSV file")
     try:
@@ -36,9 +32,6 @@ def rows(
         required: Columns that must be there and hold something in every row.
         fix: What to tell a user whose file lacks one.
         optional: Columns that may be there, and then hold something in every row.
-
-    Raises:
-        CorpusError: If the file is missing, lacks a column, or a cell of one is empty.
     """
     columns = Columns(tuple(required), fix, tuple(optional))
     try:
@@ -63,9 +56,6 @@ def unnamed_rows(
         path: The file, in UTF-8.
         columns: What its columns are; each holds something in every row.
         fix: What to tell a user whose file is another.
-
-    Raises:
-        CorpusError: If the file cannot be read, or a row has other cells.
     """
     try:
         for number, cells in read_cells(path, fix):

@@ -38,11 +38,7 @@ def show_nothing(as_json: bool) -> AbstractContextManager[Observer]:
 
 
 def refuse_spec(path: Path) -> None:
-    """Refuse a spec where a corpus is to be given.
-
-    Raises:
-        SpecError: If the path is a YAML file.
-    """
+    """Refuse a spec where a corpus is to be given."""
     if path.suffix in (".yaml", ".yml") and path.is_file():
         raise SpecError(
             f"{path}: this is a spec, not a corpus",

@@ -125,12 +125,7 @@ def make_config(
     seed: int | None,
     out: Path | None,
 ) -> TrainConfig:
-    """The settings of a run: those of the file, or of the demo, and the options over them.
-
-    Raises:
-        SpecError: If they are wrong.
-        CorpusError: If there is no file and no corpus to choose them by.
-    """
+    """The settings of a run: those of the file, or of the demo, and the options over them."""
     from train.engine.presets import default, fine_tuning
 
     chosen = head or (HeadKind.PROJECTION if clap else HeadKind.TRANSFORMER)

@@ -21,9 +21,6 @@ def parse_config(values: Any, where: str | YamlFile) -> TrainConfig:
     Args:
         values: Mapping of setting to value.
         where: The file that they are from, or what errors call it.
-
-    Raises:
-        SpecError: If a setting is unknown, missing or wrong; all faults in one error.
     """
     file = YamlFile(where, values) if isinstance(where, str) else where
     if not isinstance(values, dict):
@@ -35,11 +32,7 @@ def parse_config(values: Any, where: str | YamlFile) -> TrainConfig:
 
 
 def read_settings(path: Path) -> tuple[dict[str, Any], YamlFile]:
-    """The settings in a YAML file, unchecked, and the file as `parse_config` takes it.
-
-    Raises:
-        SpecError: If no such file, or it is not YAML.
-    """
+    """The settings in a YAML file, unchecked, and the file as `parse_config` takes it."""
     file = read_yaml(path)
     if not isinstance(file.value, dict):
         raise _no_settings(file)

@@ -226,11 +226,7 @@ class TrainConfig(Section):
         return 1 - sum((Fraction(str(each.weight)) for each in self.mix), start=Fraction(0))
 
     def scale_steps(self, steps: int) -> TrainConfig:
-        """The same run in `steps` steps, every stage shortened or lengthened alike.
-
-        Raises:
-            SpecError: If there are more stages than steps.
-        """
+        """The same run in `steps` steps, every stage shortened or lengthened alike."""
         if steps < len(self.stages):
             names = "; ".join(", ".join(stage.relations) or "all" for stage in self.stages)
             raise SpecError(

@@ -46,11 +46,7 @@ class Place:
 
 
 def place(step: int, stages: Sequence[Stage]) -> Place:
-    """The stage of global step `step`.
-
-    Raises:
-        IndexError: If the run has no such step.
-    """
+    """The stage of global step `step`."""
     left = step
     for number, stage in enumerate(stages):
         if left < stage.steps:

@@ -38,12 +38,7 @@ class Blend:
 
     @classmethod
     def of(cls, weights: Sequence[float | Fraction], batch: int) -> Blend:
-        """The blend of corpora with these weights, which need not sum to 1.
-
-        Raises:
-            SpecError: If there is no weight, one is not above 0, the weights are too fine, or the
-                batch is empty.
-        """
+        """The blend of corpora with these weights, which need not sum to 1."""
         told = ", ".join(map(str, weights))
         if batch < 1:
             raise SpecError(f"a batch of {batch} samples: expected 1 or more")

@@ -39,11 +39,6 @@ class BlendedCorpora(IterableDataset[list[dict[str, Any]]]):
         mode: Read shards, or render from plan and bank.
         rank: Number of this process.
         ranks: Processes, each of which takes a part of every batch.
-
-    Raises:
-        SpecError: If a weight is not above 0, a corpus lacks the split, is named twice or is
-            smaller than its part of a batch, sample rates differ, or there is no such rank.
-        CorpusError: If a corpus cannot be read.
     """
 
     def __init__(

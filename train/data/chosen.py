@@ -41,11 +41,7 @@ class Chosen:
 
     @classmethod
     def of(cls, data: SplitData, config: TrainConfig, ranks: int) -> Chosen:
-        """That of a run over `data`.
-
-        Raises:
-            SpecError: If the samples of a stage cannot be shared out in such batches.
-        """
+        """That of a run over `data`."""
         if not config.mix:
             orders = [_order(data, config, k, config.batch) for k in range(len(config.stages))]
             for order in orders:

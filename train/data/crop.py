@@ -65,11 +65,7 @@ class Cropper:
     def refuse_long(
         self, positions: Int[np.ndarray, " samples"], stage: Stage, longest: Frames
     ) -> None:
-        """Check that no sample would have to be heard whole that the model cannot take.
-
-        Raises:
-            SpecError: Naming the first that would.
-        """
+        """Check that no sample would have to be heard whole that the model cannot take."""
         if self.told is CropTold.WHOLE:
             return
         most = max(longest, self.frames)

@@ -84,11 +84,7 @@ class Assembler:
         cached: bool,
         tower: AudioTower | None = None,
     ) -> Assembler:
-        """That of a run, whose tower gives features here if it or the run is on the CPU.
-
-        Raises:
-            SpecError: If the settings ask for what the corpus has not.
-        """
+        """That of a run, whose tower gives features here if it or the run is on the CPU."""
         sampler = TextSampler.of(config.text, data.tags, config.seed)
         frames = crop_frames(data, config)
         cropper = None if frames is None else Cropper(data, frames, config.seed, config.crop_told)
@@ -99,11 +95,7 @@ class Assembler:
     def check(
         self, stage: Stage, positions: Int[np.ndarray, " samples"], longest: Frames | None
     ) -> None:
-        """Check what a stage asks of these samples, given the most that the model can hear.
-
-        Raises:
-            SpecError: If the corpus does not hold it.
-        """
+        """Check what a stage asks of these samples, given the most that the model can hear."""
         refuse_unsuitable(self.data, stage)
         if self.cropper is not None and longest is not None:
             self.cropper.refuse_long(positions, stage, longest)
@@ -198,9 +190,6 @@ class Loader:
         assembler: Makes batches of samples; another one may take its place before the first step.
         config: The run.
         share: Which part of every batch to make.
-
-    Raises:
-        SpecError: If the samples of a stage cannot be shared out in such batches.
     """
 
     def __init__(self, assembler: Assembler, config: TrainConfig, share: Share) -> None:

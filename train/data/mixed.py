@@ -117,12 +117,7 @@ def _mix_in(row: Row, number: int, captions: Mapping[str, Sequence[str]]) -> Row
 
 
 def open_splits(config: TrainConfig) -> list[SplitData]:
-    """What a run learns from: the split `train` of its corpus, and of those mixed in.
-
-    Raises:
-        SpecError: If a corpus cannot be mixed with the first.
-        CorpusError: If one cannot be read.
-    """
+    """What a run learns from: the split `train` of its corpus, and of those mixed in."""
     main = SplitData(Corpus.open(config.corpus), TRAIN, config.mode)
     splits = [main]
     for number, mix in enumerate(config.mix):
@@ -147,9 +142,6 @@ def refuse_unlike(where: str, corpus: Corpus, split: str, others: Sequence[Corpu
         corpus: The corpus.
         split: The split.
         others: Those it is to be mixed with.
-
-    Raises:
-        SpecError: If they cannot.
     """
     if split not in corpus.splits:
         raise SpecError(

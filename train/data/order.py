@@ -101,10 +101,6 @@ class BatchOrder:
             keep_groups: Whether groups stay together.
             seed: Of the run.
             name: Tells apart the orders of one run.
-
-        Raises:
-            SpecError: If a group is larger than a batch, or would be alone in one with its single
-                sample.
         """
         if keep_groups:
             units = _number_by_appearance(groups)
@@ -134,27 +130,15 @@ class BatchOrder:
         return cls(members, starts, packing, fewest, packing.shape[1], seed, name)
 
     def refuse_ranks(self, ranks: int) -> None:
-        """Check that so many processes can share every batch.
-
-        Raises:
-            SpecError: If a batch has fewer units than there are processes.
-        """
+        """Check that so many processes can share every batch."""
         refuse_few(self.per_batch, ranks)
 
     def batch(self, step: int, rank: int = 0, ranks: int = 1) -> Int[np.ndarray, " batch"]:
-        """The samples of a step, counted from the start of this order, that process `rank` takes.
-
-        Raises:
-            SpecError: If a batch has fewer units than there are processes.
-        """
+        """The samples of a step, from the start of this order, that process `rank` takes."""
         return self.shares(step, ranks)[rank]
 
     def shares(self, step: int, ranks: int) -> list[Int[np.ndarray, " _batch"]]:
-        """The samples of a step that each process takes.
-
-        Raises:
-            SpecError: If a batch has fewer units than there are processes.
-        """
+        """The samples of a step that each process takes."""
         self.refuse_ranks(ranks)
         epoch, position = divmod(step, self.batches)
         units = self._drawn.get(epoch, self._draw).batch(position)
@@ -179,11 +163,7 @@ class BatchOrder:
 
 
 def refuse_few(units: int, ranks: int) -> None:
-    """Check that so many processes can share a batch of so many units.
-
-    Raises:
-        SpecError: If there are fewer units than processes.
-    """
+    """Check that so many processes can share a batch of so many units."""
     if units < ranks:
         raise SpecError(
             f"a batch of {units} samples or groups cannot be shared by {ranks} processes",

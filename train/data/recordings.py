@@ -67,11 +67,7 @@ class Recordings:
 
 
 def load_recordings(run: Path) -> Recordings | None:
-    """The recordings that a run is trained on; None where its folder does not tell.
-
-    Raises:
-        CorpusError: If the file is damaged.
-    """
+    """The recordings that a run is trained on; None where its folder does not tell."""
     path = require_regular(run / RECORDINGS_FILE)
     if not path.is_file():
         return None

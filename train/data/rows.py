@@ -60,13 +60,7 @@ class Rows:
 
     @classmethod
     def open(cls, corpus: Corpus, split: str, columns: Sequence[str]) -> Rows:
-        """The rows of a split of a corpus.
-
-        Raises:
-            CorpusError: If the corpus has no such split, or cannot be read.
-            NoRoomError: If they do not fit into the cache.
-            SpecError: If nothing can be written to the cache.
-        """
+        """The rows of a split of a corpus."""
         manifest = corpus.folder / SAMPLES_FILE
         if manifest.stat().st_size <= _SMALL_BYTES:
             sink = pa.BufferOutputStream()

@@ -144,11 +144,7 @@ class SplitData:
         return np.flatnonzero(np.isin(numbers, wanted))
 
     def pool(self, stage: Stage) -> Int[np.ndarray, " samples"]:
-        """Positions of the samples in play in a stage.
-
-        Raises:
-            SpecError: If there are fewer than two.
-        """
+        """Positions of the samples in play in a stage."""
         known = set(self.relations)
         if missing := set(stage.relations) - known:
             raise SpecError(
@@ -224,11 +220,7 @@ class SplitData:
 
     @cached_property
     def audible(self) -> Frames:
-        """Shortest overlap in frames that can be heard as sounding together.
-
-        Raises:
-            CorpusError: If the corpus does not say that, or not when its sounds are heard.
-        """
+        """Shortest overlap in frames that can be heard as sounding together."""
         if self.stated_audible is None or "activity" not in self._rows.schema.names:
             raise CorpusError(
                 f"{self.corpus.folder}: does not say when its sounds are heard: it is of "
@@ -297,9 +289,6 @@ def find_labelled(corpus: Corpus, split: str) -> Iterator[Bool[np.ndarray, " sam
     """Of which samples the labels name every sound that is heard, some samples at a time.
 
     They are those with dense captions, and none in an older corpus. The first array is empty.
-
-    Raises:
-        CorpusError: If the corpus has no such split, or cannot be read.
     """
     # Every corpus has `relation`, which tells how many samples an older one has.
     for part in corpus.read_in_parts(split, ["relation", "dense"]):

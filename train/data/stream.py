@@ -37,11 +37,7 @@ class Stream:
     def of(
         cls, samples: Sequence[int] | np.ndarray, most: int, seed: int, name: str, where: str
     ) -> Stream:
-        """The stream of the samples of a corpus, which `where` names in an error.
-
-        Raises:
-            SpecError: If a batch takes more than there are.
-        """
+        """The stream of the samples of a corpus, which `where` names in an error."""
         if len(samples) < most:
             raise SpecError(
                 f"{where}: has {len(samples)} samples in play, a batch takes {most}",

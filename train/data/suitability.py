@@ -12,11 +12,7 @@ _TRIPLETS = "triplets"
 
 
 def refuse_unsuitable(data: SplitData, stage: Stage) -> None:
-    """Check that the corpus gives a stage's loss what it is about.
-
-    Raises:
-        SpecError: If the loss would be another one without what is missing.
-    """
+    """Check that the corpus gives a stage's loss what it is about."""
     if Role.DENIED in stage.roles and FULLY_NEGATED not in data.negative_kinds:
         raise SpecError(
             f"`dissimilarity` needs fully negated captions, and corpus {data.corpus.name} has none",

@@ -89,12 +89,7 @@ class TextSampler:
     def of(
         cls, sampling: TextSampling, tags: Mapping[str, Sequence[Tag]], seed: int
     ) -> TextSampler:
-        """A sampler over a corpus's tags.
-
-        Raises:
-            SpecError: If the settings ask for tags, and no clip bears one; or for denials, and no
-                tag can be denied.
-        """
+        """A sampler over a corpus's tags."""
         asked = sampling.needing_tags
         if asked and not any(tags.values()):
             raise SpecError(

@@ -95,9 +95,6 @@ class TextTokenizer:
         Args:
             name: Of the model.
             longest: Most ids of a text; what follows is cut off.
-
-        Raises:
-            SpecError: If it cannot be loaded, or has no fast form.
         """
         loaded = load_tokenizer(name)
         try:
@@ -113,11 +110,7 @@ class TextTokenizer:
 
     @classmethod
     def from_json(cls, text: str) -> TextTokenizer:
-        """The tokenizer that `to_json` wrote.
-
-        Raises:
-            ValueError: If it did not.
-        """
+        """The tokenizer that `to_json` wrote."""
         try:
             return cls(Tokenizer.from_str(text))
         except Exception as error:  # the library raises nothing narrower

@@ -117,9 +117,6 @@ def create_state(config: TrainConfig, sample_rate: int, vocabulary: int, process
         sample_rate: Of the corpus, in Hz.
         vocabulary: Number of words, for a text tower that learns its own.
         process: This one.
-
-    Raises:
-        SpecError: If a model cannot be loaded, or has no such part to train.
     """
     model = build_model(config.model, sample_rate, vocabulary).to(process.device)
     if process.rank:
@@ -138,9 +135,6 @@ def settle(state: State, config: TrainConfig) -> None:
     """Ask the device what has become of the steps since this was last asked, and wait for it.
 
     Called before anything is told or kept of a step: what follows a fault never gets that far.
-
-    Raises:
-        SpecError: On every process, if the loss or the gradient of a step was not finite.
     """
     if state.latest is None or state.fault is None:
         return
@@ -156,10 +150,6 @@ def save_checkpoint(state: State, config: TrainConfig, origin: Origin, process: 
     """Write a checkpoint atomically; it holds the state before the validation of its step.
 
     Called by every process; the leading one writes.
-
-    Raises:
-        SpecError: On every process, if a step was not finite, or a number of the state is infinite
-            or none; then the checkpoint before stays.
     """
     settle(state, config)
     if process.any(not is_finite(state)):

@@ -97,10 +97,6 @@ def train(
         observer: Told of the progress.
         resume: Go on from the checkpoint in `config.out`, if there is one.
         overwrite: Begin anew even if `config.out` holds a run.
-
-    Raises:
-        SpecError: If the settings do not fit the corpus, the machine or the checkpoint.
-        CorpusError: If the corpus cannot be read.
     """
     with _tell_how_to_resume():
         return _prepare(config, observer, resume, overwrite)

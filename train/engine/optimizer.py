@@ -17,11 +17,7 @@ PEAK = "peak"
 
 
 def build_optimizer(model: Clap, config: TrainConfig, device: torch.device) -> torch.optim.AdamW:
-    """AdamW over the parameters that learn, those of equal rate and weight decay together.
-
-    Raises:
-        SpecError: If a rate is given for layers that the model does not have.
-    """
+    """AdamW over the parameters that learn, those of equal rate and weight decay together."""
     peaks = peak_rates(model, config)
     # Weight decay pulls towards zero, which is no neutral value for gains, biases and temperature.
     together: dict[tuple[float, float], list[nn.Parameter]] = {}
@@ -40,11 +36,7 @@ def build_optimizer(model: Clap, config: TrainConfig, device: torch.device) -> t
 
 
 def peak_rates(model: Clap, config: TrainConfig) -> dict[int, float]:
-    """The peak rate of every parameter, by its id.
-
-    Raises:
-        SpecError: If `lr_of` or `layer_decay` is about layers that the model does not have.
-    """
+    """The peak rate of every parameter, by its id."""
     rates = {id(one): config.lr for one in model.parameters()}
     groups = parameter_groups(model, config.model.last_layers)
     for group in Group:  # a tower stands before its last layers
@@ -64,9 +56,6 @@ def layer_factors(model: Clap, decay: float) -> dict[int, float]:
     The last layer of a tower, and what stands behind it, has all of the rate, and every layer
     below `decay` times that of the one above. What stands before the first layer counts as one
     more.
-
-    Raises:
-        SpecError: If no tower has layers at a known place.
     """
     factors: dict[int, float] = {}
     for tower in (model.audio_tower, model.text_tower):

@@ -29,9 +29,6 @@ def default(corpus: Path, out: Path) -> TrainConfig:
     Args:
         corpus: Manifest folder of the corpus.
         out: Run folder.
-
-    Raises:
-        CorpusError: If there is no such corpus.
     """
     config = _make_small(corpus, out, _choose_stages(corpus))
     tells_times = any(part.any() for part in find_labelled(Corpus.open(corpus), TRAIN))
@@ -73,10 +70,6 @@ def fine_tuning(corpus: Path, out: Path, clap: str, head: HeadKind) -> TrainConf
         out: Run folder.
         clap: Folder of a ClapModel, or its name on huggingface.co.
         head: `projection` keeps the model whole; others hear its feature map a second at a time.
-
-    Raises:
-        SpecError: If there is no such CLAP.
-        CorpusError: If there is no such corpus.
     """
     config, model = _make_small(corpus, out, _choose_stages(corpus)), clap_config(clap)
     if head is not HeadKind.PROJECTION:

@@ -111,12 +111,7 @@ def is_leader() -> bool:
 
 
 def count_ranks() -> int:
-    """How many processes train together, 1 where this one is alone.
-
-    Raises:
-        SpecError: If the environment says that there are others and not where they meet: each
-            would train a model of its own, all into one folder.
-    """
+    """How many processes train together, 1 where this one is alone."""
     given = {name: os.environ[name] for name in _RENDEZVOUS if name in os.environ}
     others = {name: os.environ[name] for name in _LAUNCHERS if name in os.environ}
     rank, ranks = (_to_number(given.get(name)) for name in _RENDEZVOUS[:2])
@@ -146,11 +141,7 @@ def _to_number(value: str | None) -> int | None:
 
 @contextmanager
 def join_processes(device: str) -> Iterator[Process]:
-    """Join the processes that torchrun started; without it, this process is alone.
-
-    Raises:
-        SpecError: If the device is absent, or there are other processes that this one cannot find.
-    """
+    """Join the processes that torchrun started; without it, this process is alone."""
     if count_ranks() == 1:
         yield Process(0, 1, torch_device(device))
         return

@@ -50,9 +50,6 @@ def write_clap(run: LoadedRun, folder: Path) -> Written:
 
     ClapFeatureExtractor marks one clip of every batch as longer than it is where a CLAP is a fused
     one; to hear it as the run did, give the ClapModel `is_longer` of zeros.
-
-    Raises:
-        SpecError: If a tower of the run is not that of a CLAP.
     """
     model = _clap_model(run)
     tokenizer = _tokenizer(run)

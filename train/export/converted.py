@@ -25,10 +25,6 @@ def convert_laion(checkpoint: Path, folder: Path) -> tuple[str, Written]:
 
     Returns:
         The model card, and what was written.
-
-    Raises:
-        CorpusError: If the checkpoint cannot be read, or is another model.
-        SpecError: If its tokenizer cannot be loaded, or knows another number of words.
     """
     from transformers import ClapFeatureExtractor
 

@@ -59,10 +59,6 @@ def new_folder(out: Path) -> Iterator[Path]:
 
     Args:
         out: New or empty folder.
-
-    Raises:
-        SpecError: If it holds something.
-        DiskFullError: If there is no room.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise SpecError(f"{out}: exists and is not empty", fix="choose another folder, or empty it")

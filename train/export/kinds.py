@@ -57,9 +57,6 @@ def model_kind(model: Path) -> ModelKind:
 
     Args:
         model: A folder, a file or a name.
-
-    Raises:
-        CorpusError: If it is no model; the error says what it is, and what to give instead.
     """
     if model.is_dir():
         return _folder_kind(model)
@@ -103,9 +100,6 @@ def transformers_kind(model: Path, facts: Mapping[str, Any]) -> ModelKind:
     Args:
         model: Its folder, or its name.
         facts: What its config.json says.
-
-    Raises:
-        CorpusError: If it has no embeddings of sounds and of texts in one space.
     """
     kind = facts.get("model_type")
     if kind == "clap":

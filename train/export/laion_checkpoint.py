@@ -72,9 +72,6 @@ def read_laion(file: Path) -> tuple[Any, ClapInput]:
     """The ClapModel that a checkpoint is, in evaluation mode, and what it takes.
 
     Sizes are read from the shapes. Every weight is used, or is known to be heard by no embedding.
-
-    Raises:
-        CorpusError: If the file cannot be read, or holds another model; what is missing or unknown.
     """
     from transformers import ClapModel
 
@@ -132,11 +129,7 @@ def _stand_ins() -> list[Any]:
 
 
 def _config(weights: Weights) -> Any:
-    """The ClapConfig of weights, by their shapes.
-
-    Raises:
-        KeyError: If a weight is missing.
-    """
+    """The ClapConfig of weights, by their shapes."""
     from transformers import ClapConfig
 
     patches = weights["audio_branch.patch_embed.proj.weight"].shape

@@ -59,10 +59,6 @@ def write_onnx(run: LoadedRun, folder: Path, observer: Observer) -> Written:
         run: The run.
         folder: To write to.
         observer: Told of the progress.
-
-    Raises:
-        SpecError: If onnx or onnxruntime is not installed, a tower cannot be written as a graph, or
-            a graph gives other embeddings than torch.
     """
     _check_packages()
     model = run.model
@@ -106,11 +102,7 @@ def write_onnx(run: LoadedRun, folder: Path, observer: Observer) -> Written:
 
 
 def _check_packages() -> None:
-    """Check that what is needed is installed.
-
-    Raises:
-        SpecError: If not.
-    """
+    """Check that what is needed is installed."""
     try:
         import onnx  # noqa: F401
         import onnxruntime  # noqa: F401
@@ -123,11 +115,7 @@ def _check_packages() -> None:
 
 
 def _check_tower(tower: AudioTower, name: str) -> None:
-    """Check that an audio tower is none of those that are known to be no graph.
-
-    Raises:
-        SpecError: If it is one.
-    """
+    """Check that an audio tower is none of those that are known to be no graph."""
     reasons: tuple[tuple[type[AudioTower], str], ...] = (
         (FrameTower, "its transformers feature extractor computes its frames outside torch"),
         (WaveformMapTower, "with `tokens: map` it hears each sound of a batch at its own length"),
@@ -159,11 +147,7 @@ def _sounds(tower: AudioTower) -> list[tuple[Tensor]]:
 def _write_graph(
     half: nn.Module, example: Sequence[Tensor], inputs: Mapping[str, tuple[str, ...]], file: Path
 ) -> None:
-    """Write a half as a graph for any batch and any length.
-
-    Raises:
-        SpecError: If torch cannot make it one.
-    """
+    """Write a half as a graph for any batch and any length."""
     shapes = tuple(dict(enumerate(names)) for names in inputs.values())
     try:
         with _quiet(), torch.no_grad():
@@ -205,11 +189,7 @@ def _compare(
     given: Sequence[Sequence[Tensor]],
     expected: Sequence[Float[Tensor, "batch dim"]],
 ) -> float:
-    """The largest difference between what a graph gives and what torch gave.
-
-    Raises:
-        SpecError: If it is too large.
-    """
+    """The largest difference between what a graph gives and what torch gave."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

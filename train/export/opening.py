@@ -31,10 +31,6 @@ def open_model(model: Path, tokenizer: str | None = None) -> Exported:
     Args:
         model: A folder, a file or a name.
         tokenizer: Of a LAION-CLAP checkpoint, by folder or name; by default RoBERTa's.
-
-    Raises:
-        CorpusError: If there is none, it is of another kind, or a file of a run is damaged.
-        SpecError: If a file of another model is missing or damaged.
     """
     match kind := model_kind(model):
         case ModelKind.RUN:
@@ -51,11 +47,7 @@ def open_model(model: Path, tokenizer: str | None = None) -> Exported:
 
 
 def open_clap(name: str) -> Exported:
-    """A plain ClapModel, by its folder or its name on huggingface.co.
-
-    Raises:
-        SpecError: If it cannot be loaded.
-    """
+    """A plain ClapModel, by its folder or its name on huggingface.co."""
     rate = int(clap_extractor(name).sampling_rate)
     tokenizer = TextTokenizer.of_model(name)
     with torch.random.fork_rng(devices=[]):
@@ -64,12 +56,7 @@ def open_clap(name: str) -> Exported:
 
 
 def open_laion(file: Path, tokenizer: str) -> Exported:
-    """A LAION-CLAP checkpoint.
-
-    Raises:
-        CorpusError: If it cannot be read, or is another model.
-        SpecError: If its tokenizer cannot be loaded, or knows another number of words.
-    """
+    """A LAION-CLAP checkpoint."""
     name = str(file)
     with torch.random.fork_rng(devices=[]):
         clap, heard, words = read_laion_with_words(file, tokenizer)
@@ -80,12 +67,7 @@ def open_laion(file: Path, tokenizer: str) -> Exported:
 
 
 def read_laion_with_words(file: Path, tokenizer: str) -> tuple[Any, ClapInput, TextTokenizer]:
-    """The ClapModel that a LAION-CLAP checkpoint is, what it takes, and its tokenizer.
-
-    Raises:
-        CorpusError: If the checkpoint cannot be read, or is another model.
-        SpecError: If its tokenizer cannot be loaded, or knows another number of words.
-    """
+    """The ClapModel that a LAION-CLAP checkpoint is, what it takes, and its tokenizer."""
     clap, heard = read_laion(file)
     try:
         words = TextTokenizer.of_model(tokenizer, LONGEST_TEXT)

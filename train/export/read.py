@@ -47,11 +47,7 @@ class Exported:
 
 
 def load_exported(folder: str | Path) -> Exported:
-    """Open an export to safetensors or transformers; the run and its base models are not needed.
-
-    Raises:
-        SpecError: If there is none, or a file of it is damaged or of another export.
-    """
+    """Open an export to safetensors or transformers; the run and its base models are not needed."""
     folder = Path(folder)
     settings = read_export_settings(folder)
     tokenizer = _read_tokenizer(folder, settings)
@@ -78,11 +74,7 @@ def _read_tokenizer(folder: Path, settings: ExportSettings) -> TextTokenizer:
 
 
 def _load_weights(model: Clap, file: Path) -> None:
-    """Load all weights of a model, or those of its heads beside towers that have theirs.
-
-    Raises:
-        SpecError: If the file is missing, damaged or of another model.
-    """
+    """Load all weights of a model, or those of its heads beside towers that have theirs."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 

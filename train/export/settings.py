@@ -62,11 +62,7 @@ class ExportSettings(Section):
 
 
 def read_export_settings(folder: Path) -> ExportSettings:
-    """The settings of an exported folder.
-
-    Raises:
-        SpecError: If there are none, they are damaged, or the folder is an ONNX export.
-    """
+    """The settings of an exported folder."""
     file = folder / SETTINGS_FILE
     if (folder / AUDIO_GRAPH).is_file():
         raise SpecError(

@@ -41,9 +41,6 @@ def loss_of(
         world: The processes.
         share: Of TextSwap: the share of wrong captions that is replaced at this step.
         uniform: Of TextSwap: the numbers that decide which. None where none is replaced.
-
-    Raises:
-        ValueError: TextSwap is to replace a share, but no numbers were given.
     """
     match settings:
         case InfoNce():

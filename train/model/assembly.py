@@ -40,21 +40,13 @@ class Library:
     inputs: dict[str, ClapInput] = field(default_factory=dict)
 
     def get(self, name: str) -> Any:
-        """A model by name or folder.
-
-        Raises:
-            SpecError: If it cannot be loaded.
-        """
+        """A model by name or folder."""
         if name not in self.models:
             self.models[name] = transformers_model(name)
         return self.models[name]
 
     def clap_input(self, name: str) -> ClapInput:
-        """What a CLAP takes, by its name or folder.
-
-        Raises:
-            SpecError: If it has no feature extractor.
-        """
+        """What a CLAP takes, by its name or folder."""
         if name not in self.inputs:
             self.inputs[name] = clap_input(name)
         return self.inputs[name]
@@ -74,9 +66,6 @@ def audio_tower(config: ModelConfig, sample_rate: int, library: Library) -> Audi
         config: Of the model.
         sample_rate: Of the audio, in Hz.
         library: Gives models of transformers.
-
-    Raises:
-        SpecError: If the named model cannot be loaded, or does not fit the settings.
     """
     audio = config.audio
     if audio.kind == TowerKind.SMALL:
@@ -115,9 +104,6 @@ def text_tower(config: ModelConfig, vocabulary: int, library: Library) -> TextTo
         config: Of the model.
         vocabulary: Number of words, for a tower that learns its own.
         library: Gives models of transformers.
-
-    Raises:
-        SpecError: If the named model cannot be loaded, or does not fit the settings.
     """
     text = config.text
     if text.kind == TowerKind.SMALL:
@@ -146,9 +132,6 @@ def head(config: HeadConfig, tower: Tower, dim: int, projection: nn.Module | Non
         tower: Gives the tokens.
         dim: Width of the embedding.
         projection: CLAP's own, whose weights a head of kind `projection` takes over.
-
-    Raises:
-        SpecError: If that is of another width.
     """
     if config.kind is HeadKind.MLP:
         return MeanPoolHead(tower.dim, dim, config.dropout)
@@ -168,11 +151,7 @@ def head(config: HeadConfig, tower: Tower, dim: int, projection: nn.Module | Non
 
 
 def _check_summary(head: HeadConfig, pooled: bool, what: str) -> None:
-    """Check that a tower gives one token where the head takes no more.
-
-    Raises:
-        SpecError: If it gives many.
-    """
+    """Check that a tower gives one token where the head takes no more."""
     if head.kind is HeadKind.PROJECTION and not pooled:
         raise SpecError(
             f"{what} has no summary token for a `projection` head",

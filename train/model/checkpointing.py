@@ -21,9 +21,6 @@ def checkpoint_activations(model: Clap) -> None:
 
     Args:
         model: Is changed. A copy that is made of it later keeps all values.
-
-    Raises:
-        SpecError: If no tower has layers at a known place.
     """
     towers = (model.audio_tower, model.text_tower)
     layers = [layer for tower in towers for layer in tower.layers()]

@@ -51,9 +51,6 @@ def _build_model(config: ModelConfig, sample_rate: int, vocabulary: int, library
         sample_rate: Of the audio, in Hz.
         vocabulary: Number of words, for a text tower that learns its own.
         library: Models that are at hand; the others are looked for by their names.
-
-    Raises:
-        SpecError: If a named transformers model cannot be loaded, or does not fit the settings.
     """
     audio = audio_tower(config, sample_rate, library)
     text = text_tower(config, vocabulary, library)
@@ -91,9 +88,6 @@ def clap_config(folder: str) -> ModelConfig:
 
     Args:
         folder: Its folder, or its name on huggingface.co.
-
-    Raises:
-        SpecError: If there is none.
     """
     facts = load_config(folder)
     if facts.model_type != "clap":

@@ -117,18 +117,11 @@ class ClapLogMel(nn.Module):
 
         Args:
             waveform: Samples in -1 to 1.
-
-        Raises:
-            SpecError: If there is sound behind the end of the input.
         """
         return self.pad(self.compute(self.cut(waveform)))
 
     def cut(self, waveform: Float[Tensor, "batch samples"]) -> Float[Tensor, "batch fewer"]:
-        """The waveform without digital silence behind the end of the input.
-
-        Raises:
-            SpecError: If it is no silence.
-        """
+        """The waveform without digital silence behind the end of the input."""
         most, rate = self.settings.samples, self.settings.sample_rate
         if waveform.shape[1] > most and bool((waveform[:, most:] != 0).any()):
             raise SpecError(

@@ -16,11 +16,7 @@ BF16_CAPABILITY: Final = (8, 0)
 
 
 def torch_device(name: str) -> torch.device:
-    """A device by name, `cpu`, `cuda`, `cuda:1`, `mps`, if it is there.
-
-    Raises:
-        SpecError: If it is unknown or absent.
-    """
+    """A device by name, `cpu`, `cuda`, `cuda:1`, `mps`, if it is there."""
     try:
         device = torch.device(name)
     except RuntimeError as error:

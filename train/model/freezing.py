@@ -56,9 +56,6 @@ def freeze(model: Clap, trainable: Sequence[Group], last_layers: LastLayers = ON
         model: Is changed.
         trainable: Groups that learn; a group's `last` part is named beside or instead of it.
         last_layers: How many layers the `last` groups are.
-
-    Raises:
-        SpecError: If the last layers of a tower without layers are named, or more than it has.
     """
     _refuse_layers(model, trainable, last_layers)
     modules, parameters = _modules(model, last_layers), parameter_groups(model, last_layers)

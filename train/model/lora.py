@@ -21,9 +21,6 @@ def add_adapters(tower: Tower, settings: Lora, name: str) -> None:
         tower: Is changed.
         settings: Of the adapters.
         name: What errors call the tower: `audio` or `text`.
-
-    Raises:
-        SpecError: If peft is not installed, or the tower has no such layer.
     """
     try:
         from peft import LoraConfig, inject_adapter_in_model

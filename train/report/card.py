@@ -29,9 +29,6 @@ def model_card(folder: Path, run: LoadedRun, written: Written) -> str:
         folder: Of the run.
         run: The run.
         written: What was exported.
-
-    Raises:
-        CorpusError: If a file of the run is damaged.
     """
     learnt = find_learnt(run.config, read_outcome(folder).digests)
     name = folder.resolve().name

@@ -56,11 +56,7 @@ _MEND: Final = "test again, or remove the file"
 
 
 def read_evaluations(run: Path) -> tuple[Tested, ...]:
-    """Every test in a run's folder, and in the folders in it, by name.
-
-    Raises:
-        CorpusError: If a file of one is damaged.
-    """
+    """Every test in a run's folder, and in the folders in it, by name."""
     found = [*run.glob(f"*{METRICS_FILE}"), *run.glob(f"*/{METRICS_FILE}")]
     weights = read_weights(run) if found else ""
     return tuple(_read(path, run, weights) for path in sorted(found))

@@ -56,11 +56,7 @@ class Learnt:
 
 
 def read_outcome(folder: Path) -> Outcome:
-    """The outcome of a run; its tensors' shapes are read, not kept.
-
-    Raises:
-        CorpusError: If a file is damaged.
-    """
+    """The outcome of a run; its tensors' shapes are read, not kept."""
     saved = _load(folder / CHECKPOINT_FILE)
     kept = saved or _load(folder / MODEL_FILE)
     weights = kept.get("model")
@@ -72,11 +68,7 @@ def read_outcome(folder: Path) -> Outcome:
 
 
 def read_weights(folder: Path) -> str:
-    """Digest of the weights that a run has kept; "" where it has kept none yet.
-
-    Raises:
-        CorpusError: If the file is damaged.
-    """
+    """Digest of the weights that a run has kept; "" where it has kept none yet."""
     kept = _load(folder / MODEL_FILE, "cpu")
     return weights_digest(kept["model"]) if kept else ""
 

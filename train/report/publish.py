@@ -51,10 +51,6 @@ def publish(
         out: New or empty folder; appears whole or not at all.
         to: What to write.
         observer: Told of the progress.
-
-    Raises:
-        SpecError: If `out` holds something, or the model cannot be written so.
-        CorpusError: If there is no finished run, or a file of it is damaged.
     """
     observer = observer or Silent()
     checkpoint = run_folder.is_file() and model_kind(run_folder) is ModelKind.CHECKPOINT

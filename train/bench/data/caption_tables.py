@@ -50,10 +50,6 @@ def captions_benchmark(
         settings: Of the bench.
         file_column: By default the first of `FILE_COLUMNS` that is there.
         caption_columns: By default all called caption, or caption_1, caption_2, ...
-
-    Raises:
-        CorpusError: If a file or a cell is missing.
-        SpecError: If there are no such columns.
     """
     folder = table.parent
     if table.suffix == AUDIOTIME:

@@ -65,9 +65,6 @@ class Layout:
         Args:
             table: The table.
             by_fold: Whether folds are needed.
-
-        Raises:
-            CorpusError: If a column or a cell is missing.
         """
         if self.unnamed is not None:
             return unnamed_rows(table, self.columns, f"give {self.name}'s own table")
@@ -128,11 +125,7 @@ LAYOUTS: Final = (
 
 
 def find_layout(table: Path) -> Layout | None:
-    """The layout of a table of labelled audio; None where it is no such table.
-
-    Raises:
-        CorpusError: If there is no such file, or it is no CSV in UTF-8.
-    """
+    """The layout of a table of labelled audio; None where it is no such table."""
     first = header(table)
     return next((layout for layout in LAYOUTS if layout.fits(first)), None)
 
@@ -153,10 +146,6 @@ def classes_benchmark(
         settings: Hold the templates.
         fold: Test on this fold or split alone; by default on what published figures are of. The
             classes are those of the whole table.
-
-    Raises:
-        CorpusError: If a file, a column or a cell is missing, or a file has two rows.
-        SpecError: If there is no such fold, or there are none.
     """
     layout = find_layout(table) or LAYOUTS[-1]
     chosen, tested = settings or BenchSettings(), fold or layout.tested

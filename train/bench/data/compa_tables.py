@@ -31,9 +31,6 @@ def compa_benchmark(table: Path, audio: Path, settings: BenchSettings | None = N
             "-" where an instance has none.
         audio: Folder that the files are in.
         settings: Of the bench.
-
-    Raises:
-        CorpusError: If a file, a column or a cell is missing.
     """
     fix = f"give CompA's CSV, with the columns {', '.join(COMPA_COLUMNS)}"
     files, instances = Files(audio, table), []

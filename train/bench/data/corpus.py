@@ -50,10 +50,6 @@ def corpus_benchmark(
         mode: Where audio comes from.
         settings: Of the bench.
         sample_rate: Of the model, in Hz; where it is given, another one is refused here.
-
-    Raises:
-        CorpusError: If there is no such corpus or split.
-        SpecError: If the corpus is at another rate.
     """
     chosen = settings or BenchSettings()
     opened = Corpus.open(path)

@@ -41,9 +41,6 @@ def probes_benchmark(table: Path, audio: Path, settings: BenchSettings | None = 
         audio: Folder of the audio files, named as the set's `id` column says, with or without
             ending; cut the set with `--id-column` naming the column of files.
         settings: Of the bench.
-
-    Raises:
-        CorpusError: If it is no such file, or audio or a cell is missing.
     """
     found = _read(table)
     metadata: Mapping[bytes, bytes] = found.schema.metadata or {}

@@ -30,9 +30,6 @@ def questions_benchmark(
         table: CSV with question, audio_path, optionA to optionD, and the letter in correct.
         audio: Folder that audio_path starts from; by default that of the table.
         settings: Of the bench.
-
-    Raises:
-        CorpusError: If a file, a column or a cell is missing, or correct is no letter of A to D.
     """
     files, questions = Files(audio or table.parent, table), []
     fix = f"give TREA's CSV, with the columns {', '.join(QUESTION_COLUMNS)}"

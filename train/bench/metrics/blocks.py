@@ -29,9 +29,6 @@ def block_scores(
         `text`: share of sounds that are closer to their own caption, chance 1/2. `audio`: share of
         captions that are closer to their own sound, chance 1/2. A tie counts one half in both.
         `group`: share of blocks with all four choices right, chance 1/6; a tie fails.
-
-    Raises:
-        ValueError: If the input has another shape or is not finite.
     """
     check_similarity(similarity, (None, 2, 2))
     own, other = similarity[:, [0, 1], [0, 1]], similarity[:, [0, 1], [1, 0]]

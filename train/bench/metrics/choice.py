@@ -31,9 +31,6 @@ def choose_one(
         correct: Which options are right; each unit needs one.
         groups: Number of each unit's group; without, each stands alone.
         seed: Of the bootstrap, over groups.
-
-    Raises:
-        ValueError: If the input does not fit, or a unit has no right option.
     """
     check_similarity(similarity, (None, None))
     check_correct(similarity, correct)
@@ -63,9 +60,6 @@ def choose_two(
         With n options, chance in brackets: `strict`, both chosen are right (1 / (n over 2));
         `half_credit`, a point for two and half a point for one (2 / n); `any`, at least one is
         right (1 - (n - 2 over 2) / (n over 2)).
-
-    Raises:
-        ValueError: If the input does not fit, or a unit has other than two right options.
     """
     check_similarity(similarity, (None, None))
     check_correct(similarity, correct)

@@ -19,9 +19,6 @@ def class_embeddings(
 
     Args:
         embedded: Unit-length embeddings of each class in each template.
-
-    Raises:
-        ValueError: If there are no templates, or the prompts of a class cancel out.
     """
     if not embedded.shape[1]:
         raise ValueError("a class needs a prompt")
@@ -49,9 +46,6 @@ def mean_average_precision(
         correct: Which classes an item bears.
         groups: Number of each item's group; without, each stands alone.
         seed: Of the bootstrap, over groups.
-
-    Raises:
-        ValueError: If the input does not fit, or there are items and none bears any class.
     """
     check_similarity(similarity, (None, None))
     check_correct(similarity, correct)

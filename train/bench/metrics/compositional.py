@@ -39,9 +39,6 @@ def compa(
         `pairs_text`, `pairs_audio`, `pairs_group` over all instances taken as pairs; `triplets_*`
         over those with a third; `all_*` over all instances, each taken whole, as the paper's random
         row counts (19.70 % = 300 pairs at 1/4 and 100 triplets at 1/27).
-
-    Raises:
-        ValueError: If the input does not fit.
     """
     check_similarity(pairs, (None, 2, 2))
     triplets = np.zeros((0, 3, 3)) if triplets is None else triplets

@@ -25,11 +25,7 @@ _Event: TypeAlias = tuple[float, float, str]
 
 
 def refuse_missing() -> None:
-    """Check that the package that scores events is there.
-
-    Raises:
-        SpecError: If it is not.
-    """
+    """Check that the package that scores events is there."""
     try:
         import sed_scores_eval  # noqa: F401
     except ImportError as error:

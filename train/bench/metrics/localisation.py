@@ -41,10 +41,6 @@ def localisation(
         states: How each text's sound is heard in them, as values of `Audibility`.
         groups: Number of each sample's group.
         seed: Of the bootstrap, and of the draws of chance.
-
-    Raises:
-        SpecError: If sed_scores_eval is missing.
-        ValueError: If the shapes of scores and states differ, or no sound is ever clear.
     """
     refuse_missing()
     if [each.shape for each in scores] != [each.shape for each in states]:

@@ -90,9 +90,6 @@ def measure(
         chance: What a guess at random gives.
         seed: Of the bootstrap.
         resamples: How many draws.
-
-    Raises:
-        ValueError: If there are not as many groups as units.
     """
     if groups is not None and groups.shape != (count,):
         raise ValueError(f"groups has shape {groups.shape} for {count} units")
@@ -140,11 +137,7 @@ def mean_of(points: np.ndarray) -> Statistic:
 
 
 def check_similarity(similarity: np.ndarray, shape: tuple[int | None, ...]) -> None:
-    """Refuse similarities of another shape (None stands for any size), or that are not finite.
-
-    Raises:
-        ValueError: If they are.
-    """
+    """Refuse similarities of another shape (None stands for any size), or that are not finite."""
     wanted = similarity.ndim == len(shape) and all(
         size is None or size == given for size, given in zip(shape, similarity.shape, strict=True)
     )
@@ -155,10 +148,6 @@ def check_similarity(similarity: np.ndarray, shape: tuple[int | None, ...]) -> N
 
 
 def check_correct(similarity: np.ndarray, correct: np.ndarray) -> None:
-    """Refuse a table of right items that is not of the similarities' shape.
-
-    Raises:
-        ValueError: If it is not.
-    """
+    """Refuse a table of right items that is not of the similarities' shape."""
     if correct.shape != similarity.shape:
         raise ValueError(f"correct has shape {correct.shape}, similarity {similarity.shape}")

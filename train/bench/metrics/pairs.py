@@ -22,9 +22,6 @@ def pair_accuracy(
         similarity: Of an audio to its two texts.
         groups: Number of each pair's group; without, each stands alone.
         seed: Of the bootstrap, over groups.
-
-    Raises:
-        ValueError: If the input has another shape or is not finite.
     """
     check_similarity(similarity, (None, 2))
     return measure(mean_of(_points(similarity)), len(similarity), groups, 0.5, seed)
@@ -46,9 +43,6 @@ def bat(
         is_after: Whether the own text says "after" (else "before").
         groups: Number of each sample's group; without, each stands alone.
         seed: Of the bootstrap, over groups.
-
-    Raises:
-        ValueError: If the input has another shape or is not finite.
     """
     check_similarity(similarity, (None, 2))
     if is_after.shape != similarity.shape[:1]:
@@ -68,9 +62,6 @@ def triplet_accuracy(similarity: Float[np.ndarray, "groups 3 3"], seed: int = 0)
     Args:
         similarity: Of audio m of a group to text m' of the same group; the right choice is m = m'.
         seed: Of the bootstrap, over groups.
-
-    Raises:
-        ValueError: If the input has another shape or is not finite.
     """
     check_similarity(similarity, (None, 3, 3))
     best = similarity == similarity.max(axis=2, keepdims=True, initial=-np.inf)

@@ -45,9 +45,6 @@ def retrieval(
 
     Returns:
         `r1`, `r5`, `r10` and `map10` in 0 to 1, and `median_rank` from 1.
-
-    Raises:
-        ValueError: If the input does not fit, or a query has no right item.
     """
     check_retrieval(similarity, correct)
     items, right = similarity.shape[1], correct.sum(axis=1)
@@ -68,11 +65,7 @@ def retrieval(
 
 
 def check_retrieval(similarity: np.ndarray, correct: np.ndarray) -> None:
-    """Refuse what cannot be ranked.
-
-    Raises:
-        ValueError: If the input does not fit, or a query has no right item.
-    """
+    """Refuse what cannot be ranked."""
     check_similarity(similarity, (None, None))
     check_correct(similarity, correct)
     if not correct.any(axis=1).all():

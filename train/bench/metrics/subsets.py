@@ -37,9 +37,6 @@ def subset_retrieval(
 
     Returns:
         `audio_to_text` and `text_to_audio`, each as `retrieval` gives it.
-
-    Raises:
-        ValueError: If the input does not fit, a query has no right item, or `size` is too large.
     """
     check_retrieval(similarity, correct)
     check_retrieval(similarity.T, correct.T)

@@ -20,9 +20,6 @@ def plan_samples(samples: Samples, settings: BenchSettings) -> Plan:
     """Each different caption is one text; every sample whose claim means the same is right.
 
     A text counts to the group of the first sample that it is the caption of.
-
-    Raises:
-        SpecError: If subsets are asked for that are larger than the whole.
     """
     rows = samples.rows
     _check_subsets(len(rows), settings)
@@ -55,9 +52,6 @@ def plan_captions(
         captions: Number of the sound and the caption, as the table gives them.
         sounds: How many sounds there are; each has a caption.
         settings: Of the bench; say whether every caption is a query.
-
-    Raises:
-        SpecError: If subsets are asked for that are larger than the whole.
     """
     _check_subsets(sounds, settings)
     texts = {text: number for number, text in enumerate(dict.fromkeys(t for _, t in captions))}

@@ -102,9 +102,6 @@ class AudioTower(Tower):
         Args:
             config: Its settings.
             sample_rate: Of the audio, in Hz.
-
-        Raises:
-            SpecError: If the settings do not fit.
         """
         raise NotImplementedError
 
@@ -139,9 +136,6 @@ class TextTower(Tower):
             config: Its settings. Ids are those of the tokenizer of the model `name`, or numbers of
                 the corpus's own words where no name is given.
             vocabulary: Number of ids.
-
-        Raises:
-            SpecError: If the settings do not fit.
         """
         raise NotImplementedError
 

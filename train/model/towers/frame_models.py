@@ -181,10 +181,6 @@ def frame_tower(model: Any, config: AudioConfig, sample_rate: int) -> FrameTower
         model: Of one of `FRAME_KINDS`.
         config: Its name, and what a token is.
         sample_rate: Of the audio, in Hz.
-
-    Raises:
-        SpecError: If it has no feature extractor, is trained for another rate, or does not fit the
-            settings.
     """
     made, extractor_class = _KINDS[model.config.model_type]
     extractor = feature_extractor(config.name, extractor_class)

@@ -126,11 +126,7 @@ class FrameTower(AudioTower):
 
     @torch.no_grad()
     def features(self, waveform: Float[Tensor, "batch samples"]) -> Chunks:
-        """The frames of each chunk, or those of the whole in equal parts.
-
-        Raises:
-            SpecError: If a sound is longer than the model takes.
-        """
+        """The frames of each chunk, or those of the whole in equal parts."""
         chunks, mask = split_chunks(waveform, self.chunk)
         if self.tokens is TokenKind.CHUNKS:
             values = waveform.new_zeros(*mask.shape, self._rows, self.model.width)

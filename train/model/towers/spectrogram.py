@@ -55,11 +55,7 @@ class SpectrogramTower(AudioTower):
 
     @torch.no_grad()
     def features(self, waveform: Float[Tensor, "batch samples"]) -> Chunks:
-        """Log-mel: with `chunks` that of each chunk, else that of the whole in equal parts.
-
-        Raises:
-            SpecError: If the model takes no audio of this length; with `chunks` any.
-        """
+        """Log-mel: with `chunks` that of each chunk, else that of the whole in equal parts."""
         if self.tokens is TokenKind.CHUNKS:
             chunks, mask = split_chunks(waveform, self.chunk)
             flat = self.log_mel.compute(chunks.flatten(0, 1))
@@ -130,9 +126,6 @@ def spectrogram_tower(
         config: Its name, and what a token is.
         sample_rate: Of the audio, in Hz.
         settings: What the model takes.
-
-    Raises:
-        SpecError: If the model is trained for another rate, or the settings do not fit it.
     """
     check_rate(config.name, settings.sample_rate, sample_rate)
     encoder = model.audio_encoder

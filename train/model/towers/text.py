@@ -66,9 +66,6 @@ def text_model(model: Any, name: str, pooled: bool) -> TextModel:
         model: The model.
         name: Its name or folder.
         pooled: Whether its summary is asked for.
-
-    Raises:
-        SpecError: If it is none for text, or has no summary.
     """
     kind = model.config.model_type
     if model.main_input_name != "input_ids" or not hasattr(model.config, "vocab_size"):

@@ -126,10 +126,6 @@ def waveform_tower(model: Any, config: AudioConfig, sample_rate: int) -> AudioTo
         model: It takes waveform.
         config: Its name, and what a token is.
         sample_rate: Of the audio, in Hz.
-
-    Raises:
-        SpecError: If it is trained for another rate, asked for a summary it does not have, or
-            hears nothing in so short a chunk.
     """
     check_rate(config.name, model_rate(config.name), sample_rate)
     if config.tokens is TokenKind.POOLED:
