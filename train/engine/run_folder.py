@@ -143,7 +143,7 @@ def require_regular_files(folder: Path) -> None:
 
 
 @dataclass(slots=True)
-class _Digested:
+class Digested:
     """A file that torch writes to; torch would hide what the system says about it."""
 
     file: BinaryIO
@@ -151,6 +151,7 @@ class _Digested:
     fault: OSError | None = None
 
     def write(self, data: bytes) -> int:
+        """Write, or keep the fault for when torch is done."""
         self.digest.update(data)
         try:
             if self.fault is None:
@@ -178,7 +179,7 @@ def save_tensors(path: Path, value: dict[str, Any], earlier: Path | None = None)
         earlier.unlink(missing_ok=True)  # room for the new one
     with name_file(path), replacing(path) as partial:
         with partial.open("wb") as file:
-            written = _Digested(file, hashlib.sha256())
+            written = Digested(file, hashlib.sha256())
             torch.save(value, written)  # type: ignore[arg-type]
             if written.fault is not None:
                 raise written.fault

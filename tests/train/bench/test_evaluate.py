@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +45,15 @@ def untrained(corpus: Path) -> Evaluator:
     tokenizer = TextTokenizer.of_texts(texts)
     config = ModelConfig(dim=16, head=HeadConfig(dropout=0.1), audio=AudioConfig(width=8, mels=16))
     return Evaluator(build_model(config, 16_000, len(tokenizer)).eval(), tokenizer, 16_000)
+
+
+def test_texts_that_the_model_cuts_are_counted(corpus: Path, untrained: Evaluator) -> None:
+    short = json.loads(untrained.tokenizer.to_json())
+    short["truncation"]["max_length"] = 2
+    model = replace(untrained, tokenizer=TextTokenizer.from_json(json.dumps(short)))
+    benchmark = corpus_benchmark(corpus, sample_rate=16_000)
+    cut = assess(model, benchmark, [Task.BAT]).left_out
+    assert cut == {"data: ends of texts, cut at 2 tokens, of 24 texts": 24}
 
 
 def test_all_tasks_of_a_corpus_at_once(corpus: Path, untrained: Evaluator) -> None:

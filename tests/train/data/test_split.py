@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+import soundfile
 import torch
 
 from synth.base.errors import CorpusError, SpecError
@@ -27,7 +29,7 @@ from train.data.loader import Assembler, Loader, Share
 from train.data.meaning import meaning
 from train.data.rows import Row
 from train.data.split import SplitData, number_keys
-from train.data.tokenizer import TextTokenizer
+from train.data.tokenizer import CutTexts, TextTokenizer
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +42,63 @@ def test_shards_and_virtual_shards_give_the_same_audio(corpus: Path, data: Split
     positions = range(len(data))
     every = data.rows(positions)
     assert torch.equal(data.sounds(every), virtual.sounds(every))
+
+
+@pytest.mark.parametrize(
+    ("said", "spoil"),
+    [
+        ("no sample lies there", lambda shard, row: bytes(len(shard))),
+        ("Format not recognised", lambda shard, row: _zero(shard, row["offset"], row["size"])),
+        ("", lambda shard, row: _zero(shard, row["offset"] + row["size"] // 2, 999)),
+        ("ends before byte", lambda shard, row: shard[: row["offset"] + 9]),
+        ("lies there", lambda shard, row: shard.replace(row["id"].encode(), b"other")),
+        ("8000 Hz, 1 channels", lambda shard, row: _replace(shard, row, 8000, 1)),
+        ("16000 Hz, 2 channels", lambda shard, row: _replace(shard, row, 16000, 2)),
+    ],
+)
+def test_a_damaged_shard_is_one_line_with_shard_and_sample(
+    corpus: Path, tmp_path: Path, said: str, spoil: Callable[[bytes, Row], bytes]
+) -> None:
+    moved = Path(shutil.copytree(corpus.parents[1], tmp_path / "moved"))
+    data = SplitData(Corpus.open(moved / "data_manifests" / "tiny"), "train", Mode.SHARDS)
+    (row,) = data.rows([0])
+    shard = data.corpus.shard("train", row["shard"])
+    shard.write_bytes(spoil(shard.read_bytes(), row))
+    with pytest.raises(CorpusError, match=said) as error:
+        data.sounds([row])
+    assert row["shard"] in error.value.message
+    assert row["id"] in error.value.message or said == "ends before byte"
+
+
+def _zero(shard: bytes, start: int, size: int) -> bytes:
+    return shard[:start] + bytes(size) + shard[start + size :]
+
+
+def _replace(shard: bytes, row: Row, rate: int, channels: int) -> bytes:
+    sound = io.BytesIO()
+    soundfile.write(sound, np.zeros((row["frames"], channels)), rate, format="FLAC")
+    data = sound.getvalue()[: row["size"]]
+    start = row["offset"]
+    return shard[:start] + data.ljust(row["size"], b"\0") + shard[start + row["size"] :]
+
+
+def test_texts_that_a_tokenizer_cuts_are_counted(data: SplitData) -> None:
+    words = TextTokenizer.of_texts(data.vocabulary())
+    assert data.count_cut(words).cut == 0
+    short = json.loads(words.to_json())
+    short["truncation"]["max_length"] = 2
+    tokenizer = TextTokenizer.from_json(json.dumps(short))
+    texts = [
+        text
+        for row in data.rows(range(len(data)))
+        for text in (
+            row["caption"],
+            *(each["text"] for each in row["positives"] + row["negatives"]),
+        )
+    ]
+    longer = sum(words([text]).ids.shape[1] > 2 for text in texts)
+    assert data.count_cut(tokenizer) == CutTexts(longer, len(texts), 2)
+    assert 0 < longer < len(texts)
 
 
 def test_sounds_are_padded_with_silence_to_the_longest(data: SplitData) -> None:

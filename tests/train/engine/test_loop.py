@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import io
 import json
 import os
 import shutil
@@ -14,16 +17,27 @@ import pytest
 import torch
 from runs import Dies, equal, weights
 
-from synth.base.errors import CorpusError, SpecError
+from synth.base.errors import CorpusError, DiskFullError, SegueError, SpecError
 from synth.corpus.corpus import Corpus
 from train.bench.evaluate import evaluate
 from train.config.model import HeadConfig, HeadKind
 from train.config.run import Mode, Stage, TrainConfig
+from train.engine.log import name_file
 from train.engine.loop import train
 from train.engine.ranks import Process
-from train.engine.run_folder import CHECKPOINT_FILE, load_run, load_tensors, save_tensors
+from train.engine.run_folder import (
+    CHECKPOINT_FILE,
+    EARLIER_FILE,
+    Digested,
+    load_run,
+    load_tensors,
+    read_tensors,
+    save_tensors,
+)
 from train.engine.validation import Validator
 from train.model.clap import Clap
+from train.model.weights import RECEIPTS_FILE
+from train.report.run import describe_run
 
 Settings = Callable[..., TrainConfig]
 
@@ -123,13 +137,106 @@ def test_nothing_that_is_there_is_destroyed(settings: Settings, tmp_path: Path) 
     assert json.loads((other / "config.json").read_text()) == {"model_type": "clap"}
 
 
-def test_damaged_settings_of_a_run_are_told(settings: Settings) -> None:
+def test_files_of_a_run_that_are_damaged_or_no_files_are_told(settings: Settings) -> None:
     config = settings().scale_steps(2)
     train(config)
-    for name in ("tokenizer.json", "config.json"):
-        (config.out / name).write_text("{")
-        with pytest.raises(CorpusError, match="damaged"):
+    for name in ("model.pt", "tokenizer.json", "config.json"):
+        path = config.out / name
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-3] if name == "model.pt" else b"{")
+        with pytest.raises(CorpusError, match=name):
             load_run(config.out)
+        path.unlink()
+        os.mkfifo(path)
+        for use in (load_run, describe_run, lambda _: train(config, resume=True)):
+            with pytest.raises(CorpusError, match=f"{name}: is not a regular file"):
+                use(config.out)
+        path.unlink()
+        path.write_bytes(whole)
+
+
+def _flip(data: bytes) -> bytes:
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+
+
+@pytest.mark.parametrize("damage", [_flip, lambda data: data[:-100], lambda data: b""])
+def test_the_whole_checkpoint_before_a_damaged_one_is_resumed_to_equal_bits(
+    settings: Settings,
+    undisturbed: Callable[..., Path],
+    capsys: pytest.CaptureFixture[str],
+    damage: Callable[[bytes], bytes],
+) -> None:
+    config = settings()
+    with pytest.raises(RuntimeError, match="killed"):
+        train(config, Dies(10))
+    newest, earlier = config.out / CHECKPOINT_FILE, config.out / EARLIER_FILE
+    assert read_tensors(earlier, torch.device("cpu"))["step"] == 4
+    newest.write_bytes(damage(newest.read_bytes()))
+    assert train(config, resume=True).finished
+    assert f"{newest}: missing or damaged; resuming from the checkpoint" in capsys.readouterr().err
+    assert equal(config.out, undisturbed())
+    assert not earlier.exists()
+    newest.write_bytes(damage(newest.read_bytes()))
+    with pytest.raises(CorpusError, match="no whole checkpoint before it is left"):
+        train(config, resume=True)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"step": -4},
+        {"step": 99},
+        {"step": "4"},
+        {"best_step": 8},
+        {"rng": None},
+        {"optimizer": {}},
+        {"loss": "low"},
+        {"model": None},
+        {"config": "{}"},
+        {"config": "["},
+    ],
+    ids=str,
+)
+def test_a_checkpoint_that_contradicts_itself_is_refused(
+    settings: Settings, changes: dict[str, object]
+) -> None:
+    config = settings().scale_steps(2)
+    train(config)
+    path = config.out / CHECKPOINT_FILE
+    save_tensors(path, load_tensors(path, torch.device("cpu")) | changes)
+    with pytest.raises(SegueError, match=CHECKPOINT_FILE):
+        train(config, resume=True)
+
+
+def test_a_run_without_receipts_resumes_and_says_so(
+    settings: Settings, undisturbed: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = settings()
+    with pytest.raises(RuntimeError, match="killed"):
+        train(config, Dies(10))
+    (config.out / RECEIPTS_FILE).unlink()
+    assert train(config, resume=True).finished
+    assert "has no receipt" in capsys.readouterr().err
+    assert equal(config.out, undisturbed())
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
+def test_what_the_system_says_of_a_checkpoint_names_it(tmp_path: Path, number: int) -> None:
+    path = tmp_path / CHECKPOINT_FILE
+    save_tensors(path, {"step": 1})
+
+    class Broken(io.BytesIO):
+        def write(self, _: object) -> int:
+            raise OSError(number, os.strerror(number))
+
+    written = Digested(Broken(), hashlib.sha256())
+    torch.save({"step": torch.zeros(9)}, written)
+    assert written.fault is not None
+    with pytest.raises((OSError, DiskFullError)) as error, name_file(path):
+        raise written.fault
+    assert CHECKPOINT_FILE in str(error.value)
+    assert load_tensors(path, torch.device("cpu")) == {"step": 1}
 
 
 def test_a_run_is_resumed_on_its_own_corpus_wherever_that_lies(

@@ -219,7 +219,7 @@ def test_damaged_exports_are_told(make_run: Any, tmp_path: Path) -> None:
     save(make_run(with_heads(base, HeadKind.MLP, TokenKind.POOLED)), out)
     heads = (out / HEADS_FILE).read_bytes()
     (out / HEADS_FILE).write_bytes(heads[:100])
-    with pytest.raises(SpecError, match="missing or damaged"):
+    with pytest.raises(CorpusError, match="not what its receipt says"):
         load_exported(out)
     (out / HEADS_FILE).unlink()
     with pytest.raises(SpecError, match="missing or damaged"):

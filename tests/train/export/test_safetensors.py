@@ -29,7 +29,7 @@ from torch import Tensor
 
 from pipelines.cli.make.export import MODEL_FORMATS, export_command
 from pipelines.look.report.run import run_page
-from synth.base.errors import SpecError
+from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from train.bench.opening import open_embedder
 from train.cli.eval import eval_command
@@ -147,7 +147,7 @@ def test_the_card_tells_what_the_model_is_and_segue_eval_opens_it(
     tested = json.loads(capsys.readouterr().out.splitlines()[-1])
     export_command(run, "safetensors", out)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith(f"{run} as safetensors: 5 files, ")
+    assert lines[0].startswith(f"{run} as safetensors: 6 files, ")
     assert lines[-1] == f"next: segue eval {out} CORPUS --split test"
     card = (out / CARD_FILE).read_text()
     front = yaml.safe_load(card.split("---\n")[1])
@@ -226,8 +226,9 @@ def test_damaged_and_other_folders_are_told(make_run: Any, tmp_path: Path) -> No
     out = tmp_path / "out"
     publish(make_run(ModelConfig(dim=16), RATE), out, ModelFormat.SAFETENSORS)
     weights = (out / WEIGHTS_FILE).read_bytes()
-    (out / WEIGHTS_FILE).write_bytes(weights[:100])
-    with pytest.raises(SpecError, match=r"model.safetensors: missing or damaged"):
+    flipped = weights[:-1] + bytes([weights[-1] ^ 1])
+    (out / WEIGHTS_FILE).write_bytes(flipped)
+    with pytest.raises(CorpusError, match="not what its receipt says"):
         load_exported(out)
     (out / WEIGHTS_FILE).write_bytes(weights)
     settings = json.loads((out / SETTINGS_FILE).read_text())

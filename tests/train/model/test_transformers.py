@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -119,3 +122,52 @@ def test_a_model_that_is_not_there_or_takes_no_waveform_is_told(
         clap(tmp_path, folders[1])
     with pytest.raises(SpecError, match="is no audio tower"):
         clap(folders[1], folders[1])
+
+
+EVIL = """\
+import pathlib
+pathlib.Path(__file__).with_name("ran").touch()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "facts", "refused"),
+    [
+        ("config.json", {"auto_map": {"AutoModel": "evil.M"}}, ""),
+        ("config.json", {"attn_implementation": "evil/kernels"}, ""),
+        ("tokenizer_config.json", {"auto_map": {"AutoTokenizer": ["evil.T", "evil.T"]}}, ""),
+        (
+            "config.json",
+            {"auto_map": {"AutoConfig": "evil.C"}, "model_type": "evil"},
+            "Python code of its own, which is never run",
+        ),
+        ("adapter_config.json", {"base_model_name_or_path": "evil"}, "an adapter"),
+        ("model.safetensors.index.json", {"weight_map": {"a": "../b"}}, "weights lie elsewhere"),
+        ("config.json", {"hidden_size": "wide"}, "text"),
+        ("tokenizer_config.json", {"model_max_length": "long"}, "tokenizer"),
+        ("tokenizer.json", None, "is not a regular file"),
+        ("config.json", None, "is not a regular file"),
+        ("model.safetensors", None, "is not a regular file"),
+    ],
+)
+def test_code_in_a_folder_is_neither_run_nor_offered_and_odd_files_are_refused(
+    folders: tuple[Path, Path],
+    name: str,
+    facts: dict[str, object] | None,
+    refused: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("builtins.input", lambda _: pytest.fail("asked"))
+    audio, text = folders
+    (text / "evil.py").write_text(EVIL)
+    path = text / name
+    if facts is None:
+        path.unlink(missing_ok=True)
+        os.mkfifo(path)
+    else:
+        before = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps(before | facts))
+    with pytest.raises(SpecError, match=refused) if refused else nullcontext():
+        clap(audio, text)
+        TextTokenizer.of_model(str(text))
+    assert not (text / "ran").exists()
