@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
@@ -142,6 +143,7 @@ def _score(
     """
     from experiments.frozen.results import Result, Score, write_result
     from experiments.frozen.score import Counted, score_set
+    from train.bench.embedder import count_cut
     from train.bench.sounds import KeptSounds
 
     phase = f"score {opened.built.corpus}"
@@ -151,6 +153,9 @@ def _score(
         sounds = {name: KeptSounds(each) for name, each in sounds.items()}
     for model, weights in models.items():
         embedder = open_model(Path(model))
+        cut = count_cut(embedder, opened.texts)
+        if cut.cut:
+            print(f"note: {model} on {opened.built.corpus}: {cut}", file=sys.stderr)
         metrics = score_set(embedder, opened, sounds, pad, Counted(observer, phase))
         write_result(
             Result(

@@ -98,6 +98,7 @@ def save_settings(
     }
     write_text(folder / CONFIG_FILE, json.dumps(facts, indent=2) + "\n")
     write_text(folder / TOKENIZER_FILE, tokenizer.to_json())
+    add_receipt(folder / TOKENIZER_FILE, Receipt.of(folder / TOKENIZER_FILE))
 
 
 def load_run(folder: Path) -> LoadedRun:
@@ -110,8 +111,9 @@ def load_run(folder: Path) -> LoadedRun:
         raise CorpusError(f"{folder}: no trained model here", fix=fix)
     config, sample_rate = read_run_settings(folder)
     try:
+        require_whole(folder / TOKENIZER_FILE, _AGAIN)
         tokenizer = TextTokenizer.from_file(folder / TOKENIZER_FILE)
-    except (OSError, ValueError) as error:
+    except (FileNotFoundError, ValueError) as error:
         raise CorpusError(f"{folder / TOKENIZER_FILE}: is damaged", fix=_AGAIN) from error
     with torch.random.fork_rng(devices=[]):
         model = build_model(config.model, sample_rate, len(tokenizer))
@@ -143,7 +145,7 @@ def require_regular_files(folder: Path) -> None:
 
 
 @dataclass(slots=True)
-class Digested:
+class _Digested:
     """A file that torch writes to; torch would hide what the system says about it."""
 
     file: BinaryIO
@@ -179,7 +181,7 @@ def save_tensors(path: Path, value: dict[str, Any], earlier: Path | None = None)
         earlier.unlink(missing_ok=True)  # room for the new one
     with name_file(path), replacing(path) as partial:
         with partial.open("wb") as file:
-            written = Digested(file, hashlib.sha256())
+            written = _Digested(file, hashlib.sha256())
             torch.save(value, written)  # type: ignore[arg-type]
             if written.fault is not None:
                 raise written.fault

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import errno
-import hashlib
-import io
 import json
 import os
+import resource
 import shutil
 import signal
 from collections.abc import Callable
@@ -22,13 +20,11 @@ from synth.corpus.corpus import Corpus
 from train.bench.evaluate import evaluate
 from train.config.model import HeadConfig, HeadKind
 from train.config.run import Mode, Stage, TrainConfig
-from train.engine.log import name_file
 from train.engine.loop import train
 from train.engine.ranks import Process
 from train.engine.run_folder import (
     CHECKPOINT_FILE,
     EARLIER_FILE,
-    Digested,
     load_run,
     load_tensors,
     read_tensors,
@@ -221,22 +217,20 @@ def test_a_run_without_receipts_resumes_and_says_so(
     assert equal(config.out, undisturbed())
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
-def test_what_the_system_says_of_a_checkpoint_names_it(tmp_path: Path, number: int) -> None:
-    path = tmp_path / CHECKPOINT_FILE
-    save_tensors(path, {"step": 1})
-
-    class Broken(io.BytesIO):
-        def write(self, _: object) -> int:
-            raise OSError(number, os.strerror(number))
-
-    written = Digested(Broken(), hashlib.sha256())
-    torch.save({"step": torch.zeros(9)}, written)
-    assert written.fault is not None
-    with pytest.raises((OSError, DiskFullError)) as error, name_file(path):
-        raise written.fault
-    assert CHECKPOINT_FILE in str(error.value)
-    assert load_tensors(path, torch.device("cpu")) == {"step": 1}
+def test_a_checkpoint_that_does_not_fit_is_one_line_and_the_run_goes_on(
+    settings: Settings, undisturbed: Callable[..., Path]
+) -> None:
+    config = settings()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    try:
+        with pytest.raises(DiskFullError, match=f"{CHECKPOINT_FILE}: exceeds") as error:
+            train(config)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert "--resume" in error.value.fix
+    assert train(config, resume=True).finished
+    assert equal(config.out, undisturbed())
 
 
 def test_a_run_is_resumed_on_its_own_corpus_wherever_that_lies(

@@ -43,15 +43,3 @@ def test_it_is_0_of_opposites_2_of_equals_and_0_where_nothing_is_denied(
         changed = dataclasses.replace(batch, denied=denied)
         assert term(changed).item() == pytest.approx(expected, abs=EXACT)
     assert term(bare(batch)).item() == 0
-
-
-def test_order_does_not_matter(ragged: Make, order_does_not_matter: Callable[..., None]) -> None:
-    order_does_not_matter(term, ragged(5, rows=6))
-
-
-def test_gradients(ragged: Make, gradients_hold: Callable[..., None]) -> None:
-    gradients_hold(term, ragged(6, rows=5))
-
-
-def test_half_precision(ragged: Make, half_precision_is_exact_inside: Callable[..., None]) -> None:
-    half_precision_is_exact_inside(term, ragged(7, rows=6))

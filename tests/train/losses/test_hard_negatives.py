@@ -100,19 +100,3 @@ def test_equal_captions_are_not_negatives_of_each_other(
     assert info_nce(batch, Alone()) > 0.1
     alike = dataclasses.replace(batch, **{key: torch.tensor([5, 5])})
     assert info_nce(alike, Alone()).item() == pytest.approx(0, abs=EXACT)
-
-
-def test_order_does_not_matter(
-    ragged: Callable[..., Embedded], order_does_not_matter: Callable[..., None]
-) -> None:
-    order_does_not_matter(hard, ragged(5, rows=6))
-
-
-def test_gradients(ragged: Callable[..., Embedded], gradients_hold: Callable[..., None]) -> None:
-    gradients_hold(hard, ragged(6, rows=4))
-
-
-def test_half_precision(
-    ragged: Callable[..., Embedded], half_precision_is_exact_inside: Callable[..., None]
-) -> None:
-    half_precision_is_exact_inside(hard, ragged(7, rows=6))

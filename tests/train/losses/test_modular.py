@@ -96,35 +96,6 @@ def test_as_printed_it_can_go_negative_and_with_positives_in_the_denominator_it_
     assert modular_loss(batch, Alone(), ModularVariant.IN_DENOMINATOR) > 0
 
 
-@both
-def test_order_does_not_matter(
-    variant: ModularVariant,
-    ragged: Callable[..., Embedded],
-    order_does_not_matter: Callable[..., None],
-) -> None:
-    order_does_not_matter(lambda batch: modular_loss(batch, Alone(), variant), ragged(5, rows=6))
-
-
-@both
-def test_gradients(
-    variant: ModularVariant,
-    ragged: Callable[..., Embedded],
-    gradients_hold: Callable[..., None],
-) -> None:
-    gradients_hold(lambda batch: modular_loss(batch, Alone(), variant), ragged(6, rows=4))
-
-
-@both
-def test_half_precision(
-    variant: ModularVariant,
-    ragged: Callable[..., Embedded],
-    half_precision_is_exact_inside: Callable[..., None],
-) -> None:
-    half_precision_is_exact_inside(
-        lambda batch: modular_loss(batch, Alone(), variant), ragged(7, rows=6)
-    )
-
-
 def test_a_sample_weighs_the_same_however_many_positives_it_has(
     ragged: Callable[..., Embedded], bare: Change
 ) -> None:

@@ -59,15 +59,3 @@ def test_a_sharp_scale_does_not_overflow(ragged: Make) -> None:
     batch = ragged(4, rows=5)
     sharp = dataclasses.replace(batch, scale=torch.tensor(1e5, dtype=torch.float64))
     assert sigmoid(sharp).isfinite()
-
-
-def test_order_does_not_matter(ragged: Make, order_does_not_matter: Callable[..., None]) -> None:
-    order_does_not_matter(sigmoid, ragged(5, rows=6))
-
-
-def test_gradients(ragged: Make, gradients_hold: Callable[..., None]) -> None:
-    gradients_hold(sigmoid, ragged(6, rows=4))
-
-
-def test_half_precision(ragged: Make, half_precision_is_exact_inside: Callable[..., None]) -> None:
-    half_precision_is_exact_inside(sigmoid, ragged(7, rows=6))

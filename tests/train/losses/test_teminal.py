@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -189,28 +189,19 @@ def test_another_corpus_is_refused(ragged: Make) -> None:
         a(dataclasses.replace(batch, views=torch.tensor([0, 1, 2, 0])), TeminalA())
 
 
-def test_order_does_not_matter(ragged: Make, order_does_not_matter: Callable[..., None]) -> None:
+def test_order_changes_nothing_gradients_hold_and_sums_are_in_float32(
+    ragged: Make,
+    order_does_not_matter: Callable[..., None],
+    gradients_hold: Callable[..., None],
+    half_precision_is_exact_inside: Callable[..., None],
+) -> None:
     literal = UNEVEN.model_copy(update={"overlay_row": OverlayRow.LITERAL})
-    for settings, seed in itertools.product((UNEVEN, literal), range(3)):
-        order_does_not_matter(
-            lambda batch, settings=settings: teminal_b_loss(batch, Alone(), settings),
-            triplets(ragged, seed),
-        )
-    order_does_not_matter(
-        lambda batch: teminal_a_loss(batch, Alone(), TeminalA(alpha_same=0.3)), pairs(ragged, 6, 6)
-    )
-
-
-def test_gradients(ragged: Make, gradients_hold: Callable[..., None]) -> None:
-    gradients_hold(
-        lambda batch: teminal_b_loss(batch, Alone(), UNEVEN), triplets(ragged, 7, groups=2)
-    )
-    gradients_hold(
-        lambda batch: teminal_a_loss(batch, Alone(), TeminalA(alpha_same=0.3)), pairs(ragged, 8, 4)
-    )
-
-
-def test_half_precision(ragged: Make, half_precision_is_exact_inside: Callable[..., None]) -> None:
-    half_precision_is_exact_inside(
-        lambda batch: teminal_b_loss(batch, Alone(), UNEVEN), triplets(ragged, 9)
-    )
+    in_b = partial(teminal_b_loss, world=Alone(), settings=UNEVEN)
+    in_a = partial(teminal_a_loss, world=Alone(), settings=TeminalA(alpha_same=0.3))
+    for seed in range(3):
+        order_does_not_matter(in_b, triplets(ragged, seed))
+        order_does_not_matter(partial(in_b, settings=literal), triplets(ragged, seed))
+    order_does_not_matter(in_a, pairs(ragged, 6, 6))
+    gradients_hold(in_b, triplets(ragged, 7, groups=2))
+    gradients_hold(in_a, pairs(ragged, 8, 4))
+    half_precision_is_exact_inside(in_b, triplets(ragged, 9))
