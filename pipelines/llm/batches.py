@@ -21,7 +21,7 @@ from pipelines.llm.runner import PHASE
 from pipelines.llm.stops import Stop
 from pipelines.llm.tasks import PromptTask, Queue, make_members
 from pipelines.llm.verdicts import apply_fault, count_settled, judge_reply
-from pipelines.llm.wire.batch_api import MOST_BYTES, BatchTicket, collect, poll, submit
+from pipelines.llm.wire.batch_api import MOST_BYTES, collect, is_over, submit
 from pipelines.llm.wire.endpoint import Endpoint
 from pipelines.llm.wire.errors import Fault
 from pipelines.llm.wire.request import Reply, Request
@@ -145,34 +145,32 @@ class BatchRunner:
         attempt = self._ledger.count_bought(request.key)
         return replace(order, parameters={**order.parameters, "attempt": attempt})
 
-    async def _fetch(self, number: int, text: str) -> None:
+    async def _fetch(self, number: int, batch: str) -> None:
         """See a ticket through: hand it in where that is not certain, wait, collect."""
         sent = self._tickets.list_sent(number)
         requests = {each.key: self._rebuild_request(each) for each in sent}
-        if not text and requests:
+        if not batch and requests:
             try:
                 attempts = {each.key: each.attempt for each in sent}
-                ticket = await submit(self._endpoint, list(requests.values()), attempts)
+                batch = await submit(self._endpoint, requests, attempts)
             except Fault as fault:
                 if not fault.is_passing:  # The endpoint has nothing.
                     self._tickets.drop(number, f"{fault.kind}: {fault.message}")
                     self.stop(Stop.for_refused_batch(fault))
                     return
                 raise
-            self._tickets.keep(number, ticket.to_json())
-        elif requests:
-            ticket = BatchTicket.from_json(text)
-        if not requests or await self._wait_until_over(ticket):
+            self._tickets.keep(number, batch)
+        if not requests or await self._wait_until_over(batch):
             if requests:
-                self._take(sent, *(await collect(self._endpoint, ticket)))
+                self._take(sent, *(await collect(self._endpoint, batch, requests)))
             self._tickets.close(number)
 
-    async def _wait_until_over(self, ticket: BatchTicket) -> bool:
+    async def _wait_until_over(self, batch: str) -> bool:
         """Wait until the batch is over; False where the run is stopped before."""
         misses = 0
         while self.stopped is None:
             try:
-                if (await poll(self._endpoint, ticket)).is_over:
+                if await is_over(self._endpoint, batch):
                     return True
                 misses = 0
             except Fault as fault:

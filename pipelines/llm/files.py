@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +15,8 @@ import pyarrow.parquet as pq
 
 from pipelines.llm.tasks import item_digest
 from pipelines.store.manifest import find_manifest
-from synth.base.errors import SceneError, SourceError, SpecError
+from synth.base.doors import parse_json, require_regular
+from synth.base.errors import CorpusError, SceneError, SourceError, SpecError
 from synth.base.rng import uniform_hash
 from synth.captions.caption import MODEL
 from synth.corpus.schema import AUDIBLE
@@ -203,8 +203,8 @@ def _parse_cell(value: Any, schema: Mapping[str, Any]) -> Any:
     if kind == "array" and not value.lstrip().startswith("["):
         return [part.strip() for part in value.split(";") if part.strip()]
     try:
-        return _NUMBERS[kind](value) if kind in _NUMBERS else json.loads(value)
-    except ValueError:
+        return _NUMBERS[kind](value) if kind in _NUMBERS else parse_json(value, kind)
+    except (ValueError, CorpusError):
         return value
 
 
@@ -227,7 +227,7 @@ def _read_values(source: Input) -> Iterator[tuple[str, Mapping[str, Any]]]:
         raise SpecError("--positives is for corpora", fix=f"drop it: {path} is a file")
     if source.split is not None:
         raise SpecError("--split is for corpora", fix=f"drop it: {path} is a file")
-    if not path.is_file():
+    if not require_regular(path, refuse=SourceError).exists():
         raise SourceError(f"{path}: no such file", fix=f"name {_KINDS}")
     readers = {".csv": _read_csv, ".parquet": _read_parquet, ".jsonl": _read_jsonl}
     if path.suffix.lower() not in readers:
@@ -262,17 +262,11 @@ def _read_jsonl(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     with path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, start=1):
             if line.strip():
-                yield f"line {number}", _parse_object(line, number)
-
-
-def _parse_object(line: str, number: int) -> Mapping[str, Any]:
-    try:
-        value = json.loads(line)
-    except ValueError as error:
-        raise ValueError(f"line {number}: {error}") from error
-    if not isinstance(value, dict):
-        raise ValueError(f"line {number}: an object was expected")
-    return value
+                where = f"{path}: line {number}"
+                value = parse_json(line, where, refuse=SourceError, fix="fix the line")
+                if not isinstance(value, dict):
+                    raise SourceError(f"{where}: an object was expected", fix="fix the line")
+                yield f"line {number}", value
 
 
 def _number_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:

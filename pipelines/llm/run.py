@@ -96,10 +96,7 @@ class Books:
         self._run = run
         self._keep = bool(job)
         tasks = [run.first.task, *([] if run.second is None else [run.second.task])]
-        ledgers = [
-            Ledger(store, store.find_scope(task.scope, adopt=self._keep), job, limit)
-            for task in tasks
-        ]
+        ledgers = [Ledger(store, store.find_scope(task.scope), job, limit) for task in tasks]
         self.first, self.second = ledgers[0], ledgers[-1]
         self.states: dict[str, ItemState] = {}
         self.questions: dict[str, Question] = {}

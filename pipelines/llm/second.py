@@ -10,10 +10,11 @@ from typing import Any, Final
 
 from pipelines.llm.files import InputRow
 from pipelines.llm.money.budget import SecondRequests
-from pipelines.llm.money.prices import Price, bound_tokens
+from pipelines.llm.money.prices import Price
 from pipelines.llm.money.records import ItemState, Status
 from pipelines.llm.tasks import PromptTask, item_digest, make_members
 from pipelines.llm.verdicts import is_refused
+from pipelines.llm.wire.request import bound_tokens
 from synth.base.errors import SceneError, SourceError
 from synth.corpus.schema import canonical_json
 from synth.llm.item import PromptItem
@@ -133,8 +134,8 @@ class SecondRequest:
         request = self.task.make_request(
             make_members(list(fullest), fullest), dict.fromkeys(fullest, ItemState())
         )
-        sent = bound_tokens([*(text for _, text in request.messages), request.schema])
-        worst = self.price.compute_cost(sent, request.max_output_tokens, in_batch=in_batch)
+        limits = bound_tokens(request), request.max_output_tokens
+        worst = self.price.compute_cost(*limits, in_batch=in_batch)
         return SecondRequests(worst, len(fullest), due)
 
     def settle(

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from pipelines.llm.batches import BatchRunner
 from pipelines.llm.money.budget import Budget
 from pipelines.llm.money.ledger import Ledger
-from pipelines.llm.money.prices import Nano, Price, estimate_tokens
+from pipelines.llm.money.prices import Nano, Price
 from pipelines.llm.money.records import ItemState, Status
 from pipelines.llm.money.store import Store
 from pipelines.llm.preparation import prepare_endpoint
@@ -21,6 +21,7 @@ from pipelines.llm.settings import GenerateSettings
 from pipelines.llm.stops import Stop, StopKind
 from pipelines.llm.tasks import PromptTask, Queue, make_members
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
+from pipelines.llm.wire.request import estimate_tokens
 from synth.base.progress import Observer
 
 
@@ -99,7 +100,7 @@ class Stage:
             some = make_members(digests, self.items)
             request = self.task.make_request(some, {each: ItemState() for each in digests})
             requests += 1
-            sent += estimate_tokens([*(text for _, text in request.messages), request.schema])
+            sent += estimate_tokens(request)
             answered += request.max_output_tokens
         return Estimate(requests, sent, answered)
 

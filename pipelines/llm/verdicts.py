@@ -17,6 +17,8 @@ MAX_ATTEMPTS: Final = 2
 
 _QUOTED: Final = re.compile(r'"[^"]*"|\B\'[^\']*\'\B')
 _NUMBER: Final = re.compile(r"\d+")
+_SHOWN: Final = 500
+"""Letters of a fault that are kept, as it may quote what the model wrote."""
 MISSING: Final = "the reply left it out"
 _UNUSABLE: Final = "unusable reply"
 
@@ -124,5 +126,6 @@ def _refuse(
     """
     attempts = before.attempts + (not for_nothing)
     status = Status.OPEN if attempts < MAX_ATTEMPTS else Status.FAILED
+    faults = [fault if len(fault) <= _SHOWN else f"{fault[:_SHOWN]}..." for fault in faults]
     complaints = before.complaints if for_nothing else tuple(faults)
     return ItemState(status, None, "; ".join(faults), attempts, complaints, together)

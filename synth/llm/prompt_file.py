@@ -15,6 +15,7 @@ from pydantic import (
     field_validator,
 )
 
+from synth.base.doors import read_text
 from synth.base.errors import SpecError
 from synth.base.names import nearest
 from synth.base.yaml_faults import explain_errors
@@ -154,8 +155,8 @@ def file_text(id_or_path: str | Path) -> tuple[str, str]:
     path = Path(id_or_path)
     if path.suffix in _SUFFIXES:
         try:
-            return str(path), path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+            return str(path), read_text(path, refuse=SpecError, fix="save it as UTF-8")
+        except OSError as error:
             raise SpecError(f"{path}: cannot be read: {error}") from error
     shipped = shipped_files()
     name = str(id_or_path)

@@ -6,12 +6,22 @@ import json
 import re
 from typing import Any, Final, NoReturn
 
+from synth.base.doors import parse_json
 from synth.llm.answer_schema import answers_of
 from synth.llm.errors import AnswerError
 
-_FENCED: Final = re.compile(
-    r"^```\w*\s*(?P<inside>.*?)(?:^\s*```|\s*```\Z|\Z)", re.DOTALL | re.MULTILINE
+_FENCE: Final = re.compile(r"^```\w*", re.MULTILINE)
+_FENCE_END: Final = re.compile(r"^[ \t]*```", re.MULTILINE)
+_THOUGHT: Final = re.compile(
+    r"[<\[◁](?P<end>/)?(?:seed:)?"
+    r"(?:think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad)"
+    r"(?:\s[^<>\[\]]{0,200}?)?(?P<empty>/)?[>\]▷]"
+    r"|<\|(?:begin|(?P<over>end))_of_thought\|>"
+    r"|<\|channel\|>(?:analysis|(?P<final>final))<\|message\|>",
+    re.IGNORECASE,
 )
+"""A mark where a model's thoughts begin or end."""
+_MOST_MARKS: Final = 100
 _SHOWN: Final = 60
 
 
@@ -22,7 +32,8 @@ def read_reply(text: str) -> dict[str, dict[str, Any]]:
     A whole number as an id stands for its digits.
 
     Args:
-        text: What the model wrote: JSON, perhaps in a code fence and with words around that.
+        text: What the model wrote: JSON, perhaps after its thoughts, or in a code fence with words
+            around that.
 
     Raises:
         AnswerError: If it is not JSON of the form `{"answers": [...]}`, or an id comes twice.
@@ -39,19 +50,45 @@ def read_reply(text: str) -> dict[str, dict[str, Any]]:
 
 
 def _read_json(text: str) -> Any:
+    """The JSON behind the thoughts; a draft among them has marks behind it, which are in no JSON."""
     plain = text.strip().removeprefix("\ufeff").strip()
-    fenced = None if plain.startswith("{") else _FENCED.search(plain)
-    plain = fenced["inside"].strip() if fenced else plain
+    marks = list(_THOUGHT.finditer(plain))
+    if len(marks) > _MOST_MARKS:
+        raise AnswerError(f"the reply has {len(marks)} marks of thoughts")
+    failures: list[AnswerError] = []
+    for start in (0, *(mark.end() for mark in marks if mark.lastgroup)):
+        begin, inside = _unfence(plain, start)
+        end = begin + len(inside) if inside.startswith("{") else begin
+        if all(begin <= mark.start() < end for mark in marks if mark.start() >= start):
+            try:
+                return _parse(inside)
+            except AnswerError as error:
+                failures.append(error)
+    raise failures[0] if failures else AnswerError("the reply ends within its thoughts")
+
+
+def _unfence(text: str, start: int) -> tuple[int, str]:
+    """What the first code fence holds, or everything if there is none; and where that begins."""
+    start += len(text[start:]) - len(text[start:].lstrip())
+    fence = None if text.startswith("{", start) else _FENCE.search(text, start)
+    if fence is None:
+        return start, text[start:].rstrip()
+    end = _FENCE_END.search(text, fence.end())
+    inside = text[fence.end() : end.start() if end else None].rstrip()
+    inside = inside if end else inside.removesuffix("```").rstrip()
+    return fence.end() + len(inside) - len(inside.lstrip()), inside.lstrip()
+
+
+def _parse(plain: str) -> Any:
     if not plain:
         raise AnswerError("the reply is empty")
+    hooks = {"object_pairs_hook": _object, "parse_constant": _no_number}
     try:
-        return json.loads(plain, object_pairs_hook=_object, parse_constant=_no_number)
-    except json.JSONDecodeError as error:
-        raise AnswerError(_explain(plain, error)) from error
-    except RecursionError as error:
-        raise AnswerError("the reply is nested too deep to be read") from error
-    except ValueError as error:
-        raise AnswerError(f"the reply is not JSON: {error}") from error
+        return parse_json(plain, "the reply", refuse=AnswerError, fix="", **hooks)
+    except AnswerError as error:
+        if isinstance(error.__cause__, json.JSONDecodeError):
+            raise AnswerError(_explain(plain, error.__cause__)) from error
+        raise
 
 
 def _explain(plain: str, error: json.JSONDecodeError) -> str:

@@ -18,6 +18,7 @@ import llm_wire
 from synth.base.rng import digest, uniform_hash
 
 Body = dict[str, Any]
+Raw = tuple[int, dict[str, str], Iterable[bytes]]
 STATUS_FAULTS: dict[str, tuple[int, str, str]] = {
     "rate_limit": (429, "rate_limit_exceeded", "Rate limit reached"),
     "server": (503, "server_error", "The server is overloaded"),
@@ -63,6 +64,7 @@ class LlmServer:
         retry_headers: Headers of "rate_limit", "server" and "late" answers.
         batch_polls: Polls before a batch is over.
         batch_end: "completed", "expired" (half the lines are done), "failed" or "cancelled".
+        raw: Answers a request about items with this status, these headers, and these bytes.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class LlmServer:
         retry_headers: dict[str, str] | None = None,
         batch_polls: int = 1,
         batch_end: str = "completed",
+        raw: Raw | None = None,
     ) -> None:
         self.answer, self.key, self.latency_s = answer, key, latency_s
         self.script = script if callable(script) else _in_order(script)
@@ -90,6 +93,7 @@ class LlmServer:
         self.streams, self.reports_usage = streams, reports_usage
         self.retry_headers = retry_headers or {}
         self.batch_polls, self.batch_end = batch_polls, batch_end
+        self.raw, self.sent = raw, 0
         self.requests: dict[str, int] = defaultdict(int)
         self.billed: dict[str, list[tuple[int, int]]] = defaultdict(list)
         self.bodies: list[Body] = []

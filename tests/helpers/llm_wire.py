@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
@@ -81,6 +81,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, body: Body) -> None:
         llm = self.server.llm
+        if llm.raw is not None:
+            llm.fault_of(body)
+            return self._raw(*llm.raw)
         if wrong := llm.rejected(body):
             llm.requests[llm.body_hash(body)] += 1
             text = f"Unsupported parameter: '{wrong}'"
@@ -129,6 +132,20 @@ class _Handler(BaseHTTPRequestHandler):
             pass
         finally:
             llm.bill(body, written)
+
+    def _raw(self, status: int, headers: dict[str, str], parts: Iterable[bytes]) -> None:
+        """Sends until the client hangs up; counts the bytes that it took."""
+        self.close_connection = True
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        try:
+            for part in parts:
+                self.wfile.write(part)
+                self.server.llm.sent += len(part)
+        except OSError:
+            pass
 
     def _json(self, status: int, body: Body, headers: dict[str, str] | None = None) -> None:
         self._send(status, json.dumps(body).encode(), "application/json", headers)

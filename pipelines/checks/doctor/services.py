@@ -96,10 +96,11 @@ async def _count_models(address: str, key: str) -> int:
     """
     async with Endpoint(EndpointSettings(address, "", key, TIMEOUT_S)) as open_endpoint:
         try:
-            listed = await open_endpoint.call(open_endpoint.client.models.list())
+            models = open_endpoint.client.models.with_streaming_response
+            listed = await open_endpoint.fetch(models.list())
         except Fault as fault:
             raise SegueError(f"{fault.kind}: {fault.message}") from None
-    return len(listed.data)
+    return len(listed["data"]) if isinstance(listed.get("data"), list) else 0
 
 
 def _is_private(address: str) -> bool:

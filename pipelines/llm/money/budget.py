@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pipelines.llm.money.ledger import DoesNotFitError, Ledger
-from pipelines.llm.money.prices import Nano, Price, bound_tokens
+from pipelines.llm.money.prices import Nano, Price
 from pipelines.llm.money.records import Order, Paid, RequestMember, RequestState
 from pipelines.llm.wire.errors import Fault, FaultKind
-from pipelines.llm.wire.request import Reply, Request
+from pipelines.llm.wire.request import Reply, Request, bound_tokens
 from pipelines.llm.wire.usage import Usage
 
 __all__ = ["Budget", "DoesNotFitError"]
@@ -98,9 +98,8 @@ class Budget:
 
     def bound_cost(self, request: Request) -> Nano:
         """The most a request can cost."""
-        texts = [content for _, content in request.messages]
-        sent = bound_tokens([*texts, request.schema])
-        return self._price.compute_cost(sent, request.max_output_tokens, in_batch=self._in_batch)
+        limits = bound_tokens(request), request.max_output_tokens
+        return self._price.compute_cost(*limits, in_batch=self._in_batch)
 
     def make_order(self, request: Request, members: Sequence[RequestMember]) -> Order:
         """A request as the store keeps it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from datetime import date
 from decimal import ROUND_CEILING, Decimal
 from importlib import resources
@@ -12,6 +11,7 @@ from typing import Annotated, Final, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
+from synth.base.doors import read_text
 from synth.base.errors import SpecError
 from synth.base.yaml_faults import explain_errors
 from synth.base.yaml_file import parse_yaml
@@ -22,9 +22,6 @@ Nano: TypeAlias = int
 NANOS: Final = 1_000_000_000
 _MILLION: Final = 1_000_000
 _DATED: Final = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
-_LETTERS_A_TOKEN: Final = 4
-_TOKENS_A_MESSAGE: Final = 8
-_TOKENS_A_REQUEST: Final = 32
 
 _Dollars = Annotated[Decimal, Field(ge=0, le=100_000)]
 
@@ -90,9 +87,9 @@ def read_prices(path: Path | None = None) -> dict[str, Price]:
     prices = _parse_prices(shipped, "the shipped prices")
     if path is None:
         return prices
-    if not path.is_file():
+    if not path.exists():
         raise SpecError(f"--prices {path}: no such file", fix="name a YAML file")
-    return prices | _parse_prices(path.read_text(encoding="utf-8"), f"--prices {path}")
+    return prices | _parse_prices(read_text(path, refuse=SpecError), f"--prices {path}")
 
 
 def _parse_prices(text: str, name: str) -> dict[str, Price]:
@@ -127,21 +124,6 @@ def find_price(model: str, path: Path | None = None, local: bool = False) -> Pri
         f"{model}: {{input: DOLLARS, output: DOLLARS}}` (per million tokens), or --local "
         "for a self-hosted model",
     )
-
-
-def estimate_tokens(texts: Iterable[str]) -> int:
-    """About how many tokens messages take.
-
-    English has some four letters a token in all tokenizers in use; every message adds a few. For
-    other languages, or many digits, the true number may be twice as high.
-    """
-    counts = [-(-len(text) // _LETTERS_A_TOKEN) + _TOKENS_A_MESSAGE for text in texts]
-    return sum(counts) + _TOKENS_A_REQUEST
-
-
-def bound_tokens(texts: Iterable[str]) -> int:
-    """More tokens than messages can take: no tokenizer in use makes two tokens of one byte."""
-    return sum(len(text.encode()) + _TOKENS_A_MESSAGE for text in texts) + _TOKENS_A_REQUEST
 
 
 def format_cost(cost: Nano) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,19 +18,16 @@ from typing import Any, Final
 
 from pipelines.llm.money.owners import Owners
 from pipelines.llm.money.records import Scope
-from pipelines.llm.wire.address import identify_endpoint
+from synth.base.doors import require_regular
 from synth.base.errors import SpecError
 from synth.corpus.schema import canonical_json
 
 STORE_VERSION: Final = 2
-"""Version 1 did not tell endpoints apart: its scopes have none, and `old_scopes` names those
-that had been asked by then."""
 
 _APPLICATION: Final = 0x5365_676C  # "Segl"
 _BUSY_S: Final = 60.0
-_OLD_SCOPES: Final = "CREATE TABLE old_scopes (scope INTEGER NOT NULL, endpoint TEXT NOT NULL)"
 
-_FIRST_TABLES: Final = """
+_TABLES: Final = """
 CREATE TABLE scopes (
     id INTEGER PRIMARY KEY, prompt TEXT NOT NULL, version TEXT NOT NULL, digest TEXT NOT NULL,
     model TEXT NOT NULL, parameters TEXT NOT NULL, UNIQUE (digest, model, parameters));
@@ -57,7 +54,15 @@ CREATE TABLE capabilities (
     endpoint TEXT NOT NULL, model TEXT NOT NULL, found TEXT NOT NULL, time TEXT NOT NULL,
     PRIMARY KEY (endpoint, model)) WITHOUT ROWID;
 """
-_TABLES: Final = f"{_FIRST_TABLES}{_OLD_SCOPES};"
+
+_MEND: Final = (
+    "CREATE INDEX IF NOT EXISTS purchases_wrong ON purchases (job) WHERE cost < 0",
+    "UPDATE jobs SET spent = spent - (SELECT coalesce(sum(cost), 0) FROM purchases "
+    "WHERE purchases.job = jobs.job AND cost < 0)",
+    "UPDATE purchases SET cost = 0, input_tokens = 0, output_tokens = 0, cached_tokens = 0 "
+    "WHERE cost < 0",
+)
+"""Negative counts of an endpoint were believed once: what they took off the accounts is put back."""
 
 
 class Store:
@@ -75,7 +80,7 @@ class Store:
         Raises:
             SpecError: If the file is something else, or of another version.
         """
-        path.parent.mkdir(parents=True, exist_ok=True)
+        require_regular(path, refuse=SpecError).parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)
         try:
             connection.execute("PRAGMA synchronous = FULL")
@@ -119,57 +124,20 @@ class Store:
         with closing(self._connection.execute(query, values)) as cursor:
             return cursor.fetchall()
 
-    def find_scope(self, scope: Scope, adopt: bool = True) -> int:
-        """The number of a scope; made where it is new.
-
-        Args:
-            scope: The scope.
-            adopt: A scope of before endpoints were told apart is this endpoint's from now on.
-
-        Raises:
-            SpecError: If answers of before endpoints were told apart may be another's.
-        """
-        named = {**scope.parameters, "endpoint": scope.endpoint}
-        with self.transaction() as connection:
-            found = self._find_number(scope, named)
-            if found is not None:
-                return found
-            found = self._find_number(scope, scope.parameters)
-            values = (scope.digest, scope.model, canonical_json(named))
-            if found is None:
-                query = (
-                    "INSERT INTO scopes (prompt, version, digest, model, parameters) "
-                    "VALUES (?, ?, ?, ?, ?)"
-                )
-                made = connection.execute(query, (scope.prompt, scope.version, *values))
-                return made.lastrowid or 0
-            self._check_origin(scope, found)
-            if adopt:
-                query = "UPDATE scopes SET parameters = ? WHERE id = ?"
-                connection.execute(query, (canonical_json(named), found))
-            return found
-
-    def _find_number(self, scope: Scope, parameters: Mapping[str, Any]) -> int | None:
+    def find_scope(self, scope: Scope) -> int:
+        """The number of a scope; made where it is new."""
+        parameters = canonical_json({**scope.parameters, "endpoint": scope.endpoint})
         query = "SELECT id FROM scopes WHERE digest = ? AND model = ? AND parameters = ?"
-        rows = self.select(query, scope.digest, scope.model, canonical_json(parameters))
-        return int(rows[0]["id"]) if rows else None
-
-    def _check_origin(self, scope: Scope, number: int) -> None:
-        """Refuse answers of before endpoints were told apart that may be another's."""
-        rows = self.select("SELECT DISTINCT endpoint FROM old_scopes WHERE scope = ?", number)
-        origins = sorted(row["endpoint"] for row in rows)
-        holds = self.select("SELECT 1 FROM items WHERE scope = ? LIMIT 1", number)
-        if not holds or not set(origins) - {scope.endpoint}:
-            return
-        fix = "use a new --store; this one stays as it is"
-        if len(origins) == 1:
-            fix = f"continue with --base-url {origins[0]}, or {fix}"
-        raise SpecError(
-            f"--store {self.path}: its answers of {scope.prompt}@{scope.version}/{scope.model} are "
-            f"from before endpoints were told apart, when {' and '.join(origins)} had been asked; "
-            f"now {scope.endpoint} is",
-            fix=fix,
-        )
+        with self.transaction() as connection:
+            rows = self.select(query, scope.digest, scope.model, parameters)
+            if rows:
+                return int(rows[0]["id"])
+            query = (
+                "INSERT INTO scopes (prompt, version, digest, model, parameters) "
+                "VALUES (?, ?, ?, ?, ?)"
+            )
+            values = (scope.prompt, scope.version, scope.digest, scope.model, parameters)
+            return connection.execute(query, values).lastrowid or 0
 
     def read_capabilities(self, endpoint: str, model: str) -> str | None:
         """What an endpoint was found to be capable of, as JSON."""
@@ -218,14 +186,14 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             f"--store {path}: this is another program's database",
             fix="name a store, or a new file",
         )
-    elif version == 1:
-        _upgrade(connection)
     elif version != STORE_VERSION:
         raise SpecError(
             f"--store {path}: written in version {version} of the format, this program reads "
             f"version {STORE_VERSION}",
             fix="use the program that wrote it, or name a new file",
         )
+    for statement in _MEND:
+        connection.execute(statement)
     connection.execute("COMMIT")
 
 
@@ -245,15 +213,3 @@ def _log_ahead(connection: sqlite3.Connection) -> None:
             return
         connection.execute("BEGIN IMMEDIATE")  # this does wait for the other
         connection.execute("COMMIT")
-
-
-def _upgrade(connection: sqlite3.Connection) -> None:
-    """Write down which endpoints the answers of version 1 may be from."""
-    connection.execute(_OLD_SCOPES)
-    query = (
-        "SELECT scopes.id, capabilities.endpoint FROM scopes "
-        "JOIN capabilities ON capabilities.model = scopes.model"
-    )
-    rows = {(number, identify_endpoint(each)) for number, each in connection.execute(query)}
-    connection.executemany("INSERT INTO old_scopes VALUES (?, ?)", sorted(rows))
-    connection.execute(f"PRAGMA user_version = {STORE_VERSION}")

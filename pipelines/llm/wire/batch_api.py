@@ -8,18 +8,19 @@ once more for what came to nothing is another attempt, and so another batch.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pipelines.llm.wire.answer import GatheredAnswer
-from pipelines.llm.wire.errors import Fault, FaultKind, classify_status
+from pipelines.llm.wire.errors import Fault, FaultKind, find_error, read_error
 from pipelines.llm.wire.request import Reply, Request, make_request_body
+from synth.base.doors import parse_json
 from synth.base.errors import SpecError
 from synth.base.rng import digest
+from synth.llm.errors import AnswerError
 
 if TYPE_CHECKING:
-    from openai.types import Batch
+    from openai.resources.batches import AsyncBatchesWithStreamingResponse
 
     from pipelines.llm.wire.endpoint import Endpoint
 
@@ -27,10 +28,11 @@ MOST_REQUESTS: Final = 50_000
 MOST_BYTES: Final = 190_000_000
 _MARK: Final = "segue"
 _PAGE: Final = 100
-_UNKNOWN: Final = Request("", 0, "", (), "", 1_000_000, 0.0, None)
+_PAGES: Final = 1000
 _ADDRESS: Final = "/v1/chat/completions"
 _UNDER_WAY: Final = frozenset({"validating", "in_progress", "finalizing"})
 _ANSWERED: Final = frozenset({"completed", "expired"})
+_ENDING: Final = "cancelling"
 _OVER: Final = frozenset({"completed", "expired", "failed", "cancelled"})
 _MISSING: Final = {
     "expired": (FaultKind.TIMEOUT, "the batch expired before this request was answered"),
@@ -39,126 +41,93 @@ _MISSING: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class BatchTicket:
-    """A batch that was handed in.
-
-    Args:
-        batch: The endpoint's id of the batch.
-        keys: Keys of its requests.
-    """
-
-    batch: str
-    keys: tuple[str, ...]
-
-    def to_json(self) -> str:
-        """Canonical JSON."""
-        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
-
-    @classmethod
-    def from_json(cls, text: str) -> BatchTicket:
-        """The value that `to_json` wrote."""
-        data = json.loads(text)
-        return cls(data["batch"], tuple(data["keys"]))
-
-
-@dataclass(frozen=True, slots=True)
-class BatchState:
-    """How far a batch has come.
-
-    Args:
-        status: The endpoint's word for it.
-        total: Its requests.
-        completed: Those answered.
-        failed: Those that met an error.
-    """
-
-    status: str
-    total: int
-    completed: int
-    failed: int
-
-    @property
-    def is_over(self) -> bool:
-        """Nothing more will come: it can be collected."""
-        return self.status in _OVER
-
-
 async def submit(
-    endpoint: Endpoint, requests: Sequence[Request], attempts: Mapping[str, int] | None = None
-) -> BatchTicket:
+    endpoint: Endpoint, requests: Mapping[str, Request], attempts: Mapping[str, int] | None = None
+) -> str:
     """Hands the requests in as one batch, or finds the batch that already holds them.
 
     Args:
         endpoint: An open endpoint.
-        requests: At most `MOST_REQUESTS`; equal ones are asked once.
+        requests: At most `MOST_REQUESTS`, by key.
         attempts: By key, how often a request was bought before; 0 where it is left out.
+
+    Returns:
+        The endpoint's id of the batch.
 
     Raises:
         SpecError: There are none, or too many for one batch.
         Fault: The endpoint does not take the batch.
     """
-    by_key = {request.key: request for request in requests}
-    lines = _encode_lines(endpoint, by_key)
-    mark = _make_mark(by_key, attempts or {})
-    found = await _find_submitted(endpoint, mark)
-    if found is None:
-        files, batches = endpoint.client.files, endpoint.client.batches
+    lines = _encode_lines(endpoint, requests)
+    mark = digest(
+        "llm batch", *(f"{key}#{(attempts or {}).get(key, 0)}" for key in sorted(requests))
+    )
+    batch = await _find_submitted(endpoint, mark)
+    if batch is None:
         name = f"segue-{mark[:16]}.jsonl"
-        file = await endpoint.call(files.create(file=(name, lines), purpose="batch"))
-        batch = await endpoint.call(
-            batches.create(
-                input_file_id=file.id,
-                endpoint=_ADDRESS,
-                completion_window="24h",
-                metadata={_MARK: mark},
-            )
+        files = endpoint.client.files.with_streaming_response
+        file = await endpoint.fetch(files.create(file=(name, lines), purpose="batch"))
+        call = _batches(endpoint).create(
+            input_file_id=_read_id(file),
+            endpoint=_ADDRESS,
+            completion_window="24h",
+            metadata={_MARK: mark},
         )
-        found = batch.id
-    return BatchTicket(found, tuple(by_key))
+        batch = _read_id(await endpoint.fetch(call))
+    return batch
 
 
-def _make_mark(keys: Iterable[str], attempts: Mapping[str, int]) -> str:
-    """What a batch is found by; that of first attempts is the one that older versions wrote."""
-    parts = [f"{key}#{attempts[key]}" if attempts.get(key) else key for key in sorted(keys)]
-    return digest("llm batch", *parts)
-
-
-async def poll(endpoint: Endpoint, ticket: BatchTicket) -> BatchState:
-    """How far the batch has come.
+async def is_over(endpoint: Endpoint, batch: str) -> bool:
+    """Whether nothing more will come of a batch, so that it can be collected.
 
     Raises:
         Fault: The endpoint does not say.
     """
-    batch = await endpoint.call(endpoint.client.batches.retrieve(ticket.batch))
-    return _make_state(batch, len(ticket.keys))
+    status = (await endpoint.fetch(_batches(endpoint).retrieve(batch))).get("status")
+    if status not in {*_UNDER_WAY, *_OVER, _ENDING}:
+        raise Fault(FaultKind.SERVER, endpoint.redact(f"the state of the batch is {status!r}"))
+    return status in _OVER
 
 
 async def collect(
-    endpoint: Endpoint, ticket: BatchTicket
+    endpoint: Endpoint, batch: str, requests: Mapping[str, Request]
 ) -> tuple[dict[str, Reply], dict[str, Fault]]:
-    """Replies and faults of a batch that is over; each key of the ticket is in one of them.
+    """Replies and faults of a batch that is over; each request is in one of them.
 
     Raises:
         SpecError: The batch is not over.
         Fault: The endpoint does not hand the files out.
     """
-    batch = await endpoint.call(endpoint.client.batches.retrieve(ticket.batch))
-    if not _make_state(batch, len(ticket.keys)).is_over:
-        raise SpecError(f"batch {ticket.batch} is {batch.status}", fix="poll it until it ends")
-    wanted, replies, faults = set(ticket.keys), dict[str, Reply](), dict[str, Fault]()
-    for file in (batch.output_file_id, batch.error_file_id):
-        for key, line in _select_lines(await _download(endpoint, file), wanted):
+    state = await endpoint.fetch(_batches(endpoint).retrieve(batch))
+    if state.get("status") not in _OVER:
+        words = f"batch {batch} is {state.get('status')!r}"
+        raise SpecError(endpoint.redact(words), fix="poll it until it ends")
+    replies, faults = dict[str, Reply](), dict[str, Fault]()
+    most = 2**20 + sum(2**14 + 64 * request.max_output_tokens for request in requests.values())
+    for name in ("output_file_id", "error_file_id"):
+        data = await _download(endpoint, state.get(name), most)
+        for key, line in _select_lines(data, requests):
             try:
-                replies[key] = _parse_reply(endpoint, line)
+                replies.setdefault(key, _parse_reply(endpoint, line, requests[key]))
             except Fault as fault:
                 faults[key] = fault
-    for key in ticket.keys:
+    for key in requests:
         if key in replies:
             faults.pop(key, None)
         elif key not in faults:
-            faults[key] = _make_missing_fault(endpoint, batch)
+            faults[key] = _make_missing_fault(endpoint, state)
     return replies, faults
+
+
+def _batches(endpoint: Endpoint) -> AsyncBatchesWithStreamingResponse:
+    return endpoint.client.batches.with_streaming_response
+
+
+def _read_id(body: Mapping[str, Any]) -> str:
+    name = body.get("id")
+    if not isinstance(name, str) or not name:
+        raise Fault(FaultKind.SERVER, "the answer names no file or batch")
+    return name
 
 
 def _encode_lines(endpoint: Endpoint, by_key: Mapping[str, Request]) -> bytes:
@@ -189,103 +158,90 @@ async def _find_submitted(endpoint: Endpoint, mark: str) -> str | None:
     """A batch of exactly these requests that is under way or has brought answers."""
     seen: set[str] = set()
     after = ""
-    while True:
+    for _ in range(_PAGES):
         page, more = await _list_batches(endpoint, after)
-        new = [batch for batch in page if batch.id not in seen]
-        for batch in new:
-            answered = batch.status in _ANSWERED and bool(_make_state(batch, 0).completed)
-            ours = (batch.metadata or {}).get(_MARK) == mark
-            if ours and (batch.status in _UNDER_WAY or answered):
-                return batch.id
-        if not new or not more:  # The same page once more is an end, too.
+        batches = {_read_id(batch): batch for batch in page}
+        for name, batch in batches.items():
+            status = str(batch.get("status"))
+            completed = _as_mapping(batch.get("request_counts")).get("completed")
+            is_ours = _as_mapping(batch.get("metadata")).get(_MARK) == mark
+            if is_ours and (status in _UNDER_WAY or (status in _ANSWERED and completed)):
+                return name
+        if batches.keys() <= seen or not more:  # The same page once more is an end, too.
             return None
-        seen.update(batch.id for batch in new)
-        after = page[-1].id
+        seen |= batches.keys()
+        after = [*batches][-1]
+    raise Fault(FaultKind.SERVER, "the list of batches has no end")
 
 
-async def _list_batches(endpoint: Endpoint, after: str) -> tuple[list[Batch], bool]:
+async def _list_batches(endpoint: Endpoint, after: str) -> tuple[list[Mapping[str, Any]], bool]:
     """Batches after that one, and whether there may be more.
 
     Raises:
         Fault: The endpoint does not list them; a passing one where it stops in the middle, as the
             batch looked for may be in the rest.
     """
-
-    async def list_page() -> tuple[list[Batch], bool]:
-        batches = endpoint.client.batches
-        page = await (
-            batches.list(limit=_PAGE, after=after) if after else batches.list(limit=_PAGE)
-        )
-        found = page.data or []
-        return found, len(found) >= _PAGE if page.has_more is None else page.has_more
-
+    call = _batches(endpoint)
     try:
-        return await endpoint.call(list_page())
+        page = await endpoint.fetch(
+            call.list(limit=_PAGE, after=after) if after else call.list(limit=_PAGE)
+        )
     except Fault as fault:
         if fault.kind not in (FaultKind.BAD_REQUEST, FaultKind.MODEL):
             raise
         if not after:
             return [], False  # An endpoint without a list.
         message = f"the list of batches breaks off: {fault.message}"
-    raise Fault(FaultKind.SERVER, message)
+        raise Fault(FaultKind.SERVER, message) from None
+    data = page.get("data")
+    batches = [_as_mapping(batch) for batch in data] if isinstance(data, list) else []
+    more = page.get("has_more")
+    return batches, len(batches) >= _PAGE if more is None else bool(more)
 
 
-def _make_state(batch: Batch, total: int) -> BatchState:
-    counts = batch.request_counts
-    if counts is None:
-        return BatchState(batch.status, total, 0, 0)
-    return BatchState(batch.status, counts.total, counts.completed, counts.failed)
-
-
-async def _download(endpoint: Endpoint, file: str | None) -> bytes:
-    if not file:
+async def _download(endpoint: Endpoint, file: object, most: int) -> bytes:
+    if not isinstance(file, str) or not file:
         return b""
-    answer = await endpoint.call(endpoint.client.files.content(file))
-    return answer.content
+    files = endpoint.client.files.with_streaming_response
+    return await endpoint.download(files.content(file), most)
 
 
-def _select_lines(data: bytes, wanted: set[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The readable lines that answer the wanted keys."""
-    for line in _parse_lines(data.splitlines()):
-        key = line.get("custom_id")
-        if isinstance(key, str) and key in wanted:
-            yield key, line
-
-
-def _parse_lines(lines: Iterable[bytes]) -> Iterator[Mapping[str, Any]]:
-    for line in lines:
+def _select_lines(
+    data: bytes, requests: Mapping[str, Request]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The readable lines that answer the requests."""
+    for line in data.split(b"\n"):
         try:
-            value = json.loads(line)
-        except ValueError:
+            value = _as_mapping(parse_json(line, "a line of the batch", refuse=AnswerError))
+        except AnswerError:
             continue
-        if isinstance(value, dict):
-            yield value
+        key = value.get("custom_id")
+        if isinstance(key, str) and key in requests:
+            yield key, value
 
 
-def _parse_reply(endpoint: Endpoint, line: Mapping[str, Any]) -> Reply:
+def _parse_reply(endpoint: Endpoint, line: Mapping[str, Any], request: Request) -> Reply:
     response = _as_mapping(line.get("response"))
     body = _as_mapping(response.get("body"))
-    error = _as_mapping(line.get("error")) or _as_mapping(body.get("error"))
-    status = response.get("status_code")
+    error, status = line.get("error"), response.get("status_code")
     if error or status != 200:
         number = status if isinstance(status, int) and status >= 400 else None
-        message = str(error.get("message") or f"status {status}")
-        kind = classify_status(number, error.get("code"), error.get("type"))
-        raise Fault(kind, endpoint.redact(message))
-    gathered = GatheredAnswer(_UNKNOWN)
+        kind, words = read_error(error or find_error(body) or f"status {status}", number)
+        raise Fault(kind, endpoint.redact(words))
+    gathered = GatheredAnswer(request, endpoint.redact)
     gathered.request_id = str(response.get("request_id") or "")
     gathered.take(body)
-    return gathered.make_reply(endpoint.redact)
+    return gathered.make_reply()
 
 
 def _as_mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _make_missing_fault(endpoint: Endpoint, batch: Batch) -> Fault:
-    errors = (batch.errors.data if batch.errors else None) or []
-    if batch.status == "failed" and errors:
-        kind = classify_status(None, errors[0].code)
-        return Fault(kind, endpoint.redact(f"the batch failed: {errors[0].message}"))
-    kind, message = _MISSING.get(batch.status, (FaultKind.SERVER, "the batch failed"))
+def _make_missing_fault(endpoint: Endpoint, batch: Mapping[str, Any]) -> Fault:
+    status, errors = batch.get("status"), _as_mapping(batch.get("errors")).get("data")
+    if status == "failed" and isinstance(errors, list) and errors:
+        kind, words = read_error(errors[0])
+        return Fault(kind, endpoint.redact(f"the batch failed: {words}"))
+    kind, message = _MISSING.get(str(status), (FaultKind.SERVER, "the batch failed"))
     return Fault(kind, message)

@@ -1,40 +1,50 @@
 """One attempt at one request, through the openai client, at any endpoint that speaks its protocol.
 
 Answers are streamed, so that a model that has begun to repeat itself is stopped while it is cheap.
-Nothing is asked twice here (see `pipelines.llm.wire.retry`), and no key reaches a message or a log.
+What comes back is a stranger's: it is read within bounds, from no other address than the one that
+the user named. Nothing is asked twice here (see `pipelines.llm.wire.retry`), and no key reaches a
+message or a log.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Self
+from urllib.parse import urljoin
 
-from pipelines.llm.wire.address import check_address
+from pipelines.llm.wire.address import check_address, show_address
 from pipelines.llm.wire.answer import GatheredAnswer
 from pipelines.llm.wire.capabilities import Capabilities
 from pipelines.llm.wire.errors import (
     NO_KEY,
     Fault,
     FaultKind,
-    classify_status,
+    find_error,
+    read_error,
     read_retry_after,
     redact,
 )
-from pipelines.llm.wire.request import Reply, Request, make_request_body
+from pipelines.llm.wire.request import Reply, Request, find_worst_usage, make_request_body
+from synth.base.doors import parse_json
 from synth.base.errors import SpecError
+from synth.llm.errors import AnswerError
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-T = TypeVar("T")
 _TRANSPORTS: Final = ("httpx", "httpx2")
 _TURNS: Final = 16  # The client leaves its streams' generators to the loop: time for them to end.
+_LINGER_S: Final = 1.0
+"""A whole answer may be followed by its cost, and by nothing for long."""
+_ERROR_BYTES: Final = 2**16
+_BODY_BYTES: Final = 16 * 2**20
+_FILE_S: Final = 3600.0
 _NAME: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
 _INSTALL: Final = "pip install openai"
 
@@ -78,7 +88,7 @@ class Endpoint:
     async def __aenter__(self) -> Self:
         check_address(self.settings.base_url)
         self._key = _read_key(self.settings.key_variable)
-        self._client = _new_client(self.settings, self._key)
+        self._client = _new_client(self.settings, self._key, self._check_head)
         return self
 
     async def __aexit__(
@@ -117,26 +127,59 @@ class Endpoint:
         Raises:
             Fault: It brought no complete answer.
         """
-        gathered = GatheredAnswer(request)
+        gathered = GatheredAnswer(request, self.redact)
         fault = await self._attempt(
             gathered, make_request_body(request, able, stream=able.streaming)
         )
         if fault is not None:  # Raised out here, it drags no exception with the key along.
             raise fault
-        return gathered.make_reply(self.redact)
+        return gathered.make_reply()
 
-    async def call(self, action: Awaitable[T]) -> T:
-        """The outcome of a call of the client for files and batches, its errors turned into faults.
+    async def fetch(self, call: AbstractAsyncContextManager[Any]) -> Mapping[str, Any]:
+        """The object that answers a streamed call of the client for batches, files or models.
 
         Raises:
-            Fault: The call failed.
+            Fault: The call failed, or brought something else.
         """
+        data = await self.download(call, _BODY_BYTES, self.settings.timeout_s)
         try:
-            return await action
+            body = parse_json(data, "the answer", refuse=AnswerError)
+        except AnswerError as error:
+            raise Fault(FaultKind.SERVER, self.redact(error.message)) from None
+        if not isinstance(body, dict):
+            raise Fault(FaultKind.SERVER, "the answer is no JSON object")
+        if (refusal := find_error(body)) is not None:
+            raise self._refuse(refusal)
+        return body
+
+    async def download(
+        self, call: AbstractAsyncContextManager[Any], most: int, timeout_s: float = _FILE_S
+    ) -> bytes:
+        """The body that answers a streamed call of the client.
+
+        Raises:
+            Fault: The call failed, or brought more than `most` bytes.
+        """
+        parts: list[bytes] = []
+        size = 0
+        fault = Fault(FaultKind.SERVER, f"the answer is longer than {most} bytes")
+        try:
+            async with asyncio.timeout(timeout_s) as limit, call as answer:
+                async for part in answer.iter_bytes():
+                    parts.append(part)
+                    size += len(part)
+                    if size > most:
+                        limit.reschedule(0.0)
+        except TimeoutError:
+            if size <= most:
+                fault = Fault(FaultKind.TIMEOUT, f"no complete answer within {timeout_s:g} s")
         except Exception as error:
             if not _comes_from_outside(error):
                 raise
             fault = self._make_fault(error)
+        else:
+            if size <= most:
+                return b"".join(parts)
         if fault.kind is FaultKind.MODEL:  # A 404 here is a file or a batch that is gone.
             fault = Fault(FaultKind.BAD_REQUEST, fault.message)
         raise fault
@@ -146,72 +189,97 @@ class Endpoint:
         return redact(text, self._key)
 
     async def _attempt(self, gathered: GatheredAnswer, body: dict[str, Any]) -> Fault | None:
-        streams = bool(body.get("stream"))
+        """Reads to the end; once an answer is of no more use, the time limit is now.
+
+        Only a cancelled read unwinds the client's generators in order, so that nothing of them is
+        left for the garbage collector.
+        """
+        loop, timeout_s = asyncio.get_running_loop(), self.settings.timeout_s
+        end = loop.time() + timeout_s
+        create = self.client.chat.completions.with_streaming_response.create
+        fault: Fault | None = None
         try:
-            async with asyncio.timeout(self.settings.timeout_s) as limit:
-                answer = await self.client.chat.completions.create(**body)
-                if streams:
-                    await _read_stream(answer, gathered, limit)
-                else:
-                    gathered.take(_to_plain(answer))
+            async with asyncio.timeout_at(end) as limit, create(**body) as answer:
+                gathered.opened = True
+                gathered.request_id = answer.headers.get("x-request-id", "")
+                async for part in answer.iter_bytes():
+                    gathered.feed(part)
+                    if gathered.is_over:
+                        limit.reschedule(0.0)
+                    elif gathered.is_done:
+                        end = min(end, loop.time() + _LINGER_S)
+                        limit.reschedule(end)
         except TimeoutError:
-            if gathered.runaway:
-                return None
-            gathered.opened = gathered.opened or not streams
-            message = f"no complete answer within {self.settings.timeout_s:g} s"
-            return Fault(FaultKind.TIMEOUT, message, usage=gathered.estimate_usage(timed_out=True))
+            fault = Fault(FaultKind.TIMEOUT, f"no complete answer within {timeout_s:g} s")
+            gathered.opened = gathered.opened or "stream" not in body
         except Exception as error:
             if not _comes_from_outside(error):
                 raise
             fault = self._make_fault(error)
-            fault.usage = gathered.estimate_usage(timed_out=fault.kind is FaultKind.TIMEOUT)
-            return fault
-        return None
+        if fault is None or gathered.is_over or gathered.is_complete:
+            gathered.end()
+            return None
+        if gathered.opened:  # Silence after the first sign of an answer may be paid reasoning.
+            fault.usage = gathered.find_usage() or find_worst_usage(gathered.request)
+        return fault
 
     def _make_fault(self, error: Exception) -> Fault:
         import openai
 
+        cause = error.__cause__
+        for fault in (error, cause):  # Older clients wrap what `_check_head` raises.
+            if isinstance(fault, Fault):
+                return fault
         message = self.redact(str(error))
         match error:
             case openai.APITimeoutError():
                 return Fault(FaultKind.TIMEOUT, "the endpoint took too long to answer")
             case openai.APIConnectionError():
-                cause = self.redact(f"{message} {error.__cause__ or ''}")
-                return Fault(FaultKind.CONNECTION, cause)
-            case openai.APIStatusError():
-                kind = classify_status(error.status_code, error.code, error.type)
-                return Fault(kind, message, retry_after=read_retry_after(error.response.headers))
-            case openai.APIError():
-                return Fault(classify_status(None, error.code, error.type), message)
+                return Fault(FaultKind.CONNECTION, self.redact(f"{message} {cause or ''}"))
         if _is_of_transport(error):
             late = type(error).__name__.endswith("Timeout")
             return Fault(FaultKind.TIMEOUT if late else FaultKind.CONNECTION, message)
         return Fault(FaultKind.SERVER, f"the answer is not what the API promises: {message}")
 
+    def _refuse(
+        self, error: object, status: int | None = None, headers: Mapping[str, str] | None = None
+    ) -> Fault:
+        kind, words = read_error(error, status)
+        return Fault(kind, self.redact(words), retry_after=read_retry_after(headers or {}))
 
-async def _read_stream(stream: Any, gathered: GatheredAnswer, limit: asyncio.Timeout) -> None:
-    """Reads to the end; once it runs away, the time limit is now.
+    async def _check_head(self, response: Any) -> None:
+        """Looks at every answer before its body is read, which the client has no bounds for.
 
-    Only a cancelled read unwinds the client's generators in order, so that nothing of them is left
-    for the garbage collector.
-    """
-    headers = stream.response.headers
-    gathered.opened = True
-    gathered.request_id = headers.get("x-request-id", "")
-    if headers.get("content-type", "").startswith("application/json"):
-        gathered.take(json.loads(await stream.response.aread()))
-        return
-    async for chunk in stream:
-        gathered.take(_to_plain(chunk))
-        if gathered.runaway:
-            limit.reschedule(0.0)
+        Raises:
+            Fault: It is compressed, leads elsewhere, or is an error.
+        """
+        status, headers = response.status_code, response.headers
+        if 300 <= status < 400:
+            there = show_address(urljoin(str(response.request.url), headers.get("location", "")))
+            words = f"status {status} leads to {self.redact(there)}, where nothing is sent"
+            raise Fault(FaultKind.MOVED, words)
+        if headers.get("content-encoding", "identity") != "identity":
+            raise Fault(FaultKind.SERVER, "the answer is compressed, which was not asked for")
+        if status >= 400:
+            data = b""
+            async for part in response.aiter_raw():
+                data += part
+                if len(data) > _ERROR_BYTES:
+                    break
+            try:
+                body = parse_json(data, "the answer", refuse=AnswerError)
+            except AnswerError:
+                body = data.decode(errors="replace")
+            error = find_error(body) if isinstance(body, Mapping) else None
+            raise self._refuse(body if error is None else error, status, headers)
 
 
 def _comes_from_outside(error: Exception) -> bool:
     """The endpoint or the line is at fault, not this program; ValueError is JSON that is none."""
     import openai
 
-    return isinstance(error, openai.OpenAIError | ValueError) or _is_of_transport(error)
+    outside = isinstance(error, openai.OpenAIError | ValueError | Fault)
+    return outside or _is_of_transport(error)
 
 
 def _is_of_transport(error: Exception) -> bool:
@@ -219,20 +287,22 @@ def _is_of_transport(error: Exception) -> bool:
     return type(error).__module__.partition(".")[0] in _TRANSPORTS
 
 
-def _to_plain(answer: Any) -> Mapping[str, Any]:
-    """An answer as plain data; nothing, where the endpoint sent something else."""
-    if not hasattr(answer, "to_dict"):
-        return {}
-    return cast("Mapping[str, Any]", answer.to_dict(warnings=False))
-
-
-def _new_client(settings: EndpointSettings, key: str) -> AsyncOpenAI:
+def _new_client(
+    settings: EndpointSettings, key: str, check_head: Callable[[Any], Awaitable[None]]
+) -> AsyncOpenAI:
     try:
-        from openai import AsyncOpenAI
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
     except ImportError:
         raise SpecError("language models need the openai package", fix=_INSTALL) from None
     return AsyncOpenAI(
-        api_key=key, base_url=settings.base_url, timeout=settings.timeout_s, max_retries=0
+        api_key=key,
+        base_url=settings.base_url,
+        timeout=settings.timeout_s,
+        max_retries=0,
+        default_headers={"Accept-Encoding": "identity"},
+        http_client=DefaultAsyncHttpxClient(
+            follow_redirects=False, event_hooks={"response": [check_head]}
+        ),
     )
 
 

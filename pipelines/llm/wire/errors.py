@@ -8,12 +8,15 @@ import re
 import time
 from collections.abc import Mapping
 from enum import StrEnum
+from http import HTTPStatus
 from typing import Final
 
 from pipelines.llm.wire.usage import Usage
+from synth.base.doors import plain_text
 from synth.base.errors import SegueError
 
 _SHOWN: Final = 400
+_READ: Final = 4000
 _HIDDEN: Final = "[key]"
 _LIKE_A_KEY: Final = re.compile(
     r"(?i)\bbearer\s+[^\s\"',]+|\b(?:sk|pk|gsk|rk|xai|key)-[\w*.\-]{6,}|\b[\w-]*\*{3,}[\w-]*"
@@ -40,9 +43,10 @@ class FaultKind(StrEnum):
     AUTH = "auth"
     QUOTA = "quota"
     MODEL = "model"
+    MOVED = "moved"
 
 
-FINAL: Final = frozenset({FaultKind.AUTH, FaultKind.QUOTA, FaultKind.MODEL})
+FINAL: Final = frozenset({FaultKind.AUTH, FaultKind.QUOTA, FaultKind.MODEL, FaultKind.MOVED})
 PASSING: Final = frozenset(
     {
         FaultKind.RATE_LIMIT,
@@ -56,6 +60,7 @@ _MEND: Final = {
     FaultKind.AUTH: "check the key in the environment and its permissions",
     FaultKind.QUOTA: "the account has no credit or has reached its limit: add credit",
     FaultKind.MODEL: "check the model's name and the endpoint's address",
+    FaultKind.MOVED: "if you trust that address, give it as the base URL",
     FaultKind.CUT_OFF: "raise the prompt's max_output_tokens",
     FaultKind.BAD_REQUEST: "the endpoint does not accept this request",
 }
@@ -87,6 +92,19 @@ _STATUSES: Final = {
     425: FaultKind.SERVER,
     429: FaultKind.RATE_LIMIT,
 }
+_NAMES: Final = {status.name.lower(): status.value for status in HTTPStatus if status >= 400} | {
+    "invalid_request": 400,
+    "invalid_request_error": 400,
+    "badrequesterror": 400,
+    "authentication_error": 401,
+    "insufficient_credits": 402,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "rate_limit_error": 429,
+}
+"""Words that stand for a status where there is none."""
+_STATUS: Final = re.compile(r"(?:error_code:?_|http_|status:?_)?([45][0-9]{2})(?:\.0)?(?![^\W_])")
 
 
 class Fault(SegueError):  # noqa: N818
@@ -138,26 +156,62 @@ def hide_keys(text: str) -> str:
 
 
 def redact(text: str, key: str) -> str:
-    """`text` on one short line, without `key` and without anything that looks like a key."""
+    """`text` on one short line that a terminal may show, without anything that looks like a key."""
     if key and key != NO_KEY:
         text = text.replace(key, _HIDDEN)
-    text = " ".join(hide_keys(text).split())
+    text = plain_text(hide_keys(" ".join(text.split())[:_READ]))
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+
+
+def find_error(body: Mapping[str, object]) -> object:
+    """The error that a body tells of, though its status was 200; None for none."""
+    choices = body.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    for holder in (body, first):
+        error = holder.get("error") if isinstance(holder, Mapping) else None
+        if any(error.values()) if isinstance(error, Mapping) else error:
+            return error
+    if choices is not None:
+        return None
+    if isinstance(errors := body.get("errors"), list) and errors:
+        return errors[0]
+    words = body.get("message") or body.get("detail")
+    return body if body.get("object") == "error" or isinstance(words, str) else None
+
+
+def read_error(error: object, status: int | None = None) -> tuple[FaultKind, str]:
+    """The kind of an error, and what it says.
+
+    Args:
+        error: An object with a message and codes, or only words.
+        status: HTTP status, if it came as one.
+    """
+    if not isinstance(error, Mapping):
+        return classify_status(status, error), str(error or f"status {status}")
+    if isinstance(inner := error.get("error"), Mapping):
+        return read_error(inner, status)
+    words = next((error[name] for name in ("message", "detail") if error.get(name)), error)
+    metadata = error.get("metadata")
+    raw = metadata.get("raw") if isinstance(metadata, Mapping) else None
+    codes = [error.get(name) for name in ("code", "status", "status_code", "type")]
+    return classify_status(status, *codes), f"{words} {raw}" if raw else str(words)
 
 
 def classify_status(status: int | None, *codes: object) -> FaultKind:
     """The kind of an error that came as an HTTP status, as words of its body, or both.
 
     Args:
-        status: HTTP status; None for an error inside a stream.
+        status: HTTP status; None for an error in a body that came with none.
         codes: The body's `code` and `type`. Some endpoints put an HTTP status there.
     """
-    for code in codes:
-        if (kind := _CODES.get(str(code).lower())) is not None:
+    words = [re.sub(r"[\s-]+", "_", str(code)[:_SHOWN].strip().lower()) for code in codes]
+    for word in words:
+        if (kind := _CODES.get(word)) is not None:
             return kind
     if status is None:
-        numbers = [int(str(code)) for code in codes if str(code).isdecimal()]
-        status = next((number for number in numbers if 400 <= number < 600), 500)
+        numbers = [int(match[1]) for word in words if (match := _STATUS.match(word))]
+        names = [_NAMES[word] for word in words if word in _NAMES]
+        status = [*numbers, *names, 500][0]
     if status >= 500:
         return FaultKind.SERVER
     return _STATUSES.get(status, FaultKind.BAD_REQUEST)

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from pipelines.llm.wire.capabilities import Capabilities, SchemaSupport
 from pipelines.llm.wire.errors import Fault, FaultKind
-from pipelines.llm.wire.request import Reply, Request, estimate_usage
+from pipelines.llm.wire.request import Reply, Request, find_worst_usage
 from pipelines.llm.wire.retry import Policy, Sleep, ask_with_retries
 from pipelines.llm.wire.usage import NOTHING, Usage
+from synth.base.doors import parse_json
+from synth.llm.errors import AnswerError
 
 if TYPE_CHECKING:
     from pipelines.llm.wire.endpoint import Endpoint
@@ -21,10 +23,10 @@ PROBE_TOKENS: Final = 1024
 PROBE_REQUESTS: Final = 10
 """So many of its requests, at most, may be on the bill."""
 
-_ANSWER: Final = '{"probe":"segue"}'
+_ANSWER: Final = {"probe": "segue"}
 _REJECTIONS: Final = (FaultKind.BAD_REQUEST, FaultKind.SERVER)  # Some answer 500 to a new word.
 _TAKEN: Final = {
-    FaultKind.CUT_OFF: _ANSWER,  # Nothing shows that it would have ignored the schema.
+    FaultKind.CUT_OFF: json.dumps(_ANSWER),  # Nothing shows that it would have ignored the schema.
     FaultKind.EMPTY: "",
     FaultKind.REFUSAL: "",
     FaultKind.CONTENT_FILTER: "",
@@ -161,7 +163,7 @@ class _Probe:
 def _find_usage(request: Request, fault: Fault) -> Usage | None:
     """What a fault cost; silence may have been a paid answer."""
     if fault.usage is None and fault.kind is FaultKind.TIMEOUT:
-        return estimate_usage(request, request.max_output_tokens)
+        return find_worst_usage(request)
     return fault.usage
 
 
@@ -172,6 +174,6 @@ def _make_question(model: str, schema: str) -> Request:
 
 def _holds(text: str) -> bool:
     try:
-        return bool(json.loads(text) == json.loads(_ANSWER))
-    except ValueError:
+        return bool(parse_json(text, "the answer", refuse=AnswerError) == _ANSWER)
+    except AnswerError:
         return False

@@ -11,7 +11,9 @@ from pipelines.llm.wire.capabilities import Capabilities
 from pipelines.llm.wire.usage import Usage
 from synth.base.rng import digest
 
-_BYTES_PER_TOKEN: Final = 3
+_LETTERS_A_TOKEN: Final = 4
+_TOKENS_A_MESSAGE: Final = 8
+_TOKENS_A_REQUEST: Final = 32
 _SCHEMA_NOTE: Final = "\n\nAnswer with one JSON object only. It must fit this JSON schema:\n"
 
 
@@ -22,11 +24,8 @@ class Request:
     Args:
         prompt: Id of the prompt file.
         version: Version of the prompt file.
-        model: The model asked.
         messages: (role, content) pairs.
         schema: Canonical JSON of the schema of the answer; empty for none.
-        max_output_tokens: The most tokens the answer may have.
-        temperature: Sampling temperature.
         seed: Sampling seed, for endpoints that take one.
     """
 
@@ -57,15 +56,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One complete answer.
-
-    Args:
-        text: The answer, as written.
-        finish: Why the model stopped, in the endpoint's word ("stop").
-        usage: What it cost.
-        model: The model that answered, in the endpoint's word.
-        request_id: The endpoint's id of the answer.
-    """
+    """One complete answer; why the model stopped, the model's name and the id are its endpoint's."""
 
     text: str
     finish: str
@@ -74,15 +65,31 @@ class Reply:
     request_id: str
 
 
-def estimate_tokens(text: str) -> int:
-    """A count from above for languages in Latin letters: one token for three bytes."""
-    return -(-len(text.encode()) // _BYTES_PER_TOKEN)
+def estimate_tokens(request: Request) -> int:
+    """About how many tokens a request has.
+
+    English has some four letters a token in all tokenizers in use; every message adds a few. For
+    other languages, or many digits, the true number may be twice as high.
+    """
+    counts = [
+        -(-len(text) // _LETTERS_A_TOKEN) + _TOKENS_A_MESSAGE for text in _list_texts(request)
+    ]
+    return sum(counts) + _TOKENS_A_REQUEST
 
 
-def estimate_usage(request: Request, output: int) -> Usage:
-    """What `output` tokens of an answer to `request` cost, where the endpoint did not say."""
-    asked = sum(estimate_tokens(content) + 8 for _, content in request.messages)
-    return Usage(asked + estimate_tokens(request.schema), output, estimated=True)
+def bound_tokens(request: Request) -> int:
+    """More tokens than a request can have: no tokenizer in use makes two tokens of one byte."""
+    counts = [len(text.encode()) + _TOKENS_A_MESSAGE for text in _list_texts(request)]
+    return sum(counts) + _TOKENS_A_REQUEST
+
+
+def _list_texts(request: Request) -> list[str]:
+    return [*(content for _, content in request.messages), request.schema]
+
+
+def find_worst_usage(request: Request) -> Usage:
+    """The most that a request can cost, which is what counts where the endpoint does not say."""
+    return Usage(bound_tokens(request), request.max_output_tokens, estimated=True)
 
 
 def make_request_body(request: Request, able: Capabilities, *, stream: bool) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 from llm_server import LlmServer
 
 from pipelines.llm.wire import batch_api
-from pipelines.llm.wire.batch_api import BatchState, BatchTicket, collect, poll, submit
+from pipelines.llm.wire.batch_api import collect, is_over, submit
 from pipelines.llm.wire.capabilities import Capabilities
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.wire.errors import Fault, FaultKind
@@ -24,7 +24,8 @@ REQUESTS = [
     Request("caption", 1, "tiny", (("user", f"Clip {index}: é 犬\n."),), "", 50, 0.7, index)
     for index in range(8)
 ]
-KEYS = tuple(request.key for request in REQUESTS)
+BY_KEY = {request.key: request for request in REQUESTS}
+KEYS = tuple(BY_KEY)
 Collected = tuple[dict[str, Reply], dict[str, Fault]]
 
 
@@ -38,10 +39,10 @@ def during(server: LlmServer, work: Callable[[Endpoint], Awaitable[T]], key: str
 
 
 async def whole_cycle(endpoint: Endpoint) -> Collected:
-    ticket = BatchTicket.from_json((await submit(endpoint, REQUESTS)).to_json())
-    while not (await poll(endpoint, ticket)).is_over:
+    batch = await submit(endpoint, BY_KEY)
+    while not await is_over(endpoint, batch):
         await asyncio.sleep(0)
-    return await collect(endpoint, ticket)
+    return await collect(endpoint, batch, BY_KEY)
 
 
 def test_a_whole_cycle_brings_the_answers_that_asking_one_by_one_brings() -> None:
@@ -65,15 +66,12 @@ COUNTS = ("input_tokens", "output_tokens")
 
 
 def test_states_follow_the_batch() -> None:
-    async def states(endpoint: Endpoint) -> list[BatchState]:
-        ticket = await submit(endpoint, REQUESTS)
-        return [await poll(endpoint, ticket) for _ in range(4)]
+    async def states(endpoint: Endpoint) -> list[bool]:
+        batch = await submit(endpoint, BY_KEY)
+        return [await is_over(endpoint, batch) for _ in range(4)]
 
     with LlmServer(batch_polls=2) as server:
-        found = during(server, states)
-    assert [state.status for state in found] == ["in_progress"] * 2 + ["completed"] * 2
-    assert [state.is_over for state in found] == [False, False, True, True]
-    assert found[-1] == BatchState("completed", 8, 8, 0)
+        assert during(server, states) == [False, False, True, True]
 
 
 def test_lines_fail_one_by_one_each_with_its_kind() -> None:
@@ -133,25 +131,25 @@ def test_lines_that_are_missing_or_unreadable_are_faults() -> None:
     assert set(replies) | set(faults) == set(KEYS)
 
 
-async def hand_in_twice(endpoint: Endpoint) -> tuple[BatchTicket, BatchTicket]:
-    first = await submit(endpoint, REQUESTS)
-    await poll(endpoint, first)
-    await poll(endpoint, first)
-    return first, await submit(endpoint, [*reversed(REQUESTS), *REQUESTS])
+async def hand_in_twice(endpoint: Endpoint) -> tuple[str, str]:
+    first = await submit(endpoint, BY_KEY)
+    await is_over(endpoint, first)
+    await is_over(endpoint, first)
+    return first, await submit(endpoint, dict(reversed(BY_KEY.items())))
 
 
 @pytest.mark.parametrize("end", ["completed", "expired"])
 def test_the_same_requests_are_never_handed_in_twice(end: str) -> None:
     with LlmServer(batch_end=end) as server:
         first, second = during(server, hand_in_twice)
-        assert second.batch == first.batch
+        assert second == first
         assert set(server.requests.values()) == {1}
 
 
 async def hand_in_again_among_many(endpoint: Endpoint, server: LlmServer) -> list[str]:
-    first = await submit(endpoint, REQUESTS)
+    first = await submit(endpoint, BY_KEY)
     server.add_foreign_batches(250)
-    return [first.batch, (await submit(endpoint, REQUESTS)).batch]
+    return [first, await submit(endpoint, BY_KEY)]
 
 
 def test_a_batch_is_found_behind_hundreds_of_others() -> None:
@@ -168,7 +166,7 @@ def test_a_list_without_an_end_is_left() -> None:
 
     with AlwaysTheSame() as server:
         server.add_foreign_batches(250)
-        assert during(server, lambda each: submit(each, REQUESTS)).batch == "batch_250"
+        assert during(server, lambda each: submit(each, BY_KEY)) == "batch_250"
         assert Counter(server.paths)["/batches"] <= 3
 
 
@@ -188,13 +186,13 @@ def test_a_list_that_breaks_off_is_no_reason_to_pay_again() -> None:
 def test_a_batch_that_came_to_nothing_is_handed_in_again(end: str) -> None:
     with LlmServer(batch_end=end) as server:
         first, second = during(server, hand_in_twice)
-        assert second.batch != first.batch
+        assert second != first
 
 
 def test_a_batch_all_of_whose_lines_failed_is_handed_in_again() -> None:
     with LlmServer(script=["server"] * 8) as server:
         first, second = during(server, hand_in_twice)
-        assert second.batch != first.batch
+        assert second != first
 
 
 def test_an_endpoint_without_a_list_of_batches_serves_all_the_same() -> None:
@@ -208,15 +206,15 @@ def test_an_endpoint_without_a_list_of_batches_serves_all_the_same() -> None:
 
 def test_collecting_too_early_is_refused() -> None:
     async def early(endpoint: Endpoint) -> Collected:
-        return await collect(endpoint, await submit(endpoint, REQUESTS))
+        return await collect(endpoint, await submit(endpoint, BY_KEY), BY_KEY)
 
     with LlmServer(batch_polls=5) as server, pytest.raises(SpecError, match="poll it"):
         during(server, early)
 
 
 def test_a_batch_that_is_gone_is_no_reason_to_stop_the_run() -> None:
-    async def gone(endpoint: Endpoint) -> BatchState:
-        return await poll(endpoint, BatchTicket("batch_9", ()))
+    async def gone(endpoint: Endpoint) -> bool:
+        return await is_over(endpoint, "batch_9")
 
     with LlmServer() as server, pytest.raises(Fault) as caught:
         during(server, gone)
@@ -240,5 +238,5 @@ def test_a_batch_too_large_is_refused_before_anything_is_sent(
         with pytest.raises(SpecError, match="too many for one batch"):
             during(server, whole_cycle)
         with pytest.raises(SpecError, match="at least one"):
-            during(server, lambda endpoint: submit(endpoint, []))
+            during(server, lambda endpoint: submit(endpoint, {}))
         assert not server.paths

@@ -10,7 +10,7 @@ import pytest
 from pipelines.llm.wire.answer import find_runaway
 from pipelines.llm.wire.errors import FaultKind, classify_status
 from pipelines.llm.wire.errors import read_retry_after as wait_of
-from pipelines.llm.wire.request import Request, estimate_tokens
+from pipelines.llm.wire.request import Request, bound_tokens, estimate_tokens
 
 SCHEMA = '{"properties":{"captions":{"type":"string"}},"required":["captions"],"type":"object"}'
 ASKED = Request("caption", 1, "tiny", (("user", "A dog barks."),), SCHEMA, 200, 0.7, 7)
@@ -77,9 +77,10 @@ def test_errors_inside_a_stream_may_carry_a_status_as_their_code() -> None:
     assert classify_status(418) is FaultKind.BAD_REQUEST
 
 
-def test_tokens_are_counted_from_above() -> None:
-    assert estimate_tokens("") == 0
-    assert estimate_tokens("four") == 2
+def test_tokens_are_bounded_by_bytes() -> None:
+    dogs = replace(ASKED, messages=(("user", "犬" * 40),), schema="")
+    assert estimate_tokens(dogs) == 10 + 2 * 8 + 32
+    assert bound_tokens(dogs) == 120 + 2 * 8 + 32
 
 
 @pytest.mark.parametrize(

@@ -268,5 +268,5 @@ def test_files_that_cannot_be_found(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="did you mean 'translate'"):
         load_prompt("translat")
     (tmp_path / "latin.yaml").write_bytes(b"id: \xff")
-    with pytest.raises(SpecError, match="cannot be read"):
+    with pytest.raises(SpecError, match="not text in UTF-8"):
         load_prompt(tmp_path / "latin.yaml")
