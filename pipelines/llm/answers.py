@@ -39,15 +39,7 @@ def write_answers(
     outcomes: Mapping[str, Outcome],
     kinds: Mapping[str, str],
 ) -> None:
-    """Write what became of every row, in the order of the input.
-
-    Args:
-        out: The file.
-        rows: The input.
-        task: What was asked.
-        outcomes: By item.
-        kinds: By item, where answers are verified.
-    """
+    """Write what became of every row, in the order of the input."""
     names = dict.fromkeys((*VERIFIED, *task.prompt.file.fields) if kinds else ())
     added = [pa.field(name, _TEXT, nullable=False) for name in names if name not in ANSWERS.names]
     schema = pa.schema([*ANSWERS, *added])

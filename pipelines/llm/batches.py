@@ -36,19 +36,7 @@ _UNANSWERED: Final = 3
 
 
 class BatchRunner:
-    """Buys answers for items in batches.
-
-    Args:
-        task: What is asked.
-        items: Fields of each item by its digest.
-        ledger: Where it is written down.
-        budget: Pays for it.
-        endpoint: Who answers.
-        store: Where the tickets are.
-        poll_s: Seconds between looks.
-        observer: Told of the progress.
-        phase: What the observer is told it is.
-    """
+    """Buys answers for items in batches."""
 
     def __init__(
         self,

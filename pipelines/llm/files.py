@@ -32,13 +32,7 @@ _KINDS: Final = "a .csv, .parquet or .jsonl file, or a corpus's manifest folder"
 
 @dataclass(frozen=True, slots=True)
 class InputRow:
-    """An item of the input.
-
-    Args:
-        id: Its name there.
-        fields: What the prompt is told of it.
-        digest: Its name in the store.
-    """
+    """An item of the input."""
 
     id: str
     fields: Mapping[str, Any]
@@ -72,13 +66,7 @@ class Input:
 
 
 def read_rows(source: Input, prompt: Prompt) -> list[InputRow]:
-    """The items of a file or a corpus, with the fields that a prompt knows.
-
-    Raises:
-        SourceError: If it cannot be read, an id is missing or not alone, or a field is not what the
-            prompt needs; the message names the row.
-        SpecError: If a column or the split is missing, or an option has a wrong value.
-    """
+    """The items of a file or a corpus, with the fields that a prompt knows."""
     found: list[InputRow] = []
     seen: dict[tuple[str, str], str] = {}
     columns = {name: name for name in [*prompt.file.fields, *prompt.file.optional]}

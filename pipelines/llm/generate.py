@@ -24,11 +24,7 @@ _LEAST_OUTPUT: Final = 4
 
 
 def estimate(settings: GenerateSettings) -> GenerateEstimate:
-    """What a run would take; nothing is sent.
-
-    Raises:
-        SegueError: If the run could not start.
-    """
+    """What a run would take; nothing is sent."""
     run = Run.check(settings)
     states: dict[str, ItemState] = {}
     read: dict[str, ItemState] = {}
@@ -59,11 +55,7 @@ def estimate(settings: GenerateSettings) -> GenerateEstimate:
 
 
 def generate(settings: GenerateSettings, observer: Observer) -> GenerateSummary:
-    """Ask for all items of a file that are not settled, and write what became of each.
-
-    Raises:
-        SegueError: If the run cannot start. What ends it later is in the summary.
-    """
+    """Ask for all items of a file that are not settled, and write what became of each."""
     run = Run.check(settings)
     if settings.budget is not None and not math.isfinite(settings.budget):
         raise SpecError(f"--budget {settings.budget}: not an amount", fix="give it in dollars")

@@ -27,12 +27,7 @@ from synth.llm.verification import load_verification
 class Run:
     """A run whose settings are good.
 
-    Args:
-        settings: What it was told.
-        rows: The input.
-        first: What is asked; rows that are equal are one item.
-        second: How the answers are verified, None if they are not.
-        kinds: Of the items by digest, where answers are verified.
+    Rows that are equal are one item; `kinds` are by digest, where answers are verified.
     """
 
     settings: GenerateSettings
@@ -43,11 +38,7 @@ class Run:
 
     @classmethod
     def check(cls, settings: GenerateSettings) -> Run:
-        """The run of some settings.
-
-        Raises:
-            SegueError: If the run could not start.
-        """
+        """The run of some settings."""
         check_output(settings.out, settings.source.path)
         asked = settings.endpoint
         check_address(asked.base_url)

@@ -46,19 +46,7 @@ class _Batch:
 
 
 class ItemRunner:
-    """Buys answers for items.
-
-    Args:
-        task: What is asked.
-        items: Fields of each item by its digest.
-        ledger: Where it is written down.
-        budget: Pays for it.
-        ask: One attempt at a request.
-        policy: When a request is given up.
-        concurrency: Requests at a time.
-        observer: Told of the progress.
-        phase: What the observer is told it is.
-    """
+    """Buys answers for items."""
 
     def __init__(
         self,
@@ -99,11 +87,7 @@ class ItemRunner:
             task.cancel()
 
     async def run(self, waiting: Mapping[str, ItemState]) -> None:
-        """Ask until all is settled, or the run is stopped.
-
-        Args:
-            waiting: States of the items that are not settled.
-        """
+        """Ask until all is settled, or the run is stopped."""
         self._observer.start(self._phase, len(waiting), "items", done=0)
         self._queue.put(waiting)
         try:

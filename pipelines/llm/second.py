@@ -38,11 +38,7 @@ class Verdict(StrEnum):
 class Outcome:
     """What became of an item.
 
-    Args:
-        verdict: In a word.
-        state: Its state: answered only if its text is accepted.
-        text: Its text, "" for none.
-        read: The answer to the second request.
+    The state is answered only if the text is accepted; `read` is the answer to the second request.
     """
 
     verdict: Verdict
@@ -61,14 +57,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class SecondRequest:
-    """How the answers of a task are verified.
-
-    Args:
-        first: What is asked first.
-        task: What is asked second.
-        verification: What the second request is told, and what its answer must be.
-        price: Of the second request's model.
-    """
+    """How the answers of a task are verified."""
 
     first: PromptTask
     task: PromptTask
@@ -76,11 +65,7 @@ class SecondRequest:
     price: Price
 
     def find_kinds(self, rows: Sequence[InputRow]) -> dict[str, str]:
-        """The kind of each item, by digest.
-
-        Raises:
-            SourceError: If a row cannot be compared with anything; the message names it.
-        """
+        """The kind of each item, by digest."""
         found = {}
         for row in rows:
             try:
@@ -141,13 +126,7 @@ class SecondRequest:
     def settle(
         self, fields: Mapping[str, Any], state: ItemState, read: ItemState | None
     ) -> Outcome:
-        """What becomes of an item.
-
-        Args:
-            fields: Its fields.
-            state: Its state after the first request.
-            read: The state of its second item; None if that was never asked.
-        """
+        """What becomes of an item."""
         if state.answer is None:
             open_or_failed = Verdict.OPEN if state.status is Status.OPEN else Verdict.FAILED
             return Outcome(Verdict.CHECKS if is_refused(state) else open_or_failed, state)

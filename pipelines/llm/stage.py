@@ -41,13 +41,7 @@ class Buyer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What the open items of a stage would take if every answer is good.
-
-    Args:
-        requests: To be sent.
-        input_tokens: About.
-        output_tokens: At most.
-    """
+    """What the open items of a stage would take if every answer is good."""
 
     requests: int
     input_tokens: int
@@ -61,15 +55,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What is asked of whom.
-
-    Args:
-        task: What is asked.
-        items: Fields of each item by its digest.
-        endpoint: Who is asked.
-        price: Of the model.
-        phase: What observers are told it is.
-    """
+    """What is asked of whom."""
 
     task: PromptTask
     items: Mapping[str, Mapping[str, Any]]

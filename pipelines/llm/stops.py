@@ -18,13 +18,7 @@ class StopKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Why a run ended early.
-
-    Args:
-        kind: What stopped it.
-        message: In a sentence.
-        fix: What to do.
-    """
+    """Why a run ended early."""
 
     kind: StopKind
     message: str

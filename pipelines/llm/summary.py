@@ -16,20 +16,8 @@ from pipelines.llm.stops import Stop
 class GenerateSummary:
     """What a run did.
 
-    Args:
-        generator: Provenance of the texts.
-        items: Rows of the input.
-        answered: Of them, in all.
-        failed: The others by reason.
-        left: Not settled yet.
-        travelling: Of these, those in batches.
-        from_store: Settled before anything was sent.
-        account: What this run paid for.
-        spent: What all runs for this output cost together.
-        seconds: That this run took.
-        stopped: Why it ended early, if it did.
-        out: The file that was written.
-        verdicts: Where texts are verified, by kind of item: `asked`, and the rows by `Verdict`.
+    Items that are `left` are not settled; of these, some are `travelling` in batches. `verdicts`
+    counts rows by kind of item and by `Verdict`, where texts are verified.
     """
 
     generator: str
@@ -83,15 +71,8 @@ class GenerateSummary:
 class GenerateEstimate:
     """What a run would take.
 
-    Args:
-        items: Rows of the input.
-        from_store: Rows that are settled.
-        requests: To be sent, if every answer is good.
-        second_requests: Of these, those that verify answers.
-        input_tokens: About.
-        output_tokens: At most, if every answer is good.
-        low: Its cost, if answers take a quarter of what they may.
-        high: Its cost, if all answers are as long as they may be, and all are asked for twice.
+    `low` is the cost if answers take a quarter of what they may, `high` if all are as long as they
+    may be and are asked for twice.
     """
 
     items: int

@@ -21,14 +21,7 @@ REPLY_TOKENS = 64
 
 @dataclass(frozen=True, slots=True)
 class PromptTask:
-    """What is asked of which model, and how.
-
-    Args:
-        prompt: The prompt.
-        model: The model's name.
-        seed: Sampling seed, where the endpoint takes one.
-        endpoint: Who answers, as `identify_endpoint` names it.
-    """
+    """What is asked of which model, and how."""
 
     prompt: Prompt
     model: str

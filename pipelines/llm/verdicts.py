@@ -26,14 +26,7 @@ _UNUSABLE: Final = "unusable reply"
 def judge_reply(
     prompt: Prompt, members: Sequence[RequestMember], states: Mapping[str, ItemState], text: str
 ) -> dict[str, ItemState]:
-    """The items' states, by digest, after a reply that came whole.
-
-    Args:
-        prompt: What was asked.
-        members: The items, in the order of the request.
-        states: Their states before.
-        text: The reply.
-    """
+    """The items' states, by digest, after a reply that came whole."""
     try:
         answers = prompt.parse(text)
     except AnswerError as error:

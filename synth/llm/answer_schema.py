@@ -172,11 +172,7 @@ def _kind_of(value: Any) -> str:
 
 
 def answers_of(reply: Any) -> list[Any]:
-    """The answers of a whole reply, not yet validated one by one.
-
-    Raises:
-        AnswerError: If the reply is not an object with a list of answers and nothing else.
-    """
+    """The answers of a whole reply, not yet validated one by one."""
     match reply:
         case {"answers": list(answers)} if len(reply) == 1:
             return answers

@@ -9,12 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class PromptItem:
-    """One thing to ask about.
-
-    Args:
-        id: By which its answer is found; unique within a request.
-        fields: JSON values that the prompt's templates and checks see.
-    """
+    """One thing to ask about."""
 
     id: str
     fields: Mapping[str, Any]

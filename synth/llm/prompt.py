@@ -35,13 +35,7 @@ _NO_COMPLAINTS: Final[Mapping[str, str]] = MappingProxyType({})
 
 @dataclass(frozen=True, eq=False)
 class Prompt:
-    """A task for a language model.
-
-    Args:
-        where: What messages call its file.
-        file: The content of its file.
-        checks: What an answer must pass, beside its schema.
-    """
+    """A task for a language model."""
 
     where: str
     file: PromptFile = field(repr=False)
@@ -95,7 +89,6 @@ class Prompt:
             complaints: By item id, why its last answer was refused.
 
         Raises:
-            SpecError: If an item lacks a field, has one of another type, or a template fails.
             ValueError: If there are no items, too many, or two of one id.
         """
         if not 1 <= len(items) <= self.batch:
@@ -108,11 +101,7 @@ class Prompt:
         return [dict(each) for each in (*self._opening, asked)]
 
     def check_item(self, item: PromptItem) -> None:
-        """See that an item has the fields that the prompt needs.
-
-        Raises:
-            SpecError: If one is missing or of another type.
-        """
+        """See that an item has the fields that the prompt needs."""
         for name, schema in chain(self.file.fields.items(), self.file.optional.items()):
             value = item.fields.get(name)
             if name not in item.fields:
@@ -127,9 +116,6 @@ class Prompt:
 
         Ids that were not asked for are among them where the model made them up; an item without an
         answer is one whose id is missing.
-
-        Raises:
-            AnswerError: If nothing of the reply can be used.
         """
         return read_reply(text)
 
@@ -225,11 +211,7 @@ def _json(value: Any) -> str:
 
 
 def load_prompt(id_or_path: str | Path) -> Prompt:
-    """A prompt of ours by its id, or one of your own by its path.
-
-    Raises:
-        SpecError: If it cannot be read, a key of it is wrong, or its own examples fail.
-    """
+    """A prompt of ours by its id, or one of your own by its path."""
     where, text = file_text(id_or_path)
     file = read_prompt_file(where, text)
     try:

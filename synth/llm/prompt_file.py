@@ -32,9 +32,7 @@ class _Part(BaseModel):
 class Message(_Part):
     """A message as a template.
 
-    Args:
-        role: Who says it.
-        content: Jinja2. The last message of a prompt sees `items` and `again`.
+    Its content is Jinja2; the last message of a prompt sees `items` and `again`.
     """
 
     role: Literal["system", "user"]
@@ -42,12 +40,7 @@ class Message(_Part):
 
 
 class Example(_Part):
-    """An item and the answer that is right for it.
-
-    Args:
-        fields: The item's fields.
-        answer: The answer, without an id.
-    """
+    """An item and the answer that is right for it."""
 
     fields: dict[str, Any]
     answer: dict[str, Any]
@@ -148,9 +141,6 @@ def file_text(id_or_path: str | Path) -> tuple[str, str]:
 
     Args:
         id_or_path: The id of a shipped prompt, or a path that ends in .yaml or .yml.
-
-    Raises:
-        SpecError: If there is no such prompt, or its file cannot be read.
     """
     path = Path(id_or_path)
     if path.suffix in _SUFFIXES:
@@ -172,11 +162,7 @@ def file_text(id_or_path: str | Path) -> tuple[str, str]:
 
 
 def read_prompt_file(where: str, text: str) -> PromptFile:
-    """The content of a prompt's file.
-
-    Raises:
-        SpecError: If it is no YAML, or a key is missing, misspelt or wrong.
-    """
+    """The content of a prompt's file."""
     file = parse_yaml(text, where)
     if not isinstance(file.value, dict):
         raise SpecError(f"{file.place()}: expected keys and values", fix="start with `id: NAME`")

@@ -34,9 +34,6 @@ def read_reply(text: str) -> dict[str, dict[str, Any]]:
     Args:
         text: What the model wrote: JSON, perhaps after its thoughts, or in a code fence with words
             around that.
-
-    Raises:
-        AnswerError: If it is not JSON of the form `{"answers": [...]}`, or an id comes twice.
     """
     found: dict[str, dict[str, Any]] = {}
     for entry in answers_of(_read_json(text)):
@@ -50,7 +47,7 @@ def read_reply(text: str) -> dict[str, dict[str, Any]]:
 
 
 def _read_json(text: str) -> Any:
-    """The JSON behind the thoughts; a draft among them has marks behind it, which are in no JSON."""
+    """The JSON behind the thoughts: no mark of any follows it, but those in its own strings."""
     plain = text.strip().removeprefix("\ufeff").strip()
     marks = list(_THOUGHT.finditer(plain))
     if len(marks) > _MOST_MARKS:

@@ -24,12 +24,7 @@ TEXT: Final = "text"
 
 @dataclass(frozen=True, eq=False)
 class Verification:
-    """How a prompt's texts are verified.
-
-    Args:
-        prompt: Of the second request.
-        checks: What its answer must pass.
-    """
+    """How a prompt's texts are verified."""
 
     prompt: Prompt
     checks: tuple[Check, ...]
@@ -42,31 +37,17 @@ class Verification:
         return {name: given[name] for name in wanted if name in given}
 
     def faults(self, item: PromptItem, answer: Mapping[str, Any]) -> list[str]:
-        """Why a text is not taken; none if it is.
-
-        Args:
-            item: The first item.
-            answer: That to the second request.
-        """
+        """Why a text is not taken; none if it is."""
         case = Case(item, answer, self.prompt.texts(answer))
         return [fault for each in self.checks if each.applies(case) for fault in each.faults(case)]
 
     def kind(self, item: PromptItem) -> str:
-        """Under which kind a first item is counted.
-
-        Raises:
-            SceneError: If it cannot be compared with anything.
-        """
+        """Under which kind a first item is counted."""
         return next(filter(None, (check.kind(item) for check in self.checks)), "")
 
 
 def load_verification(prompt: Prompt) -> Verification | None:
-    """How the texts of a prompt are verified; None if they are not.
-
-    Raises:
-        SpecError: If the second prompt cannot be read, needs a field that no first item has, has a
-            second prompt of its own, or a check is wrong.
-    """
+    """How the texts of a prompt are verified; None if they are not."""
     verify, where = prompt.file.verify, f"{prompt.where}: verify"
     if verify is None:
         return None

@@ -20,14 +20,8 @@ __all__ = ["Budget", "DoesNotFitError"]
 class Account:
     """What one run paid for.
 
-    Args:
-        requests: Attempts that were sent.
-        input_tokens: That were billed, those in the cache included.
-        output_tokens: That were billed.
-        cached_tokens: Of the input, those in the provider's cache.
-        cost: In all.
-        uncertain: Of the cost, that of requests without an answer, at their worst.
-        faults: Attempts that brought no answer, by kind.
+    `input_tokens` include cached ones; `uncertain` is the part of the cost for requests without an
+    answer, at their worst; `faults` counts them by kind.
     """
 
     requests: int = 0
@@ -73,13 +67,6 @@ class Budget:
 
     The account is in the store, and so holds over restarts and over processes. What was under way
     when a process died stays reserved, since it may have been answered.
-
-    Args:
-        ledger: The account.
-        price: The model's price.
-        in_batch: Requests travel in batches, at their price.
-        account: What the run has paid for before.
-        second: What second requests about the items will cost.
     """
 
     def __init__(

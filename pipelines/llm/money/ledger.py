@@ -48,11 +48,7 @@ class DoesNotFitError(Exception):
 class Ledger:
     """Purchases and items of one scope.
 
-    Args:
-        store: Where they are kept.
-        scope: The scope's number.
-        job: Whose budget pays.
-        limit: What the job may spend over all its runs; None: no limit.
+    `limit` is what the job may spend over all its runs; None: no limit.
     """
 
     def __init__(self, store: Store, scope: int, job: str, limit: Nano | None) -> None:

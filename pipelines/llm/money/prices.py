@@ -77,11 +77,7 @@ class _Prices(RootModel[dict[str, Price]]):
 
 
 def read_prices(path: Path | None = None) -> dict[str, Price]:
-    """The shipped prices by model, with those of a file above them.
-
-    Raises:
-        SpecError: If the file cannot be read, or is no list of prices.
-    """
+    """The shipped prices by model, with those of a file above them."""
     file = resources.files("pipelines.llm.money").joinpath("prices.yaml")
     shipped = file.read_text(encoding="utf-8")
     prices = _parse_prices(shipped, "the shipped prices")
@@ -108,9 +104,6 @@ def find_price(model: str, path: Path | None = None, local: bool = False) -> Pri
         model: Its name, as sent to the endpoint.
         path: The user's prices.
         local: The model costs nothing.
-
-    Raises:
-        SpecError: If the price is not known.
     """
     if local:
         return FREE

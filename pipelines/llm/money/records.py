@@ -81,15 +81,7 @@ class RequestMember:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A request as the store keeps it, before it is sent.
-
-    Args:
-        key: The request's key.
-        members: Its items.
-        parameters: All that is sent besides the messages.
-        messages: All messages.
-        worst: The most it can cost.
-    """
+    """A request as the store keeps it, before it is sent."""
 
     key: str
     members: tuple[RequestMember, ...]
@@ -100,17 +92,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Paid:
-    """What came back for a request.
-
-    Args:
-        cost: What it cost.
-        text: The reply.
-        finish: Why the model stopped.
-        served: The model that the endpoint names.
-        request_id: The endpoint's name for the request.
-        tokens: Input, output and cached tokens.
-        reason: What was wrong.
-    """
+    """What came back for a request."""
 
     cost: Nano
     text: str = ""

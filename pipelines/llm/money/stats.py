@@ -27,17 +27,7 @@ FROM purchases WHERE scope = ?"""
 class Stat:
     """What was bought of one prompt from one model.
 
-    Args:
-        generator: Provenance of the texts.
-        parameters: What else was sent, as JSON.
-        items: Counts by status.
-        requests: That were sent.
-        faults: Of them, those without an answer.
-        input_tokens: That were billed.
-        output_tokens: That were billed.
-        cost: In all.
-        uncertain: Of it, what is under way or was lost, at its worst.
-        last: When something last came back, in UTC.
+    `uncertain` is the part of the cost for what is under way or was lost, at its worst.
     """
 
     generator: str
@@ -68,11 +58,7 @@ class Stat:
 
 
 def read_stats(path: Path) -> list[Stat]:
-    """What a store holds, by prompt and model.
-
-    Raises:
-        SpecError: If there is no store.
-    """
+    """What a store holds, by prompt and model."""
     if not path.is_file():
         raise SpecError(f"--store {path}: no such file", fix="name a store")
     with Store.open(path) as store:

@@ -62,7 +62,7 @@ _MEND: Final = (
     "UPDATE purchases SET cost = 0, input_tokens = 0, output_tokens = 0, cached_tokens = 0 "
     "WHERE cost < 0",
 )
-"""Negative counts of an endpoint were believed once: what they took off the accounts is put back."""
+"""Negative counts of an endpoint were believed once: what they took off is put back."""
 
 
 class Store:
@@ -75,11 +75,7 @@ class Store:
 
     @classmethod
     def open(cls, path: Path) -> Store:
-        """Open or make a store.
-
-        Raises:
-            SpecError: If the file is something else, or of another version.
-        """
+        """Open or make a store."""
         require_regular(path, refuse=SpecError).parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)
         try:

@@ -16,17 +16,7 @@ from pipelines.llm.money.store import Store, format_now
 
 @dataclass(frozen=True, slots=True)
 class SentRequest:
-    """A request that travels in a batch.
-
-    Args:
-        purchase: Its number.
-        key: Its key.
-        members: Its items.
-        parameters: All that was sent besides the messages.
-        messages: Role and content of each.
-        worst: The most it can cost.
-        attempt: How often it had been bought before.
-    """
+    """A request that travels in a batch."""
 
     purchase: int
     key: str
@@ -43,12 +33,7 @@ def name_owner(number: int) -> str:
 
 
 class Tickets:
-    """The tickets of one scope.
-
-    Args:
-        store: Where they are.
-        ledger: The scope's.
-    """
+    """The tickets of one scope."""
 
     def __init__(self, store: Store, ledger: Ledger) -> None:
         self._store = store

@@ -31,11 +31,7 @@ def show_address(url: str) -> str:
 
 
 def check_address(url: str) -> None:
-    """See that requests can be sent to an address.
-
-    Raises:
-        SpecError: If it is none, or holds a user or a password.
-    """
+    """See that requests can be sent to an address."""
     parts = _split(url)
     if parts is None:
         raise SpecError(

@@ -37,9 +37,7 @@ _TEXTS: Final = ("text", "output_text")
 def find_runaway(text: str, max_output_tokens: int) -> str:
     """Why `text` will not come to a sensible end; empty if it still may.
 
-    Args:
-        text: The answer so far.
-        max_output_tokens: What was asked for; some endpoints pay no heed.
+    Some endpoints pay no heed to what was asked for.
     """
     if len(text) - len(text.rstrip()) > BLANKS:
         return "nothing but white space follows"
@@ -53,12 +51,7 @@ def find_runaway(text: str, max_output_tokens: int) -> str:
 
 
 class GatheredAnswer:
-    """An answer as far as it has come.
-
-    Args:
-        request: What was asked.
-        clean: Takes keys and control characters out of what the endpoint says.
-    """
+    """An answer as far as it has come."""
 
     def __init__(self, request: Request, clean: Callable[[str], str]) -> None:
         self.request = request
@@ -213,11 +206,7 @@ class GatheredAnswer:
         return Usage(sent, written, cached) if is_possible else None
 
     def make_reply(self) -> Reply:
-        """The answer, if it is complete.
-
-        Raises:
-            Fault: It is not.
-        """
+        """The answer, if it is complete."""
         fault = self.fault or self._find_fault()
         if fault is not None:
             raise fault

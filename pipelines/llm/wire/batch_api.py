@@ -53,10 +53,6 @@ async def submit(
 
     Returns:
         The endpoint's id of the batch.
-
-    Raises:
-        SpecError: There are none, or too many for one batch.
-        Fault: The endpoint does not take the batch.
     """
     lines = _encode_lines(endpoint, requests)
     mark = digest(
@@ -78,11 +74,7 @@ async def submit(
 
 
 async def is_over(endpoint: Endpoint, batch: str) -> bool:
-    """Whether nothing more will come of a batch, so that it can be collected.
-
-    Raises:
-        Fault: The endpoint does not say.
-    """
+    """Whether nothing more will come of a batch, so that it can be collected."""
     status = (await endpoint.fetch(_batches(endpoint).retrieve(batch))).get("status")
     if status not in {*_UNDER_WAY, *_OVER, _ENDING}:
         raise Fault(FaultKind.SERVER, endpoint.redact(f"the state of the batch is {status!r}"))
@@ -92,12 +84,7 @@ async def is_over(endpoint: Endpoint, batch: str) -> bool:
 async def collect(
     endpoint: Endpoint, batch: str, requests: Mapping[str, Request]
 ) -> tuple[dict[str, Reply], dict[str, Fault]]:
-    """Replies and faults of a batch that is over; each request is in one of them.
-
-    Raises:
-        SpecError: The batch is not over.
-        Fault: The endpoint does not hand the files out.
-    """
+    """Replies and faults of a batch that is over; each request is in one of them."""
     state = await endpoint.fetch(_batches(endpoint).retrieve(batch))
     if state.get("status") not in _OVER:
         words = f"batch {batch} is {state.get('status')!r}"
@@ -175,12 +162,7 @@ async def _find_submitted(endpoint: Endpoint, mark: str) -> str | None:
 
 
 async def _list_batches(endpoint: Endpoint, after: str) -> tuple[list[Mapping[str, Any]], bool]:
-    """Batches after that one, and whether there may be more.
-
-    Raises:
-        Fault: The endpoint does not list them; a passing one where it stops in the middle, as the
-            batch looked for may be in the rest.
-    """
+    """Batches after that one, and whether there may be more."""
     call = _batches(endpoint)
     try:
         page = await endpoint.fetch(

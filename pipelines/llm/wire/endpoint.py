@@ -67,15 +67,7 @@ class EndpointSettings:
 
 
 class Endpoint:
-    """An open connection to an endpoint; an async context manager.
-
-    Args:
-        settings: Where requests go.
-        capabilities: What a probe found there, if there has been one; else everything is assumed.
-
-    Raises:
-        SpecError: On entering, if the address, the key or the openai package is missing.
-    """
+    """An open connection to an endpoint; an async context manager."""
 
     def __init__(
         self, settings: EndpointSettings, capabilities: Capabilities | None = None
@@ -104,29 +96,17 @@ class Endpoint:
 
     @property
     def client(self) -> AsyncOpenAI:
-        """The client underneath.
-
-        Raises:
-            SpecError: Outside `async with`.
-        """
+        """The client underneath."""
         if self._client is None:
             raise SpecError("the endpoint is not open", fix="use `async with Endpoint(...)`")
         return self._client
 
     async def ask(self, request: Request) -> Reply:
-        """One attempt.
-
-        Raises:
-            Fault: It brought no complete answer.
-        """
+        """One attempt."""
         return await self.ask_as(request, self.capabilities)
 
     async def ask_as(self, request: Request, able: Capabilities) -> Reply:
-        """One attempt, worded for an endpoint that can do what `able` says.
-
-        Raises:
-            Fault: It brought no complete answer.
-        """
+        """One attempt, worded for an endpoint that can do what `able` says."""
         gathered = GatheredAnswer(request, self.redact)
         fault = await self._attempt(
             gathered, make_request_body(request, able, stream=able.streaming)
@@ -136,11 +116,7 @@ class Endpoint:
         return gathered.make_reply()
 
     async def fetch(self, call: AbstractAsyncContextManager[Any]) -> Mapping[str, Any]:
-        """The object that answers a streamed call of the client for batches, files or models.
-
-        Raises:
-            Fault: The call failed, or brought something else.
-        """
+        """The object that answers a streamed call of the client for batches, files or models."""
         data = await self.download(call, _BODY_BYTES, self.settings.timeout_s)
         try:
             body = parse_json(data, "the answer", refuse=AnswerError)
@@ -155,11 +131,7 @@ class Endpoint:
     async def download(
         self, call: AbstractAsyncContextManager[Any], most: int, timeout_s: float = _FILE_S
     ) -> bytes:
-        """The body that answers a streamed call of the client.
-
-        Raises:
-            Fault: The call failed, or brought more than `most` bytes.
-        """
+        """The body that answers a streamed call of the client."""
         parts: list[bytes] = []
         size = 0
         fault = Fault(FaultKind.SERVER, f"the answer is longer than {most} bytes")
@@ -248,11 +220,7 @@ class Endpoint:
         return Fault(kind, self.redact(words), retry_after=read_retry_after(headers or {}))
 
     async def _check_head(self, response: Any) -> None:
-        """Looks at every answer before its body is read, which the client has no bounds for.
-
-        Raises:
-            Fault: It is compressed, leads elsewhere, or is an error.
-        """
+        """Looks at every answer before its body is read, which the client has no bounds for."""
         status, headers = response.status_code, response.headers
         if 300 <= status < 400:
             there = show_address(urljoin(str(response.request.url), headers.get("location", "")))
@@ -307,12 +275,7 @@ def _new_client(
 
 
 def _read_key(variable: str) -> str:
-    """The key.
-
-    Raises:
-        SpecError: If there is none. Only what is shaped like a variable's name is repeated, as what
-            was given may be the key itself.
-    """
+    """The key."""
     if variable == NO_KEY:
         return NO_KEY
     key = os.environ.get(variable, "").strip()

@@ -60,11 +60,6 @@ async def probe(
         endpoint: An open endpoint.
         policy: How passing faults of the probe itself are retried.
         sleep: Waits some seconds.
-
-    Raises:
-        Fault: The key, the account or the model is not accepted, or not even the plainest request;
-            its usage is what the probe cost so far. A request without an answer may be on the bill
-            and counts at its worst.
     """
     probing = _Probe(endpoint, policy or Policy(attempts=4), sleep)
     try:

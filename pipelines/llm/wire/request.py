@@ -21,12 +21,7 @@ _SCHEMA_NOTE: Final = "\n\nAnswer with one JSON object only. It must fit this JS
 class Request:
     """One question to a model.
 
-    Args:
-        prompt: Id of the prompt file.
-        version: Version of the prompt file.
-        messages: (role, content) pairs.
-        schema: Canonical JSON of the schema of the answer; empty for none.
-        seed: Sampling seed, for endpoints that take one.
+    `messages` are (role, content) pairs, `schema` is canonical JSON or empty.
     """
 
     prompt: str
@@ -56,7 +51,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One complete answer; why the model stopped, the model's name and the id are its endpoint's."""
+    """One complete answer; the reason of its end, the model and the id are the endpoint's."""
 
     text: str
     finish: str

@@ -36,13 +36,7 @@ class Policy:
 
 
 class RequestGate:
-    """Bounds how many requests an endpoint has at a time, and holds all back when one is told to.
-
-    Args:
-        concurrency: The most requests at a time.
-        sleep: Waits some seconds.
-        clock: Seconds on a clock that never goes back.
-    """
+    """Bounds how many requests an endpoint has at a time; all wait when one is told to."""
 
     def __init__(
         self, concurrency: int, *, sleep: Sleep = asyncio.sleep, clock: Clock = time.monotonic
@@ -112,9 +106,6 @@ async def ask_with_retries(
         sleep: Waits some seconds.
         gate: Shared by all requests to one endpoint; held during an attempt, not between attempts.
         clock: Seconds on a clock that never goes back.
-
-    Raises:
-        Fault: The last one, when it cannot be fixed or there is no time or attempt left.
     """
     asked = request
     end = clock() + policy.deadline_s

@@ -14,13 +14,7 @@ from synth.llm.item import PromptItem
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An answer that has the form asked for, and what it answers.
-
-    Args:
-        item: What was asked about.
-        answer: The answer, without its id.
-        texts: Its generated texts.
-    """
+    """An answer that has the form asked for, and what it answers."""
 
     item: PromptItem
     answer: Mapping[str, Any]
@@ -79,11 +73,7 @@ class Check(BaseModel, ABC):
         return {}
 
     def kind(self, item: PromptItem) -> str:
-        """Of a second request: under which kind the item is counted, "" for none.
-
-        Raises:
-            SceneError: If the item cannot be compared with anything.
-        """
+        """Of a second request: under which kind the item is counted, "" for none."""
         return ""
 
 

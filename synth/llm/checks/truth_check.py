@@ -85,11 +85,7 @@ class Truth(Check):
 
 
 def events_timeline(events: list[Mapping[str, Any]]) -> Timeline:
-    """The timeline of labels with onset and offset in seconds, in milliseconds.
-
-    Raises:
-        SceneError: If an event lasts less than a millisecond, or starts before 0.
-    """
+    """The timeline of labels with onset and offset in seconds, in milliseconds."""
     placements = []
     for number, event in enumerate(events):
         onset, offset = round(event["onset"] * 1000), round(event["offset"] * 1000)
