@@ -34,7 +34,15 @@ DEBUG: Final = "--debug"
 HELP: Final[dict[str, Any]] = {"no_args_is_help": True, "rich_markup_mode": "markdown"}
 SHOW_PROGRESS: Final = "show_progress"
 """A parameter that is no option: commands of other packages are given the display by it."""
+NO_THREAD: Final = "can't start new thread"
+"""Python's words where the system refuses one."""
+_LIMITS: Final = (
+    "end other programs or raise the limits of this machine (ulimit -a), then run the same command "
+    "again; finished work is kept"
+)
 _FIXES: Final[dict[int, str]] = {
+    **dict.fromkeys((errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE), _LIMITS),
+    errno.EIO: "check the disk or the network folder, then run the same command again",
     errno.EROFS: "use a folder on a disk that can be written",
     errno.EACCES: "change the permissions there, or use another folder or file",
     errno.EPERM: "change the permissions there, or use another folder or file",
@@ -45,7 +53,7 @@ COMPLETED: Final[dict[str, dict[str, Any]]] = {"train": {"corpus": CorpusArgumen
 
 
 def _translate(
-    error: SegueError | OSError | MemoryError | RecursionError | UnicodeDecodeError,
+    error: SegueError | OSError | MemoryError | RuntimeError | UnicodeDecodeError,
 ) -> SegueError | OSError:
     """What a fault of the machine, or of a file that was checked in part only, means."""
     if isinstance(error, MemoryError):
@@ -53,7 +61,9 @@ def _translate(
             "out of memory",
             fix="close other programs, give fewer --workers, or use a machine with more memory",
         )
-    if isinstance(error, RecursionError | UnicodeDecodeError):
+    if str(error) == NO_THREAD:
+        return SegueError("this machine allows no further thread", fix=_LIMITS)
+    if isinstance(error, RuntimeError | UnicodeDecodeError):
         return SegueError(
             f"a file is damaged: {error}",
             fix="download or build it again; --debug shows where",
@@ -165,8 +175,8 @@ def mount(name: str, function: Callable[..., None]) -> Callable[..., None]:
         try:
             with naming_packages(name):
                 function(*args, **kwargs, **injected)
-        except (SegueError, OSError, MemoryError, RecursionError, UnicodeDecodeError) as error:
-            if DEBUG in sys.argv or isinstance(error, BrokenPipeError):
+        except (SegueError, OSError, MemoryError, RuntimeError, UnicodeDecodeError) as error:
+            if DEBUG in sys.argv or isinstance(error, BrokenPipeError) or _is_fault(error):
                 raise
             _print_error(_translate(error), bool(kwargs.get("as_json")))
             raise typer.Exit(1) from error
@@ -179,6 +189,12 @@ def mount(name: str, function: Callable[..., None]) -> Callable[..., None]:
         ]
     )
     return guarded
+
+
+def _is_fault(error: Exception) -> bool:
+    """Whether an error is the program's own, and shown whole."""
+    is_known = isinstance(error, RecursionError) or str(error) == NO_THREAD
+    return isinstance(error, RuntimeError) and not is_known
 
 
 def _show_progress(as_json: bool) -> AbstractContextManager[Observer]:

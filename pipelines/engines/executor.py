@@ -21,12 +21,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, ParamSpec, Protocol, TypeVar, runtime_checkable
 
-from synth.base.errors import SegueError
+from synth.base.errors import MachineError, SegueError
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 PARENT_POLL_S = 1.0
+FEWER_PROCESSES: Final = (
+    "end other programs, raise the limit of processes (ulimit -u), or use fewer --workers, then "
+    "run the same command again; finished work is kept"
+)
 
 PRELOADED: Final = ("pipelines.build.render", "pipelines.ingest.decoding", "pandas", "pyloudnorm")
 """What processes share on Linux. None of it starts a thread of Python's; OpenBLAS and jemalloc end
@@ -92,7 +96,7 @@ def workers(count: int) -> Iterator[Runner]:
     try:
         yield _PoolRunner(pool)
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        _end(pool)
 
 
 def is_here(run: Runner) -> bool:
@@ -107,19 +111,44 @@ def _run_here(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) ->
 class _PoolRunner:
     def __init__(self, pool: Executor) -> None:
         self._pool = pool
+        self._lock = threading.Lock()
+        self._unstarted: MachineError | None = None
 
     def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            with hold_interrupts():
-                future: Future[T] = self._pool.submit(function, *args, **kwargs)
-            return future.result()
+            return self._submit(function, *args, **kwargs).result()
         except BrokenProcessPool as error:
-            raise SegueError(
+            raise MachineError(
                 "a worker process was killed",
                 fix=suggest_guard()
                 or "free some memory or use fewer --workers, then run the same command again; "
                 "finished shards are kept",
             ) from error
+
+    def _submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        # Nothing answers for a pool that could not start, so no call may wait for it.
+        with self._lock, hold_interrupts():
+            if self._unstarted is not None:
+                raise self._unstarted
+            try:
+                return self._pool.submit(function, *args, **kwargs)
+            except BrokenProcessPool:
+                raise
+            except (RuntimeError, OSError, EOFError) as error:
+                self._unstarted = MachineError(
+                    f"a worker process could not be started: {error}", fix=FEWER_PROCESSES
+                )
+                raise self._unstarted from error
+
+
+def _end(pool: Executor) -> None:
+    """Shut a pool down; the workers of one that did not start are ended: none is to wait for it."""
+    try:
+        pool.shutdown(wait=True, cancel_futures=True)
+    except RuntimeError:
+        for child in multiprocessing.active_children():
+            if not child.daemon:
+                child.kill()
 
 
 def suggest_guard() -> str:

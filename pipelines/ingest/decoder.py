@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, Final, NoReturn
 
-from pipelines.engines.executor import hold_interrupts, make_context, suggest_guard
+from pipelines.engines.executor import FEWER_PROCESSES, hold_interrupts, make_context, suggest_guard
 from pipelines.ingest.decoding import (
     READY,
     DecodingTask,
@@ -29,7 +29,8 @@ from pipelines.ingest.decoding import (
     serve_decoding,
 )
 from pipelines.ingest.effort import Verdict, Watch, measure_group_time
-from synth.base.errors import SegueError
+from synth.base.doors import UNWELL
+from synth.base.errors import MachineError, SegueError
 from synth.sources import ClipRef
 
 START_S: Final = 300.0
@@ -60,11 +61,12 @@ class Decoder:
         """What became of each clip, in order.
 
         A clip over the limit of processor time is refused; one on which the process dies is tried
-        once more, as another program's hunger for memory may have been the cause, and then refused.
+        once more, and then refused if it was a crash.
 
         Raises:
             SourceError: If the source itself cannot be used.
-            SegueError: If no process can be started, or one does nothing for long.
+            MachineError: If the process is killed twice, no process can be started, or one does
+                nothing for long.
             ClosedError: If `close` was called meanwhile.
         """
         pending = deque(refs)
@@ -85,10 +87,12 @@ class Decoder:
                     answer = describe_overtime(self._limit_s)
                 if answer is None:
                     code = self._bury()
-                    answer = _describe_death(code, self._limit_s)
                     if not _is_overtime(code) and pending[0] is not suspect:
                         suspect = pending[0]
                         break
+                    answer = _describe_death(code, self._limit_s)
+                    if not _is_of_the_file(code):
+                        raise MachineError(f"{pending[0].location}: {answer}", fix=UNWELL)
                 pending.popleft()
                 yield answer
 
@@ -110,8 +114,13 @@ class Decoder:
         given = (theirs, self._task, dict(os.environ))
         process = context.Process(target=serve_decoding, args=given)
         process.daemon = True
-        with hold_interrupts():
-            process.start()
+        try:
+            with hold_interrupts():
+                process.start()
+        except (OSError, EOFError, RuntimeError) as error:
+            raise MachineError(
+                f"a process that decodes audio could not be started: {error}", fix=FEWER_PROCESSES
+            ) from error
         theirs.close()
         self._running = process, ours
         answer = self._receive(Watch(0.0, START_S, START_S))
@@ -122,7 +131,7 @@ class Decoder:
                 self._kill()
                 died = "it was idle for" if answer is Verdict.STALLED else "it worked for"
                 died += f" {START_S:g} s without getting ready"
-            raise SegueError(
+            raise MachineError(
                 f"a process that decodes audio could not be started: {died}",
                 fix=suggest_guard()
                 or "free some memory or use fewer --workers, then run the same command again",
@@ -163,7 +172,7 @@ class Decoder:
 
 
 def _refuse_to_wait(ref: ClipRef) -> NoReturn:
-    raise SegueError(
+    raise MachineError(
         f"{ref.location}: the process that decodes it was idle for {STALL_S:g} s",
         fix="check that its disk or network folder responds, then run the same command "
         "again; finished work is kept, and no clip was refused. If only this file "
@@ -183,8 +192,15 @@ def _describe_death(code: int | None, limit_s: float) -> str:
     if _is_overtime(code):
         return describe_overtime(limit_s)
     if code is not None and code < 0:
-        return f"crashes the decoder ({signal.Signals(-code).name})"
+        name = signal.Signals(-code).name
+        return f"{'crashes' if _is_of_the_file(code) else 'something ended'} the decoder ({name})"
     return f"ends the decoder (exit code {code})"
+
+
+def _is_of_the_file(code: int | None) -> bool:
+    """Whether a decoder ended by itself; other signals come from elsewhere."""
+    names = ("SIGSEGV", "SIGFPE", "SIGILL", "SIGABRT", "SIGTRAP", "SIGPROF")
+    return code is None or code >= 0 or signal.Signals(-code).name in names
 
 
 def _is_overtime(code: int | None) -> bool:

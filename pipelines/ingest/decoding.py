@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import math
+import mmap
 import os
 import signal
 import struct
@@ -25,7 +26,8 @@ from pipelines.ingest.effort import measure_own_time
 from synth.audio.bank import encode
 from synth.audio.decoding.read import read_audio
 from synth.audio.dsp import Pcm
-from synth.base.errors import ClipError, SegueError
+from synth.base.doors import UNWELL
+from synth.base.errors import ClipError, MachineError, SegueError
 from synth.sources import ClipRef, Recording, Source
 from synth.sources.catalogue import Acceptance, catalogue
 
@@ -37,6 +39,7 @@ SPARE_S: Final = 1.0
 BASE_MEMORY: Final = 2 << 30
 FRAME_MEMORY: Final = 64
 CHANNEL_MEMORY: Final = 8
+_NO_THREAD: Final = "can't start new thread"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,19 +143,44 @@ def _rehearse(rate: int) -> None:
 def _decode_one(task: DecodingTask, ref: ClipRef, allowed: int) -> Outcome | SegueError:
     try:
         return task.decode(ref)
-    except MemoryError:
-        return f"takes more memory to decode than a clip may ({allowed / 2**30:.1f} GiB)"
+    except MemoryError as error:
+        if _has_memory(allowed):
+            return f"takes more memory to decode than a clip may ({allowed / 2**30:.1f} GiB)"
+        return _make_machine_error(ref, error)
     except SegueError as error:
         return error
     except Exception as error:
+        if isinstance(error, OSError | ImportError) or str(error) == _NO_THREAD:
+            return _make_machine_error(ref, error)
         # A decoder's or a meter's own fault over this one file: it must not end the whole run.
         return f"cannot be decoded: {_explain_fault(error)}"
 
 
+def _has_memory(size: int) -> bool:
+    """Whether the system gives this much memory: it was our limit, then, that was reached."""
+    if sys.platform == "win32":
+        return True
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+    try:
+        mmap.mmap(-1, size).close()
+    except (OSError, MemoryError, OverflowError):
+        return False
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    return True
+
+
+def _make_machine_error(ref: ClipRef, error: BaseException) -> MachineError:
+    """What the machine lacked while a clip was decoded."""
+    reason = "there is not enough memory" if isinstance(error, MemoryError) else str(error)
+    if isinstance(error, OSError):
+        reason = error.strerror or reason
+    return MachineError(f"{ref.location}: cannot be decoded now: {reason}", fix=UNWELL)
+
+
 def _explain_fault(error: Exception) -> str:
     """What a decoder's own fault means for the file; which line of it failed helps nobody."""
-    if isinstance(error, OSError):
-        return f"it cannot be read: {error.strerror or error}"
     if isinstance(error, LookupError | ValueError | ArithmeticError | TypeError | struct.error):
         return "what it holds does not follow its format"
     return "the decoder fails on it"

@@ -28,7 +28,7 @@ from synth.sources import ClipRef
 from synth.sources.catalogue import quarantine_row
 from synth.sources.choice import drop_places
 
-INGEST_VERSION: Final = 9
+INGEST_VERSION: Final = 10
 PART_CLIPS: Final = 64
 MAX_PART_CLIPS: Final = 256
 LISTED_ROWS: Final = pa.schema([field for field in CLIPS if field.name != "segments"])

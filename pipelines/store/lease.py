@@ -215,7 +215,8 @@ def refuse_living(
         raise CorpusError(
             f"{remote.address(folder.rpartition('/')[0])}: {told.get('machine')} {doing}, process "
             f"{told.get('process')}; its last sign of life is {age:.0f} s old",
-            fix="wait for it, then run the same command again; if it is dead, wait {EXPIRY_S:g} s",
+            fix="wait for it, then run the same command again; if it is dead, its lease ends in "
+            f"{EXPIRY_S - age:.0f} s",
         )
     return numbers
 

@@ -57,7 +57,7 @@ def write_text(path: Path, text: str) -> None:
 
 @contextmanager
 def translate_disk_errors(path: Path) -> Iterator[None]:
-    """What the system says when `path` cannot be written for want of room, told clearly.
+    """What the system says when `path` cannot be written names it; want of room is told clearly.
 
     Raises:
         DiskFullError: If the disk is full, a quota is used up, or a file is larger than allowed.
@@ -65,7 +65,7 @@ def translate_disk_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if str(error.filename).endswith(PARTIAL_SUFFIX):
+        if error.filename is None or str(error.filename).endswith(PARTIAL_SUFFIX):
             error.filename = str(path)  # the name that the user knows
         told = disk_error(error, path)
         if told is None:

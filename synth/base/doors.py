@@ -7,6 +7,7 @@ can be written again; and what is shown on a terminal holds no control character
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import stat
@@ -16,13 +17,23 @@ from pathlib import Path
 from typing import Any, Final
 
 from synth.base.atomic import format_bytes
-from synth.base.errors import CorpusError, SegueError
+from synth.base.errors import CorpusError, MachineError, SegueError
 
 MAX_BYTES: Final = 256 * 2**20
 """Most bytes of a file that is read whole."""
 MAX_DEPTH: Final = 100
 """Most levels of JSON; what we write has fewer than twenty."""
 _REPLACE: Final = "download or build the file again"
+_OF_THE_FILE: Final = frozenset(
+    {
+        *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP),
+        *(errno.EACCES, errno.EPERM, errno.EINVAL, errno.ENXIO),
+    }
+)
+UNWELL: Final = (
+    "check the disk, the network folder and the limits of this machine, then run the same command "
+    "again; finished work is kept, and no file was refused"
+)
 _BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}]', re.DOTALL)
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
@@ -73,6 +84,22 @@ def open_regular(path: Path, *, refuse: type[SegueError] = CorpusError) -> Buffe
         OSError: If it is missing, or the system cannot read it: that says nothing of the file.
     """
     return require_regular(path, refuse=refuse).open("rb")
+
+
+def explain_unreadable(error: OSError, path: object) -> str:
+    """Why a file cannot be read, where that is the file's own fault.
+
+    Args:
+        error: What the system said.
+        path: The file, as the user knows it.
+
+    Raises:
+        MachineError: If it is not: a disk's error, no memory, too many open files.
+    """
+    reason = error.strerror or str(error)
+    if error.errno not in _OF_THE_FILE:
+        raise MachineError(f"{plain_text(path)}: cannot be read: {reason}", fix=UNWELL) from error
+    return reason
 
 
 def read_regular(

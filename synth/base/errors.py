@@ -68,6 +68,10 @@ class ClipError(SegueError):
     """One clip that cannot be used; the reason goes into the quarantine table."""
 
 
+class MachineError(SegueError):
+    """What the system said while a file was read or written: it says nothing about the file."""
+
+
 class PlanError(SegueError):
     """A recipe that cannot be planned over the clips at hand."""
 

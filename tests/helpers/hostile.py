@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -68,6 +70,17 @@ class Hostile:
                 (self.folder / f"{ref.location}.modules").write_text(listed)
             case "killed":
                 os.kill(os.getpid(), signal.SIGKILL)
+            case "aborts":
+                os.abort()
+            case "disk":
+                raise OSError(errno.ESTALE, "Stale file handle", "a.wav")
+            case "thread":
+                raise RuntimeError("can't start new thread")
+            case "library":
+                raise ImportError("libfoo.so: cannot open shared object file")
+            case "memory":
+                resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+                np.zeros(1 << 30)
             case "unlucky":
                 marker = self.folder / f"{ref.location}.seen"
                 if not marker.exists():

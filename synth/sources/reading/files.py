@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -16,6 +17,7 @@ from pydantic import AfterValidator
 
 from synth.audio.decoding import read_audio
 from synth.audio.dsp import Audio
+from synth.base.doors import explain_unreadable
 from synth.base.errors import ClipError, SourceError
 from synth.base.units import Seconds, to_frames
 from synth.sources.reading.base import ClipRef, Recording, Settings
@@ -92,10 +94,15 @@ def _split(location: str) -> tuple[str, tuple[Seconds, Seconds] | None]:
 
 
 def stamp_of(path: Path) -> str:
-    """Size and times of a file, "missing" where there is none."""
+    """Size and times of a file, "missing" where there is none.
+
+    Raises:
+        MachineError: If the system cannot tell.
+    """
     try:
         status = path.stat()
-    except OSError:
+    except OSError as error:
+        explain_unreadable(error, path)
         return MISSING
     return f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
 
@@ -107,14 +114,17 @@ def read_recording(path: Path) -> Recording:
         ClipError: If it is missing, empty, no regular file or no audio that can be decoded.
     """
     try:
-        mode = path.stat().st_mode
+        status = path.stat()
+        mode = status.st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a pipe would be waited for
             raise ClipError("is not a regular file")
         data = path.read_bytes()
+        if len(data) < status.st_size:  # the system gave up in the midst of it
+            raise OSError(errno.EIO, f"{len(data)} of {status.st_size} bytes were read")
     except FileNotFoundError as error:
         raise ClipError("cannot be read: the file is missing") from error
     except OSError as error:
-        raise ClipError(f"cannot be read: {error.strerror or error}") from error
+        raise ClipError(f"cannot be read: {explain_unreadable(error, path)}") from error
     if not data:
         raise ClipError("is an empty file")
     channels, rate = read_audio(data, path.suffix)

@@ -28,7 +28,7 @@ from pipelines.ingest.ingest import IngestedLibrary, ingest
 from pipelines.ingest.parts import MAX_PART_CLIPS, chunk_refs
 from pipelines.spec.intake import Intake
 from synth.audio.bank import Bank
-from synth.base.errors import SourceError
+from synth.base.errors import MachineError, SourceError
 from synth.base.progress import Observer, Silent
 from synth.sources import Source
 from synth.sources.catalogue import Acceptance
@@ -70,16 +70,26 @@ def accepted(library: IngestedLibrary) -> list[str]:
 
 
 def test_a_clip_that_ends_its_decoder_is_blamed_alone(tmp_path: Path) -> None:
-    deeds = ("fine", "killed", "fine", "segfaults", "raises", "fine", "eats", "gone", "fine")
+    deeds = ("fine", "aborts", "fine", "segfaults", "raises", "fine", "eats", "gone", "fine")
     library = take(Hostile(deeds, tmp_path), tmp_path / "banks")
     assert accepted(library) == ["0-fine", "2-fine", "5-fine", "8-fine"]
     assert reasons(library) == {
-        "1-killed": "crashes the decoder (SIGKILL)",
+        "1-aborts": "crashes the decoder (SIGABRT)",
         "3-segfaults": "crashes the decoder (SIGSEGV)",
         "4-raises": "cannot be decoded: what it holds does not follow its format",
         "6-eats": "takes more memory to decode than a clip may (2.4 GiB)",
         "7-gone": "is not there",
     }
+
+
+@pytest.mark.parametrize("deed", ["killed", "disk", "thread", "memory", "library"])
+def test_what_the_machine_lacks_stops_the_run_and_refuses_nothing(
+    tmp_path: Path, deed: str
+) -> None:
+    banks = tmp_path / "banks"
+    with pytest.raises(MachineError, match=f"^1-{deed}: "):
+        take(Hostile(("fine", deed, "fine"), tmp_path), banks)
+    assert not list(banks.rglob("*.json"))
 
 
 def test_a_clip_that_was_unlucky_once_is_kept(tmp_path: Path) -> None:
