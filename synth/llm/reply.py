@@ -66,14 +66,15 @@ def _read_json(text: str) -> Any:
 
 def _unfence(text: str, start: int) -> tuple[int, str]:
     """What the first code fence holds, or everything if there is none; and where that begins."""
-    start += len(text[start:]) - len(text[start:].lstrip())
-    fence = None if text.startswith("{", start) else _FENCE.search(text, start)
+    rest = text[start:].lstrip()
+    start = len(text) - len(rest)
+    fence = None if rest.startswith("{") else _FENCE.search(rest)
     if fence is None:
-        return start, text[start:].rstrip()
-    end = _FENCE_END.search(text, fence.end())
-    inside = text[fence.end() : end.start() if end else None].rstrip()
+        return start, rest
+    end = _FENCE_END.search(rest, fence.end())
+    inside = rest[fence.end() : end.start() if end else None].rstrip()
     inside = inside if end else inside.removesuffix("```").rstrip()
-    return fence.end() + len(inside) - len(inside.lstrip()), inside.lstrip()
+    return start + fence.end() + len(inside) - len(inside.lstrip()), inside.lstrip()
 
 
 def _parse(plain: str) -> Any:

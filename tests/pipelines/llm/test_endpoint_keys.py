@@ -78,6 +78,9 @@ def test_a_wrong_key_is_final_and_not_repeated(monkeypatch: pytest.MonkeyPatch) 
         "Incorrect API key provided: abcdef****wxyz.",
         "Authorization: Bearer abc.def.ghi",
         "gsk_-like: gsk-abcdefgh",
+        f"cannot reach https://me:{KEY}@host/v1 with hf_abcdefgh12345678abcdefgh",
+        "cannot reach 'https://host/v1?api_key=abcdefgh12345678', [key]",
+        "wrong key AIzaSyabcdefgh12345678abcdefgh12345678",
     ],
 )
 def test_what_looks_like_a_key_is_hidden(text: str) -> None:

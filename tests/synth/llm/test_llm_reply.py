@@ -12,6 +12,9 @@ from synth.llm.reply import read_reply
 
 GOOD = '{"answers": [{"id": "b", "x": 1}, {"id": "ä", "x": "€ \\u00fc"}]}'
 READ = {"b": {"x": 1}, "ä": {"x": "€ ü"}}
+DRAFT = '{"answers": [{"id": "b", "x": 0}]}'
+FENCED = f"```json\n{DRAFT}\n```\n"
+TOLD = "say <think>, </think> or [THINK]"
 
 
 @pytest.mark.parametrize(
@@ -34,6 +37,30 @@ def test_reads_json_within_fences_and_spaces(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "thoughts",
+    [
+        *(f"<{name}>{DRAFT}</{name}>" for name in ("think", "THINK", "thinking", "reasoning")),
+        f'<think type="a b">\n{FENCED}</think>\n',
+        f"<think>a<think>b</think>{DRAFT}</think>",
+        f"<think>{DRAFT}</think><think>{DRAFT}</think>",
+        f"[THINK]{DRAFT}[/THINK]",
+        f"◁think▷{DRAFT}◁/think▷",
+        f"<|channel|>analysis<|message|>{DRAFT}<|end|><|channel|>final<|message|>",
+        f"{DRAFT}</think>",
+        f"A draft:\n{FENCED}</think>",
+        "<think></think>",
+        "<think/>",
+    ],
+)
+def test_thoughts_are_dropped_and_what_only_looks_like_them_is_kept(thoughts: str) -> None:
+    told = json.dumps({"answers": [{"id": "a", "x": TOLD}]})
+    assert read_reply(thoughts + GOOD) == READ
+    assert read_reply(f"{thoughts}Here you are:\n```json\n{GOOD}\n```") == READ
+    for text in (thoughts + told, f"{thoughts}```\n{told}\n```", told, f"```{told}```"):
+        assert read_reply(text) == {"a": {"x": TOLD}}
+
+
+@pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("", "empty"),
@@ -41,6 +68,13 @@ def test_reads_json_within_fences_and_spaces(text: str) -> None:
         (GOOD[:-20], "cut short"),
         (f"```json\n{GOOD[:-20]}", "cut short"),
         ("I cannot do that.", "not JSON"),
+        (f"<think>{DRAFT}", "within its thoughts"),
+        (f"[THINK]\n{FENCED}", "within its thoughts"),
+        (f"<think>{FENCED}</think>", "empty"),
+        (f"<think>{FENCED}</think> I cannot do that.", "not JSON"),
+        ("<think>" * 9999, "marks of thoughts"),
+        ("```" + " " * 99_999 + "x", "not JSON"),
+        ('{"answers": [{"id": "a", "x": "\\ud800"}]}', "surrogate"),
         (f"{GOOD} {GOOD}", "not JSON"),
         ('{"answers": [{"id": "a", "x": NaN}]}', "NaN"),
         ('{"answers": [{"id": "a", "x": ' + "9" * 5000 + "}]}", "not JSON"),
