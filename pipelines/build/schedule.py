@@ -16,9 +16,10 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from pipelines.engines.engine import Engine
+from synth.base.choice import StrictModel
 from synth.base.errors import SegueError
 
 T = TypeVar("T")
@@ -34,7 +35,7 @@ DELAY_GROWTH: Final = 10
 SHORTEST_S: Final = 1e-6
 
 
-class RenderSettings(BaseModel):
+class RenderSettings(StrictModel):
     """How long a shard may take and how often it is tried; no byte depends on it.
 
     Args:
@@ -42,8 +43,6 @@ class RenderSettings(BaseModel):
         retries: Further tries of a shard after an error of the file system.
         retry_delay_s: Seconds before the first of them; before each later one ten times as many.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     timeout_s: float = Field(default=3600.0, gt=0, le=MOST_TIMEOUT_S)
     retries: int = Field(default=2, ge=0, le=MOST_RETRIES)

@@ -20,11 +20,7 @@ _PATHS: Final = {"source": "root", "recipe": "expressions"}
 
 
 def read_spec(path: Path) -> Spec:
-    """Read and check a spec; relative paths in it are taken from its folder.
-
-    Raises:
-        SpecError: If it cannot be read or carried out; each fault is told with its line and key.
-    """
+    """Read and check a spec; relative paths in it are taken from its folder."""
     if path.is_dir():
         raise SpecError(
             f"{path}: is a folder; expected a spec",
@@ -47,54 +43,45 @@ def _fix_of(path: Path) -> str:
 
 
 def parse_spec(file: YamlFile, folder: Path) -> Spec:
-    """A spec from YAML.
-
-    Args:
-        file: The YAML.
-        folder: That relative paths are taken from.
-
-    Raises:
-        SpecError: If it cannot be carried out.
-    """
+    """A spec from YAML, whose relative paths are taken from a folder."""
     if not isinstance(file.value, dict):
         raise SpecError(
             f"{file.place()}: expected keys and values",
             fix="start with `corpus: NAME`, or with the output of `segue new RECIPE`",
         )
     try:
-        return Spec.model_validate(_resolve_paths(file.value, folder))
+        return Spec.model_validate(_resolve_paths(file, folder))
     except ValidationError as error:
         raise explain_errors(
             error, file, Spec, "`segue new RECIPE` explains every setting"
         ) from error
 
 
-def _resolve_paths(value: dict[str, Any], folder: Path) -> dict[str, Any]:
-    absolute = dict(value)
+def _resolve_paths(file: YamlFile, folder: Path) -> dict[str, Any]:
+    absolute = dict(file.value)
     for key in _LISTS:
-        if isinstance(value.get(key), list):
+        if isinstance(absolute.get(key), list):
             absolute[key] = [
-                str((folder / Path(each).expanduser()).resolve()) if isinstance(each, str) else each
-                for each in value[key]
+                str(file.resolve(folder, path, (key, index))) if isinstance(path, str) else path
+                for index, path in enumerate(absolute[key])
             ]
+
+    def resolve_choice(choice: Any, key: str, keys: tuple[str | int, ...]) -> Any:
+        """A choice with the paths at `key` made absolute, and so those of one that it holds."""
+        if not isinstance(choice, Mapping):
+            return choice
+        changed = dict(choice)
+        for name, settings in choice.items():
+            if isinstance(settings, Mapping):
+                place = (*keys, name)
+                changed[name] = dict(settings)
+                if isinstance(path := settings.get(key), str | Path):
+                    changed[name][key] = str(file.resolve(folder, path, (*place, key)))
+                if HELD in settings:
+                    changed[name][HELD] = resolve_choice(settings[HELD], key, (*place, HELD))
+        return changed
+
     for part, key in _PATHS.items():
-        chosen = value.get(part)
-        if isinstance(chosen, Mapping):
-            absolute[part] = _resolve_choice(chosen, key, folder)
-    return absolute
-
-
-def _resolve_choice(choice: Mapping[str, Any], key: str, folder: Path) -> dict[str, Any]:
-    """A choice with the paths at `key` made absolute, and so those of a choice that it holds."""
-    return {name: _resolve_settings(settings, key, folder) for name, settings in choice.items()}
-
-
-def _resolve_settings(settings: Any, key: str, folder: Path) -> Any:
-    if not isinstance(settings, Mapping):
-        return settings
-    absolute = dict(settings)
-    if isinstance(settings.get(key), str | Path):
-        absolute[key] = str((folder / Path(settings[key]).expanduser()).resolve())
-    if isinstance(settings.get(HELD), Mapping):
-        absolute[HELD] = _resolve_choice(settings[HELD], key, folder)
+        if part in absolute:
+            absolute[part] = resolve_choice(absolute[part], key, (part,))
     return absolute

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any, Final, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from pipelines.spec.choice import RecipeChoice
 from pipelines.spec.enrich import enrichment_digest
@@ -20,6 +20,7 @@ from pipelines.spec.values import (
 )
 from synth.audio.decoding import Mislabelled
 from synth.audio.render import RENDER_VERSION, Mixdown
+from synth.base.choice import StrictModel
 from synth.base.rng import Randomness, digest
 from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.corpus.schema import FORMAT_VERSION, canonical_json
@@ -39,10 +40,6 @@ SPLITS: Final = ("train", "val", "test")
 SplitName = Literal["train", "val", "test"]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
 LENGTH: Final = re.compile(r"natural|(?P<mode>exact|padded) (?P<seconds>\d+(\.\d+)?) s")
 MAX_LENGTH_S: Final = 3600.0
 SampleRate = Literal[
@@ -50,7 +47,7 @@ SampleRate = Literal[
 ]
 
 
-class AudioSpec(_Model):
+class AudioSpec(StrictModel):
     """The audio of a corpus.
 
     Args:
@@ -111,7 +108,7 @@ class AudioSpec(_Model):
         return Mixdown(self.fade, self.peak_db)
 
 
-class ClipsSpec(_Model):
+class ClipsSpec(StrictModel):
     """Which clips are used, and which part of them counts as sound; others are quarantined.
 
     Args:
@@ -126,11 +123,11 @@ class ClipsSpec(_Model):
         decode_timeout_s: Most processor time that reading and measuring one clip may take.
     """
 
-    min_active_s: Seconds = Field(default=0.1, gt=0)
+    min_active_s: Seconds = Field(default=0.1, gt=0, le=36_000)
     max_s: Seconds = Field(default=600.0, gt=0, le=36_000)
     active_range_db: Decibels = Field(default=50.0, gt=0, le=120)
     max_channels: int = Field(default=2, ge=1, le=64)
-    min_rate: int = Field(default=4_000, ge=1_000)
+    min_rate: int = Field(default=4_000, ge=1_000, le=max(get_args(SampleRate)))
     max_rate: int = Field(default=96_000, ge=8_000, le=max(get_args(SampleRate)))
     mislabelled: Mislabelled = Mislabelled.REFUSE
     decode_timeout_s: Seconds = Field(default=60.0, gt=0, le=3600)
@@ -141,7 +138,7 @@ class ClipsSpec(_Model):
         return Acceptance(**self.model_dump())
 
 
-class TruthSpec(_Model):
+class TruthSpec(StrictModel):
     """What can be heard. Levels are of blocks of 50 ms, relative to the sound's loudest block.
 
     Args:
@@ -179,7 +176,7 @@ class TruthSpec(_Model):
         return Ear(**self.model_dump(exclude={"min_overlap_s"}))
 
 
-class ShardsSpec(_Model):
+class ShardsSpec(StrictModel):
     """The tar files of samples.
 
     Args:
@@ -189,7 +186,7 @@ class ShardsSpec(_Model):
     samples: int = Field(default=512, ge=1, le=100_000)
 
 
-class Spec(_Model):
+class Spec(StrictModel):
     """Everything that determines a corpus.
 
     Args:
@@ -209,7 +206,9 @@ class Spec(_Model):
     """
 
     corpus: str = Field(pattern=CORPUS, max_length=CORPUS_LETTERS)
-    version: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    version: str | None = Field(
+        default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100
+    )
     seed: int = Field(default=0, ge=0, lt=2**63)
     source: SourceChoice
     recipe: RecipeChoice

@@ -1,8 +1,9 @@
-"""A choice of one thing by name: a source, a recipe."""
+"""Settings that users write, and a choice of one thing by name: a source, a recipe."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, get_args
 
 from pydantic import (
     BaseModel,
@@ -18,10 +19,48 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from synth.base.names import suggestion
 
 
-class Choice(BaseModel):
+class StrictModel(BaseModel):
+    """What a user writes: no unknown keys, finite numbers, and no yes or no for a number."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_booleans(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        faults = [
+            InitErrorDetails(type="int_type" if int in kinds else "float_type", loc=loc, input=each)
+            for name, field in cls.model_fields.items()
+            if name in value and bool not in (kinds := _kinds_in(field.annotation))
+            for loc, each in _find_booleans(value[name], (name,))
+            if kinds & {int, float}
+        ]
+        if faults:
+            raise ValidationError.from_exception_data(cls.__name__, faults)
+        return value
+
+
+def _kinds_in(annotation: Any) -> set[Any]:
+    """The classes that an annotation names."""
+    return {annotation if isinstance(annotation, type) else None}.union(
+        *map(_kinds_in, get_args(annotation))
+    )
+
+
+def _find_booleans(
+    value: Any, place: tuple[str | int, ...]
+) -> Iterator[tuple[tuple[str | int, ...], bool]]:
+    if isinstance(value, bool):
+        yield place, value
+    parts = value.items() if isinstance(value, dict) else ()
+    for key, part in enumerate(value) if isinstance(value, list | tuple) else parts:
+        yield from _find_booleans(part, (*place, key))
+
+
+class Choice(StrictModel):
     """Exactly one of several things by name, with its settings; a bare name takes the defaults."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     chosen: SerializeAsAny[BaseModel]
 
     @classmethod
@@ -46,7 +85,11 @@ class Choice(BaseModel):
         if name not in cls.list_names():
             raise _make_unknown_error(str(name), cls.list_names())
         try:
-            return {"chosen": cls.find_settings(name).model_validate(settings or {})}
+            return {
+                "chosen": cls.find_settings(name).model_validate(
+                    {} if settings is None else settings
+                )
+            }
         except ValidationError as error:
             raise _make_nested_error(name, error) from error
 

@@ -38,12 +38,15 @@ _BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}]', re.DOTALL)
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
-def require_regular(path: Path, *, refuse: type[SegueError] = CorpusError) -> Path:
+def require_regular(
+    path: Path, *, refuse: type[SegueError] = CorpusError, fix: str = _REPLACE
+) -> Path:
     """The same path, which may be missing; pipes would be waited for, and devices have no end.
 
     Args:
         path: The file.
         refuse: The error's class.
+        fix: What the error advises.
 
     Raises:
         SegueError: If something else than a regular file is there.
@@ -54,9 +57,9 @@ def require_regular(path: Path, *, refuse: type[SegueError] = CorpusError) -> Pa
         return path
     except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise refuse(f"{plain_text(path)}: cannot be read: {reason}", fix=_REPLACE) from error
+        raise refuse(f"{plain_text(path)}: cannot be read: {reason}", fix=fix) from error
     if not stat.S_ISREG(mode):
-        raise refuse(f"{plain_text(path)}: is not a regular file", fix=_REPLACE)
+        raise refuse(f"{plain_text(path)}: is not a regular file", fix=fix)
     return path
 
 
@@ -76,14 +79,16 @@ def own_file(folder: Path, name: str) -> Path:
     return path
 
 
-def open_regular(path: Path, *, refuse: type[SegueError] = CorpusError) -> BufferedReader:
+def open_regular(
+    path: Path, *, refuse: type[SegueError] = CorpusError, fix: str = _REPLACE
+) -> BufferedReader:
     """Open a regular file for reading.
 
     Raises:
         SegueError: If it is no regular file.
         OSError: If it is missing, or the system cannot read it: that says nothing of the file.
     """
-    return require_regular(path, refuse=refuse).open("rb")
+    return require_regular(path, refuse=refuse, fix=fix).open("rb")
 
 
 def explain_unreadable(error: OSError, path: object) -> str:
@@ -103,7 +108,11 @@ def explain_unreadable(error: OSError, path: object) -> str:
 
 
 def read_regular(
-    path: Path, *, limit: int = MAX_BYTES, refuse: type[SegueError] = CorpusError
+    path: Path,
+    *,
+    limit: int = MAX_BYTES,
+    refuse: type[SegueError] = CorpusError,
+    fix: str = _REPLACE,
 ) -> bytes:
     """All bytes of a regular file.
 
@@ -111,17 +120,18 @@ def read_regular(
         path: The file.
         limit: Most bytes.
         refuse: The error's class.
+        fix: What the error advises.
 
     Raises:
         SegueError: If it is no regular file, or larger.
         OSError: As in `open_regular`.
     """
-    with open_regular(path, refuse=refuse) as file:
+    with open_regular(path, refuse=refuse, fix=fix) as file:
         data = file.read(limit + 1)
     if len(data) > limit:
         raise refuse(
             f"{plain_text(path)}: is larger than {format_bytes(limit)}, so it is not read",
-            fix=_REPLACE,
+            fix=fix,
         )
     return data
 
@@ -134,7 +144,7 @@ def read_text(path: Path, *, refuse: type[SegueError] = CorpusError, fix: str = 
         OSError: As in `open_regular`.
     """
     try:
-        return read_regular(path, refuse=refuse).decode("utf-8-sig")
+        return read_regular(path, refuse=refuse, fix=fix).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise refuse(f"{plain_text(path)}: is not text in UTF-8", fix=fix) from error
 
@@ -154,7 +164,8 @@ def read_json(
         SegueError: If it is no such file.
         OSError: As in `open_regular`.
     """
-    return parse_json(read_regular(path, refuse=refuse), where or str(path), refuse=refuse, fix=fix)
+    data = read_regular(path, refuse=refuse, fix=fix)
+    return parse_json(data, where or str(path), refuse=refuse, fix=fix)
 
 
 def parse_json(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +12,20 @@ from typing import Any, Final
 
 import yaml
 
-from synth.base.errors import SpecError
+from synth.base.doors import read_text
+from synth.base.errors import SpecError, shorten
 from synth.base.names import suggestion
 
+MOST_LETTERS: Final = 2**20
+"""Of a file: reading one takes about a second for every 100,000."""
+MOST_NODES: Final = 500_000
+"""Values of a file, those that aliases repeat included."""
+_MOST_DIGITS: Final = 300
 _MERGE: Final = "tag:yaml.org,2002:merge"
+_PLAIN: Final = ("null", "bool", "int", "float", "timestamp", "str", "seq", "map")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_MOST_BYTES_OF_NAME: Final = 255
+_MOST_BYTES_OF_PATH: Final = 4095
 _MEND: Final = (
     "check this line and the one above it: indent with spaces, keys of one level equally; close "
     "brackets and quotes; quote values that contain ': ' or ' #'"
@@ -20,14 +33,24 @@ _MEND: Final = (
 
 
 class _Loader(yaml.SafeLoader):
-    """Tells where a value stands that its tag does not allow, such as the 45th of May."""
+    """Knows plain values alone; tells where one stands that its tag does not allow."""
+
+    yaml_constructors = {  # noqa: RUF012
+        tag: construct
+        for tag, construct in yaml.SafeLoader.yaml_constructors.items()
+        if tag is None or tag.rpartition(":")[2] in _PLAIN
+    }
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
+            if node.tag.endswith(":int") and len(node.value) > _MOST_DIGITS:
+                raise ValueError("a number of so many digits is not read")
             return super().construct_object(node, deep)
-        except ValueError as error:
+        except (ValueError, LookupError, AttributeError) as error:
+            kind = node.tag.rpartition(":")[2]
+            told = error if isinstance(error, ValueError) else f"{shorten(node.value)} is no {kind}"
             raise yaml.constructor.ConstructorError(
-                None, None, str(error), node.start_mark
+                None, None, str(told), node.start_mark
             ) from error
 
 
@@ -62,6 +85,22 @@ class YamlFile:
         """The parts of `keys` that the file holds; pydantic's names of a value's forms are none."""
         return tuple(key for key, _ in self._steps(keys)) if self.root else tuple(keys)
 
+    def resolve(self, folder: Path, text: str | Path, keys: Sequence[str | int]) -> Path:
+        """The path at `keys`, absolute; a relative one is taken from `folder`."""
+        try:
+            path = (folder / Path(text).expanduser()).resolve()
+            if max(len(os.fsencode(part)) for part in path.parts) > _MOST_BYTES_OF_NAME:
+                raise ValueError(f"a name in it is longer than {_MOST_BYTES_OF_NAME} bytes")
+            if len(os.fsencode(path)) > _MOST_BYTES_OF_PATH:
+                raise ValueError(f"it is longer than {_MOST_BYTES_OF_PATH} bytes")
+        except (OSError, ValueError, RuntimeError) as error:
+            told = getattr(error, "strerror", None) or error
+            name = ".".join(map(str, keys))
+            raise SpecError(
+                f"{self.place(keys)}: {name}: is no path: {told}", fix="give another path"
+            ) from error
+        return path
+
     def _mark(self, keys: Sequence[str | int]) -> yaml.Mark | None:
         if not keys and self.root is not None:
             return self.root.start_mark
@@ -84,21 +123,12 @@ class YamlFile:
 
 
 def read_yaml(path: Path) -> YamlFile:
-    """The content of a YAML file.
-
-    Raises:
-        SpecError: If it cannot be read, is not YAML, or gives a key twice; the error names the
-            line and the column.
-    """
+    """The content of a YAML file; an error names the line and the column."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path, refuse=SpecError, fix="give a YAML file, saved as UTF-8")
     except OSError as error:
         raise SpecError(
             f"{path}: cannot be read: {error.strerror}", fix=suggest_file(path)
-        ) from error
-    except UnicodeDecodeError as error:
-        raise SpecError(
-            f"{path}: cannot be read: not UTF-8: {error}", fix="give a YAML file, saved as UTF-8"
         ) from error
     return parse_yaml(text, str(path))
 
@@ -115,15 +145,18 @@ def parse_yaml(text: str, where: str) -> YamlFile:
     Args:
         text: The YAML; its tags may name nothing but plain values.
         where: What errors call it.
-
-    Raises:
-        SpecError: If it is not YAML, or gives a key twice.
     """
+    if len(text) > MOST_LETTERS:
+        raise SpecError(
+            f"{where}: is larger than {MOST_LETTERS:,} letters", fix="give a smaller file"
+        )
     try:
         loader = _Loader(text)
         root = loader.get_single_node()
         if root is not None:
             _refuse_repeated_keys(root, where)
+            if _count_nodes(root, {}) > MOST_NODES:
+                raise yaml.YAMLError("its aliases hold themselves, or too many values")
         value = None if root is None else loader.construct_document(root)
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
@@ -137,7 +170,34 @@ def parse_yaml(text: str, where: str) -> YamlFile:
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         told = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise SpecError(f"{where}: not YAML: {told}", fix=_MEND) from error
-    return YamlFile(where, value, root)
+    file = YamlFile(where, value, root)
+    faults = [
+        f"{file.place(keys)}: {'.'.join(map(str, keys)) or 'the file'}: {fault}"
+        for keys, fault in _find_faults(value, ())
+    ]
+    if faults:
+        raise SpecError("\n".join(faults), fix="correct or remove the value")
+    return file
+
+
+def _find_faults(
+    value: Any, keys: tuple[str | int, ...]
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """The values that no setting can have, each with its keys."""
+    match value:
+        case dict():
+            for key, child in value.items():
+                yield from ((keys, fault) for _, fault in _find_faults(key, ()))
+                yield from _find_faults(child, (*keys, key))
+        case list():
+            for index, child in enumerate(value):
+                yield from _find_faults(child, (*keys, index))
+        case float() if not math.isfinite(value):
+            yield keys, f"expected a finite number, got {value}"
+        case int() if abs(value) >= 2**64:
+            yield keys, "the number is too large"
+        case str() if found := _CONTROL.search(value):
+            yield keys, f"the character {found[0]!a} is not allowed in a text"
 
 
 def _describe_problem(error: yaml.MarkedYAMLError) -> str:
@@ -153,12 +213,21 @@ def _place(where: str, mark: yaml.Mark) -> str:
     return f"{where}:{mark.line + 1}:{mark.column + 1}"
 
 
-def _refuse_repeated_keys(root: yaml.Node, where: str) -> None:
-    """Check every mapping once; an alias may stand for one many times, or for itself.
+def _count_nodes(node: yaml.Node, counts: dict[int, int]) -> int:
+    """Values in a node, and what aliases stand for as often as they do; too many in a circle."""
+    if id(node) not in counts:
+        counts[id(node)] = MOST_NODES + 1
+        children: list[yaml.Node] = []
+        if isinstance(node, yaml.MappingNode):
+            children = [part for pair in node.value for part in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            children = node.value
+        counts[id(node)] = 1 + sum(_count_nodes(child, counts) for child in children)
+    return counts[id(node)]
 
-    Raises:
-        SpecError: If a key is given twice; all of them are told.
-    """
+
+def _refuse_repeated_keys(root: yaml.Node, where: str) -> None:
+    """Check every mapping once; an alias may stand for one many times, or for itself."""
     faults, seen, left = [], set(), [root]
     while left:
         node = left.pop()

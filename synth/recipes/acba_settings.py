@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Final
 
-from pydantic import Field, PositiveInt, field_validator
+from pydantic import Field, field_validator
 
 from synth.base.units import Seconds
 from synth.captions.caption import Connective, Style
 from synth.labels.lexicon import Phrase
-from synth.recipes.base import RecipeSettings
+from synth.recipes.base import Length, RecipeSettings, SplitCounts
 from synth.recipes.clips import Clip
 from synth.text.grammar.words import whole_words
 from synth.text.order.joining import Unjoinable, say_caption
@@ -34,10 +34,10 @@ class AcbaSettings(RecipeSettings):
         share_words: Allow two captions that share a content word, or have two words for one sound.
     """
 
-    pairs: PositiveInt | Annotated[dict[str, PositiveInt], Field(min_length=1)] = 50_000
+    pairs: SplitCounts = 50_000
     relations: tuple[Connective, ...] = (Connective.BEFORE, Connective.AFTER)
     crossfade_s: Seconds = Field(default=1.0, ge=0, le=30)
-    max_event_s: Seconds | None = Field(default=None, gt=0)
+    max_event_s: Length | None = None
     style: Style = Style.NATURAL
     exclude_words: tuple[str, ...] = ORDER_WORDS
     minimal_pairs: bool = True

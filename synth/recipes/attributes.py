@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Annotated, ClassVar, Final
+from typing import ClassVar, Final
 
-from pydantic import Field, PositiveInt, field_validator
+from pydantic import Field, field_validator
 
 from synth.base.errors import LeftOutError, PlanError, TruthError
 from synth.base.units import Decibels, Seconds
@@ -26,6 +26,7 @@ from synth.recipes.base import (
     Groups,
     RecipeSettings,
     Setting,
+    SplitCounts,
     check_splits,
     check_unpadded,
     deal_crosses,
@@ -57,11 +58,11 @@ class Attributes(RecipeSettings):
     """
 
     name: ClassVar[str] = "attributes"
-    pairs: PositiveInt | Annotated[dict[str, PositiveInt], Field(min_length=1)] = 1000
+    pairs: SplitCounts = 1000
     attributes: tuple[Attribute, ...] = tuple(
         each for each in Attribute if not each.needs_treatment
     )
-    max_event_s: Seconds = Field(default=3.0, ge=0.5)
+    max_event_s: Seconds = Field(default=3.0, ge=0.5, le=36_000)
     apart_db: Decibels = Field(default=10.0, ge=8, le=30)
     style: Style = Style.NATURAL
 

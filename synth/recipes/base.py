@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Annotated, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int64
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
+from synth.base.choice import StrictModel
 from synth.base.errors import PlanError
 from synth.base.rng import Randomness
 from synth.base.units import Decibels, Frames, Seconds, to_frames
@@ -102,10 +103,14 @@ class Draft:
     is_labelled: bool = True
 
 
-class RecipeSettings(BaseModel):
-    """Settings of a recipe, checked when the spec is read."""
+Count: TypeAlias = Annotated[int, Field(gt=0, le=100_000_000)]
+SplitCounts: TypeAlias = Count | Annotated[dict[str, Count], Field(min_length=1)]
+"""One for all splits together, or one for each."""
+Length: TypeAlias = Annotated[Seconds, Field(gt=0, le=36_000)]
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+
+class RecipeSettings(StrictModel):
+    """Settings of a recipe, checked when the spec is read."""
 
 
 @runtime_checkable

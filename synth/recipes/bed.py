@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from synth.base.choice import StrictModel
 from synth.base.errors import PlanError
-from synth.base.units import Decibels, Frames, Seconds, to_frames
+from synth.base.units import Decibels, Frames, to_frames
 from synth.labels.lexicon import category, could_be_called
-from synth.recipes.base import Setting, excerpt
+from synth.recipes.base import Length, Setting, excerpt
 from synth.recipes.clips import Clip, pick
 from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.scene.timeline import duration
@@ -21,7 +22,7 @@ MOST_REPEATS: Final = 32
 """Of a bed: a scene of repeats is nested as deeply."""
 
 
-class Background(BaseModel):
+class Background(StrictModel):
     """Settings of the bed.
 
     Args:
@@ -32,11 +33,10 @@ class Background(BaseModel):
             if null, such clips do not serve.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     of: tuple[str, ...] = Field(min_length=1)
     share: float = Field(default=1.0, gt=0, le=1)
     snr_db: Decibels = Field(default=15.0, ge=0, le=60)
-    repeat_crossfade_s: Seconds | None = Field(default=None, gt=0)
+    repeat_crossfade_s: Length | None = None
 
     def clips(self, clips: Sequence[Clip]) -> list[Clip]:
         """The clips that can serve.

@@ -15,10 +15,10 @@ from itertools import combinations
 from typing import ClassVar, Final
 
 import numpy as np
-from pydantic import Field, PositiveInt, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
 from synth.base.errors import LeftOutError, PlanError, TruthError
-from synth.base.units import Frames, Seconds, to_frames
+from synth.base.units import Frames, to_frames
 from synth.captions.caption import Caption, Style
 from synth.captions.contrast import judge
 from synth.captions.counting import TIMES, counting_frames, say_count
@@ -26,8 +26,10 @@ from synth.labels.lexicon import Phrase, is_countable
 from synth.recipes.base import (
     Draft,
     Groups,
+    Length,
     RecipeSettings,
     Setting,
+    SplitCounts,
     check_splits,
     deal_crosses,
     make_listener,
@@ -58,10 +60,10 @@ class Counts(RecipeSettings):
     """
 
     name: ClassVar[str] = "counts"
-    repeats: PositiveInt | dict[str, PositiveInt] = 1
+    repeats: SplitCounts = 1
     times: tuple[int, ...] = (1, 2, 3)
-    pause_s: tuple[Seconds, Seconds] = (0.4, 1.0)
-    max_event_s: Seconds = Field(default=1.5, gt=0)
+    pause_s: tuple[Length, Length] = (0.4, 1.0)
+    max_event_s: Length = 1.5
     style: Style = Style.NATURAL
 
     @field_validator("times")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
 
-from pydantic import Field, PositiveInt, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from synth.base.units import Decibels, Frames, Seconds, to_frames
+from synth.base.units import Decibels, Frames, to_frames
 from synth.captions.caption import Style
-from synth.recipes.base import RecipeSettings, Setting
+from synth.recipes.base import Length, RecipeSettings, Setting, SplitCounts
 
 
 class EditFamily(StrEnum):
@@ -44,12 +43,12 @@ class EditSettings(RecipeSettings):
         style: Caption style.
     """
 
-    pairs: PositiveInt | Annotated[dict[str, PositiveInt], Field(min_length=1)] = 2_000
+    pairs: SplitCounts = 2_000
     changes: tuple[EditFamily, ...] = tuple(EditFamily)
     max_events: int = Field(default=3, ge=2, le=4)
     change_db: tuple[int, int] = (6, 12)
-    pause_s: tuple[Seconds, Seconds] = (0.2, 1.0)
-    max_event_s: Seconds | None = Field(default=None, gt=0)
+    pause_s: tuple[Length, Length] = (0.2, 1.0)
+    max_event_s: Length | None = None
     peak_db: Decibels = Field(default=-1.0, ge=-40, le=0)
     captions: int = Field(default=5, ge=1, le=20)
     style: Style = Style.NATURAL

@@ -8,16 +8,13 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import Field, PositiveInt, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from synth.base.errors import NotationError, PlanError
 from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.captions.caption import Style
 from synth.captions.measured_pool import Told
-from synth.recipes.base import (
-    RecipeSettings,
-    Setting,
-)
+from synth.recipes.base import Length, RecipeSettings, Setting, SplitCounts
 from synth.recipes.bed import Background
 from synth.recipes.composing import Joining, Mixing
 from synth.scene.notation import parse
@@ -29,7 +26,8 @@ MOST_EVENTS: Final = 12
 MOST_NESTED: Final = 4
 
 
-NonNegative: TypeAlias = Annotated[Seconds, Field(ge=0)]
+Pause: TypeAlias = Annotated[Seconds, Field(ge=0, le=3600)]
+Ratio: TypeAlias = Annotated[Decibels, Field(ge=-120, le=120)]
 
 
 class SceneSettings(RecipeSettings):
@@ -67,21 +65,21 @@ class SceneSettings(RecipeSettings):
             `duration`, `onset`, `position`, `gap`, `longer` and `louder`.
     """
 
-    scenes: PositiveInt | Annotated[dict[str, PositiveInt], Field(min_length=1)] = 20_000
+    scenes: SplitCounts = 20_000
     variants: int = Field(default=4, ge=2, le=6)
     max_events: int = Field(default=4, ge=2, le=MOST_EVENTS)
     polyphony: int = Field(default=MOST_NESTED, ge=1, le=MOST_NESTED)
     without_replacement: bool = False
-    categories: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
-    expressions: dict[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
+    categories: dict[str, Annotated[float, Field(ge=0, le=1_000_000)]] = Field(default_factory=dict)
+    expressions: dict[str, Annotated[float, Field(gt=0, le=1_000_000)]] = Field(default_factory=dict)
     captions: int = Field(default=7, ge=1, le=20)
     crossfade: float = Field(default=0.1, ge=0, le=0.4)
-    pause_s: tuple[NonNegative, NonNegative] = (0.0, 0.0)
+    pause_s: tuple[Pause, Pause] = (0.0, 0.0)
     mixing: Mixing = Mixing.BETWEEN_CLASS
     ratio: float = Field(default=0.5, gt=0, lt=1)
-    snr_db: tuple[Decibels, Decibels] = (-6.0, 6.0)
+    snr_db: tuple[Ratio, Ratio] = (-6.0, 6.0)
     background: Background | None = None
-    max_event_s: Seconds | None = Field(default=None, gt=0)
+    max_event_s: Length | None = None
     style: Style = Style.NATURAL
     tell: tuple[Told, ...] = ()
 

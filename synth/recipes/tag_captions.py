@@ -14,12 +14,12 @@ from itertools import zip_longest
 from typing import ClassVar
 
 import numpy as np
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
 from synth.captions.caption import Caption, Style
 from synth.captions.contrast import judge
 from synth.labels.tag import Tag
-from synth.recipes.base import Draft, Groups, RecipeSettings, Setting, explain_too_short
+from synth.recipes.base import Count, Draft, Groups, RecipeSettings, Setting, explain_too_short
 from synth.recipes.clips import Clip
 from synth.recipes.tag_groups import (
     NO_PARTNER,
@@ -60,7 +60,7 @@ class TagCaptions(RecipeSettings):
     name: ClassVar[str] = "tag_captions"
     style: Style = Style.NATURAL
     views: int = Field(default=10, ge=0, le=100)
-    per_category: PositiveInt = 3
+    per_category: Count = 3
     swaps: int = Field(default=3, ge=0, le=20)
     max_share: float = Field(default=0.05, ge=0, le=1)
 

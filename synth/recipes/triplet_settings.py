@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
 from synth.base.units import Seconds
 from synth.captions.caption import Style
-from synth.recipes.base import RecipeSettings
+from synth.recipes.base import Count, Length, RecipeSettings, SplitCounts
 
 
 class TripletSettings(RecipeSettings):
@@ -25,10 +25,10 @@ class TripletSettings(RecipeSettings):
         stage_a: Make single and combined sounds instead, for TeminAL A.
     """
 
-    repeats: PositiveInt | dict[str, PositiveInt] = 1
-    most_groups: PositiveInt | None = None
+    repeats: SplitCounts = 1
+    most_groups: Count | None = None
     crossfade_s: Seconds = Field(default=0.0, ge=0, le=30)
-    max_event_s: Seconds | None = Field(default=None, gt=0)
-    least_event_s: Seconds = Field(default=1.0, gt=0)
+    max_event_s: Length | None = None
+    least_event_s: Length = 1.0
     style: Style = Style.PAPER
     stage_a: bool = False

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from pipelines.build.schedule import RenderSettings
+from synth.base.choice import StrictModel
 from synth.base.errors import SpecError
 from synth.base.yaml_faults import explain_errors
 from synth.base.yaml_file import read_yaml
@@ -16,11 +17,7 @@ SUFFIX: Final = ".nightly.yaml"
 _FEWER_IS_BETTER: Final = "median_rank"
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class GateSettings(_Model):
+class GateSettings(StrictModel):
     """What a version must be for `latest` to be pointed to it; a violated caption never passes.
 
     Args:
@@ -37,12 +34,12 @@ class GateSettings(_Model):
     """
 
     quarantine: float = Field(default=0.1, ge=0, le=1)
-    samples: float = Field(default=0.9, ge=0)
+    samples: float = Field(default=0.9, ge=0, le=1e9)
     blind: float | None = Field(default=None, ge=0.5, le=1)
     blind_samples: int = Field(default=8000, ge=100)
     leaked: int = Field(default=0, ge=0)
     audio: int | None = Field(default=None, ge=1)
-    metrics: dict[str, float] = {}
+    metrics: dict[str, float] = Field(default_factory=dict)
 
     @field_validator("metrics")
     @classmethod
@@ -53,12 +50,12 @@ class GateSettings(_Model):
                     f"{name}: lower is better for it; name a metric where "
                     "higher is better, such as recall"
                 )
-            if not 0 <= margin < float("inf"):
+            if margin < 0:
                 raise ValueError(f"{name}: a margin must be 0 or more, got {margin}")
         return metrics
 
 
-class EnrichSettings(_Model):
+class EnrichSettings(StrictModel):
     """A task that a language model is given over the plan, as `segue llm run` is.
 
     Args:
@@ -85,20 +82,20 @@ class EnrichSettings(_Model):
     model: str
     base_url: str = Field(default="https://api.openai.com/v1", repr=False)
     key_variable: str = Field(default="OPENAI_API_KEY", repr=False)
-    budget: float | None = Field(default=None, ge=0)
+    budget: float | None = Field(default=None, ge=0, le=1e9)
     prices: Path | None = None
     local: bool = False
     store: Path | None = None
     split: str | None = None
-    limit: int | None = Field(default=None, ge=1)
+    limit: int | None = Field(default=None, ge=1, le=2**63)
     concurrency: int = Field(default=16, ge=1, le=1024)
-    timeout_s: float = Field(default=60.0, ge=1)
+    timeout_s: float = Field(default=60.0, ge=1, le=86_400)
     positives: bool = False
-    variants: int = Field(default=1, ge=1)
+    variants: int = Field(default=1, ge=1, le=1000)
     verify_model: str = ""
 
 
-class TrainSettings(_Model):
+class TrainSettings(StrictModel):
     """A model that is trained on every new version and tested on it.
 
     Args:
@@ -111,14 +108,14 @@ class TrainSettings(_Model):
     """
 
     config: Path | None = None
-    steps: int | None = Field(default=None, ge=1)
+    steps: int | None = Field(default=None, ge=1, le=10**9)
     split: str = "test"
     virtual: bool = False
-    hours: float = Field(default=12.0, gt=0)
+    hours: float = Field(default=12.0, gt=0, le=8760)
     launcher: tuple[str, ...] = ()
 
 
-class NightlySettings(_Model):
+class NightlySettings(StrictModel):
     """What a nightly run does beside rebuilding, and how it renders.
 
     Args:

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict
-
 from synth.audio.dsp import Audio
+from synth.base.choice import StrictModel
 from synth.base.units import Seconds
 from synth.labels.tag import Tag
 from synth.labels.treatment import Treatment
@@ -130,9 +129,8 @@ class Unheard(Protocol):
         ...
 
 
-class Settings(BaseModel):
+class Settings(StrictModel):
     """Settings of a source, checked when the spec is read."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     origin: ClassVar[Origin | None] = None
     reads_files: ClassVar[bool] = True
