@@ -6,8 +6,6 @@ prompt again, on the sample as it is planned now, so that answers about another 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +14,9 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from synth.base.doors import open_regular, parse_json, require_regular
 from synth.base.errors import PlanError, SegueError, SpecError
+from synth.base.hashing import sha256_of
 from synth.base.rng import digest
 from synth.base.units import Frames
 from synth.captions.caption import Caption
@@ -147,7 +147,8 @@ class Enrichment:
         faults = answer.prompt.faults(item, answer.value)
         if faults or answer.verification is None:
             return faults
-        return answer.verification.faults(item, json.loads(answer.row["read"]))
+        read = parse_json(answer.row["read"], f"{answer.path}: {sample.id}", refuse=PlanError)
+        return answer.verification.faults(item, read)
 
 
 def _refuse_shared(answer: ModelAnswer, sample: Sample, contrary: set[str]) -> None:
@@ -173,11 +174,16 @@ def enrichment_digest(paths: Sequence[Path]) -> str:
     if not paths:
         return ""
     try:
-        return digest(*(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths))
+        return digest(*map(_hash, paths))
     except OSError as error:
         raise SpecError(
             f"enrich: {error.filename}: cannot be read: {error.strerror}", fix=_MEND
         ) from error
+
+
+def _hash(path: Path) -> str:
+    with open_regular(path, refuse=SpecError) as file:
+        return sha256_of(file)
 
 
 def _make_captions(answer: ModelAnswer, original: Caption, kind: str) -> Iterator[Caption]:
@@ -200,7 +206,7 @@ def _make_captions(answer: ModelAnswer, original: Caption, kind: str) -> Iterato
 
 def _read(path: Path) -> Iterator[tuple[str, ModelAnswer]]:
     try:
-        table = pq.read_table(path)
+        table = pq.read_table(require_regular(path, refuse=SpecError))
     except (OSError, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
         raise SpecError(f"enrich: {path}: cannot be read: {reason}", fix=_MEND) from error
@@ -223,5 +229,6 @@ def _read(path: Path) -> Iterator[tuple[str, ModelAnswer]]:
             raise SpecError(f"enrich: {path}: column {name!r} is missing", fix=_MEND)
     for row in table.to_pylist():
         if row["status"] == _ANSWERED:
-            value, maker = json.loads(row["answer"]), row["generator"]
+            value = parse_json(row["answer"], f"enrich: {path}: {row['id']}", refuse=SpecError)
+            maker = row["generator"]
             yield row["id"], ModelAnswer(prompt, value, maker, path, row, verification)

@@ -71,7 +71,9 @@ class SceneSettings(RecipeSettings):
     polyphony: int = Field(default=MOST_NESTED, ge=1, le=MOST_NESTED)
     without_replacement: bool = False
     categories: dict[str, Annotated[float, Field(ge=0, le=1_000_000)]] = Field(default_factory=dict)
-    expressions: dict[str, Annotated[float, Field(gt=0, le=1_000_000)]] = Field(default_factory=dict)
+    expressions: dict[str, Annotated[float, Field(gt=0, le=1_000_000)]] = Field(
+        default_factory=dict
+    )
     captions: int = Field(default=7, ge=1, le=20)
     crossfade: float = Field(default=0.1, ge=0, le=0.4)
     pause_s: tuple[Pause, Pause] = (0.0, 0.0)

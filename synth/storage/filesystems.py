@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from functools import lru_cache
 from typing import Any, Final
@@ -13,6 +14,9 @@ LOCAL: Final = ("file", "local")
 PRIVATE: Final = ("memory",)
 """Kinds of stores that live in one process, and end with it."""
 _EXTRAS: Final = {"s3": "segue-audio[s3]", "s3a": "segue-audio[s3]", "gs": "gcsfs", "gcs": "gcsfs"}
+_TAKEN: Final = (
+    "use s3://, gs://, memory://, file:// or another store of fsspec that needs no settings"
+)
 _DECISIVE: Final = (
     *("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ACCESS_KEY_ID", "AWS_PROFILE"),
     *("AWS_MAX_ATTEMPTS", "AWS_RETRY_MODE"),
@@ -63,7 +67,7 @@ def _open_filesystem(store: str, environment: tuple[str, ...]) -> Any:
     except ValueError as error:
         raise StorageError(
             f"{store}: unknown kind of store: {scheme!r}",
-            fix="use s3://, gs://, memory://, file:// or another scheme of fsspec",
+            fix=_TAKEN,
         ) from error
     if scheme in S3:
         options |= _s3_options(environment)
@@ -71,10 +75,28 @@ def _open_filesystem(store: str, environment: tuple[str, ...]) -> Any:
         from synth.storage.whole import WholeFileSystem
 
         kind = WholeFileSystem
-    filesystem = kind(**options)
+    if needed := _list_needed(kind):
+        raise StorageError(
+            f"{store}: {scheme} needs more than a URL: {', '.join(needed)}", fix=_TAKEN
+        )
+    try:
+        filesystem = kind(**options)
+    except Exception as error:  # each kind has errors of its own
+        raise StorageError(f"{store}: {scheme} cannot be opened by its URL", fix=_TAKEN) from error
     if scheme in S3:
         filesystem.retries = 1  # its client repeats requests; twice would multiply
     return filesystem
+
+
+def _list_needed(kind: Any) -> list[str]:
+    """The arguments without which a file system cannot be opened; one made in part may complain."""
+    _, *parameters = inspect.signature(kind.__init__).parameters.values()
+    several = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    return [
+        parameter.name
+        for parameter in parameters
+        if parameter.default is parameter.empty and parameter.kind not in several
+    ]
 
 
 def _s3_options(environment: tuple[str, ...]) -> dict[str, Any]:

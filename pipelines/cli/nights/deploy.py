@@ -90,6 +90,13 @@ def deploy_command(
         print_json(facts)
         return
     console = make_console()
+    if written := sorted(name for name, value in night.variables.items() if "{{" not in value):
+        console.print(
+            f"warning: {file} holds the values of {', '.join(written)}, and only its owner may "
+            "read it; a secret is safer in a block of Prefect: {{ prefect.blocks.secret.NAME }}",
+            style="yellow",
+            markup=False,
+        )
     console.print(f"[bold]{facts['deployment']}[/] for pool {pool}; written to {file}")
     console.print(
         f"next: PREFECT_API_URL={address} DO_NOT_TRACK=1 prefect worker start --pool {pool} "
@@ -100,11 +107,11 @@ def deploy_command(
 
 def _read_variables(given: Iterable[str]) -> dict[str, str]:
     variables: dict[str, str] = {}
-    for each in given:
-        name, equals, value = each.partition("=")
+    for number, text in enumerate(given, start=1):
+        name, equals, value = text.partition("=")
         if not (name.isidentifier() and equals):
             raise SpecError(
-                f"--env {each}: expected NAME=VALUE",
+                f"--env number {number}: expected NAME=VALUE, and a name of letters, digits and _",
                 fix="as in --env 'LLM_KEY={{ prefect.blocks.secret.llm-key }}'",
             )
         variables[name] = value

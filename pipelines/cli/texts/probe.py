@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -22,6 +21,7 @@ from pipelines.cli.common.show import print_json, print_next, print_read
 from pipelines.store.output import check_output
 from synth.base.atomic import replacing
 from synth.base.console import make_console
+from synth.base.doors import parse_json, read_text, require_regular
 from synth.base.errors import SourceError, SpecError
 from synth.base.progress import track
 from synth.text.grammar.tagger import SPACY_MODEL, EmbeddedTagger, SpacyTagger, Tagger, best_tagger
@@ -65,7 +65,10 @@ def probe_command(
         list[str] | None,
         typer.Option(help="Column of captions, 'caption' by default; may be given several times."),
     ] = None,
-    id_column: Annotated[str, typer.Option(help="Column that names a row.")] = "audiocap_id",
+    id_column: Annotated[
+        str | None,
+        typer.Option(help="Column that names a row; by default 'audiocap_id', or 'id'."),
+    ] = None,
     tagger: Annotated[
         TaggerName,
         typer.Option(help="auto: spaCy for nv where its model is installed, else our own."),
@@ -132,7 +135,7 @@ def _load_tagger(name: TaggerName, tool: Probe) -> Tagger:
 
 
 def _read(path: Path) -> list[_Row]:
-    if not path.is_file():
+    if not require_regular(path, refuse=SourceError).exists():
         raise SourceError(f"{path}: there is no such file", fix="name a file of captions")
     try:
         match path.suffix.lower():
@@ -142,16 +145,26 @@ def _read(path: Path) -> list[_Row]:
             case ".parquet":
                 return list(pq.read_table(path).to_pylist())
             case ".jsonl":
-                lines = path.read_text(encoding="utf-8").splitlines()
-                return _check_objects([json.loads(line) for line in lines if line.strip()])
+                lines = enumerate(read_text(path, refuse=SourceError).split("\n"), start=1)
+                return _check_objects(
+                    [
+                        _parse(line, f"{path}: line {number}")
+                        for number, line in lines
+                        if line.strip()
+                    ]
+                )
             case ".json":
-                return _check_objects(json.loads(path.read_text(encoding="utf-8")))
+                return _check_objects(_parse(read_text(path, refuse=SourceError), str(path)))
     except (ValueError, csv.Error, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
         raise SourceError(f"{path}: cannot be read: {reason}", fix="fix the file") from error
     raise SourceError(
         f"{path}: unknown kind of file", fix="give a .csv, .parquet, .jsonl or .json file"
     )
+
+
+def _parse(text: str, where: str) -> Any:
+    return parse_json(text, where, refuse=SourceError, fix="fix the file")
 
 
 def _check_objects(value: Any) -> list[_Row]:
@@ -161,12 +174,13 @@ def _check_objects(value: Any) -> list[_Row]:
 
 
 def _read_captions(
-    rows: Sequence[_Row], path: Path, columns: Sequence[str], id_column: str
+    rows: Sequence[_Row], path: Path, columns: Sequence[str], id_column: str | None
 ) -> Iterable[ProbeCaption]:
     """The captions of all columns, row by row; what is empty is an empty caption."""
     if not rows:
         raise SourceError(f"{path}: holds no rows", fix="name a file of captions")
     present = [name for name in rows[0] if isinstance(name, str)]
+    id_column = id_column or ("audiocap_id" if "audiocap_id" in present else "id")
     for name, option in [(id_column, "--id-column"), *((name, "--column") for name in columns)]:
         if name not in present:
             raise SpecError(

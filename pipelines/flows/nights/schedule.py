@@ -11,7 +11,8 @@ from typing import Any, Final
 import yaml
 
 from pipelines.flows.servers.server import QUIET
-from synth.base.atomic import write_text
+from synth.base import doors
+from synth.base.atomic import replacing
 from synth.base.errors import SpecError
 from synth.storage import url_of
 
@@ -128,8 +129,8 @@ def write_prefect_yaml(path: Path, night: Night, pool: str) -> None:
         SpecError: If the file is not one that we wrote.
     """
     deployments: list[dict[str, Any]] = []
-    if path.is_file():
-        text = path.read_text(encoding="utf-8")
+    if doors.require_regular(path, refuse=SpecError).exists():
+        text = doors.read_text(path, refuse=SpecError)
         if not text.startswith(HEADER):
             raise SpecError(
                 f"{path}: was not written by `segue night deploy`, so it is not overwritten",
@@ -143,4 +144,6 @@ def write_prefect_yaml(path: Path, night: Night, pool: str) -> None:
         deployments = others
     deployments = sorted([*deployments, night.to_yaml(pool)], key=lambda each: str(each["name"]))
     text = yaml.safe_dump({"deployments": deployments}, sort_keys=False, allow_unicode=True)
-    write_text(path, HEADER + text)
+    with replacing(path) as partial:
+        partial.touch(0o600)  # the variables of its runs may be secrets
+        partial.write_text(HEADER + text, encoding="utf-8")

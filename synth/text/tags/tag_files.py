@@ -1,4 +1,4 @@
-"""Readers of tag lists and captions: MTG-Jamendo, MSD, LP-MusicCaps, MusicCaps, plain CSV.
+"""Readers of tag lists and captions: MTG-Jamendo, MSD, LP-MusicCaps, MusicCaps, CSV, Parquet.
 
 Nothing in a file is evaluated: Python-literal lists, as MusicCaps has them in its CSV, are read by
 a small grammar of quoted strings. The sources of these datasets read lists and tags by what is
@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from synth.base import doors
 from synth.base.errors import SourceError
 from synth.labels.tag import Tag
 from synth.text.tags.jamendo import HEADER, read_jamendo
@@ -25,8 +28,9 @@ from synth.text.tags.tag_words import TagCategory, find_category, spell
 from synth.text.tags.tags import TagVocabulary
 
 FORMATS: Final = (
-    "an MTG-Jamendo TSV, a JSON list of tags, LP-MusicCaps or MusicCaps JSON, or a CSV with a "
-    "column caption, tag, tags (`rock; piano` or `genre:rock; instrument:piano`) or aspect_list"
+    "an MTG-Jamendo TSV, a JSON list of tags, LP-MusicCaps or MusicCaps JSON, or a CSV or Parquet "
+    "file with a column caption, tag, tags (`rock; piano` or `genre:rock; instrument:piano`) or "
+    "aspect_list"
 )
 _STRING: Final = re.compile(r"""'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)\"""")
 _ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))")
@@ -59,10 +63,13 @@ def read_items(path: Path) -> list[TaggedRecording]:
     """
     if path.suffix == ".json":
         return _json_items(path)
+    if path.suffix == ".parquet":
+        return list(_table_items(path, *_read_parquet(path)))
     text = _text(path)
     if text.startswith("\t".join(HEADER[:2])):
         return [TaggedRecording(track.id, track.tags) for track in read_jamendo(path)]
-    return list(_csv_items(path, text))
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    return list(_table_items(path, reader.fieldnames or (), _number_lines(path, reader)))
 
 
 def read_vocabulary(path: Path) -> TagVocabulary:
@@ -132,19 +139,15 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def _json_items(path: Path) -> list[TaggedRecording]:
-    try:
-        value = json.loads(_text(path))
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise SourceError(f"{path}: is not JSON: {error}", fix="download it again") from error
-    match value:
-        case [str(), *_]:
+    match doors.parse_json(_text(path), str(path), refuse=SourceError, fix="download it again"):
+        case [str(), *_] as value:
             return [
                 TaggedRecording(str(row), (_parse_name(path, row, name),))
                 for row, name in _rows(value)
             ]
-        case [{"prediction": _}, *_]:
+        case [{"prediction": _}, *_] as value:
             return [_parse_prediction(path, row, entry) for row, entry in _rows(value)]
-        case dict() if value and all("aspect_list" in each for each in _dicts(value)):
+        case dict() as value if value and all("aspect_list" in each for each in _dicts(value)):
             return [_parse_aspects(path, key, entry) for key, entry in value.items()]
     raise SourceError(f"{path}: holds neither tags nor captions", fix=f"expected {FORMATS}")
 
@@ -184,10 +187,45 @@ def _spell(name: str) -> str:
     return spell(_tidy(name))
 
 
-def _csv_items(path: Path, text: str) -> Iterator[TaggedRecording]:
+def _number_lines(
+    path: Path, reader: csv.DictReader[str]
+) -> Iterator[tuple[int, Mapping[str, str]]]:
+    try:
+        for row in reader:
+            yield reader.line_num, row
+    except csv.Error as error:
+        raise SourceError(
+            f"{path}: line {reader.line_num}: {error}", fix="save it as CSV again"
+        ) from error
+
+
+def _read_parquet(
+    path: Path,
+) -> tuple[Sequence[str], Iterator[tuple[int, Mapping[str, str]]]]:
+    """Columns and rows as a CSV has them; a `text` without a `caption` is one, as ours have it."""
+    try:
+        table = pq.read_table(doors.require_regular(path, refuse=SourceError))
+        rows = table.to_pylist()
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        told = " ".join(str(error).split())
+        raise SourceError(f"{path}: cannot be read: {told}", fix=f"expected {FORMATS}") from error
+    columns = table.column_names
+    if "caption" not in columns:
+        columns = ["caption" if name == "text" else name for name in columns]
+    cells = (map(_to_cell, row.values()) for row in rows)
+    return columns, enumerate((dict(zip(columns, row, strict=True)) for row in cells), start=2)
+
+
+def _to_cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return ";".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _table_items(
+    path: Path, columns: Sequence[str], rows: Iterable[tuple[int, Mapping[str, str]]]
+) -> Iterator[TaggedRecording]:
     """`id,category,tag` with a row for each tag, or a row for each item."""
-    reader = csv.DictReader(io.StringIO(text, newline=""))
-    columns = reader.fieldnames or ()
     names = next((column for column in _TAG_COLUMNS if column in columns), None)
     if names is None and "caption" not in columns:
         raise SourceError(
@@ -195,20 +233,13 @@ def _csv_items(path: Path, text: str) -> Iterator[TaggedRecording]:
         )
     key = next((column for column in _ID_COLUMNS if column in columns), None)
     gathered: dict[str, TaggedRecording] = {}
-    try:
-        for row in reader:
-            item = _csv_item(path, reader.line_num, row, key, names)
-            if key is None or "caption" in columns:
-                yield item
-            else:
-                before = gathered.get(item.id, TaggedRecording(item.id))
-                gathered[item.id] = TaggedRecording(
-                    item.id, _drop_repeats((*before.tags, *item.tags))
-                )
-    except csv.Error as error:
-        raise SourceError(
-            f"{path}: line {reader.line_num}: {error}", fix="save it as CSV again"
-        ) from error
+    for line, row in rows:
+        item = _csv_item(path, line, row, key, names)
+        if key is None or "caption" in columns:
+            yield item
+        else:
+            before = gathered.get(item.id, TaggedRecording(item.id))
+            gathered[item.id] = TaggedRecording(item.id, _drop_repeats((*before.tags, *item.tags)))
     yield from gathered.values()
 
 
@@ -265,10 +296,8 @@ def _tidy(text: str) -> str:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return doors.read_text(path, refuse=SourceError, fix="save it as UTF-8")
     except OSError as error:
         raise SourceError(
             f"{path}: cannot be read: {error.strerror or error}", fix="check the path"
         ) from error
-    except UnicodeDecodeError as error:
-        raise SourceError(f"{path}: not UTF-8", fix="save it as UTF-8") from error
