@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.build.claim import drop_claim, read_finished
@@ -25,19 +27,22 @@ from pipelines.build.render import (
     withdraw,
 )
 from pipelines.build.schedule import RenderSettings, Submit, schedule
-from pipelines.build.sealed import refuse_other_bytes, unmark
+from pipelines.build.sealed import refuse_other_bytes, remove_damaged, unmark
 from pipelines.engines.call import Call
 from pipelines.engines.engine import Engine, engine
 from pipelines.engines.executor import RemoteRunner, is_here
 from pipelines.ingest.ingest import IngestedLibrary, ingest
+from pipelines.ingest.parts import list_parts, withdraw_damaged
 from pipelines.spec.spec import Spec
 from pipelines.store.journal import record
 from pipelines.store.places import BANKS, Places
+from pipelines.store.row_groups import read_batches
 from pipelines.store.stage import choose_stage, find_mirror, hold_for_writing, refuse_private_store
 from synth.base.atomic import format_bytes
 from synth.base.errors import DiskFullError, SpecError
-from synth.base.progress import Observer, Silent
-from synth.corpus.corpus import QUARANTINE_FILE
+from synth.base.progress import Observer, Silent, tell_damage
+from synth.corpus.corpus import PLAN_FILE, QUARANTINE_FILE
+from synth.corpus.receipt import VersionReceipt
 from synth.sources import Unheard
 
 VERSION_LETTERS = 12
@@ -95,6 +100,7 @@ class Prepared:
         shards: The planned shards.
         pending: Those to be rendered.
         facts: What `corpus.json` says, if this very build was finalised before.
+        receipt: What certifies the manifests of a finished version.
     """
 
     spec: Spec
@@ -103,6 +109,7 @@ class Prepared:
     shards: list[ShardPlan]
     pending: list[ShardPlan]
     facts: dict[str, Any] | None
+    receipt: VersionReceipt | None
 
     @property
     def there(self) -> int:
@@ -164,18 +171,49 @@ def refuse_unheard(spec: Spec) -> None:
 def prepare_build(
     spec: Spec, library: IngestedLibrary, places: Places, where: Engine, observer: Observer
 ) -> Prepared:
-    """Plan, and find out what is still to be rendered."""
-    facts = read_finished(places, spec.build_digest(library.digest))
+    """Plan, and find out what is still to be rendered, of sounds that are what they were."""
+    digest = spec.build_digest(library.digest)
+    receipt = remove_damaged(places, digest, observer)
+    facts = read_finished(places, digest)
     clean(places)
-    shards = plan(spec, library, places, where, observer)
-    if facts is not None:
+    shards = plan(spec, library, places, where, observer, receipt)
+    is_finished = receipt is not None or facts is not None
+    if is_finished:
         refuse_other_bytes(places, shards)
     pending = reuse(places, shards)
-    if facts is None:  # a finished version's receipts alone say what its lost shards were
+    if pending and remove_damaged_sounds(library, places, pending, where, observer):
+        library, places = locate_library(spec, places.out, where, observer)
+        return prepare_build(spec, library, places, where, observer)
+    if not is_finished:  # a finished version's receipts alone say what its lost shards were
         withdraw(places, pending)
     if pending or facts is None:
         record(places.journal, "prepared", shards=len(shards), pending=len(pending))
-    return Prepared(spec, library, places, shards, pending, facts)
+    return Prepared(spec, library, places, shards, pending, facts, receipt)
+
+
+def remove_damaged_sounds(
+    library: IngestedLibrary,
+    places: Places,
+    shards: Sequence[ShardPlan],
+    where: Engine,
+    observer: Observer,
+) -> bool:
+    """Hash the sounds that shards are made of, but for those that were decoded just now.
+
+    Returns:
+        Whether some were damaged; the library must be ingested again.
+    """
+    if list_parts(library.index) <= library.decoded:
+        return False
+    wanted = pa.array([shard.shard for shard in shards])
+    heard: set[str] = set()
+    for batch in read_batches(places.manifests / PLAN_FILE, ["shard", "clips"]):
+        rows = batch.filter(pc.is_in(batch["shard"], wanted))
+        heard.update(pc.unique(rows["clips"].flatten()).to_pylist())
+    threads = max(1, where.width)
+    faults = withdraw_damaged(library.index, heard, library.decoded, threads, places.mirror)
+    tell_damage(observer, faults, "decoded again")
+    return bool(faults)
 
 
 def locate_library(
@@ -205,7 +243,8 @@ def plan_library(
     out = choose_stage(out)
     with hold_for_writing(out, spec.corpus), engine(worker_count) as where:
         library, places = locate_library(spec, out, where, observer)
-        shards = plan(spec, library, places, where, observer)
+        receipt = remove_damaged(places, spec.build_digest(library.digest), observer)
+        shards = plan(spec, library, places, where, observer, receipt)
     return library, places, sum(shard.samples for shard in shards)
 
 
@@ -260,7 +299,7 @@ def conclude(prepared: Prepared, started: float, promote: bool = True) -> Summar
     places, shards, facts = prepared.places, prepared.shards, prepared.facts
     if prepared.pending or facts is None:
         clean(places)
-        facts = finalise(prepared.spec, prepared.library, places, shards)
+        facts = finalise(prepared.spec, prepared.library, places, shards, prepared.receipt)
         unmark(places)
     drop_claim(places)
     if promote:

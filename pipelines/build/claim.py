@@ -8,22 +8,22 @@ the old plan go first, what certifies them before all others.
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any, Final
-
-import pyarrow.parquet as pq
 
 from pipelines.store.places import Places
 from synth.base.atomic import write_text
+from synth.base.doors import read_json
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, PLAN_FILE, QUARANTINE_FILE, SAMPLES_FILE
 from synth.corpus.facts import read_facts
+from synth.corpus.receipt import RECEIPT_FILE, VersionReceipt
 
 CLAIM_FILE: Final = "claim.json"
 SHARDS_FILE: Final = "shards.parquet"
 BUILD_DIGEST: Final = "build_digest"
 PLAN_FILES: Final = (SHARDS_FILE, PLAN_FILE, QUARANTINE_FILE, CLIPS_FILE)
-"""The files of a plan, what certifies the others first."""
+"""The tables of a plan, which the receipt certifies."""
 
 
 def claim_version(places: Places, digest: str) -> None:
@@ -49,7 +49,7 @@ def claim_version(places: Places, digest: str) -> None:
             f"{places.format_path(places.manifests)} and {places.format_path(places.shards)}",
         )
     if owner is not None:
-        _remove(places, *(places.manifests / name for name in PLAN_FILES))
+        remove_files(places, [RECEIPT_FILE, *PLAN_FILES])
     path = places.manifests / CLAIM_FILE
     write_text(path, json.dumps({"digest": digest}) + "\n")
     if places.mirror is not None:
@@ -58,9 +58,8 @@ def claim_version(places: Places, digest: str) -> None:
 
 def drop_claim(places: Places) -> None:
     """Remove the claim of a finished version, whose `corpus.json` names its owner."""
-    path = places.manifests / CLAIM_FILE
-    if path.is_file():
-        _remove(places, path)
+    if (places.manifests / CLAIM_FILE).is_file():
+        remove_files(places, [CLAIM_FILE])
 
 
 def read_finished(places: Places, digest: str) -> dict[str, Any] | None:
@@ -73,34 +72,35 @@ def read_finished(places: Places, digest: str) -> dict[str, Any] | None:
     if not (path.is_file() and (places.manifests / SAMPLES_FILE).is_file()):
         return None
     facts = read_facts(path)
-    if facts["digest"] != digest:
+    refuse_other_build(places, facts["digest"], digest)
+    return facts
+
+
+def refuse_other_build(places: Places, owner: str, digest: str) -> None:
+    """Check that a finished version is that of a build.
+
+    Raises:
+        CorpusError: If its name belongs to a build of other content.
+    """
+    if owner != digest:
         raise CorpusError(
-            f"{path}: version {places.version!r} was built from another spec or other clips",
+            f"{places.manifests / CORPUS_FILE}: version {places.version!r} was built from another "
+            "spec or other clips",
             fix="a finished version never changes: give the spec another `version` or none",
         )
-    return facts
 
 
 def _read_owner(places: Places) -> str | None:
     """The digest of the build that the version belongs to; None where nobody has claimed it."""
     path = places.manifests / CLAIM_FILE
-    try:
-        return str(json.loads(path.read_text(encoding="utf-8"))["digest"])
-    except FileNotFoundError:
-        return read_digest(places.manifests / SHARDS_FILE)  # planned before there were claims
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise CorpusError(
-            f"{path}: damaged: {error}",
-            fix=f"delete {places.format_path(places.manifests)} and build again",
-        ) from error
-
-
-def read_digest(path: Path) -> str | None:
-    """The build that a Parquet file of a plan is of; None where it is not told, or not there."""
-    if not path.is_file():
-        return None
-    found = (pq.read_schema(path).metadata or {}).get(BUILD_DIGEST.encode())
-    return None if found is None else found.decode()
+    fix = f"delete {places.format_path(places.manifests)} and build again"
+    if not path.exists():
+        receipt = VersionReceipt.read(places.manifests)
+        return None if receipt is None else receipt.digest
+    match read_json(path, fix=fix):
+        case {"digest": str(digest)}:
+            return digest
+    raise CorpusError(f"{path}: damaged: lacks the digest of a build", fix=fix)
 
 
 def _holds_shards(places: Places) -> bool:
@@ -113,9 +113,15 @@ def _holds_shards(places: Places) -> bool:
     )
 
 
-def _remove(places: Places, *paths: Path) -> None:
-    """Delete files in this order, at the store first."""
-    for path in paths:
+def remove_files(places: Places, names: Iterable[str]) -> None:
+    """Delete files of a version's manifests in this order, at the store first.
+
+    Raises:
+        CorpusError: If one is a folder, which may hold anything.
+    """
+    for path in (places.manifests / name for name in names):
+        if path.is_dir():
+            raise CorpusError(f"{path}: is a folder: expected a file", fix="remove it")
         if places.mirror is not None and places.mirror.holds(path):
             places.mirror.withdraw([path])
         path.unlink(missing_ok=True)

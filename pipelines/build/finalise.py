@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from pipelines.build.algorithms import algorithm_versions
-from pipelines.build.claim import BUILD_DIGEST
+from pipelines.build.claim import BUILD_DIGEST, PLAN_FILES
 from pipelines.build.documents.attribution import licence_facts, used_clips, write_attribution
 from pipelines.build.documents.card import dataset_card
 from pipelines.build.documents.croissant import CROISSANT_FILE, croissant
@@ -27,10 +27,10 @@ from pipelines.build.render import is_done, link, read_receipt, read_rights
 from pipelines.ingest.ingest import IngestedLibrary
 from pipelines.spec.spec import Spec
 from pipelines.store.places import Places
-from pipelines.store.row_groups import read_batches
-from synth.base.atomic import replacing, write_text
+from pipelines.store.row_groups import read_batches, read_columns
+from synth.base.atomic import write_text
 from synth.base.errors import CorpusError
-from synth.base.hashing import file_sha256
+from synth.base.hashing import FileHash, file_sha256
 from synth.corpus.corpus import (
     ATTRIBUTION_FILE,
     CLIPS_FILE,
@@ -38,7 +38,9 @@ from synth.corpus.corpus import (
     PLAN_FILE,
     SAMPLES_FILE,
 )
-from synth.corpus.schema import FORMAT_VERSION, SAMPLES
+from synth.corpus.receipt import DIFFERS, VersionReceipt, replacing_certified
+from synth.corpus.schema import FORMAT_VERSION, MEASUREMENTS, SAMPLES
+from synth.corpus.validation import check_columns, explain_damage
 from synth.sources.choice import innermost
 from synth.sources.reading.base import Origin
 
@@ -48,15 +50,26 @@ CARD_FILE = "README.md"
 
 
 def finalise(
-    spec: Spec, library: IngestedLibrary, places: Places, shards: Sequence[ShardPlan]
+    spec: Spec,
+    library: IngestedLibrary,
+    places: Places,
+    shards: Sequence[ShardPlan],
+    finished: VersionReceipt | None = None,
 ) -> dict[str, Any]:
-    """Join plan and measurements, write sizes, card and, last, `corpus.json`.
+    """Join plan and measurements, write sizes, card, the receipt of all and, last, `corpus.json`.
+
+    Args:
+        spec: The spec.
+        library: The ingested library.
+        places: Of the version.
+        shards: As they were planned.
+        finished: The receipt of a finished version, which what is made again must match.
 
     Returns:
         What `corpus.json` says.
 
     Raises:
-        CorpusError: If a shard has no matching receipt.
+        CorpusError: If a shard has no matching receipt, or a finished version would change.
     """
     mirror = places.mirror
     if mirror is not None:
@@ -67,33 +80,69 @@ def finalise(
             f"{len(missing)} of {len(shards)} shards are not rendered, starting with {missing[0]}",
             fix="run `segue build` again",
         )
-    facts = assemble(spec, library, places, shards)
+    facts = assemble(spec, library, places, shards, finished)
+    text = json.dumps(facts, indent=2) + "\n"
+    digest = spec.build_digest(library.digest)
+    if finished is not None:
+        _refuse_changes(finished)
+    else:
+        _certify(places, shards, digest, text)
     if mirror is not None:
         mirror.push_changed(_beside_shards(places))
-    write_text(places.manifests / CORPUS_FILE, json.dumps(facts, indent=2) + "\n")
+    with replacing_certified(places.manifests / CORPUS_FILE, finished) as partial:
+        partial.write_text(text, encoding="utf-8")
     if mirror is not None:
         mirror.push(places.manifests / CORPUS_FILE)
     return facts
 
 
+def _refuse_changes(finished: VersionReceipt) -> None:
+    for name, fault in finished.find_faults(finished.files.keys() - {CORPUS_FILE}).items():
+        raise CorpusError(
+            f"{finished.folder / name}: {fault}, and cannot be made again as it was: {DIFFERS}",
+            fix="restore it from a copy, or give the spec another `version`",
+        )
+
+
+def _certify(places: Places, shards: Sequence[ShardPlan], digest: str, facts: str) -> None:
+    """Write the receipt of all manifests, with that of `corpus.json`, which is still to come."""
+    names = [*PLAN_FILES, SAMPLES_FILE, SPEC_FILE, ATTRIBUTION_FILE]
+    for shard in shards:
+        paths = places.receipt_path(shard.shard), places.measurements_path(shard.shard)
+        names += [path.relative_to(places.manifests).as_posix() for path in paths]
+    files = {name: FileHash.of(places.manifests / name) for name in names}
+    receipt = VersionReceipt(
+        places.manifests, digest, files | {CORPUS_FILE: FileHash.of_text(facts)}
+    )
+    receipt.write()
+
+
 def assemble(
-    spec: Spec, library: IngestedLibrary, places: Places, shards: Sequence[ShardPlan]
+    spec: Spec,
+    library: IngestedLibrary,
+    places: Places,
+    shards: Sequence[ShardPlan],
+    finished: VersionReceipt | None = None,
 ) -> dict[str, Any]:
     """Write everything but `corpus.json`, from the plan, the measurements and the receipts.
+
+    The arguments are those of `finalise`.
 
     Returns:
         What `corpus.json` is to say.
     """
-    _write_samples(places, shards)
+    _write_samples(places, shards, finished)
     link(places.manifests / SAMPLES_FILE, places.shards / SAMPLES_FILE)
     _write_sizes(places, shards)
     write_meta(places, shards)
     clips = used_clips(library.clips, places.manifests / SAMPLES_FILE)
     facts = _facts(spec, library, places, shards) | licence_facts(clips)
     settings = spec.model_dump(mode="json", exclude_none=True)
-    write_text(places.manifests / SPEC_FILE, yaml.safe_dump(settings, sort_keys=False))
-    for folder in (places.manifests, places.shards):
-        write_attribution(clips, folder / ATTRIBUTION_FILE)
+    with replacing_certified(places.manifests / SPEC_FILE, finished) as partial:
+        partial.write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
+    with replacing_certified(places.manifests / ATTRIBUTION_FILE, finished) as partial:
+        write_attribution(clips, partial)
+    write_attribution(clips, places.shards / ATTRIBUTION_FILE)
     write_text(places.shards / CARD_FILE, dataset_card(facts))
     _write_croissant(places, facts, shards)
     return facts
@@ -109,12 +158,14 @@ def _beside_shards(places: Places) -> list[Path]:
     ]
 
 
-def _write_samples(places: Places, shards: Sequence[ShardPlan]) -> None:
+def _write_samples(
+    places: Places, shards: Sequence[ShardPlan], finished: VersionReceipt | None
+) -> None:
     """Write `samples.parquet`, and beside each shard where its samples lie."""
     rights = read_rights(places.manifests / CLIPS_FILE)
     with (
         pq.ParquetFile(places.manifests / PLAN_FILE) as plan,
-        replacing(places.manifests / SAMPLES_FILE) as partial,
+        replacing_certified(places.manifests / SAMPLES_FILE, finished) as partial,
         pq.ParquetWriter(
             partial,
             SAMPLES.with_metadata(_drop_digest(plan.schema_arrow.metadata)),
@@ -124,14 +175,19 @@ def _write_samples(places: Places, shards: Sequence[ShardPlan]) -> None:
         for row_group, members in groupby(shards, attrgetter("row_group")):
             found = list(members)
             planned = plan.read_row_group(row_group)
-            measured = pa.concat_tables(
-                pq.ParquetFile(places.measurements_path(shard.shard)).read() for shard in found
-            )
+            measured = pa.concat_tables(_read_measurements(places, shard) for shard in found)
             joined = pa.table([*planned.columns, *measured.columns], schema=writer.schema)
             writer.write_table(joined, row_group_size=joined.num_rows)
             for shard in found:
                 rows = joined.slice(shard.row, shard.samples)
                 write_index(places.shard_path(shard.split, shard.shard), rows, rights)
+
+
+def _read_measurements(places: Places, shard: ShardPlan) -> pa.Table:
+    path = places.measurements_path(shard.shard)
+    check_columns(path, MEASUREMENTS)  # older receipts do not certify it
+    with explain_damage(path):
+        return read_columns(path)
 
 
 def _drop_digest(metadata: Mapping[bytes, bytes]) -> dict[bytes, bytes]:

@@ -17,7 +17,13 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.build.claim import BUILD_DIGEST, PLAN_FILES, SHARDS_FILE, claim_version, read_digest
+from pipelines.build.claim import (
+    BUILD_DIGEST,
+    PLAN_FILES,
+    SHARDS_FILE,
+    claim_version,
+    read_finished,
+)
 from pipelines.build.drafters import draft_all
 from pipelines.build.drafting import DraftedRows, Drafter
 from pipelines.build.left_out import LEFT_OUT, Tally, to_json
@@ -30,10 +36,12 @@ from pipelines.spec.spec import Spec
 from pipelines.store.places import Places
 from pipelines.store.row_file import BATCH_ROWS, RowFile
 from pipelines.store.row_groups import ShardTables, read_columns, read_rows
-from synth.base.atomic import replacing
+from synth.base.errors import CorpusError
+from synth.base.hashing import FileHash
 from synth.base.progress import Observer
 from synth.base.rng import digest
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE
+from synth.corpus.receipt import RECEIPT_FILE, VersionReceipt, replacing_certified
 from synth.corpus.schema import (
     AUDIBLE,
     CLIPS,
@@ -43,6 +51,7 @@ from synth.corpus.schema import (
     canonical_json,
     to_table,
 )
+from synth.corpus.validation import check_columns
 from synth.recipes.base import make_listener
 
 _IN_SHARDS: Final = ("sha256", "onset", "offset", "licence", "attribution")
@@ -59,6 +68,12 @@ SHARDS_SCHEMA: Final = pa.schema(
         pa.field("row", pa.int64(), nullable=False),
     ]
 )
+_SCHEMAS: Final = {
+    SHARDS_FILE: SHARDS_SCHEMA,
+    PLAN_FILE: PLAN,
+    QUARANTINE_FILE: QUARANTINE,
+    CLIPS_FILE: CLIPS,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +86,7 @@ class ShardPlan:
         samples: Rows.
         row_group: Where its rows are in `plan.parquet`.
         digest: Of its rows, its clips' content and the render settings.
-        row: Its first row in the row group; older plans have a row group a shard.
+        row: Its first row in the row group.
     """
 
     shard: str
@@ -79,7 +94,7 @@ class ShardPlan:
     samples: int
     row_group: int
     digest: str
-    row: int = 0
+    row: int
 
     def rows(self, plan: Path) -> list[dict[str, Any]]:
         """Its rows of `schema.PLAN`."""
@@ -90,16 +105,29 @@ class ShardPlan:
 
 
 def plan(
-    spec: Spec, library: IngestedLibrary, places: Places, where: Engine, observer: Observer
+    spec: Spec,
+    library: IngestedLibrary,
+    places: Places,
+    where: Engine,
+    observer: Observer,
+    finished: VersionReceipt | None = None,
 ) -> list[ShardPlan]:
-    """Write the catalogue, the quarantine and the plan; a finished plan is read, not made again.
+    """Write the catalogue, the quarantine and the plan; a whole plan is read, not made again.
+
+    Args:
+        spec: The spec.
+        library: The ingested library.
+        places: Where the plan goes.
+        where: Whose workers draft.
+        observer: Told of the progress.
+        finished: The receipt of a finished version, which what is made again must match.
 
     Raises:
         PlanError: If the clips are too few for the recipe, or a scene is longer than the exact
             length that the spec asks for.
     """
     plan_digest = spec.build_digest(library.digest)
-    planned = _read(places.manifests, plan_digest)
+    planned = _read(places, plan_digest)
     if planned is not None:
         return planned
     recipe = spec.make_recipe()
@@ -116,8 +144,10 @@ def plan(
     # A reader judges captions by what is audible.
     audible = {AUDIBLE: str(setting.audible), EAR: canonical_json(asdict(setting.ear))}
     quarantine = library.quarantine + usable.refused
-    _write_clips(places.manifests / CLIPS_FILE, library.clips, CLIPS.with_metadata(mark))
-    _write(places.manifests / QUARANTINE_FILE, quarantine, QUARANTINE.with_metadata(mark))
+    with replacing_certified(places.manifests / CLIPS_FILE, finished) as partial:
+        _write_clips(partial, library.clips, CLIPS.with_metadata(mark))
+    with replacing_certified(places.manifests / QUARANTINE_FILE, finished) as partial:
+        _write(partial, quarantine, QUARANTINE.with_metadata(mark))
     content = _ClipContent(library.clips, usable.numbers)
     drafter = Drafter(
         spec.corpus, recipe.name, groups, listener, spec.audio, enrichment, usable.shortage
@@ -126,7 +156,7 @@ def plan(
     known: set[str] = set()
     shards: list[ShardPlan] = []
     with (
-        replacing(places.manifests / PLAN_FILE) as partial,
+        replacing_certified(places.manifests / PLAN_FILE, finished) as partial,
         pq.ParquetWriter(
             partial,
             PLAN.with_metadata(audible | mark),
@@ -146,9 +176,15 @@ def plan(
         if left_out := tally.conclude():
             writer.add_key_value_metadata({LEFT_OUT: canonical_json(to_json(left_out))})
     rows = [asdict(shard) for shard in shards]
-    _write(places.manifests / SHARDS_FILE, rows, SHARDS_SCHEMA.with_metadata(mark))
+    with replacing_certified(places.manifests / SHARDS_FILE, finished) as partial:
+        _write(partial, rows, SHARDS_SCHEMA.with_metadata(mark))
+    files = [places.manifests / name for name in reversed(PLAN_FILES)]
+    if finished is None:
+        certified = {path.name: FileHash.of(path) for path in files}
+        VersionReceipt(places.manifests, plan_digest, certified).write()
+        files.append(places.manifests / RECEIPT_FILE)
     if places.mirror is not None:
-        places.mirror.push(*(places.manifests / name for name in reversed(PLAN_FILES)))
+        places.mirror.push(*files)
     observer.finish("plan", f"{sum(shard.samples for shard in shards)} samples")
     return shards
 
@@ -163,16 +199,20 @@ def _observe(
         observer.advance("plan", len(each.sizes))
 
 
-def _read(folder: Path, plan_digest: str) -> list[ShardPlan] | None:
-    """The shards of a finished plan, None where there is none or a file is another spec's."""
-    files = [folder / name for name in PLAN_FILES]
-    if not all(path.is_file() for path in files):
+def _read(places: Places, plan_digest: str) -> list[ShardPlan] | None:
+    """The shards of a whole plan; None where there is none, or it is damaged or another spec's."""
+    if (receipt := VersionReceipt.read(places.manifests)) is not None:
+        if receipt.digest != plan_digest or receipt.find_faults(PLAN_FILES):
+            return None
+    elif read_finished(places, plan_digest) is None:  # older versions have no receipt
         return None
-    shards, *others = (read_digest(path) for path in files)
-    # The other files of older plans do not name their build.
-    if shards != plan_digest or any(each not in (None, plan_digest) for each in others):
+    try:
+        for name in PLAN_FILES:
+            check_columns(places.manifests / name, _SCHEMAS[name])
+    except CorpusError:
         return None
-    return [ShardPlan(**row) for row in read_columns(files[0]).to_pylist()]
+    rows = read_columns(places.manifests / SHARDS_FILE).to_pylist()
+    return [ShardPlan(**row) for row in rows]
 
 
 class _ClipContent:
@@ -214,18 +254,12 @@ def _shard_plan(
 
 
 def _write(path: Path, rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> None:
-    with replacing(path) as partial:
-        pq.write_table(
-            to_table(rows, schema), partial, compression="zstd", row_group_size=_ROW_GROUP
-        )
+    pq.write_table(to_table(rows, schema), path, compression="zstd", row_group_size=_ROW_GROUP)
 
 
 def _write_clips(path: Path, rows: RowFile, schema: pa.Schema) -> None:
     """The same of rows that are too many for memory."""
     batches = rows.batches()
-    with (
-        replacing(path) as partial,
-        pq.ParquetWriter(partial, schema, compression="zstd") as writer,
-    ):
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         while some := [*islice(batches, _ROW_GROUP // BATCH_ROWS)]:
             writer.write_table(pa.Table.from_batches(some).combine_chunks().cast(schema))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,23 +10,25 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.build.claim import SHARDS_FILE
 from pipelines.build.drafters import forget_groups
-from pipelines.build.plan import ShardPlan
+from pipelines.build.plan import SHARDS_SCHEMA, ShardPlan
 from pipelines.engines.passport import library_versions
+from pipelines.ingest.parts import is_older
 from pipelines.store.places import Places
 from pipelines.store.row_groups import read_columns
 from synth.audio.bank import Bank
 from synth.audio.render import Mixdown, render
 from synth.base.atomic import file_state, remove_partials, replacing, write_text
-from synth.base.errors import shorten
-from synth.base.hashing import file_sha256
+from synth.base.doors import parse_json, read_regular
+from synth.base.errors import CorpusError, shorten
+from synth.base.hashing import FileHash, file_sha256
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE
 from synth.corpus.schema import MEASUREMENTS, canonical_json, to_table
 from synth.corpus.shards import AudioFormat, serialise_document, writing
+from synth.corpus.validation import check_columns, explain_damage
 from synth.scene.scene import from_text
 
 TOGETHER: Final = 1 << 22
@@ -64,6 +65,7 @@ class Receipt:
         bytes: Size of the file.
         sha256: Of the file.
         libraries: Versions of the libraries that made it.
+        measurements: SHA-256 of its measurements; older receipts have none.
     """
 
     shard: str
@@ -73,15 +75,26 @@ class Receipt:
     bytes: int
     sha256: str
     libraries: dict[str, str]
+    measurements: str = ""
 
 
 def is_done(places: Places, shard: ShardPlan) -> bool:
-    """Whether a matching receipt certifies the shard, and the shard has the size it says."""
+    """Whether a matching receipt certifies the shard and its measurements.
+
+    The shard must have the size that it says; one that was written after its receipt is hashed.
+    """
     receipt = read_receipt(places, shard.shard)
     if receipt is None or receipt.digest != shard.digest:
         return False
-    size = places.find_size(shard.split, shard.shard)
-    return size == receipt.bytes and places.measurements_path(shard.shard).is_file()
+    if places.find_size(shard.split, shard.shard) != receipt.bytes:
+        return False
+    measured = places.measurements_path(shard.shard)
+    if not measured.is_file() or receipt.measurements not in ("", file_sha256(measured)):
+        return False
+    path = places.shard_path(shard.split, shard.shard)
+    if places.mirror is not None or is_older(path, places.receipt_path(shard.shard)):
+        return True
+    return not FileHash(receipt.bytes, receipt.sha256).find_fault(path)
 
 
 def parse_receipt(data: bytes) -> Receipt:
@@ -91,8 +104,10 @@ def parse_receipt(data: bytes) -> Receipt:
         ValueError: If it is no JSON object with the fields of a receipt, each of its type.
     """
     try:
-        found = Receipt(**json.loads(data))
-    except (TypeError, RecursionError) as error:
+        found = Receipt(**parse_json(data, "it"))
+    except CorpusError as error:
+        raise ValueError(error.message) from error
+    except TypeError as error:
         raise ValueError("expected an object with the fields of a receipt") from error
     for field in fields(found):
         value, kind = getattr(found, field.name), _KINDS.get(field.name, str)
@@ -106,8 +121,8 @@ def parse_receipt(data: bytes) -> Receipt:
 def read_receipt(places: Places, shard: str) -> Receipt | None:
     """The receipt of a shard; None where there is none that can be read."""
     try:
-        return parse_receipt(places.receipt_path(shard).read_bytes())
-    except (FileNotFoundError, ValueError):
+        return parse_receipt(read_regular(places.receipt_path(shard)))
+    except (FileNotFoundError, ValueError, CorpusError):
         return None
 
 
@@ -139,6 +154,7 @@ def render_shard(job: RenderJob, shard: ShardPlan) -> None:
         bytes=path.stat().st_size,
         sha256=writer.sha256,
         libraries=library_versions(),
+        measurements=file_sha256(places.measurements_path(shard.shard)),
     )
     write_text(places.receipt_path(shard.shard), canonical_json(asdict(receipt)))
     if places.mirror is not None:
@@ -198,9 +214,12 @@ def reuse(places: Places, shards: list[ShardPlan]) -> list[ShardPlan]:
 
 def _list_digests(places: Places) -> set[tuple[str, str]]:
     """Name and digest of every shard that a version plans; none where that cannot be read."""
+    path = places.manifests / SHARDS_FILE
     try:
-        table = read_columns(places.manifests / SHARDS_FILE, ["shard", "digest"])
-    except (FileNotFoundError, pa.ArrowException):
+        check_columns(path, SHARDS_SCHEMA)
+        with explain_damage(path):
+            table = read_columns(path, ["shard", "digest"])
+    except CorpusError:
         return set()
     return set(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
@@ -223,7 +242,7 @@ def _adopt(twin: Places, places: Places, shard: ShardPlan) -> None:
 def withdraw(places: Places, pending: Iterable[ShardPlan]) -> None:
     """Delete the receipts of shards that are about to be written over."""
     paths = [places.receipt_path(shard.shard) for shard in pending]
-    found = [path for path in paths if path.is_file()]
+    found = [path for path in paths if path.exists()]
     if places.mirror is not None:
         places.mirror.withdraw(found)
     for path in found:
@@ -233,14 +252,10 @@ def withdraw(places: Places, pending: Iterable[ShardPlan]) -> None:
 def _is_sound(places: Places, shard: ShardPlan) -> bool:
     """Whether a shard is done and, where it is here, still the file that its receipt certifies."""
     receipt = read_receipt(places, shard.shard)
-    return (
-        receipt is not None
-        and is_done(places, shard)
-        and (
-            places.mirror is not None
-            or file_sha256(places.shard_path(shard.split, shard.shard)) == receipt.sha256
-        )
-    )
+    if receipt is None or not is_done(places, shard):
+        return False
+    path = places.shard_path(shard.split, shard.shard)
+    return places.mirror is not None or file_sha256(path) == receipt.sha256
 
 
 def clean(places: Places) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from pipelines.ingest.parts import (
     LibraryPart,
     ingest_part,
     read_part,
+    read_receipt,
     read_rows,
     split_library,
     store_part,
@@ -33,10 +33,10 @@ from pipelines.spec.intake import Intake
 from pipelines.store.locks import wait_for_turn
 from pipelines.store.row_file import BATCH_ROWS, RowFile
 from pipelines.store.stage import find_mirror, hold_filling
-from synth.audio.bank import INDEX_SCHEMA
+from synth.audio.bank import INDEX_SCHEMA, read_index
 from synth.base.atomic import remove_partials, replacing
-from synth.base.errors import SourceError
-from synth.base.progress import Observer
+from synth.base.errors import CorpusError, SourceError
+from synth.base.progress import Observer, tell_damage
 from synth.base.rng import digest_all, digest_pieces
 from synth.corpus.levels import read_levels
 from synth.corpus.schema import CLIPS, INCIDENTAL, canonical_json, to_table
@@ -58,6 +58,7 @@ class IngestedLibrary:
         index: The bank's index file.
         digest: Of the clips' content and splits.
         blocked: What each block list did.
+        decoded: The files of sounds that were written just now.
     """
 
     clips: RowFile
@@ -65,6 +66,7 @@ class IngestedLibrary:
     index: Path
     digest: str
     blocked: tuple[Blocked, ...] = ()
+    decoded: frozenset[str] = frozenset()
 
 
 def ingest(
@@ -104,7 +106,9 @@ def ingest(
         remove_partials(folder)
         if mirror is not None:
             sync_parts(parts, folder, mirror)
-        missing = [part for part in parts if not part.is_whole()]
+        faults = {part.key: fault for part in parts if (fault := part.find_fault()) is not None}
+        tell_damage(observer, [fault for fault in faults.values() if fault], "decoded again")
+        missing = [part for part in parts if part.key in faults]
         there = len(refs) - sum(len(part.refs) for part in missing)
         observer.start("ingest", len(refs), "clips", done=there)
         if not source.reads_files:
@@ -121,6 +125,7 @@ def ingest(
             lease.check()  # what the index leads to may be gone
         if mirror is not None and mirror.find_size(library.index) is None:
             mirror.push(library.index)
+        library = replace(library, decoded=frozenset(f"part-{key}.pcm" for key in faults))
     observer.finish("ingest", f"{len(library.clips)} clips, {len(library.quarantine)} quarantined")
     return library
 
@@ -198,7 +203,7 @@ def _assemble(
 ) -> IngestedLibrary:
     quarantine = list(refused)
     for part in parts:
-        quarantine += json.loads(part.path_with(".json").read_text(encoding="utf-8"))["quarantine"]
+        quarantine += read_receipt(part.path_with(".json")).quarantine
     rows = RowFile.write(folder.parent.parent, PART_ROWS, map(read_rows, parts))
     if not len(rows):
         raise SourceError(
@@ -288,9 +293,18 @@ def _write_index(folder: Path, rows: RowFile, rate: int) -> Path:
         yield "]"
 
     path = folder / f"index-{digest_pieces(tell)[:20]}.parquet"
-    if not path.is_file():
-        found = pa.Table.from_batches(rows.batches([*names])).rename_columns([*names.values()])
-        marked = INDEX_SCHEMA.with_metadata({"sample_rate": str(rate)})
+    found = pa.Table.from_batches(rows.batches([*names])).rename_columns([*names.values()])
+    marked = INDEX_SCHEMA.with_metadata({"sample_rate": str(rate)})
+    table = found.combine_chunks().cast(marked)
+    if not _holds(path, table, rate):
         with replacing(path) as partial:
-            pq.write_table(found.combine_chunks().cast(marked), partial)
+            pq.write_table(table, partial)
     return path
+
+
+def _holds(index: Path, table: pa.Table, rate: int) -> bool:
+    """Whether a bank's index says this; it may be damaged."""
+    try:
+        return index.exists() and read_index(index) == (table, rate)
+    except CorpusError:
+        return False

@@ -1,27 +1,34 @@
 """Parts of a library: runs of its clips, each a PCM file, their rows and, written last, a receipt.
 
 A part's name holds the digest of all that determines it, so that a part which is there is right,
-whichever build made it. Where a part ends is told by the clips' ids, so that a clip more or less
-changes one part alone.
+whichever build made it, if its files are those of its receipt. Where a part ends is told by the
+clips' ids, so that a clip more or less changes one part alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import BaseModel
 
 from pipelines.ingest.decoder import Decoder
 from pipelines.ingest.decoding import DecodingTask, Outcome
 from pipelines.store.mirror import Mirror
+from synth.audio.bank import read_index
 from synth.audio.fingerprint import FINGERPRINT_VERSION
 from synth.base.atomic import replacing, write_text
-from synth.base.errors import SourceError
+from synth.base.doors import read_regular
+from synth.base.errors import CorpusError, SourceError
+from synth.base.hashing import FileHash, UnsealedError, seal, unseal
 from synth.base.rng import digest, uniform_hash
 from synth.corpus.schema import CLIPS, canonical_json, to_table
 from synth.sources import ClipRef
@@ -59,12 +66,27 @@ class LibraryPart:
         """One of the part's files."""
         return self.folder / f"part-{self.key}{suffix}"
 
-    def is_whole(self) -> bool:
-        """Whether the receipt is there, and all that it certifies."""
-        if not all(self.path_with(suffix).is_file() for suffix in (".json", ".parquet")):
-            return False
-        pcm = self.path_with(".pcm")
-        return pcm.is_file() or (self.mirror is not None and self.mirror.find_size(pcm) is not None)
+    def find_fault(self) -> str | None:
+        """What keeps the part from being used; "" if it was never finished, None if it is whole.
+
+        The sounds are judged by their size, and by their hash where they were written after their
+        receipt; `withdraw_damaged` hashes those that are to be rendered from.
+        """
+        path = self.path_with(".json")
+        if not path.exists():
+            return ""
+        try:
+            receipt = read_receipt(path)
+        except CorpusError as error:
+            return error.message
+        pcm, rows = self.path_with(".pcm"), self.path_with(".parquet")
+        if fault := receipt.rows.find_fault(rows):
+            return f"{rows}: {fault}"
+        if self.mirror is not None and not pcm.exists():
+            size = self.mirror.find_size(pcm)
+            return None if size == receipt.pcm.bytes else f"{pcm}: differs from its receipt"
+        fault = receipt.pcm.find_fault(pcm, by_size=is_older(pcm, path))
+        return f"{pcm}: {fault}" if fault else None
 
     @property
     def files(self) -> list[Path]:
@@ -97,24 +119,72 @@ def read_part(part: LibraryPart) -> None:
         decoder.close()
 
 
+@dataclass(frozen=True, slots=True)
+class PartReceipt:
+    """What certifies a part.
+
+    Args:
+        pcm: The file of its sounds.
+        rows: The file of its rows.
+        quarantine: Rows of `schema.QUARANTINE` for clips that were refused.
+    """
+
+    pcm: FileHash
+    rows: FileHash
+    quarantine: list[dict[str, str]]
+
+
+def read_receipt(path: Path) -> PartReceipt:
+    """The receipt of a part, `part-KEY.json`.
+
+    Raises:
+        CorpusError: If it is none, or another part's, or tells no hashes, as older ones.
+    """
+    values = unseal(read_regular(path), str(path))
+    try:
+        if values["part"] != path.stem:
+            raise ValueError(f"it is that of {values['part']}")
+        pcm, rows = FileHash.parse(values), FileHash.parse(values["rows"])
+        return PartReceipt(pcm, rows, values["quarantine"])
+    except (KeyError, ValueError) as error:
+        raise CorpusError(f"{path}: damaged: {error}", fix="ingest again") from error
+
+
+def is_older(file: Path, receipt: Path) -> bool:
+    """Whether a file was last written before its receipt, by the clock of the file system."""
+    return file.exists() and file.stat().st_mtime_ns <= receipt.stat().st_mtime_ns
+
+
 def store_part(part: LibraryPart, outcomes: Iterable[Outcome]) -> None:
     """Write what became of a part's clips; the receipt last."""
     rows: list[dict[str, Any]] = []
     refused: list[dict[str, str]] = []
     start = 0
-    with replacing(part.path_with(".pcm")) as partial, partial.open("wb") as file:
+    pcm, table, receipt = part.files
+    sounds = hashlib.sha256()
+    with replacing(pcm) as partial, partial.open("wb") as file:
         for ref, outcome in zip(part.refs, outcomes, strict=True):
             if isinstance(outcome, str):
                 refused.append(quarantine_row(ref.id, ref.location, "ingest", outcome))
                 continue
             frames = len(outcome.pcm)
-            file.write(outcome.pcm.astype("<i2").tobytes())
-            place = {"part": part.path_with(".pcm").name, "start": start, "scale": outcome.scale}
+            data = outcome.pcm.astype("<i2").tobytes()
+            file.write(data)
+            sounds.update(data)
+            place = {"part": pcm.name, "start": start, "scale": outcome.scale}
             rows.append(outcome.row | place | {"bank_frames": frames})
             start += frames
-    with replacing(part.path_with(".parquet")) as partial:
+    with replacing(table) as partial:
         pq.write_table(to_table(rows, PART_ROWS), partial)
-    write_text(part.path_with(".json"), canonical_json({"clips": len(rows), "quarantine": refused}))
+    certified = {
+        "part": receipt.stem,
+        "clips": len(rows),
+        "quarantine": refused,
+        "bytes": 2 * start,
+        "sha256": sounds.hexdigest(),
+        "rows": asdict(FileHash.of(table)),
+    }
+    write_text(receipt, seal(certified))
     if part.mirror is not None:
         part.mirror.push(*part.files)
 
@@ -140,10 +210,78 @@ def sync_parts(parts: Sequence[LibraryPart], folder: Path, mirror: Mirror) -> No
     """
     there = set(mirror.list_files(folder))
     for part in parts:
-        if not there.issuperset(part.files) and all(path.is_file() for path in part.files):
+        is_lacking = not there.issuperset(part.files) and part.path_with(".json").exists()
+        if is_lacking and part.find_fault() is None and not find_pcm_fault(part.files[0]):
             mirror.push(*part.files)
     known = [part for part in parts if there.issuperset(part.files)]
     mirror.fetch(path for part in known for path in part.files[1:])
+
+
+def list_parts(index: Path) -> set[str]:
+    """The files of sounds that an index leads to."""
+    return {*pc.unique(read_index(index)[0]["part"]).to_pylist()}
+
+
+def is_certified(pcm: Path) -> bool:
+    """Whether a part has a receipt of hashes, be it damaged; one of an earlier Segue has none."""
+    with suppress(CorpusError):
+        try:
+            read_receipt(pcm.with_suffix(".json"))
+        except (FileNotFoundError, UnsealedError):
+            return False
+    return True
+
+
+def withdraw_damaged(
+    index: Path,
+    clips: Collection[str],
+    sound: Collection[str],
+    threads: int,
+    mirror: Mirror | None,
+) -> list[str]:
+    """Hash the sounds that are to be rendered from; where they are others, the receipt goes.
+
+    Args:
+        index: Of the bank.
+        clips: Those that are to be heard.
+        sound: Names of parts that are known to be right.
+        threads: That hash at a time.
+        mirror: The store that mirrors the bank.
+
+    Returns:
+        What is wrong with each part that has to be decoded again.
+    """
+    table, _ = read_index(index)
+    heard = table.filter(pc.is_in(table["clip"], pa.array(clips, pa.string())))
+    names = sorted({*pc.unique(heard["part"]).to_pylist()}.difference(sound))
+    paths = [index.parent / name for name in names]
+    with ThreadPoolExecutor(threads) as pool:
+        faults = list(pool.map(lambda path: find_pcm_fault(path, mirror), paths))
+    damaged = {path: fault for path, fault in zip(paths, faults, strict=True) if fault}
+    if damaged:
+        receipts = [path.with_suffix(".json") for path in damaged]
+        if mirror is not None:
+            mirror.withdraw(receipts)
+        for receipt in receipts:
+            receipt.unlink(missing_ok=True)
+        index.touch()  # so that workers let go of the sounds that they have mapped
+    return [f"{path}: {fault}" for path, fault in damaged.items()]
+
+
+def find_pcm_fault(pcm: Path, mirror: Mirror | None = None) -> str:
+    """What is other with the sounds of a part, here and at the store; "" where nothing is."""
+    try:
+        certified = read_receipt(pcm.with_suffix(".json")).pcm
+    except FileNotFoundError:
+        return "has no receipt"
+    except CorpusError as error:
+        return f"its receipt cannot be read: {error.message}"
+    fault = certified.find_fault(pcm)
+    if fault and mirror is not None:
+        pcm.unlink(missing_ok=True)
+        mirror.fetch([pcm])
+        fault = certified.find_fault(pcm)
+    return fault
 
 
 def _compute_key(task: DecodingTask, refs: Sequence[ClipRef]) -> str:

@@ -11,24 +11,26 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from pipelines.build.claim import SHARDS_FILE
 from pipelines.build.coverage import Coverage
 from pipelines.build.render import parse_receipt
+from pipelines.ingest.parts import find_pcm_fault, is_certified, list_parts
 from pipelines.ingest.quarantine import count_refusals
 from pipelines.store.manifest import find_manifest
+from pipelines.store.row_groups import read_columns
 from synth.base.atomic import write_bytes
 from synth.base.doors import own_file
 from synth.base.errors import CorpusError
 from synth.base.hashing import sha256_of
 from synth.base.progress import Observer, Silent, track
 from synth.base.rng import Randomness
-from synth.corpus.corpus import CLIPS_FILE, QUARANTINE_FILE, Corpus
+from synth.corpus.corpus import CLIPS_FILE, QUARANTINE_FILE, Corpus, find_finished
 from synth.corpus.facts import GET_AGAIN
+from synth.corpus.receipt import VersionReceipt
 from synth.corpus.schema import CLIPS, PLAN, QUARANTINE
 from synth.corpus.shards import AudioFormat, encode_audio
-from synth.corpus.validation import check_columns
+from synth.corpus.validation import check_columns, explain_damage
 from synth.storage import display_path, fetch, open_file
 
 _DESCRIBED: Final = (
@@ -59,15 +61,14 @@ def describe(path: Path) -> dict[str, Any]:
     manifest = _find_manifest(path)
     check_columns(manifest.with_name(CLIPS_FILE), CLIPS)
     check_columns(manifest.with_name(QUARANTINE_FILE), QUARANTINE)
-    table = pq.read_table(manifest, columns=list(_DESCRIBED))
+    table = _read_table(manifest, _DESCRIBED)
     sizes = pc.list_value_length(table.column("labels")).to_pylist()
     kinds = pc.struct_field(pc.list_flatten(table.column("negatives")), "kind").to_pylist()
-    clips = pq.read_table(
-        manifest.with_name(CLIPS_FILE), columns=["id", "split", "licence", "labels", "recording"]
-    ).to_pylist()
+    columns = ["id", "split", "licence", "labels", "recording"]
+    clips = _read_table(manifest.with_name(CLIPS_FILE), columns).to_pylist()
     used = set(pc.list_flatten(table.column("clips")).to_pylist())
     licences = [clip["licence"] for clip in clips if clip["id"] in used]
-    refused = pq.read_table(manifest.with_name(QUARANTINE_FILE)).to_pylist()
+    refused = _read_table(manifest.with_name(QUARANTINE_FILE)).to_pylist()
     names = {row["id"] for row in refused}
     catalogued = {clip["id"] for clip in clips}
     counts = {
@@ -104,6 +105,11 @@ def describe(path: Path) -> dict[str, Any]:
     }
 
 
+def _read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    with explain_damage(path):
+        return read_columns(path, columns)
+
+
 def _compute_negative_share(table: pa.Table) -> float:
     return float(pc.mean(pc.greater(pc.list_value_length(table.column("negatives")), 0)).as_py())
 
@@ -133,7 +139,7 @@ def _find_manifest(path: Path) -> Path:
 
 def draw(path: Path, count: int) -> list[dict[str, Any]]:
     """`count` rows of the manifest, evenly spread over the plan."""
-    table = pq.read_table(_find_manifest(path))
+    table = _read_table(_find_manifest(path))
     count = min(count, table.num_rows)
     picked = np.unique(np.linspace(0, table.num_rows - 1, count).astype(np.int64))
     rows: list[dict[str, Any]] = table.take(picked).to_pylist()
@@ -142,21 +148,43 @@ def draw(path: Path, count: int) -> list[dict[str, Any]]:
 
 def draw_captions(path: Path, count: int, seed: int) -> list[str]:
     """`count` main captions, drawn at random without replacement."""
-    captions = pq.read_table(_find_manifest(path), columns=["caption"]).column("caption")
+    captions = _read_table(_find_manifest(path), ["caption"]).column("caption")
     order = Randomness(seed).at("inspect/captions", 0).permutation(len(captions))
     return [captions[int(i)].as_py() for i in order[:count]]
+
+
+def verify_manifests(path: Path) -> dict[str, Any]:
+    """Compare the manifests of a finished corpus with their receipt, before any is read.
+
+    Raises:
+        CorpusError: If one differs, or the receipt is damaged.
+    """
+    receipt = VersionReceipt.read(find_finished(path))
+    if receipt is None:
+        return {"manifests as certified": "not checked: an earlier Segue wrote no receipt of them"}
+    receipt.check()
+    return {"manifests as certified": len(receipt.files)}
 
 
 def verify(
     corpus: Corpus, rows: Sequence[dict[str, Any]], observer: Observer | None = None
 ) -> dict[str, Any]:
-    """Compare every shard's hash with its receipt, and rebuild `rows` from plan and bank.
+    """Compare every part of the bank and shard with its receipt, and rebuild `rows`.
+
+    Of a bank at a URL the parts that the rows need are compared, when they come.
 
     Raises:
-        CorpusError: If a shard or a rebuilt sample differs, or a receipt is missing or damaged.
+        CorpusError: If one or a rebuilt sample differs, or a receipt is missing or damaged.
     """
-    shards = pq.read_table(corpus.folder / SHARDS_FILE).to_pylist()
     observer = observer or Silent()
+    parts = _list_certified_parts(corpus)
+    for pcm in track(parts, observer, "bank", "parts"):
+        if fault := find_pcm_fault(pcm):
+            raise CorpusError(
+                f"{pcm}: {fault}",
+                fix=f"delete {pcm.with_suffix('.json').name} beside it and build again",
+            )
+    shards = _read_table(corpus.folder / SHARDS_FILE).to_pylist()
     for shard in track(shards, observer, "verify", "shards"):
         path = corpus.shard(shard["split"], shard["shard"])
         certified = _read_certified(corpus, shard["shard"])
@@ -175,7 +203,20 @@ def verify(
                 f"sample {row['id']} cannot be rebuilt byte for byte",
                 fix="the libraries differ from those of the build; see corpus.json, `libraries`",
             )
-    return {"shards as certified": len(shards), "samples rebuilt byte for byte": len(rows)}
+    return {
+        "bank parts as certified": len(parts),
+        "shards as certified": len(shards),
+        "samples rebuilt byte for byte": len(rows),
+    }
+
+
+def _list_certified_parts(corpus: Corpus) -> list[Path]:
+    """The parts of a bank that is here, as far as it is kept, and its parts have hashes."""
+    index = corpus.index
+    if display_path(index) != str(index) or not index.is_file():
+        return []
+    paths = [own_file(index.parent, name) for name in sorted(list_parts(index))]
+    return [path for path in paths if is_certified(path)]
 
 
 def _read_certified(corpus: Corpus, shard: str) -> str:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from synth.audio.dsp import Audio, Pcm, peak, to_pcm
-from synth.base.doors import own_file
+from synth.base.doors import own_file, require_regular
 from synth.base.errors import CorpusError, shorten
 from synth.base.units import Frames
 from synth.storage import fetch, open_mapped
@@ -69,7 +69,7 @@ def read_index(index: Path) -> tuple[pa.Table, int]:
         CorpusError: If it is damaged, or says what cannot be; no part of it is a path.
     """
     try:
-        table = pq.read_table(index)
+        table = pq.read_table(require_regular(index))
         table.validate(full=True)
         rate = int((table.schema.metadata or {}).get(b"sample_rate", b"missing"))
         table = table.select(INDEX_SCHEMA.names).cast(INDEX_SCHEMA)
@@ -137,7 +137,8 @@ class Bank:
         part = self._parts.get(name)
         if part is None:
             try:
-                with open_mapped(own_file(self.folder, name)) as file:
+                path = own_file(self.folder, name)
+                with open_mapped(path, path.with_suffix(".json")) as file:
                     part = self._parts[name] = np.memmap(file, dtype="<i2", mode="r")
             except (FileNotFoundError, ValueError) as error:  # numpy maps no empty file
                 raise CorpusError(

@@ -45,6 +45,14 @@ class Silent:
         """Nothing."""
 
 
+def tell_damage(observer: Observer, faults: Sequence[str], what: str) -> None:
+    """Tell of damaged files, and what becomes of them, in one line; of none nothing."""
+    if faults:
+        observer.start("mend", len(faults), "files")
+        more = f" and {len(faults) - 1:,} more" if len(faults) > 1 else ""
+        observer.finish("mend", f"{what}: {faults[0]}{more}")
+
+
 def track(items: Sequence[T], observer: Observer, phase: str, unit: str) -> Iterator[T]:
     """The items, a phase of their own: one is done when the next is asked for."""
     observer.start(phase, len(items), unit)

@@ -17,6 +17,7 @@ from synth.audio.dsp import Pcm
 from synth.audio.render import Mixdown, render
 from synth.base.errors import CorpusError, shorten
 from synth.corpus.facts import GET_AGAIN, follow_latest, read_facts
+from synth.corpus.receipt import VersionReceipt
 from synth.corpus.schema import ADDED, SAMPLES, SHARD_NAMES
 from synth.corpus.shards import decode_audio, read_member
 from synth.corpus.validation import (
@@ -70,6 +71,8 @@ def check_version(folder: Path) -> dict[str, Any]:
             f"{SAMPLES_FILE} names",
             fix=GET_AGAIN,
         )
+    if (receipt := VersionReceipt.read(folder)) is not None:
+        receipt.check((CORPUS_FILE, SAMPLES_FILE, CLIPS_FILE, _SHARDS_FILE), by_size=True)
     return facts
 
 
@@ -182,7 +185,12 @@ class Corpus:
         Raises:
             CorpusError: If it is gone.
         """
-        return Bank.open(_locate(self.folder, self.facts["bank"]))
+        return Bank.open(self.index)
+
+    @property
+    def index(self) -> Path:
+        """The index file of the clip bank, which may be gone."""
+        return _locate(self.folder, self.facts["bank"])
 
     @property
     def fade(self) -> Fade:

@@ -64,17 +64,18 @@ def open_file(path: Path, receipt: Path | None = None) -> BufferedReader:
         return open_stream(copies.remote, copies.key(path))
 
 
-def open_mapped(path: Path) -> BufferedReader:
+def open_mapped(path: Path, receipt: Path | None = None) -> BufferedReader:
     """Open a file that is to be mapped into memory; its copy stays as long as the map.
 
+    Args:
+        path: The file.
+        receipt: As in `open_file`.
+
     Raises:
-        CorpusError: If it is no regular file.
-        FileNotFoundError: If no such file.
         NoRoomError: If there is no room for a copy.
-        StorageError: If it cannot be read.
     """
     copies = _copies_of(path)
-    return open_regular(path) if copies is None else _open_copy(copies, path)
+    return open_regular(path) if copies is None else _open_copy(copies, path, receipt)
 
 
 def read_at(path: Path, offset: int, size: int, receipt: Path | None = None) -> bytes:

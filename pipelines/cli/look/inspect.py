@@ -16,7 +16,14 @@ from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json, print_next
 from pipelines.look.counts import format_count
-from pipelines.look.inspection import describe, draw, draw_captions, rebuild, verify
+from pipelines.look.inspection import (
+    describe,
+    draw,
+    draw_captions,
+    rebuild,
+    verify,
+    verify_manifests,
+)
 from synth.base.console import make_console
 from synth.corpus.corpus import Corpus
 
@@ -118,11 +125,12 @@ def inspect_command(
         else:
             print("\n".join(drawn))
         return
+    checks = verify_manifests(corpus) if check else {}
     facts = describe(corpus)
     picked = draw(corpus, samples)
     if check:
         with show_progress(as_json) as observer:
-            facts["checks"] = verify(Corpus.open(corpus), picked, observer)
+            facts["checks"] = checks | verify(Corpus.open(corpus), picked, observer)
     paths = [str(rebuild(Corpus.open(corpus), row, save)) for row in picked] if save else []
     if as_json:
         print_json({**facts, "samples": [_summarise_row(row) for row in picked], "saved": paths})
