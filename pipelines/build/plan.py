@@ -94,7 +94,7 @@ class ShardPlan:
     samples: int
     row_group: int
     digest: str
-    row: int
+    row: int = 0
 
     def rows(self, plan: Path) -> list[dict[str, Any]]:
         """Its rows of `schema.PLAN`."""

@@ -72,7 +72,7 @@ def check_version(folder: Path) -> dict[str, Any]:
             fix=GET_AGAIN,
         )
     if (receipt := VersionReceipt.read(folder)) is not None:
-        receipt.check((CORPUS_FILE, SAMPLES_FILE, CLIPS_FILE, _SHARDS_FILE), by_size=True)
+        receipt.check((SAMPLES_FILE, CLIPS_FILE, _SHARDS_FILE), by_size=True)
     return facts
 
 

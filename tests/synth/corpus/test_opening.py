@@ -369,6 +369,7 @@ def test_a_corpus_of_before_there_were_segments_is_read_by_all(
 ) -> None:
     version = tmp_path / "old"
     shutil.copytree(corpus.folder, version)
+    (version / "receipt.json").unlink()
     table = pq.read_table(version / CLIPS_FILE).drop_columns(["levels_dba", "segments"])
     pq.write_table(table, version / CLIPS_FILE)
     facts = {**corpus.facts, "shards": str(corpus.shards)}
