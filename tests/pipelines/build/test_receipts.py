@@ -40,9 +40,7 @@ def replace_by_pipe(path: Path) -> None:
 HARM: tuple[Callable[[Path], None], ...] = (flip, cut, Path.unlink, replace_by_pipe)
 
 
-def test_a_build_makes_damaged_manifests_again_as_they_were(
-    tiny_corpus: Path, tmp_path: Path
-) -> None:
+def test_a_build_makes_damaged_manifests_again(tiny_corpus: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny_corpus, tmp_path / "out")
     expected = product(tiny_corpus)
     (folder,) = (path.parent for path in (tmp_path / "out").rglob("corpus.json"))

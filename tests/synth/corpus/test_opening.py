@@ -531,7 +531,7 @@ RECEIPT = {
         ("\xff", "damaged: "),
         ("[1, 2]", "fields of a receipt"),
         ("{}", "fields of a receipt"),
-        ("[" * 100_000, "fields of a receipt"),
+        ("[" * 100_000, "nested deeper"),
         (json.dumps(RECEIPT | {"sha256": ["x"]}), "sha256 is .*expected str"),
         (None, "missing: expected the receipt"),
     ],
