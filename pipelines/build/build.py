@@ -175,6 +175,10 @@ def prepare_build(
     digest = spec.build_digest(library.digest)
     receipt = remove_damaged(places, digest, observer)
     facts = read_finished(places, digest)
+    if receipt is not None and not all(
+        (places.manifests / name).exists() for name in receipt.files
+    ):
+        facts = None  # it is finalised again
     clean(places)
     shards = plan(spec, library, places, where, observer, receipt)
     is_finished = receipt is not None or facts is not None

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from pipelines.build.claim import SHARDS_FILE
 from pipelines.build.drafters import forget_groups
-from pipelines.build.plan import SHARDS_SCHEMA, ShardPlan
+from pipelines.build.plan import ShardPlan
 from pipelines.engines.passport import library_versions
 from pipelines.ingest.parts import is_older
 from pipelines.store.places import Places
@@ -28,7 +28,7 @@ from synth.base.hashing import FileHash, file_sha256
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE
 from synth.corpus.schema import MEASUREMENTS, canonical_json, to_table
 from synth.corpus.shards import AudioFormat, serialise_document, writing
-from synth.corpus.validation import check_columns, explain_damage
+from synth.corpus.validation import explain_damage
 from synth.scene.scene import from_text
 
 TOGETHER: Final = 1 << 22
@@ -216,7 +216,6 @@ def _list_digests(places: Places) -> set[tuple[str, str]]:
     """Name and digest of every shard that a version plans; none where that cannot be read."""
     path = places.manifests / SHARDS_FILE
     try:
-        check_columns(path, SHARDS_SCHEMA)
         with explain_damage(path):
             table = read_columns(path, ["shard", "digest"])
     except CorpusError:
