@@ -11,7 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from pipelines.build.claim import drop_claim, read_finished
 from pipelines.build.finalise import finalise
@@ -41,7 +40,7 @@ from pipelines.store.stage import choose_stage, find_mirror, hold_for_writing, r
 from synth.base.atomic import format_bytes
 from synth.base.errors import DiskFullError, SpecError
 from synth.base.progress import Observer, Silent, tell_damage
-from synth.corpus.corpus import PLAN_FILE, QUARANTINE_FILE
+from synth.corpus.corpus import PLAN_FILE
 from synth.corpus.receipt import VersionReceipt
 from synth.sources import Unheard
 
@@ -308,6 +307,8 @@ def conclude(prepared: Prepared, started: float, promote: bool = True) -> Summar
     drop_claim(places)
     if promote:
         promote_to_latest(places)
+    quarantine = prepared.library.quarantine
+    findings = Findings.read(places.manifests, prepared.spec.splits, quarantine)
     return Summary(
         corpus=places.corpus,
         version=places.version,
@@ -315,7 +316,7 @@ def conclude(prepared: Prepared, started: float, promote: bool = True) -> Summar
         shards=len(shards),
         rendered=len(prepared.pending),
         skipped=prepared.there,
-        quarantined=pq.read_metadata(places.manifests / QUARANTINE_FILE).num_rows,
+        quarantined=sum(kind.clips for kind in findings.refusals),
         hours=facts["hours"],
         excerpts_of_captioned_clips=facts["excerpts_of_captioned_clips"],
         seconds=round(time.monotonic() - started, 2),
@@ -323,6 +324,6 @@ def conclude(prepared: Prepared, started: float, promote: bool = True) -> Summar
             "manifests": places.format_path(places.manifests),
             "shards": places.format_path(places.shards),
         },
-        findings=Findings.read(places.manifests, prepared.spec.splits).to_json(),
+        findings=findings.to_json(),
         blocked=[each.to_json() for each in prepared.library.blocked],
     )

@@ -130,20 +130,20 @@ def plan_command(
     if not as_json:
         print_index(make_console(), parsed.source.chosen)
     started = time.monotonic()
-    report = None
+    report = quarantine = None
     with show_progress(as_json) as observer:
         if training is None:
             library, places, samples = plan_library(
                 parsed, out, choose_worker_count(workers), observer
             )
-            blocked = library.blocked
+            blocked, quarantine = library.blocked, library.quarantine
         else:
             places, samples, report = run_preflight(
                 parsed, training, out, choose_worker_count(None), observer
             )
             blocked = report.blocked
     seconds = round(time.monotonic() - started, 2)
-    findings = Findings.read(places.manifests, parsed.splits)
+    findings = Findings.read(places.manifests, parsed.splits, quarantine)
     _show(places, samples, seconds, blocked, findings, report, as_json)
 
 
