@@ -163,6 +163,7 @@ def parse_json(
     *,
     refuse: type[SegueError] = CorpusError,
     fix: str = _REPLACE,
+    depth: int = MAX_DEPTH,
     **hooks: Any,
 ) -> Any:
     """The value of JSON that somebody else may have written.
@@ -172,17 +173,18 @@ def parse_json(
         where: What it is, for the error: a file, a column, an answer.
         refuse: The error's class.
         fix: What the error advises.
+        depth: Most levels.
         hooks: Passed to `json.loads`.
 
     Raises:
-        SegueError: If it is no JSON, is nested deeper than `MAX_DEPTH`, has a number with
-            thousands of digits, or holds half of a surrogate pair, which no file can hold.
+        SegueError: If it is no JSON, is nested deeper, has a number with thousands of digits, or
+            holds half of a surrogate pair, which no file can hold.
     """
     try:
         if isinstance(text, bytes):
             text = text.decode(json.detect_encoding(text))
-        if _is_deep(text):
-            raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
+        if _is_deep(text, depth):
+            raise ValueError(f"it is nested deeper than {depth} levels")
         value = json.loads(text, **hooks)
         if _SURROGATE.search(text):
             json.dumps(value, ensure_ascii=False).encode()
@@ -194,14 +196,14 @@ def parse_json(
     return value
 
 
-def _is_deep(text: str) -> bool:
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
+def _is_deep(text: str, most: int) -> bool:
+    if text.count("[") + text.count("{") <= most:
         return False
     depth = 0
     for token in _BRACKETS.finditer(text):
         letter = token[0]
         depth += (letter in "[{") - (letter in "]}") if len(letter) == 1 else 0
-        if depth > MAX_DEPTH:
+        if depth > most:
             return True
     return False
 
