@@ -21,8 +21,8 @@ from synth.base.errors import CorpusError, MachineError, SegueError
 
 MAX_BYTES: Final = 256 * 2**20
 """Most bytes of a file that is read whole."""
-MAX_DEPTH: Final = 100
-"""Most levels of JSON; what we write has fewer than twenty."""
+MAX_DEPTH: Final = 210
+"""Most levels of JSON; the deepest scene has 201, most have fewer than twenty."""
 _REPLACE: Final = "download or build the file again"
 _OF_THE_FILE: Final = frozenset(
     {
@@ -163,7 +163,6 @@ def parse_json(
     *,
     refuse: type[SegueError] = CorpusError,
     fix: str = _REPLACE,
-    depth: int = MAX_DEPTH,
     **hooks: Any,
 ) -> Any:
     """The value of JSON that somebody else may have written.
@@ -173,18 +172,17 @@ def parse_json(
         where: What it is, for the error: a file, a column, an answer.
         refuse: The error's class.
         fix: What the error advises.
-        depth: Most levels.
         hooks: Passed to `json.loads`.
 
     Raises:
-        SegueError: If it is no JSON, is nested deeper, has a number with thousands of digits, or
-            holds half of a surrogate pair, which no file can hold.
+        SegueError: If it is no JSON, is nested deeper than `MAX_DEPTH`, has a number with
+            thousands of digits, or holds half of a surrogate pair, which no file can hold.
     """
     try:
         if isinstance(text, bytes):
             text = text.decode(json.detect_encoding(text))
-        if _is_deep(text, depth):
-            raise ValueError(f"it is nested deeper than {depth} levels")
+        if _is_deep(text):
+            raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
         value = json.loads(text, **hooks)
         if _SURROGATE.search(text):
             json.dumps(value, ensure_ascii=False).encode()
@@ -196,14 +194,14 @@ def parse_json(
     return value
 
 
-def _is_deep(text: str, most: int) -> bool:
-    if text.count("[") + text.count("{") <= most:
+def _is_deep(text: str) -> bool:
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
         return False
     depth = 0
     for token in _BRACKETS.finditer(text):
         letter = token[0]
         depth += (letter in "[{") - (letter in "]}") if len(letter) == 1 else 0
-        if depth > most:
+        if depth > MAX_DEPTH:
             return True
     return False
 

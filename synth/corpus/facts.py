@@ -71,9 +71,7 @@ class Facts(BaseModel, strict=True):
     shards: _Path
     bank: _Path
     fade: Fade = Field(strict=False, description=f"one of {', '.join(Fade)}")
-    peak_db: float = Field(
-        ge=_LEAST_PEAK_DB, le=0, description=f"a number, {_LEAST_PEAK_DB} to 0"
-    )
+    peak_db: float = Field(ge=_LEAST_PEAK_DB, le=0, description=f"a number, {_LEAST_PEAK_DB} to 0")
     algorithms: dict[str, _Count | str] = Field(
         {}, description="an object with a version for each name"
     )

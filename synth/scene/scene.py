@@ -17,9 +17,6 @@ from synth.base.units import Decibels, Frames
 MAX_DEPTH: Final = 100
 """Compositions within compositions; deeper scenes are refused when they are made."""
 
-_MOST_LEVELS: Final = 2 * MAX_DEPTH + 1
-"""Of JSON: an object and a list a composition, and an event."""
-
 _MOST_FRAMES: Final = 1 << 53
 """Of what is read: up to here every reader of JSON has whole numbers exactly."""
 
@@ -228,7 +225,7 @@ def read_json_text(text: str) -> Any:
         SceneError: If it is no JSON, or nested more deeply than a scene can be.
     """
     where, fix = f"scene or claim {shorten(text)}", "expected the JSON that a build wrote"
-    return parse_json(text, where, refuse=SceneError, fix=fix, depth=_MOST_LEVELS)
+    return parse_json(text, where, refuse=SceneError, fix=fix)
 
 
 def _read(value: Any, depth: int) -> Scene:

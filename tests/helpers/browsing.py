@@ -31,7 +31,12 @@ def variant(
     (folder / CLIPS_FILE).write_bytes((corpus.folder / CLIPS_FILE).read_bytes())
     table = pq.read_table(corpus.folder / SAMPLES_FILE)
     changed = change(table).replace_schema_metadata(table.schema.metadata)
-    told = {**corpus.facts, "splits": count_samples(corpus, changed), "shards": str(corpus.shards), **facts}
+    told = {
+        **corpus.facts,
+        "splits": count_samples(corpus, changed),
+        "shards": str(corpus.shards),
+        **facts,
+    }
     (folder / CORPUS_FILE).write_text(json.dumps(told), encoding="utf-8")
     pq.write_table(changed, folder / SAMPLES_FILE, row_group_size=512)
     return folder
