@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from pipelines.checks.blind import Part, measure_parts
 from pipelines.checks.blind_figures import BlindResult, Comparison
-from pipelines.checks.exported import read_identity
+from pipelines.checks.exported import read_identity, read_lines
 from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Observer, Silent
 from synth.base.rng import Randomness
@@ -64,17 +63,12 @@ def refuse_no_answers(out: Path) -> None:
 
 def _draw(path: Path, most_lines: int, seed: int) -> list[dict[str, Any]]:
     """The lines of some groups."""
-    lines = Counter(row["group"] for row in _read(path))
+    lines = Counter(row["group"] for _, row in read_lines(path))
     groups = list(lines)
     order = Randomness(seed).at("blind/export", 0).permutation(len(groups))
     wanted = max(1, round(most_lines * len(groups) / max(1, lines.total())))
     chosen = {groups[i] for i in order[:wanted]}
-    return [row for row in _read(path) if row["group"] in chosen]
-
-
-def _read(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open("rb") as file:
-        yield from map(json.loads, file)
+    return [row for _, row in read_lines(path) if row["group"] in chosen]
 
 
 def _compare(rows: list[dict[str, Any]], numbers: dict[str, int]) -> Iterator[Comparison]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
@@ -11,9 +9,12 @@ from typing import Any, Final, TypeAlias
 
 from pipelines.checks.exported_edits import judge_edit, judge_edit_audio, locate
 from pipelines.checks.exported_pairs import Fault, Mirror, Pairing, name_fault
+from synth.base.doors import open_regular, parse_json, read_json
 from synth.base.errors import CorpusError, SpecError
+from synth.base.hashing import file_sha256
 from synth.base.progress import Observer, Silent
 from synth.corpus.corpus import Corpus
+from synth.corpus.facts import SPLIT_NAME
 from synth.derived.differences.difference import difference_from_json
 from synth.derived.differences.difference import fault as difference_fault
 from synth.derived.edits.edit import Take, takes
@@ -172,7 +173,7 @@ def audit_export(path: Path, out: Path, observer: Observer | None = None) -> Exp
         about = _Shelf(corpus, split)
         file = f"{stem}.jsonl"
         pairing = Pairing(lines.mirror) if lines.mirror is not None else None
-        for number, row in _read_lines(out / file):
+        for number, row in read_lines(out / file):
             rows += 1
             found = _judge_row(lines, row, about, heard)
             if pairing is not None:
@@ -192,13 +193,16 @@ def read_identity(out: Path) -> Mapping[str, Any]:
     Raises:
         SpecError: If the folder holds no export of a corpus.
     """
+    fix = "give the --out of `segue export`"
     try:
-        found = json.loads(Folder(out).identity.read_bytes())
-        if not {"format", "splits", "corpus_digest"} - {*found}:
-            return dict(found)
-    except (OSError, ValueError, TypeError):
+        found: Any = read_json(Folder(out).identity, refuse=SpecError, fix=fix)
+        match found:
+            case {"format": str(), "splits": [*splits], "corpus_digest": str()}:
+                if all(isinstance(split, str) and SPLIT_NAME.fullmatch(split) for split in splits):
+                    return dict(found)
+    except (FileNotFoundError, NotADirectoryError):
         pass
-    raise SpecError(f"{out}: holds no export of a corpus", fix="give the --out of `segue export`")
+    raise SpecError(f"{out}: holds no export of a corpus", fix=fix)
 
 
 def _find_lines(corpus: Corpus, out: Path) -> tuple[str, list[str]]:
@@ -219,17 +223,13 @@ def _find_lines(corpus: Corpus, out: Path) -> tuple[str, list[str]]:
     return name, splits
 
 
-def _read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The lines of a file of JSON objects, with their numbers."""
     if not path.is_file():
         raise CorpusError(f"{path}: missing", fix="export again")
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         for number, line in enumerate(file, 1):
-            try:
-                row = json.loads(line)
-            except ValueError as error:
-                raise CorpusError(
-                    f"{path}: line {number} is no JSON: {error}", fix="export again"
-                ) from error
+            row = parse_json(line, f"{path}: line {number}", fix="export again")
             if not isinstance(row, dict):
                 raise CorpusError(f"{path}: line {number} is no object", fix="export again")
             yield number, row
@@ -248,7 +248,7 @@ class _Audio:
             file = locate(self.root, path)
             if not file.is_file():
                 return f"there is no {path}"
-            self.known[path] = hashlib.sha256(file.read_bytes()).hexdigest()
+            self.known[path] = file_sha256(file)
         return None if self.known[path] == digest else f"{path} is not the audio of its sample"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +13,7 @@ from typing import Any, Final
 from pipelines.engines.executor import workers
 from pipelines.store.locks import sole_writer
 from synth.base.atomic import PARTIAL_SUFFIX, write_text
+from synth.base.doors import own_file, read_json
 from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Observer, Silent
 from synth.base.rng import digest
@@ -173,6 +173,9 @@ def _refuse_foreign(folder: Folder, identity: dict[str, Any]) -> None:
         return
     if not folder.root.is_dir():
         raise SpecError(f"{folder.root}: is not a folder", fix="choose another name")
+    own_file(folder.kept, folder.identity.name)
+    if not folder.kept.resolve().is_relative_to(folder.root.resolve()):
+        raise SpecError(f"{folder.kept}: is a link that leads out of its folder", fix=fix)
     if not folder.identity.is_file():
         if any(path.name != KEPT for path in folder.root.iterdir()):
             raise SpecError(
@@ -233,8 +236,8 @@ def _measure_size(path: Path) -> int:
 def _read_json(path: Path) -> dict[str, Any]:
     """A small JSON file of ours, nothing where there is none that can be read."""
     try:
-        found = json.loads(path.read_bytes())
-    except (FileNotFoundError, ValueError):
+        found = read_json(path)
+    except (FileNotFoundError, CorpusError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -20,6 +20,7 @@ from pipelines.build.algorithms import algorithm_versions
 from pipelines.engines.passport import library_versions
 from pipelines.frozen.description import SPLIT
 from synth.base.atomic import write_text
+from synth.base.doors import read_regular
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer
 from synth.base.rng import digest, digest_all
@@ -101,7 +102,7 @@ def read_published(path: Path) -> Published | None:
         CorpusError: If it is damaged.
     """
     try:
-        return Published.model_validate_json(path.read_bytes())
+        return Published.model_validate_json(read_regular(path))
     except FileNotFoundError:
         return None
     except ValidationError as error:

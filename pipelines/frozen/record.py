@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pipelines.frozen.description import Backwards
 from pipelines.store.places import locate_versions
 from synth.base.atomic import write_text
+from synth.base.doors import read_regular
 from synth.base.errors import CorpusError
 
 ROOT: Final = Path("out/bench")
@@ -90,7 +91,7 @@ def locate_corpus(built: BuiltSet, root: Path) -> Path:
 
 def _read(path: Path) -> BuiltSet:
     try:
-        return BuiltSet.model_validate_json(path.read_bytes())
+        return BuiltSet.model_validate_json(read_regular(path))
     except ValidationError as error:
         raise CorpusError(
             f"{path}: is no record of a test set", fix="remove it, and build the set again"

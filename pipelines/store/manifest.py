@@ -7,6 +7,7 @@ from pathlib import Path
 from pipelines.spec.file import read_spec
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import (
+    CLIPS_FILE,
     CORPUS_FILE,
     LATEST_FILE,
     PLAN_FILE,
@@ -15,7 +16,7 @@ from synth.corpus.corpus import (
 )
 from synth.corpus.facts import follow_latest
 from synth.corpus.schema import PLAN, SAMPLES
-from synth.corpus.validation import check_manifest
+from synth.corpus.validation import check_clips, check_manifest
 from synth.corpus.whereabouts import suggest_corpus
 from synth.storage import local_place, url_of
 
@@ -65,6 +66,8 @@ def _check(manifest: Path) -> Path:
         check_version(manifest.parent)
     else:
         check_manifest(manifest, SAMPLES if manifest.name == SAMPLES_FILE else PLAN)
+        if manifest.with_name(CLIPS_FILE).exists():
+            check_clips(manifest.with_name(CLIPS_FILE), manifest)
     return manifest
 
 

@@ -8,13 +8,14 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
-import pyarrow.parquet as pq
+import pyarrow as pa
 
 from pipelines.store.places import Places
 from pipelines.versions.shelf import FileFacts, Node, Shelf
 from synth.base.errors import CorpusError
 from synth.corpus import facts as corpus_facts
 from synth.corpus.corpus import CORPUS_FILE, PLAN_FILE, REMOVED_FILE
+from synth.corpus.validation import check_columns
 
 STAGING_SUFFIX: Final = ".reproducing"
 """Of the folder beside the shards of a version in which they are made again."""
@@ -157,7 +158,8 @@ def _read_version(shelf: Shelf, places: Places, latest: str) -> Version:
     else:
         state = VersionState.UNFINISHED if manifests in shelf.folders else VersionState.STRAY
         if shelf.holds(manifests / PLAN_FILE):
-            samples = pq.read_metadata(shelf.fetch(manifests / PLAN_FILE)).num_rows
+            plan = shelf.fetch(manifests / PLAN_FILE)
+            samples = check_columns(plan, pa.schema([])).num_rows
         time_ns = max((file.time_ns for file in files), default=0)
     return Version(
         places=places,

@@ -8,12 +8,15 @@ receipt says do they move in. So a version is either what it was, or is left as 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.build.build import refuse_unheard
+from pipelines.build.claim import SHARDS_FILE
 from pipelines.build.differences import (
     Differences,
     algorithm_differences,
@@ -23,7 +26,7 @@ from pipelines.build.differences import (
     setting_differences,
 )
 from pipelines.build.finalise import SPEC_FILE
-from pipelines.build.plan import plan
+from pipelines.build.plan import SHARDS_SCHEMA, plan
 from pipelines.build.render import clean, read_receipt
 from pipelines.build.schedule import RenderSettings
 from pipelines.engines.engine import engine
@@ -31,12 +34,17 @@ from pipelines.ingest.ingest import IngestedLibrary, ingest
 from pipelines.spec.file import read_spec
 from pipelines.spec.spec import Spec
 from pipelines.store.places import BANKS, Places
+from pipelines.store.row_groups import read_columns
 from pipelines.store.stage import hold_for_writing, refuse_private_store
 from pipelines.versions.history import read_facts
 from pipelines.versions.remake import OldVersion, remake
-from synth.base.errors import CorpusError, SourceError
+from pipelines.versions.shelf import refuse_foreign
+from synth.base.errors import CorpusError, SourceError, shorten
 from synth.base.progress import Observer, Silent
-from synth.corpus.corpus import CLIPS_FILE
+from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, PLAN_FILE, SAMPLES_FILE, check_version
+from synth.corpus.facts import GET_AGAIN
+from synth.corpus.schema import PLAN
+from synth.corpus.validation import check_manifest, explain_damage
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +106,7 @@ def reproduce(
     observer = observer or Silent()
     if worker_count:
         refuse_private_store(places.out)
+    refuse_foreign(places.out, places.corpus)
     with hold_for_writing(places.out, places.corpus) as mirror, engine(worker_count) as where:
         places = replace(places, mirror=mirror)
         clean(places)
@@ -132,6 +141,7 @@ def reproduce(
 def _open_old(places: Places, given: Spec | None) -> tuple[OldVersion, Differences]:
     """The version, and what can be seen to differ without its library."""
     facts = read_facts(places)
+    _check_files(places, facts)
     stored = read_spec(places.manifests / SPEC_FILE)
     names = sorted(path.stem for path in places.receipts.glob("*.tar.json"))
     found = {name: read_receipt(places, name) for name in names}
@@ -144,6 +154,45 @@ def _open_old(places: Places, given: Spec | None) -> tuple[OldVersion, Differenc
         libraries=library_differences(list(receipts.values())),
     )
     return OldVersion(places, facts, spec, receipts), differences
+
+
+def _check_files(places: Places, facts: Mapping[str, Any]) -> None:
+    """Check the manifests that are there: the version may be a stranger's.
+
+    Raises:
+        CorpusError: If one holds what cannot be, or something would be put outside of its folder.
+    """
+    manifests, splits = places.manifests, facts["splits"]
+    if (manifests / SAMPLES_FILE).exists():
+        check_version(manifests)
+    bank = (manifests / facts["bank"]).resolve()
+    if not bank.is_relative_to((places.out / BANKS).resolve()):
+        raise CorpusError(
+            f"{manifests / CORPUS_FILE}: bank is {shorten(facts['bank'])}: expected a place below "
+            f"{places.out / BANKS}, where it is put",
+            fix=GET_AGAIN,
+        )
+    plan_file, listing = manifests / PLAN_FILE, manifests / SHARDS_FILE
+    if not (plan_file.exists() and listing.exists()):
+        return
+    check_manifest(plan_file, PLAN, splits, rate=facts["sample_rate"])
+    check_manifest(listing, pa.schema([*SHARDS_SCHEMA][:-1]), splits)  # older ones lack the last
+    with explain_damage(plan_file), pq.ParquetFile(plan_file) as file:
+        groups = range(file.num_row_groups)
+        sizes = [file.metadata.row_group(group).num_rows for group in groups]
+    with explain_damage(listing):
+        shards = read_columns(listing).to_pylist()
+    for shard in shards:
+        if unknown := shard.keys() - {*SHARDS_SCHEMA.names}:
+            raise CorpusError(f"{listing}: has a column {shorten(min(unknown))}", fix=GET_AGAIN)
+        group, row, samples = shard["row_group"], shard.get("row", 0), shard["samples"]
+        size = sizes[group] if group < len(sizes) else 0
+        if not 0 <= row <= size - samples:
+            raise CorpusError(
+                f"{listing}: {shorten(shard['shard'])}: expected {samples} rows from row {row} of "
+                f"row group {group} of {PLAN_FILE}, which has {size}",
+                fix=GET_AGAIN,
+            )
 
 
 def _add_clip_differences(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from pipelines.store.locks import LOCK_FILE
 from pipelines.store.places import BANKS, MANIFESTS, SHARDS, Places, locate_versions
 from pipelines.store.stage import choose_stage, find_mirror
+from synth.base.doors import plain_text, read_regular, require_regular
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE
 from synth.storage import Copies, Stored, url_of
@@ -99,7 +101,7 @@ class Shelf:
         if self.copies is not None:
             key = self.copies.key(path)
             return parse_pointer(self.copies.remote.read(key) or b"") or ""
-        return (parse_pointer(path.read_bytes()) or "") if path.is_file() else ""
+        return (parse_pointer(read_regular(path)) or "") if path.exists() else ""
 
     def fetch(self, path: Path) -> Path:
         """A file of a manifest folder that is there, to be read; a store's is fetched."""
@@ -157,11 +159,32 @@ def open_writable_shelf(path: Path) -> Shelf:
     url = url_of(path)
     shelf = open_shelf(path)  # no stage is made of what is no corpus
     if url is None:
+        refuse_foreign(shelf.out, shelf.corpus)
         return shelf
     base, corpus = split_url(url)
     mirror = find_mirror(choose_stage(base))
     assert mirror is not None
     return make_shelf(mirror.copies.root, corpus, mirror.copies)
+
+
+def refuse_foreign(out: Path, corpus: str) -> None:
+    """Check that what is written, or removed, of a corpus lies below its root, as regular files.
+
+    Raises:
+        CorpusError: If a link leads out, or something is neither a file nor a folder.
+    """
+    root = out.resolve()
+    for top in (out / BANKS, out / SHARDS / corpus, locate_versions(out, corpus)):
+        below = (Path(parent, name) for parent, *names in os.walk(top) for name in chain(*names))
+        for path in chain([top], below):
+            if not path.is_dir():
+                require_regular(path)
+            if (path == top or path.is_symlink()) and not path.resolve().is_relative_to(root):
+                raise CorpusError(
+                    f"{plain_text(path)}: is a link that leads out of {plain_text(root)}: nothing "
+                    "outside is written or removed",
+                    fix="replace the link with what it leads to, if that is yours",
+                )
 
 
 def make_shelf(out: Path, corpus: str, copies: Copies | None, place: Path | None = None) -> Shelf:

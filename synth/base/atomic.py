@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
-from synth.base.errors import DiskFullError
+from synth.base.errors import DiskFullError, SegueError
 
 PARTIAL_SUFFIX = ".partial"
 GOES_ON = "run the same command again; it resumes"
@@ -29,8 +29,11 @@ def replacing(path: Path) -> Iterator[Path]:
 
     Raises:
         DiskFullError: If it does not fit.
+        SegueError: If a pipe or a device is there.
     """
     with translate_disk_errors(path):
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise SegueError(f"{path}: is not a regular file", fix="give another name")
         path.parent.mkdir(parents=True, exist_ok=True)
         writer = f"{_host()}-{os.getpid()}-{threading.get_ident()}"
         partial = path.with_name(f".{path.name}.{writer}{PARTIAL_SUFFIX}")

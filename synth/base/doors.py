@@ -21,8 +21,8 @@ from synth.base.errors import CorpusError, MachineError, SegueError
 
 MAX_BYTES: Final = 256 * 2**20
 """Most bytes of a file that is read whole."""
-MAX_DEPTH: Final = 100
-"""Most levels of JSON; what we write has fewer than twenty."""
+MAX_DEPTH: Final = 210
+"""Most levels of JSON; the deepest scene has 201, most have fewer than twenty."""
 _REPLACE: Final = "download or build the file again"
 _OF_THE_FILE: Final = frozenset(
     {

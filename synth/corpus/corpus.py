@@ -15,10 +15,11 @@ import pyarrow.parquet as pq
 from synth.audio.bank import Bank
 from synth.audio.dsp import Pcm
 from synth.audio.render import Mixdown, render
+from synth.base.doors import require_regular
 from synth.base.errors import CorpusError, shorten
 from synth.corpus.facts import GET_AGAIN, follow_latest, read_facts
 from synth.corpus.receipt import VersionReceipt
-from synth.corpus.schema import ADDED, SAMPLES, SHARD_NAMES
+from synth.corpus.schema import ADDED, SAMPLES, SHARDS
 from synth.corpus.shards import decode_audio, read_member
 from synth.corpus.validation import (
     check_clips,
@@ -61,16 +62,32 @@ def check_version(folder: Path) -> dict[str, Any]:
     facts = read_facts(folder / CORPUS_FILE)
     splits, shards = tuple(facts["splits"]), _locate(folder, facts["shards"])
     _locate(folder, facts["bank"])
-    used = check_manifest(folder / SAMPLES_FILE, SAMPLES, splits, shards)
-    check_clips(folder / CLIPS_FILE)
-    path = folder / _SHARDS_FILE
+    samples, listing = folder / SAMPLES_FILE, folder / _SHARDS_FILE
+    extents = check_manifest(samples, SAMPLES, splits, shards, facts["sample_rate"])
+    check_clips(folder / CLIPS_FILE, samples)
+    for split, said in facts["splits"].items():
+        counts = [count for (name, _), (count, _) in extents.items() if name == split]
+        for key, count in (("samples", sum(counts)), ("shards", len(counts))):
+            if said[key] != count:
+                raise CorpusError(
+                    f"{display_path(folder / CORPUS_FILE)}: splits: {split} has {said[key]} {key}: "
+                    f"expected {count}, as many as in {SAMPLES_FILE}",
+                    fix=GET_AGAIN,
+                )
     # What is not listed nobody would compare with its receipt.
-    if path.is_file() and (unlisted := sorted(used - check_manifest(path, SHARD_NAMES))):
-        raise CorpusError(
-            f"{display_path(path)}: lacks {shorten('/'.join(unlisted[0]))}, which "
-            f"{SAMPLES_FILE} names",
-            fix=GET_AGAIN,
+    if require_regular(listing).exists():
+        listed, held = (
+            {place: count for place, (count, _) in each.items()}
+            for each in (check_manifest(listing, SHARDS, splits), extents)
         )
+        for place in sorted(listed.keys() | held.keys()):
+            if listed.get(place) != held.get(place):
+                raise CorpusError(
+                    f"{display_path(listing)}: says that {shorten('/'.join(place))} has "
+                    f"{listed.get(place, 0)} samples: expected {held.get(place, 0)}, as many as "
+                    f"in {SAMPLES_FILE}",
+                    fix=GET_AGAIN,
+                )
     if (receipt := VersionReceipt.read(folder)) is not None:
         receipt.check((SAMPLES_FILE, CLIPS_FILE, _SHARDS_FILE), by_size=True)
     return facts
@@ -183,9 +200,16 @@ class Corpus:
         """The clip bank, for rendering from the plan.
 
         Raises:
-            CorpusError: If it is gone.
+            CorpusError: If it is gone, or of another rate.
         """
-        return Bank.open(self.index)
+        bank = Bank.open(self.index)
+        if bank.rate != self.sample_rate:
+            raise CorpusError(
+                f"{display_path(self.index)}: is of {bank.rate} Hz: expected {self.sample_rate} "
+                f"Hz, the rate of {self.name}",
+                fix=GET_AGAIN,
+            )
+        return bank
 
     @property
     def index(self) -> Path:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
-from synth.base.doors import read_json
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
+
+from synth.base.doors import read_json, read_regular, require_regular
 from synth.base.errors import CorpusError, shorten
+from synth.corpus.schema import FORMAT_VERSION
 from synth.scene.timeline import Fade
 from synth.storage import display_path
 from synth.storage.pointer import VERSION_NAME, parse_pointer
@@ -22,127 +24,98 @@ MAX_RATE: Final = 768_000
 _LEAST_PEAK_DB: Final = -200
 _MOST_PATH_BYTES: Final = 2000
 _MOST_PART_BYTES: Final = 255
+_MOST_POINTER_BYTES: Final = 1000
 
 
-def _is_text(value: Any) -> bool:
-    """Whether it is text that a file can hold: half of a surrogate pair is none."""
-    return isinstance(value, str) and value == value.encode("utf-8", "replace").decode()
+def _check_path(path: str) -> str:
+    if not 0 < len(path.encode()) <= _MOST_PATH_BYTES or "\0" in path:
+        raise ValueError
+    if any(len(part.encode()) > _MOST_PART_BYTES for part in path.split("/")):
+        raise ValueError
+    return path
 
 
-def _is_path(value: Any) -> bool:
-    return (
-        _is_text(value)
-        and 0 < len(value.encode()) <= _MOST_PATH_BYTES
-        and all(len(part.encode()) <= _MOST_PART_BYTES for part in value.split("/"))
-        and "\0" not in value
+_Count: TypeAlias = Annotated[int, Field(ge=0, lt=1 << 63)]
+_Path: TypeAlias = Annotated[str, AfterValidator(_check_path), Field(description="a path")]
+_Text: TypeAlias = Annotated[str, Field(description="text")]
+_Whole: TypeAlias = Annotated[_Count, Field(description="a whole number, 0 or more")]
+_Counts: TypeAlias = Annotated[
+    dict[str, _Count], Field(description="an object with a whole number for each name")
+]
+
+
+class _Split(BaseModel, strict=True):
+    samples: _Count
+    shards: _Count
+
+
+class Facts(BaseModel, strict=True):
+    """The keys of `corpus.json`; their descriptions are what errors say was expected."""
+
+    corpus: str = Field(
+        pattern=f"^{CORPUS_NAME.pattern}$", description="a name of letters, digits, - and _"
     )
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 1 << 63
-
-
-def _is_level(value: Any) -> bool:
-    return type(value) in (int, float) and _LEAST_PEAK_DB <= value <= 0
-
-
-def _is_hours(value: Any) -> bool:
-    return type(value) in (int, float) and 0 <= value < 1 << 53
-
-
-def _is_counts(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_is_text, value)) and _are(_is_count, value)
-
-
-def _is_algorithms(value: Any) -> bool:
-    return isinstance(value, dict) and _are(lambda each: _is_count(each) or _is_text(each), value)
-
-
-def _is_libraries(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(each, dict) and all(map(_is_text, each)) and _are(_is_text, each)
-        for each in value
+    version: str = Field(
+        pattern=f"^{VERSION_NAME.pattern}$", description="a name of letters, digits, - _ and ."
     )
-
-
-def _are(fits: Callable[[Any], bool], found: Mapping[str, Any]) -> bool:
-    return all(map(fits, found.values()))
-
-
-def _names(pattern: re.Pattern[str]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, str) and pattern.fullmatch(value) is not None
-
-
-def _is_splits(value: Any) -> bool:
-    return isinstance(value, dict) and all(
-        _names(SPLIT_NAME)(name) and _is_counts(counts) and {"samples", "shards"} <= {*counts}
-        for name, counts in value.items()
+    digest: _Text
+    recipe: _Text
+    source: _Text
+    sample_rate: int = Field(
+        gt=0, le=MAX_RATE, description=f"a whole number of Hz, 1 to {MAX_RATE}"
     )
-
-
-_NEEDED: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
-    "corpus": (_names(CORPUS_NAME), "a name of letters, digits, - and _"),
-    "version": (_names(VERSION_NAME), "a name of letters, digits, - _ and ."),
-    "digest": (_is_text, "text"),
-    "recipe": (_is_text, "text"),
-    "source": (_is_text, "text"),
-    "sample_rate": (
-        lambda value: type(value) is int and 0 < value <= MAX_RATE,
-        f"a whole number of Hz, 1 to {MAX_RATE}",
-    ),
-    "splits": (
-        _is_splits,
-        "an object with samples and shards of each split, a name of letters, digits, - and _",
-    ),
-    "shards": (_is_path, "a path"),
-    "bank": (_is_path, "a path"),
-    "fade": (
-        lambda value: value in tuple(each.value for each in Fade),
-        f"one of {', '.join(each.value for each in Fade)}",
-    ),
-    "peak_db": (_is_level, f"a number, {_LEAST_PEAK_DB} to 0"),
-}
-_COUNT: Final = (_is_count, "a whole number, 0 or more")
-_COUNTS: Final = (_is_counts, "an object with a whole number for each name")
-_OPTIONAL: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
-    "algorithms": (_is_algorithms, "an object with a version for each name"),
-    "audio_format": (_is_text, "text"),
-    "citation": (_is_text, "text"),
-    "excerpts": _COUNT,
-    "excerpts_of_captioned_clips": _COUNT,
-    "format_version": _COUNT,
-    "generators": _COUNTS,
-    "hours": (_is_hours, "a number, 0 or more"),
-    "libraries": (_is_libraries, "a list of objects with text for each name"),
-    "licence": (_is_text, "text"),
-    "licence_reason": (_is_text, "text"),
-    "licences": _COUNTS,
-}
+    splits: dict[Annotated[str, Field(pattern=f"^{SPLIT_NAME.pattern}$")], _Split] = Field(
+        description="an object with samples and shards of each split, "
+        "a name of letters, digits, - and _"
+    )
+    shards: _Path
+    bank: _Path
+    fade: Fade = Field(strict=False, description=f"one of {', '.join(Fade)}")
+    peak_db: float = Field(ge=_LEAST_PEAK_DB, le=0, description=f"a number, {_LEAST_PEAK_DB} to 0")
+    algorithms: dict[str, _Count | str] = Field(
+        {}, description="an object with a version for each name"
+    )
+    audio_format: _Text = ""
+    citation: _Text = ""
+    excerpts: _Whole = 0
+    excerpts_of_captioned_clips: _Whole = 0
+    format_version: int = Field(
+        1, ge=1, le=FORMAT_VERSION, description=f"1 to {FORMAT_VERSION}, which this Segue reads"
+    )
+    generators: _Counts = {}
+    hours: float = Field(0, ge=0, lt=1 << 53, description="a number, 0 or more")
+    libraries: list[dict[str, str]] = Field(
+        [], description="a list of objects with text for each name"
+    )
+    licence: _Text = ""
+    licence_reason: _Text = ""
+    licences: _Counts = {}
 
 
 def read_facts(path: Path) -> dict[str, Any]:
     """What `corpus.json` says, once it is known to be of the corpus format.
 
     Raises:
-        CorpusError: If it cannot be read, is not JSON object, or lacks a key or has it wrong.
+        CorpusError: If it cannot be read, is no JSON object, or lacks a key or has it wrong.
     """
     where = display_path(path)
     try:
-        found = read_json(path, where=where, fix=GET_AGAIN)
+        facts = read_json(path, where=where, fix=GET_AGAIN)
+        if not isinstance(facts, dict):
+            raise CorpusError(f"{where}: expected an object, found {shorten(facts)}", fix=GET_AGAIN)
+        Facts.model_validate(facts)
     except OSError as error:
         reason = error.strerror or str(error)
         raise CorpusError(f"{where}: cannot be read: {reason}", fix=GET_AGAIN) from error
-    if not isinstance(found, dict):
-        raise CorpusError(f"{where}: expected an object, found {shorten(found)}", fix=GET_AGAIN)
-    for key, (fits, expected) in (_NEEDED | _OPTIONAL).items():
-        if key not in found and key in _OPTIONAL:
-            continue
-        if key not in found:
-            raise CorpusError(f"{where}: lacks {key!r}: expected {expected}", fix=GET_AGAIN)
-        if not fits(found[key]):
-            said = shorten(found[key])
-            raise CorpusError(f"{where}: {key} is {said}: expected {expected}", fix=GET_AGAIN)
-    return found
+    except ValidationError as error:
+        key = str(error.errors()[0]["loc"][0])
+        expected = f"expected {Facts.model_fields[key].description}"
+        if key not in facts:
+            raise CorpusError(f"{where}: lacks {key!r}: {expected}", fix=GET_AGAIN) from error
+        fix = "update Segue" if key == "format_version" else GET_AGAIN
+        message = f"{where}: {key} is {shorten(facts[key])}: {expected}"
+        raise CorpusError(message, fix=fix) from error
+    return facts
 
 
 def follow_latest(pointer: Path) -> Path:
@@ -151,15 +124,9 @@ def follow_latest(pointer: Path) -> Path:
     Raises:
         CorpusError: If it names anything else.
     """
-    if not pointer.is_file():
+    if not require_regular(pointer).exists():
         return pointer.parent
-    try:
-        data = pointer.read_bytes()
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise CorpusError(
-            f"{display_path(pointer)}: cannot be read: {reason}", fix=GET_AGAIN
-        ) from error
+    data = read_regular(pointer, limit=_MOST_POINTER_BYTES)
     name = parse_pointer(data)
     if name is None:
         said = shorten(data.decode("utf-8", "replace"))

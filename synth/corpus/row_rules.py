@@ -18,7 +18,6 @@ from jaxtyping import Int
 from pyarrow import types
 
 from synth.corpus.facts import MAX_RATE, SPLIT_NAME
-from synth.scene.scene import MAX_DEPTH
 
 MAX_MEMBER_BYTES: Final = 8 << 30
 """A tar file cannot hold a longer member."""
@@ -33,12 +32,6 @@ MAX_HOURS: Final = 24
 _KEY: Final = r"^[A-Za-z0-9_][A-Za-z0-9_-]*$"
 _MEMBER: Final = r"^[A-Za-z0-9_][A-Za-z0-9_-]*\.(flac|wav)$"
 _SHARD: Final = r"^[A-Za-z0-9_][A-Za-z0-9._-]*\.tar$"
-_NESTED: Final = 2 * MAX_DEPTH + 1
-"""Brackets around the innermost event of the deepest scene."""
-
-_MARKS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
-
-
 _Whole: TypeAlias = Int[np.ndarray, " stretches"]
 Rules: TypeAlias = Mapping[str, tuple[tuple[Callable[[pa.Array], pa.BooleanArray], str], ...]]
 """By column: what must hold of every value, and the same in words."""
@@ -136,38 +129,6 @@ def _is_between(least: int, most: int) -> Callable[[pa.Array], pa.BooleanArray]:
     return lambda column: pc.and_(pc.greater_equal(column, least), pc.less_equal(column, most))
 
 
-def _is_shallow(texts: pa.Array) -> pa.BooleanArray:
-    """Whether JSON texts are no deeper than a scene can be; only those of many brackets can be."""
-    suspect = pc.greater(_count_brackets(texts), _NESTED)
-    if not pc.any(suspect).as_py():
-        return pc.invert(suspect)
-    pairs = zip(suspect.to_pylist(), texts, strict=True)
-    good = [not odd or _measure_depth(text.as_py()) <= _NESTED for odd, text in pairs]
-    return pa.array(good, pa.bool_())
-
-
-def _count_brackets(texts: pa.Array) -> pa.Array:
-    """How many `[` and `{` each text holds: in one pass, as they differ in one bit."""
-    texts = texts.cast(pa.large_string())
-    _, offsets, data = texts.buffers()
-    ends = np.frombuffer(offsets, np.int64, len(texts) + 1, 8 * texts.offset)
-    letters = np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]]
-    places = np.flatnonzero((letters | 0x20) == ord("{")) + ends[0]
-    return pa.array(np.diff(np.searchsorted(places, ends)))
-
-
-def _measure_depth(text: str) -> int:
-    depth = most = 0
-    for found in _MARKS.finditer(text):
-        sign = found.group()
-        if sign in "[{":
-            depth += 1
-            most = max(most, depth)
-        elif sign in "]}":
-            depth -= 1
-    return most
-
-
 def _is_in_order(segments: pa.Array) -> pa.BooleanArray:
     """Whether the stretches of each row begin at 0 or later, are not empty, and lie apart."""
     parents, onsets, offsets = _flatten_segments(segments)
@@ -193,7 +154,6 @@ def _flatten_segments(segments: pa.Array) -> tuple[_Whole, _Whole, _Whole]:
     return parents, onsets, offsets
 
 
-_SHALLOW: Final = f"JSON of a scene at most {MAX_DEPTH} deep"
 _POSITIVE: Final = (_is_between(1, 1 << 62), "a whole number above 0")
 _NATURAL: Final = (_is_between(0, 1 << 62), "a whole number, 0 or more")
 _SHORT: Final = (_is_short, f"at most {MAX_NAME_BYTES} bytes")
@@ -207,10 +167,12 @@ ROW_RULES: Final[Rules] = {
         (_is_between(0, MAX_MEMBER_BYTES - 1), "bytes of one member, 0 or more and below 8 GiB"),
     ),
     "index": (_NATURAL,),
+    "samples": ((_is_between(1, 1 << 40), "a whole number above 0"),),
+    "row_group": (_NATURAL,),
+    "row": (_NATURAL,),
     "excerpts": (_NATURAL,),
     "frames": (_POSITIVE,),
     "sample_rate": ((_is_between(1, MAX_RATE), f"a whole number of Hz, 1 to {MAX_RATE}"),),
-    "scene": ((_is_shallow, _SHALLOW),),
 }
 """Those of the rows of a plan, of samples and of shards."""
 CLIP_RULES: Final[Rules] = {

@@ -157,8 +157,8 @@ MEASUREMENTS: Final = _schema(
 
 SAMPLES: Final = pa.schema([*PLAN, *MEASUREMENTS])
 
-SHARD_NAMES: Final = _schema(("shard", _TEXT), ("split", _TEXT))
-"""The columns of `shards.parquet` that name files."""
+SHARDS: Final = _schema(("shard", _TEXT), ("split", _TEXT), ("samples", pa.int64()))
+"""The columns of `shards.parquet` that tell of files."""
 
 
 def canonical_json(value: Any) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,8 +31,8 @@ _ROWS_AT_ONCE: Final = 1 << 16
 _KEPT: Final = 64
 _FRAMES: Final = re.compile(rb"[0-9]{1,15}")
 _CATALOGUE: Final = pa.schema([field for field in CLIPS if field.name not in INCIDENTAL - ADDED])
-Extents = dict[tuple[str, str], int]
-"""Where the last member of each shard ends, in bytes, by split and shard; 0 if rows do not say."""
+Extents: TypeAlias = dict[tuple[str, str], tuple[int, int]]
+"""By split and shard: its samples, and where the last of them ends in bytes; 0 if rows lack it."""
 
 
 def check_columns(path: Path, expected: pa.Schema) -> pq.FileMetaData:
@@ -71,7 +71,8 @@ def check_manifest(
     expected: pa.Schema,
     splits: Sequence[str] | None = None,
     shards: Path | None = None,
-) -> set[tuple[str, str]]:
+    rate: int | None = None,
+) -> Extents:
     """Check every row of a plan, of samples or of shards.
 
     Args:
@@ -79,9 +80,10 @@ def check_manifest(
         expected: Its schema.
         splits: Those that the corpus has; None where it does not say.
         shards: Folder of the shards; those that are there must be as long as the rows say.
+        rate: In Hz, of every sample; None where the corpus does not say.
 
     Returns:
-        Split and name of each shard that rows lie in, or list.
+        What is known of each shard that rows lie in, or list.
 
     Raises:
         CorpusError: If a value cannot be; with file, row, id and what was expected.
@@ -97,8 +99,8 @@ def check_manifest(
     if not metadata.num_rows:
         raise CorpusError(f"{display_path(path)}: has no rows: expected one", fix=GET_AGAIN)
     known = None if splits is None else tuple(splits)
-    extents = _check_rows(path, file_state(path), expected, known)
-    for (split, shard), end in extents.items() if shards is not None else ():
+    extents = _check_rows(path, file_state(path), expected, known, rate)
+    for (split, shard), (_, end) in extents.items() if shards is not None else ():
         assert shards is not None
         try:
             size = require_regular(shards / split / shard).stat().st_size
@@ -106,19 +108,41 @@ def check_manifest(
             continue  # it may lie in a store, or have been removed; reading it tells
         if end > size:
             raise _make_extent_error(path, split, shard, size)
-    return {*extents}
+    return extents
 
 
-def check_clips(path: Path) -> None:
+def check_clips(path: Path, manifest: Path) -> None:
     """Check the columns of a catalogue of clips that samples depend on, and that no value lacks.
 
     Those of before there were fingerprints or segments can be opened, too.
+
+    Args:
+        path: The catalogue.
+        manifest: The plan or the samples that use its clips; checked already.
 
     Raises:
         CorpusError: If one lacks, or is of another type; with file, row, id and what was expected.
     """
     check_columns(path, _CATALOGUE)
-    _check_rows(path, file_state(path), _CATALOGUE, None, is_catalogue=True)
+    _check_rows(path, file_state(path), _CATALOGUE, is_catalogue=True)
+    _check_used(path, manifest, file_state(path) + file_state(manifest))
+
+
+@lru_cache(_KEPT)
+def _check_used(clips: Path, manifest: Path, stamp: tuple[int, ...]) -> None:
+    """Check that every clip that samples use is in the catalogue, which tells its licence."""
+    with explain_damage(clips), pq.ParquetFile(clips) as file:
+        listed = pa.chunked_array(list(_read_ids(file)), pa.string())
+    with explain_damage(manifest), pq.ParquetFile(manifest) as file:
+        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=["clips"]):
+            used = pc.unique(batch["clips"].flatten()).cast(pa.string())
+            missing = used.filter(pc.invert(pc.is_in(used, listed)))
+            if len(missing):
+                raise CorpusError(
+                    f"{display_path(clips)}: lacks clip {shorten(missing[0].as_py())}, "
+                    f"which {manifest.name} names: its licence is unknown",
+                    fix=GET_AGAIN,
+                )
 
 
 @lru_cache(_KEPT)
@@ -126,11 +150,15 @@ def _check_rows(
     path: Path,
     stamp: tuple[int, ...],
     expected: pa.Schema,
-    splits: tuple[str, ...] | None,
+    splits: tuple[str, ...] | None = None,
+    rate: int | None = None,
     is_catalogue: bool = False,
 ) -> Extents:
     """Check all rows; `stamp` makes a changed file another one."""
     rules: Rules = CLIP_RULES if is_catalogue else ROW_RULES
+    if rate is not None:
+        same = lambda rates: pc.equal(rates, rate), f"{rate} Hz, that of the corpus"
+        rules = {**rules, "sample_rate": (same,)}
     extents: Extents = {}
     runs = Runs()
     start = 0
@@ -140,7 +168,7 @@ def _check_rows(
             fault = find_fault(batch, splits, rules)
             if fault is not None:
                 raise _make_row_error(path, start, fault, batch)
-            if not is_catalogue and "id" in batch.schema.names:
+            if "id" in batch.schema.names:
                 runs.add(batch["id"])
             _measure_extents(batch, extents)
             start += batch.num_rows
@@ -226,15 +254,20 @@ def _may_hold_nulls(metadata: pq.FileMetaData, column: int) -> bool:
 
 
 def _measure_extents(batch: pa.RecordBatch, extents: Extents) -> None:
-    names = ["split", "shard"]
-    if not {*names} <= {*batch.schema.names} or not batch.num_rows:
+    names = batch.schema.names
+    if not {"split", "shard"} <= {*names} or not batch.num_rows:
         return
-    is_measured = "size" in batch.schema.names
-    ends = _add_ends(batch) if is_measured else pa.repeat(0, batch.num_rows)
-    table = pa.table([*(batch[name] for name in names), ends], names=[*names, "end"])
-    for row in table.group_by(names, use_threads=False).aggregate([("end", "max")]).to_pylist():
-        key = row["split"], row["shard"]
-        extents[key] = max(extents.get(key, 0), row["end_max"])
+    columns = {
+        "split": batch["split"],
+        "shard": batch["shard"],
+        "samples": batch["samples"] if "samples" in names else pa.repeat(1, batch.num_rows),
+        "end": _add_ends(batch) if "size" in names else pa.repeat(0, batch.num_rows),
+    }
+    groups = pa.table(columns).group_by(["split", "shard"], use_threads=False)
+    for row in groups.aggregate([("samples", "sum"), ("end", "max")]).to_pylist():
+        samples, end = extents.get((row["split"], row["shard"]), (0, 0))
+        own = samples + row["samples_sum"], max(end, row["end_max"])
+        extents[row["split"], row["shard"]] = own
 
 
 def _add_ends(batch: pa.RecordBatch) -> pa.Array:

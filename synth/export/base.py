@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from synth.base.doors import own_file
+from synth.base.doors import open_regular, own_file, parse_json, read_regular
 from synth.corpus.corpus import ATTRIBUTION_FILE, Corpus
 from synth.export.folder import KEPT, Folder, Writer
 from synth.export.items import Shard
@@ -76,18 +76,20 @@ class Whole:
         """The shards of a split, in plan order."""
         return tuple(shard for shard in self.shards if shard.split == split)
 
-    def lines(self, split: str, piece: str) -> Iterator[bytes]:
-        """The lines of a split's pieces of one name, in plan order."""
+    def values(self, split: str, piece: str) -> Iterator[Any]:
+        """The values of the lines of JSON in a split's pieces of one name, in plan order."""
         for shard in self.of_split(split):
-            with self.folder.piece(shard.name, piece).open("rb") as file:
-                yield from file
+            path = self.folder.piece(shard.name, piece)
+            with open_regular(path) as file:
+                for line in file:
+                    yield parse_json(line, str(path), fix="export again into another folder")
 
     def join(self, out: Writer, name: str, split: str, piece: str, head: bytes = b"") -> None:
         """Write `head` and a split's pieces of one name, in plan order, as one file."""
         with out.open(name) as file:
             file.write(head)
             for shard in self.of_split(split):
-                with self.folder.piece(shard.name, piece).open("rb") as part:
+                with open_regular(self.folder.piece(shard.name, piece)) as part:
                     shutil.copyfileobj(part, file)
 
     def readme(self, out: Writer, how: str, front_matter: str = "") -> None:
@@ -132,7 +134,7 @@ bookkeeping, not legal advice.
         out.write("README.md", text.encode())
         ledger = fetch(own_file(self.corpus.folder, ATTRIBUTION_FILE))
         if ledger.is_file():
-            out.write(ATTRIBUTION_FILE, ledger.read_bytes())
+            out.write(ATTRIBUTION_FILE, read_regular(ledger))
 
 
 def _effective(facts: Mapping[str, Any]) -> str:

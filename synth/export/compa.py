@@ -6,7 +6,6 @@ own sample and refuted of the others: two of them, or three where there are as m
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import ClassVar, Final
@@ -69,7 +68,7 @@ class Compa(ExportFormat):
         single = 0
         for split in whole.splits:
             whole.join(out, f"{split}.csv", split, "instances", table_line(_COLUMNS))
-            single += sum(json.loads(line) for line in whole.lines(split, "single"))
+            single += sum(whole.values(split, "single"))
         whole.readme(out, _HOW.replace("SINGLE", f"{single:,}"))
 
 

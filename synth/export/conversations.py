@@ -55,8 +55,8 @@ def sum_counts(whole: Whole) -> dict[str, Counter[str]]:
     """The counts of all shards."""
     found: dict[str, Counter[str]] = {}
     for split in whole.splits:
-        for line in whole.lines(split, "counts"):
-            for column, each in json.loads(line).items():
+        for counts in whole.values(split, "counts"):
+            for column, each in counts.items():
                 found.setdefault(column, Counter()).update(each)
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -73,7 +72,7 @@ class Dcase(ExportFormat):
 
 
 def _captions(whole: Whole, split: str) -> Iterator[list[str]]:
-    return (json.loads(line) for line in whole.lines(split, "captions"))
+    return whole.values(split, "captions")
 
 
 def strong_labels(events: Sequence[dict[str, Any]]) -> list[tuple[Seconds, Seconds, str]]:

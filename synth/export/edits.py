@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -74,9 +73,7 @@ def note_unlike(out: Writer, found: FoundEdits) -> None:
 
 def write_readme(whole: Whole, out: Writer, how: str, front_matter: str = "") -> None:
     """README.md, which says how many pairs are no edits."""
-    unlike = sum(
-        json.loads(line) for split in whole.splits for line in whole.lines(split, "unlike")
-    )
+    unlike = sum(sum(whole.values(split, "unlike")) for split in whole.splits)
     whole.readme(out, how.replace("UNLIKE", f"{unlike:,}"), front_matter)
 
 

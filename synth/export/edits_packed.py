@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tarfile
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
@@ -126,8 +125,7 @@ class EditsHuggingFace(EditFormat):
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """The card."""
-        counts = (line for split in whole.splits for line in whole.lines(split, "rows"))
-        rows = sum(json.loads(line) for line in counts)
+        rows = sum(sum(whole.values(split, "rows")) for split in whole.splits)
         tags = ("audio-editing", "source-separation")
         write_readme(whole, out, _HOW_PARQUET, card_facts(whole, rows, "audio-to-audio", tags))
 

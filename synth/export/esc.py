@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from typing import ClassVar, assert_never
 
@@ -61,17 +60,13 @@ class Esc(ExportFormat):
     def finish(self, whole: Whole, out: Writer) -> None:
         """The table, its classes numbered."""
         folds = {split: str(number) for number, split in enumerate(whole.corpus.splits, 1)}
-        found = {
-            json.loads(line)["category"]
-            for split in whole.splits
-            for line in whole.lines(split, "meta")
-        }
+        found = {row["category"] for split in whole.splits for row in whole.values(split, "meta")}
         targets = {name: str(number) for number, name in enumerate(sorted(found))}
         with out.open("meta/esc50.csv") as file:
             file.write(table_line((*COLUMNS, "split", "caption")))
             for split in whole.splits:
-                for line in whole.lines(split, "meta"):
-                    row = json.loads(line) | {"fold": folds[split], "split": split}
+                for row in whole.values(split, "meta"):
+                    row |= {"fold": folds[split], "split": split}
                     row |= {"target": targets[row["category"]], "esc10": "False"}
                     file.write(table_line([row[name] for name in (*COLUMNS, "split", "caption")]))
         told = ", ".join(f"{folds[split]} is split `{split}`" for split in whole.splits)

@@ -61,6 +61,7 @@ class Writer:
 
     def __init__(self, folder: Folder, shard: str = "") -> None:
         self.files: dict[str, int] = {}
+        self._checked: set[Path] = set()
         self._folder = folder
         self._shard = shard
 
@@ -102,9 +103,11 @@ class Writer:
 
     def _locate(self, name: str) -> Path:
         root = self._folder.root
-        path = root / name
-        if not Path(os.path.normpath(path)).is_relative_to(os.path.normpath(root)):
-            raise CorpusError(f"{name!r}: expected a name below {root}", fix=GET_AGAIN)
+        path = Path(os.path.normpath(root / name))
+        if path.parent not in self._checked:  # a link may lead out, too
+            if not path.parent.resolve().is_relative_to(root.resolve()):
+                raise CorpusError(f"{name!r}: expected a name below {root}", fix=GET_AGAIN)
+            self._checked.add(path.parent)
         return path
 
     @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from synth.base.doors import parse_json
 from synth.base.errors import CorpusError
 from synth.base.units import Seconds, to_seconds
 from synth.captions.dense import dense_text
@@ -153,7 +153,8 @@ class Shard:
                     audio = self._read_member(tar, row["member"], row["size"])
                     if hashlib.sha256(audio).hexdigest() != row["sha256"]:
                         raise self._damage_error(f"{row['member']} is not what was rendered")
-                    stored = json.loads(self._read_member(tar, f"{row['id']}.json", _MAX_TEXT))
+                    name = f"{row['id']}.json"
+                    stored = parse_json(self._read_member(tar, name, _MAX_TEXT), name)
                     told = document(row, {event["clip"]: event for event in stored["events"]})
                     if any(stored[key] != told[key] for key in stored.keys() & told.keys()):
                         raise self._damage_error(f"{row['id']}.json does not match the manifest")

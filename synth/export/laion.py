@@ -100,8 +100,7 @@ class Laion(ExportFormat):
         for split in whole.splits:
             sizes = {}
             shards = whole.of_split(split)
-            for shard, line in zip(shards, whole.lines(split, "facts"), strict=True):
-                facts = json.loads(line)
+            for shard, facts in zip(shards, whole.values(split, "facts"), strict=True):
                 sizes[shard.name] = facts["samples"]
                 odd += facts["not_10_s"]
             text = json.dumps(sizes, indent=2) + "\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import Any, ClassVar, Final
 
@@ -71,8 +70,8 @@ class Questions(ExportFormat):
         unasked: Counter[str] = Counter()
         for split in whole.splits:
             whole.join(out, f"{split}.jsonl", split, "questions")
-            for line in whole.lines(split, "unasked"):
-                unasked.update(json.loads(line))
+            for counts in whole.values(split, "unasked"):
+                unasked.update(counts)
         table = "\n".join(f"| {kind} | {count:,} |" for kind, count in unasked.items())
         whole.readme(out, _HOW.replace("UNASKED", table))
 

@@ -10,6 +10,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Final, TypeAlias, assert_never
 
+from synth.base.doors import parse_json
 from synth.base.errors import SceneError, shorten
 from synth.base.units import Decibels, Frames
 
@@ -221,18 +222,10 @@ def read_json_text(text: str) -> Any:
     """The values of a JSON text that may be anybody's.
 
     Raises:
-        SceneError: If it is no JSON, or nested too deeply to be read.
+        SceneError: If it is no JSON, or nested more deeply than a scene can be.
     """
-    try:
-        return json.loads(text)
-    except RecursionError as error:
-        raise SceneError(
-            f"a scene is at most {MAX_DEPTH} deep", fix="compose fewer parts"
-        ) from error
-    except ValueError as error:
-        raise SceneError(
-            f"not a scene: {text[:200]!r}: {error}", fix="expected the JSON that a build wrote"
-        ) from error
+    where, fix = f"scene or claim {shorten(text)}", "expected the JSON that a build wrote"
+    return parse_json(text, where, refuse=SceneError, fix=fix)
 
 
 def _read(value: Any, depth: int) -> Scene:

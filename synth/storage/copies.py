@@ -17,6 +17,7 @@ from shutil import rmtree
 from typing import Any, Final
 
 from synth.base.atomic import write_text
+from synth.base.doors import read_json
 from synth.base.errors import SpecError
 from synth.storage.download import download
 from synth.storage.errors import StorageError
@@ -247,7 +248,7 @@ def _read_own_marker(url: str) -> dict[str, Any]:
 
 def _read_marker(root: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads((root / MARKER).read_text(encoding="utf-8"))
+        found = read_json(root / MARKER)
     except (FileNotFoundError, NotADirectoryError):
         return None
     return found if isinstance(found, dict) else {}

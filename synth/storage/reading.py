@@ -9,7 +9,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Final
 
-from synth.base.doors import open_regular, read_json
+from synth.base.doors import open_regular, read_json, read_regular
 from synth.base.errors import SegueError
 from synth.base.rng import digest
 from synth.storage.copies import CORPORA, Copies, cache_folder, copies_at
@@ -192,7 +192,7 @@ def _bring_manifests(copies: Copies, folder: str) -> None:
     listing = _bring(copies, folder)
     latest = join_keys(folder, _LATEST)
     if latest in listing:
-        version = parse_pointer(copies.path(latest).read_bytes())
+        version = parse_pointer(read_regular(copies.path(latest)))
         if version is None:
             return  # whoever opens the corpus is told what is wrong with it
         listing = _bring(copies, join_keys(folder, version))

@@ -11,6 +11,9 @@ from typing import Final
 
 from filelock import FileLock, Timeout
 
+from synth.base.doors import read_json
+from synth.base.errors import SegueError
+
 BOUNDED: Final = (".tar", ".pcm", ".arrow")
 """Kinds of files that the limit is on; manifests are small, and stay."""
 STAMPS: Final = ".stamps"
@@ -61,9 +64,9 @@ class Slot:
     def read_promise(self) -> tuple[int, str]:
         """Size and stamp of the object that is coming, or was when its reader died; 0 for none."""
         try:
-            told = json.loads(self.beside("coming").read_text(encoding="utf-8"))
+            told = read_json(self.beside("coming"))
             return int(told["size"]), str(told["stamp"])
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, SegueError, ValueError, KeyError, TypeError):
             return 0, ""
 
     def promise(self, size: int, stamp: str) -> None:

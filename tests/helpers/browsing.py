@@ -28,13 +28,27 @@ def variant(
 ) -> Path:
     """A corpus with other rows over the same shards; its manifest folder."""
     folder.mkdir(parents=True)
-    told = {**corpus.facts, "shards": str(corpus.shards), **facts}
-    (folder / CORPUS_FILE).write_text(json.dumps(told), encoding="utf-8")
     (folder / CLIPS_FILE).write_bytes((corpus.folder / CLIPS_FILE).read_bytes())
     table = pq.read_table(corpus.folder / SAMPLES_FILE)
     changed = change(table).replace_schema_metadata(table.schema.metadata)
+    told = {
+        **corpus.facts,
+        "splits": count_samples(corpus, changed),
+        "shards": str(corpus.shards),
+        **facts,
+    }
+    (folder / CORPUS_FILE).write_text(json.dumps(told), encoding="utf-8")
     pq.write_table(changed, folder / SAMPLES_FILE, row_group_size=512)
     return folder
+
+
+def count_samples(corpus: Corpus, rows: pa.Table) -> dict[str, dict[str, int]]:
+    """What `corpus.json` says of its splits where these are the rows."""
+    counts = {}
+    for split in corpus.splits:
+        shards = rows.filter(pc.field("split") == split)["shard"]
+        counts[split] = {"samples": len(shards), "shards": len(shards.unique())}
+    return counts
 
 
 def repeated(rows: int) -> Callable[[pa.Table], pa.Table]:

@@ -7,7 +7,6 @@ must hold on what was measured of them, whatever the catalogue's levels had prom
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -29,6 +28,7 @@ from pipelines.checks.audio.measured import Measured
 from pipelines.checks.audit import Violation, find_violations, read_audible, read_tags
 from pipelines.store.manifest import find_manifest
 from synth.audio.stems import render_stems
+from synth.base.doors import parse_json
 from synth.base.errors import CorpusError, shorten
 from synth.base.progress import Observer, Silent
 from synth.base.units import Decibels, Frames
@@ -251,11 +251,11 @@ def _read_ear(file: pq.ParquetFile, path: Path) -> Ear:
             fix="it was made by an older version: build again, or audit without --audio",
         )
     try:
-        settings = json.loads(told)
+        settings = parse_json(told, EAR)
         good = settings.keys() == {field.name for field in fields(Ear)} and all(
             type(value) in (int, float) and 0 <= value <= _MOST for value in settings.values()
         )
-    except (ValueError, AttributeError, RecursionError):
+    except (CorpusError, AttributeError):
         good = False
     if not good:
         raise CorpusError(

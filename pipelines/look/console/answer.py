@@ -20,7 +20,7 @@ from pyarrow import types
 
 from pipelines.build.documents.croissant import CROISSANT_FILE
 from synth.base.atomic import replacing
-from synth.base.errors import SpecError
+from synth.base.errors import SpecError, shorten
 from synth.corpus.corpus import CORPUS_FILE, PLAN_FILE
 
 SUFFIXES: Final = (".parquet", ".csv")
@@ -60,7 +60,10 @@ class QueryAnswer:
         total = 0
         for batch in self.batches:
             taken = batch.num_rows if most is None else min(batch.num_rows, most - len(rows))
-            values = [column.slice(0, taken).to_pylist() for column in batch.columns]
+            values = [
+                _list_values(column.slice(0, taken), each.name)
+                for column, each in zip(batch.columns, self.columns, strict=True)
+            ]
             rows += (
                 {each.name: _to_plain(value) for each, value in zip(self.columns, row, strict=True)}
                 for row in zip(*values, strict=True)
@@ -89,7 +92,7 @@ class QueryAnswer:
                 (pc.CSVWriter if as_text else pq.ParquetWriter)(partial, schema) as writer,
             ):
                 for batch in self.batches:
-                    columns = map(_cast, batch.columns, schema.types)
+                    columns = map(_cast, batch.columns, schema)
                     writer.write_batch(pa.record_batch(list(columns), schema=schema))
                     total += batch.num_rows
         except pa.ArrowException as error:
@@ -135,10 +138,33 @@ def _is_text_in_csv(kind: pa.DataType) -> bool:
     return any(is_one(kind) for is_one in kinds)
 
 
-def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    if column.type == kind:
+def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
+    if types.is_temporal(column.type):
+        _list_values(column, field.name)  # CSV would hold "out of range"
+    if column.type == field.type:
         return column
-    return pa.array(map(_to_text, column.to_pylist()), kind)
+    return pa.array(map(_to_text, _list_values(column, field.name)), field.type)
+
+
+def _list_values(column: pa.Array, name: str) -> list[Any]:
+    """The values of a column.
+
+    Raises:
+        SpecError: If it holds a time that has no value in Python, such as an infinite one.
+    """
+    try:
+        return column.to_pylist()  # type: ignore[no-any-return]
+    except (OverflowError, ValueError) as error:
+        raise make_value_error(
+            name, "holds a time before year 1, after 9999 or infinite"
+        ) from error
+
+
+def make_value_error(name: str, reason: str) -> SpecError:
+    """What is told of a column whose values would be shown wrongly, or not at all."""
+    return SpecError(
+        f"--sql: column {shorten(name)} {reason}", fix=f'cast it to text: "{name}"::VARCHAR'
+    )
 
 
 def _to_text(value: Any) -> str | None:

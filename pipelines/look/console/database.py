@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,12 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from pipelines.look.console.answer import Column, QueryAnswer, make_unique
+from pipelines.look.console.answer import (
+    Column,
+    QueryAnswer,
+    make_unique,
+    make_value_error,
+)
 from pipelines.look.console.connection import open_sealed
 from pipelines.look.console.functions import EVENTS_OF, make_receipts_function
 from pipelines.look.console.refusal import explain_errors, refuse_all_but_a_query
@@ -22,6 +28,9 @@ from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, SAMPLES_FILE
 from synth.corpus.schema import CLIPS, PLAN, SAMPLES
 from synth.corpus.validation import check_columns
 
+_QUOTED: Final = re.compile(r"\"[^\"]*\"|'[^']*'")
+_MISREAD: Final = re.compile(r"\b(UHUGEINT|BIT|BIGNUM|TIME WITH TIME ZONE)\b")
+"""Types whose values Arrow does not tell as they are."""
 _CHECKED: Final = {SAMPLES_FILE: SAMPLES, PLAN_FILE: PLAN, CLIPS_FILE: CLIPS}
 
 
@@ -77,6 +86,9 @@ class Database:
             refuse_all_but_a_query(self.connection.extract_statements(query))
             relation = self.connection.sql(query)
             columns = _list_columns(relation)
+            for column in columns:
+                if wrong := _MISREAD.search(_QUOTED.sub("", column.type)):
+                    raise make_value_error(column.name, f"is of type {wrong.group()}")
             reader = relation.to_arrow_reader()
         schema = pa.schema(
             [

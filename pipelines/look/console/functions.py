@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from pipelines.build.render import parse_receipt
 from pipelines.look.console.connection import Function
+from synth.base.doors import read_regular
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import RECEIPTS
 from synth.scene.scene import from_text
@@ -85,7 +86,7 @@ def _read_receipt(folder: Path, shard: str) -> list[dict[str, Any]]:
     if not path.resolve().is_relative_to(folder.resolve()):  # a stranger's may be a link
         return []
     try:
-        receipt = parse_receipt(fetch(path).read_bytes())
+        receipt = parse_receipt(read_regular(fetch(path)))
     except FileNotFoundError:
         return []
     except ValueError as error:

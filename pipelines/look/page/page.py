@@ -10,6 +10,7 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, PrefixLoader, StrictUndefined
 
 from synth.base.atomic import write_text
+from synth.base.doors import open_regular
 from synth.base.errors import SpecError
 from synth.storage import is_url
 
@@ -63,7 +64,7 @@ def write_page(page: Page, out: Path) -> None:
     if out.is_dir():
         raise SpecError(f"--out {out}: this is a folder", fix=f"give {out / page.name}.html")
     if out.exists():
-        with out.open("rb") as file:
+        with open_regular(out, refuse=SpecError) as file:
             if _SIGN not in file.read(_HEAD):
                 raise SpecError(
                     f"--out {out}: exists and is not a report of Segue",

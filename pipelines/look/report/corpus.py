@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +20,10 @@ from pipelines.look.page import Histogram, Page, histogram, render_page
 from pipelines.look.report.rights import Rights, rights
 from pipelines.look.report.samples import examples
 from pipelines.store.manifest import find_manifest
-from synth.base.doors import own_file
+from synth.base.doors import own_file, read_regular
 from synth.base.progress import Observer, Silent
 from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, QUARANTINE_FILE, SAMPLES_FILE
+from synth.corpus.facts import read_facts
 from synth.corpus.schema import CLIPS, PLAN, QUARANTINE, SAMPLES
 from synth.corpus.validation import check_columns, make_damage_error
 from synth.labels.treatment import heard_tags
@@ -151,13 +151,10 @@ def _histograms(rows: pa.Table, clips: Sequence[Mapping[str, Any]]) -> Iterator[
 def _read_facts(manifest: Path) -> Mapping[str, Any] | None:
     """What `corpus.json` says; None for a plan."""
     path = manifest.with_name(CORPUS_FILE)
-    if not path.is_file():
-        return None
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return _UNTOLD | found
+    return _UNTOLD | read_facts(path) if path.is_file() else None
 
 
 def _spec(manifest: Path) -> str:
     """The spec as the build kept it; "" for a plan."""
     path = own_file(manifest.parent, SPEC_FILE)
-    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    return read_regular(path).decode(errors="replace") if path.is_file() else ""

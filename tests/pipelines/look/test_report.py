@@ -28,7 +28,7 @@ from pipelines.spec.spec import Spec
 from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import CLIPS_FILE, QUARANTINE_FILE, REMOVED_FILE, Corpus
-from synth.corpus.facts import _OPTIONAL
+from synth.corpus.facts import Facts
 
 HOSTILE = "</h3><script>alert(1)</script> \"quoted\" & <b onclick='x'>"
 LOADED = "() => [...document.querySelectorAll('audio')].every((each) => each.readyState >= 1)"
@@ -275,7 +275,8 @@ def test_a_spec_that_is_a_link_out_of_the_corpus_is_not_shown(
 def test_a_corpus_that_says_only_what_it_must_has_a_report(corpus: Corpus, tmp_path: Path) -> None:
     folder = altered(corpus, tmp_path / "version", lambda row: row)
     told = json.loads((folder / "corpus.json").read_text())
-    for key in _OPTIONAL:
-        told.pop(key, None)
+    for key, field in Facts.model_fields.items():
+        if not field.is_required():
+            told.pop(key, None)
     (folder / "corpus.json").write_text(json.dumps(told))
     check_page(corpus_page(folder).html)
