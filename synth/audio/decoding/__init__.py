@@ -1,4 +1,4 @@
-"""Decode audio files: libsndfile where it can, ffmpeg through pydub where it cannot.
+"""Decode audio files: libsndfile where it can, ffmpeg where it cannot.
 
 Files come from strangers. What a file's header promises is held against the bytes that are there,
 and limits are applied to the header before memory is taken.

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from synth.base.units import Frames
 
 
 class FileFormat(StrEnum):
@@ -26,6 +29,26 @@ class FileFormat(StrEnum):
     APE = "Monkey's Audio"
     WAVPACK = "WavPack"
 
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A stretch of a file that is decoded by itself: files may be joined end to end.
+
+    Args:
+        data: Its bytes.
+        form: Its format, None where that is unknown.
+        least: Frames that decoding it must give at least.
+        clock: Frames a second in which `least` counts; 0 for the sound's own rate.
+    """
+
+    data: bytes
+    form: FileFormat | None
+    least: Frames = 0
+    clock: int = 0
+
+
+TAGS: Final = (b"TAG", b"APETAGEX", b"LYRICSBEGIN", b"ID3", b"3DI")
+"""How that begins which taggers add behind the sound."""
 
 _MAGIC: Final[tuple[tuple[int, bytes, FileFormat], ...]] = (
     (8, b"WAVE", FileFormat.WAV),
@@ -74,14 +97,11 @@ _SUFFIXES: Final[Mapping[str, frozenset[FileFormat]]] = {
 }
 
 
-def detect_format(data: bytes) -> FileFormat | None:
+def detect_format(data: bytes, start: int = 0) -> FileFormat | None:
     """The format that the first bytes tell, None where they tell none."""
-    start = skip_id3(data)
-    for offset, magic, found in _MAGIC:
-        if data.startswith(magic, start + offset):
-            outer = _OUTER.get(found)
-            if outer is None or data.startswith(outer, start):
-                return found
+    start = skip_id3(data, start)
+    if (known := detect_signature(data, start)) is not None:
+        return known
     sync = data[start : start + 2]
     if len(sync) == 2 and sync[0] == 0xFF and sync[1] & 0xE0 == 0xE0:
         if sync[1] & 0xF6 == 0xF0:
@@ -90,9 +110,18 @@ def detect_format(data: bytes) -> FileFormat | None:
     return None
 
 
-def skip_id3(data: bytes) -> int:
+def detect_signature(data: bytes, start: int) -> FileFormat | None:
+    """The format of a file that begins at `start`, by its signature."""
+    for offset, magic, form in _MAGIC:
+        if data.startswith(magic, start + offset):
+            outer = _OUTER.get(form)
+            if outer is None or data.startswith(outer, start):
+                return form
+    return None
+
+
+def skip_id3(data: bytes, start: int = 0) -> int:
     """Where the sound's own bytes begin: behind the ID3v2 tags, which may precede any format."""
-    start = 0
     while data.startswith(b"ID3", start) and len(data) >= start + 10:
         size = 0
         for byte in data[start + 6 : start + 10]:

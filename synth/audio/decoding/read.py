@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import shutil
-import warnings
-from collections.abc import Mapping
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import numpy as np
 import soundfile
 from jaxtyping import Float32
 
-from synth.audio.decoding.chunks import (
-    check_aiff,
-    check_asf,
-    check_au,
-    check_caf,
-    check_matroska,
-    check_mp4,
-    repair_wav,
+from synth.audio.decoding.chunks import find_end, read_chunks
+from synth.audio.decoding.formats import (
+    FileFormat,
+    Part,
+    detect_format,
+    detect_signature,
+    explain_mismatch,
+    skip_id3,
 )
-from synth.audio.decoding.formats import FileFormat, detect_format, explain_mismatch
-from synth.audio.decoding.limits import Limits, Mislabelled, current_limits
-from synth.audio.decoding.streams import check_aac, check_ogg, flac_frames, mp3_least_frames
+from synth.audio.decoding.limits import MAX_SAMPLES, Limits, Mislabelled, current_limits
+from synth.audio.decoding.streams import add_count, split_flac, split_mpeg, split_ogg
+from synth.base.doors import plain_text
 from synth.base.errors import ClipError
 from synth.base.units import Frames
 
@@ -51,6 +55,10 @@ _DEMUXERS: Final[Mapping[FileFormat, str]] = {
 """What ffmpeg is asked to read: no playlist among them, which would make it open other files."""
 
 
+_CRASHES: Final = frozenset({"SIGSEGV", "SIGABRT", "SIGFPE", "SIGILL"})
+"""What a file can do to a decoder; other signals come from the system or a person."""
+
+
 def read_audio(
     data: bytes, suffix: str, limits: Limits | None = None
 ) -> tuple[Float32[np.ndarray, "frames channels"], int]:
@@ -64,54 +72,57 @@ def read_audio(
     Raises:
         ClipError: If it is outside the limits, if sound that it promises is missing, or if no
             decoder at hand can read it.
+        OSError: If the system keeps ffmpeg from decoding it; that says nothing of the file.
     """
     limits = limits or current_limits()
-    found = detect_format(data)
-    if limits.mislabelled is Mislabelled.REFUSE and (reason := explain_mismatch(found, suffix)):
+    form = detect_format(data)
+    if limits.mislabelled is Mislabelled.REFUSE and (reason := explain_mismatch(form, suffix)):
         raise ClipError(reason)
-    try:
-        data, least = _check_format(data, found, limits)
+    pieces: list[Float32[np.ndarray, "frames channels"]] = []
+    forms: dict[tuple[int, int], None] = {}
+    frames = 0
+    for part in _split(data, limits):
         try:
-            samples, rate = _read_with_libsndfile(data, found, limits)
+            samples, rate = read_part(part, limits)
         except soundfile.LibsndfileError as error:
-            samples, rate = _read_with_ffmpeg(data, found, limits, _describe_error(error))
-    except MemoryError as error:
-        raise ClipError("needs more memory than there is") from error
-    limits.check(samples.shape[1], rate)
-    limits.check_length(len(samples), samples.shape[1], rate)
-    if least is not None and len(samples) < least:
-        raise _incomplete_error(len(samples), least, rate)
-    return samples, rate
+            samples, rate = _read_with_ffmpeg(part, limits, describe_error(error))
+        frames += len(samples)
+        limits.check(samples.shape[1], rate)
+        limits.check_length(frames, samples.shape[1], rate)
+        least = part.least * rate // (part.clock or rate)
+        if len(samples) < least:
+            raise _incomplete_error(len(samples), least, rate)
+        pieces.append(samples)
+        forms[samples.shape[1], rate] = None
+    if len(forms) > 1:
+        parts = ", ".join(f"{rate:,} Hz with {channels} channels" for channels, rate in forms)
+        raise ClipError(f"is joined of sounds that differ in form: {parts}")
+    return (pieces[0] if len(pieces) == 1 else np.concatenate(pieces)), rate
 
 
-def _check_format(
-    data: bytes, found: FileFormat | None, limits: Limits
-) -> tuple[bytes, Frames | None]:
-    """The file, fixed where that is due, and the frames that decoding it must give at least."""
-    match found:
-        case FileFormat.WAV:
-            return repair_wav(data, limits), None
-        case FileFormat.AIFF:
-            check_aiff(data, limits)
-        case FileFormat.FLAC:
-            return data, flac_frames(data)
-        case FileFormat.OGG:
-            check_ogg(data)
-        case FileFormat.MP3:
-            return data, mp3_least_frames(data)
-        case FileFormat.MP4:
-            check_mp4(data)
-        case FileFormat.MATROSKA:
-            check_matroska(data)
-        case FileFormat.CAF:
-            check_caf(data)
-        case FileFormat.AU:
-            check_au(data)
-        case FileFormat.ASF:
-            check_asf(data)
-        case FileFormat.AAC:
-            check_aac(data)
-    return data, None
+def _split(data: bytes, limits: Limits) -> Iterator[Part]:
+    """The parts of a file, each of which is decoded by itself; most have one."""
+    form: FileFormat | None = None
+    while True:
+        data = data[skip_id3(data) :]
+        form = detect_format(data)
+        end = len(data)
+        match form:
+            case FileFormat.FLAC:
+                yield from split_flac(data)
+            case FileFormat.OGG:
+                yield from split_ogg(data)
+            case FileFormat.MP3:
+                yield from split_mpeg(data)
+            case FileFormat.WAV | FileFormat.AIFF:
+                sound, end = read_chunks(data, limits)
+                yield from split_mpeg(sound.data) if sound.form is FileFormat.MP3 else (sound,)
+            case _:
+                end = find_end(data, form)
+                yield Part(data[:end] if detect_signature(data, end) else data, form)
+        if detect_signature(data, skip_id3(data, end)) is None:
+            return
+        data = data[end:]
 
 
 class _Forward(soundfile.SoundFile):  # type: ignore[misc]
@@ -121,33 +132,46 @@ class _Forward(soundfile.SoundFile):  # type: ignore[misc]
         return False
 
 
-def _read_with_libsndfile(
-    data: bytes, found: FileFormat | None, limits: Limits
-) -> tuple[Float32[np.ndarray, "frames channels"], int]:
-    with _Forward(io.BytesIO(data)) as file:
+def read_part(part: Part, limits: Limits, dtype: str = "float32") -> tuple[np.ndarray, int]:
+    """Samples of a part, shape (frames, channels), and the rate, as libsndfile decodes them.
+
+    Raises:
+        ClipError: If it is outside the limits, or sound that it promises is missing.
+        LibsndfileError: If it is nothing that libsndfile knows.
+    """
+    with _Forward(io.BytesIO(part.data)) as file:
         channels, rate, frames = file.channels, file.samplerate, file.frames
         limits.check(channels, rate)
         # A streamed file does not say how long it is.
         known = frames < 1 << 62
-        if known:
-            limits.check_length(frames, channels, rate)
-        blocks: list[Float32[np.ndarray, "frames channels"]] = []
+        limits.check_length(frames if known else part.least, channels, rate)
+        if frames < part.least * rate // (part.clock or rate) and part.form is FileFormat.MP3:
+            return read_part(add_count(part), limits, dtype)
+        blocks: list[np.ndarray] = []
         read = 0
         # In blocks: memory is taken for what is there, not for what the header says.
-        while not blocks or len(blocks[-1]) == BLOCK_FRAMES:
+        while read < frames:
+            exact = frames if known or read >= part.least else part.least
+            wanted = min(BLOCK_FRAMES, exact - read)
             try:
-                blocks.append(file.read(BLOCK_FRAMES, dtype="float32", always_2d=True))
+                blocks.append(file.read(wanted, dtype=dtype, always_2d=True))
             except soundfile.LibsndfileError as error:
-                raise ClipError(f"is truncated or damaged: {_describe_error(error)}") from error
+                if not known and 0 < part.least <= read:
+                    break  # what follows the sound is none
+                raise ClipError(f"is truncated or damaged: {describe_error(error)}") from error
             read += len(blocks[-1])
             limits.check_length(read, channels, rate)
+            if len(blocks[-1]) < wanted:
+                break
         # Of MPEG audio without a count of frames libsndfile only guesses the length.
-        if known and read < frames and found is not FileFormat.MP3:
+        if known and read < frames and part.form is not FileFormat.MP3:
             raise _incomplete_error(read, frames, rate)
+        blocks = [block for block in blocks if len(block)] or [np.zeros((0, channels), dtype)]
         return (blocks[0] if len(blocks) == 1 else np.concatenate(blocks)), rate
 
 
-def _describe_error(error: soundfile.LibsndfileError) -> str:
+def describe_error(error: soundfile.LibsndfileError) -> str:
+    """What libsndfile says, in a few words."""
     words = str(error.error_string).removeprefix("Error : ").rstrip(".")
     # What libsndfile says where libmpg123 finds no frame.
     return "no frame can be decoded" if words.startswith("File does not exist") else words
@@ -161,29 +185,34 @@ def _incomplete_error(read: Frames, promised: Frames, rate: int) -> ClipError:
 
 
 def _read_with_ffmpeg(
-    data: bytes, found: FileFormat | None, limits: Limits, reason: str
+    part: Part, limits: Limits, reason: str
 ) -> tuple[Float32[np.ndarray, "frames channels"], int]:
-    if found is None:
+    if part.form is None:
         raise ClipError(f"cannot be decoded: it is not audio in a known format ({reason})")
-    missing = [program for program in ("ffmpeg", "ffprobe") if shutil.which(program) is None]
-    if missing:
+    program = shutil.which("ffmpeg")
+    if program is None:
         raise ClipError(
-            f"holds {found}, which libsndfile cannot decode ({reason}); that needs "
-            f"{' and '.join(missing)}: {INSTALL_FFMPEG}"
+            f"holds {part.form}, which libsndfile cannot decode ({reason}); that needs "
+            f"ffmpeg: {INSTALL_FFMPEG}"
         )
-    with warnings.catch_warnings():
-        # Where Python still has audioop, pydub takes it and Python warns that it will go.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        warnings.simplefilter("ignore", SyntaxWarning)
-        from pydub import AudioSegment
-        from pydub.exceptions import CouldntDecodeError
-
-    try:
-        segment = AudioSegment.from_file(
-            io.BytesIO(data), format=_DEMUXERS[found], duration=limits.max_s + 1
-        )
-    except (CouldntDecodeError, ArithmeticError, LookupError, OSError, ValueError) as error:
-        raise ClipError(f"can be decoded neither by libsndfile ({reason}) nor by ffmpeg") from error
-    samples = np.asarray(segment.get_array_of_samples(), dtype=np.float32)
-    full_scale = np.float32(1 << (8 * segment.sample_width - 1))
-    return (samples / full_scale).reshape(-1, segment.channels), int(segment.frame_rate)
+    # More than the limits allow is not written: it shows that the limits are exceeded.
+    most = min(MAX_SAMPLES, int((limits.max_s + 1) * limits.max_rate) * limits.max_channels)
+    command = [program, "-nostdin", "-v", "error", "-xerror", "-f", _DEMUXERS[part.form]]
+    # It must be able to seek, which a pipe does not let it.
+    command += ["-i", "cache:pipe:0" if sys.platform == "win32" else "/dev/stdin", "-vn"]
+    command += ["-t", str(limits.max_s + 1), "-fs", str(4 * most + (1 << 16))]
+    command += ["-c:a", "pcm_f32le", "-f", "wav", "-"]
+    with tempfile.TemporaryFile() as file:
+        file.write(part.data)
+        file.seek(0)
+        done = subprocess.run(command, stdin=file, capture_output=True, check=False)
+    words = done.stderr.decode("utf-8", "replace").strip()
+    if done.returncode in (126, 127):
+        raise OSError(errno.ENOEXEC, f"{program} does not run: {plain_text(words)}")
+    if done.returncode < 0 and signal.Signals(-done.returncode).name not in _CRASHES:
+        name = signal.Signals(-done.returncode).name
+        raise OSError(errno.ENOMEM, f"{program} was ended by {name}, not by the file it decoded")
+    if done.returncode:
+        said = plain_text(words.rpartition("\n")[2] or f"status {done.returncode}")
+        raise ClipError(f"can be decoded neither by libsndfile ({reason}) nor by ffmpeg ({said})")
+    return read_part(read_chunks(done.stdout, limits)[0], limits)
