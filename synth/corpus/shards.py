@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,10 +17,13 @@ from typing import Any, BinaryIO, Final
 
 import soundfile
 
+from synth.audio.decoding import Limits
+from synth.audio.decoding.formats import Part
+from synth.audio.decoding.read import describe_error, read_part
 from synth.audio.dsp import Pcm
 from synth.audio.render import Rendering
 from synth.base.atomic import replacing
-from synth.base.errors import CorpusError
+from synth.base.errors import ClipError, CorpusError
 from synth.base.units import to_seconds
 from synth.corpus.licence import parse_licence
 from synth.corpus.licence_mix import effective_licence
@@ -29,10 +33,15 @@ from synth.scene.timeline import Timeline
 from synth.storage import display_path, read_at
 from synth.truth.frames import Audibility, find_runs, frame_length, label_frames
 
+_REBUILD: Final = "build the corpus, or get it, again"
 _BLOCK: Final = tarfile.BLOCKSIZE
 _TAR_LIMIT: Final = 8**11
 _SIZE_FIELD: Final = slice(124, 136)
 _SUM_FIELD: Final = slice(148, 156)
+
+
+class NoSoundError(CorpusError):
+    """A sample whose audio cannot be decoded."""
 
 
 class AudioFormat(StrEnum):
@@ -62,9 +71,19 @@ def encode_audio(pcm: Pcm, rate: int, audio_format: AudioFormat) -> bytes:
 
 
 def decode_audio(data: bytes) -> Pcm:
-    """The samples of an encoded sample, shape (frames,)."""
-    pcm, _ = soundfile.read(io.BytesIO(data), dtype="int16")
-    return pcm  # type: ignore[no-any-return]
+    """The samples of an encoded sample, shape (frames,).
+
+    Raises:
+        NoSoundError: If it is no sound of one channel that can be decoded.
+    """
+    try:
+        pcm, _ = read_part(Part(data, None), Limits(max_s=math.inf, max_channels=1), "int16")
+    except ClipError as error:
+        raise NoSoundError(f"a sample's audio {error}", fix=_REBUILD) from error
+    except soundfile.LibsndfileError as error:
+        fault = f"a sample has no audio that can be decoded: {describe_error(error)}"
+        raise NoSoundError(fault, fix=_REBUILD) from error
+    return pcm[:, 0]
 
 
 def document(row: Mapping[str, Any], clips: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow.parquet as pq
-import soundfile
 
 from pipelines.checks.audio.findings import (
     AudioFinding,
@@ -36,6 +35,7 @@ from synth.corpus.corpus import CLIPS_FILE, SAMPLES_FILE, Corpus
 from synth.corpus.facts import GET_AGAIN
 from synth.corpus.rows import read_timeline
 from synth.corpus.schema import EAR
+from synth.corpus.shards import NoSoundError
 from synth.scene.activity import Stretch
 from synth.scene.scene import Scene, from_text
 from synth.scene.timeline import timeline
@@ -211,9 +211,8 @@ class _Auditor:
         stems = render_stems(scene, self.corpus.bank, self.corpus.fade)
         try:
             pcm = self.corpus.stored_pcm(row["split"], row["shard"], row["offset"], row["size"])
-        except soundfile.LibsndfileError as error:
-            said = f"{row['shard']} has no audio that can be decoded: {error.error_string}"
-            yield AudioFinding(sample, "samples", said)
+        except NoSoundError as error:
+            yield AudioFinding(sample, "samples", f"{row['shard']}: {error.message}")
         else:
             yield from compare_samples(planned, pcm, stems)
         measured = Measured.of(stems, rate, planned.timeline.placements)

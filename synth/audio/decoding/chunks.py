@@ -46,6 +46,7 @@ def read_chunks(data: bytes, limits: Limits) -> tuple[Part, int]:
         raise ClipError(ENDS_EARLY)
     if len(about) < 16:
         raise ClipError("is damaged: nothing says of what form its sound is")
+    stated = size
     size = _find_size(data, at, long_size if size == _UNKNOWN else size, order)
     end = _find_end(data, at, size, order)
     if kind == b"COMM" and data.startswith(b"AIFF", 8):
@@ -55,6 +56,9 @@ def read_chunks(data: bytes, limits: Limits) -> tuple[Part, int]:
         return Part(data[at : at + size], FileFormat.MP3), end
     about += b"\0" * (len(about) % 2)
     total = len(about) + size + 20
+    form = FileFormat.AIFF if kind == b"COMM" else FileFormat.WAV
+    if total + 8 == len(data) and data[20 : 20 + len(about)] == about and size == stated:
+        return Part(data, form), end
     if total > _UNKNOWN:
         raise ClipError(f"holds {size / 2**30:.1f} GiB of sound, more than can be decoded")
     whole = (
@@ -63,7 +67,7 @@ def read_chunks(data: bytes, limits: Limits) -> tuple[Part, int]:
         name + struct.pack(order + "I", size),
         memoryview(data)[at : at + size],
     )
-    return Part(b"".join(whole), FileFormat.AIFF if kind == b"COMM" else FileFormat.WAV), end
+    return Part(b"".join(whole), form), end
 
 
 def _walk(data: bytes, order: str) -> Iterator[tuple[bytes, int, int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import re
@@ -27,6 +26,8 @@ END_TOLERANCE_S: Final = 0.1
 ROW: Final = "#row="
 MISSING: Final = "missing"
 """The stamp of a file that is not there."""
+CANCELLED_DB: Final = -12.0
+"""A mix this far below what unrelated channels would give has lost most of its sound."""
 
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]+:")
 _STRETCH: Final = re.compile(r"(?P<path>.+)#t=(?P<begin>\d+(?:\.\d+)?),(?P<end>\d+(?:\.\d+)?)")
@@ -112,6 +113,7 @@ def read_recording(path: Path) -> Recording:
 
     Raises:
         ClipError: If it is missing, empty, no regular file or no audio that can be decoded.
+        OSError: If the system cannot read it, which says nothing of the file.
     """
     try:
         status = path.stat()
@@ -147,10 +149,26 @@ def _cut(whole: Recording, begin: Seconds, end: Seconds) -> Recording:
 
 
 def to_mono(channels: np.ndarray) -> Audio:
-    """The mean of the channels; shape (frames, channels) to (frames,)."""
+    """The mean of the channels; shape (frames, channels) to (frames,).
+
+    Raises:
+        ClipError: If they nearly cancel: what is left is not what the recording holds.
+    """
     if channels.shape[1] == 1:
         return np.ascontiguousarray(channels[:, 0])
-    return np.asarray(channels.mean(axis=1, dtype=np.float32))
+    if channels.shape[1] == 2:  # the same samples, in a fraction of the time
+        mono = np.add(*channels.T) / np.float32(2)
+    else:
+        mono = channels.mean(axis=1, dtype=np.float32)
+    apart = sum(map(_power, channels.T)) / channels.shape[1] ** 2
+    if _power(mono) < apart * 10 ** (CANCELLED_DB / 10):
+        raise ClipError("has channels that cancel: hardly anything is left of them in mono")
+    return mono
+
+
+def _power(audio: Audio) -> float:
+    """Of what swings; an offset is not heard."""
+    return float(np.var(audio, dtype=np.float64)) if len(audio) else 0.0
 
 
 def require_folder(path: Path, what: str, fix: str) -> Path:
