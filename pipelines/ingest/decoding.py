@@ -11,7 +11,6 @@ import signal
 import struct
 import sys
 import threading
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from multiprocessing import parent_process
@@ -131,10 +130,6 @@ class _Rehearsal:
 
 def _rehearse(rate: int) -> None:
     """Load what decoding needs: no clip is to pay for it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with contextlib.suppress(ImportError):
-            import pydub  # noqa: F401
     source = _Rehearsal(rate=16_000 if rate == 8_000 else 8_000)
     (ref,) = source.refs()
     DecodingTask(source, rate, Acceptance()).decode(ref)

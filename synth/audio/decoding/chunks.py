@@ -78,7 +78,7 @@ def _walk(data: bytes, order: str) -> Iterator[tuple[bytes, int, int]]:
         yield name, at + 8, size
         begin, at = at + 8, _skip(data, at + 8, size)
         if not _is_name(data, at):
-            for match in _SOUGHT.finditer(data, begin, max(0, len(data) - 4)):
+            for match in _SOUGHT.finditer(data, begin - 7, max(0, len(data) - 4)):
                 place = match.start()
                 size = struct.unpack_from(order + "I", data, place + 4)[0]
                 if place + 8 + size <= len(data) or _is_streamed(size):
@@ -169,6 +169,14 @@ def find_end(data: bytes, form: FileFormat | None) -> int:
         raise ClipError(ENDS_EARLY) from error
     _require(end, len(data))
     return end
+
+
+def state_caf_size(data: bytes) -> bytes:
+    """A Core Audio file that says how much sound it has, which one written to a pipe does not."""
+    at = data.find(b"data" + b"\xff" * 8) + 4
+    if at < 4:
+        return data
+    return data[:at] + (len(data) - at - 8).to_bytes(8, "big") + data[at + 8 :]
 
 
 def _find_stated_end(data: bytes, form: FileFormat | None) -> int:

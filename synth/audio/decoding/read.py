@@ -16,7 +16,7 @@ import numpy as np
 import soundfile
 from jaxtyping import Float32
 
-from synth.audio.decoding.chunks import find_end, read_chunks
+from synth.audio.decoding.chunks import find_end, read_chunks, state_caf_size
 from synth.audio.decoding.formats import (
     FileFormat,
     Part,
@@ -117,9 +117,13 @@ def _split(data: bytes, limits: Limits) -> Iterator[Part]:
             case FileFormat.WAV | FileFormat.AIFF:
                 sound, end = read_chunks(data, limits)
                 yield from split_mpeg(sound.data) if sound.form is FileFormat.MP3 else (sound,)
+            case FileFormat.AAC:  # behind what is no frame more may follow
+                find_end(data, form)
+                yield Part(data, form)
             case _:
+                data = state_caf_size(data) if form is FileFormat.CAF else data
                 end = find_end(data, form)
-                yield Part(data[:end] if detect_signature(data, end) else data, form)
+                yield Part(data[:end], form)
         if detect_signature(data, skip_id3(data, end)) is None:
             return
         data = data[end:]

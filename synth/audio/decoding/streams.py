@@ -91,11 +91,12 @@ class _Link:
         if kind & _BOS and self.audio < 0 and data.startswith(_AUDIO, begin):
             self.audio = serial
             self.clock = _OPUS_RATE * data.startswith(b"OpusHead", begin)
+        if serial == self.audio:
+            is_open = position < 0 and min(lacing, default=255) == 255
+            self.is_told = is_open or position >= self.last.get(serial, 0)
         if position > 0:
             self.first.setdefault(serial, position)
             self.last[serial] = max(position, self.last.get(serial, 0))
-        if serial == self.audio:
-            self.is_told = position >= 0 or min(lacing, default=255) == 255
         self.pages[serial] = at
         if kind & _EOS:
             del self.pages[serial]

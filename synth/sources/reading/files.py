@@ -157,7 +157,7 @@ def to_mono(channels: np.ndarray) -> Audio:
     if channels.shape[1] == 1:
         return np.ascontiguousarray(channels[:, 0])
     if channels.shape[1] == 2:  # the same samples, in a fraction of the time
-        mono = np.add(*channels.T) / np.float32(2)
+        mono: Audio = np.add(*channels.T) / np.float32(2)
     else:
         mono = channels.mean(axis=1, dtype=np.float32)
     apart = sum(map(_power, channels.T)) / channels.shape[1] ** 2
