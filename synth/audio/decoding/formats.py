@@ -131,6 +131,18 @@ def skip_id3(data: bytes, start: int = 0) -> int:
     return start
 
 
+def skip_tags(data: bytes, start: int) -> int:
+    """Where the next file begins behind tags of any kind."""
+    last = -1
+    while start > last:
+        last, start = start, skip_id3(data, start)
+        if data.startswith(b"APETAGEX", start):
+            start += 32 + int.from_bytes(data[start + 12 : start + 16], "little")
+        elif data.startswith(b"TAG", start):
+            start += 128
+    return start
+
+
 def explain_mismatch(found: FileFormat | None, suffix: str) -> str:
     """What the name says against what is found; "" where they agree or either says nothing."""
     expected = _SUFFIXES.get(suffix.lower())

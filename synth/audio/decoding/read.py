@@ -24,6 +24,7 @@ from synth.audio.decoding.formats import (
     detect_signature,
     explain_mismatch,
     skip_id3,
+    skip_tags,
 )
 from synth.audio.decoding.limits import MAX_SAMPLES, Limits, Mislabelled, current_limits
 from synth.audio.decoding.streams import add_count, split_flac, split_mpeg, split_ogg
@@ -102,7 +103,6 @@ def read_audio(
 
 def _split(data: bytes, limits: Limits) -> Iterator[Part]:
     """The parts of a file, each of which is decoded by itself; most have one."""
-    form: FileFormat | None = None
     while True:
         data = data[skip_id3(data) :]
         form = detect_format(data)
@@ -124,7 +124,8 @@ def _split(data: bytes, limits: Limits) -> Iterator[Part]:
                 data = state_caf_size(data) if form is FileFormat.CAF else data
                 end = find_end(data, form)
                 yield Part(data[:end], form)
-        if detect_signature(data, skip_id3(data, end)) is None:
+        end = skip_tags(data, end)
+        if detect_signature(data, end) is None:
             return
         data = data[end:]
 

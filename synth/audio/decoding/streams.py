@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Final
 
 from synth.audio.decoding.chunks import ENDS_EARLY
-from synth.audio.decoding.formats import TAGS, FileFormat, Part, skip_id3
+from synth.audio.decoding.formats import TAGS, FileFormat, Part, skip_tags
 from synth.base.errors import ClipError
 from synth.base.units import Frames
 
@@ -245,7 +245,7 @@ def _next_frame(data: bytes, at: int) -> int:
     Raises:
         ClipError: If more than a player skips is neither a frame nor a tag.
     """
-    behind = skip_id3(data, at)
+    behind = skip_tags(data, at)
     for match in _SYNC.finditer(data, behind):
         place = here = match.start()
         forms: list[tuple[int, int, int, bool]] = []
