@@ -101,11 +101,7 @@ def to_bytes(words: Words) -> bytes:
 
 
 def from_bytes(data: bytes) -> Words:
-    """The words of `to_bytes`.
-
-    Raises:
-        ValueError: If `data` is not a fingerprint, or one of another version.
-    """
+    """The words of `to_bytes`."""
     if len(data) % 4:
         raise ValueError(f"a fingerprint has 4 bytes a word, this one has {len(data)} bytes")
     stored = np.frombuffer(data, dtype="<u4").astype(np.uint32)

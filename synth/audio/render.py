@@ -47,12 +47,7 @@ class Rendering:
 
 
 def waveform(scene: Scene, bank: Bank, fade: Fade) -> Audio:
-    """The scene as float32 samples at the bank's rate; its length is `timeline.duration(scene)`.
-
-    Raises:
-        SceneError: If an event has no excerpt, or a crossfade is longer than a part it joins.
-        CorpusError: If a clip is not in the bank.
-    """
+    """The scene as float32 samples at the bank's rate; its length is `timeline.duration(scene)`."""
     canvas = np.empty(duration(scene), dtype=np.float32)
     _play(scene, bank, fade, canvas)
     return canvas
@@ -93,11 +88,7 @@ def _ramp(frames: Frames, fade: Fade) -> Audio:
 
 
 def render(scene: Scene, bank: Bank, mixdown: Mixdown, frames: Frames) -> Rendering:
-    """The scene as 16-bit PCM, padded with silence at the end to exactly `frames` samples.
-
-    Raises:
-        SceneError: If the scene is longer than `frames`: nothing is ever cut.
-    """
+    """The scene as 16-bit PCM, padded with silence at the end to exactly `frames` samples."""
     audio = waveform(scene, bank, mixdown.fade)
     if len(audio) > frames:
         raise SceneError(f"a scene of {len(audio)} frames does not fit into {frames}")

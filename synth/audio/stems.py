@@ -20,10 +20,6 @@ def render_stems(scene: Scene, bank: Bank, fade: Fade) -> Float32[np.ndarray, "e
 
     Gains and crossfades are those of `render.waveform`, so that the stems add up to it, but for the
     rounding of float32. Where an event does not play its stem is silent.
-
-    Raises:
-        SceneError: If an event has no excerpt, or a crossfade is longer than a part it joins.
-        CorpusError: If a clip is not in the bank, or shorter than asked.
     """
     stems = np.zeros((len(events(scene)), duration(scene)), dtype=np.float32)
     _play_apart(scene, bank, fade, stems)
@@ -44,9 +40,6 @@ def quantise_stems(
         stems: As `render_stems` gives them.
         gain_db: By which the mix was turned down.
         mix: The sample, at least as long as the stems.
-
-    Raises:
-        CorpusError: If the stems are not those of the mix.
     """
     sums = np.zeros((len(stems) + 1, len(mix)), dtype=np.float64)
     np.cumsum(stems * (to_gain(gain_db) * PCM_SCALE), axis=0, out=sums[1:, : stems.shape[1]])

@@ -71,11 +71,7 @@ def encode_audio(pcm: Pcm, rate: int, audio_format: AudioFormat) -> bytes:
 
 
 def decode_audio(data: bytes) -> Pcm:
-    """The samples of an encoded sample, shape (frames,).
-
-    Raises:
-        NoSoundError: If it is no sound of one channel that can be decoded.
-    """
+    """The samples of an encoded sample, shape (frames,)."""
     try:
         pcm, _ = read_part(Part(data, None), Limits(max_s=math.inf, max_channels=1), "int16")
     except ClipError as error:
@@ -238,11 +234,7 @@ def _padding(size: int, whole: int) -> bytes:
 
 
 def _header(name: str, size: int) -> bytes:
-    """The header that `tarfile` writes of a file, at a twentieth of its cost.
-
-    Raises:
-        ValueError: If the name is too long, or the file too large, for a tar file.
-    """
+    """The header that `tarfile` writes of a file, at a twentieth of its cost."""
     key = name.encode()
     if len(key) > tarfile.LENGTH_NAME or size >= _TAR_LIMIT:
         info = tarfile.TarInfo(name)
@@ -278,10 +270,6 @@ def read_member(shard: Path, offset: int, size: int, receipt: Path | None = None
         offset: Where the member begins, in bytes.
         size: Of the member in bytes.
         receipt: The shard's; what comes of a store must be what it certifies.
-
-    Raises:
-        CorpusError: If the shard is missing or shorter than its manifest says.
-        StorageError: If it cannot be read from its store, or differs from its receipt.
     """
     try:
         data = read_at(shard, offset, size, receipt)

@@ -93,9 +93,6 @@ def catalogue(
 
     Levels are those of the active span alone, padding and silence do not count; the peak and those
     of blocks are measured at the bank's rate, as it may lack what is loud in the file.
-
-    Raises:
-        ClipError: If the clip cannot be used, with the reason.
     """
     limits = acceptance.limits
     with use_limits(limits):

@@ -37,22 +37,13 @@ class SampleAudio:
         self._kept = lru_cache(_KEPT)(self._read)
 
     def read(self, row: Mapping[str, Any]) -> bytes:
-        """The audio file of a row of `schema.SAMPLES`, as the shard holds it.
-
-        Raises:
-            CorpusError: If the shard is missing, or holds something else than was rendered.
-            StorageError: If it cannot be read from its store.
-        """
+        """The audio file of a row of `schema.SAMPLES`, as the shard holds it."""
         self._check_place(row)
         keys = ("split", "shard", "member", "offset", "size", "sha256")
         return self._kept(*(row[key] for key in keys))
 
     def _check_place(self, row: Mapping[str, Any]) -> None:
-        """Refuse what cannot be sent: the manifest may have changed since it was checked.
-
-        Raises:
-            ImpossibleAudioError: If it is no audio, or lies outside of its shard.
-        """
+        """Refuse what cannot be sent: the manifest may have changed since it was checked."""
         name, size = row["member"], row["size"]
         if PurePosixPath(name).suffix not in _SUFFIXES:
             raise ImpossibleAudioError(

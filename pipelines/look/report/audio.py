@@ -45,10 +45,6 @@ class Listening:
 
         Args:
             row: Of `schema.SAMPLES`, or of `schema.PLAN` where there is no audio.
-
-        Raises:
-            CorpusError: If the shard is missing or damaged.
-            StorageError: If it cannot be read from its store.
         """
         if self._sounds is None:
             return "", self._reason

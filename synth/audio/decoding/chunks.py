@@ -27,9 +27,6 @@ def read_chunks(data: bytes, limits: Limits) -> tuple[Part, int]:
 
     Returns:
         The part, of MPEG audio where a WAV file holds that, and where the file ends.
-
-    Raises:
-        ClipError: If sound is missing, or the header is outside the limits.
     """
     order = ">" if data.startswith((b"RIFX", b"FORM")) else "<"
     kind, about, long_size = b"", b"", 0
@@ -129,11 +126,7 @@ def _is_chunked(data: bytes, at: int, order: str) -> bool:
 
 
 def _find_end(data: bytes, at: int, size: int, order: str) -> int:
-    """Where the file ends, of which another may follow.
-
-    Raises:
-        ClipError: If more sound follows that the header does not tell of.
-    """
+    """Where the file ends, of which another may follow."""
     sound, at = data[at - 8 : at - 4], _skip(data, at, size)
     while at + 8 <= len(data) and _is_name(data, at) and not data.startswith(_OUTER, at):
         if data.startswith(sound, at):
@@ -158,11 +151,7 @@ def _is_name(data: bytes, at: int) -> bool:
 
 
 def find_end(data: bytes, form: FileFormat | None) -> int:
-    """Where a file says that it ends; another may follow.
-
-    Raises:
-        ClipError: If some of it is missing.
-    """
+    """Where a file says that it ends; another may follow."""
     try:
         end = _find_stated_end(data, form)
     except struct.error as error:

@@ -42,11 +42,7 @@ class Limits:
     mislabelled: Mislabelled = Mislabelled.ACCEPT
 
     def check(self, channels: int, rate: int) -> None:
-        """Check what a file's header says of its form.
-
-        Raises:
-            ClipError: If it is outside the limits.
-        """
+        """Check what a file's header says of its form."""
         if rate < self.min_rate:
             raise ClipError(f"is sampled at {rate:,} Hz; clips.min_rate is {self.min_rate:,} Hz")
         if rate > self.max_rate:
@@ -57,11 +53,7 @@ class Limits:
             raise ClipError(f"has {channels} channels; clips.max_channels is {self.max_channels}")
 
     def check_length(self, frames: Frames, channels: int, rate: int) -> None:
-        """Check how long a file is, or says that it is.
-
-        Raises:
-            ClipError: If that is over a limit.
-        """
+        """Check how long a file is, or says that it is."""
         if frames > self.max_s * rate:
             raise ClipError(f"lasts {frames / rate:,.1f} s; clips.max_s is {self.max_s:g} s")
         if frames * channels > MAX_SAMPLES:

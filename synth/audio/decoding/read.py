@@ -69,11 +69,6 @@ def read_audio(
         data: The whole file.
         suffix: Its extension, with the dot.
         limits: Which files are decoded; by default those that `reading` set.
-
-    Raises:
-        ClipError: If it is outside the limits, if sound that it promises is missing, or if no
-            decoder at hand can read it.
-        OSError: If the system keeps ffmpeg from decoding it; that says nothing of the file.
     """
     limits = limits or current_limits()
     form = detect_format(data)
@@ -138,12 +133,7 @@ class _Forward(soundfile.SoundFile):  # type: ignore[misc]
 
 
 def read_part(part: Part, limits: Limits, dtype: str = "float32") -> tuple[np.ndarray, int]:
-    """Samples of a part, shape (frames, channels), and the rate, as libsndfile decodes them.
-
-    Raises:
-        ClipError: If it is outside the limits, or sound that it promises is missing.
-        LibsndfileError: If it is nothing that libsndfile knows.
-    """
+    """Samples of a part, shape (frames, channels), and the rate, as libsndfile decodes them."""
     with _Forward(io.BytesIO(part.data)) as file:
         channels, rate, frames = file.channels, file.samplerate, file.frames
         limits.check(channels, rate)

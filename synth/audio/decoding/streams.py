@@ -44,11 +44,7 @@ _GAP: Final = 1024
 
 
 def split_flac(data: bytes) -> Iterator[Part]:
-    """The FLAC files that a file is made of, without their count: the decoder would stop there.
-
-    Raises:
-        ClipError: If one ends before its sound begins.
-    """
+    """The FLAC files that a file is made of, without their count: the decoder would stop there."""
     starts = {0, len(data), *(match.start() for match in _FLAC.finditer(data))}
     for begin, end in pairwise(sorted(starts)):
         if end < begin + 42:
@@ -120,11 +116,7 @@ class _Link:
 
 
 def split_ogg(data: bytes) -> Iterator[Part]:
-    """The links of an Ogg file.
-
-    Raises:
-        ClipError: If a page is missing, or the last one is not whole.
-    """
+    """The links of an Ogg file."""
     link, at = _Link(0), 0
     while at < len(data):
         if not data.startswith(b"OggS", at):
@@ -181,11 +173,7 @@ class _Stream:
     is_cut: bool = False
 
     def part(self, data: bytes) -> Part:
-        """What is decoded: without a first frame whose count is wrong.
-
-        Raises:
-            ClipError: If frames are missing.
-        """
+        """What is decoded: without a first frame whose count is wrong."""
         begin, end = self.spans[0][0], self.spans[-1][1]
         trimmed = self.trimmed
         is_complete = not self.is_cut and self.promised_bytes == end - begin
@@ -207,11 +195,7 @@ class _Stream:
 
 
 def split_mpeg(data: bytes) -> Iterator[Part]:
-    """The streams of frames of MPEG audio that a file is made of, without the tags between them.
-
-    Raises:
-        ClipError: If frames are missing.
-    """
+    """The streams of frames of MPEG audio that a file is made of, without the tags between them."""
     at = 0 if _header(data, 0) else _next_frame(data, 0)
     stream: _Stream | None = None
     while header := _header(data, at):
@@ -240,11 +224,7 @@ def split_mpeg(data: bytes) -> Iterator[Part]:
 
 
 def _next_frame(data: bytes, at: int) -> int:
-    """Where the next three frames of one form begin; the end of the data, where none do.
-
-    Raises:
-        ClipError: If more than a player skips is neither a frame nor a tag.
-    """
+    """Where the next three frames of one form begin; the end of the data, where none do."""
     behind = skip_tags(data, at)
     for match in _SYNC.finditer(data, behind):
         place = here = match.start()

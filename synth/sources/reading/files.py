@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -60,12 +61,7 @@ class FileSource(Settings):
         return stamp_of(self.root / _split(ref.location)[0])
 
     def load(self, ref: ClipRef) -> Recording:
-        """Read the file, or the stretch of it, mixed down to mono.
-
-        Raises:
-            ClipError: If the file is missing, empty, no audio that can be decoded, or ends before
-                the stretch does.
-        """
+        """Read the file, or the stretch of it, mixed down to mono."""
         location, span = _split(ref.location)
         path = self.root / location
         if span is None:
@@ -95,11 +91,7 @@ def _split(location: str) -> tuple[str, tuple[Seconds, Seconds] | None]:
 
 
 def stamp_of(path: Path) -> str:
-    """Size and times of a file, "missing" where there is none.
-
-    Raises:
-        MachineError: If the system cannot tell.
-    """
+    """Size and times of a file, "missing" where there is none."""
     try:
         status = path.stat()
     except OSError as error:
@@ -109,12 +101,7 @@ def stamp_of(path: Path) -> str:
 
 
 def read_recording(path: Path) -> Recording:
-    """A whole audio file, mixed down to mono.
-
-    Raises:
-        ClipError: If it is missing, empty, no regular file or no audio that can be decoded.
-        OSError: If the system cannot read it, which says nothing of the file.
-    """
+    """A whole audio file, mixed down to mono."""
     try:
         status = path.stat()
         mode = status.st_mode
@@ -149,11 +136,7 @@ def _cut(whole: Recording, begin: Seconds, end: Seconds) -> Recording:
 
 
 def to_mono(channels: np.ndarray) -> Audio:
-    """The mean of the channels; shape (frames, channels) to (frames,).
-
-    Raises:
-        ClipError: If they nearly cancel: what is left is not what the recording holds.
-    """
+    """The mean of the channels; shape (frames, channels) to (frames,)."""
     if channels.shape[1] == 1:
         return np.ascontiguousarray(channels[:, 0])
     if channels.shape[1] == 2:  # the same samples, in a fraction of the time
@@ -172,11 +155,7 @@ def _power(audio: Audio) -> float:
 
 
 def require_folder(path: Path, what: str, fix: str) -> Path:
-    """`path`, if it is a folder.
-
-    Raises:
-        SourceError: If it is not.
-    """
+    """`path`, if it is a folder."""
     if not path.is_dir():
         is_there = "is a file, expected a folder" if path.exists() else "not found"
         raise SourceError(f"{path}: {what} {is_there}", fix=suggest_folder(path, fix))
@@ -184,11 +163,7 @@ def require_folder(path: Path, what: str, fix: str) -> Path:
 
 
 def require_file(path: Path, what: str, fix: str) -> Path:
-    """`path`, if it is a file.
-
-    Raises:
-        SourceError: If it is not.
-    """
+    """`path`, if it is a file."""
     if not path.is_file():
         is_there = "is not a file" if path.exists() else "not found"
         raise SourceError(f"{path}: {what} {is_there}", fix=fix)
@@ -196,11 +171,7 @@ def require_file(path: Path, what: str, fix: str) -> Path:
 
 
 def optional_file(path: Path, what: str) -> Path | None:
-    """`path`, if it is a file; None where nothing has its name.
-
-    Raises:
-        SourceError: If something has, and it is no file that can be found.
-    """
+    """`path`, if it is a file; None where nothing has its name."""
     if not os.path.lexists(path):
         return None
     return require_file(path, what, "use the file as published, or remove it")

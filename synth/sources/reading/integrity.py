@@ -136,11 +136,7 @@ def write_index(root: Path, target: Path, advance: Callable[[], None] = lambda: 
 
 
 def read_index(path: Path) -> dict[str, str]:
-    """Checksums by path, of an index of ours, or of mirdata's or soundata's (MD5).
-
-    Raises:
-        SourceError: If it is of neither form.
-    """
+    """Checksums by path, of an index of ours, or of mirdata's or soundata's (MD5)."""
     value = read_json(path, _MEND)
     if not isinstance(value, dict):
         raise SourceError(f"{path}: expected an object", fix=_MEND)
