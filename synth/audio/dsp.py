@@ -78,11 +78,6 @@ def attacks(audio: Audio, rate: int, rise_db: Decibels = _ATTACK_DB) -> Int8[np.
     Each is a peak of the level over 30 ms, within 45 dB of the loudest, that rises out of its
     surroundings on both sides. Rather too many are found than too few: who counts sounds by them
     must not miss one.
-
-    Args:
-        audio: The sound.
-        rate: In Hz.
-        rise_db: How far, at least.
     """
     hop, block = max(1, round(_ATTACK_HOP_S * rate)), block_frames(rate)
     found = np.zeros(-(-len(audio) // block), dtype=np.int8)

@@ -48,10 +48,6 @@ def fingerprint(audio: Audio, rate: int) -> Words:
 
     Frames are `WINDOW_FRAMES` long (0.37 s) and reach half a window into silence on both sides, so
     that a sound of any length has words. Digital silence and steady tones give `NOTHING`.
-
-    Args:
-        audio: The active span of a clip.
-        rate: In Hz.
     """
     if not len(audio):
         return np.zeros(0, dtype=np.uint32)

@@ -36,10 +36,6 @@ def measure_reverberation(audio: Audio, rate: int) -> Seconds:
     No sound ends faster than its room lets it: in a reverberant room no pause between two sounds is
     deep. Of the fall 40 dB count, so that 0.45 s is the least; a sound that ends slowly by itself
     measures as much as a reverberant one.
-
-    Args:
-        audio: The sound, with all of its tail.
-        rate: In Hz.
     """
     if not len(audio):
         return 0.0
@@ -51,12 +47,7 @@ def measure_reverberation(audio: Audio, rate: int) -> Seconds:
 
 
 def measure_brightness(audio: Audio, rate: int) -> float:
-    """The centroid of the A-weighted power spectrum, in octaves over 1 kHz; 0 for silence.
-
-    Args:
-        audio: The sound.
-        rate: In Hz.
-    """
+    """The centroid of the A-weighted power spectrum, in octaves over 1 kHz; 0 for silence."""
     frames = min(_SPECTRUM_FRAMES, len(audio))
     if frames < 2:
         return 0.0
@@ -67,12 +58,7 @@ def measure_brightness(audio: Audio, rate: int) -> float:
 
 
 def measure_level(audio: Audio, rate: int) -> Decibels:
-    """The A-weighted level in dB where the sound is loudest; that of a full-scale sine is -3.
-
-    Args:
-        audio: The sound.
-        rate: In Hz.
-    """
+    """The A-weighted level in dB where the sound is loudest; that of a full-scale sine is -3."""
     return float(weighted_levels(audio, rate).max(initial=SILENCE_DB))
 
 
@@ -81,10 +67,6 @@ def measure_slope(audio: Audio, rate: int) -> Decibels:
 
     The halves are those of the time between the first and the last 50 ms block within 30 dB of the
     loudest. A steady sound under a gain that rises by 18 dB gives some 9 dB.
-
-    Args:
-        audio: The sound.
-        rate: In Hz.
     """
     found = weighted_levels(audio, rate).astype(np.float64)
     heard = np.flatnonzero(found >= found.max(initial=SILENCE_DB) - _HEARD_DB)
@@ -96,12 +78,7 @@ def measure_slope(audio: Audio, rate: int) -> Decibels:
 
 
 def measure_range(audio: Audio, rate: int) -> Decibels:
-    """How far the level rises and falls while the sound lasts: 90 % of its blocks are within.
-
-    Args:
-        audio: The sound.
-        rate: In Hz.
-    """
+    """How far the level rises and falls while the sound lasts: 90 % of its blocks are within."""
     found = levels(audio, rate)
     heard = np.flatnonzero(found >= found.max(initial=SILENCE_DB) - RANGE_DB)
     if not len(heard):
@@ -111,11 +88,6 @@ def measure_range(audio: Audio, rate: int) -> Decibels:
 
 
 def measure_length(audio: Audio, rate: int) -> Seconds:
-    """How long the sound lasts, without the silence around it.
-
-    Args:
-        audio: The sound.
-        rate: In Hz.
-    """
+    """How long the sound lasts, without the silence around it."""
     span = active_span(audio, rate, RANGE_DB)
     return (span.offset - span.onset) / rate if span else 0.0

@@ -35,11 +35,6 @@ def quantise_stems(
     stems are rounded instead: each stem is what it adds to the sum of those before it, within one
     bit of its own samples. The mix was summed as float32, and so may be rounded otherwise:
     what is left of it is added to the last sound that plays. A stem is 0 where its sound does not.
-
-    Args:
-        stems: As `render_stems` gives them.
-        gain_db: By which the mix was turned down.
-        mix: The sample, at least as long as the stems.
     """
     sums = np.zeros((len(stems) + 1, len(mix)), dtype=np.float64)
     np.cumsum(stems * (to_gain(gain_db) * PCM_SCALE), axis=0, out=sums[1:, : stems.shape[1]])

@@ -175,29 +175,14 @@ TREATMENTS: Final[Mapping[Treatment, Process]] = {
 
 
 def treat(treatment: Treatment, audio: Audio, rate: int, rng: np.random.Generator) -> Audio:
-    """A treated sound.
-
-    Args:
-        treatment: Which.
-        audio: The sound, finite and not silent.
-        rate: In Hz.
-        rng: Of the room's noise.
-    """
+    """A treated sound."""
     return TREATMENTS[treatment].apply(audio, rate, rng)
 
 
 def explain_lack(
     treatment: Treatment, before: Audio, after: Audio, rate: int, share: float = 1.0
 ) -> str:
-    """Why a treated sound is not clearly another; "" where it is.
-
-    Args:
-        treatment: Which.
-        before: The sound.
-        after: The same, treated.
-        rate: Of both, in Hz. What lies above its band is not heard: a lower rate may hide a change.
-        share: So much of what each treatment must change is enough.
-    """
+    """Why a treated sound is not clearly another; "" where it is."""
     lacks = (
         each.explain_lack(before, after, rate, share) for each in TREATMENTS[treatment].changes
     )

@@ -88,10 +88,6 @@ def document(row: Mapping[str, Any], clips: Mapping[str, Mapping[str, str]]) -> 
     `text` lists true captions only, the main one first; `tag` lists labels. That is what
     LAION-CLAP's and open_clip's loaders read; false captions are in `negatives` alone. Each of
     these is compared with the true one that `negative_against` tells, or with any where that is "".
-
-    Args:
-        row: A row of `schema.PLAN`.
-        clips: Licence and attribution of each clip, by clip id.
     """
     rate = row["sample_rate"]
     heard = read_timeline(row)
@@ -165,10 +161,6 @@ def serialise_document(row: Mapping[str, Any], clips: Mapping[str, Mapping[str, 
 class ShardWriter:
     """Writes the samples of one shard, members adjacent, headers without time or owner.
 
-    Args:
-        file: Where they go, from its beginning on.
-        audio_format: How audio is stored.
-
     Attributes:
         sha256: Of the whole file, hex; "" until `finish`.
     """
@@ -217,13 +209,7 @@ class ShardWriter:
 
 
 def find_span(offset: int, size: int, text: int) -> tuple[int, int]:
-    """Where a sample begins and ends in its shard, headers included.
-
-    Args:
-        offset: Where its audio begins.
-        size: Bytes of its audio.
-        text: Bytes of its JSON.
-    """
+    """Where a sample begins and ends in its shard, headers included."""
     about = offset + size + -size % _BLOCK
     return offset - _BLOCK, about + _BLOCK + text + -text % _BLOCK
 
@@ -263,14 +249,7 @@ def writing(path: Path, audio_format: AudioFormat) -> Iterator[ShardWriter]:
 
 
 def read_member(shard: Path, offset: int, size: int, receipt: Path | None = None) -> bytes:
-    """The bytes of one member of a shard.
-
-    Args:
-        shard: The shard.
-        offset: Where the member begins, in bytes.
-        size: Of the member in bytes.
-        receipt: The shard's; what comes of a store must be what it certifies.
-    """
+    """The bytes of one member of a shard."""
     try:
         data = read_at(shard, offset, size, receipt)
     except FileNotFoundError as error:

@@ -159,10 +159,6 @@ def find_segments(row: Mapping[str, Any], ear: Ear) -> list[dict[str, int]]:
     """Where a clip is audible, as `segments` of `schema.CLIPS`.
 
     A clip that was never heard is taken to be audible throughout.
-
-    Args:
-        row: Of `schema.CLIPS`.
-        ear: What counts as audible.
     """
     onset, offset = row["onset"], row["offset"]
     if not len(row["levels_db"]):
@@ -175,12 +171,7 @@ def find_segments(row: Mapping[str, Any], ear: Ear) -> list[dict[str, int]]:
 
 
 def explain_inaudible(row: Mapping[str, Any], ear: Ear) -> str | None:
-    """Why a clip may be missed altogether, None where it has segments.
-
-    Args:
-        row: Of `schema.CLIPS`.
-        ear: That found its segments.
-    """
+    """Why a clip may be missed altogether, None where it has segments."""
     if row["segments"]:
         return None
     segments = find_segments(row, replace(ear, blip_s=0.0))

@@ -43,12 +43,7 @@ class Sounds(Protocol):
 
 @dataclass(frozen=True)
 class CorpusSounds:
-    """The sounds of rows of a split, which are at the corpus's rate.
-
-    Args:
-        data: The split.
-        rows: Its rows.
-    """
+    """The sounds of rows of a split, which are at the corpus's rate."""
 
     data: SplitData
     rows: Sequence[Row]
@@ -97,11 +92,7 @@ class OtherSounds:
 
 @dataclass(frozen=True)
 class KeptSounds(OtherSounds):
-    """Sounds that stay in memory once they are loaded, for several models in turn.
-
-    Args:
-        sounds: The sounds.
-    """
+    """Sounds that stay in memory once they are loaded, for several models in turn."""
 
     _loaded: dict[tuple[int, int], Audio] = field(default_factory=dict, repr=False, compare=False)
 
@@ -114,11 +105,7 @@ class KeptSounds(OtherSounds):
 
 @dataclass(frozen=True)
 class FileSounds:
-    """Audio files, their channels averaged, resampled to the model's rate, never looped.
-
-    Args:
-        paths: Each file once.
-    """
+    """Audio files, their channels averaged, resampled to the model's rate, never looped."""
 
     paths: tuple[Path, ...]
 
@@ -149,12 +136,7 @@ class FileSounds:
 
 
 class Files:
-    """Collects the audio files that rows of a table name; each file is one sound.
-
-    Args:
-        folder: Where the files are.
-        table: The table, for errors.
-    """
+    """Collects the audio files that rows of a table name; each file is one sound."""
 
     def __init__(self, folder: Path, table: Path) -> None:
         if not folder.is_dir():
@@ -168,12 +150,7 @@ class Files:
         self._missing: dict[str, int] = {}
 
     def number(self, name: str, row: int) -> int:
-        """The number of the sound of a file; of no use after a file that is missing.
-
-        Args:
-            name: Path below the folder; its ending may be left out.
-            row: Row of the table that names it.
-        """
+        """The number of the sound of a file; of no use after a file that is missing."""
         path = self._folder / name
         if not path.is_file():
             found = [each for each in _endings(path) if each.is_file()]

@@ -99,12 +99,7 @@ class ByteRange:
 
 
 def parse_range(size: int, asked: str | None) -> ByteRange:
-    """The part that a `Range` header asks for; several ranges, or other units, give the whole.
-
-    Args:
-        size: Of the file in bytes.
-        asked: The header's value.
-    """
+    """The part that a `Range` header asks for; several ranges, or other units, give the whole."""
     found = _RANGE.fullmatch(asked.strip()) if asked else None
     if found is None or found.groups() == ("", ""):
         return ByteRange(200, 0, size, size)

@@ -28,11 +28,7 @@ FULL: Final = "left out to keep this file small: `segue browse` plays it"
 
 
 class Listening:
-    """The sounds of a page, as long as there is room for them.
-
-    Args:
-        corpus: Where they are; None for a plan, which has none.
-    """
+    """The sounds of a page, as long as there is room for them."""
 
     def __init__(self, corpus: Corpus | None) -> None:
         gone = corpus is not None and (corpus.folder / REMOVED_FILE).is_file()
@@ -41,11 +37,7 @@ class Listening:
         self._left = MOST_BYTES
 
     def hear(self, row: Mapping[str, Any]) -> tuple[str, str]:
-        """A sample's sound as a `data:` URI and "", or "" and the reason why it is not there.
-
-        Args:
-            row: Of `schema.SAMPLES`, or of `schema.PLAN` where there is no audio.
-        """
+        """A sample's sound as a `data:` URI and "", or "" and the reason why it is not there."""
         if self._sounds is None:
             return "", self._reason
         found = playable(decode_audio(self._sounds.read(row)), row["sample_rate"])

@@ -65,14 +65,7 @@ def check_files(
     checksums: Mapping[str, str],
     advance: Callable[[], None] = lambda: None,
 ) -> Integrity:
-    """Compare the files below `root` with what is said of them.
-
-    Args:
-        root: The library's folder.
-        locations: Where the library's clips are, as `ClipRef.location`.
-        checksums: `ALGORITHM:HEX` by path.
-        advance: Called once a file.
-    """
+    """Compare the files below `root` with what is said of them."""
     require_folder(root, "the library's folder", "give the folder of a library")
     checksums = {_relative_path(root, path): checksum for path, checksum in checksums.items()}
     places = {_relative_path(root, path_of(location)) for location in locations}
