@@ -30,7 +30,7 @@ _FORMATS: Final = (
 def check_decoders() -> Iterator[Check]:
     """Of libsndfile by format, ffmpeg, spaCy's model, and torchcodec where it is installed."""
     yield from map(_check_sndfile, *zip(*_FORMATS, strict=True))
-    yield from map(_check_program, ("ffmpeg", "ffprobe"))
+    yield _check_program("ffmpeg")
     yield _check_tagger()
     if find_version(_TORCHCODEC) is not None:
         yield _check_torchcodec()

@@ -8,8 +8,8 @@ import shutil
 import struct
 import subprocess
 import sys
-import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,10 @@ import pytest
 import soundfile
 
 from synth.audio.decoding import Limits, Mislabelled, read_audio, use_limits
-from synth.base.errors import ClipError
+from synth.audio.decoding.streams import _checksum, _header
+from synth.base.errors import ClipError, CorpusError
+from synth.corpus.shards import decode_audio
+from synth.sources.reading.files import to_mono
 
 
 def encoded(audio: np.ndarray, rate: int, kind: str, subtype: str | None = None) -> bytes:
@@ -43,14 +46,6 @@ def test_lossless_files_are_read_at_full_scale_one(kind: str, subtype: str, chan
     assert samples.dtype == np.float32
     assert samples.shape == audio.shape
     assert np.abs(samples - audio).max() <= 1 / 32768
-
-
-@pytest.mark.parametrize("kind", ["OGG", "MP3"])
-def test_lossy_files_are_read(kind: str) -> None:
-    samples, rate = read_audio(encoded(NOISE, 48_000, kind), f".{kind.lower()}")
-    assert rate == 48_000
-    assert samples.shape[1] == 1
-    assert len(samples) >= len(NOISE)
 
 
 def test_a_file_of_many_blocks_is_read_to_its_end() -> None:
@@ -196,17 +191,101 @@ def test_a_page_that_is_missing_is_found() -> None:
         read_audio(data[: pages[3]] + data[pages[4] :], ".ogg")
 
 
-def test_files_joined_end_to_end_miss_no_page() -> None:
-    data = encoded(LONG, 48_000, "OGG")
-    assert len(read_audio(data + data, ".ogg")[0]) >= len(LONG)
-
-
-# What headers say
+# What headers say of the length
 
 
 def with_field(data: bytes, at: int, form: str, value: int) -> bytes:
     field = struct.pack(form, value)
     return data[:at] + field + data[at + len(field) :]
+
+
+def chunk(name: bytes, data: bytes, pad: bytes = b"\0") -> bytes:
+    return name + struct.pack("<I", len(data)) + data + pad * (len(data) % 2)
+
+
+def wave(*chunks: bytes) -> bytes:
+    return chunk(b"RIFF", b"WAVE" + b"".join(chunks))
+
+
+ID3 = b"ID3\3\0\0\0\0\0\x10" + bytes(16)
+WAV, FLAC, VORBIS, OPUS = (
+    encoded(LONG, 48_000, *form)
+    for form in (("WAV",), ("FLAC",), ("OGG", "VORBIS"), ("OGG", "OPUS"))
+)
+FORM, SOUND = WAV[12:36], WAV[36:]
+MP3 = encoded(np.concatenate([LONG, 0 * LONG]), 48_000, "MP3")  # it needs most bytes at its begin
+COUNT = MP3.index(b"Info" if b"Info" in MP3[:99] else b"Xing") + 8
+UNTAGGED = MP3[_header(MP3, 0).size :]  # type: ignore[union-attr]
+LIST = b"INFOIART\5\0\0\0abcde"
+WHOLE: dict[str, tuple[bytes, float]] = {
+    "joined WAV": (WAV + WAV, 2),
+    "joined FLAC": (FLAC + FLAC, 2),
+    "joined Vorbis": (VORBIS + VORBIS, 2),
+    "joined Opus": (OPUS + OPUS, 2),
+    "joined MP3": (MP3 + MP3, 4),
+    "joined MP3 with tags between": (UNTAGGED + b"TAG" + bytes(125) + ID3 + UNTAGGED, 4),
+    "an MP3 without a count": (UNTAGGED, 2),
+    "an MP3 whose count is too low": (with_field(MP3, COUNT, ">I", 20), 2),
+    "an MP3 whose count is too high": (with_field(MP3, COUNT, ">I", 400), 2),
+    "a WAV of MP3": (wave(chunk(b"fmt ", b"\x55\0" + FORM[10:]), chunk(b"data", UNTAGGED)), 2),
+    "a FLAC of unknown length": (with_field(FLAC, 22, ">I", 0), 1),
+    "a FLAC whose count is too low": (with_field(FLAC, 22, ">I", 9), 1),
+    "a FLAC with a tag behind": (FLAC + b"TAG" + bytes(125), 1),
+    "a tag before a WAV": (ID3 + WAV, 1),
+    "an odd chunk with its pad": (wave(FORM, chunk(b"LIST", LIST), SOUND), 1),
+    "an odd chunk without": (wave(FORM, chunk(b"LIST", LIST, b""), SOUND), 1),
+    "a chunk whose size is wrong": (wave(FORM, b"LIST\7\0\0\0", LIST, SOUND), 1),
+    "a size that counts the header in": (with_field(WAV, 40, "<I", len(WAV)), 1),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_whole_file_is_read_whole(name: str) -> None:
+    data, seconds = WHOLE[name]
+    samples, rate = read_audio(data, "")
+    assert len(samples) / rate == pytest.approx(seconds, abs=0.1)
+    assert np.abs(samples).max() > 0.4
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (WAV + encoded(LONG, 24_000, "WAV"), "differ in form"),
+        (VORBIS + OPUS[: len(OPUS) // 2], "truncated"),
+        (MP3 + MP3[:-9], "truncated"),
+        (with_field(MP3[:-900], COUNT, ">I", 400), "promises 400 frames"),
+        (with_field(FLAC, 22, ">I", 90_000), r"promises 1\.8. s"),
+        (with_field(FLAC, 22, ">I", 0)[:-9], "truncated or damaged"),
+        (wave(FORM, SOUND, SOUND), "several data chunks"),
+        (wave(FORM, chunk(b"data", SOUND[8:9000])) + SOUND[9000:], "behind its sound"),
+    ],
+)
+def test_what_cannot_be_read_whole_is_refused(data: bytes, reason: str) -> None:
+    with pytest.raises(ClipError, match=reason):
+        read_audio(data, "")
+
+
+@pytest.mark.parametrize("data", [VORBIS, OPUS])
+def test_an_ogg_file_without_its_mark_of_the_end_is_whole_if_its_last_page_is(data: bytes) -> None:
+    last = data.rindex(b"OggS")
+    page = bytearray(data[last:])
+    page[5], page[22:26] = 0, bytes(4)
+    page[22:26] = _checksum(page).to_bytes(4, "little")
+    cut = data[:last] + bytes(page)
+    samples, _ = read_audio(cut, "")
+    assert np.array_equal(samples, read_audio(data, "")[0])
+    with pytest.raises(ClipError, match="within a page"):
+        read_audio(cut[:-1], "")
+
+
+def test_a_float_file_whose_peaks_count_one_of_two_channels_is_read() -> None:
+    data = encoded(np.stack([2 * LONG, LONG], axis=1), 48_000, "WAV", "FLOAT")
+    at = data.index(b"PEAK")
+    short = data[:at] + chunk(b"PEAK", data[at + 8 : at + 24]) + data[data.index(b"data") :]
+    assert np.array_equal(read_audio(short, "")[0], read_audio(data, "")[0])
+
+
+# What headers say of the form
 
 
 @pytest.mark.parametrize(
@@ -255,7 +334,9 @@ def test_an_absurd_length_takes_no_memory(tmp_path: Path, max_s: float, reason: 
 import resource, sys
 from pathlib import Path
 from synth.audio.decoding import Limits, read_audio
-from synth.base.errors import ClipError
+from synth.base.errors import ClipError, CorpusError
+from synth.corpus.shards import decode_audio
+from synth.sources.reading.files import to_mono
 pages = int(Path("/proc/self/statm").read_text().split()[0])
 resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (1 << 28),) * 2)
 try:
@@ -277,6 +358,24 @@ except ClipError as error:
     assert done.stdout.strip() == reason, done.stderr
 
 
+@pytest.mark.parametrize(("gain", "kept"), [(1, True), (0, True), (-0.5, True), (-0.9, False)])
+def test_channels_that_nearly_cancel_are_refused(gain: float, kept: bool) -> None:
+    with nullcontext() if kept else pytest.raises(ClipError, match="channels that cancel"):
+        mono = to_mono(np.stack([LONG, np.float32(gain) * LONG], axis=1))
+        assert np.abs(mono - LONG * (1 + gain) / 2).max() < 1e-6
+
+
+def test_a_sample_is_read_whatever_its_header_says_of_its_length() -> None:
+    whole = decode_audio(FLAC)
+    for count in (0, 9):
+        assert np.array_equal(
+            decode_audio(with_field(FLAC, 22, ">I", count))[: count or None], whole[: count or None]
+        )
+    for bad in (b"fLaC" + bytes(99), encoded(np.zeros((99, 2)), 48_000, "FLAC"), FLAC[:-9]):
+        with pytest.raises(CorpusError, match="a sample"):
+            decode_audio(bad)
+
+
 # ffmpeg
 
 
@@ -288,15 +387,33 @@ def m4a(ffmpeg: None, second: Path) -> bytes:
     return path.read_bytes()
 
 
-def test_what_libsndfile_cannot_read_goes_through_ffmpeg(m4a: bytes) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        samples, rate = read_audio(m4a, ".m4a")
-    assert (rate, samples.shape[1]) == (48_000, 1)
-    assert abs(len(samples) - 48_000) < 4096
-    assert 0.2 < np.abs(samples).max() <= 1
-    with pytest.raises(ClipError, match=r"clips\.max_s is 0\.5 s"):
-        read_audio(m4a, ".m4a", Limits(max_s=0.5))
+def test_limits_hold_for_ffmpeg(m4a: bytes) -> None:
+    for limits, reason in (
+        (Limits(max_s=0.5), "max_s is 0.5 s"),
+        (Limits(max_rate=8000), "48,000"),
+    ):
+        with pytest.raises(ClipError, match=reason):
+            read_audio(m4a, ".m4a", limits)
+
+
+def test_nothing_is_cut_at_full_scale_by_ffmpeg(ffmpeg: None, tmp_path: Path) -> None:
+    command = ["ffmpeg", "-loglevel", "error", "-i", "-", "-c:a", "libopus", "-f", "webm", "-"]
+    loud = encoded(4 * np.sin(np.arange(48_000) / 20), 48_000, "WAV", "FLOAT")
+    data = subprocess.run(command, check=True, capture_output=True, input=loud).stdout
+    assert np.abs(read_audio(data, ".webm")[0]).max() > 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
+@pytest.mark.parametrize("ending", ["kill -KILL $$", "kill -TERM $$", "exit 127"])
+def test_an_ffmpeg_that_the_system_ends_refuses_no_file(
+    m4a: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    program = tmp_path / "ffmpeg"
+    program.write_text(f"#!/bin/sh\n{ending}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    with pytest.raises(OSError, match=r"ffmpeg (was ended by|does not run)"):
+        read_audio(m4a, ".m4a")
 
 
 def test_without_ffmpeg_the_reason_says_how_to_get_it(
@@ -306,8 +423,8 @@ def test_without_ffmpeg_the_reason_says_how_to_get_it(
     with pytest.raises(ClipError) as refused:
         read_audio(m4a, ".m4a")
     assert str(refused.value) == (
-        "holds MPEG-4, which libsndfile cannot decode (Format not recognised); that needs ffmpeg "
-        "and ffprobe: install it with `apt install ffmpeg`, `brew install ffmpeg` or "
+        "holds MPEG-4, which libsndfile cannot decode (Format not recognised); that needs ffmpeg: "
+        "install it with `apt install ffmpeg`, `brew install ffmpeg` or "
         "`conda install ffmpeg`"
     )
 
