@@ -40,12 +40,14 @@ class AdmittedClips:
         splits: Of every clip; "" for those outside of all splits.
         withdrawn: Rows of `schema.QUARANTINE` for those that are not kept.
         blocked: What each block list did.
+        joined: Captions and tags by the number of a row that took those of its copies, too.
     """
 
     kept: Marks
     splits: Sequence[str]
     withdrawn: list[Told]
     blocked: tuple[Blocked, ...]
+    joined: Mapping[int, Row]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +68,7 @@ class Admission:
 
     @classmethod
     def of(cls, intake: Intake) -> Admission:
-        """Read the block lists.
-
-        Raises:
-            SpecError: If a licence is not known.
-            SourceError: If a block list is missing or cannot be read.
-        """
+        """Read the block lists."""
         return cls(
             allowed=None if intake.licences is None else Allowed.of(intake.licences),
             blocks=tuple(Block.open(path) for path in intake.block),
@@ -87,8 +84,8 @@ class Admission:
     def admit(self, rows: RowFile) -> AdmittedClips:
         """Find the clips that may be used, and their splits.
 
-        Licences are judged first, then block lists, then copies: of two equal files the one that
-        may be used stays.
+        Licences are judged first, then block lists, then copies: of two clips of one sound the one
+        that may be used stays, and of those that contradict each other none, whatever the licence.
 
         Args:
             rows: With the columns of `schema.CLIPS` that a library and its files tell.
@@ -96,13 +93,17 @@ class Admission:
         kept = np.ones(len(rows), dtype=np.bool_)
         unlicensed = self._withdraw_unlicensed(rows, kept)
         blocked = self._withdraw_blocked(rows, kept)
-        copies = _withdraw_copies(rows, kept)
+        copies, joined = _withdraw_copies(rows, kept)
         find_split = split_finder(self.split_rules, self.seed)
         splits = [find_split(row) for row in rows.rows("recording", "source_split")]
         divided = self._withdraw_divided(rows, kept, splits)
         told = rows.rows("id", "recording") if self.blocks else ()
         return AdmittedClips(
-            kept, splits, unlicensed + blocked + copies + divided, tally(self.blocks, told, blocked)
+            kept,
+            splits,
+            unlicensed + blocked + copies + divided,
+            tally(self.blocks, told, blocked),
+            joined,
         )
 
     def _withdraw_unlicensed(self, rows: RowFile, kept: Marks) -> list[Told]:
@@ -154,13 +155,56 @@ def _withdraw_treated(rows: RowFile, kept: Marks, blocked: Sequence[Told]) -> li
     return withdrawn
 
 
-def _withdraw_copies(rows: RowFile, kept: Marks) -> list[Told]:
-    files = _number_values(rows, "sha256")
-    counts = np.bincount(files[kept], minlength=len(rows) + 1)
-    some = [*chain.from_iterable(_pick(rows, kept & (counts[files] > 1), "sha256"))]
-    left, told = withdraw_copies(some)
-    _keep(kept, some, left)
-    return told
+def _withdraw_copies(rows: RowFile, kept: Marks) -> tuple[list[Told], dict[int, Row]]:
+    """Keep one clip of each sound, with the captions and tags of all; none under two labels.
+
+    Copies would let a recording be heard in two splits, or be told as what it is not.
+    """
+    withdrawn: list[Told] = []
+    joined: dict[int, Row] = {}
+    for copies in _find_copies(rows):
+        usable = [row for row in copies if kept[row[_NUMBER]]]
+        first, *others = sorted(usable, key=lambda row: not row["labels"]) or [{}]
+        pairs = combinations(copies, 2)
+        pair = next((pair for pair in pairs if not _are_alike(*pair)), None)
+        if pair is not None:
+            named = "; ".join(f"{row['location']}: {', '.join(row['labels'])}" for row in pair)
+            reason = f"is one sound under two labels: {named}"
+            others = usable
+        elif others:
+            reason = f"is the same sound as {first['location']}, which has its captions and tags"
+            texts = {
+                name: [text for row in (first, *others) for text in row[name]] for name in _TEXTS
+            }
+            texts = {
+                name: [text for at, text in enumerate(told) if text not in told[:at]]
+                for name, told in texts.items()
+            }
+            if any(texts[name] != first[name] for name in _TEXTS):
+                joined[first[_NUMBER]] = texts
+        else:
+            continue
+        kept[[row[_NUMBER] for row in others]] = False
+        withdrawn += [
+            quarantine_row(row["id"], row["location"], "ingest", reason)
+            for row in sorted(others, key=lambda row: row[_NUMBER])
+        ]
+    return withdrawn, joined
+
+
+def _find_copies(rows: RowFile) -> Iterator[list[Row]]:
+    """Clips whose files are the same to the byte, or whose samples are, as all measures say."""
+    columns = [_number_values(rows, name) for name in ("sha256", "frames", "loudness_lufs")]
+    files, *measures = columns
+    ...
+
+
+def _are_alike(row: Row, other: Row) -> bool:
+    """Whether the labels of one sound could all be said of it: those of one that has none can."""
+    if not row["labels"] or not other["labels"]:
+        return True
+    both = (row["labels"], other["labels"]), (other["labels"], row["labels"])
+    return all(any(are_confusable(a, b) for b in theirs) for ours, theirs in both for a in ours)
 
 
 def _keep(kept: Marks, some: Sequence[Row], left: Sequence[Row]) -> None:

@@ -14,7 +14,6 @@ such a clip is a recording of its own under an unknown licence.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar, Final
@@ -138,8 +137,7 @@ def _folders(split: str) -> tuple[str, ...]:
 
 def _places(split: str, name: str) -> tuple[str, ...]:
     """Where a clip may lie below the audio folder, the likeliest place first."""
-    composed, parted = (unicodedata.normalize(form, name) for form in ("NFC", "NFD"))
-    spellings = dict.fromkeys((name, composed, parted, _REPLACED.sub("_", name), name.strip()))
+    spellings = dict.fromkeys((name, _REPLACED.sub("_", name), name.strip()))
     folders = (*_folders(split), ".")
     return tuple(f"{folder}/{spelling}" for folder in folders for spelling in spellings)
 

@@ -7,8 +7,9 @@ column `path`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import takewhile
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -19,12 +20,14 @@ from pydantic import Field
 from synth.base.errors import SourceError
 from synth.labels.tag import Tag
 from synth.sources.choice import innermost
+from synth.sources.own.split_names import find_split_folders
 from synth.sources.reading.base import ClipRef
-from synth.sources.reading.files import FileSource, require_file, require_folder
-from synth.sources.reading.tables import Columns, read_rows, tags_of, texts_of
+from synth.sources.reading.files import FileSource, find_file, require_file, require_folder
+from synth.sources.reading.tables import TAG_SEPARATORS, Columns, Row, read_rows, tags_of
 from synth.sources.reading.walk import walk
 
 SEPARATOR: Final = ";"
+_MOST_HEADER: Final = 1 << 16
 _COLUMNS: Final = Columns(
     required=("path",),
     optional=("label", "caption", "tags", "split", "recording", "licence", "attribution"),
@@ -33,6 +36,7 @@ _COLUMNS: Final = Columns(
         **dict.fromkeys(("file", "filename", "file_name", "filepath", "file_path"), "path"),
         **dict.fromkeys(("category", "class", "labels"), "label"),
     },
+    numbered="caption",
 )
 DEFAULT_INDEX: Final = "index.csv"
 _TABLES: Final = (".csv", ".parquet")
@@ -46,14 +50,16 @@ class FolderSource(FileSource):
 
     Args:
         root: The folder. Without an index, each of its sub-folders is a label, and every file in
-            it is a clip: files without audio go to the quarantine table. Texts and tables next to
-            the sub-folders are not clips, and names that begin with a dot are skipped.
+            it is a clip: files without audio go to the quarantine table. Folders named train, val,
+            test, fold1 and the like are splits, above the labels or below them. Texts and tables
+            next to the sub-folders are not clips, and names that begin with a dot are skipped.
         index: CSV or Parquet file, below `root` or absolute; by default `index.csv` in `root`, or
             the one CSV or Parquet file there that has a column `path`. Besides `path` (relative to
             `root`) it may have `label` (several are separated by `;`), `caption`, `tags`
             ("genre:rock; mood:calm", or bare names; `,` and `|` also separate them), `split`,
-            `recording`, `licence` and `attribution`. If it has no labels, captions or tags, the
-            first folder of a path is its label.
+            `recording`, `licence` and `attribution`. Rows that differ in `caption` alone are one
+            clip with all their captions; so is a row with `caption_1`, `caption_2` and so on. If it
+            has no labels, captions or tags, the folders of a path are its label and split.
         licence: Licence of clips without one in the index.
         attribution: Whom to credit for clips without an attribution in the index.
         id_prefix: First part of every clip id.
@@ -66,21 +72,13 @@ class FolderSource(FileSource):
     id_prefix: str = Field(default="folder", pattern=r"^[A-Za-z0-9_.-]+$")
 
     def refs(self) -> Iterator[ClipRef]:
-        """One clip a file or a row; without a `recording` column each clip is its own recording.
-
-        Raises:
-            SourceError: If the folder or index is missing, or lists a path twice.
-        """
+        """One clip a file; without a `recording` column each clip is its own recording."""
         require_folder(self.root, "sound folder", "give an existing folder as root")
         index = self.find_index()
         return self._by_folder() if index is None else self._by_index(index)
 
     def find_index(self) -> Path | None:
-        """The index, as `index` names it, or as it lies in the folder; None where there is none.
-
-        Raises:
-            SourceError: If several files in the folder could be the index.
-        """
+        """The index, as `index` names it, or as it lies in the folder; None where there is none."""
         if self.index is not None or not self.root.is_dir():
             return self.index
         if (self.root / DEFAULT_INDEX).is_file():
@@ -104,46 +102,56 @@ class FolderSource(FileSource):
                 f"{self.root}: holds no sub-folders",
                 fix="put the files of each label into a folder of that name, or set index: FILE",
             )
-        loose = []
-        for path in walk(self.root):
-            location = path.relative_to(self.root)
-            if len(location.parts) == 1:
-                is_text = path.suffix.lower() in _TEXTS or path.name.lower() in _PAPERS
-                loose += [] if is_text else [path.name]
-            else:
-                yield self._ref(location.as_posix(), labels=location.parts[:1])
-        for name in loose:
-            yield self._ref(name, labels=())
+        paths = [path.relative_to(self.root) for path in walk(self.root)]
+        folders = find_split_folders(self.root, (path for path in paths if not _is_text(path)))
+        for location in paths:
+            if len(location.parts) > 1 or not _is_text(location):
+                label, split = folders.read(location)
+                yield self._ref(location.as_posix(), labels=label, split=split)
 
     def _by_index(self, index: Path) -> Iterator[ClipRef]:
-        path = self.root / index
+        path = find_file(self.root, str(index))
         there = ", ".join(each.name for each in self._tables()) or "no CSV or Parquet file"
         require_file(path, "index", f"`index` is a path below root, where there is: {there}")
-        seen: dict[str, str] = {}
-        rows = read_rows(path, _COLUMNS)
-        for row in rows:
+        places: dict[str, str] = {}
+        clips: dict[str, ClipRef] = {}
+        for row in read_rows(path, _COLUMNS):
             if not row["path"].strip():
                 row.refuse("names no path")
-            location = Path(row["path"]).as_posix()
-            if location in seen:
+            ref = self._read_row(row)
+            first = clips.setdefault(ref.location, ref)
+            if replace(ref, captions=first.captions) != first:
                 row.refuse(
-                    f"{location} is already listed in {seen[location]}",
-                    "keep one row per file; separate labels with ';'",
+                    f"{ref.location} is already listed in {places[ref.location]}",
+                    "rows of one file may differ in their caption alone; separate labels with ';'",
                 )
-            seen[location] = row.place
-            says_nothing = row.keys().isdisjoint(("label", "caption", "tags"))
-            yield self._ref(
-                location,
-                labels=_folder_label(location)
-                if says_nothing
-                else texts_of(row.get("label"), SEPARATOR),
-                captions=texts_of(row.get("caption")),
-                tags=tags_of(row.get("tags")),
-                recording=row.get("recording", ""),
-                licence=row.get("licence", ""),
-                attribution=row.get("attribution", ""),
-                split=row.get("split", ""),
-            )
+            places.setdefault(ref.location, row.place)
+            captions = dict.fromkeys((*first.captions, *ref.captions))
+            clips[ref.location] = replace(first, captions=tuple(captions))
+        if row.keys().isdisjoint(("label", "tags", *_COLUMNS.list_numbered(row))):
+            yield from self._label_by_folder(clips.values())
+        else:
+            yield from clips.values()
+
+    def _label_by_folder(self, clips: Collection[ClipRef]) -> Iterator[ClipRef]:
+        """The clips of an index that says no word of them."""
+        folders = find_split_folders(self.root, (Path(ref.location) for ref in clips))
+        for ref in clips:
+            label, split = folders.read(Path(ref.location))
+            yield replace(ref, labels=label, split=ref.split or split)
+
+    def _read_row(self, row: Row) -> ClipRef:
+        captions = (row.texts(name) for name in _COLUMNS.list_numbered(row))
+        return self._ref(
+            Path(row["path"]).as_posix(),
+            labels=row.texts("label", SEPARATOR),
+            captions=tuple(chain.from_iterable(captions)),
+            tags=tags_of(row.texts("tags", TAG_SEPARATORS)),
+            recording=row.get("recording", ""),
+            licence=row.get("licence", ""),
+            attribution=row.get("attribution", ""),
+            split=row.get("split", ""),
+        )
 
     def _ref(
         self,
@@ -177,10 +185,8 @@ def index_line(source: object) -> str:
     return f"index: {index}" if index is not None else ""
 
 
-def _folder_label(location: str) -> tuple[str, ...]:
-    """The first folder of a path below the root."""
-    parts = Path(location).parts
-    return parts[:1] if len(parts) > 1 and parts[0] not in ("/", "..") else ()
+def _is_text(path: Path) -> bool:
+    return path.suffix.lower() in _TEXTS or path.name.lower() in _PAPERS
 
 
 def _header(path: Path) -> list[str]:
@@ -190,7 +196,7 @@ def _header(path: Path) -> list[str]:
             names: list[str] = pq.read_schema(path).names
             return names
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-            line = file.readline()
+            line = file.readline(_MOST_HEADER)
     except (pa.ArrowException, OSError):
         return []
     return [name.strip('" ') for name in re.split(r"[,;\t]", line.strip())]

@@ -2,13 +2,12 @@
 
 `save_to_disk` leaves `state.json` and Arrow streams (`data-00000-of-00003.arrow`), a DatasetDict
 one such folder a split and `dataset_dict.json`. A downloaded dataset holds Parquet files whose
-names begin with the split (`data/train-00000-of-00003.parquet`), below a folder a configuration
-where there are several. `hf download NAME --repo-type dataset --local-dir DIR` gets one.
+paths name the split (`data/train-00000-of-00003.parquet`, `default/train/0000.parquet`), or its
+`README.md` says which they are. `hf download NAME --repo-type dataset --local-dir DIR` gets one.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, Final, TypeVar
@@ -16,13 +15,13 @@ from typing import ClassVar, Final, TypeVar
 from pydantic import BaseModel, Field, ValidationError
 
 from synth.base.errors import SourceError
+from synth.sources.own.split_names import name_tables
 from synth.sources.reading.base import ClipRef
 from synth.sources.reading.embedded import RowSource, SoundTable, parquet_files
 from synth.sources.reading.files import require_folder
 from synth.sources.reading.paths import explain_escape
 from synth.sources.reading.texts import read_json, wrong_value_error
 
-_PART: Final = re.compile(r"(?P<split>[A-Za-z0-9_.]+)-\d{5}-of-\d{5}(-[0-9a-f]+)?")
 _MEND: Final = "give a folder that save_to_disk wrote, or a downloaded dataset's folder"
 
 
@@ -52,11 +51,7 @@ class HuggingFaceSource(RowSource):
     name: ClassVar[str] = "hf"
 
     def refs(self) -> Iterator[ClipRef]:
-        """One clip a row; the split is the dataset's own.
-
-        Raises:
-            SourceError: If the folder is no dataset, or holds no column for the audio.
-        """
+        """One clip a row; the split is the dataset's own."""
         require_folder(self.root, "the dataset's folder", _MEND)
         tables = list(self._tables())
         if not tables:
@@ -70,10 +65,7 @@ class HuggingFaceSource(RowSource):
         elif (self.root / "state.json").is_file():
             yield from self._list_saved(Path(), "")
         else:
-            for path in parquet_files(self.root):
-                found = _PART.fullmatch(path.stem)
-                split = found["split"] if found else path.stem
-                yield SoundTable(path.relative_to(self.root), split)
+            yield from name_tables(self.root, parquet_files(self.root))
 
     def _list_saved(self, folder: Path, split: str) -> Iterator[SoundTable]:
         state = self._read_saved(folder / "state.json", _State)

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from synth.base.errors import SourceError
+from synth.sources.own.split_names import name_tables
 from synth.sources.reading.base import ClipRef
-from synth.sources.reading.embedded import RowSource, SoundTable, parquet_files
+from synth.sources.reading.embedded import RowSource, parquet_files
 from synth.sources.reading.files import require_folder
 
 _MEND: Final = "give a Parquet file, or a folder of them"
@@ -19,14 +20,10 @@ class ParquetSource(RowSource):
     name: ClassVar[str] = "parquet"
 
     def refs(self) -> Iterator[ClipRef]:
-        """One clip a row.
-
-        Raises:
-            SourceError: If there is no Parquet file, or one lacks a column for the audio.
-        """
+        """One clip a row; the split is the one that a path tells, where any does."""
         if not self.root.is_file():
             require_folder(self.root, "the file or folder", _MEND)
         paths = [self.root] if self.root.is_file() else parquet_files(self.root)
         if not paths:
             raise SourceError(f"{self.root}: no Parquet file", fix=_MEND)
-        return self.refs_of([SoundTable(path.relative_to(self.folder)) for path in paths])
+        return self.refs_of(name_tables(self.folder, paths))

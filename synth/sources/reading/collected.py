@@ -12,7 +12,7 @@ from synth.base.errors import SourceError
 from synth.base.rng import digest
 from synth.base.units import Seconds, to_frames
 from synth.sources.reading.base import ClipRef
-from synth.sources.reading.files import FileSource, require_folder
+from synth.sources.reading.files import FileSource, find_file, require_folder
 from synth.sources.reading.walk import walk
 
 SUFFIXES: Final = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".m4a", ".aif", ".aiff")
@@ -85,7 +85,7 @@ class AudioFiles:
     def find_path(self, *paths: str) -> str:
         """Location of the first of these paths, below the folder, that is there; else the first."""
         for path in paths:
-            if (self.root / self.folder / path).is_file():
+            if find_file(self.root / self.folder, path).is_file():
                 return (self.folder / path).as_posix()
         return (self.folder / paths[0]).as_posix()
 

@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import stat
+import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -58,12 +59,12 @@ class FileSource(Settings):
 
     def stamp(self, ref: ClipRef) -> str:
         """Size and times of the file, "missing" where there is none."""
-        return stamp_of(self.root / _split(ref.location)[0])
+        return stamp_of(find_file(self.root, _split(ref.location)[0]))
 
     def load(self, ref: ClipRef) -> Recording:
         """Read the file, or the stretch of it, mixed down to mono."""
         location, span = _split(ref.location)
-        path = self.root / location
+        path = find_file(self.root, location)
         if span is None:
             return read_recording(path)
         return _cut(_read_cached(path, stamp_of(path)), *span)
@@ -88,6 +89,23 @@ def _split(location: str) -> tuple[str, tuple[Seconds, Seconds] | None]:
     if found is None:
         return location, None
     return found["path"], (float(found["begin"]), float(found["end"]))
+
+
+def find_file(folder: Path, name: str) -> Path:
+    """The path that an index names, in whichever Unicode form its parts are spelled on the disk.
+
+    Both forms read the same; a Mac parts letters and accents. The name as it is comes first; where
+    nothing is found, it is what is returned.
+    """
+    path = folder / name
+    if name.isascii() or os.path.lexists(path):
+        return path
+    found = folder
+    for part in Path(name).parts:
+        forms = (part, *(unicodedata.normalize(form, part) for form in ("NFC", "NFD")))
+        places = (found / form for form in forms)
+        found = next(filter(os.path.lexists, places), found / part)
+    return found if os.path.lexists(found) else path
 
 
 def stamp_of(path: Path) -> str:

@@ -18,7 +18,7 @@ from typing import Any, Final
 from synth.base.atomic import write_text
 from synth.base.errors import SourceError
 from synth.sources.reading.collected import SUFFIXES
-from synth.sources.reading.files import path_of, require_folder
+from synth.sources.reading.files import find_file, path_of, require_folder
 from synth.sources.reading.texts import read_json
 from synth.sources.reading.walk import walk
 
@@ -100,7 +100,7 @@ def check_files(
 
 def _relative_path(root: Path, path: str) -> str:
     """A path as it is below the root, where it is: an absolute one may lead there, too."""
-    place, above = Path(os.path.normpath(root / path)), os.path.normpath(root)
+    place, above = Path(os.path.normpath(find_file(root, path))), os.path.normpath(root)
     return place.relative_to(above).as_posix() if place.is_relative_to(above) else path
 
 

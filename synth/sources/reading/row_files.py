@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,6 +11,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from synth.base.doors import require_regular
 from synth.base.errors import ClipError, SourceError
 from synth.sources.reading.files import stamp_of
 
@@ -35,23 +35,15 @@ class Rows(Protocol):
         ...
 
     def value(self, row: int, column: str) -> Any:
-        """One value.
-
-        Raises:
-            ClipError: If there is no such row.
-        """
+        """One value."""
         ...
 
 
 def open_rows(path: Path) -> Rows:
-    """A Parquet file, by its extension, or an Arrow stream; files are mapped, not read.
-
-    Raises:
-        SourceError: If it is missing or of another form.
-    """
+    """A Parquet file, by its extension, or an Arrow stream; files are mapped, not read."""
     opened = ParquetRows if path.suffix == ".parquet" else StreamRows
     try:
-        return opened.open(path)
+        return opened.open(require_regular(path, refuse=SourceError))
     except FileNotFoundError as error:
         raise SourceError(f"{path}: not found", fix="check root") from error
     except DAMAGE as error:
@@ -128,20 +120,6 @@ class StreamRows:
             return self.table[column][row].as_py()
         except DAMAGE as error:
             raise ClipError(damage_error(self.path, error).message) from error
-
-
-def class_names(schema: pa.Schema, column: str) -> Sequence[str]:
-    """The names of a column of Hugging Face's type ClassLabel, whose values are numbers."""
-    info = (schema.metadata or {}).get(b"huggingface")
-    if info is None:
-        return ()
-    try:
-        said: Any = json.loads(info)
-    except (ValueError, RecursionError):
-        return ()
-    for key in ("info", "features", column, "names"):
-        said = said.get(key) if isinstance(said, dict) else None
-    return tuple(map(str, said)) if isinstance(said, list) else ()
 
 
 def damage_error(path: Path, error: Exception) -> SourceError:

@@ -6,25 +6,29 @@ import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from synth.base.errors import SourceError
+from synth.base.errors import SourceError, shorten
 from synth.base.names import nearest
 from synth.base.rng import digest
 from synth.base.units import Seconds
 from synth.labels.tag import Tag
 from synth.sources.reading.cells import DELIMITERS, check_delimiter, read_cells
 from synth.sources.reading.files import require_file
+from synth.sources.reading.hub import ClassName, named_rows
+from synth.sources.reading.row_files import open_rows
+from synth.text.tags.tag_files import parse_list
 
 FIX_ROW: Final = "fix the row or remove it"
 _SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 _TRUTHS: Final = {"true": True, "false": False, "": None}
-_TAG_SEPARATOR: Final = re.compile("[;,|]")
+TAG_SEPARATORS: Final = ";,|"
+_LISTED: Final = re.compile(r"""\s*\[\s*['"]""")
+_FIX_TEXT: Final = (
+    "give a column of words; save the names of classes with their numbers (Hugging Face's "
+    "ClassLabel); of a struct, name a field, as in columns: {label: events.label}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +40,19 @@ class Columns:
         optional: Those that may be; a column whose name is nearly one of these is an error.
         fix: What to tell a user whose file is missing or lacks a column.
         usual: Other names that people give to columns, and which column each may be.
+        numbered: An optional column of which there may be several, as in `caption_1`.
     """
 
     required: tuple[str, ...]
     fix: str
     optional: tuple[str, ...] = ()
     usual: Mapping[str, str] = field(default_factory=dict)
+    numbered: str = ""
+
+    def list_numbered(self, found: Iterable[str]) -> list[str]:
+        """The column `numbered`, and those of its name and a number."""
+        name = re.compile(rf"{self.numbered}(?:[_ ]?\d+)?")
+        return list(filter(name.fullmatch, found)) if self.numbered else []
 
     def check(self, found: Collection[str], where: str) -> None:
         """Refuse a header that lacks a column, or misspells one.
@@ -55,7 +66,7 @@ class Columns:
             raise SourceError(
                 f"{lacks} among {', '.join(found)}" if found else lacks, fix=self._fix_of(found)
             )
-        known = (*self.required, *self.optional)
+        known = (*self.required, *self.optional, *self.list_numbered(found))
         twice = [name for name in known if list(found).count(name) > 1]
         if twice:
             raise SourceError(f"{where}: column {twice[0]!r} appears twice", fix="keep one")
@@ -83,13 +94,17 @@ class Row(dict[str, str]):
     Args:
         fields: By column.
         where: File and line, or row.
+        raw: The same as they are in a table that holds more than text.
     """
 
-    __slots__ = ("where",)
+    __slots__ = ("raw", "where")
 
-    def __init__(self, fields: Mapping[str, str], where: str) -> None:
+    def __init__(
+        self, fields: Mapping[str, str], where: str, raw: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(fields)
         self.where = where
+        self.raw: Mapping[str, Any] = fields if raw is None else raw
 
     @property
     def place(self) -> str:
@@ -103,6 +118,10 @@ class Row(dict[str, str]):
             SourceError: Always.
         """
         raise SourceError(f"{self.where}: {reason}", fix=fix)
+
+    def texts(self, column: str, separators: str = "") -> tuple[str, ...]:
+        """The texts in a column, as `texts_of`; none where there is no such column."""
+        return texts_of(self.raw.get(column), separators, f"{self.where}: {column}")
 
     def seconds(self, column: str) -> Seconds:
         """The time in a column.
@@ -156,16 +175,11 @@ def _csv_rows(path: Path, columns: Columns, delimiter: str, fallback: str) -> It
 
 
 def _parquet_rows(path: Path, columns: Columns) -> Iterator[Row]:
-    try:
-        with pq.ParquetFile(path) as file:
-            columns.check(file.schema_arrow.names, str(path))
-            batches = (batch.to_pylist() for batch in file.iter_batches(batch_size=4096))
-            for number, row in enumerate(chain.from_iterable(batches), start=1):
-                fields = {key: _text(value) for key, value in row.items()}
-                yield Row(fields, f"{path}: row {number}")
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        told = " ".join(str(error).split())
-        raise SourceError(f"{path}: not a Parquet file: {told}", fix=columns.fix) from error
+    rows = open_rows(path)
+    columns.check(rows.schema.names, str(path))
+    for number, row in named_rows(rows, rows.schema.names, path):
+        fields = {key: _text(value) for key, value in row.items()}
+        yield Row(fields, f"{path}: row {number + 1}", row)
 
 
 def _text(value: object) -> str:
@@ -238,18 +252,42 @@ def truth_of(row: Row, column: str) -> bool | None:
     return _TRUTHS[said]
 
 
-def texts_of(value: object, separator: str = "") -> tuple[str, ...]:
-    """The texts in a list column, or in a text parted by `separator`; empty ones left out."""
-    if value is None:
-        return ()
-    if isinstance(value, str):
-        value = value.split(separator) if separator else [value]
-    parts = value if isinstance(value, list) else [value]
-    return tuple(text for part in parts if part is not None and (text := str(part).strip()))
+def texts_of(value: object, separators: str = "", where: str = "") -> tuple[str, ...]:
+    """The texts in a list, or in a text that may hold several; empty ones left out.
+
+    Args:
+        value: A text, a list of them, or nothing.
+        separators: What parts the texts in one; a list as Python or JSON writes it is read, too.
+        where: Row and column, for errors.
+
+    Raises:
+        SourceError: If it holds anything but texts, such as numbers of classes without names.
+    """
+    if isinstance(value, str) and not isinstance(value, ClassName):
+        value = _split_text(value, separators, where)
+    found: list[str] = []
+    for part in value if isinstance(value, list) else [value]:
+        if isinstance(part, list):
+            found += texts_of(part, "", where)
+        elif part is not None and not isinstance(part, str):
+            raise SourceError(f"{where} is {shorten(part)}, expected text", fix=_FIX_TEXT)
+        elif text := (part or "").strip():
+            found.append(text)
+    return tuple(found)
 
 
-def tags_of(value: object) -> tuple[Tag, ...]:
-    """The tags in a list or text column: "genre:rock; mood:calm" or bare names, parted by ;,|."""
-    names = _TAG_SEPARATOR.split(value) if isinstance(value, str) else texts_of(value)
-    pairs = (each.rpartition(":") for each in names if each.strip())
+def _split_text(text: str, separators: str, where: str) -> list[str]:
+    if _LISTED.match(text) and text.rstrip().endswith("]"):
+        try:
+            return parse_list(text)
+        except ValueError as error:
+            raise SourceError(
+                f"{where} is {shorten(text)}, which is no list: expected {error}", fix=FIX_ROW
+            ) from error
+    return re.split(f"[{separators}]", text) if separators else [text]
+
+
+def tags_of(names: Iterable[str]) -> tuple[Tag, ...]:
+    """Tags by their names, which may hold their category, as "genre:rock"."""
+    pairs = (name.rpartition(":") for name in names)
     return tuple(Tag(category.strip(), name.strip()) for category, _, name in pairs)

@@ -204,7 +204,7 @@ def test_bad_json_is_named(tmp_path: Path, name: str, value: Any, told: str) -> 
         list(LpMusicCaps(root=tmp_path).refs())
     assert name in str(caught.value)
     (tmp_path / name).write_bytes(b"\xff{")
-    with pytest.raises(SourceError, match="not UTF-8"):
+    with pytest.raises(SourceError, match="not text in UTF-8"):
         list(LpMusicCaps(root=tmp_path).refs())
 
 
