@@ -5,9 +5,9 @@ All of a library is asked by columns. Rows are made of those alone that are refu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, combinations
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -16,10 +16,12 @@ from jaxtyping import Bool, Int
 
 from pipelines.spec.intake import Intake
 from pipelines.store.row_file import RowFile
+from synth.labels.lexicon import are_confusable
 from synth.labels.treatment import untreated_id
 from synth.sources.block import STAGE, Block, Blocked, tally, withdraw_blocked
-from synth.sources.catalogue import quarantine_row, withdraw_copies
+from synth.sources.catalogue import quarantine_row
 from synth.sources.licence_filter import Allowed, withdraw_unlicensed
+from synth.sources.reading.collected import LISTED_LEVEL_DB
 from synth.sources.splits import SplitRule, assign_splits, split_finder
 
 Row: TypeAlias = dict[str, Any]
@@ -27,6 +29,8 @@ Told: TypeAlias = dict[str, str]
 Marks: TypeAlias = Bool[np.ndarray, " clips"]
 
 _NAMES: Final = ("id", "location")
+_TEXTS: Final = ("captions", "tags")
+_MEASURES: Final = ("frames", "onset", "offset", "loudness_lufs", "peak_db")
 _NUMBER: Final = "number"
 """The key of a row's place in the library."""
 
@@ -160,43 +164,54 @@ def _withdraw_copies(rows: RowFile, kept: Marks) -> tuple[list[Told], dict[int, 
 
     Copies would let a recording be heard in two splits, or be told as what it is not.
     """
-    withdrawn: list[Told] = []
+    withdrawn: dict[int, Told] = {}
     joined: dict[int, Row] = {}
     for copies in _find_copies(rows):
         usable = [row for row in copies if kept[row[_NUMBER]]]
-        first, *others = sorted(usable, key=lambda row: not row["labels"]) or [{}]
-        pairs = combinations(copies, 2)
-        pair = next((pair for pair in pairs if not _are_alike(*pair)), None)
-        if pair is not None:
-            named = "; ".join(f"{row['location']}: {', '.join(row['labels'])}" for row in pair)
-            reason = f"is one sound under two labels: {named}"
-            others = usable
-        elif others:
-            reason = f"is the same sound as {first['location']}, which has its captions and tags"
-            texts = {
-                name: [text for row in (first, *others) for text in row[name]] for name in _TEXTS
-            }
-            texts = {
-                name: [text for at, text in enumerate(told) if text not in told[:at]]
-                for name, told in texts.items()
-            }
-            if any(texts[name] != first[name] for name in _TEXTS):
-                joined[first[_NUMBER]] = texts
+        unlike = next((pair for pair in combinations(copies, 2) if not _are_alike(*pair)), None)
+        if unlike is not None:
+            named = (f"{row['location']} ({', '.join(row['labels'])})" for row in unlike)
+            reason = f"is one sound under two labels: {' and '.join(named)}"
         else:
-            continue
-        kept[[row[_NUMBER] for row in others]] = False
-        withdrawn += [
-            quarantine_row(row["id"], row["location"], "ingest", reason)
-            for row in sorted(others, key=lambda row: row[_NUMBER])
-        ]
-    return withdrawn, joined
+            usable.sort(key=lambda row: not row["labels"])
+            reason = f"is the same sound as {usable[0]['location']}" if usable else ""
+            texts = {name: _unite(row[name] for row in usable) for name in _TEXTS}
+            if any(texts[name] != usable[0][name] for name in _TEXTS if usable):
+                joined[usable[0][_NUMBER]] = texts
+                reason += ", which has its captions and tags, too"
+            usable = usable[1:]
+        for row in usable:
+            told = quarantine_row(row["id"], row["location"], "ingest", reason)
+            withdrawn[row[_NUMBER]] = told
+    kept[[*withdrawn]] = False
+    return [withdrawn[number] for number in sorted(withdrawn)], joined
 
 
 def _find_copies(rows: RowFile) -> Iterator[list[Row]]:
-    """Clips whose files are the same to the byte, or whose samples are, as all measures say."""
-    columns = [_number_values(rows, name) for name in ("sha256", "frames", "loudness_lufs")]
-    files, *measures = columns
-    ...
+    """Clips of one sound: every measure of it is the same, whatever file it lies in."""
+    files = _number_values(rows, "sha256")
+    measures = np.stack([_number_values(rows, name) for name in _MEASURES])
+    _, sounds = np.unique(measures, axis=1, return_inverse=True)
+    batches = (batch.column(0).to_numpy() for batch in rows.batches(["loudness_lufs"]))
+    levels = np.concatenate([np.zeros(0), *batches])
+    # Clips that are only listed have no measures of their own.
+    sounds = np.where(levels == LISTED_LEVEL_DB, len(rows) + files, sounds.reshape(-1))
+    _, sounds, counts = np.unique(sounds, return_inverse=True, return_counts=True)
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    columns = ("labels", *_TEXTS, "levels_db", "fingerprint")
+    for row in chain.from_iterable(_pick(rows, counts[sounds] > 1, *columns)):
+        sound = (int(sounds[row[_NUMBER]]), row.pop("fingerprint"), *row.pop("levels_db"))
+        groups.setdefault(sound, []).append(row)
+    yield from (copies for copies in groups.values() if len(copies) > 1)
+
+
+def _unite(lists: Iterable[list[Any]]) -> list[Any]:
+    """The values of several lists, each once, in their order."""
+    values: list[Any] = []
+    for value in chain.from_iterable(lists):
+        if value not in values:
+            values.append(value)
+    return values
 
 
 def _are_alike(row: Row, other: Row) -> bool:

@@ -245,13 +245,17 @@ def _complete(rows: RowFile, admitted: AdmittedClips, ear: Ear) -> Iterator[pa.T
         numbers = np.flatnonzero(admitted.kept[start:end])
         kept = batch.take(pa.array(numbers))
         levels = read_levels(kept)
-        told = kept.select(["sample_rate", "onset", "offset"]).to_pylist()
+        told = kept.select(["sample_rate", "onset", "offset", "captions", "tags"]).to_pylist()
+        for row, at in zip(told, numbers.tolist(), strict=True):
+            row |= admitted.joined.get(start + at, {})
         follow = {
             "split": [admitted.splits[start + at] for at in numbers.tolist()],
             "segments": [
                 find_segments(row | {"levels_db": levels.of_clip(at)[0]}, ear)
                 for at, row in enumerate(told)
             ],
+            "captions": [row["captions"] for row in told],
+            "tags": [row["tags"] for row in told],
         }
         columns = [
             pa.array(follow[field.name], field.type)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -219,26 +219,6 @@ def resample(audio: Audio, rate: int, target_rate: int) -> Audio:
     frames = resampled_frames(len(audio), rate, target_rate)
     resampled = soxr.resample(audio, rate, target_rate, quality="HQ")[:frames]
     return np.pad(resampled, (0, frames - len(resampled))).astype(np.float32, copy=False)
-
-
-def withdraw_copies(
-    rows: Sequence[dict[str, Any]],
-) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
-    """Keep one clip of those whose files are the same to the byte.
-
-    Copies would let a recording be heard in two splits, or under two labels.
-
-    Returns:
-        The rows to keep, and rows of `schema.QUARANTINE` for the others.
-    """
-    first: dict[str, dict[str, Any]] = {}
-    withdrawn = []
-    for row in rows:
-        original = first.setdefault(row["sha256"], row)
-        if original is not row:
-            reason = f"is the same file as {original['location']}"
-            withdrawn.append(quarantine_row(row["id"], row["location"], "ingest", reason))
-    return list(first.values()), withdrawn
 
 
 def quarantine_row(clip: str, location: str, stage: str, reason: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ from pipelines.ingest.parts import LISTED_ROWS
 from pipelines.store.row_file import RowFile
 from synth.corpus.schema import to_table
 from synth.sources.block import Block, tally, withdraw_blocked
-from synth.sources.catalogue import withdraw_copies
+from synth.sources.catalogue import quarantine_row
 from synth.sources.licence_filter import Allowed, withdraw_unlicensed
 from synth.sources.reading.collected import unheard_row
 from synth.sources.splits import SplitRule, assign_splits
@@ -43,6 +43,19 @@ def draw_rows(count: int, seed: int) -> Rows:
         }
         for number in range(count)
     ]
+
+
+def withdraw_copies(rows: Rows) -> tuple[Rows, Rows]:
+    """The first of each sound is kept."""
+    first: dict[Any, Any] = {}
+    for row in rows:
+        first.setdefault(row["sha256"], row)
+    withdrawn = [
+        quarantine_row(row["id"], row["location"], "ingest", f"is the same sound as {kept}")
+        for row in rows
+        if (kept := first[row["sha256"]]["location"]) != row["location"]
+    ]
+    return list(first.values()), withdrawn
 
 
 def admit_row_by_row(admission: Admission, rows: Rows) -> tuple[Rows, Rows, Any]:

@@ -211,8 +211,29 @@ def test_every_clip_is_accepted_or_quarantined_once(tmp_path: Path) -> None:
     )
     ids = [row["id"] for row in (*library.clips, *library.quarantine)]
     assert len(ids) == len(set(ids)) == 11
-    assert sorted(reasons(library)) == ["a/2.wav", "b/2.wav", "b/copy.wav", "b/gone.wav"]
+    refused = reasons(library)
+    assert sorted(refused) == ["a/0.wav", "a/2.wav", "b/2.wav", "b/copy.wav", "b/gone.wav"]
+    conflict = "is one sound under two labels: a/0.wav (a) and b/copy.wav (b)"
+    assert refused["a/0.wav"] == refused["b/copy.wav"] == conflict
     assert [c["location"] for c in library.clips if not c["split"]] == [f"c/{n}.wav" for n in "012"]
+
+
+def test_one_sound_in_several_files_is_kept_once_with_all_that_is_said_of_it(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "lib"
+    root.mkdir()
+    noise = np.random.default_rng(0).integers(-(2**14), 2**14, RATE, dtype=np.int16)
+    for name in ("a.wav", "b.flac"):
+        soundfile.write(root / name, noise, RATE)
+    lines = ["path,caption", "a.wav,a hiss", "a.wav,noise", "b.flac,steam", "b.flac,a hiss"]
+    (root / "index.csv").write_text("\n".join(lines))
+    library = take(FolderSource(root=root), tmp_path / "banks")
+    (clip,) = library.clips
+    assert clip["captions"] == ["a hiss", "noise", "steam"]
+    assert reasons(library) == {
+        "b.flac": "is the same sound as a.wav, which has its captions and tags, too"
+    }
 
 
 # The command line

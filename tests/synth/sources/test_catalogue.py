@@ -25,7 +25,6 @@ from synth.sources.catalogue import (
     find_segments,
     quarantine_row,
     resample,
-    withdraw_copies,
 )
 from synth.sources.own.folder import FolderSource
 from synth.sources.sounds.esc50 import Esc50
@@ -402,21 +401,3 @@ def test_a_recording_that_the_library_divides_is_withdrawn_with_the_reason() -> 
     assert "test and train" in withdrawn[0]["reason"]
     assert [row["split"] for row in rows] == ["", "", "", "train", "train", "train"]
     assert_no_recording_in_two_splits(rows)
-
-
-def test_copies_of_a_file_are_withdrawn_and_named() -> None:
-    rows = [
-        {"id": "a", "location": "dog/a.wav", "sha256": "1"},
-        {"id": "b", "location": "dog/b.wav", "sha256": "2"},
-        {"id": "c", "location": "rain/copy of a.wav", "sha256": "1"},
-    ]
-    kept, withdrawn = withdraw_copies(rows)
-    assert [row["id"] for row in kept] == ["a", "b"]
-    assert withdrawn == [
-        {
-            "id": "c",
-            "location": "rain/copy of a.wav",
-            "stage": "ingest",
-            "reason": "is the same file as dog/a.wav",
-        }
-    ]

@@ -146,7 +146,7 @@ def test_a_track_in_two_splits_is_refused(tmp_path: Path) -> None:
         ("tag_map.json", "[1]", "not a mapping of tags"),
         ("tag_map.json", "{", "is not JSON"),
         ("audio_licenses.txt", "07/7.mp3\n\n", "line 1: expected a credit and a licence"),
-        ("audio_licenses.txt", b"\xff\xfe", "cannot be read"),
+        ("audio_licenses.txt", b"\xff\xfe", "not text in UTF-8"),
     ],
 )
 def test_bad_companions_are_named(tmp_path: Path, name: str, text: str | bytes, told: str) -> None:

@@ -144,7 +144,7 @@ def test_copies_and_blocked_clips_are_withdrawn_in_every_rendition(
     }
     withdrawn = {row["id"]: row for row in library.quarantine}
     for name in ("", "~hall", "~falling"):
-        assert "same file" in withdrawn[f"folder/copy.wav{name}"]["reason"]
+        assert "same sound" in withdrawn[f"folder/copy.wav{name}"]["reason"]
         assert withdrawn[f"folder/1.wav{name}"]["stage"] == "block list"
     assert library.blocked[0].clips == 3
 
