@@ -137,9 +137,6 @@ def build(
         worker_count: Worker processes, 0 runs in this process; or an engine.
         observer: Told of the progress.
         settings: How long a shard may take and how often it is tried.
-
-    Raises:
-        SegueError: With one clear line, before any long work where that is possible.
     """
     started = time.monotonic()
     observer = observer or Silent()
@@ -154,11 +151,7 @@ def build(
 
 
 def refuse_unheard(spec: Spec) -> None:
-    """Check, before anything is written, that there is something to render.
-
-    Raises:
-        SpecError: If the source has no recordings.
-    """
+    """Check, before anything is written, that there is something to render."""
     source = spec.make_source()
     if isinstance(source, Unheard):
         raise SpecError(
@@ -259,12 +252,7 @@ def render_pending(
     submit: Submit | None = None,
     show: Callable[[int], None] = lambda done: None,
 ) -> None:
-    """Render what is missing; `submit` and `show` are those of `schedule`.
-
-    Raises:
-        OverdueError: If a worker takes too long for a shard.
-        DiskFullError: If a shard does not fit; it tells what all that are left will take.
-    """
+    """Render what is missing; `submit` and `show` are those of `schedule`."""
     journal = prepared.places.journal
 
     def render(shard: ShardPlan) -> None:

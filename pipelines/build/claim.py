@@ -32,9 +32,6 @@ def claim_version(places: Places, digest: str) -> None:
     Args:
         places: Of the version.
         digest: Of all that determines the build.
-
-    Raises:
-        CorpusError: If the version belongs to a build of other content.
     """
     if read_finished(places, digest) is not None:
         return
@@ -63,11 +60,7 @@ def drop_claim(places: Places) -> None:
 
 
 def read_finished(places: Places, digest: str) -> dict[str, Any] | None:
-    """What `corpus.json` says, if this very build has been finalised.
-
-    Raises:
-        CorpusError: If the version's name belongs to a build of other content, or it is damaged.
-    """
+    """What `corpus.json` says, if this very build has been finalised."""
     path = places.manifests / CORPUS_FILE
     if not (path.is_file() and (places.manifests / SAMPLES_FILE).is_file()):
         return None
@@ -77,11 +70,7 @@ def read_finished(places: Places, digest: str) -> dict[str, Any] | None:
 
 
 def refuse_other_build(places: Places, owner: str, digest: str) -> None:
-    """Check that a finished version is that of a build.
-
-    Raises:
-        CorpusError: If its name belongs to a build of other content.
-    """
+    """Check that a finished version is that of a build."""
     if owner != digest:
         raise CorpusError(
             f"{places.manifests / CORPUS_FILE}: version {places.version!r} was built from another "
@@ -114,11 +103,7 @@ def _holds_shards(places: Places) -> bool:
 
 
 def remove_files(places: Places, names: Iterable[str]) -> None:
-    """Delete files of a version's manifests in this order, at the store first.
-
-    Raises:
-        CorpusError: If one is a folder, which may hold anything.
-    """
+    """Delete files of a version's manifests in this order, at the store first."""
     for path in (places.manifests / name for name in names):
         if path.is_dir():
             raise CorpusError(f"{path}: is a folder: expected a file", fix="remove it")

@@ -55,11 +55,7 @@ class SharedDrafter:
 
     @classmethod
     def write(cls, path: Path, drafter: Drafter) -> Self:
-        """Write a drafter.
-
-        Raises:
-            DiskFullError: If it does not fit.
-        """
+        """Write a drafter."""
         arrays: list[pickle.PickleBuffer] = []
         with translate_disk_errors(path), path.open("w+b") as file:
             pickle.dump(drafter, file, pickle.HIGHEST_PROTOCOL, buffer_callback=arrays.append)
@@ -72,11 +68,7 @@ class SharedDrafter:
             return cls(path, hashlib.file_digest(file, "sha256").hexdigest(), start)
 
     def read(self) -> Drafter:
-        """The drafter; the levels stay in the file, mapped, and all workers share them.
-
-        Raises:
-            CorpusError: If the file is another one by now.
-        """
+        """The drafter; the levels stay in the file, mapped, and all workers share them."""
         with self.path.open("rb") as file:
             mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         if hashlib.sha256(mapped).hexdigest() != self.sha256:
@@ -97,9 +89,6 @@ def draft_all(drafter: Drafter, where: Engine, folder: Path, key: str) -> Genera
         where: Whose workers draft; few groups, or enriched ones, are drafted in this process.
         folder: Of the plan; the workers see it, too.
         key: Of the plan: equal keys have equal groups.
-
-    Raises:
-        PlanError: If a group cannot be made; of several the first.
     """
     total = sum(map(len, drafter.groups.values()))
     # An answer is of a sample of a number, which is known once all before it are drafted.

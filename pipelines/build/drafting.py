@@ -97,9 +97,6 @@ class Drafter:
         Args:
             run: The groups.
             first: The number in its split of the first sample; only enrichment asks for it.
-
-        Raises:
-            PlanError: If a group cannot be made, or is longer than samples may be.
         """
         groups: list[list[Sample]] = []
         left_out: list[LeftOutError] = []

@@ -67,9 +67,6 @@ def finalise(
 
     Returns:
         What `corpus.json` says.
-
-    Raises:
-        CorpusError: If a shard has no matching receipt, or a finished version would change.
     """
     mirror = places.mirror
     if mirror is not None:

@@ -71,11 +71,7 @@ class Tally:
             self._last[drafted.split] = error
 
     def conclude(self) -> list[LeftOut]:
-        """What is left out.
-
-        Raises:
-            PlanError: If that is all of a split.
-        """
+        """What is left out."""
         for split, error in self._last.items():
             if not self._made[split]:
                 with self.shortage.explained(by_ear=True):

@@ -121,10 +121,6 @@ def plan(
         where: Whose workers draft.
         observer: Told of the progress.
         finished: The receipt of a finished version, which what is made again must match.
-
-    Raises:
-        PlanError: If the clips are too few for the recipe, or a scene is longer than the exact
-            length that the spec asks for.
     """
     plan_digest = spec.build_digest(library.digest)
     planned = _read(places, plan_digest)

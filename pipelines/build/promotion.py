@@ -25,9 +25,6 @@ def promote(places: Places, override: bool = False) -> None:
     Args:
         places: Of the version; their writer is the caller.
         override: Promote it although a gate failed, and say so in the record.
-
-    Raises:
-        CorpusError: If a gate failed in the version's last night, or the record is damaged.
     """
     record = read_record(places)
     failed = not record.get("passed", True) and not record.get(OVERRIDDEN, False)
@@ -52,11 +49,7 @@ def promote(places: Places, override: bool = False) -> None:
 
 
 def read_record(places: Places) -> dict[str, Any]:
-    """What a night found of a version; empty where there was none.
-
-    Raises:
-        CorpusError: If the record is damaged.
-    """
+    """What a night found of a version; empty where there was none."""
     path = places.manifests / RECORD_FILE
     if not path.is_file():
         return {}

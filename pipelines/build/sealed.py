@@ -27,9 +27,6 @@ def remove_damaged(places: Places, digest: str, observer: Observer) -> VersionRe
 
     Returns:
         The receipt of a finished version, which what is made again must match.
-
-    Raises:
-        CorpusError: If the version belongs to a build of other content.
     """
     try:
         receipt = VersionReceipt.read(places.manifests)
@@ -60,9 +57,6 @@ def refuse_other_bytes(places: Places, shards: Sequence[ShardPlan]) -> None:
     Shards that went by themselves are made again if the libraries are those of their receipts. A
     version whose shards `segue gc` removed is reproduced, and nothing else, so that every shard is
     proven against its receipt before any of them is there again.
-
-    Raises:
-        CorpusError: If it may not.
     """
     missing = [shard for shard in shards if not is_done(places, shard)]
     if not missing:

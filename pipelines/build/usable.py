@@ -53,9 +53,6 @@ class Shortage:
 
         Args:
             by_ear: Whether what is heard decides: then thresholds are told, too.
-
-        Raises:
-            PlanError: For the recipe's own.
         """
         try:
             yield
@@ -86,11 +83,7 @@ class UsableClips:
 
     @classmethod
     def choose(cls, recipe: Recipe, library: IngestedLibrary, spec: Spec) -> UsableClips:
-        """Ask a recipe about each clip that lies in a split of the spec.
-
-        Raises:
-            PlanError: If a split has none that can be used.
-        """
+        """Ask a recipe about each clip that lies in a split of the spec."""
         setting = spec.setting
         found = cls({split: [] for split in spec.splits}, {}, [], library.quarantine, spec.truth)
         for number, row, clip in _read(library.clips, setting.rate):

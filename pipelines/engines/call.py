@@ -40,11 +40,7 @@ class Call(Generic[P, T]):
     limit_s: float
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        """The function's result.
-
-        Raises:
-            OverdueError: If it takes too long. Nothing ends a thread, so it is left behind.
-        """
+        """The function's result."""
         outcome: Future[T] = Future()
 
         def work() -> None:

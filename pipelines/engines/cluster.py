@@ -41,12 +41,7 @@ PROBE: Final = ".probe"
 
 @contextmanager
 def cluster(address: str) -> Iterator[Cluster]:
-    """The engine of the cluster whose scheduler is at `address`.
-
-    Raises:
-        SegueError: If distributed is not installed, no scheduler answers, or a worker would make
-            other bytes.
-    """
+    """The engine of the cluster whose scheduler is at `address`."""
     try:
         distributed: Any = import_module("distributed")
     except ImportError as error:
@@ -131,11 +126,7 @@ class _DaskRunner:
         return result
 
     def examine(self) -> None:
-        """Compare every worker's Python, libraries and code with this process's own.
-
-        Raises:
-            SegueError: If one differs, with all differences of all workers; or there is none.
-        """
+        """Compare every worker's Python, libraries and code with this process's own."""
         if not self.cores():
             self(facts)  # a cluster that grows on demand is shown one
         found = self._ask_everybody(facts)
@@ -251,11 +242,7 @@ class _DaskRunner:
         )
 
     def _ask_everybody(self, function: Any, *args: Any) -> dict[str, Any]:
-        """What a function returns on each worker.
-
-        Raises:
-            SegueError: If a worker cannot import it.
-        """
+        """What a function returns on each worker."""
         try:
             found: dict[str, Any] = self._client.run(function, *args, on_error="return")
         except (OSError, CancelledError) as error:

@@ -45,10 +45,6 @@ def engine(where: str | int | Engine | None = None) -> Iterator[Engine]:
         where: `local` (also None): a process a processor; `local:N`: N processes, none for 0;
             `dask://HOST:PORT`, or `tcp://` or `tls://`: the cluster of that Dask scheduler. A
             number is that of local processes; an open engine is given back, and stays open.
-
-    Raises:
-        SpecError: If it names none.
-        SegueError: If there is no such scheduler, or one of its workers would make other bytes.
     """
     if isinstance(where, int):
         where = f"local:{where}"

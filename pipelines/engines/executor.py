@@ -57,9 +57,6 @@ class RemoteRunner(Runner, Protocol):
             folder: Is made if it is not there.
             holder: Name under which one process at a time does this; what a killed one left there
                 is removed.
-
-        Raises:
-            SegueError: If one does not; the error names it.
         """
         ...
 
@@ -79,10 +76,6 @@ def workers(count: int) -> Iterator[Runner]:
     """A runner over `count` worker processes; 0 runs everything in this process.
 
     The runner may be called from several threads at once; each call waits for its own result.
-
-    Raises:
-        SegueError: If a process that was started runs its parent's script again: it would wait for
-            what the parent holds.
     """
     script = sys.modules.get("__mp_main__")
     if script is not None and script is not sys.modules["__main__"]:  # it is being run

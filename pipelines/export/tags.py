@@ -82,10 +82,6 @@ def write_negated_file(
     """Write a row for each caption and mode, negated or with the reason why not.
 
     Counts are by mode and outcome: "full/negated", "half/none: no tag".
-
-    Raises:
-        SourceError: If a file cannot be read.
-        LexiconError: If the negators cannot.
     """
     check_output(out, captions, vocabulary, negators)
     words = Negators.read(negators) if negators else shipped_negators()
@@ -129,11 +125,7 @@ def write_caption_file(
     seed: int,
     observer: Observer | None = None,
 ) -> ToolReport:
-    """Write each item's caption over all its tags, and those of its partial views.
-
-    Raises:
-        SourceError: If the file cannot be read, or holds no tags.
-    """
+    """Write each item's caption over all its tags, and those of its partial views."""
     check_output(out, source)
     items = [item for item in read_items(source) if item.tags]
     if not items:
@@ -179,9 +171,6 @@ def write_textswap_file(
     """Write the TextSwap dictionary of a file's tags.
 
     Items that bear several tags also tell which go together.
-
-    Raises:
-        SourceError: If the file cannot be read, or names no tag.
     """
     check_output(out, source)
     vocabulary = read_vocabulary(source)

@@ -95,11 +95,7 @@ class Scheduled:
 
 
 def deployment_of(night: Night, pool: str | None = None) -> RunnerDeployment:
-    """The deployment of a corpus's night.
-
-    Raises:
-        SpecError: If its times are none.
-    """
+    """The deployment of a corpus's night."""
     try:
         return RunnerDeployment.from_entrypoint(
             ENTRYPOINT,
@@ -122,11 +118,7 @@ def deployment_of(night: Night, pool: str | None = None) -> RunnerDeployment:
 
 
 def register(night: Night, pool: str) -> UUID:
-    """Register a night for the workers of a process pool, which is made if it is not there.
-
-    Raises:
-        SpecError: If the pool is of another type.
-    """
+    """Register a night for the workers of a process pool, which is made if it is not there."""
     with get_client(sync_client=True) as client:
         try:
             found = client.read_work_pool(pool)
@@ -164,11 +156,7 @@ def list_scheduled() -> list[Scheduled]:
 
 
 def set_paused(corpus: str, paused: bool) -> None:
-    """Let no night begin, or let them begin again.
-
-    Raises:
-        SpecError: If the corpus has no nights.
-    """
+    """Let no night begin, or let them begin again."""
     with get_client(sync_client=True) as client:
         found = _deployment(client, corpus)
         (client.pause_deployment if paused else client.resume_deployment)(found.id)
@@ -179,9 +167,6 @@ def run_now(corpus: str) -> str:
 
     Returns:
         The run's name.
-
-    Raises:
-        SpecError: If the corpus has no nights.
     """
     with get_client(sync_client=True) as client:
         run = client.create_flow_run_from_deployment(_deployment(client, corpus).id)
@@ -189,11 +174,7 @@ def run_now(corpus: str) -> str:
 
 
 def last_runs(corpus: str, most: int) -> list[Run]:
-    """The last runs, newest first.
-
-    Raises:
-        SpecError: If the corpus has no nights.
-    """
+    """The last runs, newest first."""
     with get_client(sync_client=True) as client:
         found = _runs(client, _deployment(client, corpus), most)
     return [
@@ -211,11 +192,7 @@ def last_runs(corpus: str, most: int) -> list[Run]:
 
 @contextmanager
 def known_server(out: Path) -> Iterator[str]:
-    """Prefect's API: configured, or that of the schedule that runs over `out`; its address.
-
-    Raises:
-        SegueError: If there is neither, or it does not answer.
-    """
+    """Prefect's API: configured, or that of the schedule that runs over `out`; its address."""
     configured = get_current_settings().api.url
     address = configured or running_server((out / HOME).resolve())
     if address is None:

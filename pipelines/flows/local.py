@@ -28,11 +28,7 @@ def build_with_prefect(
     observer: Observer | None = None,
     settings: RenderSettings | None = None,
 ) -> Summary:
-    """Build a corpus as a Prefect flow run.
-
-    Raises:
-        SegueError: As `build.build` does.
-    """
+    """Build a corpus as a Prefect flow run."""
     night = NightlySettings(render=settings or RenderSettings())
     return Summary(**_run("build-corpus", observer, spec, out, workers, night))
 
@@ -40,11 +36,7 @@ def build_with_prefect(
 def nightly_with_prefect(
     spec: Path, out: Path, workers: str | int, settings: Path | None, observer: Observer
 ) -> Result:
-    """Run the nightly flow once.
-
-    Raises:
-        SegueError: As `build.build` does, and if the version does not pass a gate.
-    """
+    """Run the nightly flow once."""
     night = str(settings.resolve()) if settings else None
     return _run("nightly", observer, str(spec.resolve()), out, workers, night)
 

@@ -40,10 +40,6 @@ def serve(
         now: Begin with one at once.
         ready: Called with the server's address when all is set.
         report: Called with each run when it begins and when it ends.
-
-    Raises:
-        SpecError: If its times are none.
-        SegueError: If the server does not start, or another schedule runs over `out`.
     """
     deployment = deployment_of(night)
     os.environ.update(dict(QUIET) | {SERVED_BY: str(os.getpid())})

@@ -105,11 +105,7 @@ def open_work(
     nightly: str | dict[str, Any] | NightlySettings | None,
     observer: Observer,
 ) -> Iterator[Work]:
-    """Hold a corpus for one flow run, with workers; runs that died over it are marked Crashed.
-
-    Raises:
-        SegueError: If the spec is wrong, or another process is writing the corpus.
-    """
+    """Hold a corpus for one flow run, with workers; runs that died over it are marked Crashed."""
     _end_with_server()
     parsed = spec if isinstance(spec, Spec) else _read(spec)
     settings = (

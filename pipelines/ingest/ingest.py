@@ -76,11 +76,6 @@ def ingest(
 
     Files are opened in processes of their own, `threads` of them and one at least, which are killed
     over the time limit; what a source makes by itself is made by `run`.
-
-    Raises:
-        SourceError: If the library is not where, or not what, its settings say, or holds no clip
-            that can be used.
-        CorpusError: If another machine removes files of the banks at a store.
     """
     admission = Admission.of(intake)
     if admission.blocks:

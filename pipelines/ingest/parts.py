@@ -100,11 +100,7 @@ def ingest_part(part: LibraryPart) -> None:
 
 
 def read_part(part: LibraryPart) -> None:
-    """Open, measure and store the clips of one part in a decoder's process on this machine.
-
-    Raises:
-        SourceError: If this machine sees other files than the one that listed them.
-    """
+    """Open, measure and store the clips of one part in a decoder's process on this machine."""
     if _compute_key(part.task, part.refs) != part.key:
         raise SourceError(
             f"{part.refs[0].location}: a worker sees different files of source "
@@ -135,11 +131,7 @@ class PartReceipt:
 
 
 def read_receipt(path: Path) -> PartReceipt:
-    """The receipt of a part, `part-KEY.json`.
-
-    Raises:
-        CorpusError: If it is none, or another part's, or tells no hashes, as older ones.
-    """
+    """The receipt of a part, `part-KEY.json`."""
     values = unseal(read_regular(path), str(path))
     try:
         if values["part"] != path.stem:

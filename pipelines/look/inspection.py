@@ -54,9 +54,6 @@ def describe(path: Path) -> dict[str, Any]:
 
     Args:
         path: As `find_manifest` takes it: a finished corpus, or a plan.
-
-    Raises:
-        CorpusError: If there is neither, or a file of it is missing, damaged, or no manifest.
     """
     manifest = _find_manifest(path)
     check_columns(manifest.with_name(CLIPS_FILE), CLIPS)
@@ -154,11 +151,7 @@ def draw_captions(path: Path, count: int, seed: int) -> list[str]:
 
 
 def verify_manifests(path: Path) -> dict[str, Any]:
-    """Compare the manifests of a finished corpus with their receipt, before any is read.
-
-    Raises:
-        CorpusError: If one differs, or the receipt is damaged.
-    """
+    """Compare the manifests of a finished corpus with their receipt, before any is read."""
     receipt = VersionReceipt.read(find_finished(path))
     if receipt is None:
         return {"manifests as certified": "not checked: an earlier Segue wrote no receipt of them"}
@@ -172,9 +165,6 @@ def verify(
     """Compare every part of the bank and shard with its receipt, and rebuild `rows`.
 
     Of a bank at a URL the parts that the rows need are compared, when they come.
-
-    Raises:
-        CorpusError: If one or a rebuilt sample differs, or a receipt is missing or damaged.
     """
     observer = observer or Silent()
     parts = _list_certified_parts(corpus)

@@ -81,11 +81,7 @@ class Enrichment:
 
     @classmethod
     def read(cls, paths: Sequence[Path], audible: Frames) -> Enrichment:
-        """The answers of some files.
-
-        Raises:
-            SpecError: If one is no file of answers, or of a task that makes no captions.
-        """
+        """The answers of some files."""
         answers: dict[str, list[ModelAnswer]] = {}
         for path in paths:
             for name, answer in _read(path):
@@ -93,21 +89,13 @@ class Enrichment:
         return cls(answers, audible)
 
     def refuse_strangers(self, known: set[str]) -> None:
-        """Check that every answer is of a sample of the plan.
-
-        Raises:
-            PlanError: Naming the first that is not.
-        """
+        """Check that every answer is of a sample of the plan."""
         for name, (first, *_) in self.answers.items():
             if name not in known:
                 raise PlanError(f"{first.path}: {name}: the plan has no such sample", fix=_MEND)
 
     def add_captions(self, sample: Sample) -> Sample:
-        """The sample with the captions that were bought for it.
-
-        Raises:
-            PlanError: If an answer does not fit the sample.
-        """
+        """The sample with the captions that were bought for it."""
         positives, negatives = list(sample.positives), list(sample.negatives)
         for answer in self.answers.get(sample.id, ()):
             original = self._check(answer, sample)
@@ -152,11 +140,7 @@ class Enrichment:
 
 
 def _refuse_shared(answer: ModelAnswer, sample: Sample, contrary: set[str]) -> None:
-    """Check that no text of an answer is taken for the opposite elsewhere.
-
-    Raises:
-        PlanError: Naming the first that is.
-    """
+    """Check that no text of an answer is taken for the opposite elsewhere."""
     for text in answer.prompt.texts(answer.value):
         if text in contrary:
             raise PlanError(
@@ -166,11 +150,7 @@ def _refuse_shared(answer: ModelAnswer, sample: Sample, contrary: set[str]) -> N
 
 
 def enrichment_digest(paths: Sequence[Path]) -> str:
-    """Of the files' content, "" for none.
-
-    Raises:
-        SpecError: If one cannot be read.
-    """
+    """Of the files' content, "" for none."""
     if not paths:
         return ""
     try:

@@ -12,11 +12,7 @@ from synth.base.atomic import translate_disk_errors
 
 
 def record(path: Path, event: str, **details: Any) -> None:
-    """Append a line; lines of several threads and processes do not mix.
-
-    Raises:
-        DiskFullError: If it does not fit.
-    """
+    """Append a line; lines of several threads and processes do not mix."""
     line = {
         "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "process": os.getpid(),

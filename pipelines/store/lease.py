@@ -66,22 +66,13 @@ class Lease:
         return make_key(self.folder, self.number)
 
     def check(self) -> None:
-        """Check that nobody else has taken it; before anything is certified.
-
-        Raises:
-            CorpusError: If it is lost.
-        """
+        """Check that nobody else has taken it; before anything is certified."""
         numbers = _list_numbers(self.remote, self.folder)
         if not numbers or numbers[-1] != self.number or self._read_own().get("token") != self.token:
             raise self._make_lost_error()
 
     def beat(self, now: Now = utc_now) -> None:
-        """Give a sign of life.
-
-        Raises:
-            CorpusError: If it is lost.
-            StorageError: If the store cannot be read or written.
-        """
+        """Give a sign of life."""
         found = self.remote.find(self.key)  # first: it is to be still the same in the end
         self.check()
         if found is None or not self.remote.replace(self.key, self.encode(now), found):
@@ -124,10 +115,6 @@ def take_lease(
         holder: Takes a lease over from itself; whoever calls knows that its predecessor is dead.
         now: This machine's time, which is told to people; of stores that tell no times it counts.
         doing: What another holder is told to be doing.
-
-    Raises:
-        CorpusError: If somebody else holds it and lives.
-        StorageError: If the store cannot be written.
     """
     for _ in range(_TRIES):
         numbers = refuse_living(remote, folder, holder, doing, now)
@@ -147,12 +134,7 @@ def take_lease(
 
 @contextmanager
 def hold_lease(remote: Remote, folder: str, holder: str, doing: str = BUILDING) -> Iterator[Lease]:
-    """Hold the lease, and give signs of life.
-
-    Raises:
-        CorpusError: If somebody else holds it and lives.
-        StorageError: If the store cannot be written.
-    """
+    """Hold the lease, and give signs of life."""
     lease = take_lease(remote, folder, holder, doing=doing)
     ended = threading.Event()
     thread = threading.Thread(
@@ -196,10 +178,6 @@ def refuse_living(
 
     Returns:
         The numbers of the leases of the dead, and of the holder's own.
-
-    Raises:
-        CorpusError: If somebody does; it says what he is doing.
-        StorageError: If the store cannot be read.
     """
     numbers = _list_numbers(remote, folder)
     told = _read(remote, make_key(folder, numbers[-1])) if numbers else {}

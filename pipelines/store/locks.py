@@ -22,10 +22,6 @@ def sole_writer(corpus: Path) -> Iterator[None]:
 
     Args:
         corpus: The folder that holds its versions' manifests.
-
-    Raises:
-        CorpusError: If another process is writing it.
-        SpecError: If it is a URL, at which the command that asks cannot work.
     """
     if (url := url_of(corpus)) is not None:
         raise SpecError(
@@ -42,11 +38,7 @@ def sole_writer(corpus: Path) -> Iterator[None]:
 
 @contextmanager
 def hold_lock(lock: Path, refusal: CorpusError) -> Iterator[None]:
-    """Hold a lock, whose folder is made if it is not there.
-
-    Raises:
-        CorpusError: The refusal, at once, if another process holds it.
-    """
+    """Hold a lock, whose folder is made if it is not there."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     file = FileLock(lock, thread_local=False)
     try:

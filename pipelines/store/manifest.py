@@ -27,12 +27,6 @@ def find_manifest(path: Path) -> Path:
     Args:
         path: A manifest folder, the folder above it, or the Parquet file itself; or the URL of one.
             Of the version of a folder that is here the first letters are enough.
-
-    Raises:
-        CorpusError: If there is neither, the folder above holds several plans, the letters begin
-            several versions, it is a spec, or a manifest holds what cannot be.
-        SpecError: If it is a spec that cannot be read.
-        StorageError: If the URL cannot be read.
     """
     named, path = url_of(path) or str(path), _find_version(local_place(path))
     if path.suffix in (".yaml", ".yml") and path.is_file():

@@ -47,9 +47,6 @@ class Mirror:
         """List what the store holds below a folder, as paths of the stage.
 
         `find_size` knows their sizes from then on.
-
-        Raises:
-            StorageError: If the store cannot be read.
         """
         found = self._list_objects(folder)
         self.copies.remember_all(self.copies.key(folder), found)
@@ -60,20 +57,13 @@ class Mirror:
         return self.copies.known_size(self.copies.key(path))
 
     def holds(self, path: Path) -> bool:
-        """Whether the store holds a file now.
-
-        Raises:
-            StorageError: If the store cannot be read.
-        """
+        """Whether the store holds a file now."""
         return self.copies.remote.exists(self.copies.key(path))
 
     def pull(self, folder: Path) -> None:
         """Let the files below a folder be those that the store holds.
 
         Journals are joined, since each machine has lines of its own.
-
-        Raises:
-            StorageError: If the store cannot be read.
         """
         found = self._list_objects(folder)
         listing = {key: stored for key, stored in found.items() if not _is_journal(key)}
@@ -87,11 +77,7 @@ class Mirror:
                 write_bytes(path, joint)
 
     def fetch(self, paths: Iterable[Path]) -> None:
-        """Fetch files that are not here, all at once.
-
-        Raises:
-            StorageError: If one cannot be read.
-        """
+        """Fetch files that are not here, all at once."""
         with ThreadPoolExecutor(AT_ONCE, "segue-fetch") as threads:
             list(threads.map(lambda path: self.copies.fetch(self.copies.key(path)), paths))
 
@@ -100,10 +86,6 @@ class Mirror:
 
         Who holds a lease replaces what he saw before he checked it, and nothing else: had he been
         paused in between and somebody else taken over, it would be another object by then.
-
-        Raises:
-            CorpusError: If the lease is lost; what others put is left as it is.
-            StorageError: If one cannot be written.
         """
         keys = [self.copies.key(path) for path in paths]
         found = self._see(keys)
@@ -134,12 +116,7 @@ class Mirror:
         )
 
     def certify(self, file: Path, *certificates: Path) -> None:
-        """Put a file, then what certifies it, and delete the file here.
-
-        Raises:
-            CorpusError: If the lease is lost: the last certificate is not put.
-            StorageError: If one cannot be written.
-        """
+        """Put a file, then what certifies it, and delete the file here."""
         *others, last = certificates
         self.bar(file, last)
         self.push(file, *others)
@@ -150,10 +127,6 @@ class Mirror:
         """Keep who put a file before, and may sleep, from putting its certificate after all.
 
         What is put in its place certifies nothing, and is another one for every lease.
-
-        Raises:
-            CorpusError: If the lease is lost.
-            StorageError: If it cannot be written.
         """
         if self.lease is None or not self.holds(file) or self.holds(certificate):
             return
@@ -168,10 +141,6 @@ class Mirror:
 
         The lease is looked at before, and now and then; who is paused in between may still delete
         the few files that he was at.
-
-        Raises:
-            CorpusError: If the lease is lost: nothing more is deleted.
-            StorageError: If something cannot be deleted.
         """
 
         def remove_one(path: Path) -> None:
@@ -190,12 +159,7 @@ class Mirror:
                     break
 
     def copy(self, source: Path, target: Path) -> None:
-        """Copy an object within the store; the lease is looked at before, and no condition set.
-
-        Raises:
-            CorpusError: If the lease is lost: nothing is copied.
-            StorageError: If that cannot be done.
-        """
+        """Copy an object within the store; the lease is looked at before, and no condition set."""
         if self.lease is not None:
             self.lease.check()
         key = self.copies.key(target)
@@ -204,11 +168,7 @@ class Mirror:
             self.copies.remember(key, stored)
 
     def push_changed(self, paths: Iterable[Path]) -> None:
-        """Put those of some files that are not there as they are here, in this order.
-
-        Raises:
-            StorageError: If one cannot be written.
-        """
+        """Put those of some files that are not there as they are here, in this order."""
         self.push(*(path for path in paths if not self.copies.is_noted(self.copies.key(path))))
 
     def _list_objects(self, folder: Path) -> dict[str, Stored]:

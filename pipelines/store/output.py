@@ -8,11 +8,7 @@ from synth.base.errors import SpecError
 
 
 def check_output(out: Path, *inputs: Path | None) -> None:
-    """Refuse an output that is no Parquet file by its name, or that is one of the inputs.
-
-    Raises:
-        SpecError: If it is.
-    """
+    """Refuse an output that is no Parquet file by its name, or that is one of the inputs."""
     if out.suffix != ".parquet":
         raise SpecError(
             f"--out {out}: the result is a Parquet file", fix=f"name it {out.stem}.parquet"

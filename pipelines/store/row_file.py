@@ -40,9 +40,6 @@ class RowFile(Sequence[dict[str, Any]]):
             folder: On the disk that has room for them.
             schema: Theirs.
             tables: The rows, in tables of any length.
-
-        Raises:
-            DiskFullError: If they do not fit.
         """
         folder.mkdir(parents=True, exist_ok=True)
         with translate_disk_errors(folder), tempfile.TemporaryFile(dir=folder) as file:

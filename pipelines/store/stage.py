@@ -47,10 +47,6 @@ def choose_stage(out: Path | str, stage: Path | None = None) -> Path:
         out: A path, which is given back as it is, or a URL.
         stage: For a URL, the folder to work in; by default one in the cache folder, told by the
             URL.
-
-    Raises:
-        SpecError: If a stage is given for a path, or the stage holds something else.
-        StorageError: If the URL holds credentials.
     """
     url = url_of(out)
     if url is None:
@@ -80,11 +76,7 @@ def find_mirror(root: Path, corpus: str | None = None) -> Mirror | None:
 
 
 def refuse_private_store(out: Path) -> None:
-    """Check that other processes see what is written below `out`, as `choose_stage` gives it.
-
-    Raises:
-        SpecError: If its store lives in this process alone.
-    """
+    """Check that other processes see what is written below `out`, as `choose_stage` gives it."""
     mirror = find_mirror(out)
     if mirror is not None and is_private(mirror.copies.remote.url):
         raise SpecError(
@@ -95,12 +87,7 @@ def refuse_private_store(out: Path) -> None:
 
 @contextmanager
 def hold_corpus(out: Path, corpus: str) -> Iterator[Mirror | None]:
-    """Hold a corpus below `out`, as `choose_stage` gives it, and bring nothing here.
-
-    Raises:
-        CorpusError: If another process, or another machine, is writing it, or removes banks.
-        StorageError: If the store cannot be read or written.
-    """
+    """Hold a corpus below `out`, as `choose_stage` gives it, and bring nothing here."""
     versions = locate_versions(out.resolve(), corpus)
     mirror = find_mirror(out)
     with sole_writer(versions):
@@ -128,10 +115,6 @@ def hold_for_writing(out: Path, corpus: str) -> Iterator[Mirror | None]:
 
     In a stage, its manifests are brought here first, and what was written beside them, such as
     the journals, is put at the end.
-
-    Raises:
-        CorpusError: If another process, or another machine, is writing it.
-        StorageError: If the store cannot be read or written; before any long work.
     """
     versions = locate_versions(out.resolve(), corpus)
     with hold_corpus(out, corpus) as mirror:
@@ -154,12 +137,7 @@ def hold_for_writing(out: Path, corpus: str) -> Iterator[Mirror | None]:
 
 @contextmanager
 def hold_banks(out: Path) -> Iterator[None]:
-    """Let nobody begin to write a corpus below `out` at a store, by a lease on its banks.
-
-    Raises:
-        CorpusError: If another machine does the same, or fills one of them.
-        StorageError: If the store cannot be read or written.
-    """
+    """Let nobody begin to write a corpus below `out` at a store, by a lease on its banks."""
     mirror = find_mirror(out)
     if mirror is None:
         yield
@@ -178,10 +156,6 @@ def hold_filling(bank: Path) -> Iterator[Lease | None]:
     """Let nobody remove files of a bank at a store while it is filled, by a lease of one's own.
 
     Others may fill it as well: equal parts have equal names.
-
-    Raises:
-        CorpusError: If another machine removes files of banks.
-        StorageError: If the store cannot be read or written.
     """
     mirror = find_mirror(bank.parent.parent)
     if mirror is None:

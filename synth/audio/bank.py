@@ -63,11 +63,7 @@ _RULES: Final[Mapping[str, tuple[Callable[[pa.Array], pa.BooleanArray], str]]] =
 
 
 def read_index(index: Path) -> tuple[pa.Table, int]:
-    """The rows of a bank's index and its rate, checked: it may be a stranger's.
-
-    Raises:
-        CorpusError: If it is damaged, or says what cannot be; no part of it is a path.
-    """
+    """The rows of a bank's index and its rate, checked: it may be a stranger's."""
     try:
         table = pq.read_table(require_regular(index))
         table.validate(full=True)
@@ -112,9 +108,6 @@ class Bank:
         """Open a bank by its index file; parts are mapped when first read.
 
         A bank may be a stranger's, so that no part is taken for a path.
-
-        Raises:
-            CorpusError: If the index is missing or damaged, or says what cannot be.
         """
         if not fetch(index).is_file():
             raise CorpusError(
@@ -152,21 +145,13 @@ class Bank:
         return self._entry(clip).frames
 
     def read(self, clip: str, start: Frames, frames: Frames, gain: float) -> Audio:
-        """`frames` samples of a clip from `start`, at its catalogued level times `gain`.
-
-        Raises:
-            CorpusError: If the clip is not in the bank, or is shorter than asked.
-        """
+        """`frames` samples of a clip from `start`, at its catalogued level times `gain`."""
         audio = np.empty(frames, dtype=np.float32)
         self.play(clip, start, gain, audio)
         return audio
 
     def play(self, clip: str, start: Frames, gain: float, canvas: Audio) -> None:
-        """Write what `read` gives over all of `canvas`, which tells how much is asked for.
-
-        Raises:
-            CorpusError: As `read`.
-        """
+        """Write what `read` gives over all of `canvas`, which tells how much is asked for."""
         frames = len(canvas)
         entry = self._entry(clip)
         if start + frames > entry.frames:

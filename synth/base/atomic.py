@@ -26,10 +26,6 @@ def replacing(path: Path) -> Iterator[Path]:
 
     On failure the temporary file is removed and `path` keeps what it held. Two writers of one path
     do not meet: the temporary name holds their machine, process and thread.
-
-    Raises:
-        DiskFullError: If it does not fit.
-        SegueError: If a pipe or a device is there.
     """
     with translate_disk_errors(path):
         if path.exists() and not path.is_file() and not path.is_dir():
@@ -60,11 +56,7 @@ def write_text(path: Path, text: str) -> None:
 
 @contextmanager
 def translate_disk_errors(path: Path) -> Iterator[None]:
-    """What the system says when `path` cannot be written names it; want of room is told clearly.
-
-    Raises:
-        DiskFullError: If the disk is full, a quota is used up, or a file is larger than allowed.
-    """
+    """What the system says when `path` cannot be written names it; want of room is told clearly."""
     try:
         yield
     except OSError as error:

@@ -47,9 +47,6 @@ def require_regular(
         path: The file.
         refuse: The error's class.
         fix: What the error advises.
-
-    Raises:
-        SegueError: If something else than a regular file is there.
     """
     try:
         mode = path.stat().st_mode
@@ -64,12 +61,7 @@ def require_regular(
 
 
 def own_file(folder: Path, name: str) -> Path:
-    """`folder / name`, which may be missing, or a copy that is not here yet.
-
-    Raises:
-        CorpusError: If it is a link that leads out of the folder, or no regular file: a corpus may
-            come from a stranger, and whoever opens it has files that the stranger has not.
-    """
+    """`folder / name`, which may be missing, or a copy that is not here yet."""
     path = require_regular(folder / name)
     if not path.resolve().is_relative_to(folder.resolve()):
         raise CorpusError(
@@ -97,9 +89,6 @@ def explain_unreadable(error: OSError, path: object) -> str:
     Args:
         error: What the system said.
         path: The file, as the user knows it.
-
-    Raises:
-        MachineError: If it is not: a disk's error, no memory, too many open files.
     """
     reason = error.strerror or str(error)
     if error.errno not in _OF_THE_FILE:
@@ -184,10 +173,6 @@ def parse_json(
         refuse: The error's class.
         fix: What the error advises.
         hooks: Passed to `json.loads`.
-
-    Raises:
-        SegueError: If it is no JSON, is nested deeper than `MAX_DEPTH`, has a number with
-            thousands of digits, or holds half of a surrogate pair, which no file can hold.
     """
     try:
         if isinstance(text, bytes):

@@ -31,9 +31,6 @@ def load_object(point: EntryPoint, error: type[SegueError]) -> Any:
     Args:
         point: Where it is.
         error: What to raise.
-
-    Raises:
-        SegueError: Of the type `error`, if it cannot be imported.
     """
     try:
         return point.load()
@@ -51,9 +48,6 @@ def load_class(point: EntryPoint, base: type[Base], error: type[SegueError]) -> 
         point: Where it is.
         base: What it must be a subclass of.
         error: What to raise.
-
-    Raises:
-        SegueError: Of the type `error`, if it cannot be imported, or is not a subclass of `base`.
     """
     found = load_object(point, error)
     if not (isinstance(found, type) and issubclass(found, base)):

@@ -86,11 +86,7 @@ def seal(values: Mapping[str, Any]) -> str:
 
 
 def unseal(text: bytes, where: str) -> dict[str, Any]:
-    """What a receipt says.
-
-    Raises:
-        CorpusError: If it is none, or not as it was written.
-    """
+    """What a receipt says."""
     values = parse_json(text, where)
     if isinstance(values, dict) and _SEAL not in values:
         raise UnsealedError(

@@ -61,9 +61,6 @@ def judge(
     """Sort sentences by truth: proven ones are positives, refuted ones negatives.
 
     What is neither, and what repeats an earlier text, is left out.
-
-    Raises:
-        TruthError: If the timeline does not prove the main caption.
     """
     hearing = Hearing(timeline, tolerance)
     if not hearing.proves(caption.claim):
@@ -93,9 +90,6 @@ def contrast(
 
     Edit kinds of negatives: `reorder` exchanges the sounds around the same connective; `relation`
     changes the connective, in place or with the sounds exchanged.
-
-    Raises:
-        TruthError: If the timeline does not prove the claim.
     """
     first, second = statement(claim.first), statement(claim.second)
     others: list[Caption] = []

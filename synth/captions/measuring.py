@@ -130,9 +130,6 @@ def say_value(claim: Measured, rate: int) -> str:
     Args:
         claim: Of the value.
         rate: In Hz.
-
-    Raises:
-        SceneError: If a time is no whole tenths of a second.
     """
     if not claim.quantity.is_time:
         return _VALUES[claim.quantity][claim.value]
@@ -148,9 +145,6 @@ def say_seconds(frames: Frames, rate: int) -> str:
     Args:
         frames: Whole tenths of a second, to the nearest frame below or above.
         rate: In Hz.
-
-    Raises:
-        SceneError: If they are not.
     """
     tenths = (20 * frames + rate) // (2 * rate)
     if abs(10 * frames - tenths * rate) >= _FRAME:

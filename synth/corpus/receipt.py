@@ -39,11 +39,7 @@ class VersionReceipt:
 
     @classmethod
     def read(cls, folder: Path) -> Self | None:
-        """That of a manifest folder; None where there is none.
-
-        Raises:
-            CorpusError: If it is damaged.
-        """
+        """That of a manifest folder; None where there is none."""
         path = fetch(folder / RECEIPT_FILE)
         if not path.exists():
             return None
@@ -80,11 +76,7 @@ class VersionReceipt:
         return faults
 
     def check(self, names: Collection[str] | None = None, *, by_size: bool = False) -> None:
-        """Refuse files that are other than they were; the arguments are those of `find_faults`.
-
-        Raises:
-            CorpusError: With the first of them by name.
-        """
+        """Refuse files that are other than they were; the arguments are those of `find_faults`."""
         for name, fault in sorted(self.find_faults(names, by_size=by_size).items()):
             raise CorpusError(f"{display_path(self.folder / name)}: {fault}", fix=_CHANGED)
 
@@ -95,11 +87,7 @@ class _KeptError(Exception):
 
 @contextmanager
 def replacing_certified(path: Path, receipt: VersionReceipt | None) -> Iterator[Path]:
-    """As `replacing`; but what a receipt certifies stays, or is made as it was.
-
-    Raises:
-        CorpusError: If a file that is missing would become another.
-    """
+    """As `replacing`; but what a receipt certifies stays, or is made as it was."""
     name = path.relative_to(receipt.folder).as_posix() if receipt is not None else ""
     certified = receipt.files.get(name) if receipt is not None else None
     with suppress(_KeptError), replacing(path) as partial:

@@ -121,11 +121,7 @@ def lexicon_folder() -> Path:
 
 
 def make_inflector() -> Inflect:
-    """The inflector of the lemminflect package, and `IRREGULAR`.
-
-    Raises:
-        LexiconError: If the package is not installed.
-    """
+    """The inflector of the lemminflect package, and `IRREGULAR`."""
     try:
         forms: Any = import_module("lemminflect").getInflection
     except ImportError as error:
@@ -150,9 +146,6 @@ def build(sources: Mapping[str, str], inflect: Inflect) -> dict[str, list[Lexico
     Args:
         sources: The text of each source file, by its name; names as in `SOURCES`.
         inflect: How a verb is inflected.
-
-    Raises:
-        LexiconError: If a row breaks a rule: what, where and how to fix it.
     """
     built: dict[str, list[LexiconEntry]] = {}
     owners: dict[str, _Place] = {}

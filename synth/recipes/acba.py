@@ -57,11 +57,7 @@ class Acba(AcbaSettings):
         return explain_too_sparse(clip, crossfade, self.max_event_s, setting)
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
-        """Pairs of clips of different recordings.
-
-        Raises:
-            PlanError: If a split is asked for that has no clips, or holds one recording only.
-        """
+        """Pairs of clips of different recordings."""
         samples = self._samples(clips)
         for split in samples:
             recordings = {clip.recording for clip in clips.get(split, ())}

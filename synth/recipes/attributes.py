@@ -95,11 +95,7 @@ class Attributes(RecipeSettings):
         return explain_misleading(clip.labels[0], self.style) or explain_too_short(clip, 0, setting)
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
-        """Pairs of sounds, or one sound, of each split.
-
-        Raises:
-            PlanError: If a split is asked for that has no clips, or clips of one label only.
-        """
+        """Pairs of sounds, or one sound, of each split."""
         pairs = self.pairs if isinstance(self.pairs, dict) else share_out(self.pairs, clips)
         for split in pairs:
             found = {clip.labels[0] for clip in clips.get(split, ())}
@@ -135,11 +131,7 @@ class AttributePairs:
         return self.count
 
     def group(self, index: int) -> Sequence[Draft]:
-        """One attribute, told of members that differ in it.
-
-        Raises:
-            LeftOutError: If no clips are found of which it can be proven.
-        """
+        """One attribute, told of members that differ in it."""
         rng = self.setting.randomness.at(f"attributes/{self.split}", index)
         attributes = self.settings.attributes
         attribute = attributes[index % len(attributes)]

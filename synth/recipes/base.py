@@ -125,12 +125,7 @@ class Groups(Protocol):
         ...
 
     def group(self, index: int) -> Sequence[Draft]:
-        """The samples of group `index`, 0 to `len - 1`: a pure function of it and the settings.
-
-        Raises:
-            LeftOutError: If the split may go without it.
-            PlanError: If it may not.
-        """
+        """The samples of group `index`, 0 to `len - 1`: a pure function of it and the settings."""
         ...
 
 
@@ -141,11 +136,7 @@ class Recipe(Protocol):
     name: ClassVar[str]
 
     def check(self, setting: Setting, splits: Collection[str]) -> None:
-        """Refuse settings that cannot work, before any clip is opened.
-
-        Raises:
-            PlanError: If events would be too short, or counts name other splits than the spec.
-        """
+        """Refuse settings that cannot work, before any clip is opened."""
         ...
 
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
@@ -153,20 +144,12 @@ class Recipe(Protocol):
         ...
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
-        """The groups of each split over its usable clips.
-
-        Raises:
-            PlanError: If the clips are too few for one group.
-        """
+        """The groups of each split over its usable clips."""
         ...
 
 
 def check_splits(setting_name: str, counts: object, splits: Collection[str]) -> None:
-    """Counts by split must be for the spec's splits, no fewer and no others.
-
-    Raises:
-        PlanError: If they are not.
-    """
+    """Counts by split must be for the spec's splits, no fewer and no others."""
     if isinstance(counts, Mapping) and set(counts) != set(splits):
         raise PlanError(
             f"{setting_name} names the splits {', '.join(counts)}, but `splits` names "
@@ -176,11 +159,7 @@ def check_splits(setting_name: str, counts: object, splits: Collection[str]) -> 
 
 
 def check_unpadded(setting_name: str, setting: Setting) -> None:
-    """Positions are of the whole sample: what is padded ends later.
-
-    Raises:
-        PlanError: If samples are padded.
-    """
+    """Positions are of the whole sample: what is padded ends later."""
     if setting.least_frames:
         raise PlanError(
             "position tells where in a sample a sound lies, and padding moves it",
@@ -272,11 +251,7 @@ def permutation(
 def draft_contrast(
     scene: Pair, connective: Connective, wording: Wording, heard: Timeline, tolerance: Tolerance
 ) -> Draft:
-    """A sample whose caption states the whole scene.
-
-    Raises:
-        TruthError: If what is heard does not prove it.
-    """
+    """A sample whose caption states the whole scene."""
     return Draft(scene, contrast(scene, connective, wording, heard, tolerance), heard)
 
 

@@ -39,11 +39,7 @@ class Background(StrictModel):
     repeat_crossfade_s: Length | None = None
 
     def clips(self, clips: Sequence[Clip]) -> list[Clip]:
-        """The clips that can serve.
-
-        Raises:
-            PlanError: If no clip is of one of the labels or categories.
-        """
+        """The clips that can serve."""
         found = {clip.labels[0] for clip in clips}
         for name in self.of:
             if not any(name in (label, category(label)) for label in found):

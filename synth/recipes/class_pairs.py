@@ -89,9 +89,6 @@ class ClassPairs:
         The two orders of a pair draw from different halves of its pairs of clips, as equal clips
         would make equal samples. One whose half has nothing that fits takes what the other order
         leaves of its own.
-
-        Raises:
-            LeftOutError: If no clips fit, or nothing is left.
         """
         round_, position = divmod(index, len(self.pairs))
         number = round_ * len(self.pairs) + int(self._order(round_)[position])

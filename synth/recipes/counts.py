@@ -120,11 +120,7 @@ class Counts(RecipeSettings):
         return None
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
-        """Each clip of a split in turn, again and again with other sounds and pauses.
-
-        Raises:
-            PlanError: If a split is asked for that has no clips.
-        """
+        """Each clip of a split in turn, again and again with other sounds and pauses."""
         repeats = self.repeats
         if isinstance(repeats, int):
             repeats = dict.fromkeys(clips, repeats)
@@ -155,11 +151,7 @@ class Repetitions:
         return self.repeats * len(self.clips)
 
     def group(self, index: int) -> Sequence[Draft]:
-        """One sound of one clip, as often as each member has it.
-
-        Raises:
-            LeftOutError: If no sound of the clip is surely heard as often.
-        """
+        """One sound of one clip, as often as each member has it."""
         randomness, times = self.setting.randomness, self.settings.times
         round_, at = divmod(index, len(self.clips))
         order = permutation(randomness, f"counts/{self.split}/order", round_, len(self.clips))

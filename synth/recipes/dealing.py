@@ -42,11 +42,7 @@ class ClipDealer:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """Clips of each hand of a round.
-
-        Raises:
-            PlanError: If the clips do not make a single hand.
-        """
+        """Clips of each hand of a round."""
         found: list[int] = []
         left = len(self.clips)
         while left >= (size := 3 + len(found) % (self.most - 2)):

@@ -67,11 +67,7 @@ class EditPairs:
         return Composer(joining, make_listener(self.clips, self.setting))
 
     def group(self, index: int) -> Sequence[Draft]:
-        """A scene and its edit.
-
-        Raises:
-            LeftOutError: If the clips make no such pair that can be proven.
-        """
+        """A scene and its edit."""
         rng = self.setting.randomness.at(f"edits/{self.split}", index)
         family = self._find_family(index)
         count = int(rng.integers(2, self.settings.max_events + 1))

@@ -59,11 +59,7 @@ class Edits(EditSettings):
         return explain_uncast(clip, self.name, self.style, setting)
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
-        """Pairs over the clips of each split.
-
-        Raises:
-            PlanError: If a split is asked for that has no clips.
-        """
+        """Pairs over the clips of each split."""
         counts = self.pairs if isinstance(self.pairs, dict) else share_out(self.pairs, clips)
         for split in counts:
             if not clips.get(split):

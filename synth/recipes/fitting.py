@@ -84,11 +84,7 @@ class Fitting:
     def draw(
         self, first: Sequence[Clip], second: Sequence[Clip], rng: np.random.Generator
     ) -> FittedPair:
-        """A clip of each, drawn at random among those that fit.
-
-        Raises:
-            LeftOutError: If no two of them can be heard one after the other, and together.
-        """
+        """A clip of each, drawn at random among those that fit."""
         found = self.find(first, second, rng)
         if found is None:
             raise LeftOutError(

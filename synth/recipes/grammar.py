@@ -92,9 +92,6 @@ class SceneVocabulary:
             found: The labels.
             weights: How likely a label of a category is, where it is another share than 1; the
                 categories of `UNNAMED` are left out unless they have a weight.
-
-        Raises:
-            PlanError: If a weight is for a category that no label is in, or all of them are 0.
         """
         categories: dict[str, list[str]] = {}
         for label in sorted(set(found)):
@@ -119,11 +116,7 @@ class SceneVocabulary:
         )
 
     def check(self, template: Scene, where: str) -> None:
-        """Every leaf of a template must be a label, a category or `any`, no two labels kin.
-
-        Raises:
-            PlanError: If one is not.
-        """
+        """Every leaf of a template must be a label, a category or `any`, no two labels kin."""
         known = {ANY, *self.categories, *(each for row in self.categories.values() for each in row)}
         for leaf in labels(template):
             if leaf not in known:

@@ -111,9 +111,6 @@ class SceneGroups:
         How many sounds it has, and whether all of them follow one another or are together, is drawn
         before anything can fail: most attempts at four fail, and at sounds together, as one masks
         another. Else most groups would be of two that follow one another.
-
-        Raises:
-            PlanError: If no group can be made of the clips.
         """
         rng = self.setting.randomness.at(f"scenes/{self.split}", index)
         hand = self.dealer.hand(index) if self.dealer else ()

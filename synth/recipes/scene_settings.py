@@ -135,12 +135,7 @@ class SceneSettings(RecipeSettings):
 
     @property
     def templates(self) -> dict[Scene, float]:
-        """The expressions as scenes, with their weights; none where they are drawn.
-
-        Raises:
-            PlanError: If an expression cannot be read, has other than 2 to 12 sounds, or is
-                neither of `polyphony` sounds at most nor a sequence of overlays of so many.
-        """
+        """The expressions as scenes, with their weights; none where they are drawn."""
         found = {self._read_template(text): weight for text, weight in self.expressions.items()}
         sizes = [len(labels(template)) for template in found]
         if self.variants % 2 and any(size > self.polyphony for size in sizes):

@@ -47,11 +47,7 @@ class Scenes(SceneSettings):
         return explain_uncast(clip, self.name, self.style, setting)
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
-        """Groups of `variants` scenes.
-
-        Raises:
-            PlanError: If an expression or a category names what no clip is labelled.
-        """
+        """Groups of `variants` scenes."""
         return {
             split: SceneGroups(self, split, count, tuple(clips[split]), setting)
             for split, count in self._groups(clips).items()

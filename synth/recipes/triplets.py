@@ -53,9 +53,6 @@ class Triplets(TripletSettings):
 
         Kin (`lexicon.are_kin`: a dog and a bark, rain and heavy rain) make no pair; ESC-50 has
         none. An airplane and an engine do: every caption names both, and denies neither.
-
-        Raises:
-            PlanError: If a split holds clips of one class only.
         """
         return {
             split: self._groups(split, clips.get(split, ()), repeats, setting)

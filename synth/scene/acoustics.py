@@ -34,11 +34,7 @@ class Acoustics:
 
     @classmethod
     def from_json(cls, value: Any) -> Acoustics:
-        """The acoustics that `to_json` gave.
-
-        Raises:
-            SceneError: If `value` is not of that form.
-        """
+        """The acoustics that `to_json` gave."""
         match value:
             case {
                 "mean_dba": mean,

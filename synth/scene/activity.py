@@ -128,11 +128,7 @@ class Activity:
 
     @classmethod
     def from_json(cls, value: Any) -> Activity:
-        """The activity that `to_json` gave.
-
-        Raises:
-            SceneError: If `value` is not of that form.
-        """
+        """The activity that `to_json` gave."""
         match value:
             case {"clear": [*clear], "faint": [*faint]}:
                 onsets, told = value.get("onsets", _UNKNOWN), value.get("acoustics", [])

@@ -24,11 +24,7 @@ class Place(NamedTuple):
 
 
 def places(scene: Scene) -> tuple[Place, ...]:
-    """The sounds of a scene in its order, and where they begin.
-
-    Raises:
-        SceneError: If an event has no excerpt, or a crossfade is longer than a part it joins.
-    """
+    """The sounds of a scene in its order, and where they begin."""
     return tuple(
         Place(each.onset, Event(each.label, each.excerpt)) for each in timeline(scene).placements
     )
@@ -42,9 +38,6 @@ def arrange(found: Iterable[Place]) -> Scene:
 
     Args:
         found: At least one; the first begins at frame 0, as no scene begins with silence.
-
-    Raises:
-        SceneError: If none does.
     """
     ordered = sorted(found, key=lambda place: (place.onset, -place.offset, place.event.label))
     if not ordered or ordered[0].onset:

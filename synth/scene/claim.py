@@ -191,11 +191,7 @@ def claim_to_text(claim: Claim) -> str:
 
 
 def claim_from_json(value: Any) -> Claim:
-    """The claim that `claim_to_json` wrote.
-
-    Raises:
-        SceneError: If `value` is not of that form.
-    """
+    """The claim that `claim_to_json` wrote."""
     return _read(value, 0)
 
 
@@ -228,11 +224,7 @@ def _read(value: Any, depth: int) -> Claim:
 
 
 def claim_from_text(text: str) -> Claim:
-    """The claim that `claim_to_text` wrote.
-
-    Raises:
-        SceneError: If the text is no JSON, nested too deeply, or not of that form.
-    """
+    """The claim that `claim_to_text` wrote."""
     return claim_from_json(read_json_text(text))
 
 

@@ -17,11 +17,7 @@ OPERATORS = "+*"
 
 
 def parse(text: str) -> Scene:
-    """The scene over labels that `text` denotes.
-
-    Raises:
-        NotationError: If `text` is not a scene; the error points at the column.
-    """
+    """The scene over labels that `text` denotes."""
     parser = _Parser(text)
     scene = parser.concat(depth=0)
     if parser.peek():

@@ -63,11 +63,7 @@ class Event:
 
     @property
     def heard(self) -> Excerpt:
-        """The excerpt.
-
-        Raises:
-            SceneError: If the event is only a statement.
-        """
+        """The excerpt."""
         if self.excerpt is None:
             raise SceneError(f"event {self.label!r} has no excerpt, so it has no place in time")
         return self.excerpt
@@ -201,29 +197,17 @@ def _number(value: float) -> str:
 
 
 def from_json(value: Any) -> Scene:
-    """The scene that `to_json` wrote.
-
-    Raises:
-        SceneError: If `value` is not of that form.
-    """
+    """The scene that `to_json` wrote."""
     return _read(value, 0)
 
 
 def from_text(text: str) -> Scene:
-    """The scene that `to_text` wrote.
-
-    Raises:
-        SceneError: If the text is no JSON, or not of that form.
-    """
+    """The scene that `to_text` wrote."""
     return from_json(read_json_text(text))
 
 
 def read_json_text(text: str) -> Any:
-    """The values of a JSON text that may be anybody's.
-
-    Raises:
-        SceneError: If it is no JSON, or nested more deeply than a scene can be.
-    """
+    """The values of a JSON text that may be anybody's."""
     where, fix = f"scene or claim {shorten(text)}", "expected the JSON that a build wrote"
     return parse_json(text, where, refuse=SceneError, fix=fix)
 

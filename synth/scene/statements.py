@@ -75,9 +75,6 @@ def state(claim: Claim, rate: int | None = None) -> frozenset[Statement]:
     Args:
         claim: The claim.
         rate: In Hz; needed where the claim tells a time.
-
-    Raises:
-        SceneError: If a time is told and the rate is not.
     """
     return complete(_state(claim, rate))
 

@@ -112,10 +112,6 @@ def timeline(scene: Scene, activities: Sequence[Activity] | None = None) -> Time
         scene: The scene.
         activities: When each event is heard, in the scene's order and on its clock; without, each
             is heard all through.
-
-    Raises:
-        SceneError: If an event has no excerpt, a crossfade is longer than a part it joins, or there
-            are not as many activities as events.
     """
     placements: list[Placement] = []
     joins: list[Join] = []

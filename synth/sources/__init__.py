@@ -63,9 +63,6 @@ def source_class(name: str) -> type[Settings]:
 
     Other packages add theirs by an entry point of the group `segue.sources`, which names a subclass
     of `Settings` that keeps the protocol `Source`.
-
-    Raises:
-        SourceError: If there is no such source, or another package's cannot be used.
     """
     if name in SOURCES:
         module, attribute = SOURCES[name].split(":")
@@ -78,11 +75,7 @@ def source_class(name: str) -> type[Settings]:
 
 
 def open_source(source: Settings) -> Source | Unheard:
-    """The source, or its listing where its audio has not been collected.
-
-    Raises:
-        SourceError: If its audio is said to lie where there is no folder.
-    """
+    """The source, or its listing where its audio has not been collected."""
     if isinstance(source, Collected) and source.files() is None:
         return Listing(source)  # type: ignore[return-value]
     return source  # type: ignore[return-value]

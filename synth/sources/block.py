@@ -47,12 +47,7 @@ class Block:
 
     @classmethod
     def open(cls, path: Path) -> Block:
-        """Read a text list, a catalogue, or the catalogue of a corpus's folder.
-
-        Raises:
-            SourceError: If the file is missing, unreadable, or blocks nothing.
-            CorpusError: If the folder holds no finished corpus, or a fingerprint is damaged.
-        """
+        """Read a text list, a catalogue, or the catalogue of a corpus's folder."""
         file = path
         if path.is_dir():
             plain = path / CLIPS_FILE
@@ -65,11 +60,7 @@ class Block:
         return block
 
     def partner(self, row: Mapping[str, Any]) -> Partner | None:
-        """What a clip shares with the list, the plainest thing first; None if nothing.
-
-        Raises:
-            CorpusError: If the clip's fingerprint is damaged.
-        """
+        """What a clip shares with the list, the plainest thing first; None if nothing."""
         for by in ("id", "recording"):
             entry = next((name for name in _names(row[by]) if name in self.entries), None)
             if entry is not None:
@@ -151,9 +142,6 @@ def withdraw_blocked(
 
     Returns:
         The rows to keep, and rows of `schema.QUARANTINE` for the others.
-
-    Raises:
-        CorpusError: If a fingerprint is damaged.
     """
     kept, withdrawn = [], []
     for row in rows:

@@ -39,9 +39,6 @@ class Allowed:
 
         A family's name (`CC-BY`) admits all its versions, `CC-BY-3.0` that version with its ports,
         `CC-BY-3.0-US` that port alone. `unknown` and `LicenseRef-...` admit just what is called so.
-
-        Raises:
-            SpecError: If a name is not known, or there is none.
         """
         if not names:
             raise SpecError(

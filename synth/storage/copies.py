@@ -58,11 +58,7 @@ class Copies:
 
     @classmethod
     def open(cls, root: Path, remote: Remote) -> Copies:
-        """Make the folder, or take up one that was made before.
-
-        Raises:
-            SpecError: If it holds something else.
-        """
+        """Make the folder, or take up one that was made before."""
         wanted = _read_own_marker(remote.url)
         found = _read_marker(root)
         if found is None and root.is_dir() and any(map(_is_foreign, root.iterdir())):
@@ -124,10 +120,6 @@ class Copies:
             stored: What the store now says of it; without it a copy that is there is good.
             sha256: What its bytes must be, as hex; None where nobody certified them.
             since_ns: Copies used since then do not go for it, in ns since 1970.
-
-        Raises:
-            NoRoomError: If the room for copies is used up.
-            StorageError: If it is not there, cannot be read, or is not what it must be.
         """
         path = self.path(key)
         if self._is_good(key, stored):
@@ -223,11 +215,7 @@ class Copies:
 
 
 def copies_at(root: Path) -> Copies | None:
-    """The copies that a folder is of; None where it is a folder like any other.
-
-    Raises:
-        StorageError: If the store lives in another process.
-    """
+    """The copies that a folder is of; None where it is a folder like any other."""
     found = _read_marker(root)
     if found is None:
         return None

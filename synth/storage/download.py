@@ -39,11 +39,6 @@ def download(
         sha256: What its bytes must be, as hex; None where nobody certified them.
         room: What the copy must fit into.
         since_ns: Copies used since then do not go for it.
-
-    Raises:
-        NoRoomError: If it does not fit into the room.
-        StorageError: If it cannot be read, or is not what it must be.
-        DiskFullError: If the disk is full.
     """
     for attempt in range(1, _TRIES + 1):
         begun = slot.read_promise()

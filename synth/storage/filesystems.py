@@ -29,11 +29,7 @@ def is_private(url: str) -> bool:
 
 
 def filesystem_of(store: str) -> Any:
-    """The file system of a store, as `s3://bucket`.
-
-    Raises:
-        StorageError: If there is no such kind of store, or its package is not installed.
-    """
+    """The file system of a store, as `s3://bucket`."""
     return _open_filesystem(store, tuple(os.environ.get(name, "") for name in _DECISIVE))
 
 

@@ -28,10 +28,6 @@ def open_made(name: str, make: Callable[[Path], None]) -> BufferedReader:
 
     Returns:
         The file; it stays as long as it is open.
-
-    Raises:
-        NoRoomError: If there is no room for it.
-        SpecError: If nothing can be written to the cache.
     """
     root = cache_folder() / CORPORA
     slot = Slot(root / _MADE, name)

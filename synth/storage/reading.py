@@ -32,9 +32,6 @@ def fetch(path: Path) -> Path:
     """The same path; where it is a copy that is not here yet, it is fetched first.
 
     For small files, which stay; `open_file`, `open_mapped` and `read_at` are for shards and banks.
-
-    Raises:
-        StorageError: If it cannot be read.
     """
     copies = None if path.is_file() else _copies_of(path)
     if copies is None:
@@ -70,9 +67,6 @@ def open_mapped(path: Path, receipt: Path | None = None) -> BufferedReader:
     Args:
         path: The file.
         receipt: As in `open_file`.
-
-    Raises:
-        NoRoomError: If there is no room for a copy.
     """
     copies = _copies_of(path)
     return open_regular(path) if copies is None else _open_copy(copies, path, receipt)
@@ -155,9 +149,6 @@ def local_place(place: Path | str) -> Path:
 
     Args:
         place: A path or a URL: a manifest folder, the folder above it, or a file in it.
-
-    Raises:
-        StorageError: If the URL cannot be read.
     """
     url = url_of(place)
     if url is None:
@@ -169,12 +160,7 @@ def local_place(place: Path | str) -> Path:
 
 
 def copies_of_url(url: str) -> tuple[Copies, str]:
-    """The copies in the cache of the store that a URL is at, and the key in them.
-
-    Raises:
-        SpecError: If what $SEGUE_CACHE_LIMIT says cannot be understood.
-        StorageError: If the store lives in one process, and this one has put nothing there.
-    """
+    """The copies in the cache of the store that a URL is at, and the key in them."""
     limit_bytes()
     store, key = split_url(url)
     if is_private(url) and not Remote(url).list():

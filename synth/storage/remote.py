@@ -48,9 +48,6 @@ class Remote:
         Args:
             folder: Its key; the whole of it by default.
             deep: Whether folders below it are entered.
-
-        Raises:
-            StorageError: If the store cannot be read.
         """
         filesystem, path = self._locate(folder)
         root = self._locate()[1]
@@ -64,11 +61,7 @@ class Remote:
         }
 
     def find(self, key: str) -> Stored | None:
-        """What the store says of one object; None where it is not there.
-
-        Raises:
-            StorageError: If the store cannot be read.
-        """
+        """What the store says of one object; None where it is not there."""
         filesystem, path = self._locate(key)
         entry = self._ask(lambda: filesystem.info(path), key)
         return parse_entry(entry) if entry is not None and entry["type"] == "file" else None
@@ -82,9 +75,6 @@ class Remote:
 
         Returns:
             What was copied.
-
-        Raises:
-            StorageError: If it is not there, or cannot be read.
         """
         filesystem, path = self._locate(key)
 
@@ -106,9 +96,6 @@ class Remote:
 
         Returns:
             What the store then holds.
-
-        Raises:
-            StorageError: If it cannot be written.
         """
         return self._retry(lambda: self._upload(local, key), key, "written")
 
@@ -172,20 +159,12 @@ class Remote:
         return self._retry(attempt, key, "written")
 
     def read(self, key: str, start: int | None = None, stop: int | None = None) -> bytes | None:
-        """An object's bytes, or those from `start` to `stop`; None where it is not there.
-
-        Raises:
-            StorageError: If the store cannot be read.
-        """
+        """An object's bytes, or those from `start` to `stop`; None where it is not there."""
         filesystem, path = self._locate(key)
         return self._ask(lambda: bytes(filesystem.cat_file(path, start=start, end=stop)), key)
 
     def write(self, key: str, data: bytes) -> None:
-        """Put bytes under a key; what was there is replaced.
-
-        Raises:
-            StorageError: If they cannot be written.
-        """
+        """Put bytes under a key; what was there is replaced."""
         self._retry(lambda: self._pipe(key, data), key, "written")
 
     def create(self, key: str, data: bytes) -> bool:
@@ -196,9 +175,6 @@ class Remote:
 
         Returns:
             Whether they were put; False where the key holds something.
-
-        Raises:
-            StorageError: If they cannot be written.
         """
         put = self._put_where(None, key, lambda: self._pipe(key, data, mode="create"))
         return put is not None
@@ -215,9 +191,6 @@ class Remote:
 
         Returns:
             Whether they were put; False where the key holds something else, or nothing.
-
-        Raises:
-            StorageError: If they cannot be written.
         """
         options = {"IfMatch": f'"{found.stamp}"'} if self._scheme in S3 else {}
         return self._put_where(found, key, lambda: self._pipe(key, data, **options)) is not None
@@ -228,21 +201,13 @@ class Remote:
         return True
 
     def copy(self, source: str, target: str) -> None:
-        """Copy an object within the store.
-
-        Raises:
-            StorageError: If that cannot be done.
-        """
+        """Copy an object within the store."""
         filesystem, path = self._locate(target)
         old = self._locate(source)[1]
         self._retry(lambda: filesystem.cp_file(old, path), target, "written")
 
     def remove(self, key: str) -> None:
-        """Delete an object, if it is there.
-
-        Raises:
-            StorageError: If it cannot be deleted.
-        """
+        """Delete an object, if it is there."""
         filesystem, path = self._locate(key)
         self._ask(lambda: filesystem.rm_file(path), key, "written")
 

@@ -48,11 +48,7 @@ class NoRoomError(StorageError):
 
 
 def limit_bytes() -> int | None:
-    """What $SEGUE_CACHE_LIMIT allows, 64 GB by default; None for no limit.
-
-    Raises:
-        SpecError: If it says something else.
-    """
+    """What $SEGUE_CACHE_LIMIT allows, 64 GB by default; None for no limit."""
     text = os.environ.get(LIMIT_VARIABLE) or DEFAULT_LIMIT
     if text.strip().lower() == NO_LIMIT:
         return None
@@ -88,9 +84,6 @@ class CopySpace:
             stamp: Of the object.
             since_ns: What was used since then stays, too, in ns since 1970.
             written: Bytes of it that lie on the disk already, and need no more room there.
-
-        Raises:
-            NoRoomError: If there is none, nothing that may go being left; some may have gone.
         """
         if self.limit is None:
             slot.promise(size, stamp)

@@ -22,9 +22,6 @@ def url_of(place: Path | str) -> str | None:
 
     A `Path` made of `s3://bucket/prefix` holds `s3:/bucket/prefix`, which is understood too, so
     that commands, settings and functions take paths and URLs alike.
-
-    Raises:
-        StorageError: If the URL holds a user's name or a password.
     """
     found = _URL.fullmatch(str(place))
     if found is None:

@@ -77,9 +77,6 @@ def find_change(before: Scene, after: Scene) -> Change | None:
     """The single edit that leads from one scene to the other; None where there is no such edit.
 
     Scenes with crossfades have none: by those a sound changes its neighbours, too.
-
-    Raises:
-        SceneError: If an event has no excerpt.
     """
     if longest_crossfade(before) > 0 or longest_crossfade(after) > 0:
         return None

@@ -72,11 +72,7 @@ class Listener:
     treated: Mapping[str, tuple[str, str]] | None = None
 
     def hear(self, scene: Scene) -> Timeline:
-        """The timeline of a scene, with the activity of each event.
-
-        Raises:
-            SceneError: If an event has no excerpt, or a clip has no envelope.
-        """
+        """The timeline of a scene, with the activity of each event."""
         recent = self._recent
         found = recent.get(scene)
         if found is None:

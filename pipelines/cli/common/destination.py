@@ -11,22 +11,13 @@ from synth.storage.filesystems import is_private
 
 
 def resolve_destination(out: Path, stage: Path | None = None) -> Path:
-    """The folder to work in for `--out` and `--stage`.
-
-    Raises:
-        SpecError: If nothing would be left when the command ends, or the two do not go together.
-        StorageError: If the URL holds credentials.
-    """
+    """The folder to work in for `--out` and `--stage`."""
     refuse_fleeting(out)
     return choose_stage(out, stage)
 
 
 def refuse_fleeting(out: Path) -> None:
-    """Check that what is written outlives the command.
-
-    Raises:
-        SpecError: If `--out` names a store that ends with the process.
-    """
+    """Check that what is written outlives the command."""
     url = url_of(out)
     if url is not None and is_private(url):
         raise SpecError(

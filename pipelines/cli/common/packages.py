@@ -13,11 +13,7 @@ OURS: Final = ("synth", "pipelines", "train", "experiments", "prompts")
 
 @contextmanager
 def naming_packages(name: str) -> Iterator[None]:
-    """Let a command, which imports what is slow where it uses it, tell what is not installed.
-
-    Raises:
-        SegueError: If it needs a package that is not installed, as training needs torch.
-    """
+    """Let a command, which imports what is slow where it uses it, tell what is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:

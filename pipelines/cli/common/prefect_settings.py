@@ -10,11 +10,7 @@ from synth.base.errors import SegueError
 
 
 def is_server_configured() -> bool:
-    """Whether the environment or Prefect's active profile names a server; Prefect stays unread.
-
-    Raises:
-        SegueError: If the file of Prefect's profiles cannot be read; it may name a server.
-    """
+    """Whether the environment or Prefect's active profile names a server; Prefect stays unread."""
     if "PREFECT_API_URL" in os.environ:
         return bool(os.environ["PREFECT_API_URL"])
     home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect")

@@ -26,10 +26,6 @@ def parse_source(text: str) -> Settings:
     """The source of `NAME:ROOT`, or of `NAME` alone where it needs no folder.
 
     One that takes another's clips is written before it: `treated:esc50:ROOT`.
-
-    Raises:
-        SpecError: If the text is of another form, or the source needs further settings.
-        SourceError: If there is no such source.
     """
     name, separator, root = text.partition(":")
     if name not in source_names() and (Path(text).exists() or root.startswith("//")):
@@ -72,11 +68,7 @@ def _explain_bare(text: str) -> SpecError:
 
 
 def apply_settings(source: Settings, changes: Sequence[str]) -> Settings:
-    """The source with settings of the form `key=value`, the value as a spec would have it.
-
-    Raises:
-        SpecError: If a setting is not known, or has a value that it cannot have.
-    """
+    """The source with settings of the form `key=value`, the value as a spec would have it."""
     given: dict[str, object] = {}
     for change in changes:
         key, parted, value = change.partition("=")

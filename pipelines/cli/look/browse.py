@@ -91,11 +91,7 @@ def _serve(library: BrowsedCorpus, host: str, listener: socket.socket) -> None:
 
 
 def _open_listener(host: str, port: int) -> socket.socket:
-    """A socket that listens.
-
-    Raises:
-        SegueError: If the address is not of this machine, or is taken.
-    """
+    """A socket that listens."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

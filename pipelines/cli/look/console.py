@@ -36,10 +36,6 @@ def ask(corpus: Path, query: str, rows: int, out: Path | None, as_json: bool) ->
         rows: Most rows that are printed, 0 for all.
         out: File for all rows; none are printed then.
         as_json: Whether to end with one line of JSON.
-
-    Raises:
-        SpecError: If the query or the file is refused.
-        CorpusError: If there is no corpus.
     """
     text = sys.stdin.read() if query == _STDIN else query
     if out is not None:

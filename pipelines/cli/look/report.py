@@ -69,11 +69,7 @@ def report_command(
 
 
 def _page(path: Path, samples: int | None, quiet: bool) -> Page:
-    """The page of what the folder holds.
-
-    Raises:
-        SpecError: If it holds neither a corpus nor a run, or `samples` are asked of a run.
-    """
+    """The page of what the folder holds."""
     if (path / _RUN_LOG).is_file():
         if samples is not None:
             raise SpecError(f"{path}: is a training run and has no samples", fix="omit --samples")

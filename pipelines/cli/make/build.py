@@ -131,11 +131,7 @@ def run_build(
 
 
 def choose_engine(engine: str | None, workers: int | None) -> str | int:
-    """The engine that is asked for, or so many local processes.
-
-    Raises:
-        SpecError: If both are given.
-    """
+    """The engine that is asked for, or so many local processes."""
     if engine is None:
         return choose_worker_count(workers)
     if workers is not None:

@@ -144,11 +144,7 @@ def _make_relative(folder: Path, root: str) -> str:
 
 
 def _list(source: str | None, out: Path | None, as_json: bool) -> None:
-    """One line a recipe.
-
-    Raises:
-        SpecError: If something was to be written.
-    """
+    """One line a recipe."""
     if source is not None or out is not None:
         raise SpecError("no recipe given", fix="give one: `segue new` lists them")
     rows = summarise_starts()

@@ -43,11 +43,6 @@ def read_request(
 
     Returns:
         The spec to be built, or the finished version to be reproduced; and the folder to work in.
-
-    Raises:
-        SpecError: If the spec cannot be carried out, or the arguments contradict each other.
-        CorpusError: If a folder was given, and no finished version is there.
-        StorageError: If a URL cannot be read.
     """
     if (url := url_of(path)) is not None:
         places = _stage_version(url, version, out, stage)

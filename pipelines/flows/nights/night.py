@@ -57,12 +57,7 @@ def last_version(places: Places) -> str | None:
 
 
 def judge(places: Places, gates: GateSettings, observer: Observer) -> list[Gate]:
-    """Put a finished version to the gates that need no model.
-
-    Raises:
-        CorpusError: If the version is not finished, or the blind test or the audit of its audio
-            cannot be made.
-    """
+    """Put a finished version to the gates that need no model."""
     last = last_version(places)
     return [
         _judge_captions(places, observer),
@@ -77,11 +72,7 @@ def judge(places: Places, gates: GateSettings, observer: Observer) -> list[Gate]
 def compare_metrics(
     places: Places, gates: GateSettings, metrics: Mapping[str, Mapping[str, Any]]
 ) -> list[Gate]:
-    """Compare a trained model's metrics with those of the last version's model.
-
-    Raises:
-        CorpusError: If the model was not tested for one of the gates' metrics.
-    """
+    """Compare a trained model's metrics with those of the last version's model."""
     last = last_version(places)
     before = read_record(places.locate_sibling(last)).get("metrics", {}) if last else {}
     found = []
@@ -127,11 +118,7 @@ def failed_gates(gates: Sequence[Gate]) -> list[Gate]:
 
 
 def refuse_failed(places: Places, gates: Sequence[Gate]) -> None:
-    """Check that a version passes all gates.
-
-    Raises:
-        CorpusError: Naming those it does not pass; `latest` stays where it is.
-    """
+    """Check that a version passes all gates."""
     lost = failed_gates(gates)
     if not lost:
         return

@@ -41,11 +41,7 @@ class Times:
 
     @classmethod
     def of(cls, cron: str | None, every: str | None, timezone: str = "UTC") -> Times:
-        """Times as the command line takes them.
-
-        Raises:
-            SpecError: If both are given, or `every` is no span of time.
-        """
+        """Times as the command line takes them."""
         if cron and every:
             raise SpecError("both --cron and --every are given", fix="give one")
         if every is None:
@@ -123,11 +119,7 @@ class Night:
 
 
 def write_prefect_yaml(path: Path, night: Night, pool: str) -> None:
-    """Add a deployment to a prefect.yaml of ours, or replace the one of its name.
-
-    Raises:
-        SpecError: If the file is not one that we wrote.
-    """
+    """Add a deployment to a prefect.yaml of ours, or replace the one of its name."""
     deployments: list[dict[str, Any]] = []
     if doors.require_regular(path, refuse=SpecError).exists():
         text = doors.read_text(path, refuse=SpecError)

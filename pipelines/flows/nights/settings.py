@@ -148,9 +148,6 @@ def read_nightly(path: Path | None) -> NightlySettings:
 
     Args:
         path: The file, None for the defaults.
-
-    Raises:
-        SpecError: If it cannot be read, or a key or value is wrong; the error names the key.
     """
     if path is None:
         return NightlySettings()

@@ -36,10 +36,6 @@ def buy(
 
     Returns:
         The files of answers.
-
-    Raises:
-        SpecError: If the spec's `enrich` does not name a task's file.
-        SegueError: If the endpoint refuses, or the run is interrupted.
     """
     named = {path.resolve() for path in spec.enrich}
     for task in tasks:

@@ -24,11 +24,7 @@ _SHOWN: Final = 2000
 
 
 def run_folder(places: Places, settings: TrainSettings) -> Path:
-    """Where the model of a version and of these settings lies.
-
-    Raises:
-        SpecError: If the settings' `config` cannot be read.
-    """
+    """Where the model of a version and of these settings lies."""
     try:
         config = settings.config.read_bytes() if settings.config else b""
     except OSError as error:
@@ -43,11 +39,7 @@ def run_folder(places: Places, settings: TrainSettings) -> Path:
 
 
 def train(places: Places, settings: TrainSettings, run: Path) -> None:
-    """Train on a version, or go on where an earlier night was stopped.
-
-    Raises:
-        CorpusError: If the training fails, or takes too long.
-    """
+    """Train on a version, or go on where an earlier night was stopped."""
     words = ["train", str(places.manifests), "--out", str(run), "--resume", "--json"]
     words += ["--config", str(settings.config)] if settings.config else []
     words += ["--steps", str(settings.steps)] if settings.steps else []
@@ -56,11 +48,7 @@ def train(places: Places, settings: TrainSettings, run: Path) -> None:
 
 
 def evaluate(places: Places, settings: TrainSettings, run: Path) -> dict[str, dict[str, Any]]:
-    """The metrics of a version's model; a test that was made is not made again.
-
-    Raises:
-        CorpusError: If the test fails, or takes too long.
-    """
+    """The metrics of a version's model; a test that was made is not made again."""
     kept = run / f"{settings.split}-{METRICS_FILE}"
     if not kept.is_file():
         words = ["eval", str(run), str(places.manifests), "--split", settings.split, "--json"]

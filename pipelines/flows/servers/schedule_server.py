@@ -29,10 +29,6 @@ def scheduling_server(home: Path) -> Iterator[str]:
 
     Args:
         home: Holds its database, its log and, while it runs, its address.
-
-    Raises:
-        CorpusError: If one runs in `home` already.
-        SegueError: If it does not start; the error names its log.
     """
     refusal = CorpusError(
         f"{home.parent}: a schedule is already running here",

@@ -38,11 +38,7 @@ QUIET: Final[Mapping[str, str]] = {
 
 @contextmanager
 def own_server(home: Path) -> Iterator[str]:
-    """The API address of a server that keeps its database in `home`, stopped on leaving.
-
-    Raises:
-        SegueError: If it does not start; the error names its log.
-    """
+    """The API address of a server that keeps its database in `home`, stopped on leaving."""
     alone = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1"}
     from prefect.logging.handlers import APILogWorker
 
@@ -63,10 +59,6 @@ def server_process(home: Path, environment: Mapping[str, str]) -> Iterator[str]:
     Args:
         home: Holds its database and its log.
         environment: Its settings, but for where it is; it reports nothing home.
-
-    Raises:
-        DiskFullError: If its database finds no room.
-        SegueError: If it does not start; the error names its log.
     """
     home.mkdir(parents=True, exist_ok=True)
     if not (home / DATABASE_FILE).exists() and not any(
@@ -165,11 +157,7 @@ def _wait_until_healthy(process: subprocess.Popen[bytes], address: str, log: Pat
 
 
 def refuse_full(home: Path) -> None:
-    """Check that a server's database has room in `home`.
-
-    Raises:
-        DiskFullError: If it has not.
-    """
+    """Check that a server's database has room in `home`."""
     free = free_bytes(home)
     if free < LEAST_BYTES:
         raise DiskFullError(

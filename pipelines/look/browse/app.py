@@ -67,12 +67,7 @@ class BrowsedCorpus:
 
     @classmethod
     def open(cls, place: Path) -> BrowsedCorpus:
-        """Open what `find_manifest` takes.
-
-        Raises:
-            CorpusError: If there is neither corpus nor plan, or a manifest is damaged.
-            StorageError: If a URL cannot be read.
-        """
+        """Open what `find_manifest` takes."""
         path = find_manifest(place)
         rendered = path.name == SAMPLES_FILE
         sounds = SampleAudio(Corpus.open(path.parent)) if rendered else None

@@ -129,9 +129,6 @@ def draw(
         sample_rate: In Hz.
         colours: Of labels; the others take the colours that come next.
         heard: Its timeline, where it is known when each event is heard.
-
-    Raises:
-        SceneError: If the scene cannot be placed in time.
     """
     heard = heard or timeline(scene)
     whole = max(frames, heard.frames, 1)

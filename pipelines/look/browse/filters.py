@@ -53,11 +53,7 @@ class Filter:
 
     @classmethod
     def of(cls, asked: Mapping[str, str]) -> Filter:
-        """From the parameters of a request, each named as its field.
-
-        Raises:
-            LongSearchError: If one is longer than any search has to be.
-        """
+        """From the parameters of a request, each named as its field."""
         wanted = {each.name: asked.get(each.name, "").strip() for each in fields(cls)}
         for name, value in wanted.items():
             if len(value) > MAX_LETTERS or len(value.split()) > MAX_WORDS:

@@ -48,11 +48,7 @@ _AT_ONCE: Final[Mapping[Work, int]] = {Work.PAGE: 6, Work.REMOTE: 16, Work.SEARC
 
 
 async def run_limited(work: Work, function: Callable[[], Result]) -> Result:
-    """What a function gives that is called in a thread, as soon as its kind of work has one.
-
-    Raises:
-        BusyError: If a search waits for others for too long.
-    """
+    """What a function gives that is called in a thread, as soon as its kind of work has one."""
     limits = _limits.get(None)
     if limits is None:
         limits = {each: CapacityLimiter(_AT_ONCE[each]) for each in Work}
@@ -81,9 +77,6 @@ def limit_time(cursor: duckdb.DuckDBPyConnection, limit_s: float) -> Iterator[No
     """Interrupt what a connection does when the time is over, until it ends; 0 for never.
 
     Once is not enough: a query that begins just behind an interrupt does not feel it.
-
-    Raises:
-        SlowSearchError: If it was interrupted.
     """
     if not limit_s:
         yield

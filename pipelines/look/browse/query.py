@@ -95,9 +95,6 @@ class Manifest:
 
     Args:
         path: `samples.parquet` or `plan.parquet`; `clips.parquet` lies beside it.
-
-    Raises:
-        CorpusError: If a file is missing, damaged, or not of the corpus format.
     """
 
     def __init__(self, path: Path) -> None:
@@ -133,11 +130,7 @@ class Manifest:
         self._clips = lru_cache(_CLIPS_KEPT)(self._find_clip)
 
     def refuse_change(self) -> None:
-        """Check that what is read now is what was opened: places of rows are kept.
-
-        Raises:
-            ChangedManifestError: If a file was replaced, or removed.
-        """
+        """Check that what is read now is what was opened: places of rows are kept."""
         try:
             if [file_state(file) for file in self._files] == self._states:
                 return

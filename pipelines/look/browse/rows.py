@@ -37,9 +37,6 @@ class Rows:
 
     Args:
         path: The file, which has a column `id`.
-
-    Raises:
-        CorpusError: If it is missing or damaged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -75,9 +72,6 @@ class Rows:
         Args:
             places: Counted from 0.
             columns: Names of columns, or paths of their leaves; None for all.
-
-        Raises:
-            CorpusError: If the file is damaged.
         """
         rows: list[dict[str, Any]] = []
         groups = np.searchsorted(self._starts, places, side="right") - 1

@@ -87,11 +87,7 @@ class SampleView:
 
 
 def make_view(manifest: Manifest, row: Mapping[str, Any]) -> SampleView:
-    """Judge and draw a row of the manifest.
-
-    Raises:
-        CorpusError: If the row holds what is no scene or no claim.
-    """
+    """Judge and draw a row of the manifest."""
     try:
         return _build_view(manifest, row)
     except (ValueError, SceneError) as error:

@@ -49,11 +49,7 @@ def find_innermost(name: str, given: Mapping[str, Any]) -> str:
 
 
 def inspect_library(source: Settings) -> Library:
-    """List a library, and see which files are there; none is opened.
-
-    Raises:
-        SourceError: If it is not where, or not what, its settings say, or has no clip.
-    """
+    """List a library, and see which files are there; none is opened."""
     opened = open_source(source)
     refs = list(opened.refs())
     here = (

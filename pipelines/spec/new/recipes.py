@@ -69,11 +69,7 @@ def complete_starts(incomplete: str) -> list[str]:
 
 
 def find_start(name: str) -> Start:
-    """What is known under a name.
-
-    Raises:
-        SpecError: If nothing is.
-    """
+    """What is known under a name."""
     if name not in list_starts():
         raise SpecError(f"no recipe {name!r}", fix=suggestion(name, list_starts()))
     return _KNOWN.get(name, Start(name))

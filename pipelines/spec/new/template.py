@@ -41,10 +41,6 @@ def render_spec(
         source: A source's name; by default one that comes with Segue and suits the recipe.
         given: The source's settings; by default a folder that has to be changed, if it takes one.
         library: What the folder holds, None where nobody looked: it says what the splits can be.
-
-    Raises:
-        SpecError: If there is no such recipe.
-        SourceError: If there is no such source.
     """
     start = find_start(name)
     chosen = source or start.source

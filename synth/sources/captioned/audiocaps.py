@@ -37,9 +37,6 @@ class AudioCaps(Collected):
 
         A clip whose audio is not found keeps the location where it was expected, and is
         quarantined when it is opened.
-
-        Raises:
-            SourceError: If there is no caption file, or `audio` is set and no folder.
         """
         present = [split for split in SPLITS if (self.root / f"{split}.csv").is_file()]
         tables = [self.root / f"{split}.csv" for split in present]

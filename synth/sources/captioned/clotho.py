@@ -78,11 +78,7 @@ class Clotho(Collected):
         return AudioFiles(self.root, Path()) if any(map(Path.is_dir, folders)) else None
 
     def refs(self) -> Iterator[ClipRef]:
-        """One clip a file name of a split's captions, with all of its captions.
-
-        Raises:
-            SourceError: If there is no caption file, or one has no metadata beside it.
-        """
+        """One clip a file name of a split's captions, with all of its captions."""
         present = [split for split in SPLITS if _captions(self.root, split).is_file()]
         tables = [_captions(self.root, split) for split in present]
         refuse_absent(self.root, tables, "clotho_captions_*.csv", _MEND)

@@ -72,11 +72,7 @@ class Macs(Collected):
     usual_audio: ClassVar[str] = "TAU-urban-acoustic-scenes-2019-development"
 
     def refs(self) -> Iterator[ClipRef]:
-        """One clip a file, with every annotator's sentence.
-
-        Raises:
-            SourceError: If `MACS.yaml` is missing or not as published.
-        """
+        """One clip a file, with every annotator's sentence."""
         require_folder(self.root, "the folder of MACS", _MEND)
         annotations: dict[str, list[_Annotation]] = {}
         for file in _read(self.root / FILE):

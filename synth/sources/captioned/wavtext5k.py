@@ -65,11 +65,7 @@ class WavText5K(Collected):
     keywords: bool = False
 
     def refs(self) -> Iterator[ClipRef]:
-        """One clip a row; the description, where there is one, is its caption.
-
-        Raises:
-            SourceError: If the table is missing, or a row cannot be read.
-        """
+        """One clip a row; the description, where there is one, is its caption."""
         path = self.root / FILE
         refuse_absent(self.root, [path] if path.is_file() else [], FILE, _MEND)
         files = self.files()

@@ -70,22 +70,14 @@ class Fma(Collected):
     uploader_tags: bool = False
 
     def files(self) -> AudioFiles | None:
-        """The audio files; None where `audio` is not set and the size's folder is not there.
-
-        Raises:
-            SourceError: If `audio` is set and no folder.
-        """
+        """The audio files; None where `audio` is not set and the size's folder is not there."""
         usual = Path(f"fma_{self.subset}")
         if self.audio is None and (self.root / usual).is_dir():
             return AudioFiles(self.root, usual)
         return super().files()
 
     def refs(self) -> Iterator[ClipRef]:
-        """One clip a track of the size.
-
-        Raises:
-            SourceError: If there are no tables, or a row is not understood.
-        """
+        """One clip a track of the size."""
         require_folder(self.root, "the folder of FMA", _MEND)
         folder = self.root / "fma_metadata"
         folder = folder if folder.is_dir() else self.root

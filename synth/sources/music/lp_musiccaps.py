@@ -76,11 +76,7 @@ class LpMusicCaps(Collected):
     msd_clip_s: Seconds = Field(default=30.0, gt=0)
 
     def refs(self) -> Iterator[ClipRef]:
-        """The clips of the Parquet files in the order of their names, then those of JSON files.
-
-        Raises:
-            SourceError: If there are none, or a row is not understood.
-        """
+        """The clips of the Parquet files in the order of their names, then those of JSON files."""
         tables = sorted(path for place in _PLACES for path in self.root.glob(place))
         listings = [*self._annotations(), *self._predictions()]
         refuse_absent(self.root, [*tables, *listings], "Parquet or JSON of LP-MusicCaps", _MEND)
@@ -96,11 +92,7 @@ class LpMusicCaps(Collected):
             raise SourceError(f"{self.root}: its tables list no clip", fix=_MEND)
 
     def vocabulary(self) -> tuple[Tag, ...]:
-        """The tags of `msd_tags.json`, in the shipped list's categories; none without the file.
-
-        Raises:
-            SourceError: If it is not a list of tags.
-        """
+        """The tags of `msd_tags.json`, in the shipped list's categories; none without the file."""
         path = self.root / VOCABULARY
         return read_vocabulary(path).tags if path.is_file() else ()
 

@@ -104,22 +104,14 @@ class MagnaTagATune(Collected):
     usual_audio: ClassVar[str] = "mp3"
 
     def files(self) -> AudioFiles | None:
-        """The clips; None where `audio` is not set, and no usual folder is there.
-
-        Raises:
-            SourceError: If `audio` is set and no folder.
-        """
+        """The clips; None where `audio` is not set, and no usual folder is there."""
         found = super().files()
         if found is None and any((self.root / folder).is_dir() for folder in _FOLDERS):
             return AudioFiles(self.root, Path())
         return found
 
     def refs(self) -> Iterator[ClipRef]:
-        """One clip a row of the tags' table.
-
-        Raises:
-            SourceError: If there is no table, or a row is not understood.
-        """
+        """One clip a row of the tags' table."""
         require_folder(self.root, "the folder of MagnaTagATune", _MEND)
         path = self.root / TAGS
         credits = self._credits()
@@ -156,20 +148,12 @@ class MagnaTagATune(Collected):
 
 
 def recording_of(path: str, where: str) -> str:
-    """The track from which the clip of this path was cut.
-
-    Raises:
-        SourceError: If it is no path of a clip.
-    """
+    """The track from which the clip of this path was cut."""
     return f"magnatagatune/{_match(path, where)['track']}"
 
 
 def split_of(path: str, where: str) -> str:
-    """The part of the split in common use.
-
-    Raises:
-        SourceError: If it is no path of a clip.
-    """
+    """The part of the split in common use."""
     folder = _match(path, where)["folder"]
     return "train" if folder < "c" else "validation" if folder == "c" else "test"
 

@@ -70,22 +70,14 @@ class MtgJamendo(Collected):
     table: Path | None = None
 
     def files(self) -> AudioFiles | None:
-        """The audio files; None where `audio` is not set and no usual folder is there.
-
-        Raises:
-            SourceError: If `audio` is set and no folder.
-        """
+        """The audio files; None where `audio` is not set and no usual folder is there."""
         usual = (Path(name) for name in _USUAL if (self.root / name).is_dir())
         if self.audio is None and (folder := next(usual, None)):
             return AudioFiles(self.root, folder)
         return super().files()
 
     def refs(self) -> Iterator[ClipRef]:
-        """One clip a track.
-
-        Raises:
-            SourceError: If there is no table, or a row, a licence or the tag map is not understood.
-        """
+        """One clip a track."""
         tables = self._tables()
         files = self.files()
         merged = _read_merges(self._companion("tag_map.json"))
@@ -157,11 +149,7 @@ class Rights:
 
 
 def read_rights(path: Path | None) -> dict[str, Rights]:
-    """Licences by track number ("773"); none where there is no file.
-
-    Raises:
-        SourceError: If a track lacks its credit or licence.
-    """
+    """Licences by track number ("773"); none where there is no file."""
     if path is None:
         return {}
     found: dict[str, Rights] = {}
@@ -184,11 +172,7 @@ def read_rights(path: Path | None) -> dict[str, Rights]:
 
 
 def track_number(track_id: str, where: str) -> str:
-    """Jamendo's own number of a track: "773" of "track_0000773" or "773".
-
-    Raises:
-        SourceError: If it is no id of a track.
-    """
+    """Jamendo's own number of a track: "773" of "track_0000773" or "773"."""
     digits = track_id.removeprefix("track_")
     if not (digits.isascii() and digits.isdecimal()):
         raise SourceError(

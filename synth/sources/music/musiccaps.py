@@ -58,9 +58,6 @@ class MusicCaps(Collected):
         """One clip a stretch; its aspects are tags, of a category where the shipped list has them.
 
         A stretch in several rows has the captions and tags of all.
-
-        Raises:
-            SourceError: If there is no table, or a row is not understood.
         """
         require_folder(self.root, "the folder of MusicCaps", _MEND)
         files = self.files()
@@ -94,11 +91,7 @@ class MusicCaps(Collected):
 
 
 def audioset_names(root: Path) -> Mapping[str, str]:
-    """AudioSet's class names by id, from `class_labels_indices.csv`; none where it is not there.
-
-    Raises:
-        SourceError: If the file is another one.
-    """
+    """AudioSet's class names by id, from `class_labels_indices.csv`; none where it is not there."""
     path = optional_file(root / CLASSES, "the names of the classes")
     if path is None:
         return {}
@@ -113,9 +106,6 @@ def labels_of(ids: str, classes: Mapping[str, str], where: str) -> tuple[str, ..
         ids: "/m/04rlf,/m/0342h".
         classes: Names by id; where there are none, no clip has labels.
         where: The row, for errors.
-
-    Raises:
-        SourceError: If an id is not among them.
     """
     if not classes:
         return ()
@@ -131,11 +121,7 @@ def labels_of(ids: str, classes: Mapping[str, str], where: str) -> tuple[str, ..
 
 
 def aspects_of(text: str, where: str) -> tuple[Tag, ...]:
-    """The tags of a list as Python or JSON writes it; empty ones left out.
-
-    Raises:
-        SourceError: If it is no list of texts.
-    """
+    """The tags of a list as Python or JSON writes it; empty ones left out."""
     names = (name for name in _strings(text, where) if name.strip()) if text.strip() else ()
     return tuple(dict.fromkeys(parse_tag(name) for name in names))
 

@@ -56,11 +56,7 @@ class SongDescriber(Collected):
     subset: Literal["full", "valid"] = "full"
 
     def refs(self) -> Iterator[ClipRef]:
-        """One clip a track, with its captions in the table's order.
-
-        Raises:
-            SourceError: If there is no table, or a row is not understood.
-        """
+        """One clip a track, with its captions in the table's order."""
         require_folder(self.root, "the folder of Song Describer", _MEND)
         rows: dict[str, list[Row]] = {}
         for row in read_rows(self.root / TABLE, _COLUMNS):

@@ -35,11 +35,7 @@ def split_kind(name: str) -> str:
 
 
 def name_tables(folder: Path, paths: Sequence[Path]) -> list[SoundTable]:
-    """The tables at some paths, with the splits that the dataset's card says, or their names.
-
-    Raises:
-        SourceError: If a path names two.
-    """
+    """The tables at some paths, with the splits that the dataset's card says, or their names."""
     card = Card.read(folder)
     places = [path.relative_to(folder) for path in paths]
     splits = [card.split_of(place) or _find_split(place) for place in places]
@@ -96,9 +92,6 @@ def find_split_folders(root: Path, paths: Iterable[Path]) -> SplitFolders:
 
     If all folders of one level are named as splits, they are: the labels are above or below them.
     One such name among others is a label: trains are heard, too.
-
-    Raises:
-        SourceError: If they may be either.
     """
     clips = {folders for path in paths if (folders := _folders(path))}
     for level in range(max(map(len, clips), default=0)):

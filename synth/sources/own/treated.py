@@ -55,11 +55,7 @@ class Treated(Settings):
         return tuple(dict.fromkeys(treatments))
 
     def refs(self) -> Iterator[ClipRef]:
-        """Each clip, and after it what is made of it; what cannot be used is listed once.
-
-        Raises:
-            SourceError: If the source that is treated cannot be used, or has no recordings.
-        """
+        """Each clip, and after it what is made of it; what cannot be used is listed once."""
         for ref in list_refs(self._open()):
             yield ref
             for name in () if ref.refusal else self.treatments:
@@ -78,11 +74,7 @@ class Treated(Settings):
         return f"{stamp}:{TREATMENTS_VERSION}" if name and stamp != MISSING else stamp
 
     def load(self, ref: ClipRef) -> Recording:
-        """Decode a clip, and treat it.
-
-        Raises:
-            ClipError: If the clip cannot be used.
-        """
+        """Decode a clip, and treat it."""
         original, name = self._part(ref)
         recording = self._open().load(original)
         if not name:

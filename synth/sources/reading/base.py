@@ -94,11 +94,7 @@ class Source(Protocol):
     reads_files: ClassVar[bool]
 
     def refs(self) -> Iterator[ClipRef]:
-        """Every clip the library lists, in a fixed order.
-
-        Raises:
-            SourceError: If the library is not where, or not what, its settings say.
-        """
+        """Every clip the library lists, in a fixed order."""
         ...
 
     def stamp(self, ref: ClipRef) -> str:
@@ -106,11 +102,7 @@ class Source(Protocol):
         ...
 
     def load(self, ref: ClipRef) -> Recording:
-        """Decode one clip.
-
-        Raises:
-            ClipError: If it cannot be used; the reason goes into the quarantine table.
-        """
+        """Decode one clip."""
         ...
 
 

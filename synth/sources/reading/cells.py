@@ -24,9 +24,6 @@ def read_cells(
         delimiter: What parts the fields.
         quoted: Whether quotes hold fields together.
         fallback: Encoding of a file that is not in UTF-8; "" for none.
-
-    Raises:
-        SourceError: If it cannot be read, or its quotes do not match.
     """
     line = 0
     try:
@@ -78,11 +75,7 @@ def _first_foreign_line(path: Path) -> int:
 
 
 def check_delimiter(header: Sequence[str], delimiter: str, where: str) -> None:
-    """Refuse a header that semicolons part, as spreadsheets of some countries write it.
-
-    Raises:
-        SourceError: If they do.
-    """
+    """Refuse a header that semicolons part, as spreadsheets of some countries write it."""
     if len(header) == 1 and ";" in header[0]:
         raise SourceError(
             f"{where}: columns are separated by ';', expected {delimiter!r}",

@@ -33,11 +33,7 @@ class Collected(FileSource):
     usual_audio: ClassVar[str] = "audio"
 
     def files(self) -> AudioFiles | None:
-        """The audio files; None where `audio` is not set and the usual folder is not there.
-
-        Raises:
-            SourceError: If `audio` is set and no folder.
-        """
+        """The audio files; None where `audio` is not set and the usual folder is not there."""
         if self.audio is not None:
             fix = "set audio: FOLDER, or leave it out to plan over the index alone"
             require_folder(self.root / self.audio, "the audio folder", fix)
@@ -67,9 +63,6 @@ class AudioFiles:
 
         Where there is none, the location where the first was expected, so that the clip is
         quarantined when it is opened.
-
-        Raises:
-            SourceError: If two files have the name.
         """
         for stem in stems:
             paths = self._by_stem.get(stem, [])
@@ -106,11 +99,7 @@ class Listing:
         return self.source.refs()  # type: ignore[attr-defined, no-any-return]
 
     def row(self, ref: ClipRef) -> dict[str, Any]:
-        """What the catalogue would say of a clip that sounds for as long as the index says.
-
-        Raises:
-            SourceError: If the index does not say.
-        """
+        """What the catalogue would say of a clip that sounds for as long as the index says."""
         if ref.duration_s is None:
             raise SourceError(
                 f"{ref.id}: its length is not known without its audio", fix="set audio: FOLDER"
@@ -138,11 +127,7 @@ def unheard_row(seconds: Seconds, *identity: str) -> dict[str, Any]:
 
 
 def refuse_absent(root: Path, present: Sequence[Path], expected: str, fix: str) -> None:
-    """Check that a folder holds at least one of a library's index files.
-
-    Raises:
-        SourceError: If it does not.
-    """
+    """Check that a folder holds at least one of a library's index files."""
     require_folder(root, "the dataset folder", fix)
     if not present:
         raise SourceError(f"{root}: holds no {expected}", fix=fix)

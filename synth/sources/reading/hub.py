@@ -81,11 +81,7 @@ class ClassName(str):
 def named_rows(
     rows: Rows, columns: Sequence[str], path: Path, card: Card | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Row numbers, from 0, and some of the columns; classes by name, None for the unlabelled.
-
-    Raises:
-        SourceError: If the number of a class has no name.
-    """
+    """Row numbers, from 0, and some of the columns; classes by name, None for the unlabelled."""
     classes = (card.classes_of(path) if card else {}) | _schema_classes(rows.schema)
     named = {name: classes[name] for name in columns if classes.get(name) is not None}
     for number, row in rows.texts(columns):

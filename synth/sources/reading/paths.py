@@ -39,11 +39,7 @@ def explain_escape(path: str, root: Path, *others: Path) -> str:
 
 
 def list_refs(source: Any) -> Iterator[ClipRef]:
-    """Every clip that a library lists; one whose path cannot be used bears the reason.
-
-    Raises:
-        SourceError: If the library is not where, or not what, its settings say.
-    """
+    """Every clip that a library lists; one whose path cannot be used bears the reason."""
     listed: Iterator[ClipRef] = source.refs()
     if not isinstance(source, FileSource):
         yield from map(_refuse_foreign_name, listed)

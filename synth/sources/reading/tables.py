@@ -55,11 +55,7 @@ class Columns:
         return list(filter(name.fullmatch, found)) if self.numbered else []
 
     def check(self, found: Collection[str], where: str) -> None:
-        """Refuse a header that lacks a column, or misspells one.
-
-        Raises:
-            SourceError: If it does.
-        """
+        """Refuse a header that lacks a column, or misspells one."""
         missing = [name for name in self.required if name not in found]
         if missing:
             lacks = f"{where}: no column {', '.join(map(repr, missing))}"
@@ -112,11 +108,7 @@ class Row(dict[str, str]):
         return self.where.rpartition(": ")[2]
 
     def refuse(self, reason: str, fix: str = FIX_ROW) -> NoReturn:
-        """Refuse the row.
-
-        Raises:
-            SourceError: Always.
-        """
+        """Refuse the row."""
         raise SourceError(f"{self.where}: {reason}", fix=fix)
 
     def texts(self, column: str, separators: str = "") -> tuple[str, ...]:
@@ -124,11 +116,7 @@ class Row(dict[str, str]):
         return texts_of(self.raw.get(column), separators, f"{self.where}: {column}")
 
     def seconds(self, column: str) -> Seconds:
-        """The time in a column.
-
-        Raises:
-            SourceError: If it is none.
-        """
+        """The time in a column."""
         return seconds_of(self[column], column, self.where)
 
 
@@ -142,10 +130,6 @@ def read_rows(
         columns: Columns that are looked for; others are passed on.
         delimiter: What parts the fields of a CSV file.
         fallback: Encoding of a CSV file that is not in UTF-8; "" for none.
-
-    Raises:
-        SourceError: If the file is missing, empty, lacks or misspells a column, or a row has too
-            few or many fields.
     """
     require_file(path, "the index", columns.fix)
     if path.suffix == ".parquet":
@@ -194,9 +178,6 @@ def drop_duplicates(rows: Iterable[Row], *key: str) -> Iterator[Row]:
     Args:
         rows: Of one table.
         key: The columns that tell rows apart.
-
-    Raises:
-        SourceError: If two rows of the same key differ.
     """
     first: dict[tuple[str, ...], tuple[str, str]] = {}
     for row in rows:
@@ -219,9 +200,6 @@ def seconds_of(text: str, name: str, where: str) -> Seconds:
         text: As written: "30", "12.5", "1e-3".
         name: What it is, for errors.
         where: The row, for errors.
-
-    Raises:
-        SourceError: If it is none.
     """
     if not _SECONDS.fullmatch(text) or not math.isfinite(float(text)):
         raise SourceError(f"{where}: {name} is {text!r}, expected seconds", fix=FIX_ROW)
@@ -229,11 +207,7 @@ def seconds_of(text: str, name: str, where: str) -> Seconds:
 
 
 def length_of(text: str, name: str, where: str) -> Seconds:
-    """A length in seconds that a table writes, more than 0.
-
-    Raises:
-        SourceError: If it is none; arguments as of `seconds_of`.
-    """
+    """A length in seconds that a table writes, more than 0."""
     seconds = seconds_of(text, name, where)
     if seconds == 0:
         raise SourceError(f"{where}: {name} is {text!r}, expected seconds", fix=FIX_ROW)
@@ -241,11 +215,7 @@ def length_of(text: str, name: str, where: str) -> Seconds:
 
 
 def truth_of(row: Row, column: str) -> bool | None:
-    """Whether a column says True, in any case of letters; None where it says nothing.
-
-    Raises:
-        SourceError: If it says anything else.
-    """
+    """Whether a column says True, in any case of letters; None where it says nothing."""
     said = row[column].strip().lower()
     if said not in _TRUTHS:
         row.refuse(f"{column} is {row[column]!r}, expected True or False")
@@ -259,9 +229,6 @@ def texts_of(value: object, separators: str = "", where: str = "") -> tuple[str,
         value: A text, a list of them, or nothing.
         separators: What parts the texts in one; a list as Python or JSON writes it is read, too.
         where: Row and column, for errors.
-
-    Raises:
-        SourceError: If it holds anything but texts, such as numbers of classes without names.
     """
     if isinstance(value, str) and not isinstance(value, ClassName):
         value = _split_text(value, separators, where)

@@ -18,11 +18,7 @@ _DIGITS: Final = {"sha1": 40, "sha256": 64}
 
 
 def read_text(path: Path, fix: str = FIX_FILE) -> str:
-    """The text of a file in UTF-8, with or without BOM.
-
-    Raises:
-        SourceError: If it cannot be read, or is no such text.
-    """
+    """The text of a file in UTF-8, with or without BOM."""
     try:
         return doors.read_text(path, refuse=SourceError, fix=fix)
     except OSError as error:
@@ -30,11 +26,7 @@ def read_text(path: Path, fix: str = FIX_FILE) -> str:
 
 
 def read_json(path: Path, fix: str = FIX_FILE) -> Any:
-    """The value in a file of JSON.
-
-    Raises:
-        SourceError: If it cannot be read, or is no JSON.
-    """
+    """The value in a file of JSON."""
     return doors.parse_json(read_text(path, fix), str(path), refuse=SourceError, fix=fix)
 
 
@@ -51,9 +43,6 @@ def read_checksums(path: Path, algorithm: str) -> Iterator[tuple[str, str]]:
     Args:
         path: The list: checksum, spaces, path.
         algorithm: `sha1` or `sha256`.
-
-    Raises:
-        SourceError: If a line is no such pair.
     """
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip():

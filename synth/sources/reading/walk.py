@@ -15,9 +15,6 @@ def walk(folder: Path) -> Iterator[Path]:
     Names that begin with a dot are left out. A link to a folder is followed, unless it leads back
     to one that it lies in. What is neither file nor folder, such as a link to nothing, counts as a
     file that cannot be read.
-
-    Raises:
-        SourceError: If a folder cannot be read.
     """
     yield from _walk(folder, (os.path.realpath(folder),))
 

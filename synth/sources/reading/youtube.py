@@ -49,11 +49,7 @@ class YouTubeClip:
 
     @classmethod
     def of(cls, youtube_id: str, start: str, end: str, where: str) -> YouTubeClip:
-        """A clip of a table's fields.
-
-        Raises:
-            SourceError: If there is no id, or the times are none or in a wrong order.
-        """
+        """A clip of a table's fields."""
         begin_s, end_s = seconds_of(start, "start", where), seconds_of(end, "end", where)
         if not youtube_id or end_s <= begin_s:
             raise SourceError(

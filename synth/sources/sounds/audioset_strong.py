@@ -67,9 +67,6 @@ class AudioSetStrong(Collected):
         """One clip an event, those of a file in a row; the split is train or eval.
 
         An event that a table lists twice comes once.
-
-        Raises:
-            SourceError: If the tables are missing, or a row cannot be read.
         """
         present = [split for split in SPLITS if _table(self.root, split).is_file()]
         tables = [_table(self.root, split) for split in present]

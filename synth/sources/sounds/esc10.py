@@ -47,11 +47,7 @@ class Esc10(FileSource):
     )
 
     def refs(self) -> Iterator[ClipRef]:
-        """One clip a file; the split is the fold, the recording Freesound's id.
-
-        Raises:
-            SourceError: If the folder is not ESC-10's, or a LICENSE in it cannot be read.
-        """
+        """One clip a file; the split is the fold, the recording Freesound's id."""
         fix = "give the ESC-10 folder that holds '001 - Dog bark' and its nine sisters"
         require_folder(self.root, "the ESC-10 folder", fix)
         folders = sorted(path for path in self.root.iterdir() if _FOLDER.fullmatch(path.name))

@@ -64,10 +64,6 @@ def read_credits(root: Path) -> dict[str, Credit]:
     """Credits by clip (`1-100032-A`), from the file `LICENSE` in `root`; empty without one.
 
     Lines that are no entries, such as the header, are passed over.
-
-    Raises:
-        SourceError: If a line is meant as an entry and cannot be read, names a licence that is
-            not known, or contradicts another one.
     """
     path = root / FILE
     if not path.is_file():

@@ -132,11 +132,7 @@ class Fsd50k(FileSource):
     subsets: tuple[Subset, ...] = Field(default=SUBSETS, min_length=1)
 
     def refs(self) -> Iterator[ClipRef]:
-        """One clip a row of the ground truth; the split is train, val or eval.
-
-        Raises:
-            SourceError: If a table or folder is missing, or not as published.
-        """
+        """One clip a row of the ground truth; the split is train, val or eval."""
         for subset in self.subsets:
             fix = f"unpack it into {self.root}, or set subsets to those that are there"
             folder = self.root / f"FSD50K.{subset}_audio"

@@ -46,11 +46,7 @@ class UrbanSound8K(FileSource):
     background: Literal["refuse", "keep"] = "refuse"
 
     def refs(self) -> Iterator[ClipRef]:
-        """One clip a slice; the split is the fold, the recording Freesound's id.
-
-        Raises:
-            SourceError: If the folder is not UrbanSound8K's, or a row cannot be read.
-        """
+        """One clip a slice; the split is the fold, the recording Freesound's id."""
         require_folder(self.root / "audio", "the audio folder of UrbanSound8K", _MEND)
         path = self.root / "metadata" / "UrbanSound8K.csv"
         for row in drop_duplicates(read_rows(path, Columns(COLUMNS, _MEND)), "slice_file_name"):

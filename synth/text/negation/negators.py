@@ -50,11 +50,7 @@ class Negators:
 
     @classmethod
     def read(cls, path: Path) -> Negators:
-        """From a CSV with the columns negator, style and slot, as the shipped one has them.
-
-        Raises:
-            LexiconError: Naming the line, if a row is not of that form or a slot has no negator.
-        """
+        """From a CSV with the columns negator, style and slot, as the shipped one has them."""
         try:
             return cls._of_text(path.read_text(encoding="utf-8-sig"), str(path))
         except OSError as error:

@@ -99,9 +99,6 @@ def probe(
         balanced: For BAT: as many sentences with "before" as with "after".
         size: For BAT: the number of sentences, an even one; by default as many as there are.
         seed: Decides which sentences balance leaves out.
-
-    Raises:
-        SpecError: `size` is odd, or larger than the captions allow, or not for this kind.
     """
     if size is not None and (kind is not Probe.BAT or not balanced):
         raise SpecError(f"a size is for a balanced BAT, not for {kind}", fix="leave out the size")

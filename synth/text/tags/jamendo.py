@@ -48,9 +48,6 @@ def read_jamendo(
         path: The table.
         merged: What other spellings of a tag are, as `tag_map.json` has them: ("genre", "ambiant")
             is "ambient".
-
-    Raises:
-        SourceError: Naming file and line, if it cannot be read, holds no row, or a row is none.
     """
     track = None
     try:

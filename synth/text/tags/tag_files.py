@@ -56,11 +56,7 @@ class TaggedRecording:
 
 
 def read_items(path: Path) -> list[TaggedRecording]:
-    """The recordings of any file in one of `FORMATS`.
-
-    Raises:
-        SourceError: Naming file and row, if it is missing or none of these.
-    """
+    """The recordings of any file in one of `FORMATS`."""
     if path.suffix == ".json":
         return _json_items(path)
     if path.suffix == ".parquet":
@@ -73,11 +69,7 @@ def read_items(path: Path) -> list[TaggedRecording]:
 
 
 def read_vocabulary(path: Path) -> TagVocabulary:
-    """All tags that a file names; the shipped list gives a category where the file gives none.
-
-    Raises:
-        SourceError: If the file cannot be read, or names no tag.
-    """
+    """All tags that a file names; the shipped list gives a category where the file gives none."""
     found = TagVocabulary.of(chain.from_iterable(item.tags for item in read_items(path)))
     if not found.tags:
         raise SourceError(f"{path}: names no tag", fix=f"expected {FORMATS}")
@@ -85,11 +77,7 @@ def read_vocabulary(path: Path) -> TagVocabulary:
 
 
 def read_captions(path: Path) -> list[TaggedRecording]:
-    """The recordings of a file that have captions.
-
-    Raises:
-        SourceError: If the file cannot be read, or holds no caption.
-    """
+    """The recordings of a file that have captions."""
     found = [item for item in read_items(path) if item.caption]
     if not found:
         raise SourceError(

@@ -170,11 +170,7 @@ class Dictionary:
 
     @classmethod
     def read(cls, path: Path) -> Dictionary:
-        """A dictionary that `write` wrote, or another of the same columns.
-
-        Raises:
-            LexiconError: If the file is missing or of other columns.
-        """
+        """A dictionary that `write` wrote, or another of the same columns."""
         try:
             rows = pq.read_table(path, schema=SCHEMA).to_pylist()
         except (OSError, pa.ArrowInvalid, pa.ArrowTypeError) as error:
