@@ -32,7 +32,7 @@ class Esc50(FileSource):
     )
 
     def refs(self) -> Iterator[ClipRef]:
-        """One clip a row of `meta/esc50.csv`; its split is the fold, its recording Freesound's id."""
+        """One clip a row of `meta/esc50.csv`: split is the fold, recording is Freesound's."""
         fix = "give the ESC-50 folder that holds audio/ and meta/esc50.csv"
         require_folder(self.root / "audio", "the audio folder of ESC-50", fix)
         credits = read_credits(self.root)
