@@ -138,6 +138,12 @@ def test_a_format_cannot_write_outside_of_the_export(tmp_path: Path, name: str) 
     with pytest.raises(CorpusError, match="expected a name below"):
         Writer(Folder(out)).write(name, b"data")
     assert not list(tmp_path.rglob("out.txt"))
+    out.mkdir(exist_ok=True)
+    (tmp_path / "away").mkdir()
+    (out / "audio").symlink_to(tmp_path / "away")
+    with pytest.raises(CorpusError, match="expected a name below"):
+        Writer(Folder(out)).write("audio/out.txt", b"data")
+    assert not list(tmp_path.rglob("out.txt"))
 
 
 def test_an_id_that_occurs_twice_is_told_with_both_rows(corpus: Corpus, tmp_path: Path) -> None:
@@ -255,6 +261,7 @@ def test_a_garbage_corpus_json_is_one_line(corpus: Corpus, tmp_path: Path, name:
         ("libraries", [{"numpy": 2}]),
         ("hours", float("inf")),
         ("format_version", "2"),
+        ("format_version", 3),
     ],
 )
 def test_a_fact_of_the_wrong_kind_is_named(
@@ -265,6 +272,31 @@ def test_a_fact_of_the_wrong_kind_is_named(
     (folder / CORPUS_FILE).write_text(json.dumps(facts), encoding="utf-8")
     with pytest.raises(CorpusError, match=f"corpus.json: {key} .*: expected"):
         Corpus.open(folder)
+
+
+def make_wrong_counts(corpus: Corpus) -> dict[str, Any]:
+    return {split: counts | {"samples": 1} for split, counts in corpus.facts["splits"].items()}
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "facts", "said"),
+    [
+        (CLIPS_FILE, lambda rows: rows.slice(1), {}, "lacks clip .*: its licence is unknown"),
+        (CLIPS_FILE, lambda rows: pa.concat_tables([rows, rows[:1]]), {}, "also that of row 0"),
+        (CORPUS_FILE, None, {"sample_rate": 8000}, "sample_rate is 16000: expected 8000 Hz"),
+        (CORPUS_FILE, None, {"splits": make_wrong_counts}, "has .* samples: expected"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(
+    corpus: Corpus, tmp_path: Path, file: str, change: Any, facts: Any, said: str
+) -> None:
+    told = {key: value(corpus) if callable(value) else value for key, value in facts.items()}
+    folder = variant(corpus, tmp_path / "version", lambda table: table, **told)
+    if change is not None:
+        pq.write_table(change(pq.read_table(folder / file)), folder / file)
+    for opening in (Corpus.open, find_manifest):
+        with pytest.raises(CorpusError, match=said):
+            opening(folder)
 
 
 def test_a_missing_column_and_one_of_another_type_are_named(corpus: Corpus, tmp_path: Path) -> None:
