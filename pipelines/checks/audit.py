@@ -91,11 +91,7 @@ class Audit:
 
 
 def audit(path: Path, observer: Observer | None = None) -> Audit:
-    """Judge every sentence of a corpus, or of a plan, on the timeline of its sample.
-
-    Raises:
-        CorpusError: If there is no manifest, or it does not say what can be heard.
-    """
+    """Judge every sentence of a corpus, or of a plan, on the timeline of its sample."""
     observer = observer or Silent()
     rows = find_manifest(path)
     tags = read_tags(rows.parent / CLIPS_FILE)
@@ -126,9 +122,6 @@ def read_tags(clips: Path) -> dict[str, list[str]]:
 
     Args:
         clips: The corpus's catalogue.
-
-    Raises:
-        CorpusError: If it is missing.
     """
     if not clips.is_file():
         raise CorpusError(f"{clips}: missing", fix="build or plan again")
@@ -147,11 +140,7 @@ def _find_unmeasured(clips: Path) -> frozenset[str]:
 
 
 def read_audible(file: pq.ParquetFile, path: Path) -> Frames:
-    """The shortest overlap that can be heard, as a manifest tells it.
-
-    Raises:
-        CorpusError: If it does not.
-    """
+    """The shortest overlap that can be heard, as a manifest tells it."""
     value = (file.schema_arrow.metadata or {}).get(AUDIBLE.encode())
     if value is None:
         raise CorpusError(

@@ -46,9 +46,6 @@ def run_blind_test(
         most_samples: Groups are drawn until they hold about this many samples.
         seed: Of the draw, the folds and the bootstrap.
         observer: Told of the progress.
-
-    Raises:
-        CorpusError: If no split has enough groups with captions of both kinds.
     """
     observer = observer or Silent()
     recipe, rows = _draw_rows(find_manifest(path), most_samples, seed)
@@ -69,9 +66,6 @@ def measure_parts(
         texts: By number.
         seed: Of the folds.
         observer: Told of the progress.
-
-    Raises:
-        CorpusError: If no split has enough groups.
     """
     tasks = [
         (split, part, kind)

@@ -28,10 +28,6 @@ def run_blind_export(
         most_lines: Groups are drawn until they hold about this many lines of a split.
         seed: Of the draw and the folds.
         observer: Told of the progress.
-
-    Raises:
-        SpecError: If the folder holds no such export.
-        CorpusError: If there are too few groups.
     """
     refuse_no_answers(out)
     identity = read_identity(out)
@@ -48,11 +44,7 @@ def run_blind_export(
 
 
 def refuse_no_answers(out: Path) -> None:
-    """Check that an export has wrong answers beside the right ones.
-
-    Raises:
-        SpecError: If it has none, or the folder holds no export.
-    """
+    """Check that an export has wrong answers beside the right ones."""
     name = read_identity(out)["format"]
     if name not in ("chat", "preference"):
         raise SpecError(

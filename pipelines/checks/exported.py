@@ -156,10 +156,6 @@ def audit_export(path: Path, out: Path, observer: Observer | None = None) -> Exp
         path: The corpus, as `Corpus.open` takes it.
         out: The folder of the export.
         observer: Told of the progress.
-
-    Raises:
-        SpecError: If the folder holds no export that can be judged, or one of another corpus.
-        CorpusError: If a file of it is missing, or a line is no JSON.
     """
     observer = observer or Silent()
     corpus = Corpus.open(path)
@@ -188,11 +184,7 @@ def audit_export(path: Path, out: Path, observer: Observer | None = None) -> Exp
 
 
 def read_identity(out: Path) -> Mapping[str, Any]:
-    """What an export says of itself: format, splits and corpus.
-
-    Raises:
-        SpecError: If the folder holds no export of a corpus.
-    """
+    """What an export says of itself: format, splits and corpus."""
     fix = "give the --out of `segue export`"
     try:
         found: Any = read_json(Folder(out).identity, refuse=SpecError, fix=fix)

@@ -24,9 +24,6 @@ def judge_edit(row: Mapping[str, Any], takes: Mapping[str, Take], rate: int) -> 
         row: The line.
         takes: The samples of its shard, by id.
         rate: Of the corpus, in Hz.
-
-    Raises:
-        CorpusError: If the line is not of that form.
     """
     edit = read_edit(row, rate)
     for sample in (edit.before, edit.after):
@@ -75,11 +72,7 @@ def _read(root: Path, name: str) -> Pcm:
 
 
 def locate(root: Path, name: str) -> Path:
-    """The file that a line names, below the folder of its export.
-
-    Raises:
-        CorpusError: If the name leads out of the folder.
-    """
+    """The file that a line names, below the folder of its export."""
     path = (root / name).resolve()
     if not path.is_relative_to(root.resolve()):
         raise CorpusError(f"{name!r} leads out of {root}", fix="export again")

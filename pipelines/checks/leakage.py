@@ -39,19 +39,12 @@ def compare_corpora(
         split_a: One split of A; all without.
         split_b: One split of B; all without.
         observer: Told of the progress.
-
-    Raises:
-        CorpusError: If a corpus is not there, has no such split, or is damaged.
     """
     return leakage(read_used_clips(path_a, split_a), read_used_clips(path_b, split_b), observer)
 
 
 def compare_splits(path: Path, observer: Observer | None = None) -> dict[str, Leakage]:
-    """What the splits of a corpus share, by the names of the two, as `train and test`.
-
-    Raises:
-        CorpusError: If the corpus is not there, or is damaged.
-    """
+    """What the splits of a corpus share, by the names of the two, as `train and test`."""
     manifest = find_manifest(path)
     used = _read_used_ids(manifest)
     order = [name for name in SPLITS if name in used] + sorted(set(used) - set(SPLITS))
@@ -67,9 +60,6 @@ def read_used_clips(path: Path, split: str | None = None) -> list[dict[str, Any]
     Args:
         path: A manifest folder, the folder above it, or the manifest itself.
         split: One split; all without.
-
-    Raises:
-        CorpusError: If the corpus is not there, has no such split, or is damaged.
     """
     manifest = find_manifest(path)
     used = _read_used_ids(manifest)

@@ -76,11 +76,6 @@ def export_corpus(
         worker_count: Worker processes; 0 runs in this process.
         observer: Told of the progress.
         allow_long: Let `laion` write samples of more than 10 s, which its readers crop.
-
-    Raises:
-        SpecError: If there is no such format, or `out` holds something else.
-        CorpusError: If the corpus has no such split, the format's readers cannot take it, or a
-            shard is missing or damaged.
     """
     started = time.monotonic()
     observer = observer or Silent()
@@ -163,11 +158,7 @@ def _describe_export(made: ExportFormat, corpus: Corpus, shards: Sequence[Shard]
 
 
 def _refuse_foreign(folder: Folder, identity: dict[str, Any]) -> None:
-    """Check that the folder is new, empty, or that of this very export.
-
-    Raises:
-        SpecError: If it is not.
-    """
+    """Check that the folder is new, empty, or that of this very export."""
     fix = "choose another folder, or empty it"
     if not folder.root.exists():
         return

@@ -129,11 +129,7 @@ def write_caption_file(
     seed: int,
     observer: Observer | None = None,
 ) -> ToolReport:
-    """Write each item's caption over all its tags, and those of its partial views.
-
-    Raises:
-        SourceError: If the file cannot be read, or holds no tags.
-    """
+    """Write each item's caption over all its tags, and those of its partial views."""
     check_output(out, source)
     items = [item for item in read_items(source) if item.tags]
     if not items:
@@ -179,9 +175,6 @@ def write_textswap_file(
     """Write the TextSwap dictionary of a file's tags.
 
     Items that bear several tags also tell which go together.
-
-    Raises:
-        SourceError: If the file cannot be read, or names no tag.
     """
     check_output(out, source)
     vocabulary = read_vocabulary(source)

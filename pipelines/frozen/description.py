@@ -104,9 +104,6 @@ class FrozenSet(_Part):
 
         Args:
             source: Says where the library lies; its other settings are those of the description.
-
-        Raises:
-            SpecError: If the set is not defined over it, or the description is wrong.
         """
         sources = self.description.sources
         name = str(source.name)  # type: ignore[attr-defined]
@@ -129,11 +126,7 @@ class FrozenSet(_Part):
 
 
 def open_set(name: str) -> FrozenSet:
-    """A set that ships, by its name, or any other by the path of its description.
-
-    Raises:
-        SpecError: If there is none, or it is wrong.
-    """
+    """A set that ships, by its name, or any other by the path of its description."""
     path = Path(name)
     if path.suffix not in (".yaml", ".yml"):
         path = SHIPPED / f"{name}.yaml"

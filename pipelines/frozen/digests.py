@@ -81,11 +81,7 @@ class Published(BaseModel):
         )
 
     def write(self, path: Path) -> None:
-        """Write it; a digest that is published never changes.
-
-        Raises:
-            CorpusError: If another one is published there.
-        """
+        """Write it; a digest that is published never changes."""
         known = read_published(path)
         if known is not None and known.digest != self.digest:
             raise CorpusError(
@@ -96,11 +92,7 @@ class Published(BaseModel):
 
 
 def read_published(path: Path) -> Published | None:
-    """What is published in a file; None where there is no such file.
-
-    Raises:
-        CorpusError: If it is damaged.
-    """
+    """What is published in a file; None where there is no such file."""
     try:
         return Published.model_validate_json(read_regular(path))
     except FileNotFoundError:
@@ -110,11 +102,7 @@ def read_published(path: Path) -> Published | None:
 
 
 def digest_corpus(corpus: Corpus, observer: Observer) -> str:
-    """Digest of a built set: of what is told of each sample, and of its PCM as the shard holds it.
-
-    Raises:
-        CorpusError: If a shard is missing or damaged.
-    """
+    """Digest of a built set: of what is told of each sample, and of its PCM in the shard."""
     columns = [*COLUMNS, "shard", "offset", "size"]
     rows = corpus.samples(SPLIT, columns=columns).to_pylist()
     observer.start("digest", len(rows), "samples")

@@ -68,11 +68,6 @@ def make_set(
         workers: Worker processes; 0 runs in this process.
         observer: Told of the progress.
         publish: Folder to publish the digest in, instead of comparing it.
-
-    Raises:
-        SpecError: If the set is not defined over the source.
-        CorpusError: If the set is not the published one, with what differs; or it may not be
-            published, as the library is a part or text alone tells its captions apart.
     """
     name = str(source.name)  # type: ignore[attr-defined]
     spec = frozen.make_spec(source)

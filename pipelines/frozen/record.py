@@ -70,11 +70,7 @@ def write_record(built: BuiltSet, root: Path) -> None:
 
 
 def read_records(root: Path) -> tuple[BuiltSet, ...]:
-    """The sets that are built in a folder, by name.
-
-    Raises:
-        CorpusError: If there are none, or a record is damaged.
-    """
+    """The sets that are built in a folder, by name."""
     found = sorted((root / RECORDS).glob("*.json"))
     if not found:
         raise CorpusError(

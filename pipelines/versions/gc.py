@@ -125,11 +125,6 @@ def collect_garbage(
 
     Returns:
         What was removed, or would be.
-
-    Raises:
-        CorpusError: If there is no corpus, one is being built, or a manifest is damaged; nothing is
-            removed then.
-        StorageError: If the URL cannot be read or written.
     """
     shelf = open_writable_shelf(path)
     if dry_run:
@@ -237,11 +232,7 @@ def _choose_versions(versions: Sequence[Version], keep: int, shelf: Shelf) -> li
 
 
 def _list_shard_files(places: Places, shelf: Shelf) -> tuple[Files, list[Path]]:
-    """The files that a build wrote in a version's shard folder, and the others.
-
-    Raises:
-        CorpusError: If the folder, or one below it, is a link.
-    """
+    """The files that a build wrote in a version's shard folder, and the others."""
     folder = places.shards
     linked = next((each for each in (folder, *list_folders(folder)) if each.is_symlink()), None)
     if linked is not None:

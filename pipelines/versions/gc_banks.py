@@ -22,12 +22,7 @@ _BANK_FILES: Final = ("index-*.parquet", "part-*.pcm", "part-*.parquet", "part-*
 
 
 def hold_every_bank(held: ExitStack, shelf: Shelf) -> frozenset[Path]:
-    """Hold the banks below a shelf's root; others may be begun meanwhile, and are not ours.
-
-    Raises:
-        CorpusError: If another machine fills one, or removes files.
-        StorageError: If the store cannot be read or written.
-    """
+    """Hold the banks below a shelf's root; others may be begun meanwhile, and are not ours."""
     held.enter_context(hold_banks(shelf.out))
     ours: set[Path] = set()
     while begun := shelf.list_banks().keys() - ours:  # while it waited for its turn, too

@@ -96,23 +96,14 @@ class Version:
 
 
 def list_versions(shelf: Shelf) -> list[Version]:
-    """All versions on a shelf, the oldest first.
-
-    Raises:
-        CorpusError: If a `corpus.json` is damaged.
-        StorageError: If one cannot be read.
-    """
+    """All versions on a shelf, the oldest first."""
     latest = shelf.read_latest()
     found = (_read_version(shelf, shelf.locate(name), latest) for name in shelf.names)
     return sorted(found, key=lambda version: (version.time_ns, version.name))
 
 
 def read_facts(places: Places) -> dict[str, Any]:
-    """What `corpus.json` of a finished version says.
-
-    Raises:
-        CorpusError: If it is missing or damaged.
-    """
+    """What `corpus.json` of a finished version says."""
     path = places.manifests / CORPUS_FILE
     if not path.is_file():
         raise CorpusError(

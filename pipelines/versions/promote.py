@@ -22,10 +22,6 @@ def promote_version(path: Path, name: str, override: bool) -> str:
 
     Returns:
         The version's name.
-
-    Raises:
-        CorpusError: If there is no such version, it is not finished, or it failed a gate.
-        StorageError: If the URL cannot be read or written.
     """
     shelf = open_writable_shelf(path)
     with hold_corpus(shelf.out, shelf.corpus) as mirror:

@@ -95,12 +95,6 @@ def reproduce(
         worker_count: Worker processes; 0 runs in this process.
         observer: Told of the progress.
         settings: How long a shard may take and how often it is tried.
-
-    Raises:
-        CorpusError: If there is no finished version, its manifests are incomplete, or its corpus is
-            being built.
-        SpecError: If its spec cannot be read by this Segue, or its store by the workers.
-        StorageError: If it lies at a store that cannot be read or written.
     """
     started = time.monotonic()
     observer = observer or Silent()
@@ -157,11 +151,7 @@ def _open_old(places: Places, given: Spec | None) -> tuple[OldVersion, Differenc
 
 
 def _check_files(places: Places, facts: Mapping[str, Any]) -> None:
-    """Check the manifests that are there: the version may be a stranger's.
-
-    Raises:
-        CorpusError: If one holds what cannot be, or something would be put outside of its folder.
-    """
+    """Check the manifests that are there: the version may be a stranger's."""
     manifests, splits = places.manifests, facts["splits"]
     if (manifests / SAMPLES_FILE).exists():
         check_version(manifests)

@@ -135,12 +135,7 @@ class Shelf:
 
 
 def open_shelf(place: Path) -> Shelf:
-    """The shelf of a corpus: a folder, or a URL of which copies are kept in the cache.
-
-    Raises:
-        CorpusError: If `place` is not data_manifests/CORPUS of a build.
-        StorageError: If the URL cannot be read.
-    """
+    """The shelf of a corpus: a folder, or a URL of which copies are kept in the cache."""
     url = url_of(place)
     if url is None:
         return make_shelf(*_split_path(place), None, place)
@@ -150,12 +145,7 @@ def open_shelf(place: Path) -> Shelf:
 
 
 def open_writable_shelf(path: Path) -> Shelf:
-    """The shelf to be changed, in a stage where it is at a URL.
-
-    Raises:
-        CorpusError: If there is no corpus.
-        StorageError: If the URL cannot be read.
-    """
+    """The shelf to be changed, in a stage where it is at a URL."""
     url = url_of(path)
     shelf = open_shelf(path)  # no stage is made of what is no corpus
     if url is None:
@@ -168,11 +158,7 @@ def open_writable_shelf(path: Path) -> Shelf:
 
 
 def refuse_foreign(out: Path, corpus: str) -> None:
-    """Check that what is written, or removed, of a corpus lies below its root, as regular files.
-
-    Raises:
-        CorpusError: If a link leads out, or something is neither a file nor a folder.
-    """
+    """Check that what is written, or removed, of a corpus lies below its root, as regular files."""
     root = out.resolve()
     for top in (out / BANKS, out / SHARDS / corpus, locate_versions(out, corpus)):
         below = (Path(parent, name) for parent, *names in os.walk(top) for name in chain(*names))
@@ -188,11 +174,7 @@ def refuse_foreign(out: Path, corpus: str) -> None:
 
 
 def make_shelf(out: Path, corpus: str, copies: Copies | None, place: Path | None = None) -> Shelf:
-    """The shelf of a corpus below a root.
-
-    Raises:
-        CorpusError: If `place`, as the user names it, turns out to be none.
-    """
+    """The shelf of a corpus below a root."""
     folder = locate_versions(out, corpus)
     found = Shelf(
         out,
@@ -220,11 +202,7 @@ def _is_begun(folder: Path) -> bool:
 
 
 def split_url(url: str) -> tuple[str, str]:
-    """The root's URL and the corpus's name, of what `url_of` gave for BASE/data_manifests/CORPUS.
-
-    Raises:
-        CorpusError: If it is not of that form.
-    """
+    """The root's URL and the corpus's name, of the URL BASE/data_manifests/CORPUS."""
     base, _, corpus = url.rpartition(f"/{MANIFESTS}/")
     if "://" not in base or not corpus or "/" in corpus:
         raise _make_missing_error(Path(url))

@@ -55,9 +55,6 @@ def check_version(folder: Path) -> dict[str, Any]:
 
     Returns:
         What `corpus.json` says.
-
-    Raises:
-        CorpusError: If a file is missing or damaged, or holds what cannot be.
     """
     facts = read_facts(folder / CORPUS_FILE)
     splits, shards = tuple(facts["splits"]), _locate(folder, facts["shards"])
@@ -94,11 +91,7 @@ def check_version(folder: Path) -> dict[str, Any]:
 
 
 def _locate(folder: Path, place: str) -> Path:
-    """What a path of `corpus.json` leads to.
-
-    Raises:
-        CorpusError: If it leads nowhere, as a link to itself does.
-    """
+    """What a path of `corpus.json` leads to."""
     try:
         return (folder / place).resolve()
     except (OSError, RuntimeError) as error:
@@ -110,10 +103,6 @@ def find_finished(path: Path) -> Path:
 
     Args:
         path: That folder, or the folder above for its latest version; or the URL of one.
-
-    Raises:
-        CorpusError: If there is no finished corpus there.
-        StorageError: If the URL cannot be read.
     """
     folder = follow_latest(local_place(path) / LATEST_FILE)
     if not (folder / CORPUS_FILE).is_file():
@@ -144,10 +133,6 @@ class Corpus:
 
         Of one at a URL the manifests are copied into the cache; shards and bank come as they are
         read.
-
-        Raises:
-            CorpusError: If there is no finished corpus there, or it is not what a corpus can be.
-            StorageError: If the URL cannot be read.
         """
         folder = find_finished(path)
         return cls(folder, check_version(folder))
@@ -178,11 +163,7 @@ class Corpus:
         return _locate(self.folder, self.facts["shards"])
 
     def shard(self, split: str, name: str) -> Path:
-        """One shard, which may be missing.
-
-        Raises:
-            CorpusError: If `segue gc` removed it.
-        """
+        """One shard, which may be missing."""
         path = self.shards / split / name
         if not path.is_file() and (self.folder / REMOVED_FILE).is_file():
             raise CorpusError(
@@ -197,11 +178,7 @@ class Corpus:
 
     @cached_property
     def bank(self) -> Bank:
-        """The clip bank, for rendering from the plan.
-
-        Raises:
-            CorpusError: If it is gone, or of another rate.
-        """
+        """The clip bank, for rendering from the plan."""
         bank = Bank.open(self.index)
         if bank.rate != self.sample_rate:
             raise CorpusError(
@@ -226,11 +203,7 @@ class Corpus:
         return Mixdown(self.fade, float(self.facts["peak_db"]))
 
     def samples(self, split: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
-        """Rows of `schema.SAMPLES`, in plan order.
-
-        Raises:
-            CorpusError: If the corpus has no such split.
-        """
+        """Rows of `schema.SAMPLES`, in plan order."""
         if split is None:
             return pq.read_table(self.folder / SAMPLES_FILE, columns=columns)
         self._refuse_unknown(split)
@@ -249,9 +222,6 @@ class Corpus:
             split: The split.
             columns: The columns; those of `schema.ADDED` that the manifest lacks are left out.
             rows: Most rows of a part.
-
-        Raises:
-            CorpusError: If the corpus has no such split, or cannot be read.
         """
         self._refuse_unknown(split)
         path = self.folder / SAMPLES_FILE

@@ -93,11 +93,7 @@ class Facts(BaseModel, strict=True):
 
 
 def read_facts(path: Path) -> dict[str, Any]:
-    """What `corpus.json` says, once it is known to be of the corpus format.
-
-    Raises:
-        CorpusError: If it cannot be read, is no JSON object, or lacks a key or has it wrong.
-    """
+    """What `corpus.json` says, once it is known to be of the corpus format."""
     where = display_path(path)
     try:
         facts = read_json(path, where=where, fix=GET_AGAIN)
@@ -119,11 +115,7 @@ def read_facts(path: Path) -> dict[str, Any]:
 
 
 def follow_latest(pointer: Path) -> Path:
-    """The folder that `latest` names, which lies beside it; its own folder where it is not there.
-
-    Raises:
-        CorpusError: If it names anything else.
-    """
+    """The folder that `latest` names, which lies beside it; its own folder where it is missing."""
     if not require_regular(pointer).exists():
         return pointer.parent
     data = read_regular(pointer, limit=_MOST_POINTER_BYTES)

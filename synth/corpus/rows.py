@@ -108,9 +108,6 @@ def read_timeline(row: Mapping[str, Any]) -> Timeline:
     It lasts as long as the sample, with what it is padded with.
 
     In a corpus of an older format, which does not tell activity, sounds are heard all through.
-
-    Raises:
-        SceneError: If the scene cannot be read or placed, or has another number of sounds.
     """
     told = row.get("activity")
     activities = None if told is None else [Activity.from_json(each) for each in told]
@@ -119,11 +116,7 @@ def read_timeline(row: Mapping[str, Any]) -> Timeline:
 
 
 def read_dense(row: Mapping[str, Any]) -> tuple[DenseCaption, ...]:
-    """The dense captions of a row of `PLAN` or `SAMPLES`; none in a corpus of an older format.
-
-    Raises:
-        SceneError: If one has an unknown resolution.
-    """
+    """The dense captions of a row of `PLAN` or `SAMPLES`; none in a corpus of an older format."""
     told = row.get("dense") or ()
     try:
         return tuple(

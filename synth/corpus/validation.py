@@ -39,9 +39,6 @@ def check_columns(path: Path, expected: pa.Schema) -> pq.FileMetaData:
     """The metadata of a Parquet file that has the columns of a schema, each of its type.
 
     Those that were added to the format later may lack.
-
-    Raises:
-        CorpusError: If it is missing or damaged, or lacks one, or has one of another type.
     """
     require_regular(path)
     with explain_damage(path):
@@ -84,9 +81,6 @@ def check_manifest(
 
     Returns:
         What is known of each shard that rows lie in, or list.
-
-    Raises:
-        CorpusError: If a value cannot be; with file, row, id and what was expected.
     """
     metadata = check_columns(path, expected)
     audible = (metadata.metadata or {}).get(AUDIBLE.encode())
@@ -119,9 +113,6 @@ def check_clips(path: Path, manifest: Path) -> None:
     Args:
         path: The catalogue.
         manifest: The plan or the samples that use its clips; checked already.
-
-    Raises:
-        CorpusError: If one lacks, or is of another type; with file, row, id and what was expected.
     """
     check_columns(path, _CATALOGUE)
     _check_rows(path, file_state(path), _CATALOGUE, is_catalogue=True)

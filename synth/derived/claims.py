@@ -14,9 +14,6 @@ def read_claims(texts: Iterable[str], of: str = "") -> tuple[Claim, ...]:
     Args:
         texts: As JSON text, in the form of the manifests.
         of: What the row is, for the error.
-
-    Raises:
-        CorpusError: If one is no claim.
     """
     try:
         return tuple(map(claim_from_text, texts))

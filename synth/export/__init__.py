@@ -52,9 +52,6 @@ def find_format(name: str, allow_long: bool = False) -> ExportFormat:
     Args:
         name: A name of `FORMATS`.
         allow_long: Let `laion` write samples that its readers crop.
-
-    Raises:
-        SpecError: If there is no such format, or it has no limit to lift.
     """
     if name not in FORMATS:
         raise SpecError(f"no export format {name!r}", fix=suggestion(name, FORMATS))

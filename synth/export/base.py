@@ -30,18 +30,10 @@ class ExportFormat(Protocol):
     """Raised whenever the same corpus would give other bytes."""
 
     def check(self, shards: Sequence[Shard]) -> None:
-        """Refuse a corpus that the readers of this layout cannot take, before anything is written.
-
-        Raises:
-            CorpusError: If they cannot.
-        """
+        """Refuse a corpus that readers of this layout cannot take, before anything is written."""
 
     def part(self, shard: Shard, out: Writer) -> None:
-        """Write everything of one shard, sample by sample.
-
-        Raises:
-            CorpusError: If the shard is missing or damaged.
-        """
+        """Write everything of one shard, sample by sample."""
         ...
 
     def finish(self, whole: Whole, out: Writer) -> Mapping[str, int] | None:

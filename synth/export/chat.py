@@ -122,9 +122,6 @@ def fault(row: Mapping[str, Any], subjects: Mapping[str, Subject]) -> str | None
     Args:
         row: As it was read.
         subjects: The samples by id, those that it names at least.
-
-    Raises:
-        CorpusError: If its proofs cannot be read.
     """
     proofs = row.get("proofs")
     if not isinstance(proofs, list) or not proofs:

@@ -76,11 +76,7 @@ class EditGroup:
 
 
 def check_edits(shards: Sequence[Shard]) -> None:
-    """Check that a corpus was made for edits, and that its clips are there.
-
-    Raises:
-        CorpusError: If not.
-    """
+    """Check that a corpus was made for edits, and that its clips are there."""
     for shard in shards[:1]:
         recipe = shard.corpus.facts["recipe"]
         if recipe != RECIPE:
@@ -99,11 +95,7 @@ def read_edits(shard: Shard) -> FoundEdits:
 
 
 def edit_groups(shard: Shard, edits: Sequence[Edit]) -> Iterator[EditGroup]:
-    """The groups of a shard that have edits, in plan order.
-
-    Raises:
-        CorpusError: If the shard is damaged, or the bank does not hold what was rendered.
-    """
+    """The groups of a shard that have edits, in plan order."""
     leading_from = defaultdict(list)
     for edit in edits:
         leading_from[edit.before].append(edit)
@@ -132,11 +124,7 @@ def describe_edit(edit: Edit, group: EditGroup) -> dict[str, Any]:
 
 
 def read_edit(row: Mapping[str, Any], rate: int) -> Edit:
-    """The edit of a row that `describe_edit` wrote.
-
-    Raises:
-        CorpusError: If the row is not of that form.
-    """
+    """The edit of a row that `describe_edit` wrote."""
     frames = {
         name: to_frames(seconds, rate)
         for name in ("onset", "offset")

@@ -72,11 +72,7 @@ class Writer:
 
     @contextmanager
     def path(self, name: str) -> Iterator[Path]:
-        """Where a library that opens its own files writes one; it then appears under `name`.
-
-        Raises:
-            CorpusError: If the name leads out of the export's folder.
-        """
+        """Where a library that opens its own files writes one; it then appears under `name`."""
         path = self._locate(name)
         with replacing(path) as partial:
             yield partial
@@ -85,20 +81,12 @@ class Writer:
 
     @contextmanager
     def open(self, name: str) -> Iterator[BinaryIO]:
-        """A file that appears under `name` when the block ends without error.
-
-        Raises:
-            CorpusError: If the name leads out of the export's folder.
-        """
+        """A file that appears under `name` when the block ends without error."""
         with self.path(name) as partial, partial.open("wb") as file:
             yield file
 
     def note(self, name: str) -> None:
-        """Note a file that a library has written under `name` by itself.
-
-        Raises:
-            CorpusError: If the name leads out of the export's folder.
-        """
+        """Note a file that a library has written under `name` by itself."""
         self.files[name] = self._locate(name).stat().st_size
 
     def _locate(self, name: str) -> Path:

@@ -138,11 +138,7 @@ class Shard:
                     break
 
     def items(self) -> Iterator[ExportItem]:
-        """The samples, in plan order.
-
-        Raises:
-            CorpusError: If the shard is missing, or is not what the manifest says.
-        """
+        """The samples, in plan order."""
         path = self.corpus.shard(self.split, self.name)
         try:
             with (
@@ -183,11 +179,7 @@ class Shard:
 
 
 def list_shards(corpus: Corpus, splits: Sequence[str] = ()) -> tuple[Shard, ...]:
-    """The shards of some splits, or of all, in plan order.
-
-    Raises:
-        CorpusError: If the corpus has no such split, or its manifest is damaged.
-    """
+    """The shards of some splits, or of all, in plan order."""
     for split in splits:
         if split not in corpus.splits:
             raise CorpusError(

@@ -64,9 +64,6 @@ class Laion(ExportFormat):
 
         At a longer one LAION-CLAP's loader fails (its public source calls `np.random.integers`,
         which numpy does not have), and its release and open_clip's cut a stretch at random.
-
-        Raises:
-            CorpusError: If one is longer, and that was not allowed.
         """
         longer = 0 if self.allow_long else count_longer(shards, CLIP_S)
         if longer:

@@ -45,11 +45,7 @@ class Lance(ExportFormat):
     version: ClassVar[int] = 1
 
     def check(self, shards: Sequence[Shard]) -> None:
-        """The package must be there.
-
-        Raises:
-            SpecError: If it is not.
-        """
+        """The package must be there."""
         try:
             import lance  # noqa: F401
         except ImportError as error:

@@ -173,9 +173,6 @@ def fault(row: Mapping[str, Any], subjects: Mapping[str, Subject]) -> str | None
     Args:
         row: As it was read.
         subjects: The samples by id, those that it names at least.
-
-    Raises:
-        CorpusError: If its proof cannot be read.
     """
     exchange = exchange_from_json(row.get("proof"))
     why = exchange_fault(exchange, subjects) or paths_fault(row.get("audios"), exchange.samples)

@@ -86,20 +86,12 @@ def store_audio(shard: Shard, out: Writer) -> dict[str, str]:
 
 
 def subjects_of(shard: Shard) -> list[Subject]:
-    """The samples of a shard as they are asked about, in plan order.
-
-    Raises:
-        CorpusError: If the corpus does not say what can be heard, or lacks a clip.
-    """
+    """The samples of a shard as they are asked about, in plan order."""
     return subjects(*read_clips(shard))
 
 
 def read_clips(shard: Shard) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]], Frames]:
-    """The rows of a shard, those of its clips by id, and the shortest overlap that can be heard.
-
-    Raises:
-        CorpusError: If the corpus does not say what can be heard, or lacks a clip.
-    """
+    """The rows of a shard, those of its clips by id, and the shortest overlap that can be heard."""
     folder = shard.corpus.folder
     metadata = pq.read_schema(folder / SAMPLES_FILE).metadata or {}
     if AUDIBLE.encode() not in metadata:

@@ -111,12 +111,7 @@ class AudioAudit:
 
 
 def find_rendered(path: Path) -> Path:
-    """The manifest folder of a corpus whose audio can be listened to.
-
-    Raises:
-        CorpusError: If there is none, or only a plan.
-        StorageError: If it lies at a store that cannot be read.
-    """
+    """The manifest folder of a corpus whose audio can be listened to."""
     manifest = find_manifest(path)
     if manifest.name != SAMPLES_FILE:
         raise CorpusError(
@@ -133,11 +128,6 @@ def audit_audio(path: Path, count: int = DRAWN, observer: Observer | None = None
         path: Its manifest folder, or as `find_manifest` takes it.
         count: How many samples; all of a corpus that has no more.
         observer: Told of the progress.
-
-    Raises:
-        CorpusError: If it is not rendered, its shards or its bank are gone, or it was made by a
-            version that did not record what counts as audible.
-        StorageError: If it lies at a store that cannot be read.
     """
     started = time.monotonic()
     observer = observer or Silent()

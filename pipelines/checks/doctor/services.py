@@ -89,11 +89,7 @@ def check_endpoint(endpoint: str | None) -> Iterator[Check]:
 
 
 async def _count_models(address: str, key: str) -> int:
-    """How many models an endpoint lists.
-
-    Raises:
-        SegueError: If the address or the key is none, or there is no answer.
-    """
+    """How many models an endpoint lists."""
     async with Endpoint(EndpointSettings(address, "", key, TIMEOUT_S)) as open_endpoint:
         try:
             models = open_endpoint.client.models.with_streaming_response

@@ -74,11 +74,7 @@ class DiskEstimate:
         return round(self.shards * (1 + self.ratio.margin)) + self.manifests
 
     def refuse_full(self, out: Path) -> None:
-        """Check that it fits.
-
-        Raises:
-            PlanError: If it does not.
-        """
+        """Check that it fits."""
         if self.needed > self.free:
             raise PlanError(
                 f"{out}: the corpus needs {format_gigabytes(self.needed)} more (audio at "

@@ -20,11 +20,7 @@ _MOST_SHARD = 100_000
 
 
 def refuse_unfit(splits: Sequence[PlannedSplit], training: Training) -> None:
-    """Check that every rank has work for every step, in every split and loader.
-
-    Raises:
-        PlanError: If one has not, with changes that are known to fix it.
-    """
+    """Check that every rank has work for every step, in every split and loader."""
     found = find_faults(splits, training)
     if found:
         more = f"; and {len(found) - 1} more" if len(found) > 1 else ""

@@ -36,10 +36,6 @@ def run_preflight(
 
     Returns:
         Where the plan lies, its samples, and what was found.
-
-    Raises:
-        SpecError: If the ranks cannot share a batch at all.
-        PlanError: If a rank would starve or hang, or the disk is too small.
     """
     training.check()
     source = spec.make_source()

@@ -84,11 +84,7 @@ def read_splits(plan: Path, shards: Sequence[ShardPlan]) -> list[PlannedSplit]:
 
 
 def select_trained(splits: Sequence[PlannedSplit], training: Training) -> list[PlannedSplit]:
-    """The splits that the run trains on.
-
-    Raises:
-        SpecError: If the plan has not what was asked for.
-    """
+    """The splits that the run trains on."""
     known: Mapping[str, PlannedSplit] = {split.name: split for split in splits}
     if missing := [name for name in training.splits if name not in known]:
         raise SpecError(

@@ -71,12 +71,7 @@ class Training:
         return self.batch // self.gpus
 
     def check(self) -> None:
-        """Refuse what no plan can fix.
-
-        Raises:
-            SpecError: If the ranks cannot share a batch evenly, a price has nothing to bear on, or
-                a number is none.
-        """
+        """Refuse what no plan can fix."""
         for name in ("most_lost", "steps_per_s", "price_per_gpu_hour"):
             value = getattr(self, name)
             if value is not None and not isfinite(value):

@@ -71,7 +71,11 @@ def print_tables(corpus: Path, as_json: bool) -> None:
                 table.name: {
                     "about": table.about,
                     "columns": [
-                        {"name": each.name, "type": each.type, "about": table.columns.get(each.name, "")}
+                        {
+                            "name": each.name,
+                            "type": each.type,
+                            "about": table.columns.get(each.name, ""),
+                        }
                         for each in columns
                     ],
                 }

@@ -133,10 +133,6 @@ def compare(first: Path, second: Path) -> Comparison:
     """Compare two corpora, or plans, as `find_manifest` takes them.
 
     Samples and shards are compared by their place: sample 5 of `train` with sample 5 of `train`.
-
-    Raises:
-        CorpusError: If there is none, or a manifest is missing or damaged.
-        StorageError: If a URL cannot be read.
     """
     a, b = Side.open(first), Side.open(second)
     tables = {

@@ -45,12 +45,7 @@ class Side:
 
     @classmethod
     def open(cls, path: Path) -> Side:
-        """Open a corpus or a plan, as `find_manifest` takes it.
-
-        Raises:
-            CorpusError: If there is none, or a manifest is missing or damaged.
-            StorageError: If the URL cannot be read.
-        """
+        """Open a corpus or a plan, as `find_manifest` takes it."""
         manifest = find_manifest(path)
         folder = manifest.parent
         planned = manifest.name == PLAN_FILE

@@ -79,9 +79,6 @@ class QueryAnswer:
 
         Returns:
             How many rows there are.
-
-        Raises:
-            SpecError: If a column is of a type that such a file cannot hold.
         """
         as_text = path.suffix == ".csv"
         schema = _make_csv_schema(self.schema) if as_text else self.schema
@@ -104,11 +101,7 @@ class QueryAnswer:
 
 
 def check_answer_file(out: Path) -> None:
-    """Refuse a file of another kind, and one among the files of a corpus.
-
-    Raises:
-        SpecError: If it is.
-    """
+    """Refuse a file of another kind, and one among the files of a corpus."""
     if out.suffix not in SUFFIXES:
         raise SpecError(
             f"--out {out}: an answer is written as Parquet or CSV",
@@ -147,11 +140,7 @@ def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
 
 
 def _list_values(column: pa.Array, name: str) -> list[Any]:
-    """The values of a column.
-
-    Raises:
-        SpecError: If it holds a time that has no value in Python, such as an infinite one.
-    """
+    """The values of a column."""
     try:
         return column.to_pylist()  # type: ignore[no-any-return]
     except (OverflowError, ValueError) as error:

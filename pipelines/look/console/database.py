@@ -51,12 +51,7 @@ class Database:
     @classmethod
     @contextmanager
     def open(cls, path: Path) -> Iterator[Database]:
-        """Open the manifests of a corpus or of a plan, as `find_manifest` takes it.
-
-        Raises:
-            CorpusError: If there are none, or one is missing or damaged.
-            StorageError: If the URL cannot be read.
-        """
+        """Open the manifests of a corpus or of a plan, as `find_manifest` takes it."""
         manifest = find_manifest(path)
         folder = manifest.parent
         planned = manifest.name == PLAN_FILE
@@ -77,11 +72,7 @@ class Database:
 
     @contextmanager
     def ask(self, query: str) -> Iterator[QueryAnswer]:
-        """The answer to one SELECT, which is found while it is read.
-
-        Raises:
-            SpecError: If it is not one SELECT, or DuckDB refuses it; with DuckDB's own words.
-        """
+        """The answer to one SELECT, which is found while it is read."""
         with explain_errors(self.tables):
             refuse_all_but_a_query(self.connection.extract_statements(query))
             relation = self.connection.sql(query)

@@ -23,11 +23,7 @@ _POINTER: Final = re.compile(r"^LINE \d+: .*\n *\^", re.MULTILINE)
 
 
 def refuse_all_but_a_query(statements: Sequence[duckdb.Statement]) -> None:
-    """Check that statements are one SELECT.
-
-    Raises:
-        SpecError: If they are not.
-    """
+    """Check that statements are one SELECT."""
     if len(statements) != 1:
         raise SpecError(
             f"--sql: expected one query, got {len(statements) or 'none'}",
@@ -43,11 +39,7 @@ def refuse_all_but_a_query(statements: Sequence[duckdb.Statement]) -> None:
 
 @contextmanager
 def explain_errors(tables: Iterable[TableDescription]) -> Iterator[None]:
-    """What DuckDB says of a query that fails in the block, as one clear error.
-
-    Raises:
-        SpecError: In DuckDB's words, with what it takes the query to have meant.
-    """
+    """What DuckDB says of a query that fails in the block, as one clear error."""
     try:
         yield
     except (duckdb.Error, pa.ArrowException, OSError) as error:

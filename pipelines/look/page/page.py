@@ -54,11 +54,7 @@ def render_page(template: str, packages: Mapping[str, str], **values: Any) -> st
 
 
 def write_page(page: Page, out: Path) -> None:
-    """Write a page to a file; an older report there is replaced.
-
-    Raises:
-        SpecError: If `out` is a folder or a URL, or a file that is no report.
-    """
+    """Write a page to a file; an older report there is replaced."""
     if is_url(out):
         raise SpecError(f"--out {out}: a report is written to a file", fix="give a file's name")
     if out.is_dir():

@@ -78,10 +78,6 @@ def corpus_page(path: Path, samples: int = SHOWN, observer: Observer | None = No
         path: As `find_manifest` takes it.
         samples: How many samples are shown and, where the corpus is rendered, heard.
         observer: Told how far the audit and the samples are.
-
-    Raises:
-        CorpusError: If there is no manifest, or it or a shard is damaged.
-        StorageError: If it lies at a URL that cannot be read.
     """
     manifest = find_manifest(path)
     check_columns(manifest, SAMPLES if manifest.name == SAMPLES_FILE else PLAN)

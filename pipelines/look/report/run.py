@@ -13,11 +13,7 @@ _PACKAGES: Final = {"report": "pipelines.look.report"}
 
 
 def run_page(folder: Path) -> Page:
-    """The report of a training run, ended or not; equal files give equal pages.
-
-    Raises:
-        CorpusError: If a file of the run is damaged.
-    """
+    """The report of a training run, ended or not; equal files give equal pages."""
     module, function = DESCRIBE.split(":")
     describe: Any = getattr(import_module(module), function)
     run = describe(folder)

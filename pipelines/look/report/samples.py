@@ -62,10 +62,6 @@ def examples(
         tags: Names of the tags of each clip that has any.
         count: How many; fewer where the manifest holds fewer.
         observer: Told how many are done.
-
-    Raises:
-        CorpusError: If a shard is missing or damaged.
-        StorageError: If one cannot be read from its store.
     """
     rendered = manifest.name == SAMPLES_FILE
     listening = Listening(Corpus.open(manifest.parent) if rendered else None)

@@ -84,9 +84,6 @@ def leakage(
         rows_a: Rows of `schema.CLIPS`, or their columns `shelf.COLUMNS`; `HEARD` where it is known.
         rows_b: The same.
         observer: Told of the progress.
-
-    Raises:
-        CorpusError: If a fingerprint is damaged.
     """
     shelf = Shelf.of(rows_b)
     pairs = tuple(
@@ -112,9 +109,5 @@ def leakage(
 def measure_between_splits(
     splits: Mapping[str, Sequence[Mapping[str, Any]]], observer: Observer | None = None
 ) -> dict[tuple[str, str], Leakage]:
-    """The leakage between every two splits of a corpus, in their order.
-
-    Raises:
-        CorpusError: If a fingerprint is damaged.
-    """
+    """The leakage between every two splits of a corpus, in their order."""
     return {(a, b): leakage(splits[a], splits[b], observer) for a, b in combinations(splits, 2)}

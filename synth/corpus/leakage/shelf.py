@@ -15,11 +15,7 @@ COLUMNS: Final = ("id", "recording", "sha256", "fingerprint")
 
 
 def words_of(row: Mapping[str, Any]) -> Words | None:
-    """A row's fingerprint; None where it has none, or one of another version.
-
-    Raises:
-        CorpusError: If it is damaged.
-    """
+    """A row's fingerprint; None where it has none, or one of another version."""
     data = row.get("fingerprint") or b""
     if len(data) % 4:
         raise CorpusError(
@@ -74,11 +70,7 @@ class Shelf:
 
     @classmethod
     def of(cls, rows: Sequence[Mapping[str, Any]]) -> Shelf:
-        """Put rows on the shelf; empty values are on none.
-
-        Raises:
-            CorpusError: If a fingerprint is damaged.
-        """
+        """Put rows on the shelf; empty values are on none."""
         recordings: dict[str, str] = {}
         files: dict[str, str] = {}
         names, fingerprints = [], []
@@ -95,11 +87,7 @@ class Shelf:
         return cls(len(rows), recordings, files, Known.of(names, fingerprints), unheard)
 
     def partners(self, row: Mapping[str, Any]) -> list[Partner]:
-        """What a clip shares with those on the shelf, one partner for each way at most.
-
-        Raises:
-            CorpusError: If its fingerprint is damaged.
-        """
+        """What a clip shares with those on the shelf, one partner for each way at most."""
         found = []
         recording, sha256 = row.get("recording") or "", row.get("sha256") or ""
         if recording in self.recordings:

@@ -70,11 +70,7 @@ def say(answer: str) -> str:
 
 
 def exchange_from_json(value: Any) -> Exchange:
-    """The exchange that `to_json` wrote; further keys do not count.
-
-    Raises:
-        CorpusError: If the value is not of that form.
-    """
+    """The exchange that `to_json` wrote; further keys do not count."""
     match value:
         case {"kind": str(kind), "prompt": str(prompt), "answer": str(answer), "wrong": str(wrong)}:
             samples, others = _read_texts(value, "samples"), _read_texts(value, "others")

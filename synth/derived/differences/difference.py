@@ -62,11 +62,7 @@ class Difference:
 
 
 def difference_from_json(row: Mapping[str, Any]) -> Difference:
-    """The difference that `to_json` wrote; further keys do not count.
-
-    Raises:
-        CorpusError: If the row is not of that form.
-    """
+    """The difference that `to_json` wrote; further keys do not count."""
     match row:
         case {
             "id": str(name),

@@ -92,11 +92,7 @@ class Edit:
 
 
 def edit_from_json(row: Mapping[str, Any]) -> Edit:
-    """The edit that `to_json` wrote; further keys do not count.
-
-    Raises:
-        CorpusError: If the row is not of that form.
-    """
+    """The edit that `to_json` wrote; further keys do not count."""
     match row:
         case {
             "id": str(name),

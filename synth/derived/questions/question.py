@@ -101,11 +101,7 @@ class Question:
 
 
 def question_from_json(row: Mapping[str, Any]) -> Question:
-    """The question that `to_json` wrote; further keys do not count.
-
-    Raises:
-        CorpusError: If the row is not of that form.
-    """
+    """The question that `to_json` wrote; further keys do not count."""
     match row:
         case {
             "id": str(name),

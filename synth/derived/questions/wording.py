@@ -158,11 +158,7 @@ def wordings(kind: QuestionKind, named: Iterable[str], subject: Subject) -> list
 
 
 def say_measured(claim: Claim, subject: Subject) -> str:
-    """The answer that makes a claim on a measure: "twice", "for about two seconds", "louder".
-
-    Raises:
-        SceneError: If it is no claim on a measure, or its value has no words.
-    """
+    """The answer that makes a claim on a measure: "twice", "for about two seconds", "louder"."""
     match claim, find_topic(claim):
         case Count(_, times), _:
             return TIMES[times - 1] if times <= len(TIMES) else f"{times} times"
