@@ -102,7 +102,7 @@ def read_published(path: Path) -> Published | None:
 
 
 def digest_corpus(corpus: Corpus, observer: Observer) -> str:
-    """Digest of a built set: what is told of each sample, and its PCM as the shard holds it."""
+    """Digest of a built set: of what is told of each sample, and of its PCM in the shard."""
     columns = [*COLUMNS, "shard", "offset", "size"]
     rows = corpus.samples(SPLIT, columns=columns).to_pylist()
     observer.start("digest", len(rows), "samples")

@@ -202,7 +202,7 @@ def _is_begun(folder: Path) -> bool:
 
 
 def split_url(url: str) -> tuple[str, str]:
-    """The root's URL and the corpus's name, from what `url_of` gave for a corpus's folder."""
+    """The root's URL and the corpus's name, of the URL BASE/data_manifests/CORPUS."""
     base, _, corpus = url.rpartition(f"/{MANIFESTS}/")
     if "://" not in base or not corpus or "/" in corpus:
         raise _make_missing_error(Path(url))

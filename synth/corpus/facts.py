@@ -115,7 +115,7 @@ def read_facts(path: Path) -> dict[str, Any]:
 
 
 def follow_latest(pointer: Path) -> Path:
-    """The folder beside it that `latest` names; its own folder where it is not there."""
+    """The folder that `latest` names, which lies beside it; its own folder where it is missing."""
     if not require_regular(pointer).exists():
         return pointer.parent
     data = read_regular(pointer, limit=_MOST_POINTER_BYTES)

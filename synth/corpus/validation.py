@@ -124,8 +124,16 @@ def _check_used(clips: Path, manifest: Path, stamp: tuple[int, ...]) -> None:
     """Check that every clip that samples use is in the catalogue, which tells its licence."""
     with explain_damage(clips), pq.ParquetFile(clips) as file:
         listed = pa.chunked_array(list(_read_ids(file)), pa.string())
+    start = 0
     with explain_damage(manifest), pq.ParquetFile(manifest) as file:
         for batch in file.iter_batches(_ROWS_AT_ONCE, columns=["clips"]):
+            empty = pc.index(pc.list_value_length(batch["clips"]), 0).as_py()
+            if empty >= 0:
+                raise CorpusError(
+                    f"{display_path(manifest)}: row {start + empty}: clips is empty: expected one",
+                    fix=GET_AGAIN,
+                )
+            start += batch.num_rows
             used = pc.unique(batch["clips"].flatten()).cast(pa.string())
             missing = used.filter(pc.invert(pc.is_in(used, listed)))
             if len(missing):

@@ -67,7 +67,11 @@ def print_tables(corpus: Path, as_json: bool) -> None:
                 table.name: {
                     "about": table.about,
                     "columns": [
-                        {"name": each.name, "type": each.type, "about": table.columns[each.name]}
+                        {
+                            "name": each.name,
+                            "type": each.type,
+                            "about": table.columns.get(each.name, ""),
+                        }
                         for each in columns
                     ],
                 }
@@ -79,7 +83,7 @@ def print_tables(corpus: Path, as_json: bool) -> None:
     for table, columns in found:
         grid = _make_grid(("column", "type", ""))
         for each in columns:
-            about = table.columns[each.name]
+            about = table.columns.get(each.name, "")
             grid.add_row(Text(each.name), Text(each.outer_type), Text(about))
         console.print(Text.assemble((table.name, "bold"), f"  {table.about}"))
         console.print(grid)

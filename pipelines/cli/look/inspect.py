@@ -123,7 +123,7 @@ def inspect_command(
         if as_json:
             print_json({"captions": drawn})
         else:
-            print("\n".join(drawn))
+            make_console().print("\n".join(drawn), markup=False)
         return
     checks = verify_manifests(corpus) if check else {}
     facts = describe(corpus)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import edited, repeated, served, variant
+from browsing import edited, served, variant
 from chromium import Reader
 
 from synth.corpus.corpus import Corpus
@@ -218,42 +217,3 @@ def test_a_sample_whose_audio_is_damaged_says_so(
         assert "build again" in alert.inner_text()
         assert page.locator(".sentences li").count() > 0
         reader.context.close()
-
-
-def test_fifty_thousand_rows_are_paged(
-    browser: Any,
-    corpus: Corpus,
-    tmp_path: Path,
-    record_property: Any,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with served(variant(corpus, tmp_path / "large", repeated(LARGE))) as address:
-        reader = Reader(browser)
-        page = reader.open(address)
-        times: dict[str, float] = {}
-        asked = {
-            "first page": "/",
-            "last page": f"/?page={LARGE // 50}",
-            "text": "/?text=dog+rain",
-            "licence": "/?licence=CC0-1.0&page=100",
-        }
-        for name, place in asked.items():
-            start = time.perf_counter()
-            page.goto(f"{address}{place}")
-            times[name] = time.perf_counter() - start
-            assert len(names(page)) == 50
-        page.goto(f"{address}/?page=3")
-        page.wait_for_function(DRAWN)
-        start = time.perf_counter()
-        before = names(page)
-        page.locator("[data-page][rel=next]").click()
-        page.wait_for_function(
-            f"() => document.querySelector('[data-sample]').dataset.sample !== '{before[0]}'"
-        )
-        times["next page"] = time.perf_counter() - start
-        assert f"{LARGE:,} samples" in page.locator("#count").inner_text()
-        reader.close(address)
-    told = ", ".join(f"{name} {seconds * 1000:.0f} ms" for name, seconds in times.items())
-    record_property("browse", told)
-    with capsys.disabled():
-        print(f"\n{LARGE:,} rows in Chromium: {told}")

@@ -294,6 +294,32 @@ def test_json_is_one_line_with_all_rows_and_values_that_json_has(
     assert (len(some["rows"]), some["total"]) == (2, 144)
 
 
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("'99999-01-01'::DATE", "holds a time"),
+        ("'0044-03-15 (BC)'::DATE", "holds a time"),
+        ("'-infinity'::TIMESTAMP", "holds a time"),
+        ("'infinity'::TIMESTAMPTZ", "holds a time"),
+        ("'10000-01-01'::TIMESTAMP_S", "holds a time"),
+        ("MAP {'a': ['infinity'::DATE]}", "holds a time"),
+        ("340282366920938463463374607431768211455::UHUGEINT", "is of type UHUGEINT"),
+        ("{'a': '101'::BIT}", "is of type BIT"),
+        ("'9'::BIGNUM", "is of type BIGNUM"),
+        ("TIMETZ '12:00:00+15:00'", "is of type TIME WITH TIME ZONE"),
+    ],
+)
+def test_a_value_that_would_be_told_wrongly_is_refused(
+    database: Database, tmp_path: Path, value: str, told: str
+) -> None:
+    query = f"SELECT {value} AS v"
+    assert f"column 'v' {told}" in refused(database, query).message
+    with pytest.raises(SpecError, match=told), database.ask(query) as answer:
+        answer.write(tmp_path / "out.csv")
+    assert not any(tmp_path.iterdir())
+    assert answered(database, f'SELECT "v"::VARCHAR FROM ({query})')
+
+
 def test_an_answer_is_written_whole(folder: Path, tmp_path: Path) -> None:
     ask(folder, "SELECT * FROM samples", 0, tmp_path / "all.parquet", as_json=True)
     written = pq.read_table(tmp_path / "all.parquet")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import soundfile
@@ -389,3 +391,55 @@ def test_a_version_is_asked_for_by_its_folder_or_by_name(
     new, _ = read_request(tiny_file(), "1.0", tiny_corpus)
     assert isinstance(new, Spec)
     assert new.version == "1.0"
+
+
+def edit_facts(old: Places, **facts: object) -> None:
+    path = old.manifests / "corpus.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | facts))
+
+
+def edit_listing(old: Places, column: str, value: int) -> None:
+    path = old.manifests / "shards.parquet"
+    table = pq.read_table(path)
+    at = table.schema.get_field_index(column)
+    column_type = table.schema.field(at).type
+    values = pa.array([value] * table.num_rows, column_type)
+    pq.write_table(table.set_column(at, table.schema.field(at), values), path)
+
+
+def replace(path: Path, target: Path | str | None) -> None:
+    """Put a link in the place of a file or folder, or a pipe where there is no target."""
+    shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    os.mkfifo(path) if target is None else path.symlink_to(target)
+
+
+STRANGE: dict[str, tuple[Callable[[Places, Path], None], str]] = {
+    "absolute bank": (lambda old, away: edit_facts(old, bank=f"{away}/x"), "bank is .*below"),
+    "bank above": (lambda old, away: edit_facts(old, bank="../../../../away/x"), "bank is .*below"),
+    "row beyond": (lambda old, away: edit_listing(old, "row", 1 << 60), "expected 12 rows from"),
+    "group beyond": (lambda old, away: edit_listing(old, "row_group", 9), "of row group 9"),
+    "shard": (lambda old, away: replace(next(old.shards.glob("*/*.tar")), None), "regular file"),
+    "receipt": (lambda old, away: replace(next(old.receipts.iterdir()), "/dev/zero"), "regular"),
+    "journal": (lambda old, away: replace(old.journal, away / "new"), "leads out"),
+    "lock": (lambda old, away: replace(old.versions / ".lock", away / "note"), "leads out"),
+    "banks": (lambda old, away: replace(old.out / "banks", away), "leads out"),
+    "split": (lambda old, away: replace(old.shards / "test", away), "leads out"),
+    "shards": (lambda old, away: replace(old.out / "shards", away), "leads out"),
+    "other version": (lambda old, away: replace(old.versions / "new", away), "leads out"),
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_nothing_outside_of_the_root_is_written(old: Places, tmp_path: Path, name: str) -> None:
+    away = tmp_path / "away"
+    away.mkdir()
+    (away / "note").write_text("mine")
+    change, said = STRANGE[name]
+    change(old, away)
+    with pytest.raises(CorpusError, match=said):
+        reproduce(old, None, 0)
+    if "leads out" in said:
+        with pytest.raises(CorpusError, match=said):
+            collect_garbage(old.versions, keep=1)
+    assert [path.name for path in away.iterdir()] == ["note"]
+    assert (away / "note").read_text() == "mine"
