@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -179,12 +180,21 @@ def _incomplete_error(read: Frames, promised: Frames, rate: int) -> ClipError:
     )
 
 
+def _find_converter() -> str | None:
+    """The program that pydub runs: ffmpeg, or what its users set."""
+    with warnings.catch_warnings():
+        # Python warns of what pydub imports, and pydub where there is no ffmpeg.
+        warnings.simplefilter("ignore")
+        from pydub import AudioSegment
+    return shutil.which(AudioSegment.converter)
+
+
 def _read_with_ffmpeg(
     part: Part, limits: Limits, reason: str
 ) -> tuple[Float32[np.ndarray, "frames channels"], int]:
     if part.form is None:
         raise ClipError(f"cannot be decoded: it is not audio in a known format ({reason})")
-    program = shutil.which("ffmpeg")
+    program = _find_converter()
     if program is None:
         raise ClipError(
             f"holds {part.form}, which libsndfile cannot decode ({reason}); that needs "
