@@ -186,7 +186,7 @@ def _find_converter() -> str | None:
         # Python warns of what pydub imports, and pydub where there is no ffmpeg.
         warnings.simplefilter("ignore")
         from pydub import AudioSegment
-    return shutil.which(AudioSegment.converter)
+    return shutil.which(str(AudioSegment.converter))
 
 
 def _read_with_ffmpeg(
