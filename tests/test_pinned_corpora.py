@@ -47,39 +47,39 @@ FOLDS = {"train": [1], "test": [2]}
 CORPORA: dict[str, tuple[dict[str, Any], str]] = {
     "triplets": (
         {"recipe": {"triplets": {"crossfade_s": 0.25, "max_event_s": 1.0, "style": "natural"}}},
-        "1def9479a900ad3b",
+        "57982130ffe74cce",
     ),
     "stage-a": (
         {"recipe": {"triplets": {"stage_a": True, "max_event_s": 1.0}}},
-        "e0360bd8a2c0ce09",
+        "bf62e27926636b99",
     ),
-    "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "e3617b905066adf4"),
+    "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "ab71df352bbd1537"),
     "scenes": (
         {"recipe": {"scenes": {"scenes": 12, "variants": 2, "max_events": 3}}},
-        "92a114b5f1b84e09",
+        "8af4331a69d0a779",
     ),
     "counts": (
         {
             "recipe": {"counts": {"repeats": 1}},
             "source": {"foley": {"classes": ["dog", "cat"], "takes": 4}},
         },
-        "a35f8483c9eee855",
+        "a67dd0ebb36ffad7",
     ),
     "attributes": (
         {
             "recipe": {"attributes": {"pairs": 18, "attributes": [*TOLD, "trend"]}},
             "source": {"treated": {"of": FEW, "treatments": ["rising", "falling"]}},
         },
-        "f1bd0cac5569620e",
+        "c75c135dd289d212",
     ),
     "edits": (
         {"recipe": {"edits": {"pairs": {"train": 8, "test": 4}}}, "audio": {"length": "exact 6 s"}},
-        "c2aabe664163be6b",
+        "0c2d74928123df03",
     ),
-    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "4d564c9ecb839ed9"),
+    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "35b60a71d93da1a0"),
     "tag-captions": (
         {"recipe": "tag_captions", "source": JAM, "splits": FOLDS},
-        "7ca64e4461956fdc",
+        "25cdcd35c34b50fa",
     ),
 }
 LOSSES = [1.94013, 1.79177, 1.99283, 1.92276, 1.74224, 1.70498]
