@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from synth.base.errors import SceneError
+from synth.base.errors import SceneError, shorten
 from synth.base.units import Frames
 from synth.captions.caption import Caption
 from synth.captions.dense import DenseCaption, Resolution
@@ -112,6 +112,13 @@ def read_timeline(row: Mapping[str, Any]) -> Timeline:
     told = row.get("activity")
     activities = None if told is None else [Activity.from_json(each) for each in told]
     found = timeline(from_text(row["scene"]), activities)
+    clips = {place.excerpt.clip for place in found.placements}
+    if unlisted := clips - {*row.get("clips", clips)}:
+        raise SceneError(
+            f"sample {row.get('id')}: its scene has clip {shorten(min(unlisted))}, which its clips "
+            "lack",
+            fix="download or build the corpus again",
+        )
     return replace(found, frames=max(found.frames, row.get("frames", 0)))
 
 
