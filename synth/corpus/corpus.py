@@ -18,7 +18,6 @@ from synth.audio.render import Mixdown, render
 from synth.base.doors import require_regular
 from synth.base.errors import CorpusError, shorten
 from synth.corpus.facts import GET_AGAIN, follow_latest, read_facts
-from synth.corpus.receipt import VersionReceipt
 from synth.corpus.schema import ADDED, SAMPLES, SHARDS
 from synth.corpus.shards import decode_audio, read_member
 from synth.corpus.validation import (
@@ -85,8 +84,6 @@ def check_version(folder: Path) -> dict[str, Any]:
                     f"in {SAMPLES_FILE}",
                     fix=GET_AGAIN,
                 )
-    if (receipt := VersionReceipt.read(folder)) is not None:
-        receipt.check((SAMPLES_FILE, CLIPS_FILE, _SHARDS_FILE), by_size=True)
     return facts
 
 

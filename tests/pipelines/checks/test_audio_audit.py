@@ -134,7 +134,7 @@ def test_shard_that_cannot_be_decoded_is_named(own: Path) -> None:
         file.write(b"nosound!")
     (finding,) = audit_audio(own, 40).findings
     assert (finding.sample, finding.check) == (row["id"], "samples")
-    assert f"{row['shard']} has no audio" in finding.said
+    assert f"{row['shard']}: a sample has no audio" in finding.said
 
 
 def test_shard_of_another_length_is_named(own: Path) -> None:

@@ -332,4 +332,4 @@ def test_deploy_command_writes_the_environment_and_refuses_what_is_none(tmp_path
     assert (found["LLM_KEY"], found["EMPTY"]) == (key, "")
     refused = segue_here(*common, "--out", tmp_path, "--env", "LLM_KEY")
     assert refused.returncode == 1
-    assert "--env LLM_KEY: expected NAME=VALUE" in refused.stderr
+    assert "--env number 1: expected NAME=VALUE" in refused.stderr

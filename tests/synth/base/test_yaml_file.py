@@ -45,9 +45,10 @@ def test_merged_keys_may_be_given_again() -> None:
     assert parse_yaml(text, "f").value["mine"] == {"x": 3, "y": 2}
 
 
-def test_aliases_of_aliases_take_no_time() -> None:
+def test_aliases_of_aliases_are_refused_in_no_time() -> None:
     lines = ["a0: &a0 [x, x]"] + [f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]" for i in range(1, 60)]
-    assert "a59" in parse_yaml("\n".join(lines), "f").value
+    with pytest.raises(SpecError, match="too many values"):
+        parse_yaml("\n".join(lines), "f")
 
 
 def test_places_are_found_in_blocks_flows_and_lists() -> None:
@@ -71,5 +72,5 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
         read_yaml(tmp_path / "nowhere.yaml")
     assert lost.value.fix == f"did you mean '{tmp_path / 'somewhere.yaml'}'?"
     (tmp_path / "latin.yaml").write_bytes(b"a: \xff")
-    with pytest.raises(SpecError, match=r"latin\.yaml: cannot be read: not UTF-8"):
+    with pytest.raises(SpecError, match=r"latin\.yaml: is not text in UTF-8"):
         read_yaml(tmp_path / "latin.yaml")

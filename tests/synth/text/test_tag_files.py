@@ -137,7 +137,7 @@ def test_missing_and_binary_files(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="cannot be read"):
         read_items(tmp_path / "none.csv")
     (tmp_path / "b.csv").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(SourceError, match="not UTF-8"):
+    with pytest.raises(SourceError, match="not text in UTF-8"):
         read_items(tmp_path / "b.csv")
 
 
@@ -177,5 +177,5 @@ def test_jamendo_tables_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="cannot be read"):
         list(read_jamendo(tmp_path / "none.tsv"))
     (tmp_path / "b.tsv").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(SourceError, match="not UTF-8"):
+    with pytest.raises(SourceError, match="not text in UTF-8"):
         list(read_jamendo(tmp_path / "b.tsv"))

@@ -212,6 +212,11 @@ def test_another_manifest_in_the_same_place_has_other_rows(
     before = mapped(copy)
     table = pq.read_table(copy / SAMPLES_FILE)
     pq.write_table(table.filter(pc.field("split") == "train").slice(3), copy / SAMPLES_FILE)
+    (copy / "shards.parquet").unlink()
+    facts = json.loads((copy / "corpus.json").read_text())
+    train = facts["splits"]["train"]
+    facts["splits"] = {"train": train | {"samples": train["samples"] - 3}}
+    (copy / "corpus.json").write_text(json.dumps(facts))
     after = mapped(copy)
     assert len(after) == len(before) - 3
     assert after.rows([0])[0]["id"] == before.rows([3])[0]["id"]
