@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from synth.base.doors import require_regular
 from synth.base.errors import SourceError
 from synth.labels.tag import Tag
 from synth.text.tags.tag_words import spell
@@ -51,6 +52,7 @@ def read_jamendo(
     """
     track = None
     try:
+        require_regular(path, refuse=SourceError)
         with path.open(encoding="utf-8-sig", newline="\n") as lines:
             for track in _tracks(path, lines, merged):
                 yield track
@@ -59,7 +61,7 @@ def read_jamendo(
             f"{path}: cannot be read: {error.strerror or error}", fix="check the path"
         ) from error
     except UnicodeDecodeError as error:
-        raise SourceError(f"{path}: not UTF-8", fix="save it as UTF-8") from error
+        raise SourceError(f"{path}: is not text in UTF-8", fix="save it as UTF-8") from error
     if track is None:
         raise SourceError(f"{path}: holds no rows", fix="use the file as published")
 
