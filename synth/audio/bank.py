@@ -65,7 +65,8 @@ _RULES: Final[Mapping[str, tuple[Callable[[pa.Array], pa.BooleanArray], str]]] =
 def read_index(index: Path) -> tuple[pa.Table, int]:
     """The rows of a bank's index and its rate, checked: it may be a stranger's."""
     try:
-        table = pq.read_table(require_regular(index))
+        with pq.ParquetFile(require_regular(index)) as file:  # `read_table` imports pandas
+            table = file.read()
         table.validate(full=True)
         rate = int((table.schema.metadata or {}).get(b"sample_rate", b"missing"))
         table = table.select(INDEX_SCHEMA.names).cast(INDEX_SCHEMA)

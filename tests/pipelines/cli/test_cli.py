@@ -145,7 +145,12 @@ def test_inspect_shows_checks_and_saves_audio(tiny_corpus: Path, tmp_path: Path)
     )
     assert done.returncode == 0, done.stderr
     shown = json.loads(done.stdout.splitlines()[-1])
-    assert shown["checks"] == {"shards as certified": 12, "samples rebuilt byte for byte": 2}
+    assert shown["checks"] == {
+        "manifests as certified": 32,
+        "bank parts as certified": 1,
+        "shards as certified": 12,
+        "samples rebuilt byte for byte": 2,
+    }
     assert shown["counts"]["split"]["train"]["samples"] == 72
     for path in shown["saved"]:
         assert soundfile.info(path).frames == 32_000

@@ -53,8 +53,8 @@ def test_checks_count_shards_samples_and_clips(manifests: Path) -> None:
     phases = Phases()
     verify(Corpus.open(manifests), draw(manifests, 2), phases)
     compare_splits(manifests, phases)
-    assert phases.ended == ["verify", "rebuild", "compare"]
-    assert phases.total == {"verify": 12, "rebuild": 2, "compare": 11}
+    assert phases.ended == ["bank", "verify", "rebuild", "compare"]
+    assert phases.total == {"bank": 1, "verify": 12, "rebuild": 2, "compare": 11}
 
 
 def test_no_terminal_gets_plain_lines_with_the_next_command_at_the_end(
