@@ -97,9 +97,9 @@ class Admission:
         kept = np.ones(len(rows), dtype=np.bool_)
         unlicensed = self._withdraw_unlicensed(rows, kept)
         blocked = self._withdraw_blocked(rows, kept)
-        copies, joined = _withdraw_copies(rows, kept)
         find_split = split_finder(self.split_rules, self.seed)
         splits = [find_split(row) for row in rows.rows("recording", "source_split")]
+        copies, joined = _withdraw_copies(rows, kept, splits)
         divided = self._withdraw_divided(rows, kept, splits)
         told = rows.rows("id", "recording") if self.blocks else ()
         return AdmittedClips(
@@ -159,32 +159,50 @@ def _withdraw_treated(rows: RowFile, kept: Marks, blocked: Sequence[Told]) -> li
     return withdrawn
 
 
-def _withdraw_copies(rows: RowFile, kept: Marks) -> tuple[list[Told], dict[int, Row]]:
-    """Keep one clip of each sound, with the captions and tags of all; none under two labels.
+def _withdraw_copies(
+    rows: RowFile, kept: Marks, splits: Sequence[str]
+) -> tuple[list[Told], dict[int, Row]]:
+    """Keep one clip of each file, with the captions and tags of all; no sound under two labels.
 
-    Copies would let a recording be heard in two splits, or be told as what it is not.
+    Copies would let a recording be heard in two splits, or be told as what it is not. Other files
+    of one sound, in another format perhaps, stay while all are in one split.
     """
-    withdrawn: dict[int, Told] = {}
+    withdrawn: dict[int, str] = {}
     joined: dict[int, Row] = {}
+    names: dict[int, Row] = {}
     for copies in _find_copies(rows):
+        names |= {row[_NUMBER]: row for row in copies}
         usable = [row for row in copies if kept[row[_NUMBER]]]
         unlike = next((pair for pair in combinations(copies, 2) if not _are_alike(*pair)), None)
         if unlike is not None:
             named = (f"{row['location']} ({', '.join(row['labels'])})" for row in unlike)
             reason = f"is one sound under two labels: {' and '.join(named)}"
-        else:
-            usable.sort(key=lambda row: not row["labels"])
-            reason = f"is the same sound as {usable[0]['location']}" if usable else ""
-            texts = {name: _unite(row[name] for row in usable) for name in _TEXTS}
-            if any(texts[name] != usable[0][name] for name in _TEXTS if usable):
-                joined[usable[0][_NUMBER]] = texts
+            withdrawn |= {row[_NUMBER]: reason for row in usable}
+            continue
+        usable.sort(key=lambda row: not row["labels"])
+        for stays, *others in _group_copies(usable, splits):
+            texts = {name: _unite(row[name] for row in (stays, *others)) for name in _TEXTS}
+            reason = f"is the same sound as {stays['location']}"
+            if any(texts[name] != stays[name] for name in _TEXTS):
+                joined[stays[_NUMBER]] = texts
                 reason += ", which has its captions and tags, too"
-            usable = usable[1:]
-        for row in usable:
-            told = quarantine_row(row["id"], row["location"], "ingest", reason)
-            withdrawn[row[_NUMBER]] = told
+            withdrawn |= {row[_NUMBER]: reason for row in others}
     kept[[*withdrawn]] = False
-    return [withdrawn[number] for number in sorted(withdrawn)], joined
+    told = (
+        quarantine_row(names[number]["id"], names[number]["location"], "ingest", withdrawn[number])
+        for number in sorted(withdrawn)
+    )
+    return [*told], joined
+
+
+def _group_copies(usable: Sequence[Row], splits: Sequence[str]) -> Iterable[list[Row]]:
+    """For each clip of a sound that stays those that do not, behind it."""
+    groups: dict[int, list[Row]] = {}
+    for row in usable:
+        main = usable[0]
+        is_divided = "" != splits[row[_NUMBER]] != splits[main[_NUMBER]] != ""
+        groups.setdefault(main["file"] if is_divided else row["file"], []).append(row)
+    return groups.values()
 
 
 def _find_copies(rows: RowFile) -> Iterator[list[Row]]:
@@ -201,7 +219,7 @@ def _find_copies(rows: RowFile) -> Iterator[list[Row]]:
     columns = ("labels", *_TEXTS, "levels_db", "fingerprint")
     for row in chain.from_iterable(_pick(rows, counts[sounds] > 1, *columns)):
         sound = (int(sounds[row[_NUMBER]]), row.pop("fingerprint"), *row.pop("levels_db"))
-        groups.setdefault(sound, []).append(row)
+        groups.setdefault(sound, []).append(row | {"file": int(files[row[_NUMBER]])})
     yield from (copies for copies in groups.values() if len(copies) > 1)
 
 

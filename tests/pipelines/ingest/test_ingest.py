@@ -218,22 +218,23 @@ def test_every_clip_is_accepted_or_quarantined_once(tmp_path: Path) -> None:
     assert [c["location"] for c in library.clips if not c["split"]] == [f"c/{n}.wav" for n in "012"]
 
 
-def test_one_sound_in_several_files_is_kept_once_with_all_that_is_said_of_it(
-    tmp_path: Path,
-) -> None:
+def test_copies_hand_on_what_is_said_of_them(tmp_path: Path) -> None:
     root = tmp_path / "lib"
     root.mkdir()
     noise = np.random.default_rng(0).integers(-(2**14), 2**14, RATE, dtype=np.int16)
-    for name in ("a.wav", "b.flac"):
+    for name in ("a.wav", "b.flac", "c.aiff"):
         soundfile.write(root / name, noise, RATE)
-    lines = ["path,caption", "a.wav,a hiss", "a.wav,noise", "b.flac,steam", "b.flac,a hiss"]
+    shutil.copy(root / "a.wav", root / "d.wav")
+    lines = ["path,caption,split", "a.wav,a hiss,x", "a.wav,noise,x", "b.flac,steam,x"]
+    lines += ["c.aiff,air,y", "d.wav,wind,x"]
     (root / "index.csv").write_text("\n".join(lines))
-    library = take(FolderSource(root=root), tmp_path / "banks")
-    (clip,) = library.clips
-    assert clip["captions"] == ["a hiss", "noise", "steam"]
-    assert reasons(library) == {
-        "b.flac": "is the same sound as a.wav, which has its captions and tags, too"
-    }
+    rules = (SplitRule("train", None, ("x",)), SplitRule("test", None, ("y",)))
+    library = take(FolderSource(root=root), tmp_path / "banks", split_rules=rules)
+    # Another file of the sound stays, but not in another split.
+    said = {clip["location"]: clip["captions"] for clip in library.clips}
+    assert said == {"a.wav": ["a hiss", "noise", "air", "wind"], "b.flac": ["steam"]}
+    reason = "is the same sound as a.wav, which has its captions and tags, too"
+    assert reasons(library) == {"c.aiff": reason, "d.wav": reason}
 
 
 # The command line
