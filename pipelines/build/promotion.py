@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from pipelines.store.places import Places
 from synth.base.atomic import write_text
+from synth.base.doors import read_json
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import LATEST_FILE
 
@@ -51,10 +52,7 @@ def promote(places: Places, override: bool = False) -> None:
 def read_record(places: Places) -> dict[str, Any]:
     """What a night found of a version; empty where there was none."""
     path = places.manifests / RECORD_FILE
-    if not path.is_file():
-        return {}
-    try:
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise CorpusError(f"{path}: damaged: {error}", fix="delete it and run again") from error
+    record: dict[str, Any] = {}
+    if path.is_file():
+        record = read_json(path, fix="delete it and run again")
     return record

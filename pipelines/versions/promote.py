@@ -10,6 +10,7 @@ from pipelines.store.stage import hold_corpus
 from pipelines.versions.shelf import Shelf, open_writable_shelf
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import CORPUS_FILE
+from synth.corpus.receipt import VersionReceipt
 
 
 def promote_version(path: Path, name: str, override: bool) -> str:
@@ -29,6 +30,8 @@ def promote_version(path: Path, name: str, override: bool) -> str:
         places = replace(shelf.locate(version), mirror=mirror)
         if shelf.copies is not None and shelf.holds(places.manifests / RECORD_FILE):
             shelf.fetch(places.manifests / RECORD_FILE)
+        if (receipt := VersionReceipt.read(places.manifests)) is not None:
+            receipt.check()
         promote(places, override)
     return version
 

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.build.build import refuse_unheard
+from pipelines.build.build import refuse_unheard, remove_damaged_sounds
 from pipelines.build.claim import SHARDS_FILE
 from pipelines.build.differences import (
     Differences,
@@ -43,6 +43,7 @@ from synth.base.errors import CorpusError, SourceError, shorten
 from synth.base.progress import Observer, Silent
 from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, PLAN_FILE, SAMPLES_FILE, check_version
 from synth.corpus.facts import GET_AGAIN
+from synth.corpus.receipt import VersionReceipt
 from synth.corpus.schema import PLAN
 from synth.corpus.validation import check_manifest, explain_damage
 
@@ -115,6 +116,9 @@ def reproduce(
         rendered = linked = 0
         if library is not None and not differences:
             old = replace(old, shards=plan(old.spec, library, places, where, observer))
+            if remove_damaged_sounds(library, places, old.shards, where, observer):
+                bank = places.out / BANKS
+                library = ingest(old.spec.intake, bank, where.run, where.width, observer)
             render = settings or RenderSettings()
             differences, rendered, linked = remake(old, library, where, render, observer)
     return Reproduction(
@@ -153,6 +157,8 @@ def _open_old(places: Places, given: Spec | None) -> tuple[OldVersion, Differenc
 def _check_files(places: Places, facts: Mapping[str, Any]) -> None:
     """Check the manifests that are there: the version may be a stranger's."""
     manifests, splits = places.manifests, facts["splits"]
+    if (receipt := VersionReceipt.read(manifests)) is not None:
+        receipt.check([name for name in receipt.files if (manifests / name).exists()])
     if (manifests / SAMPLES_FILE).exists():
         check_version(manifests)
     bank = (manifests / facts["bank"]).resolve()

@@ -52,6 +52,7 @@ PART_CLIPS: Final = 2
 LIBRARY: Final = "SEGUE_SOAK_LIBRARY"
 BEGUN: Final = (
     *("claim.json", "clips.parquet", "quarantine.parquet", "plan.parquet", "shards.parquet"),
+    "receipt.json",
     *(".tar", ".tar.parquet", ".tar.json", "samples.parquet", "corpus.json"),
 )
 """What the first of two specs is killed before it renames."""

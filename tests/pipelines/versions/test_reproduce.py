@@ -28,6 +28,7 @@ from pipelines.versions.gc import collect_garbage
 from pipelines.versions.reproduce import reproduce
 from synth.base.errors import CorpusError, SegueError
 from synth.corpus.corpus import Corpus
+from synth.corpus.receipt import RECEIPT_FILE
 
 Tiny = Callable[..., Spec]
 SHARDS = 6
@@ -115,6 +116,8 @@ def patch(path: Path, change: Callable[[dict[str, object]], object]) -> None:
     value = json.loads(path.read_text())
     change(value)
     path.write_text(json.dumps(value))
+    for folder in path.parents[:2]:
+        (folder / RECEIPT_FILE).unlink(missing_ok=True)
 
 
 def test_a_removed_version_is_made_again_byte_for_byte(old: Places) -> None:
@@ -244,9 +247,9 @@ def test_an_algorithm_of_another_version_is_named(old: Places, name: str) -> Non
 
 
 def test_a_version_that_does_not_say_its_algorithms_is_judged_by_its_digest(old: Places) -> None:
-    before = product(old.out)
     corpus = old.manifests / "corpus.json"
     patch(corpus, lambda facts: facts.pop("algorithms"))
+    before = product(old.out)
     assert not reproduce(old, None, 0).differences
     digest = json.loads(corpus.read_text())["digest"]
     patch(corpus, lambda facts: facts.update(digest="0" * 64))
@@ -267,6 +270,22 @@ def test_a_damaged_shard_is_named_and_left(old: Places) -> None:
     ]
     victim.unlink()
     assert reproduce(old, None, 0).rendered == 1
+
+
+def test_damaged_tables_are_refused_and_damaged_sounds_decoded_again(old: Places) -> None:
+    before = remove(old)
+    part = next((old.out / "banks").rglob("part-*.pcm"))
+    for path, error in ((old.manifests / "clips.parquet", "clips.parquet: "), (part, "")):
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 1
+        whole = path.read_bytes()
+        path.write_bytes(data)
+        if error:
+            with pytest.raises(CorpusError, match=error):
+                reproduce(old, None, 0)
+            path.write_bytes(whole)
+    assert reproduce(old, None, 0).rendered == SHARDS
+    assert product(old.out) == before
 
 
 def test_a_shard_that_comes_out_otherwise_does_not_move_in(old: Places) -> None:
@@ -393,9 +412,8 @@ def test_a_version_is_asked_for_by_its_folder_or_by_name(
     assert new.version == "1.0"
 
 
-def edit_facts(old: Places, **facts: object) -> None:
-    path = old.manifests / "corpus.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | facts))
+def set_bank(old: Places, bank: str) -> None:
+    patch(old.manifests / "corpus.json", lambda facts: facts.update(bank=bank))
 
 
 def edit_listing(old: Places, column: str, value: int) -> None:
@@ -405,6 +423,7 @@ def edit_listing(old: Places, column: str, value: int) -> None:
     column_type = table.schema.field(at).type
     values = pa.array([value] * table.num_rows, column_type)
     pq.write_table(table.set_column(at, table.schema.field(at), values), path)
+    (old.manifests / RECEIPT_FILE).unlink()
 
 
 def replace(path: Path, target: Path | str | None) -> None:
@@ -414,8 +433,8 @@ def replace(path: Path, target: Path | str | None) -> None:
 
 
 STRANGE: dict[str, tuple[Callable[[Places, Path], None], str]] = {
-    "absolute bank": (lambda old, away: edit_facts(old, bank=f"{away}/x"), "bank is .*below"),
-    "bank above": (lambda old, away: edit_facts(old, bank="../../../../away/x"), "bank is .*below"),
+    "absolute bank": (lambda old, away: set_bank(old, f"{away}/x"), "bank is .*below"),
+    "bank above": (lambda old, away: set_bank(old, "../../../../away/x"), "bank is .*below"),
     "row beyond": (lambda old, away: edit_listing(old, "row", 1 << 60), "expected 12 rows from"),
     "group beyond": (lambda old, away: edit_listing(old, "row_group", 9), "of row group 9"),
     "shard": (lambda old, away: replace(next(old.shards.glob("*/*.tar")), None), "regular file"),
