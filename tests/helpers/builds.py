@@ -31,6 +31,10 @@ TINY: dict[str, Any] = {
 }
 
 
+UNCERTIFIED = shutil.ignore_patterns("receipt.json")
+"""For `shutil.copytree`: a copy whose manifests may be changed."""
+
+
 def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """`base` with `changes` laid over it, key by key; choices and splits are replaced whole."""
     result = dict(base)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import soundfile
-from builds import TINY, merged, product, segue_here
+from builds import TINY, UNCERTIFIED, merged, product, segue_here
 
 from pipelines.build.build import build, plan_library
 from pipelines.checks.audit import Audit, audit
@@ -72,7 +72,7 @@ def large_plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def tampered(folder: Path, into: Path, change: Change) -> Path:
     """A copy of a manifest with its rows changed."""
-    copy = Path(shutil.copytree(folder, into / folder.name))
+    copy = Path(shutil.copytree(folder, into / folder.name, ignore=UNCERTIFIED))
     for name in ("samples.parquet", "plan.parquet"):
         path = copy / name
         if path.is_file():
@@ -293,7 +293,7 @@ def test_two_plans_in_a_folder_are_a_clear_error(tmp_path: Path) -> None:
 def test_a_manifest_of_an_older_version_is_a_clear_error(
     scenes_corpus: Path, tmp_path: Path
 ) -> None:
-    copy = Path(shutil.copytree(scenes_corpus, tmp_path / "old"))
+    copy = Path(shutil.copytree(scenes_corpus, tmp_path / "old", ignore=UNCERTIFIED))
     table = pq.read_table(copy / "samples.parquet").replace_schema_metadata({})
     pq.write_table(table, copy / "samples.parquet")
     with pytest.raises(CorpusError, match="heard together") as caught:
@@ -308,7 +308,8 @@ def test_a_manifest_of_an_older_version_is_a_clear_error(
 def test_samples_whose_sounds_nobody_measured_are_told(
     scenes_corpus: Path, large_plan: Path, tmp_path: Path, is_listing: bool
 ) -> None:
-    copy = Path(shutil.copytree(large_plan if is_listing else scenes_corpus, tmp_path / "old"))
+    folder = large_plan if is_listing else scenes_corpus
+    copy = Path(shutil.copytree(folder, tmp_path / "old", ignore=UNCERTIFIED))
     name = "plan.parquet" if is_listing else "samples.parquet"
     if not is_listing:
         pq.write_table(pq.read_table(copy / name).drop_columns(["activity"]), copy / name)
