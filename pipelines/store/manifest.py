@@ -15,6 +15,7 @@ from synth.corpus.corpus import (
     check_version,
 )
 from synth.corpus.facts import follow_latest
+from synth.corpus.receipt import check_receipt
 from synth.corpus.schema import PLAN, SAMPLES
 from synth.corpus.validation import check_clips, check_manifest
 from synth.corpus.whereabouts import suggest_corpus
@@ -59,6 +60,7 @@ def _check(manifest: Path) -> Path:
     if manifest.name == SAMPLES_FILE and manifest.with_name(CORPUS_FILE).is_file():
         check_version(manifest.parent)
     else:
+        check_receipt(manifest.parent, [manifest.name, CLIPS_FILE])
         check_manifest(manifest, SAMPLES if manifest.name == SAMPLES_FILE else PLAN)
         if manifest.with_name(CLIPS_FILE).exists():
             check_clips(manifest.with_name(CLIPS_FILE), manifest)

@@ -18,6 +18,7 @@ from synth.audio.render import Mixdown, render
 from synth.base.doors import require_regular
 from synth.base.errors import CorpusError, shorten
 from synth.corpus.facts import GET_AGAIN, follow_latest, read_facts
+from synth.corpus.receipt import check_receipt
 from synth.corpus.schema import ADDED, SAMPLES, SHARDS
 from synth.corpus.shards import decode_audio, read_member
 from synth.corpus.validation import (
@@ -56,6 +57,7 @@ def check_version(folder: Path) -> dict[str, Any]:
         What `corpus.json` says.
     """
     facts = read_facts(folder / CORPUS_FILE)
+    check_receipt(folder, [CORPUS_FILE, CLIPS_FILE, SAMPLES_FILE, _SHARDS_FILE])
     splits, shards = tuple(facts["splits"]), _locate(folder, facts["shards"])
     _locate(folder, facts["bank"])
     samples, listing = folder / SAMPLES_FILE, folder / _SHARDS_FILE

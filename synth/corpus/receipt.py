@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, Self
 
-from synth.base.atomic import replacing, write_text
+from synth.base.atomic import file_state, replacing, write_text
 from synth.base.doors import own_file, read_regular
 from synth.base.errors import CorpusError
 from synth.base.hashing import FileHash, seal, unseal
@@ -20,7 +21,9 @@ from synth.storage import display_path, fetch
 
 RECEIPT_FILE: Final = "receipt.json"
 DIFFERS: Final = "the library lies elsewhere by now, or other packages are installed"
-_CHANGED: Final = "build the same spec again; delete receipt.json if the change is yours"
+_CHANGED: Final = (
+    "build the same spec again, or get it again; delete receipt.json if the change is yours"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,30 +58,39 @@ class VersionReceipt:
         files = {name: asdict(file) for name, file in self.files.items()}
         write_text(self.folder / RECEIPT_FILE, seal({"digest": self.digest, "files": files}))
 
-    def find_faults(
-        self, names: Collection[str] | None = None, *, by_size: bool = False
-    ) -> dict[str, str]:
+    def find_faults(self, names: Collection[str] | None = None) -> dict[str, str]:
         """What is other with the files, by name.
 
         Args:
             names: Those that are looked at, as far as they are certified; all by default.
-            by_size: Look at their sizes alone, which costs nothing.
         """
         faults = {}
         for name in self.files if names is None else self.files.keys() & {*names}:
             try:
                 path = fetch(own_file(self.folder, name))
-                fault = self.files[name].find_fault(path, by_size=by_size)
+                fault = self.files[name].find_fault(path)
             except CorpusError as error:
                 fault = error.message
             if fault:
                 faults[name] = fault
         return faults
 
-    def check(self, names: Collection[str] | None = None, *, by_size: bool = False) -> None:
+    def check(self, names: Collection[str] | None = None) -> None:
         """Refuse files that are other than they were; the arguments are those of `find_faults`."""
-        for name, fault in sorted(self.find_faults(names, by_size=by_size).items()):
+        for name, fault in sorted(self.find_faults(names).items()):
             raise CorpusError(f"{display_path(self.folder / name)}: {fault}", fix=_CHANGED)
+
+
+def check_receipt(folder: Path, names: Sequence[str]) -> None:
+    """Refuse files of a version that are other than they were; those that stayed are read once."""
+    there = tuple(name for name in (RECEIPT_FILE, *names) if (folder / name).exists())
+    _check_files(folder, there, tuple(file_state(folder / name) for name in there))
+
+
+@lru_cache(64)
+def _check_files(folder: Path, names: Sequence[str], stamp: tuple[tuple[int, ...], ...]) -> None:
+    if (receipt := VersionReceipt.read(folder)) is not None:
+        receipt.check(names)
 
 
 class _KeptError(Exception):
