@@ -417,7 +417,6 @@ def set_bank(old: Places, bank: str) -> None:
 
 
 def edit_listing(old: Places, column: str, value: int) -> None:
-    (old.manifests / "receipt.json").unlink()
     path = old.manifests / "shards.parquet"
     table = pq.read_table(path)
     at = table.schema.get_field_index(column)

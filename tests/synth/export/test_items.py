@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builds import UNCERTIFIED
 
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
@@ -116,7 +117,7 @@ def test_a_damaged_header_is_a_clear_error(copy: Corpus, at: int) -> None:
 
 
 def test_a_damaged_manifest_is_a_clear_error(corpus: Corpus, tmp_path: Path) -> None:
-    shutil.copytree(corpus.folder, tmp_path / "manifests")
+    shutil.copytree(corpus.folder, tmp_path / "manifests", ignore=UNCERTIFIED)
     (tmp_path / "manifests" / "samples.parquet").write_bytes(b"PAR1 nothing PAR1")
     with pytest.raises(CorpusError, match=r"samples.parquet: damaged"):
         list_shards(Corpus.open(tmp_path / "manifests"))

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 import soundfile
 import torch
+from builds import UNCERTIFIED
 
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
@@ -115,7 +116,7 @@ def test_a_corpus_that_does_not_tell_activity_is_read_but_no_part_of_it_is_judge
     corpus: Path, data: SplitData, tmp_path: Path
 ) -> None:
     version = Corpus.open(corpus).folder
-    older = Path(shutil.copytree(version, tmp_path / "older"))
+    older = Path(shutil.copytree(version, tmp_path / "older", ignore=UNCERTIFIED))
     samples = pq.read_table(older / SAMPLES_FILE).drop_columns(["activity"])
     pq.write_table(samples, older / SAMPLES_FILE)
     found = SplitData(Corpus.open(older), "train", Mode.VIRTUAL)
@@ -208,7 +209,7 @@ def test_another_manifest_in_the_same_place_has_other_rows(
 ) -> None:
     """A version built anew, or a view with other rows, bears the name and digest of the first."""
     opened = Corpus.open(corpus)
-    copy = shutil.copytree(opened.folder, tmp_path / "copy")
+    copy = shutil.copytree(opened.folder, tmp_path / "copy", ignore=UNCERTIFIED)
     before = mapped(copy)
     table = pq.read_table(copy / SAMPLES_FILE)
     pq.write_table(table.filter(pc.field("split") == "train").slice(3), copy / SAMPLES_FILE)
@@ -226,7 +227,7 @@ def test_another_manifest_in_the_same_place_has_other_rows(
 def test_a_manifest_written_over_under_its_old_time_has_other_rows(
     corpus: Path, mapped: Callable[[Path], SplitData], tmp_path: Path
 ) -> None:
-    copy = shutil.copytree(Corpus.open(corpus).folder, tmp_path / "copy")
+    copy = shutil.copytree(Corpus.open(corpus).folder, tmp_path / "copy", ignore=UNCERTIFIED)
     manifest = copy / SAMPLES_FILE
     before, status = mapped(copy), manifest.stat()
     manifest.write_bytes(manifest.read_bytes())  # in place: of the same size
