@@ -45,7 +45,7 @@ RECIPES: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class BrowseCase:
     """A corpus to be browsed.
 
     Args:
@@ -60,11 +60,11 @@ class Case:
 
 
 CASES: Final = (
-    Case("pairs", 50_000, 50_000),
-    Case("scenes", 4_000, 50_000),
-    Case("pairs", 50_000, 500_000),
+    BrowseCase("pairs", 50_000, 50_000),
+    BrowseCase("scenes", 4_000, 50_000),
+    BrowseCase("pairs", 50_000, 500_000),
 )
-QUICK: Final = (Case("pairs", 40, 40), Case("scenes", 8, 400))
+QUICK: Final = (BrowseCase("pairs", 40, 40), BrowseCase("scenes", 8, 400))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def requests(folder: Path) -> dict[str, str]:
     }
 
 
-def measured(case: Case, folder: Path, repeats: int) -> Iterator[Timed]:
+def measured(case: BrowseCase, folder: Path, repeats: int) -> Iterator[Timed]:
     """Every request to a server that was started for it, so that no answer is remembered."""
     served = import_module(BROWSING).served
     wanted = requests(folder)

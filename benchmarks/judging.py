@@ -40,7 +40,7 @@ from synth.text.grammar.families import share_family
 from synth.text.grammar.tagger import EmbeddedTagger
 from synth.text.grammar.tokens import tokenize
 from synth.text.negation.negation import Negation, negate
-from synth.text.negation.outcome import Mode
+from synth.text.negation.outcome import NegationExtent
 from synth.text.order.probes import TOOLS, Probe
 from synth.text.tags.tag_captions import FRAMES, describe
 from synth.text.tags.tag_files import TaggedRecording, read_items, read_vocabulary
@@ -63,7 +63,7 @@ Captions: TypeAlias = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class JudgedText:
     """What an operation made of a caption: a text, or a reason and none."""
 
     operation: str
@@ -123,12 +123,12 @@ class Sheets:
         self._data, self._part, self._only = data, part, only
         self._sounds = others or (AUDIOCAPS, _audiocaps(data))
 
-    def operations(self) -> dict[str, Callable[[], Iterator[Made]]]:
+    def operations(self) -> dict[str, Callable[[], Iterator[JudgedText]]]:
         """By name."""
-        found: dict[str, Callable[[], Iterator[Made]]] = {}
+        found: dict[str, Callable[[], Iterator[JudgedText]]] = {}
         for kind in PROBES:
             found[kind.value] = lambda kind=kind: self._probe(kind)  # type: ignore[misc]
-        for mode in Mode:
+        for mode in NegationExtent:
             found[f"negate-{mode.value}"] = lambda mode=mode: self._negate(mode)  # type: ignore[misc]
         return found | {"textswap": self._swap, "acba": self._join}
 
@@ -142,11 +142,11 @@ class Sheets:
         ]
         return sorted(ours, key=lambda each: hashlib.sha256(f"{name}/{each[0]}".encode()).digest())
 
-    def _probe(self, kind: Probe) -> Iterator[Made]:
+    def _probe(self, kind: Probe) -> Iterator[JudgedText]:
         tagger, (dataset, captions) = EmbeddedTagger(), self._sounds
         for id_, caption in self._ordered(kind.value, captions):
             outcome = TOOLS[kind](caption, tagger)
-            yield Made(kind.value, dataset, id_, caption, outcome.text, outcome.reason or "")
+            yield JudgedText(kind.value, dataset, id_, caption, outcome.text, outcome.reason or "")
 
     def _music(self, name: str) -> Iterator[tuple[str, TaggedRecording, str, TagVocabulary]]:
         """The two datasets in turn: recording, caption or description, vocabulary."""
@@ -168,14 +168,16 @@ class Sheets:
                     frame = int(_rng(name, item.id).integers(FRAMES))
                     yield dataset, item, item.caption or describe(item.tags, (), frame).text, words
 
-    def _negate(self, mode: Mode) -> Iterator[Made]:
+    def _negate(self, mode: NegationExtent) -> Iterator[JudgedText]:
         name = f"negate-{mode.value}"
         for dataset, item, caption, words in self._music(name):
             how = Negation(words, natural=True)
             found = negate(caption, mode, how, _rng(name, item.id), item.tags)
-            yield Made(name, dataset, item.id, caption, found.text, found.reason * (not found.text))
+            yield JudgedText(
+                name, dataset, item.id, caption, found.text, found.reason * (not found.text)
+            )
 
-    def _swap(self) -> Iterator[Made]:
+    def _swap(self) -> Iterator[JudgedText]:
         dictionaries: dict[str, Dictionary] = {}
         for dataset, item, caption, words in self._music("textswap"):
             if dataset not in dictionaries:
@@ -184,15 +186,15 @@ class Sheets:
                 dictionaries[dataset] = Dictionary(tuple(build(words, tags)))
             found = swap(caption, item.tags, dictionaries[dataset], _rng("textswap", item.id))
             reason = "" if found.text else "no keyword that surely has a contrary"
-            yield Made("textswap", dataset, item.id, caption, found.text, reason)
+            yield JudgedText("textswap", dataset, item.id, caption, found.text, reason)
 
-    def _join(self) -> Iterator[Made]:
+    def _join(self) -> Iterator[JudgedText]:
         """Pairs of captions that can be joined, by a word and a frame that their ids draw."""
         recipe, (dataset, captions) = Acba(relations=ORDER), self._sounds
         waiting: tuple[str, str, Phrase] | None = None
         for id_, caption in self._ordered("acba", captions):
             if reason := recipe.explain(caption):
-                yield Made("acba", dataset, id_, caption, "", reason)
+                yield JudgedText("acba", dataset, id_, caption, "", reason)
                 continue
             said = recipe.say(caption)
             assert isinstance(said, Phrase)
@@ -206,7 +208,7 @@ class Sheets:
             one, other = (Event(name, Excerpt(name, 0, 1)) for name in "ab")
             phrases = {"a": waiting[2], "b": said}
             text = realize(Concat(one, other), word, phrases.__getitem__, Style.NATURAL, frame)
-            yield Made("acba", dataset, pair, f"{waiting[1]} {caption}", text)
+            yield JudgedText("acba", dataset, pair, f"{waiting[1]} {caption}", text)
             waiting = None
 
 

@@ -28,7 +28,7 @@ from synth.base.rng import uniform_hash
 from synth.llm.prompt import load_prompt
 
 if TYPE_CHECKING:
-    from rewriter import Tally
+    from rewriter import ExpectedTally
 
 MOST: Final = 700
 """Captions of a recipe."""
@@ -115,11 +115,11 @@ def _show(
     title: str,
     part: int,
     columns: tuple[str, ...],
-    found: Mapping[tuple[str, str, str], Tally],
+    found: Mapping[tuple[str, str, str], ExpectedTally],
 ) -> None:
-    from rewriter import Tally
+    from rewriter import ExpectedTally
 
-    sums: dict[tuple[str, str], Tally] = defaultdict(Tally)
+    sums: dict[tuple[str, str], ExpectedTally] = defaultdict(ExpectedTally)
     for key, tally in found.items():
         what = "right" if not key[1] else "wrong"
         for row in (key[part], "all"):

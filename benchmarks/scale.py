@@ -37,12 +37,12 @@ from pipelines.build.build import build
 from pipelines.spec.spec import Spec
 from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, SAMPLES_FILE, Corpus
 from train.config.model import AudioConfig, HeadConfig, ModelConfig
-from train.config.run import Mode, Stage, TrainConfig
+from train.config.run import AudioMode, Stage, TrainConfig
 from train.data.loader import Loader
 from train.data.order import BatchOrder
 from train.data.split import TRAIN
 from train.engine import loop
-from train.engine.step import Figures, train_step
+from train.engine.step import StepFigures, train_step
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ SAMPLED_S: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ScaleTurn:
     """What one process of a run took.
 
     Args:
@@ -141,12 +141,12 @@ def _repeat(base: pa.Table, at: np.ndarray) -> pa.Table:
     return taken
 
 
-def take_turn(folder: Path, out: Path, rows: int, steps: int, prepared: bool) -> Turn:
+def take_turn(folder: Path, out: Path, rows: int, steps: int, prepared: bool) -> ScaleTurn:
     """Train for so many steps in this process, and watch it."""
     config = TrainConfig(
         corpus=folder,
         out=out,
-        mode=Mode.VIRTUAL,
+        mode=AudioMode.VIRTUAL,
         model=ModelConfig(dim=16, head=HeadConfig(), audio=AudioConfig(width=8, mels=16)),
         stages=(Stage(steps=steps),),
         batch=BATCH,
@@ -160,7 +160,7 @@ def take_turn(folder: Path, out: Path, rows: int, steps: int, prepared: bool) ->
     Loader.batch = _timed(Loader.batch, made)  # type: ignore[method-assign]
     learn, memory = train_step, dict[str, float]()
 
-    def step(*given: Any) -> Figures:
+    def step(*given: Any) -> StepFigures:
         if not ended:
             ended.append(time.perf_counter())
         found = learn(*given)
@@ -174,7 +174,7 @@ def take_turn(folder: Path, out: Path, rows: int, steps: int, prepared: bool) ->
     with sampled_peaks() as peaks:
         loop.train(config)
     between = np.diff(ended)[WARM_STEPS:] * 1000
-    return Turn(
+    return ScaleTurn(
         rows=rows,
         ranks=int(os.environ.get("WORLD_SIZE", "1")),
         rank=int(os.environ.get("RANK", "0")),
@@ -240,7 +240,9 @@ def sampled_peaks() -> Iterator[dict[str, float]]:
         thread.join()
 
 
-def run(folder: Path, rows: int, ranks: int, steps: int, cache: Path, prepared: bool) -> list[Turn]:
+def run(
+    folder: Path, rows: int, ranks: int, steps: int, cache: Path, prepared: bool
+) -> list[ScaleTurn]:
     """A run of one process a rank."""
     with tempfile.TemporaryDirectory() as temporary, socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -262,10 +264,10 @@ def run(folder: Path, rows: int, ranks: int, steps: int, cache: Path, prepared: 
         told = [process.communicate()[0] for process in started]
         if any(process.returncode for process in started):
             raise RuntimeError(f"a run on {rows:,} rows failed")
-    return [Turn(**json.loads(lines.splitlines()[-1])) for lines in told]
+    return [ScaleTurn(**json.loads(lines.splitlines()[-1])) for lines in told]
 
 
-def table(found: list[Turn]) -> str:
+def table(found: list[ScaleTurn]) -> str:
     """The figures as Markdown; of several ranks the largest of each."""
     lines = [
         "| Planned rows | Ranks | Start, rows laid out before | order, ms | batch, ms | step, ms "
@@ -302,7 +304,7 @@ def main() -> None:
         return
     steps = 2 * WARM_STEPS if given.quick else given.steps
     load = os.getloadavg()[0]
-    found: list[Turn] = []
+    found: list[ScaleTurn] = []
     with tempfile.TemporaryDirectory() as temporary:
         out = given.folder or Path(temporary)
         build(Spec.model_validate(SPEC), out / "base", 0)

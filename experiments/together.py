@@ -22,11 +22,11 @@ from experiments.scenes.exams import make_attribute_exam, make_order_exam
 from experiments.scenes.models import set_up_paper
 from experiments.scenes.scenes import ATTRIBUTE, ORDER, TO_AUDIO, TO_TEXT, ZERO_SHOT
 from pipelines.spec.spec import Spec
-from synth.scene.edit import Edit
+from synth.scene.edit import EditKind
 from train.bench.settings import Task
 from train.config.loss import HardNegatives, InfoNce
 from train.config.model import AudioConfig, HeadConfig, ModelConfig
-from train.config.run import Mode, Precision, Stage, TrainConfig
+from train.config.run import AudioMode, Precision, Stage, TrainConfig
 from train.config.text import TextSampling
 from train.engine.presets import learn_frames
 
@@ -132,7 +132,7 @@ def deny(row: Row) -> Row | None:
     """
     for caption in row["positives"]:
         against = [each for each in row["negatives"] if each["against"] == caption["text"]]
-        if any(each["kind"] == Edit.NEGATE for each in against):
+        if any(each["kind"] == EditKind.NEGATE for each in against):
             told = {"caption": caption["text"], "claim": caption["claim"], "relation": ""}
             return {**row, **told, "positives": [], "negatives": against}
     return None
@@ -155,7 +155,7 @@ def _make_pairs(scale: Scale, library: SoundLibrary) -> Spec:
 def _make_config(scale: Scale, *stages: Stage) -> TrainConfig:
     shared: dict[str, Any] = {"stages": stages, "text": TOLD, "batch": 64}
     if scale is not Scale.TINY:
-        shared["mode"] = Mode.VIRTUAL
+        shared["mode"] = AudioMode.VIRTUAL
     if scale is Scale.PAPER:
         shared |= set_up_paper()
     elif scale is Scale.MEDIUM:

@@ -18,6 +18,7 @@ PAGE = ROOT / "docs" / "architecture.md"
 FOLDER = ROOT / "docs" / "assets" / "architecture"
 FIVE = ("segue", "synth", "pipelines", "train", "experiments")
 STALE = "the imports have changed: run `make drawings` and commit what it writes"
+_CLASS = re.compile(r"^ *class (\w+)[(:]", re.MULTILINE)
 _STEP = re.compile(r"`([\w/]+\.py):([\w.]+)`")
 
 graph = pytest.importorskip("drawings.graph")
@@ -35,6 +36,24 @@ def test_every_committed_drawing_is_that_of_the_imports() -> None:
     committed = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.svg")}
     stale = [name for name in {*committed, *made()} if committed.get(name) != made().get(name)]
     assert not stale, f"{', '.join(sorted(stale))}: {STALE}"
+
+
+def _list_classes(path: Path) -> set[str]:
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return {node.name for node in nodes if isinstance(node, ast.ClassDef)}
+
+
+def test_no_class_name_stands_in_two_modules() -> None:
+    modules: dict[str, set[Path]] = {}
+    for folder in (*FIVE[1:], "benchmarks", "docs", "prompts", "tests"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for name in _CLASS.findall(path.read_text(encoding="utf-8")):
+                modules.setdefault(name, set()).add(path)
+    shared = {name: places for name, places in modules.items() if len(places) > 1}
+    for name, places in shared.items():  # without code in strings
+        modules[name] = {path for path in places if name in _list_classes(path)}
+    shared = {name: modules[name] for name in shared if len(modules[name]) > 1}
+    assert not shared, "one name means one thing: rename one of each"
 
 
 def test_every_package_with_more_than_three_modules_is_drawn() -> None:

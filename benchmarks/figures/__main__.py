@@ -33,7 +33,7 @@ RESULTS: Final = ROOT / "benchmarks" / "results" / "figures"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FigureCommand:
     """A command, and what is kept of the last line that it prints, which is JSON.
 
     Args:
@@ -51,7 +51,7 @@ class Step:
 class Job:
     """Commands that share a folder, and the files that they need there."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[FigureCommand, ...]
     files: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -61,7 +61,7 @@ def read_jobs() -> dict[str, Job]:
     return {
         name: Job(
             tuple(
-                Step(each["run"], tuple(each.get("keep", ())), each.get("status", 0))
+                FigureCommand(each["run"], tuple(each.get("keep", ())), each.get("status", 0))
                 for each in told["steps"]
             ),
             told.get("files", {}),

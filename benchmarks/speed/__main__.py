@@ -27,9 +27,9 @@ from benchmarks.speed.cases import (
     render,
     scaling,
 )
-from benchmarks.speed.contenders import ROOT, Contender, take_turns
+from benchmarks.speed.contenders import ROOT, SpeedContender, take_turns
 from benchmarks.speed.peers.environment import peers_python, versions
-from benchmarks.speed.stage import FULL, QUICK, Stage
+from benchmarks.speed.stage import FULL, QUICK, BenchStage
 from benchmarks.speed.table import machine, medians, own_versions, table
 
 RESULTS: Final = ROOT / "benchmarks" / "results"
@@ -76,11 +76,11 @@ def main() -> None:
     peers = None if options.no_peers else peers_python(options.peers.absolute())
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(dir=options.scratch) as scratch:
-        stage = Stage(
+        stage = BenchStage(
             Path(scratch) / "stage", options.esc50.absolute(), QUICK if options.quick else FULL
         )
         sounds = stage.prepare()
-        contenders: list[Contender] = [
+        contenders: list[SpeedContender] = [
             contender
             for name in options.only
             for contender in CASES[name].contenders(stage)

@@ -25,7 +25,7 @@ class TurnError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
+class SpeedContender:
     """One row of the table.
 
     Args:
@@ -49,7 +49,7 @@ class Contender:
     once: bool = False
 
 
-def take_turn(contender: Contender, scratch: Path, python: Path) -> dict[str, Any]:
+def take_turn(contender: SpeedContender, scratch: Path, python: Path) -> dict[str, Any]:
     """The figures of one turn, in a fresh process, checked to be of the work that was asked for.
 
     Raises:
@@ -89,7 +89,7 @@ def take_turn(contender: Contender, scratch: Path, python: Path) -> dict[str, An
 
 
 def take_turns(
-    contenders: Sequence[Contender], repeats: int, scratch: Path, pythons: dict[bool, Path]
+    contenders: Sequence[SpeedContender], repeats: int, scratch: Path, pythons: dict[bool, Path]
 ) -> list[dict[str, Any]]:
     """All contenders in turn, each repeat beginning with another one."""
     turns = []

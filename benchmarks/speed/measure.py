@@ -32,7 +32,7 @@ class Done:
     facts: dict[str, float] = field(default_factory=dict)
 
 
-class Watch:
+class Stopwatch:
     """Runs within `with` blocks only; the time and work of all of them add up."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Watch:
         self.cpu_s = 0.0
         self._begun = (0.0, 0.0)
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> Stopwatch:
         self._begun = (time.perf_counter(), processor_s())
         return self
 
@@ -49,7 +49,7 @@ class Watch:
         self.cpu_s += processor_s() - self._begun[1]
 
 
-Work: TypeAlias = Callable[[Watch], Done]
+Work: TypeAlias = Callable[[Stopwatch], Done]
 
 
 def processor_s() -> float:
@@ -75,7 +75,7 @@ def peak_mib(process: int | str = "self") -> float:
 def measured(prepare: Callable[[Job], Work], job: Job) -> dict[str, Any]:
     """The figures of one turn; what `prepare` does is not on the clock."""
     work = prepare(job)
-    watch = Watch()
+    watch = Stopwatch()
     done = work(watch)
     if done.samples <= 0:
         raise RuntimeError(f"a turn did nothing: {job}")

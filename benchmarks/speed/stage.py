@@ -75,7 +75,7 @@ LONG: Final = 100_000
 
 
 @dataclass(frozen=True)
-class Stage:
+class BenchStage:
     """The folder in which all is prepared, and how much is done."""
 
     folder: Path

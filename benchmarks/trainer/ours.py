@@ -12,7 +12,7 @@ from benchmarks.trainer.measure import learning
 from benchmarks.trainer.setting import GRAD_CLIP, LEARNING_RATE, SEED, WEIGHT_DECAY, Setup
 from synth.corpus.corpus import Corpus
 from train.config.loss import Loss
-from train.config.run import Mode, Stage, TrainConfig
+from train.config.run import AudioMode, Stage, TrainConfig
 from train.config.text import TextSampling
 from train.data.audio import AudioBatch, FeatureCache
 from train.data.batch import Batch
@@ -21,7 +21,7 @@ from train.data.split import TRAIN, SplitData
 from train.data.tokenizer import TextTokenizer
 from train.engine.checkpoint import create_state
 from train.engine.encoder import build_encoder
-from train.engine.ranks import Process
+from train.engine.ranks import RankProcess
 from train.engine.step import train_step
 from train.model.clap import clap_config
 
@@ -35,7 +35,7 @@ class Ours:
         loss: What is minimised.
     """
 
-    def __init__(self, setup: Setup, mode: Mode, loss: Loss) -> None:
+    def __init__(self, setup: Setup, mode: AudioMode, loss: Loss) -> None:
         config = TrainConfig(
             corpus=setup.corpus,
             out=setup.corpus / "unused",
@@ -58,7 +58,7 @@ class Ours:
         corpus = Corpus.open(config.corpus)
         tokenizer = TextTokenizer.of_model(config.model.text.name)
         self._config = config
-        self._process = Process(0, 1, torch.device(setup.device))
+        self._process = RankProcess(0, 1, torch.device(setup.device))
         self._state = create_state(config, corpus.sample_rate, len(tokenizer), self._process)
         data = SplitData(corpus, TRAIN, mode)
         tower = self._state.model.audio_tower

@@ -20,7 +20,7 @@ from transformers.audio_utils import mel_filter_bank
 from benchmarks.trainer.measure import learning
 from benchmarks.trainer.setting import GRAD_CLIP, LEARNING_RATE, RATE, SEED, WEIGHT_DECAY, Setup
 from synth.corpus.corpus import Corpus
-from train.config.run import Mode, Precision
+from train.config.run import AudioMode, Precision
 from train.data.order import BatchOrder
 from train.data.split import TRAIN, SplitData
 
@@ -28,7 +28,7 @@ FULL_SCALE: Final = 32768.0
 
 
 @dataclass(frozen=True, slots=True)
-class Heard(Dataset[tuple[Tensor, str]]):
+class PeerSamples(Dataset[tuple[Tensor, str]]):
     """Samples as peers load them, one by one from the shards.
 
     Args:
@@ -63,7 +63,7 @@ class Collate:
         return sounds, texts["input_ids"], texts["attention_mask"]
 
 
-class LogMel(nn.Module):
+class PeerLogMel(nn.Module):
     """The extractor's log-mel in float32, as LAION-CLAP computes it on the GPU."""
 
     bank: Tensor
@@ -107,11 +107,11 @@ class Peer:
         self._device = torch.device(setup.device)
         extractor = ClapFeatureExtractor.from_pretrained(setup.clap)
         self._model = ClapModel.from_pretrained(setup.clap).float().to(self._device).train()
-        self._log_mel = LogMel(extractor).to(self._device) if on_device else nn.Identity()
+        self._log_mel = PeerLogMel(extractor).to(self._device) if on_device else nn.Identity()
         self._loss = open_clip_losses().ClipLoss(cache_labels=True)
         self._optimizer = optimizer(self._model)
-        data = SplitData(Corpus.open(setup.corpus), TRAIN, Mode.SHARDS)
-        self._heard = Heard(
+        data = SplitData(Corpus.open(setup.corpus), TRAIN, AudioMode.SHARDS)
+        self._heard = PeerSamples(
             data.corpus, data.rows(range(len(data))), None if on_device else extractor
         )
         order = BatchOrder.of(

@@ -22,7 +22,7 @@ from pipelines.build.build import build
 from pipelines.spec.spec import Spec
 from synth.corpus.corpus import Corpus
 from synth.sources.procedural.foley import CLASSES
-from train.config.run import Mode, Precision
+from train.config.run import AudioMode, Precision
 from train.data.split import TRAIN, SplitData
 
 RATE: Final = 48_000
@@ -113,7 +113,7 @@ def clap_shapes(shapes: Shapes, words: int) -> ClapConfig:
 
 def make_clap(folder: Path, shapes: Shapes, corpus: Path) -> Path:
     """A CLAP with random weights, the input of laion/clap-htsat-unfused, and the corpus's words."""
-    texts = SplitData(Corpus.open(corpus), TRAIN, Mode.SHARDS).vocabulary()
+    texts = SplitData(Corpus.open(corpus), TRAIN, AudioMode.SHARDS).vocabulary()
     split = pre_tokenizers.Whitespace()
     words = sorted({word for text in texts for word, _ in split.pre_tokenize_str(text)})
     names = ["<s>", "<pad>", "</s>", "<unk>", *words]

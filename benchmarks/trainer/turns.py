@@ -17,13 +17,13 @@ from benchmarks.trainer.ours import Ours
 from benchmarks.trainer.peer import Peer
 from benchmarks.trainer.setting import SEED, Setup
 from train.config.loss import HardNegatives, InfoNce
-from train.config.run import Mode
+from train.config.run import AudioMode
 
 Result = TypeVar("Result")
 CONTENDERS: Final[dict[str, Callable[[Setup], Contender]]] = {
-    "segue, info_nce, shards": lambda setup: Ours(setup, Mode.SHARDS, InfoNce()),
-    "segue, info_nce, virtual": lambda setup: Ours(setup, Mode.VIRTUAL, InfoNce()),
-    "segue, hard_negatives, shards": lambda setup: Ours(setup, Mode.SHARDS, HardNegatives()),
+    "segue, info_nce, shards": lambda setup: Ours(setup, AudioMode.SHARDS, InfoNce()),
+    "segue, info_nce, virtual": lambda setup: Ours(setup, AudioMode.VIRTUAL, InfoNce()),
+    "segue, hard_negatives, shards": lambda setup: Ours(setup, AudioMode.SHARDS, HardNegatives()),
     "open_clip step, log-mel on the device": lambda setup: Peer(setup, on_device=True),
     "open_clip step, log-mel in the DataLoader": lambda setup: Peer(setup, on_device=False),
 }

@@ -27,7 +27,7 @@ LOADER: Final = "pipelines.cli.app"
 
 
 @dataclass(frozen=True)
-class Drawing:
+class ModuleDrawing:
     """What a drawing shows: `package` is a dotted name, or the whole."""
 
     package: str
@@ -43,7 +43,7 @@ class Drawing:
     """What the package imports that is not its own."""
 
 
-def drawings() -> Iterator[Drawing]:
+def drawings() -> Iterator[ModuleDrawing]:
     """All of them, in the order of the page."""
     graph = grimp.build_graph(*PACKAGES, cache_dir=None)
     yield _whole(graph)
@@ -53,7 +53,7 @@ def drawings() -> Iterator[Drawing]:
                 yield _inside(graph, each)
 
 
-def _whole(graph: grimp.ImportGraph) -> Drawing:
+def _whole(graph: grimp.ImportGraph) -> ModuleDrawing:
     plain = Counter(
         (a.partition(".")[0], b.partition(".")[0]) for a, b in _imports(graph, graph.modules)
     )
@@ -62,7 +62,7 @@ def _whole(graph: grimp.ImportGraph) -> Drawing:
     return _drawing(WHOLE, (WHOLE, *PACKAGES), plain, called, ())
 
 
-def _inside(graph: grimp.ImportGraph, package: str) -> Drawing:
+def _inside(graph: grimp.ImportGraph, package: str) -> ModuleDrawing:
     inner = graph.find_descendants(package)
     plain: Counter[Edge] = Counter()
     outside = set()
@@ -113,14 +113,14 @@ def _drawing(
     imports: Counter[Edge],
     called: set[Edge],
     outside: Iterable[str],
-) -> Drawing:
+) -> ModuleDrawing:
     plain = {edge for edge in imports if edge[0] != edge[1]}
     upward = _upward(plain, imports)
     plain -= upward
     called = {edge for edge in called if edge[0] != edge[1]} - plain
     box_of = _shared(children, plain | called)
     plain, called, upward = (_between(edges, box_of) for edges in (plain, called, upward))
-    return Drawing(
+    return ModuleDrawing(
         package,
         {
             box: tuple(sorted(child for child in box_of if box_of[child] == box))

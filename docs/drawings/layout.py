@@ -25,7 +25,7 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Layout:
+class DrawingLayout:
     """A drawing's measures, in whole pixels."""
 
     width: int
@@ -37,7 +37,7 @@ class Layout:
     paths: Mapping[Edge, str]
 
 
-def place(boxes: Sequence[Box], edges: Collection[Edge], upward: Collection[Edge]) -> Layout:
+def place(boxes: Sequence[Box], edges: Collection[Edge], upward: Collection[Edge]) -> DrawingLayout:
     """Lay out boxes: edges point down, but for those that are upward."""
     by_name = {box.name: box for box in boxes}
     floor = _floors(by_name, edges)
@@ -95,7 +95,7 @@ def _measured(
     floor: Mapping[str, int],
     chains: Mapping[Edge, list[Node]],
     middles: Mapping[Node, float],
-) -> Layout:
+) -> DrawingLayout:
     left = min(middles[name] - box.width / 2 for name, box in boxes.items())
     left = min(left, *middles.values()) - MARGIN
     right = max(middles[name] + box.width / 2 for name, box in boxes.items())
@@ -122,7 +122,7 @@ def _measured(
             else:
                 stops.append((middles[node] - left, *floors[len(floors) - 1 - node[2]]))
         paths[edge] = _path(stops, downward=floor[edge[0]] > floor[edge[1]])
-    return Layout(round(right - left), top - FLOOR_GAP + 2, floors, corners, paths)
+    return DrawingLayout(round(right - left), top - FLOOR_GAP + 2, floors, corners, paths)
 
 
 def _ports(

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Final
 
-from drawings.graph import ROOT, WHOLE, Drawing
-from drawings.layout import Box, Layout, place
+from drawings.graph import ROOT, WHOLE, ModuleDrawing
+from drawings.layout import Box, DrawingLayout, place
 
 FONT: Final = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
 STYLE: Final = """
@@ -39,7 +39,7 @@ GROUND_LINE: Final = 17
 EDGE: Final = 7
 
 
-def svg(drawing: Drawing) -> str:
+def svg(drawing: ModuleDrawing) -> str:
     """A drawing as a file that stands alone, and follows the reader's light or dark."""
     abouts = {
         name: [_about(drawing.package, member) for member in members]
@@ -95,7 +95,7 @@ def _about(package: str, child: str) -> list[str]:
     )
 
 
-def _arrows(drawing: Drawing, name: str) -> int:
+def _arrows(drawing: ModuleDrawing, name: str) -> int:
     """How many arrows meet at one side of a box."""
     edges = drawing.plain | drawing.called | drawing.upward
     return max(sum(edge[end] == name for edge in edges) for end in (0, 1))
@@ -109,7 +109,7 @@ def _box(name: str, members: Sequence[str], abouts: Sequence[Sequence[str]], arr
 
 
 def _drawn(
-    box: Box, layout: Layout, members: Sequence[str], abouts: Sequence[Sequence[str]]
+    box: Box, layout: DrawingLayout, members: Sequence[str], abouts: Sequence[Sequence[str]]
 ) -> list[str]:
     x, y = layout.corners[box.name]
     middle = x + box.width // 2
@@ -136,7 +136,7 @@ def _ground(outside: Sequence[str], width: int) -> list[str]:
     return textwrap.wrap(said, max(24, width // 7), break_long_words=False)
 
 
-def _told(drawing: Drawing) -> str:
+def _told(drawing: ModuleDrawing) -> str:
     """Every arrow in words."""
     said = []
     for name in drawing.boxes:

@@ -43,7 +43,7 @@ INPUT: Final = re.compile(r"```(?!text)\w")
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class MarkdownBlock:
     """A paragraph, list, table or code block; its first line, from 1; the comment before it."""
 
     text: str
@@ -84,7 +84,7 @@ def check_page(text: str, name: str, root: Path = DOCS) -> Iterator[str]:
             yield from (f"{where}: {wrong}" for wrong in _check(block, block.marker, root))
 
 
-def split(text: str) -> Iterator[Block]:
+def split(text: str) -> Iterator[MarkdownBlock]:
     """The blocks of a page; a comment without a block after it is an empty one."""
     lines: list[str] = []
     first, marker, marked_at, fenced = 0, None, 0, False
@@ -97,18 +97,18 @@ def split(text: str) -> Iterator[Block]:
         if ends and code and found is None and _is_code_after(source, number):
             continue
         if ends and lines:
-            yield Block("\n".join(lines), first, marker)
+            yield MarkdownBlock("\n".join(lines), first, marker)
             lines, marker = [], None
         if found is not None:
             if marker is not None:
-                yield Block("", marked_at, marker)
+                yield MarkdownBlock("", marked_at, marker)
             marker, marked_at = found, number
         elif not ends:
             first = first if lines else number
             lines.append(line)
             fenced ^= line.startswith("```")
     if marker is not None:
-        yield Block("", marked_at, marker)
+        yield MarkdownBlock("", marked_at, marker)
 
 
 def numbers(text: str) -> Iterator[tuple[float, int]]:
@@ -135,7 +135,7 @@ def read_source(path: Path, part: str = "") -> tuple[float, ...]:
     return tuple(value for line in lines for value, _ in numbers(line))
 
 
-def _check(block: Block, marker: re.Match[str], root: Path) -> Iterator[str]:
+def _check(block: MarkdownBlock, marker: re.Match[str], root: Path) -> Iterator[str]:
     values: dict[str, Sequence[float]] = {}
     for source in re.split(r",\s*", marker["sources"]):
         try:

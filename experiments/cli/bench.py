@@ -142,7 +142,7 @@ def _score(
     largest of our sets. For one model alone nothing is kept.
     """
     from experiments.frozen.results import Result, Score, write_result
-    from experiments.frozen.score import Counted, score_set
+    from experiments.frozen.score import OnePhase, score_set
     from train.bench.embedder import count_cut
     from train.bench.sounds import KeptSounds
 
@@ -156,7 +156,7 @@ def _score(
         cut = count_cut(embedder, opened.texts)
         if cut.cut:
             print(f"note: {model} on {opened.built.corpus}: {cut}", file=sys.stderr)
-        metrics = score_set(embedder, opened, sounds, pad, Counted(observer, phase))
+        metrics = score_set(embedder, opened, sounds, pad, OnePhase(observer, phase))
         write_result(
             Result(
                 model=model,

@@ -28,7 +28,7 @@ from synth.corpus.corpus import Corpus
 from synth.sources import source_class
 from train.bench.metrics import Metric
 from train.config.model import HeadKind
-from train.config.run import Mode
+from train.config.run import AudioMode
 
 # Groups to train on and to test on, over however many classes the source has.
 TRAIN_GROUPS: Final = 720
@@ -148,7 +148,7 @@ def _train_and_test(
     result = train(config.model_copy(update={"out": folder}), observer, resume=folder.is_dir())
     if not result.finished:
         signal.raise_signal(signal.SIGINT)  # it was meant for the demo, not for this run alone
-    return evaluate(folder, corpus, "test", mode=Mode.SHARDS, observer=observer)
+    return evaluate(folder, corpus, "test", mode=AudioMode.SHARDS, observer=observer)
 
 
 def _save_one_group(corpus: Corpus, folder: Path) -> dict[str, Path]:

@@ -24,7 +24,7 @@ from train.bench.metrics import Metric
 from train.bench.settings import Padding
 from train.bench.sounds import CorpusSounds, Sounds
 from train.bench.tasks.blocks import Block, find_blocks, score_blocks
-from train.config.run import Mode
+from train.config.run import AudioMode
 from train.data.recordings import Recordings
 from train.data.rows import Row
 from train.data.split import SplitData
@@ -88,7 +88,7 @@ class OpenSet:
                 fix=f"remove {root / 'data_manifests' / built.corpus} and "
                 f"{root / 'shards' / built.corpus}, and build the set again",
             )
-        data = SplitData(corpus, SPLIT, Mode.SHARDS)
+        data = SplitData(corpus, SPLIT, AudioMode.SHARDS)
         rows = data.rows(range(len(data)))
         blocks = find_blocks(rows, built.edits)
         if not blocks:
@@ -127,7 +127,7 @@ class OpenSet:
         return 2 * len(self.heard) + len(self.texts)
 
 
-class Counted(Silent):
+class OnePhase(Silent):
     """Counts whatever is done inside as one phase of another observer.
 
     Args:

@@ -15,7 +15,7 @@ Results: TypeAlias = Mapping[str, Mapping[str, Sequence[Metric]]]
 """By arm and by metric (`EXAM.METRIC`), one measurement a seed."""
 
 
-class Verdict(StrEnum):
+class ClaimVerdict(StrEnum):
     """Whether a claim holds."""
 
     HOLDS = "holds"
@@ -79,7 +79,7 @@ class Judgement:
 
     claim: Claim
     found: Estimate
-    verdict: Verdict
+    verdict: ClaimVerdict
 
 
 def claim_better(text: str, cell: Cell, than: Cell, by: float = 0.0) -> Claim:
@@ -112,6 +112,6 @@ def judge(claim: Claim, results: Results) -> Judgement:
     measured = [results[cell.arm][cell.metric] for cell in claim.cells]
     found = estimate_difference(*measured) if claim.less else estimate_metric(*measured)
     if found.low > claim.above and found.high < claim.below:
-        return Judgement(claim, found, Verdict.HOLDS)
+        return Judgement(claim, found, ClaimVerdict.HOLDS)
     in_mean = claim.above < found.value < claim.below
-    return Judgement(claim, found, Verdict.IN_MEAN if in_mean else Verdict.FAILS)
+    return Judgement(claim, found, ClaimVerdict.IN_MEAN if in_mean else ClaimVerdict.FAILS)

@@ -9,15 +9,15 @@ from experiments.harness.experiment import Exam, ExamSplit, Folders
 from synth.corpus.corpus import Corpus
 from synth.text.order.probes import Probe, ProbeCaption, probe
 from train.bench.data.corpus import corpus_benchmark
-from train.bench.plan import Benchmark, DataKind, Plan, Refusal
+from train.bench.plan import Benchmark, DataKind, TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings, Task
 from train.bench.sounds import CorpusSounds
-from train.bench.tasks.probes import Sentence, plan_as_then, plan_bat, plan_pte
-from train.config.run import Mode
+from train.bench.tasks.probes import ProbedSentence, plan_as_then, plan_bat, plan_pte
+from train.config.run import AudioMode
 from train.data.meaning import meaning
 from train.data.split import SplitData
 
-_Planner: TypeAlias = Callable[[Sequence[Sentence], BenchSettings], Plan | Refusal]
+_Planner: TypeAlias = Callable[[Sequence[ProbedSentence], BenchSettings], TaskPlan | TaskRefusal]
 _PROBES: Final[dict[Probe, tuple[Task, _Planner]]] = {
     Probe.PTE: (Task.PTE, plan_pte),
     Probe.BAT: (Task.BAT, plan_bat),
@@ -58,12 +58,14 @@ def make_probe_exam(name: str, corpus: str, kind: Probe) -> Exam:
 
 
 def _make_probes(folders: Folders, split: ExamSplit, corpus: str, kind: Probe) -> Benchmark:
-    data = SplitData(Corpus.open(folders[corpus]), split.value, Mode.SHARDS)
+    data = SplitData(Corpus.open(folders[corpus]), split.value, AudioMode.SHARDS)
     first = {meaning(row["claim"]): row for row in reversed(data.rows(range(len(data))))}
     rows = list(reversed(first.values()))
     probed = probe(kind, [ProbeCaption(row["id"], row["caption"]) for row in rows])
     sentences = [
-        Sentence(number, each.caption.text, each.outcome.text or "", str(each.outcome.connective))
+        ProbedSentence(
+            number, each.caption.text, each.outcome.text or "", str(each.outcome.connective)
+        )
         for number, each in enumerate(probed)
         if each.outcome.made
     ]

@@ -17,7 +17,7 @@ from synth.corpus.rows import caption_row
 from synth.labels.tag import Tag
 from synth.scene.claim import claim_to_text
 from synth.text.negation.negation import Negation, negate
-from synth.text.negation.outcome import Mode
+from synth.text.negation.outcome import NegationExtent
 from synth.text.tags.tag_captions import enumerate_words
 from synth.text.tags.tag_words import TagCategory
 from synth.text.tags.tags import TagVocabulary
@@ -62,7 +62,9 @@ def told_by_labels(row: Row) -> Row:
     frame = FRAMES[int(rng.integers(len(FRAMES)))]
     caption = capitalise(frame.format(enumerate_words([tag.name for tag in tags])))
     how = Negation(TagVocabulary.of(tags))
-    found = (negate(caption, mode, how, rng, tags) for mode in (Mode.HALF, Mode.FULL))
+    found = (
+        negate(caption, mode, how, rng, tags) for mode in (NegationExtent.HALF, NegationExtent.FULL)
+    )
     negatives = [
         Caption(
             each.text,

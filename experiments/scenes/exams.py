@@ -21,7 +21,7 @@ from synth.captions.narrative import Narrator
 from synth.corpus.corpus import Corpus
 from synth.corpus.rows import read_timeline
 from synth.labels.lexicon import Phrase
-from synth.scene.edit import Edit, edit_kind, meaning
+from synth.scene.edit import EditKind, edit_kind, meaning
 from synth.scene.scene import Concat, Event, Overlay, Scene, from_text
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing
@@ -29,7 +29,7 @@ from train.bench.plan import Benchmark, DataKind
 from train.bench.settings import BenchSettings, Task
 from train.bench.sounds import CorpusSounds
 from train.bench.tasks.compa import Instance, plan_compa
-from train.config.run import Mode
+from train.config.run import AudioMode
 from train.data.rows import Row
 from train.data.split import SplitData
 
@@ -70,7 +70,7 @@ def make_attribute_exam(name: str, corpus: str) -> Exam:
 
 
 def _make_compa(folders: Folders, split: ExamSplit, corpus: str, members: Members) -> Benchmark:
-    data = SplitData(Corpus.open(folders[corpus]), split.value, Mode.SHARDS)
+    data = SplitData(Corpus.open(folders[corpus]), split.value, AudioMode.SHARDS)
     rows, settings = data.rows(range(len(data))), BenchSettings()
     instances = list(_make_instances(rows, members, data.audible))
     if not instances:
@@ -144,7 +144,7 @@ def _find_rebound(group: Numbered) -> list[Member]:
     tell = Narrator(Phrase.of_label, Style.NATURAL, lambda options: options[0]).tell
     base, *others = group
     for other in others:
-        if edit_kind(other[1], base[1]) is Edit.REBIND:
+        if edit_kind(other[1], base[1]) is EditKind.REBIND:
             members = [(number, claim, tell(claim).text) for number, claim in (base, other)]
             if len({_count_words(text) for _, _, text in members}) == 1:
                 return members

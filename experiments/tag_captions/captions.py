@@ -18,11 +18,11 @@ from synth.text.tags.tag_captions import draw_views, enumerate_words, join_tags
 from synth.text.tags.tag_words import TagCategory, TagForm, add_article, phrase_tag
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric
-from train.bench.plan import Benchmark, DataKind, Plan
+from train.bench.plan import Benchmark, DataKind, TaskPlan
 from train.bench.settings import BenchSettings, Task
 from train.bench.sounds import CorpusSounds
 from train.bench.tasks.recall import plan_captions
-from train.config.run import Mode
+from train.config.run import AudioMode
 from train.data.rows import Row
 from train.data.split import SplitData
 
@@ -116,7 +116,7 @@ def make_retelling_exam(name: str, corpus: str, subset_size: int, subsets: int) 
 def _make_benchmark(
     folders: Folders, split: ExamSplit, corpus: str, settings: BenchSettings
 ) -> Benchmark:
-    data = SplitData(Corpus.open(folders[corpus]), split.value, Mode.SHARDS)
+    data = SplitData(Corpus.open(folders[corpus]), split.value, AudioMode.SHARDS)
     rows = data.rows(range(len(data)))
     told = {manner: list(_retell(manner, data, rows)) for manner in Manner}
     chosen = BenchSettings(
@@ -160,7 +160,7 @@ def _read_written(data: SplitData) -> Mapping[str, Sequence[str]]:
     return {row["id"]: row["captions"] for row in table.to_pylist()}
 
 
-def _make_plan(told: Mapping[Manner, Told], sounds: int, settings: BenchSettings) -> Plan:
+def _make_plan(told: Mapping[Manner, Told], sounds: int, settings: BenchSettings) -> TaskPlan:
     """Retrieval by unlike captions together, and by those of each manner."""
     unlike = told[Manner.WRITTEN] or [each for manner in MADE for each in told[manner]]
     whole = plan_captions(unlike, sounds, settings)
@@ -174,4 +174,4 @@ def _make_plan(told: Mapping[Manner, Told], sounds: int, settings: BenchSettings
             found |= {f"{manner}_{name}": metric for name, metric in by_manner.items()}
         return found
 
-    return Plan(tuple(texts), measure)
+    return TaskPlan(tuple(texts), measure)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from pipelines.build.algorithms import algorithm_versions
-from pipelines.build.render import Receipt
+from pipelines.build.render import ShardReceipt
 from pipelines.build.settings import LISTS, flat_settings
 from pipelines.engines.passport import library_versions
 from pipelines.ingest.ingest import IngestedLibrary
@@ -106,7 +106,7 @@ def algorithm_differences(facts: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def library_differences(receipts: Sequence[Receipt]) -> tuple[str, ...]:
+def library_differences(receipts: Sequence[ShardReceipt]) -> tuple[str, ...]:
     """Packages that are not of the versions which made the shards."""
     counts: Counter[tuple[str, str]] = Counter()
     for receipt in receipts:

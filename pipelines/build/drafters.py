@@ -22,7 +22,7 @@ from typing import Final, Self, cast
 
 import numpy as np
 
-from pipelines.build.drafting import DraftedRows, Drafter, Run
+from pipelines.build.drafting import DraftedRows, Drafter, GroupRun
 from pipelines.build.schedule import MAX_THREADS
 from pipelines.engines.engine import Engine
 from synth.base.atomic import PARTIAL_SUFFIX, translate_disk_errors
@@ -103,11 +103,11 @@ def draft_all(drafter: Drafter, where: Engine, folder: Path, key: str) -> Genera
             yield from _in_order(lambda run: where.run(_draft_shared, shared, run), runs, where)
 
 
-def cut_runs(groups: Mapping[str, Groups]) -> Iterator[Run]:
+def cut_runs(groups: Mapping[str, Groups]) -> Iterator[GroupRun]:
     """All groups, in runs."""
     for split, found in groups.items():
         for start in range(0, len(found), RUN_GROUPS):
-            yield Run(split, range(start, min(start + RUN_GROUPS, len(found))))
+            yield GroupRun(split, range(start, min(start + RUN_GROUPS, len(found))))
 
 
 def _draft_here(drafter: Drafter) -> Iterator[DraftedRows]:
@@ -134,7 +134,7 @@ def _share(drafter: Drafter, path: Path) -> Iterator[SharedDrafter | None]:
             path.unlink(missing_ok=True)
 
 
-def _draft_shared(shared: SharedDrafter, run: Run) -> DraftedRows:
+def _draft_shared(shared: SharedDrafter, run: GroupRun) -> DraftedRows:
     """On a worker."""
     return _read_kept(shared).draft(run)
 
@@ -150,7 +150,7 @@ def forget_groups() -> None:
 
 
 def _in_order(
-    call: Callable[[Run], DraftedRows], runs: Iterator[Run], where: Engine
+    call: Callable[[GroupRun], DraftedRows], runs: Iterator[GroupRun], where: Engine
 ) -> Iterator[DraftedRows]:
     """What a call gives for each run, in order; a few are under way at a time."""
     pending: deque[Future[DraftedRows]] = deque()

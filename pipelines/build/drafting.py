@@ -25,7 +25,7 @@ from synth.scene.timeline import duration
 from synth.truth.listener import Listener
 
 
-class Run(NamedTuple):
+class GroupRun(NamedTuple):
     """Groups of one split that follow one another."""
 
     split: str
@@ -91,7 +91,7 @@ class Drafter:
     enrichment: Enrichment
     shortage: Shortage
 
-    def draft(self, run: Run, first: int = 0) -> DraftedRows:
+    def draft(self, run: GroupRun, first: int = 0) -> DraftedRows:
         """The rows of a run of groups.
 
         Args:

@@ -54,7 +54,7 @@ class RenderJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class ShardReceipt:
     """What certifies a finished shard; written last.
 
     Args:
@@ -97,14 +97,14 @@ def is_done(places: Places, shard: ShardPlan) -> bool:
     return not FileHash(receipt.bytes, receipt.sha256).find_fault(path)
 
 
-def parse_receipt(data: bytes) -> Receipt:
+def parse_receipt(data: bytes) -> ShardReceipt:
     """What the file of a receipt says.
 
     Raises:
         ValueError: If it is no JSON object with the fields of a receipt, each of its type.
     """
     try:
-        found = Receipt(**parse_json(data, "it"))
+        found = ShardReceipt(**parse_json(data, "it"))
     except CorpusError as error:
         raise ValueError(error.message) from error
     except TypeError as error:
@@ -118,7 +118,7 @@ def parse_receipt(data: bytes) -> Receipt:
     return found
 
 
-def read_receipt(places: Places, shard: str) -> Receipt | None:
+def read_receipt(places: Places, shard: str) -> ShardReceipt | None:
     """The receipt of a shard; None where there is none that can be read."""
     try:
         return parse_receipt(read_regular(places.receipt_path(shard)))
@@ -146,7 +146,7 @@ def render_shard(job: RenderJob, shard: ShardPlan) -> None:
     measured = [asdict(measurement) for measurement in found]
     with replacing(places.measurements_path(shard.shard)) as partial:
         pq.write_table(to_table(measured, MEASUREMENTS), partial)
-    receipt = Receipt(
+    receipt = ShardReceipt(
         shard=shard.shard,
         split=shard.split,
         samples=shard.samples,

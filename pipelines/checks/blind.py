@@ -21,7 +21,7 @@ from jaxtyping import Float
 from pipelines.checks.blind_figures import (
     BlindFigure,
     BlindResult,
-    Comparison,
+    RivalSet,
     Sentences,
     measure_accuracy,
     measure_first,
@@ -50,13 +50,17 @@ def run_blind_test(
     observer = observer or Silent()
     recipe, rows = _draw_rows(find_manifest(path), most_samples, seed)
     numbers: dict[str, int] = defaultdict(lambda: len(numbers))
-    parts = {split: Part.of(each, numbers) for split, each in rows.items()}
+    parts = {split: SplitSentences.of(each, numbers) for split, each in rows.items()}
     figures = measure_parts(path, parts, [*numbers], seed, observer)
     return BlindResult(recipe, figures)
 
 
 def measure_parts(
-    path: Path, parts: Mapping[str, Part], texts: Sequence[str], seed: int, observer: Observer
+    path: Path,
+    parts: Mapping[str, SplitSentences],
+    texts: Sequence[str],
+    seed: int,
+    observer: Observer,
 ) -> tuple[BlindFigure, ...]:
     """What a classifier tells of sentences by their text alone.
 
@@ -106,7 +110,7 @@ def _draw_rows(
 
 
 @dataclass(frozen=True)
-class Part:
+class SplitSentences:
     """The sentences of one split.
 
     Args:
@@ -115,10 +119,10 @@ class Part:
     """
 
     every: Sentences | None
-    compared: Sequence[Comparison]
+    compared: Sequence[RivalSet]
 
     @classmethod
-    def of(cls, rows: Sequence[dict[str, Any]], numbers: dict[str, int]) -> Part:
+    def of(cls, rows: Sequence[dict[str, Any]], numbers: dict[str, int]) -> SplitSentences:
         """Those of rows of a manifest; `numbers` are given to texts."""
         groups: dict[str, int] = defaultdict(lambda: len(groups))
         told: list[tuple[int, bool, int]] = []
@@ -136,7 +140,7 @@ class Part:
                 for kind in ("", sentence["kind"]):
                     compared.setdefault((at, kind, against), []).append(number)
         found = [
-            Comparison(groups[rows[at]["group"]], kind, true, tuple(false))
+            RivalSet(groups[rows[at]["group"]], kind, true, tuple(false))
             for (at, kind, true), false in compared.items()
         ]
         return cls(Sentences.of(told) if told else None, found)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pipelines.checks.blind import Part, measure_parts
-from pipelines.checks.blind_figures import BlindResult, Comparison
+from pipelines.checks.blind import SplitSentences, measure_parts
+from pipelines.checks.blind_figures import BlindResult, RivalSet
 from pipelines.checks.exported import read_identity, read_lines
 from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Observer, Silent
@@ -33,7 +33,9 @@ def run_blind_export(
     identity = read_identity(out)
     numbers: dict[str, int] = defaultdict(lambda: len(numbers))
     parts = {
-        split: Part(None, list(_compare(_draw(out / f"{split}.jsonl", most_lines, seed), numbers)))
+        split: SplitSentences(
+            None, list(_compare(_draw(out / f"{split}.jsonl", most_lines, seed), numbers))
+        )
         for split in identity["splits"]
     }
     if not any(part.compared for part in parts.values()):
@@ -63,7 +65,7 @@ def _draw(path: Path, most_lines: int, seed: int) -> list[dict[str, Any]]:
     return [row for _, row in read_lines(path) if row["group"] in chosen]
 
 
-def _compare(rows: list[dict[str, Any]], numbers: dict[str, int]) -> Iterator[Comparison]:
+def _compare(rows: list[dict[str, Any]], numbers: dict[str, int]) -> Iterator[RivalSet]:
     """Each right answer and its wrong one; each counts for its kind, and among all.
 
     Both sides of a contrast count for one group: else a classifier would learn from one what is
@@ -80,5 +82,5 @@ def _compare(rows: list[dict[str, Any]], numbers: dict[str, int]) -> Iterator[Co
             if proof["wrong"] and is_whole:
                 pair = numbers[said + proof["answer"]], numbers[said + proof["wrong"]]
                 for kind in ("", "later turns" if place else proof["kind"]):
-                    yield Comparison(groups[group], kind, pair[0], (pair[1],))
+                    yield RivalSet(groups[group], kind, pair[0], (pair[1],))
             earlier = f"{said}{proof['answer']} "

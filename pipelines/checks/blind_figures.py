@@ -76,7 +76,7 @@ def _round(values: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-class Comparison(NamedTuple):
+class RivalSet(NamedTuple):
     """A true sentence and the false ones that stand against it, by their numbers."""
 
     group: int
@@ -120,7 +120,7 @@ def measure_first(
     split: str,
     kind: str,
     scores: Float[np.ndarray, " sentences"],
-    compared: Sequence[Comparison],
+    compared: Sequence[RivalSet],
 ) -> BlindFigure:
     """How often the true sentence looks truest; among equals each does so in part."""
     shares, at = np.zeros(len(compared)), 0

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeAlias
 
 from pipelines.checks.exported_edits import judge_edit, judge_edit_audio, locate
-from pipelines.checks.exported_pairs import Fault, Mirror, Pairing, name_fault
+from pipelines.checks.exported_pairs import LineFault, Mirror, Pairing, name_fault
 from synth.base.doors import open_regular, parse_json, read_json
 from synth.base.errors import CorpusError, SpecError
 from synth.base.hashing import file_sha256
@@ -43,7 +43,7 @@ class ExportAudit:
     format: str
     rows: int
     files: int
-    faults: tuple[Fault, ...]
+    faults: tuple[LineFault, ...]
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values; `faults` is their number, `examples` the first ten."""
@@ -104,7 +104,7 @@ def _by_subjects(
 
 
 @dataclass(frozen=True, slots=True)
-class _Lines:
+class _JudgedLines:
     """How the lines of a format are judged.
 
     Args:
@@ -126,13 +126,13 @@ class _Lines:
     audio_judge: AudioJudge | None = None
 
 
-_FORMATS: Final[Mapping[str, _Lines]] = {
-    "questions": _Lines(_by_subjects(_judge_question), ("sample",), ("audio",)),
-    "differences": _Lines(
+_FORMATS: Final[Mapping[str, _JudgedLines]] = {
+    "questions": _JudgedLines(_by_subjects(_judge_question), ("sample",), ("audio",)),
+    "differences": _JudgedLines(
         _by_subjects(_judge_difference), ("first", "second"), ("first_audio", "second_audio")
     ),
-    "chat": _Lines(_by_subjects(chat_fault), ("samples",), ("audios",)),
-    "preference": _Lines(
+    "chat": _JudgedLines(_by_subjects(chat_fault), ("samples",), ("audios",)),
+    "preference": _JudgedLines(
         _by_subjects(preference_fault),
         ("samples",),
         ("audios",),
@@ -140,7 +140,7 @@ _FORMATS: Final[Mapping[str, _Lines]] = {
         mirror_fault,
         "rejected_audios",
     ),
-    "edits": _Lines(
+    "edits": _JudgedLines(
         lambda row, about: judge_edit(row, about.takes, about.rate),
         ("before", "after"),
         ("before_audio", "after_audio"),
@@ -163,7 +163,7 @@ def audit_export(path: Path, out: Path, observer: Observer | None = None) -> Exp
     lines = _FORMATS[name]
     tasks = [(split, file.format(split=split)) for split in splits for file in lines.files]
     rows, heard = 0, _Audio(out)
-    faults: list[Fault] = []
+    faults: list[LineFault] = []
     observer.start("audit", len(tasks), "files")
     for split, stem in tasks:
         about = _Shelf(corpus, split)
@@ -244,7 +244,9 @@ class _Audio:
         return None if self.known[path] == digest else f"{path} is not the audio of its sample"
 
 
-def _judge_row(lines: _Lines, row: Mapping[str, Any], about: _Shelf, heard: _Audio) -> str | None:
+def _judge_row(
+    lines: _JudgedLines, row: Mapping[str, Any], about: _Shelf, heard: _Audio
+) -> str | None:
     samples, paths = (_read_texts(row, keys) for keys in (lines.samples, lines.audio))
     for sample in samples[:1]:
         about.fetch(sample)

@@ -11,7 +11,7 @@ Mirror: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any]], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class LineFault:
     """A line that does not hold.
 
     Args:
@@ -27,9 +27,9 @@ class Fault:
     why: str
 
 
-def name_fault(file: str, number: int, row: Mapping[str, Any], why: str) -> Fault:
+def name_fault(file: str, number: int, row: Mapping[str, Any], why: str) -> LineFault:
     """The fault of a line."""
-    return Fault(file, number, str(row.get("id", "")), why)
+    return LineFault(file, number, str(row.get("id", "")), why)
 
 
 class Pairing:
@@ -41,7 +41,7 @@ class Pairing:
 
     def take(
         self, file: str, number: int, row: Mapping[str, Any], *, holds: bool
-    ) -> Iterator[Fault]:
+    ) -> Iterator[LineFault]:
         """The fault of the line before, if it waited for a mirror and this row is none.
 
         Args:

@@ -21,7 +21,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final, ParamSpec, TypeVar
 
 from pipelines.engines.call import Call, end_soon, label_of
-from pipelines.engines.passport import Passport, Refusal, differences, facts, find_fault
+from pipelines.engines.passport import Passport, WorkerRefusal, differences, facts, find_fault
 from synth.base.errors import SegueError
 
 P = ParamSpec("P")
@@ -118,7 +118,7 @@ class _DaskRunner:
             with self._lock:
                 self._waiting.discard(future)
             future.release()
-        if isinstance(answer, Refusal):
+        if isinstance(answer, WorkerRefusal):
             if answer.worker:
                 self._end_worker(answer.worker)
             raise answer.error

@@ -31,7 +31,7 @@ CODE_LETTERS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class WorkerRefusal:
     """A clear error as a worker's answer: trying again would not fix it.
 
     Args:
@@ -74,9 +74,9 @@ class Passport:
                 )
             return function(*args, **kwargs)
         except OverdueError as error:
-            return Refusal(error, import_module("distributed").get_worker().address)
+            return WorkerRefusal(error, import_module("distributed").get_worker().address)
         except SegueError as error:
-            return Refusal(error)
+            return WorkerRefusal(error)
 
 
 def find_fault(passport: Passport) -> str:

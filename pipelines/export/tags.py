@@ -20,8 +20,8 @@ from synth.captions.caption import Style
 from synth.labels.tag import Tag
 from synth.text.negation.negation import Negation, negate
 from synth.text.negation.negators import Negators, shipped_negators
-from synth.text.negation.outcome import Mode, NegationOutcome
-from synth.text.tags.tag_captions import FRAMES, Sentence, describe, draw_views, join_tags
+from synth.text.negation.outcome import NegationExtent, NegationOutcome
+from synth.text.tags.tag_captions import FRAMES, TagSentence, describe, draw_views, join_tags
 from synth.text.tags.tag_files import TaggedRecording, read_captions, read_items, read_vocabulary
 from synth.text.tags.tag_words import find_category
 from synth.text.tags.tags import TagVocabulary
@@ -73,7 +73,7 @@ def write_negated_file(
     captions: Path,
     vocabulary: Path,
     out: Path,
-    modes: Sequence[Mode],
+    modes: Sequence[NegationExtent],
     style: Style,
     seed: int,
     negators: Path | None = None,
@@ -93,7 +93,10 @@ def write_negated_file(
 
 
 def _negate_rows(
-    items: Iterable[TaggedRecording], modes: Sequence[Mode], how: Negation, randomness: Randomness
+    items: Iterable[TaggedRecording],
+    modes: Sequence[NegationExtent],
+    how: Negation,
+    randomness: Randomness,
 ) -> Iterator[dict[str, Any]]:
     for index, item in enumerate(items):
         for mode in modes:
@@ -150,11 +153,11 @@ def write_caption_file(
     return ToolReport(out, len(rows), {"items": len(items), **counts, "items left out": mute})
 
 
-def _caption_tags(style: Style, tags: Sequence[Tag], frame: int) -> Sentence:
+def _caption_tags(style: Style, tags: Sequence[Tag], frame: int) -> TagSentence:
     return join_tags(tags) if style is Style.PAPER else describe(tags, (), frame)
 
 
-def _make_caption_row(item: TaggedRecording, at: int, told: Sentence) -> dict[str, Any]:
+def _make_caption_row(item: TaggedRecording, at: int, told: TagSentence) -> dict[str, Any]:
     return {
         "id": item.id,
         "kind": "view" if at else "caption",

@@ -47,7 +47,7 @@ _BEGUN: Final = [
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class NightRun:
     """A run of a corpus's night.
 
     Args:
@@ -173,12 +173,12 @@ def run_now(corpus: str) -> str:
         return run.name
 
 
-def last_runs(corpus: str, most: int) -> list[Run]:
+def last_runs(corpus: str, most: int) -> list[NightRun]:
     """The last runs, newest first."""
     with get_client(sync_client=True) as client:
         found = _runs(client, _deployment(client, corpus), most)
     return [
-        Run(
+        NightRun(
             corpus=corpus,
             name=run.name,
             state=_name(run),

@@ -17,7 +17,7 @@ from prefect.runner import Runner
 from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
 
 from pipelines.engines.executor import hold_interrupts
-from pipelines.flows.deployments import Run, deployment_of, last_runs
+from pipelines.flows.deployments import NightRun, deployment_of, last_runs
 from pipelines.flows.holder import HOME, bury_all_runs, bury_dead_run
 from pipelines.flows.nights.schedule import FLOW, Night
 from pipelines.flows.servers.schedule_server import scheduling_server
@@ -31,7 +31,7 @@ REPORTED: Final = 20
 
 
 def serve(
-    night: Night, now: bool, ready: Callable[[str], None], report: Callable[[Run], None]
+    night: Night, now: bool, ready: Callable[[str], None], report: Callable[[NightRun], None]
 ) -> None:
     """Begin a corpus's nights when their time comes, until this process is interrupted.
 
@@ -51,7 +51,7 @@ async def _serve(
     deployment: RunnerDeployment,
     now: bool,
     ready: Callable[[], None],
-    report: Callable[[Run], None],
+    report: Callable[[NightRun], None],
 ) -> None:
     runner = Runner(name=deployment.name, limit=1, query_seconds=LOOK_S)
     identity: Any = await runner.aadd_deployment(deployment)
@@ -67,7 +67,9 @@ async def _serve(
         reporting.cancel()
 
 
-async def _report_runs(corpus: str, known: Sequence[Run], report: Callable[[Run], None]) -> None:
+async def _report_runs(
+    corpus: str, known: Sequence[NightRun], report: Callable[[NightRun], None]
+) -> None:
     """Report each run as it begins and as it ends, but for those that are `known`."""
     seen = {(run.name, run.state) for run in known}
     while True:

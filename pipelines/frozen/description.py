@@ -34,11 +34,11 @@ class Backwards(StrEnum):
     """The same caption is still true: a model that hears what is asked stays above chance."""
 
 
-class _Part(BaseModel):
+class _DescriptionPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class FrozenSource(_Part):
+class FrozenSource(_DescriptionPart):
     """A source that a set is defined over.
 
     Args:
@@ -58,7 +58,7 @@ class FrozenSource(_Part):
         return sum(wanted is None or ref.split in wanted for ref in source.refs())
 
 
-class Description(_Part):
+class Description(_DescriptionPart):
     """A frozen test set.
 
     Args:
@@ -78,7 +78,7 @@ class Description(_Part):
     sources: dict[str, FrozenSource] = Field(min_length=1)
 
 
-class FrozenSet(_Part):
+class FrozenSet(_DescriptionPart):
     """A description with its name.
 
     Args:

@@ -47,7 +47,7 @@ class ClipsOfLabel(BaseModel):
     digest: str
 
 
-class Published(BaseModel):
+class PublishedSet(BaseModel):
     """What is published of a set over one source.
 
     Args:
@@ -68,7 +68,9 @@ class Published(BaseModel):
     libraries: dict[str, str]
 
     @classmethod
-    def of(cls, corpus: Corpus, clips: Mapping[str, ClipsOfLabel], observer: Observer) -> Published:
+    def of(
+        cls, corpus: Corpus, clips: Mapping[str, ClipsOfLabel], observer: Observer
+    ) -> PublishedSet:
         """What is to be published of a built set."""
         plan = digest_plan(corpus.folder)
         return cls(
@@ -91,10 +93,10 @@ class Published(BaseModel):
         write_text(path, self.model_dump_json(indent=1) + "\n")
 
 
-def read_published(path: Path) -> Published | None:
+def read_published(path: Path) -> PublishedSet | None:
     """What is published in a file; None where there is no such file."""
     try:
-        return Published.model_validate_json(read_regular(path))
+        return PublishedSet.model_validate_json(read_regular(path))
     except FileNotFoundError:
         return None
     except ValidationError as error:
@@ -146,7 +148,7 @@ def digest_clips(clips: Iterable[Mapping[str, Any]]) -> dict[str, ClipsOfLabel]:
     }
 
 
-def algorithm_changes(published: Published) -> Sequence[str]:
+def algorithm_changes(published: PublishedSet) -> Sequence[str]:
     """Algorithms of Segue that are not those that made a set."""
     return [
         f"Segue's {name} is {str(value)[:_LETTERS]}, "
@@ -156,7 +158,7 @@ def algorithm_changes(published: Published) -> Sequence[str]:
     ]
 
 
-def library_changes(published: Published) -> Sequence[str]:
+def library_changes(published: PublishedSet) -> Sequence[str]:
     """Packages of other versions than those that made a set, as pip takes them."""
     here = library_versions()
     return [
@@ -166,7 +168,7 @@ def library_changes(published: Published) -> Sequence[str]:
     ]
 
 
-def clip_changes(published: Published, clips: Mapping[str, ClipsOfLabel]) -> Sequence[str]:
+def clip_changes(published: PublishedSet, clips: Mapping[str, ClipsOfLabel]) -> Sequence[str]:
     """Labels whose clips are not those that a set was published over."""
     none = ClipsOfLabel(count=0, digest="")
     found = []

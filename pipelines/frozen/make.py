@@ -12,7 +12,7 @@ from pipelines.checks.blind import run_blind_test
 from pipelines.frozen.description import SPLIT, FrozenSet
 from pipelines.frozen.digests import (
     SHOWN,
-    Published,
+    PublishedSet,
     algorithm_changes,
     clip_changes,
     digest_clips,
@@ -33,7 +33,7 @@ _ALL: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class MadeSet:
     """What `make_set` did.
 
     Args:
@@ -56,7 +56,7 @@ def make_set(
     workers: int,
     observer: Observer,
     publish: Path | None = None,
-) -> Made:
+) -> MadeSet:
     """Build a set, and compare it with its published digest; a killed build resumes.
 
     Other clips, or another plan, are refused before anything is rendered.
@@ -85,7 +85,7 @@ def make_set(
             raise _refuse(frozen, name, "has another plan", *_blame(published))
     summary = build(spec, root, workers, observer)
     corpus = Corpus.open(Path(summary.paths["manifests"]))
-    made = Published.of(corpus, clips, observer)
+    made = PublishedSet.of(corpus, clips, observer)
     if published and made.digest != published.digest:
         raise _refuse(frozen, name, "has other audio", *_blame(published))
     text_only = _score_text(frozen, corpus, observer)
@@ -111,7 +111,7 @@ def make_set(
         text_only=text_only,
     )
     write_record(built, root)
-    return Made(built, summary)
+    return MadeSet(built, summary)
 
 
 def _refuse_part(frozen: FrozenSet, spec: Spec, name: str) -> None:
@@ -134,7 +134,7 @@ def _refuse(
     )
 
 
-def _blame(published: Published) -> tuple[Sequence[str], str]:
+def _blame(published: PublishedSet) -> tuple[Sequence[str], str]:
     """What probably made plan or audio another: Segue, packages, or else the machine."""
     if changed := algorithm_changes(published):
         return changed, "install the Segue that published it, or build the set's newest version"

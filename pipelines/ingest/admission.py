@@ -18,7 +18,7 @@ from pipelines.spec.intake import Intake
 from pipelines.store.row_file import RowFile
 from synth.labels.lexicon import are_confusable
 from synth.labels.treatment import untreated_id
-from synth.sources.block import STAGE, Block, Blocked, tally, withdraw_blocked
+from synth.sources.block import STAGE, Blocked, BlockList, tally, withdraw_blocked
 from synth.sources.catalogue import quarantine_row
 from synth.sources.licence_filter import Allowed, withdraw_unlicensed
 from synth.sources.reading.collected import LISTED_LEVEL_DB
@@ -66,7 +66,7 @@ class Admission:
     """
 
     allowed: Allowed | None
-    blocks: Sequence[Block]
+    blocks: Sequence[BlockList]
     split_rules: Sequence[SplitRule]
     seed: int
 
@@ -75,7 +75,7 @@ class Admission:
         """Read the block lists."""
         return cls(
             allowed=None if intake.licences is None else Allowed.of(intake.licences),
-            blocks=tuple(Block.open(path) for path in intake.block),
+            blocks=tuple(BlockList.open(path) for path in intake.block),
             split_rules=intake.split_rules,
             seed=intake.seed,
         )

@@ -28,7 +28,7 @@ from pipelines.ingest.decoding import (
     describe_overtime,
     serve_decoding,
 )
-from pipelines.ingest.effort import Verdict, Watch, measure_group_time
+from pipelines.ingest.effort import DecoderVerdict, DecoderWatch, measure_group_time
 from synth.base.doors import UNWELL
 from synth.base.errors import MachineError, SegueError
 from synth.sources import ClipRef
@@ -76,13 +76,13 @@ class Decoder:
             with contextlib.suppress(OSError):  # the process is dead; that shows below
                 connection.send(tuple(pending))
             while pending and self._running is not None:
-                answer = self._receive(Watch(self._used_s, self._limit_s, STALL_S))
+                answer = self._receive(DecoderWatch(self._used_s, self._limit_s, STALL_S))
                 if isinstance(answer, SegueError):
                     raise answer
-                if answer is Verdict.STALLED:
+                if answer is DecoderVerdict.STALLED:
                     self._kill()
                     _refuse_to_wait(pending[0])
-                if answer is Verdict.OVERTIME:
+                if answer is DecoderVerdict.OVERTIME:
                     self._kill()
                     answer = describe_overtime(self._limit_s)
                 if answer is None:
@@ -123,13 +123,13 @@ class Decoder:
             ) from error
         theirs.close()
         self._running = process, ours
-        answer = self._receive(Watch(0.0, START_S, START_S))
+        answer = self._receive(DecoderWatch(0.0, START_S, START_S))
         if answer != READY:
             if answer is None:
                 died = _describe_death(self._bury(), START_S)
             else:
                 self._kill()
-                died = "it was idle for" if answer is Verdict.STALLED else "it worked for"
+                died = "it was idle for" if answer is DecoderVerdict.STALLED else "it worked for"
                 died += f" {START_S:g} s without getting ready"
             raise MachineError(
                 f"a process that decodes audio could not be started: {died}",
@@ -138,8 +138,8 @@ class Decoder:
             )
         return ours
 
-    def _receive(self, watch: Watch) -> Any:
-        """What the process says next; None if it is dead, a `Verdict` if it is silent for good."""
+    def _receive(self, watch: DecoderWatch) -> Any:
+        """What the process says next; None if dead, a `DecoderVerdict` if silent for good."""
         assert self._running is not None
         process, connection = self._running
         answer: Any = None

@@ -26,7 +26,7 @@ _SCALES: Final = (1, 60, 3600)
 _GROUP, _FIRST_TIME, _LAST_TIME = 2, 11, 15  # of /proc/PID/stat, behind the name
 
 
-class Verdict(Enum):
+class DecoderVerdict(Enum):
     """What is to become of a decoder that gives no answer."""
 
     OVERTIME = auto()
@@ -34,7 +34,7 @@ class Verdict(Enum):
 
 
 @dataclass(slots=True)
-class Watch:
+class DecoderWatch:
     """What is seen of a decoder at work on one clip, look by look; no clock is read.
 
     A look follows `look_s` of silence at least. That several of them make up the time of a stall
@@ -54,7 +54,7 @@ class Watch:
     _seen_s: Seconds = 0.0
     _idle_s: Seconds = 0.0
 
-    def judge(self, used_s: Seconds | None) -> Verdict | None:
+    def judge(self, used_s: Seconds | None) -> DecoderVerdict | None:
         """Judge a decoder that is still silent; None if it may go on.
 
         Args:
@@ -63,12 +63,12 @@ class Watch:
         if used_s is not None:
             self.begun_s = min(self.begun_s, used_s)  # one that ended may not be counted any more
             if used_s - self.begun_s > self.limit_s:
-                return Verdict.OVERTIME
+                return DecoderVerdict.OVERTIME
             if used_s - self._seen_s >= STIR_S:
                 self._seen_s = used_s
                 self._idle_s = -self.look_s
         self._idle_s += self.look_s
-        return Verdict.STALLED if self._idle_s >= self.stall_s else None
+        return DecoderVerdict.STALLED if self._idle_s >= self.stall_s else None
 
 
 def measure_own_time() -> Seconds:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.llm.files import InputRow
-from pipelines.llm.second import Outcome
+from pipelines.llm.second import ItemOutcome
 from pipelines.llm.tasks import PromptTask
 from synth.base.atomic import replacing
 from synth.corpus.schema import canonical_json
@@ -36,7 +36,7 @@ def write_answers(
     out: Path,
     rows: Sequence[InputRow],
     task: PromptTask,
-    outcomes: Mapping[str, Outcome],
+    outcomes: Mapping[str, ItemOutcome],
     kinds: Mapping[str, str],
 ) -> None:
     """Write what became of every row, in the order of the input."""
@@ -54,7 +54,7 @@ def write_answers(
         pq.write_table(found_table, partial, compression="zstd")
 
 
-def _make_row(row: InputRow, found: Outcome, task: PromptTask) -> dict[str, Any]:
+def _make_row(row: InputRow, found: ItemOutcome, task: PromptTask) -> dict[str, Any]:
     state = found.state
     return {
         "id": row.id,
@@ -67,7 +67,7 @@ def _make_row(row: InputRow, found: Outcome, task: PromptTask) -> dict[str, Any]
     }
 
 
-def _make_verified(row: InputRow, found: Outcome, kind: str) -> dict[str, Any]:
+def _make_verified(row: InputRow, found: ItemOutcome, kind: str) -> dict[str, Any]:
     fields = {
         name: value if isinstance(value, str) else canonical_json(value)
         for name, value in row.fields.items()

@@ -15,7 +15,7 @@ from typing import Any, Final
 from pipelines.llm.money.budget import Budget, DoesNotFitError
 from pipelines.llm.money.ledger import Ledger
 from pipelines.llm.money.records import ItemState, Order, RequestMember, Status
-from pipelines.llm.money.store import Store
+from pipelines.llm.money.store import AnswerStore
 from pipelines.llm.money.tickets import SentRequest, Tickets, name_owner
 from pipelines.llm.runner import PHASE
 from pipelines.llm.stops import Stop
@@ -23,7 +23,7 @@ from pipelines.llm.tasks import PromptTask, Queue, make_members
 from pipelines.llm.verdicts import apply_fault, count_settled, judge_reply
 from pipelines.llm.wire.batch_api import MOST_BYTES, collect, is_over, submit
 from pipelines.llm.wire.endpoint import Endpoint
-from pipelines.llm.wire.errors import Fault
+from pipelines.llm.wire.errors import AttemptError
 from pipelines.llm.wire.request import Reply, Request
 from synth.base.progress import Observer
 
@@ -45,7 +45,7 @@ class BatchRunner:
         ledger: Ledger,
         budget: Budget,
         endpoint: Endpoint,
-        store: Store,
+        store: AnswerStore,
         poll_s: float,
         observer: Observer,
         phase: str = PHASE,
@@ -60,7 +60,7 @@ class BatchRunner:
         self._observer = observer
         self._phase = phase
         self._wake = asyncio.Event()
-        self._barren: Fault | None = None
+        self._barren: AttemptError | None = None
         self._rounds = 0
         self.stopped: Stop | None = None
 
@@ -77,7 +77,7 @@ class BatchRunner:
             await self._fetch_all()
             while self.stopped is None and self._hand_in():
                 await self._fetch_all()
-        except Fault as fault:
+        except AttemptError as fault:
             self.stop(Stop.for_fault(fault) if fault.is_final else Stop.for_silence(fault))
         if self.stopped is None:
             self._observer.finish(self._phase)
@@ -141,7 +141,7 @@ class BatchRunner:
             try:
                 attempts = {each.key: each.attempt for each in sent}
                 batch = await submit(self._endpoint, requests, attempts)
-            except Fault as fault:
+            except AttemptError as fault:
                 if not fault.is_passing:  # The endpoint has nothing.
                     self._tickets.drop(number, f"{fault.kind}: {fault.message}")
                     self.stop(Stop.for_refused_batch(fault))
@@ -161,7 +161,7 @@ class BatchRunner:
                 if await is_over(self._endpoint, batch):
                     return True
                 misses = 0
-            except Fault as fault:
+            except AttemptError as fault:
                 misses += 1
                 if not fault.is_passing or misses >= _UNANSWERED:
                     raise
@@ -172,7 +172,10 @@ class BatchRunner:
         return False
 
     def _take(
-        self, sent: Sequence[SentRequest], replies: Mapping[str, Reply], faults: Mapping[str, Fault]
+        self,
+        sent: Sequence[SentRequest],
+        replies: Mapping[str, Reply],
+        faults: Mapping[str, AttemptError],
     ) -> None:
         self._rounds = 0 if replies else self._rounds + 1
         for each in sent:
@@ -188,7 +191,7 @@ class BatchRunner:
             self._observer.advance(self._phase, count_settled(after))
 
     def _update_states(
-        self, fault: Fault, sent: SentRequest, states: Mapping[str, ItemState]
+        self, fault: AttemptError, sent: SentRequest, states: Mapping[str, ItemState]
     ) -> dict[str, ItemState]:
         reason = f"{fault.kind}: {fault.message}"
         if fault.is_final:

@@ -10,8 +10,8 @@ from typing import Final
 from pipelines.llm.money.budget import Account, Budget
 from pipelines.llm.money.prices import to_nanos
 from pipelines.llm.money.records import ItemState, Status
-from pipelines.llm.money.store import Store
-from pipelines.llm.run import Books, Run
+from pipelines.llm.money.store import AnswerStore
+from pipelines.llm.run import Books, PromptRun
 from pipelines.llm.second import count_verdicts
 from pipelines.llm.settings import GenerateSettings
 from pipelines.llm.stops import Stop, StopKind
@@ -25,12 +25,12 @@ _LEAST_OUTPUT: Final = 4
 
 def estimate(settings: GenerateSettings) -> GenerateEstimate:
     """What a run would take; nothing is sent."""
-    run = Run.check(settings)
+    run = PromptRun.check(settings)
     states: dict[str, ItemState] = {}
     read: dict[str, ItemState] = {}
     settled: set[str] = set()
     if settings.store.is_file():
-        with Store.open(settings.store) as store:
+        with AnswerStore.open(settings.store) as store:
             books = Books(run, store)
             outcomes = books.load(check=True)
             states, read = books.states, books.read
@@ -56,7 +56,7 @@ def estimate(settings: GenerateSettings) -> GenerateEstimate:
 
 def generate(settings: GenerateSettings, observer: Observer) -> GenerateSummary:
     """Ask for all items of a file that are not settled, and write what became of each."""
-    run = Run.check(settings)
+    run = PromptRun.check(settings)
     if settings.budget is not None and not math.isfinite(settings.budget):
         raise SpecError(f"--budget {settings.budget}: not an amount", fix="give it in dollars")
     asked = [(run.first.task.model, run.first.price)]
@@ -68,11 +68,11 @@ def generate(settings: GenerateSettings, observer: Observer) -> GenerateSummary:
             f"no budget is given, but model {dear} costs money",
             fix="give --budget DOLLARS; --dry-run estimates the cost",
         )
-    with Store.open(settings.store) as store:
+    with AnswerStore.open(settings.store) as store:
         return _generate(run, store, observer)
 
 
-def _generate(run: Run, store: Store, observer: Observer) -> GenerateSummary:
+def _generate(run: PromptRun, store: AnswerStore, observer: Observer) -> GenerateSummary:
     begun = time.monotonic()
     settings = run.settings
     limit = None if settings.budget is None else to_nanos(settings.budget)
@@ -112,7 +112,7 @@ def _generate(run: Run, store: Store, observer: Observer) -> GenerateSummary:
 
 
 def _buy_first(
-    run: Run, books: Books, store: Store, account: Account, observer: Observer
+    run: PromptRun, books: Books, store: AnswerStore, account: Account, observer: Observer
 ) -> Stop | None:
     waiting = run.first.select_open(books.states)
     held = None
@@ -125,7 +125,7 @@ def _buy_first(
 
 
 def _buy_second(
-    run: Run, books: Books, store: Store, account: Account, observer: Observer
+    run: PromptRun, books: Books, store: AnswerStore, account: Account, observer: Observer
 ) -> Stop | None:
     """Have the answers verified that there are, even if the budget has no room for others."""
     books.load()

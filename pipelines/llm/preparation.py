@@ -8,12 +8,12 @@ from pipelines.llm.money.budget import Budget, DoesNotFitError
 from pipelines.llm.money.ledger import Ledger
 from pipelines.llm.money.prices import Price
 from pipelines.llm.money.records import Order, Paid, RequestState
-from pipelines.llm.money.store import Store
+from pipelines.llm.money.store import AnswerStore
 from pipelines.llm.stops import Stop
 from pipelines.llm.wire.address import identify_endpoint
 from pipelines.llm.wire.capabilities import Capabilities
 from pipelines.llm.wire.endpoint import Endpoint
-from pipelines.llm.wire.errors import Fault
+from pipelines.llm.wire.errors import AttemptError
 from pipelines.llm.wire.probe import PROBE_REQUESTS, PROBE_TOKENS, probe
 from pipelines.llm.wire.usage import NOTHING, Usage
 
@@ -21,7 +21,7 @@ _PROBE_INPUT: Final = 1000
 
 
 async def prepare_endpoint(
-    endpoint: Endpoint, store: Store, ledger: Ledger, budget: Budget, price: Price
+    endpoint: Endpoint, store: AnswerStore, ledger: Ledger, budget: Budget, price: Price
 ) -> Stop | None:
     """See what the endpoint can do, once and for all; the account says what that cost.
 
@@ -56,7 +56,7 @@ async def prepare_endpoint(
 
     try:
         found = await probe(endpoint)
-    except Fault as fault:
+    except AttemptError as fault:
         book(fault.usage or NOTHING, RequestState.FAULT, f"{fault.kind}: {fault.message}")
         budget.account.faults[str(fault.kind)] += 1
         return Stop.for_fault(fault) if fault.is_final else Stop.for_silence(fault)

@@ -10,11 +10,11 @@ from pipelines.llm.files import InputRow, read_rows
 from pipelines.llm.money.ledger import Ledger
 from pipelines.llm.money.prices import Nano, find_price
 from pipelines.llm.money.records import ItemState
-from pipelines.llm.money.store import Store
+from pipelines.llm.money.store import AnswerStore
 from pipelines.llm.runner import recover
-from pipelines.llm.second import PHASE, Outcome, Question, SecondRequest, Verdict
+from pipelines.llm.second import PHASE, ItemOutcome, ItemVerdict, SecondItem, SecondRequest
 from pipelines.llm.settings import GenerateSettings
-from pipelines.llm.stage import Stage
+from pipelines.llm.stage import TaskStage
 from pipelines.llm.tasks import PromptTask
 from pipelines.llm.wire.address import check_address, identify_endpoint
 from pipelines.store.output import check_output
@@ -24,7 +24,7 @@ from synth.llm.verification import load_verification
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class PromptRun:
     """A run whose settings are good.
 
     Rows that are equal are one item; `kinds` are by digest, where answers are verified.
@@ -32,12 +32,12 @@ class Run:
 
     settings: GenerateSettings
     rows: Sequence[InputRow]
-    first: Stage
+    first: TaskStage
     second: SecondRequest | None
     kinds: Mapping[str, str]
 
     @classmethod
-    def check(cls, settings: GenerateSettings) -> Run:
+    def check(cls, settings: GenerateSettings) -> PromptRun:
         """The run of some settings."""
         check_output(settings.out, settings.source.path)
         asked = settings.endpoint
@@ -56,7 +56,7 @@ class Run:
                 fix="drop it; it is for prompts that have a `verify`",
             )
         rows = read_rows(settings.source, task.prompt)
-        first = Stage(task, {row.digest: row.fields for row in rows}, asked, price)
+        first = TaskStage(task, {row.digest: row.fields for row in rows}, asked, price)
         if verification is None:
             return cls(settings, rows, first, None, {})
         model = settings.verify_model or task.model
@@ -65,12 +65,12 @@ class Run:
         second = SecondRequest(task, reader, verification, price)
         return cls(settings, rows, first, second, second.find_kinds(rows))
 
-    def make_second_stage(self, questions: Iterable[Question]) -> Stage:
+    def make_second_stage(self, questions: Iterable[SecondItem]) -> TaskStage:
         """What the second requests ask."""
         assert self.second is not None
         endpoint = replace(self.settings.endpoint, model=self.second.task.model)
         items = {each.digest: each.fields for each in questions}
-        return Stage(self.second.task, items, endpoint, self.second.price, PHASE)
+        return TaskStage(self.second.task, items, endpoint, self.second.price, PHASE)
 
 
 class Books:
@@ -83,14 +83,16 @@ class Books:
         limit: Of it.
     """
 
-    def __init__(self, run: Run, store: Store, job: str = "", limit: Nano | None = None) -> None:
+    def __init__(
+        self, run: PromptRun, store: AnswerStore, job: str = "", limit: Nano | None = None
+    ) -> None:
         self._run = run
         self._keep = bool(job)
         tasks = [run.first.task, *([] if run.second is None else [run.second.task])]
         ledgers = [Ledger(store, store.find_scope(task.scope), job, limit) for task in tasks]
         self.first, self.second = ledgers[0], ledgers[-1]
         self.states: dict[str, ItemState] = {}
-        self.questions: dict[str, Question] = {}
+        self.questions: dict[str, SecondItem] = {}
         self.read: dict[str, ItemState] = {}
 
     def recover(self) -> None:
@@ -99,7 +101,7 @@ class Books:
         if self._run.second is not None:
             recover(self._run.second.task, self.second)
 
-    def load(self, check: bool = False) -> dict[str, Outcome]:
+    def load(self, check: bool = False) -> dict[str, ItemOutcome]:
         """What has become of the items by now.
 
         Args:
@@ -109,7 +111,7 @@ class Books:
         self.states = self._load(run.first, self.first, check)
         if run.second is None:  # There are no verdicts, and nobody asks for them.
             every = {each: self.states.get(each, ItemState()) for each in run.first.items}
-            return {each: Outcome(Verdict.OPEN, state) for each, state in every.items()}
+            return {each: ItemOutcome(ItemVerdict.OPEN, state) for each, state in every.items()}
         self.questions = run.second.make_questions(run.first.items, self.states)
         stage = run.make_second_stage(self.questions.values())
         self.read = self._load(stage, self.second, check)
@@ -120,7 +122,7 @@ class Books:
             found[each] = run.second.settle(fields, self.states.get(each, ItemState()), read)
         return found
 
-    def _load(self, stage: Stage, ledger: Ledger, check: bool) -> dict[str, ItemState]:
+    def _load(self, stage: TaskStage, ledger: Ledger, check: bool) -> dict[str, ItemState]:
         if check:
             return stage.read_states(ledger, self._keep)
         return ledger.read_states(list(stage.items))
@@ -133,7 +135,7 @@ class Books:
         refused = {
             each: ItemState(complaints=(found.state.reason,))
             for each, found in outcomes.items()
-            if found.verdict is Verdict.SECOND
+            if found.verdict is ItemVerdict.SECOND
         }
         self.first.record_states(refused)
 
@@ -145,7 +147,7 @@ class Books:
         asked = {each.digest for each in self.questions.values()}
         return first + self.second.count_travelling(list(asked))
 
-    def write(self) -> dict[str, Outcome]:
+    def write(self) -> dict[str, ItemOutcome]:
         """Write what became of every row; the same by item."""
         run, outcomes = self._run, self.load()
         write_answers(run.settings.out, run.rows, run.first.task, outcomes, run.kinds)

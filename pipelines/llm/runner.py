@@ -15,7 +15,7 @@ from pipelines.llm.money.records import ItemState, RequestMember, Status
 from pipelines.llm.stops import Stop
 from pipelines.llm.tasks import PromptTask, Queue, make_members
 from pipelines.llm.verdicts import apply_fault, count_settled, judge_reply
-from pipelines.llm.wire.errors import Fault, FaultKind
+from pipelines.llm.wire.errors import AttemptError, FaultKind
 from pipelines.llm.wire.request import Reply, Request
 from pipelines.llm.wire.retry import Ask, Policy, RequestGate, ask_with_retries
 from synth.base.progress import Observer
@@ -143,7 +143,7 @@ class ItemRunner:
             self._give_back(batch)
         except (_StoppedError, asyncio.CancelledError):
             self._give_back(batch)
-        except Fault as fault:
+        except AttemptError as fault:
             self._on_fault(batch, fault)
         else:
             self._barren, self._fruitful = 0, True
@@ -161,7 +161,7 @@ class ItemRunner:
         self._sending.add(task)
         try:
             reply = await self._ask(request)
-        except Fault as fault:
+        except AttemptError as fault:
             self._budget.record_fault(batch.purchase, fault, order.worst)
             raise
         else:
@@ -171,7 +171,7 @@ class ItemRunner:
             self._full = False
             self._sending.discard(task)
 
-    def _on_fault(self, batch: _Batch, fault: Fault) -> None:
+    def _on_fault(self, batch: _Batch, fault: AttemptError) -> None:
         reason = f"{fault.kind}: {fault.message}"
         if fault.is_final:
             self.stop(Stop.for_fault(fault))

@@ -24,7 +24,7 @@ PHASE: Final = "verify"
 _BYTES_A_TOKEN: Final = 4
 
 
-class Verdict(StrEnum):
+class ItemVerdict(StrEnum):
     """What became of an item whose texts are verified."""
 
     ACCEPTED = "accepted"
@@ -35,20 +35,20 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ItemOutcome:
     """What became of an item.
 
     The state is answered only if the text is accepted; `read` is the answer to the second request.
     """
 
-    verdict: Verdict
+    verdict: ItemVerdict
     state: ItemState
     text: str = ""
     read: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SecondItem:
     """A second item: its digest in the store, and its fields."""
 
     digest: str
@@ -77,7 +77,7 @@ class SecondRequest:
 
     def make_questions(
         self, items: Mapping[str, Mapping[str, Any]], states: Mapping[str, ItemState]
-    ) -> dict[str, Question]:
+    ) -> dict[str, SecondItem]:
         """The second items, by the digests of the first; of those that are answered."""
         found = {}
         for each, state in states.items():
@@ -88,18 +88,18 @@ class SecondRequest:
 
     def guess_questions(
         self, items: Mapping[str, Mapping[str, Any]], digests: Iterable[str]
-    ) -> dict[str, Question]:
+    ) -> dict[str, SecondItem]:
         """The second items of some that are not answered, as if a text were as long as its item."""
         found = {}
         for each in digests:
             texts = [value for value in items[each].values() if isinstance(value, str)]
             guessed = self._make_question(items[each], max(texts, key=len, default=""))
-            found[each] = Question(each, guessed.fields)  # Other variants have other texts.
+            found[each] = SecondItem(each, guessed.fields)  # Other variants have other texts.
         return found
 
-    def _make_question(self, fields: Mapping[str, Any], text: str) -> Question:
+    def _make_question(self, fields: Mapping[str, Any], text: str) -> SecondItem:
         told = self.verification.make_fields(PromptItem("", fields), text)
-        return Question(item_digest(told), told)
+        return SecondItem(item_digest(told), told)
 
     def reserve(
         self, items: Mapping[str, Mapping[str, Any]], due: set[str], in_batch: bool
@@ -125,34 +125,36 @@ class SecondRequest:
 
     def settle(
         self, fields: Mapping[str, Any], state: ItemState, read: ItemState | None
-    ) -> Outcome:
+    ) -> ItemOutcome:
         """What becomes of an item."""
         if state.answer is None:
-            open_or_failed = Verdict.OPEN if state.status is Status.OPEN else Verdict.FAILED
-            return Outcome(Verdict.CHECKS if is_refused(state) else open_or_failed, state)
+            open_or_failed = ItemVerdict.OPEN if state.status is Status.OPEN else ItemVerdict.FAILED
+            return ItemOutcome(ItemVerdict.CHECKS if is_refused(state) else open_or_failed, state)
         (text,) = self.first.prompt.texts(state.answer)
         pending = replace(state, status=Status.OPEN, answer=None)
         if read is None or read.status is Status.OPEN:
-            return Outcome(Verdict.OPEN, replace(pending, reason=read.reason if read else ""), text)
+            return ItemOutcome(
+                ItemVerdict.OPEN, replace(pending, reason=read.reason if read else ""), text
+            )
         failed = replace(pending, status=Status.FAILED)
         if read.answer is None:
             reason = f"second request: {read.reason}"
-            return Outcome(Verdict.FAILED, replace(failed, reason=reason), text)
+            return ItemOutcome(ItemVerdict.FAILED, replace(failed, reason=reason), text)
         faults = self.verification.faults(PromptItem("", fields), read.answer)
         if faults:
             refused = replace(failed, reason="; ".join(faults))
-            return Outcome(Verdict.SECOND, refused, text, read.answer)
-        return Outcome(Verdict.ACCEPTED, state, text, read.answer)
+            return ItemOutcome(ItemVerdict.SECOND, refused, text, read.answer)
+        return ItemOutcome(ItemVerdict.ACCEPTED, state, text, read.answer)
 
 
 def count_verdicts(
-    rows: Sequence[InputRow], outcomes: Mapping[str, Outcome], kinds: Mapping[str, str]
+    rows: Sequence[InputRow], outcomes: Mapping[str, ItemOutcome], kinds: Mapping[str, str]
 ) -> dict[str, dict[str, int]]:
     """By kind of item, how many rows were asked about, and how many have each verdict."""
-    counts: dict[str, Counter[Verdict]] = {}
+    counts: dict[str, Counter[ItemVerdict]] = {}
     for row in rows:
         counts.setdefault(kinds[row.digest], Counter())[outcomes[row.digest].verdict] += 1
     return {
-        kind: {"asked": found.total(), **{str(each): found[each] for each in Verdict}}
+        kind: {"asked": found.total(), **{str(each): found[each] for each in ItemVerdict}}
         for kind, found in sorted(counts.items())
     }

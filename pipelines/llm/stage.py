@@ -14,7 +14,7 @@ from pipelines.llm.money.budget import Budget
 from pipelines.llm.money.ledger import Ledger
 from pipelines.llm.money.prices import Nano, Price
 from pipelines.llm.money.records import ItemState, Status
-from pipelines.llm.money.store import Store
+from pipelines.llm.money.store import AnswerStore
 from pipelines.llm.preparation import prepare_endpoint
 from pipelines.llm.runner import PHASE, ItemRunner
 from pipelines.llm.settings import GenerateSettings
@@ -40,7 +40,7 @@ class Buyer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class CostEstimate:
     """What the open items of a stage would take if every answer is good."""
 
     requests: int
@@ -54,7 +54,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class TaskStage:
     """What is asked of whom."""
 
     task: PromptTask
@@ -77,7 +77,7 @@ class Stage:
         every = {each: states.get(each, ItemState()) for each in self.items}
         return {each: state for each, state in every.items() if state.status is Status.OPEN}
 
-    def estimate(self, states: Mapping[str, ItemState]) -> Estimate:
+    def estimate(self, states: Mapping[str, ItemState]) -> CostEstimate:
         """What the items that are not settled would take."""
         queue = Queue(self.task.prompt.batch)
         queue.put(self.select_open(states))
@@ -88,12 +88,12 @@ class Stage:
             requests += 1
             sent += estimate_tokens(request)
             answered += request.max_output_tokens
-        return Estimate(requests, sent, answered)
+        return CostEstimate(requests, sent, answered)
 
     def buy(
         self,
         settings: GenerateSettings,
-        store: Store,
+        store: AnswerStore,
         ledger: Ledger,
         budget: Budget,
         waiting: Mapping[str, ItemState],
@@ -111,7 +111,7 @@ class Stage:
     async def _buy(
         self,
         settings: GenerateSettings,
-        store: Store,
+        store: AnswerStore,
         ledger: Ledger,
         budget: Budget,
         waiting: Mapping[str, ItemState],

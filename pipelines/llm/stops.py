@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pipelines.llm.wire.errors import Fault
+from pipelines.llm.wire.errors import AttemptError
 
 
 class StopKind(StrEnum):
@@ -34,20 +34,20 @@ class Stop:
         )
 
     @classmethod
-    def for_fault(cls, fault: Fault) -> Stop:
+    def for_fault(cls, fault: AttemptError) -> Stop:
         """No request can fare better."""
         fix = fault.fix or "fix it"
         message = f"the endpoint refuses ({fault.kind}): {fault.message}"
         return cls(StopKind.ENDPOINT, message, f"{fix}; then repeat the command to resume")
 
     @classmethod
-    def for_silence(cls, fault: Fault) -> Stop:
+    def for_silence(cls, fault: AttemptError) -> Stop:
         """Nothing but faults comes back."""
         message = f"the endpoint does not answer ({fault.kind}): {fault.message}"
         return cls(StopKind.ENDPOINT, message, "repeat the command later to resume")
 
     @classmethod
-    def for_refused_batch(cls, fault: Fault) -> Stop:
+    def for_refused_batch(cls, fault: AttemptError) -> Stop:
         """The endpoint does not take a batch."""
         message = f"the endpoint refuses the batch ({fault.kind}): {fault.message}"
         fix = "if it has no batch API, repeat the command without --batch to resume"

@@ -34,7 +34,7 @@ from pipelines.versions.shelf import (
     FileFacts,
     Files,
     Node,
-    Shelf,
+    VersionShelf,
     list_corpora,
     make_shelf,
     open_writable_shelf,
@@ -138,11 +138,13 @@ def collect_garbage(
     return sweep
 
 
-def _hold_shelf(shelf: Shelf) -> AbstractContextManager[Mirror | None]:
+def _hold_shelf(shelf: VersionShelf) -> AbstractContextManager[Mirror | None]:
     return hold_corpus(shelf.out, shelf.corpus)
 
 
-def _carry_out(sweep: Sweep, shelf: Shelf, mirror: Mirror | None, observer: Observer) -> None:
+def _carry_out(
+    sweep: Sweep, shelf: VersionShelf, mirror: Mirror | None, observer: Observer
+) -> None:
     for removal in sweep.versions:
         _mark(shelf, shelf.locate(removal.name), mirror)
     observer.start(PHASE, sum(len(each.files) for each in sweep.removals), "files")
@@ -163,13 +165,13 @@ def _carry_out(sweep: Sweep, shelf: Shelf, mirror: Mirror | None, observer: Obse
     observer.finish(PHASE)
 
 
-def _remove(removal: Removal, shelf: Shelf) -> None:
+def _remove(removal: Removal, shelf: VersionShelf) -> None:
     """Remove files here, with the folder of shards that they leave empty."""
     remove_files(removal.files)
     remove_empty_folders(shelf.out / SHARDS / shelf.corpus / removal.name)
 
 
-def _hold_corpora(held: ExitStack, shelf: Shelf) -> Mirror | None:
+def _hold_corpora(held: ExitStack, shelf: VersionShelf) -> Mirror | None:
     """Hold every corpus: whoever renders from a bank holds its corpus."""
     ours = held.enter_context(_hold_shelf(shelf))
     for name in list_corpora(shelf.out, shelf.copies):
@@ -178,7 +180,7 @@ def _hold_corpora(held: ExitStack, shelf: Shelf) -> Mirror | None:
     return ours
 
 
-def _survey(shelf: Shelf, keep: int, banks: Collection[Path]) -> Sweep:
+def _survey(shelf: VersionShelf, keep: int, banks: Collection[Path]) -> Sweep:
     """What is to go, of these banks alone."""
     versions = list_versions(shelf)
     going = _choose_versions(versions, keep, shelf)
@@ -208,7 +210,7 @@ def _survey(shelf: Shelf, keep: int, banks: Collection[Path]) -> Sweep:
     )
 
 
-def _choose_versions(versions: Sequence[Version], keep: int, shelf: Shelf) -> list[Version]:
+def _choose_versions(versions: Sequence[Version], keep: int, shelf: VersionShelf) -> list[Version]:
     """The versions whose shards go, the oldest first."""
     finished = [version for version in versions if version.finished]
     whole = [each for each in finished if each.present and not each.is_removed]
@@ -231,7 +233,7 @@ def _choose_versions(versions: Sequence[Version], keep: int, shelf: Shelf) -> li
     return [version for version in versions if is_going(version)]
 
 
-def _list_shard_files(places: Places, shelf: Shelf) -> tuple[Files, list[Path]]:
+def _list_shard_files(places: Places, shelf: VersionShelf) -> tuple[Files, list[Path]]:
     """The files that a build wrote in a version's shard folder, and the others."""
     folder = places.shards
     linked = next((each for each in (folder, *list_folders(folder)) if each.is_symlink()), None)
@@ -245,7 +247,7 @@ def _list_shard_files(places: Places, shelf: Shelf) -> tuple[Files, list[Path]]:
     return built, [path for path in found if path not in built]
 
 
-def _list_receipts(places: Places, shelf: Shelf) -> dict[Path, FileFacts]:
+def _list_receipts(places: Places, shelf: VersionShelf) -> dict[Path, FileFacts]:
     """The receipts of a version, which prove nothing but what is there where it is unfinished."""
     found = shelf.list_files(places.manifests)
     return {
@@ -269,7 +271,7 @@ def _is_built(path: Path) -> bool:
     )
 
 
-def _mark(shelf: Shelf, places: Places, mirror: Mirror | None) -> None:
+def _mark(shelf: VersionShelf, places: Places, mirror: Mirror | None) -> None:
     """Say beside the manifests of a finished version that its shards were removed."""
     path = places.manifests / REMOVED_FILE
     if shelf.holds(path) or not shelf.holds(places.manifests / CORPUS_FILE):

@@ -14,14 +14,14 @@ from pipelines.store.places import BANKS
 from pipelines.store.stage import hold_banks
 from pipelines.versions.history import Version, list_versions, read_facts
 from pipelines.versions.removal import Removal, count_freed_bytes
-from pipelines.versions.shelf import Node, Shelf
+from pipelines.versions.shelf import Node, VersionShelf
 from synth.audio.bank import read_index
 from synth.storage import fetch
 
 _BANK_FILES: Final = ("index-*.parquet", "part-*.pcm", "part-*.parquet", "part-*.json")
 
 
-def hold_every_bank(held: ExitStack, shelf: Shelf) -> frozenset[Path]:
+def hold_every_bank(held: ExitStack, shelf: VersionShelf) -> frozenset[Path]:
     """Hold the banks below a shelf's root; others may be begun meanwhile, and are not ours."""
     held.enter_context(hold_banks(shelf.out))
     ours: set[Path] = set()
@@ -33,7 +33,7 @@ def hold_every_bank(held: ExitStack, shelf: Shelf) -> frozenset[Path]:
 
 
 def find_unneeded(
-    shelf: Shelf, banks: Collection[Path], stay: Iterable[Version], links: Counter[Node]
+    shelf: VersionShelf, banks: Collection[Path], stay: Iterable[Version], links: Counter[Node]
 ) -> Iterator[Removal]:
     """What goes of banks: the files that no index of a version that stays leads to."""
     needed: set[Path] = set()
@@ -55,7 +55,7 @@ def _is_bank_file(path: Path) -> bool:
     return any(fnmatch(path.name, pattern) for pattern in _BANK_FILES)
 
 
-def _list_indexes(shelf: Shelf, stay: Iterable[Version]) -> set[Path]:
+def _list_indexes(shelf: VersionShelf, stay: Iterable[Version]) -> set[Path]:
     """The bank index of every finished version, of any corpus, that gc did not remove."""
     others = (version for other in shelf.list_others() for version in list_versions(other))
     return {

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from pipelines.store.places import Places
-from pipelines.versions.shelf import FileFacts, Node, Shelf
+from pipelines.versions.shelf import FileFacts, Node, VersionShelf
 from synth.base.errors import CorpusError
 from synth.corpus import facts as corpus_facts
 from synth.corpus.corpus import CORPUS_FILE, PLAN_FILE, REMOVED_FILE
@@ -95,7 +95,7 @@ class Version:
         }
 
 
-def list_versions(shelf: Shelf) -> list[Version]:
+def list_versions(shelf: VersionShelf) -> list[Version]:
     """All versions on a shelf, the oldest first."""
     latest = shelf.read_latest()
     found = (_read_version(shelf, shelf.locate(name), latest) for name in shelf.names)
@@ -124,14 +124,14 @@ def measure_size(files: Iterable[FileFacts]) -> int:
     return own + sum(sizes.values())
 
 
-def measure_total_size(shelf: Shelf) -> int:
+def measure_total_size(shelf: VersionShelf) -> int:
     """Bytes of all versions, a file with several names counted once."""
     return measure_size(
         file for name in shelf.names for file in shelf.list_version_files(shelf.locate(name))
     )
 
 
-def _read_version(shelf: Shelf, places: Places, latest: str) -> Version:
+def _read_version(shelf: VersionShelf, places: Places, latest: str) -> Version:
     manifests = places.manifests
     files = list(shelf.list_version_files(places))
     shards_there = shelf.list_files(places.shards)

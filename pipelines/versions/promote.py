@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pipelines.build.promotion import RECORD_FILE, promote
 from pipelines.store.stage import hold_corpus
-from pipelines.versions.shelf import Shelf, open_writable_shelf
+from pipelines.versions.shelf import VersionShelf, open_writable_shelf
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import CORPUS_FILE
 from synth.corpus.receipt import VersionReceipt
@@ -36,7 +36,7 @@ def promote_version(path: Path, name: str, override: bool) -> str:
     return version
 
 
-def _find(shelf: Shelf, name: str) -> str:
+def _find(shelf: VersionShelf, name: str) -> str:
     found = [each for each in shelf.names if each.startswith(name)]
     if name in found:
         found = [name]

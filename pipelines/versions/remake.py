@@ -12,7 +12,14 @@ from typing import Any
 from pipelines.build.differences import Differences
 from pipelines.build.finalise import assemble
 from pipelines.build.plan import ShardPlan
-from pipelines.build.render import Receipt, RenderJob, is_done, link, read_receipt, render_shard
+from pipelines.build.render import (
+    RenderJob,
+    ShardReceipt,
+    is_done,
+    link,
+    read_receipt,
+    render_shard,
+)
 from pipelines.build.schedule import RenderSettings, schedule
 from pipelines.build.sealed import unmark
 from pipelines.engines.call import Call
@@ -45,7 +52,7 @@ class OldVersion:
     places: Places
     facts: dict[str, Any]
     spec: Spec
-    receipts: dict[str, Receipt]
+    receipts: dict[str, ShardReceipt]
     shards: Sequence[ShardPlan] = ()
 
     @property

@@ -53,7 +53,7 @@ class FileFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class VersionShelf:
     """The versions of a corpus.
 
     Args:
@@ -116,7 +116,7 @@ class Shelf:
             str(path) if self.copies is None else self.copies.remote.address(self.copies.key(path))
         )
 
-    def list_others(self) -> Iterator[Shelf]:
+    def list_others(self) -> Iterator[VersionShelf]:
         """The other corpora below `out`."""
         return (
             make_shelf(self.out, name, self.copies)
@@ -134,7 +134,7 @@ class Shelf:
         return any(path.name in _MARKS for files in self.folders.values() for path in files)
 
 
-def open_shelf(place: Path) -> Shelf:
+def open_shelf(place: Path) -> VersionShelf:
     """The shelf of a corpus: a folder, or a URL of which copies are kept in the cache."""
     url = url_of(place)
     if url is None:
@@ -144,7 +144,7 @@ def open_shelf(place: Path) -> Shelf:
     return make_shelf(copies.path(key) if key else copies.root, corpus, copies, place)
 
 
-def open_writable_shelf(path: Path) -> Shelf:
+def open_writable_shelf(path: Path) -> VersionShelf:
     """The shelf to be changed, in a stage where it is at a URL."""
     url = url_of(path)
     shelf = open_shelf(path)  # no stage is made of what is no corpus
@@ -173,10 +173,12 @@ def refuse_foreign(out: Path, corpus: str) -> None:
                 )
 
 
-def make_shelf(out: Path, corpus: str, copies: Copies | None, place: Path | None = None) -> Shelf:
+def make_shelf(
+    out: Path, corpus: str, copies: Copies | None, place: Path | None = None
+) -> VersionShelf:
     """The shelf of a corpus below a root."""
     folder = locate_versions(out, corpus)
-    found = Shelf(
+    found = VersionShelf(
         out,
         corpus,
         _list_folders(folder, copies) | _list_folders(out / SHARDS / corpus, copies),

@@ -103,7 +103,7 @@ def _ramp(audio: Audio, rate: int, rng: np.random.Generator, *, rise_db: Decibel
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RequiredChange:
     """What a treatment must at least change of a sound.
 
     Args:
@@ -133,7 +133,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class TreatmentProcess:
     """How a recording is treated.
 
     Args:
@@ -142,33 +142,36 @@ class Process:
     """
 
     apply: Callable[[Audio, int, np.random.Generator], Audio]
-    changes: tuple[Change, ...]
+    changes: tuple[RequiredChange, ...]
 
 
-_LOUDER: Final = partial(Change, "slope in dB", measure_slope)
-_BRIGHTER: Final = partial(Change, "brightness in octaves over 1 kHz", measure_brightness)
-_LONGER: Final = partial(Change, "length in s", measure_length, is_ratio=True)
+_LOUDER: Final = partial(RequiredChange, "slope in dB", measure_slope)
+_BRIGHTER: Final = partial(RequiredChange, "brightness in octaves over 1 kHz", measure_brightness)
+_LONGER: Final = partial(RequiredChange, "length in s", measure_length, is_ratio=True)
 _OCTAVE: Final = 0.2
 _RATIO: Final = 0.4
 _SLOPE_DB: Final = 6.0
 # What hums all through is shorter, and no faster.
-_UNEVEN: Final = Change("range of levels in dB", measure_range, None, own=6.0)
+_UNEVEN: Final = RequiredChange("range of levels in dB", measure_range, None, own=6.0)
 
-TREATMENTS: Final[Mapping[Treatment, Process]] = {
-    Treatment.HALL: Process(
-        HALL.play, (Change("reverberation in s", measure_reverberation, 1.0, is_ratio=True),)
+TREATMENTS: Final[Mapping[Treatment, TreatmentProcess]] = {
+    Treatment.HALL: TreatmentProcess(
+        HALL.play,
+        (RequiredChange("reverberation in s", measure_reverberation, 1.0, is_ratio=True),),
     ),
-    Treatment.FAR: Process(
-        _put_far, (Change("level in dBA", measure_level, FAR_DB + 3), _BRIGHTER(-_OCTAVE))
+    Treatment.FAR: TreatmentProcess(
+        _put_far, (RequiredChange("level in dBA", measure_level, FAR_DB + 3), _BRIGHTER(-_OCTAVE))
     ),
-    Treatment.HIGH: Process(partial(_shift, semitones=SEMITONES), (_BRIGHTER(_OCTAVE),)),
-    Treatment.LOW: Process(partial(_shift, semitones=-SEMITONES), (_BRIGHTER(-_OCTAVE),)),
-    Treatment.FAST: Process(partial(_stretch, speed=TEMPO), (_LONGER(-_RATIO), _UNEVEN)),
-    Treatment.SLOW: Process(partial(_stretch, speed=1 / TEMPO), (_LONGER(_RATIO), _UNEVEN)),
-    Treatment.RISING: Process(
+    Treatment.HIGH: TreatmentProcess(partial(_shift, semitones=SEMITONES), (_BRIGHTER(_OCTAVE),)),
+    Treatment.LOW: TreatmentProcess(partial(_shift, semitones=-SEMITONES), (_BRIGHTER(-_OCTAVE),)),
+    Treatment.FAST: TreatmentProcess(partial(_stretch, speed=TEMPO), (_LONGER(-_RATIO), _UNEVEN)),
+    Treatment.SLOW: TreatmentProcess(
+        partial(_stretch, speed=1 / TEMPO), (_LONGER(_RATIO), _UNEVEN)
+    ),
+    Treatment.RISING: TreatmentProcess(
         partial(_ramp, rise_db=RAMP_DB), (_LOUDER(_SLOPE_DB, own=_SLOPE_DB),)
     ),
-    Treatment.FALLING: Process(
+    Treatment.FALLING: TreatmentProcess(
         partial(_ramp, rise_db=-RAMP_DB), (_LOUDER(-_SLOPE_DB, own=-_SLOPE_DB),)
     ),
 }

@@ -19,7 +19,7 @@ import numpy as np
 from synth.captions.caption import Caption
 from synth.captions.contrast import CaptionSet, as_main
 from synth.scene.claim import Claim, Measured, claim_labels
-from synth.scene.edit import Edit, Edits, Outline
+from synth.scene.edit import EditKind, EditSelection, Outline
 from synth.scene.scene import Scene
 from synth.truth.truth import Hearing
 
@@ -37,7 +37,7 @@ class Member:
     hearing: Hearing
 
 
-_EDITS: Final = tuple(Edit)
+_EDITS: Final = tuple(EditKind)
 
 Tell: TypeAlias = Callable[[Claim], Caption]
 """Puts a claim into words."""
@@ -111,13 +111,13 @@ class _MemberHand(Hand):
 
     def __init__(self, member: Member, main: Caption, pool: _Pool) -> None:
         super().__init__(main)
-        self.edits = Edits(member.statement)
+        self.edits = EditSelection(member.statement)
         self._hearing = member.hearing
         self._pool = pool
         self._proven: dict[int, bool] = {}
         self._refuted: dict[int, bool] = {}
 
-    def kind(self, claim: Claim) -> Edit:
+    def kind(self, claim: Claim) -> EditKind:
         """The edit that leads from what is heard to a claim."""
         return self.edits.kind(Outline.of(claim))
 
@@ -181,7 +181,7 @@ class _Dealer:
         self._hands = hands
         self._pool = pool
         self._limit = limit
-        self._kinds: Counter[Edit] = Counter()
+        self._kinds: Counter[EditKind] = Counter()
         self._spent: set[int] = set()
         self._by_kind = [self._sort_claims(hand, rng) for hand in hands]
         self._left = [list(claims) for claims in self._by_kind]
@@ -189,9 +189,9 @@ class _Dealer:
 
     def _sort_claims(
         self, hand: _MemberHand, rng: np.random.Generator
-    ) -> dict[tuple[Edit, Hashable], list[int]]:
+    ) -> dict[tuple[EditKind, Hashable], list[int]]:
         """The pool by the edit that leads to a claim, and by the claim's form, shuffled."""
-        found: dict[tuple[Edit, Hashable], list[int]] = {}
+        found: dict[tuple[EditKind, Hashable], list[int]] = {}
         for number in rng.permutation(len(self._pool.claims)).tolist():
             key = hand.edits.kind(self._pool.outlines[number]), self._pool.forms[number]
             found.setdefault(key, []).append(number)
@@ -249,7 +249,7 @@ class _Dealer:
             left.remove(key)  # sentences are spent and hands fill up: it will not do later
         return False
 
-    def _deal_key(self, one: int, key: tuple[Edit, Hashable]) -> bool:
+    def _deal_key(self, one: int, key: tuple[EditKind, Hashable]) -> bool:
         others = [other for other in self._order if other != one and self._has_room(other)]
         others.sort(key=lambda other: len(self._hands[other].true))
         hand = self._hands[one]
@@ -268,7 +268,7 @@ class _Dealer:
                     return True
         return False
 
-    def _find_mirror(self, one: int, other: int, key: tuple[Edit, Hashable]) -> int | None:
+    def _find_mirror(self, one: int, other: int, key: tuple[EditKind, Hashable]) -> int | None:
         """A sentence that is true of the one, and false of the other by the same kind of edit."""
         hand, second = self._hands[one], self._hands[other]
         return next(
@@ -290,7 +290,7 @@ class _Dealer:
         self._spent.add(number)
         return self._pool.tell(number)
 
-    def _cross(self, one: int, first: Caption, other: int, second: Caption, kind: Edit) -> None:
+    def _cross(self, one: int, first: Caption, other: int, second: Caption, kind: EditKind) -> None:
         cross(self._hands[one], first, self._hands[other], second, kind.value)
         self._kinds[kind] += 2
 

@@ -16,7 +16,7 @@ from synth.scene.timeline import Placement, Timeline
 _TENTHS: Frames = 10
 
 
-class Told(StrEnum):
+class ToldQuantity(StrEnum):
     """What captions of scenes may tell besides order, company and presence."""
 
     COUNT = "count"
@@ -29,7 +29,7 @@ class Told(StrEnum):
 
 
 def measured_pool(
-    members: Sequence[Timeline], told: Collection[Told], named: Collection[str], rate: int
+    members: Sequence[Timeline], told: Collection[ToldQuantity], named: Collection[str], rate: int
 ) -> list[Claim]:
     """Claims on measures, with the values that members have, each once.
 
@@ -53,8 +53,8 @@ def measured_pool(
     return list(found)
 
 
-def _kind(claim: Measured | Count) -> Told:
-    return Told.COUNT if isinstance(claim, Count) else Told(claim.quantity.value)
+def _kind(claim: Measured | Count) -> ToldQuantity:
+    return ToldQuantity.COUNT if isinstance(claim, Count) else ToldQuantity(claim.quantity.value)
 
 
 def _list_claims(places: Sequence[Placement], rate: int) -> Iterator[Measured | Count]:

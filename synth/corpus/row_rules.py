@@ -43,7 +43,7 @@ def is_key(text: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class RowFault:
     """A value that cannot be.
 
     Args:
@@ -61,7 +61,7 @@ class Fault:
 
 def find_fault(
     batch: pa.RecordBatch, splits: Collection[str] | None, rules: Rules = MappingProxyType({})
-) -> Fault | None:
+) -> RowFault | None:
     """The first fault of a batch, column by column; None where there is none.
 
     Args:
@@ -78,11 +78,11 @@ def find_fault(
 
 def _find_faults(
     batch: pa.RecordBatch, splits: Collection[str] | None, rules: Rules
-) -> Iterator[Fault]:
+) -> Iterator[RowFault]:
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if _lacks_values(column):
             row = next(at for at in range(len(column)) if _lacks_values(column.slice(at, 1)))
-            yield Fault(row, name, None, "a value")
+            yield RowFault(row, name, None, "a value")
             return
         for is_good, expected in rules.get(name, ()):
             yield from _judge(name, column, is_good(column), expected)
@@ -100,11 +100,11 @@ def _find_faults(
         yield from _judge("split", batch["split"], good, f"one of the corpus's: {listed}")
 
 
-def _judge(name: str, column: pa.Array, good: pa.BooleanArray, expected: str) -> Iterator[Fault]:
+def _judge(name: str, column: pa.Array, good: pa.BooleanArray, expected: str) -> Iterator[RowFault]:
     """The first value that is not good, where there is one."""
     if not pc.all(good, min_count=0).as_py():
         row = pc.index(good, False).as_py()
-        yield Fault(row, name, column[row].as_py(), expected)
+        yield RowFault(row, name, column[row].as_py(), expected)
 
 
 def _lacks_values(column: pa.Array) -> bool:

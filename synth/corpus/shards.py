@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Final
 import soundfile
 
 from synth.audio.decoding import Limits
-from synth.audio.decoding.formats import Part
+from synth.audio.decoding.formats import FilePart
 from synth.audio.decoding.read import describe_error, read_part
 from synth.audio.dsp import Pcm
 from synth.audio.render import Rendering
@@ -73,7 +73,7 @@ def encode_audio(pcm: Pcm, rate: int, audio_format: AudioFormat) -> bytes:
 def decode_audio(data: bytes) -> Pcm:
     """The samples of an encoded sample, shape (frames,)."""
     try:
-        pcm, _ = read_part(Part(data, None), Limits(max_s=math.inf, max_channels=1), "int16")
+        pcm, _ = read_part(FilePart(data, None), Limits(max_s=math.inf, max_channels=1), "int16")
     except ClipError as error:
         raise NoSoundError(f"a sample's audio {error}", fix=_REBUILD) from error
     except soundfile.LibsndfileError as error:

@@ -23,7 +23,7 @@ from synth.base.doors import require_regular
 from synth.base.errors import CorpusError, shorten
 from synth.corpus.facts import GET_AGAIN, memory_error
 from synth.corpus.repeats import Runs, find_repeat
-from synth.corpus.row_rules import CLIP_RULES, ROW_RULES, Fault, Rules, find_fault
+from synth.corpus.row_rules import CLIP_RULES, ROW_RULES, RowFault, Rules, find_fault
 from synth.corpus.schema import ADDED, AUDIBLE, CLIPS, INCIDENTAL
 from synth.storage import display_path
 
@@ -274,7 +274,7 @@ def _add_ends(batch: pa.RecordBatch) -> pa.Array:
     return pc.add(*(batch[name].cast(pa.int64()) for name in ("offset", "size")))
 
 
-def _make_row_error(path: Path, start: int, fault: Fault, batch: pa.RecordBatch) -> CorpusError:
+def _make_row_error(path: Path, start: int, fault: RowFault, batch: pa.RecordBatch) -> CorpusError:
     key = f" (id {shorten(batch['id'][fault.row].as_py())})" if "id" in batch.schema.names else ""
     said = "is missing" if fault.value is None else f"is {shorten(fault.value)}"
     return CorpusError(
@@ -296,7 +296,7 @@ def _make_extent_error(path: Path, split: str, shard: str, size: int) -> CorpusE
             if row >= 0:
                 value, expected = batch["offset"][row].as_py(), f"{batch['size'][row]} bytes from"
                 expected += f" there to lie within the {size} bytes of {shard}"
-                return _make_row_error(path, start, Fault(row, "offset", value, expected), batch)
+                return _make_row_error(path, start, RowFault(row, "offset", value, expected), batch)
             start += batch.num_rows
     return make_damage_error(path, ValueError(f"its rows are outside of {shard}"))
 

@@ -27,7 +27,7 @@ Of UNTOLD pairs nothing could be said that is proven of one and refuted of the o
 """
 
 
-class Differences(ExportFormat):
+class DifferencesFormat(ExportFormat):
     """JSON lines and the stored audio files."""
 
     name: ClassVar[str] = "differences"

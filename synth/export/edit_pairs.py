@@ -50,7 +50,7 @@ class Stem:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class PairSide:
     """A sample of a pair.
 
     Args:
@@ -72,7 +72,7 @@ class EditGroup:
     """
 
     edits: tuple[Edit, ...]
-    sides: dict[str, Side]
+    sides: dict[str, PairSide]
 
 
 def check_edits(shards: Sequence[Shard]) -> None:
@@ -133,7 +133,7 @@ def read_edit(row: Mapping[str, Any], rate: int) -> Edit:
     return edit_from_json({**row, **frames})
 
 
-def _take_apart(shard: Shard, item: ExportItem) -> Side:
+def _take_apart(shard: Shard, item: ExportItem) -> PairSide:
     corpus, row = shard.corpus, item.row
     scene, mix = from_text(row["scene"]), decode_audio(item.audio)
     if duration(scene) > len(mix):
@@ -147,7 +147,7 @@ def _take_apart(shard: Shard, item: ExportItem) -> Side:
     except CorpusError as error:
         raise CorpusError(f"sample {item.id}: {error.message}", fix=error.fix) from error
     audio_format = AudioFormat(item.suffix[1:])
-    return Side(
+    return PairSide(
         item,
         tuple(
             Stem(

@@ -9,7 +9,7 @@ from synth.derived.edits.edit import FoundEdits
 from synth.export.base import ExportFormat, Whole, json_line
 from synth.export.edit_pairs import (
     FIELDS,
-    Side,
+    PairSide,
     check_edits,
     describe_edit,
     edit_groups,
@@ -37,7 +37,7 @@ class EditFormat(ExportFormat):
         check_edits(shards)
 
 
-class Edits(EditFormat):
+class EditsFormat(EditFormat):
     """JSON lines, the stored audio files, and a file per stem."""
 
     name: ClassVar[str] = "edits"
@@ -77,7 +77,7 @@ def write_readme(whole: Whole, out: Writer, how: str, front_matter: str = "") ->
     whole.readme(out, how.replace("UNLIKE", f"{unlike:,}"), front_matter)
 
 
-def _store(side: Side, out: Writer) -> dict[str, Any]:
+def _store(side: PairSide, out: Writer) -> dict[str, Any]:
     """Write the files of a sample; where they lie."""
     item = side.item
     out.write(item.path, item.audio)

@@ -13,7 +13,7 @@ from synth.export.base import Whole, add_member, json_line
 from synth.export.edit_pairs import (
     FIELDS,
     EditGroup,
-    Side,
+    PairSide,
     describe_edit,
     edit_groups,
     read_edits,
@@ -144,5 +144,5 @@ def _rows(group: EditGroup) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def _audio(name: str, side: Side, data: bytes) -> dict[str, Any]:
+def _audio(name: str, side: PairSide, data: bytes) -> dict[str, Any]:
     return {"bytes": data, "path": f"{name}{side.item.suffix}"}

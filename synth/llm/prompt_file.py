@@ -25,11 +25,11 @@ from synth.llm.answer_schema import make_strict, reply_schema
 _SUFFIXES: Final = (".yaml", ".yml")
 
 
-class _Part(BaseModel):
+class _PromptPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class Message(_Part):
+class Message(_PromptPart):
     """A message as a template.
 
     Its content is Jinja2; the last message of a prompt sees `items` and `again`.
@@ -39,14 +39,14 @@ class Message(_Part):
     content: str = Field(min_length=1)
 
 
-class Example(_Part):
+class Example(_PromptPart):
     """An item and the answer that is right for it."""
 
     fields: dict[str, Any]
     answer: dict[str, Any]
 
 
-class Verify(_Part):
+class Verify(_PromptPart):
     """A second request about each generated text, and what its answer must be.
 
     Args:
@@ -60,7 +60,7 @@ class Verify(_Part):
     checks: list[Any] = Field(min_length=1)
 
 
-class PromptFile(_Part):
+class PromptFile(_PromptPart):
     """What a prompt's file holds.
 
     Args:

@@ -48,7 +48,7 @@ _RIM_S: Final[Seconds] = 0.2
 """By so much one of two sounds at once begins later, and ends earlier."""
 
 
-class Told(NamedTuple):
+class DescribedScene(NamedTuple):
     """A scene, and what is true of it."""
 
     scene: Scene
@@ -67,7 +67,9 @@ class AttributeScenes:
     sounds: AttributeSounds
     style: Style
 
-    def draw(self, attribute: Attribute, rng: np.random.Generator) -> Sequence[Told] | None:
+    def draw(
+        self, attribute: Attribute, rng: np.random.Generator
+    ) -> Sequence[DescribedScene] | None:
         """The members of a group; None where the clips that were drawn do not serve."""
         draw = self._drawers.get(attribute)
         return draw(rng) if draw else self._draw_treated(Quantity(attribute.value), rng)
@@ -75,7 +77,7 @@ class AttributeScenes:
     @cached_property
     def _drawers(
         self,
-    ) -> Mapping[Attribute, Callable[[np.random.Generator], Sequence[Told] | None]]:
+    ) -> Mapping[Attribute, Callable[[np.random.Generator], Sequence[DescribedScene] | None]]:
         return {
             Attribute.DURATION: self._draw_duration,
             Attribute.LONGER: self._draw_longer,
@@ -88,7 +90,7 @@ class AttributeScenes:
             Attribute.TREND: self._draw_trend,
         }
 
-    def _draw_duration(self, rng: np.random.Generator) -> Sequence[Told] | None:
+    def _draw_duration(self, rng: np.random.Generator) -> Sequence[DescribedScene] | None:
         clip = pick(self.sounds.plain, rng)
         longest = self.sounds.find_run(clip)
         whole = longest.frames // self.sounds.setting.rate if longest else 0
@@ -101,7 +103,7 @@ class AttributeScenes:
         sounds = [Event(label, replace(longest, frames=each)) for each in frames]
         return self._tell(sounds, _claims(Quantity.DURATION, label, frames), rng)
 
-    def _draw_longer(self, rng: np.random.Generator) -> Sequence[Told] | None:
+    def _draw_longer(self, rng: np.random.Generator) -> Sequence[DescribedScene] | None:
         found = self.sounds.pick_two(rng, self.sounds.cut_run)
         if found is None:
             return None
@@ -117,7 +119,7 @@ class AttributeScenes:
         ]
         return self._tell(scenes, _mirror(Quantity.LONGER, one, other, rng), rng)
 
-    def _draw_gap(self, rng: np.random.Generator) -> Sequence[Told] | None:
+    def _draw_gap(self, rng: np.random.Generator) -> Sequence[DescribedScene] | None:
         found = self.sounds.pick_two(rng, partial(self.sounds.cut_loud, rng=rng))
         if found is None:
             return None
@@ -128,7 +130,7 @@ class AttributeScenes:
         claims = [Measured(Quantity.GAP, of, each) for each in (0, gap)]
         return self._tell(scenes, claims, rng)
 
-    def _draw_onset(self, rng: np.random.Generator) -> Sequence[Told] | None:
+    def _draw_onset(self, rng: np.random.Generator) -> Sequence[DescribedScene] | None:
         found = self.sounds.draw_over_bed(rng)
         if found is None:
             return None
@@ -146,7 +148,7 @@ class AttributeScenes:
         scenes = [Overlay(bed, sound, time) for time in times]
         return self._tell(scenes, _claims(Quantity.ONSET, sound.label, times), rng)
 
-    def _draw_position(self, rng: np.random.Generator) -> Sequence[Told] | None:
+    def _draw_position(self, rng: np.random.Generator) -> Sequence[DescribedScene] | None:
         found = self.sounds.draw_over_bed(rng)
         if found is None:
             return None
@@ -157,7 +159,7 @@ class AttributeScenes:
         scenes = [Overlay(bed, sound, room * part // 2) for part in parts]
         return self._tell(scenes, _claims(Quantity.POSITION, sound.label, parts), rng)
 
-    def _draw_louder(self, rng: np.random.Generator) -> Sequence[Told] | None:
+    def _draw_louder(self, rng: np.random.Generator) -> Sequence[DescribedScene] | None:
         found = self.sounds.pick_two(rng, partial(self.sounds.cut_loud, rng=rng))
         if found is None:
             return None
@@ -169,7 +171,7 @@ class AttributeScenes:
             return None
         return self._tell(scenes, _mirror(Quantity.LOUDER, one.label, other.label, rng), rng)
 
-    def _draw_background(self, rng: np.random.Generator) -> Sequence[Told] | None:
+    def _draw_background(self, rng: np.random.Generator) -> Sequence[DescribedScene] | None:
         found = self.sounds.pick_two(rng, self.sounds.cut_run)
         if found is None:
             return None
@@ -187,7 +189,7 @@ class AttributeScenes:
             return None
         frame = int(rng.integers(background_frames(self.style)))
         return [
-            Told(
+            DescribedScene(
                 Overlay(a, b, rim),
                 say_background(front, behind, Phrase.of_label, self.style, frame),
             )
@@ -199,12 +201,12 @@ class AttributeScenes:
             )
         ]
 
-    def _draw_louder_again(self, rng: np.random.Generator) -> Sequence[Told] | None:
+    def _draw_louder_again(self, rng: np.random.Generator) -> Sequence[DescribedScene] | None:
         clip = pick(self.sounds.plain, rng)
         loud = Event(clip.labels[0], self.sounds.cut_loud(clip, rng))
         return self._repeat(loud, lower(loud, self.sounds.apart_db), Quantity.AGAIN_LOUDER, rng)
 
-    def _draw_trend(self, rng: np.random.Generator) -> Sequence[Told] | None:
+    def _draw_trend(self, rng: np.random.Generator) -> Sequence[DescribedScene] | None:
         """A recording that gets louder, and the same getting quieter."""
         pair = self.sounds.pick_treated(Treatment.RISING, Treatment.FALLING, rng)
         if pair is None:
@@ -215,7 +217,9 @@ class AttributeScenes:
         scenes = [Event(label, self.sounds.play_whole(clip, clip.loudness_lufs)) for clip in pair]
         return self._tell(scenes, _claims(Quantity.TREND, label, (1, -1)), rng)
 
-    def _draw_treated(self, quantity: Quantity, rng: np.random.Generator) -> Sequence[Told] | None:
+    def _draw_treated(
+        self, quantity: Quantity, rng: np.random.Generator
+    ) -> Sequence[DescribedScene] | None:
         """A recording and its treatment, one after the other in either order."""
         serving = [name for name, effects in EFFECTS.items() if effects.get(quantity)]
         treatment = serving[int(rng.integers(len(serving)))]
@@ -238,7 +242,7 @@ class AttributeScenes:
 
     def _repeat(
         self, more: Event, less: Event, quantity: Quantity, rng: np.random.Generator
-    ) -> Sequence[Told] | None:
+    ) -> Sequence[DescribedScene] | None:
         """A sound twice, with more of a quantity the second time, and the first time.
 
         The pause between is longer than any within the sound: else a bark of the first time may be
@@ -256,12 +260,12 @@ class AttributeScenes:
 
     def _tell(
         self, scenes: Sequence[Scene], claims: Sequence[Measured], rng: np.random.Generator
-    ) -> list[Told]:
+    ) -> list[DescribedScene]:
         """Scenes with what is true of each, all in one sentence frame."""
         frame = int(rng.integers(measuring_frames(claims[0].quantity, self.style)))
         rate = self.sounds.setting.rate
         return [
-            Told(scene, say_measure(claim, Phrase.of_label, self.style, rate, frame))
+            DescribedScene(scene, say_measure(claim, Phrase.of_label, self.style, rate, frame))
             for scene, claim in zip(scenes, claims, strict=True)
         ]
 

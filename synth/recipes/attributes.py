@@ -19,7 +19,7 @@ from synth.base.units import Decibels, Seconds
 from synth.captions.caption import Style
 from synth.captions.contrast import judge
 from synth.recipes.attribute_kinds import Attribute
-from synth.recipes.attribute_scenes import AttributeScenes, Told
+from synth.recipes.attribute_scenes import AttributeScenes, DescribedScene
 from synth.recipes.attribute_sounds import AttributeSounds
 from synth.recipes.base import (
     Draft,
@@ -152,7 +152,7 @@ class AttributePairs:
         sounds = AttributeSounds(self.clips, self.setting, settings.max_event_s, settings.apart_db)
         return AttributeScenes(sounds, settings.style)
 
-    def _draft(self, attribute: Attribute, told: Sequence[Told]) -> list[Draft] | None:
+    def _draft(self, attribute: Attribute, told: Sequence[DescribedScene]) -> list[Draft] | None:
         """The members of a group; None where not every one is proven, and the others refuted."""
         tolerance = Tolerance(audible=self.setting.audible)
         sentences = [each.caption for each in told]

@@ -28,7 +28,7 @@ from synth.recipes.clips import Clip
 from synth.recipes.fitting import DO_NOT_FIT, FittedPair, Fitting
 from synth.recipes.triplet_settings import TripletSettings
 from synth.scene.claim import And, Only
-from synth.scene.edit import Edit
+from synth.scene.edit import EditKind
 from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.truth.relations import Tolerance
 
@@ -57,9 +57,9 @@ def _list_crosses(pair: FittedPair, wording: Wording, flip: bool) -> list[tuple[
     same, other = Connective.BEFORE, Connective.AFTER
     if flip:
         same, other = other, same
-    reordered = Edit.REORDER.value, say(same, a, b), say(same, b, a)
+    reordered = EditKind.REORDER.value, say(same, a, b), say(same, b, a)
     return [reordered] + [
-        (Edit.RELATION.value, say(other, *named), say(Connective.WHILE, *named))
+        (EditKind.RELATION.value, say(other, *named), say(Connective.WHILE, *named))
         for named in ((a, b), (b, a))
     ]
 

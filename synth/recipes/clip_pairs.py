@@ -55,7 +55,7 @@ class Saying:
     phrase: Phrase
 
 
-class Told(NamedTuple):
+class CalledClip(NamedTuple):
     """A clip as it is heard, and as it is called."""
 
     event: Event
@@ -120,7 +120,7 @@ class ClipPairs:
         """Hears the pairs."""
         return make_listener(self.clips, self.setting)
 
-    def _members(self, one: Told, other: Told, rng: np.random.Generator) -> list[Draft]:
+    def _members(self, one: CalledClip, other: CalledClip, rng: np.random.Generator) -> list[Draft]:
         a, b = one.event, other.event
         phrases = {each.saying.label: each.saying.phrase for each in (one, other)}
         relations, style = self.settings.relations, self.settings.style
@@ -172,7 +172,7 @@ class ClipPairs:
         order = permutation(self.setting.randomness, operation, round_, len(self.clips))
         return (int(order[(position + step) % len(order)]) for step in range(len(order)))
 
-    def _find_new(self, index: int) -> tuple[Told, Told] | None:
+    def _find_new(self, index: int) -> tuple[CalledClip, CalledClip] | None:
         """Two clips that no other group has; None where there seem to be none."""
         count = len(self.clips)
         round_ = index // count
@@ -188,7 +188,9 @@ class ClipPairs:
                     return found
         return None
 
-    def _find_any(self, index: int, rng: np.random.Generator) -> tuple[Told, Told] | None:
+    def _find_any(
+        self, index: int, rng: np.random.Generator
+    ) -> tuple[CalledClip, CalledClip] | None:
         """Two clips that another group may have, too."""
         others = range(1, len(self.clips))
         found = (next(self._pairs(leader, others, rng), None) for leader in self._leaders(index))
@@ -204,7 +206,7 @@ class ClipPairs:
 
     def _pairs(
         self, leader: int, distances: range, rng: np.random.Generator
-    ) -> Iterator[tuple[Told, Told]]:
+    ) -> Iterator[tuple[CalledClip, CalledClip]]:
         """A leader with each partner that it finds so far behind it, none twice."""
         lead = self._circle[leader]
         told = self._tell(lead, self._draw_saying(lead, rng), rng)
@@ -224,8 +226,10 @@ class ClipPairs:
                 found.add(at)
                 yield told, other
 
-    def _tell(self, clip: Clip, saying: Saying, rng: np.random.Generator) -> Told:
-        return Told(Event(saying.label, excerpt(clip, self.longest, self.setting, rng)), saying)
+    def _tell(self, clip: Clip, saying: Saying, rng: np.random.Generator) -> CalledClip:
+        return CalledClip(
+            Event(saying.label, excerpt(clip, self.longest, self.setting, rng)), saying
+        )
 
     def _can_meet(self, said: Saying, answer: Saying) -> bool:
         """Whether neither can name the other's sound: labels by the lexicon, captions by words."""

@@ -37,7 +37,7 @@ from synth.recipes.base import (
 )
 from synth.recipes.clips import Clip
 from synth.recipes.units import find_units
-from synth.scene.edit import Edit
+from synth.scene.edit import EditKind
 from synth.scene.scene import Concat, Event, Excerpt, Scene
 from synth.truth.listener import Listener
 from synth.truth.relations import Tolerance
@@ -182,7 +182,7 @@ class Repetitions:
         tolerance = Tolerance(audible=self.setting.audible)
         for count, scene in self._scenes(Event(label, unit), rng).items():
             heard = self._listener.hear(scene)
-            others = [each.of_kind(Edit.COUNT.value) for each in said.values()]
+            others = [each.of_kind(EditKind.COUNT.value) for each in said.values()]
             try:
                 captions = judge(said[count], others, heard, tolerance)
             except TruthError:
@@ -206,7 +206,7 @@ class Repetitions:
         if self.settings.style is Style.PAPER:
             return list(drafts)
         pairs = combinations([caption.text for caption in said.values()], 2)
-        crosses = [(Edit.COUNT.value, *pair) for pair in pairs]
+        crosses = [(EditKind.COUNT.value, *pair) for pair in pairs]
         return deal_crosses(drafts, crosses)
 
 

@@ -24,7 +24,7 @@ from synth.recipes.composing import Composer, Joining, Mixing, amplify
 from synth.recipes.edit_settings import EditFamily, EditSettings
 from synth.recipes.grammar import SceneVocabulary, random_sequence
 from synth.recipes.telling import make_teller
-from synth.scene.arrangement import Place, arrange, places
+from synth.scene.arrangement import PlacedEvent, arrange, places
 from synth.scene.scene import Event, Scene, labels, statement
 from synth.truth.change import find_change, list_claims, proves_change
 from synth.truth.relations import Tolerance
@@ -110,10 +110,10 @@ class EditPairs:
         self,
         family: EditFamily,
         base: Scene,
-        placed: Sequence[Place],
+        placed: Sequence[PlacedEvent],
         recordings: set[str],
         rng: np.random.Generator,
-    ) -> list[Place] | None:
+    ) -> list[PlacedEvent] | None:
         """The places of the sounds after the edit; None where it cannot be made."""
         if family is EditFamily.ORDER:
             return _swap(placed, rng)
@@ -127,15 +127,15 @@ class EditPairs:
         least, most = self.settings.change_db
         lowered = amplify(target.event, -float(rng.integers(least, most + 1)))
         assert isinstance(lowered, Event)
-        return [*others, Place(target.onset, lowered)]
+        return [*others, PlacedEvent(target.onset, lowered)]
 
     def _recast(
         self,
         names: Mapping[str, str],
-        placed: Sequence[Place],
+        placed: Sequence[PlacedEvent],
         recordings: set[str],
         rng: np.random.Generator,
-    ) -> list[Place]:
+    ) -> list[PlacedEvent]:
         """Another sound begins where one does, and lasts no longer."""
         edited = []
         for place in placed:
@@ -145,7 +145,7 @@ class EditPairs:
                 continue
             clip = self.cast.choose(label, recordings, rng)
             taken = excerpt(clip, place.event.heard.frames, self.setting, rng)
-            edited.append(Place(place.onset, Event(label, taken)))
+            edited.append(PlacedEvent(place.onset, Event(label, taken)))
         return edited
 
     def _lower(self, before: Scene, after: Scene) -> Pair:
@@ -210,7 +210,7 @@ class EditPairs:
         return dealt or [CaptionSet(as_main(main), (), ()) for main in mains]
 
 
-def _swap(placed: Sequence[Place], rng: np.random.Generator) -> list[Place] | None:
+def _swap(placed: Sequence[PlacedEvent], rng: np.random.Generator) -> list[PlacedEvent] | None:
     """Two neighbours that no other sound overlaps, exchanged within the time that they take."""
     ordered = sorted(placed, key=lambda place: place.onset)
     apart = [
@@ -224,6 +224,6 @@ def _swap(placed: Sequence[Place], rng: np.random.Generator) -> list[Place] | No
         return None
     at = apart[int(rng.integers(len(apart)))]
     one, other = ordered[at : at + 2]
-    first = Place(one.onset, other.event)
-    second = Place(other.offset - one.event.heard.frames, one.event)
+    first = PlacedEvent(one.onset, other.event)
+    second = PlacedEvent(other.offset - one.event.heard.frames, one.event)
     return [*ordered[:at], first, second, *ordered[at + 2 :]]

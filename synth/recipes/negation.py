@@ -23,11 +23,11 @@ from synth.captions.contrast import CaptionSet, judge
 from synth.labels.tag import Tag
 from synth.recipes.base import Draft, Groups, RecipeSettings, Setting, explain_too_short
 from synth.recipes.clips import Clip
-from synth.recipes.negation_pairs import Amounts, NegationPairs, Told, caption_tags
+from synth.recipes.negation_pairs import Amounts, MainCaption, NegationPairs, caption_tags
 from synth.recipes.tag_groups import whole_clip
 from synth.scene.timeline import timeline
 from synth.text.negation.negation import Negation, negate
-from synth.text.negation.outcome import Mode, Negated
+from synth.text.negation.outcome import Negated, NegationExtent
 from synth.text.tags.tag_captions import FRAMES, describe
 from synth.text.tags.tags import TagVocabulary
 from synth.truth.annotation import annotate, tag_claim
@@ -97,7 +97,7 @@ class Negations:
         rng = self.setting.randomness.at(f"negation/{self.split}", index)
         scene = whole_clip(clip, self.setting, rng)
         frame = int(rng.integers(FRAMES))
-        told = Told.of(clip, self.how.vocabulary, rng)
+        told = MainCaption.of(clip, self.how.vocabulary, rng)
         main = told.caption(clip, frame)
         if not told.sure:
             return [Draft(scene, CaptionSet(main, (), ()))]
@@ -115,8 +115,10 @@ class Negations:
 
         What only the caption states is never denied in a true caption, and alone makes no false.
         """
-        modes = [Mode.INSERT] * self.settings.inserts
-        modes += [Mode.HALF] * self.settings.half + [Mode.FULL] * self.settings.full
+        modes = [NegationExtent.INSERT] * self.settings.inserts
+        modes += [NegationExtent.HALF] * self.settings.half + [
+            NegationExtent.FULL
+        ] * self.settings.full
         found = [negate(text, mode, self.how, rng, known) for mode in modes]
         captions = (_caption(each, known, sure) for each in found)
         return [caption for caption in captions if caption is not None]

@@ -27,12 +27,12 @@ from synth.recipes.tag_groups import (
     heard_tags,
     whole_label,
 )
-from synth.scene.edit import Edit
+from synth.scene.edit import EditKind
 from synth.scene.scene import Event
 from synth.text.negation.denial import add_denial
 from synth.text.negation.negation import Negation, can_be_denied, find_stated_tags
-from synth.text.negation.outcome import Mode
-from synth.text.tags.tag_captions import FRAMES, Sentence, describe
+from synth.text.negation.outcome import NegationExtent
+from synth.text.tags.tag_captions import FRAMES, TagSentence, describe
 from synth.text.tags.tag_families import (
     explain_never_denied,
     explain_said,
@@ -46,7 +46,7 @@ from synth.truth.annotation import tag_claim
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class MainCaption:
     """A clip's main caption before it has a frame.
 
     Args:
@@ -60,7 +60,7 @@ class Told:
     sure: tuple[Tag, ...]
 
     @classmethod
-    def of(cls, clip: Clip, vocabulary: TagVocabulary, rng: np.random.Generator) -> Told:
+    def of(cls, clip: Clip, vocabulary: TagVocabulary, rng: np.random.Generator) -> MainCaption:
         """A caption of the clip, one that states a tag of its if there is any."""
         if not clip.captions:
             return cls("", clip.tags, describe(clip.tags).present)
@@ -117,12 +117,12 @@ class NegationPairs:
         return len(self._groups)
 
     @cached_property
-    def _told(self) -> Mapping[str, Told]:
+    def _told(self) -> Mapping[str, MainCaption]:
         """By clip, its main caption."""
         found = {}
         for at, clip in enumerate(self.clips):
             rng = self.setting.randomness.at(f"negation/{self.split}/captions", at)
-            found[clip.id] = Told.of(clip, self.how.vocabulary, rng)
+            found[clip.id] = MainCaption.of(clip, self.how.vocabulary, rng)
         return found
 
     @cached_property
@@ -193,13 +193,13 @@ class NegationPairs:
         main = told[0] if one.hand.is_compared else one.hand.main
         for ours, theirs in ((main, other.hand.main), told):
             if ours and theirs:
-                pair.deal(ours, theirs, Edit.REPLACE.value)
+                pair.deal(ours, theirs, EditKind.REPLACE.value)
         for mode, (ours, theirs) in self._denials(one, other, rng):
             pair.deal(ours, theirs, f"negate-{mode.value}")
 
     def _denials(
         self, one: TaggedSample, other: TaggedSample, rng: np.random.Generator
-    ) -> Iterator[tuple[Mode, tuple[Caption, Caption]]]:
+    ) -> Iterator[tuple[NegationExtent, tuple[Caption, Caption]]]:
         """Captions that tell what both clips bear, and deny what only the other, or the one, bears.
 
         The first is true of the first clip, the second of the second.
@@ -212,32 +212,32 @@ class NegationPairs:
         frame = int(rng.integers(FRAMES))
         for exchange in exchanges[: self.amounts.inserts] if kept else ():
             seed = int(rng.integers(2**32))
-            yield Mode.INSERT, _both([exchange], partial(self._insert, kept, frame, seed))
+            yield NegationExtent.INSERT, _both([exchange], partial(self._insert, kept, frame, seed))
         if self.amounts.half and kept:
             half = exchanges[: len(kept) + int(rng.integers(2))]
-            yield Mode.HALF, _both(half, lambda tags: describe(kept, tags, frame))
+            yield NegationExtent.HALF, _both(half, lambda tags: describe(kept, tags, frame))
         if self.amounts.full and exchanges:
-            yield Mode.FULL, _both(exchanges, lambda tags: describe((), tags, frame))
+            yield NegationExtent.FULL, _both(exchanges, lambda tags: describe((), tags, frame))
 
     def _insert(
         self, kept: Sequence[Tag], frame: int, seed: int, absent: Sequence[Tag]
-    ) -> Sentence:
+    ) -> TagSentence:
         """A sentence with a denial of one tag put in; equal seeds put it alike."""
         told = describe(kept, (), frame)
         (tag,) = absent
         text = add_denial(told.text, tag, self.how.negators, np.random.default_rng(seed))
-        return Sentence(text, told.present, (tag,))
+        return TagSentence(text, told.present, (tag,))
 
 
 def _both(
-    exchanges: Sequence[Exchange], tell: Callable[[Sequence[Tag]], Sentence]
+    exchanges: Sequence[Exchange], tell: Callable[[Sequence[Tag]], TagSentence]
 ) -> tuple[Caption, Caption]:
     """The denial of the second clip's tags, true of the first; and of the first clip's."""
     ours, theirs = (tell([exchange[place] for exchange in exchanges]) for place in (1, 0))
     return _caption_denial(ours), _caption_denial(theirs)
 
 
-def _caption_denial(told: Sentence) -> Caption:
+def _caption_denial(told: TagSentence) -> Caption:
     rule = f"rule:negate/{Style.NATURAL.value}"
     return Caption(told.text, tag_claim(told.present, told.absent), "", "", rule)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from synth.base.errors import PlanError
 from synth.captions.balance import Member, deal
-from synth.captions.measured_pool import Told, measured_pool
+from synth.captions.measured_pool import ToldQuantity, measured_pool
 from synth.captions.pool import pool
 from synth.recipes.base import Draft, Setting, excerpt, make_listener
 from synth.recipes.casting import Cast, DealtCast, DrawnCast
@@ -71,7 +71,7 @@ class SceneGroups:
     def composer(self) -> Composer:
         """Puts parts together."""
         joining = self.settings.join_by(self.setting.rate)
-        is_loudness_told = Told.LOUDER in self.settings.tell
+        is_loudness_told = ToldQuantity.LOUDER in self.settings.tell
         return Composer(joining, make_listener(self.clips, self.setting, is_loudness_told))
 
     @cached_property

@@ -13,7 +13,7 @@ from pydantic import Field, field_validator, model_validator
 from synth.base.errors import NotationError, PlanError
 from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.captions.caption import Style
-from synth.captions.measured_pool import Told
+from synth.captions.measured_pool import ToldQuantity
 from synth.recipes.base import Length, RecipeSettings, Setting, SplitCounts
 from synth.recipes.bed import Background
 from synth.recipes.composing import Joining, Mixing
@@ -83,7 +83,7 @@ class SceneSettings(RecipeSettings):
     background: Background | None = None
     max_event_s: Length | None = None
     style: Style = Style.NATURAL
-    tell: tuple[Told, ...] = ()
+    tell: tuple[ToldQuantity, ...] = ()
 
     @field_validator("expressions", mode="before")
     @classmethod

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar
 
 from synth.base.errors import PlanError
-from synth.captions.measured_pool import Told
+from synth.captions.measured_pool import ToldQuantity
 from synth.recipes.base import Groups, Setting, check_splits, check_unpadded
 from synth.recipes.casting import explain_uncast
 from synth.recipes.clips import Clip, share_out
@@ -31,7 +31,7 @@ class Scenes(SceneSettings):
     def check(self, setting: Setting, splits: Collection[str]) -> None:
         """Expressions must read, sounds fit, and `scenes` must be for the spec's splits."""
         check_splits("recipe.scenes.scenes", self.scenes, splits)
-        if Told.POSITION in self.tell:
+        if ToldQuantity.POSITION in self.tell:
             check_unpadded("recipe.scenes.tell", setting)
         sizes = [len(labels(template)) for template in self.templates] or [self.max_events]
         longest = self.longest_sound(max(sizes), setting)

@@ -17,7 +17,7 @@ from synth.base.units import Frames
 from synth.captions.balance import Member
 from synth.recipes.composing import Composer
 from synth.scene.activity import measure
-from synth.scene.edit import Edit, Edits, Outline, rename_labels
+from synth.scene.edit import EditKind, EditSelection, Outline, rename_labels
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
 from synth.scene.sequence import make_sequence, recompose
 from synth.scene.timeline import Timeline
@@ -131,10 +131,10 @@ def list_variants(
 def alternate(base: Scene, found: Sequence[Scene], rng: np.random.Generator) -> Iterator[Scene]:
     """Recompositions of one kind after the other, shuffled; the rarest kind goes first."""
     by_kind: dict[str, list[Scene]] = {}
-    edits = Edits(base)
+    edits = EditSelection(base)
     for i in rng.permutation(len(found)):
         by_kind.setdefault(edits.kind(Outline.of(found[i])), []).append(found[i])
     kinds = [sorted(by_kind)[i] for i in rng.permutation(len(by_kind))]
-    kinds.sort(key=lambda kind: kind != Edit.REBIND)
+    kinds.sort(key=lambda kind: kind != EditKind.REBIND)
     while any(by_kind.values()):
         yield from [by_kind[kind].pop() for kind in kinds if by_kind[kind]]

@@ -32,9 +32,9 @@ from synth.recipes.tag_groups import (
     heard_tags,
     whole_clip,
 )
-from synth.scene.edit import Edit
+from synth.scene.edit import EditKind
 from synth.scene.timeline import timeline
-from synth.text.tags.tag_captions import FRAMES, Sentence, describe, draw_views, join_tags
+from synth.text.tags.tag_captions import FRAMES, TagSentence, describe, draw_views, join_tags
 from synth.text.tags.tag_words import TagForm, phrase_tag
 from synth.text.tags.tags import TagVocabulary
 from synth.text.textswap.dictionary import Dictionary, are_alike, build
@@ -73,7 +73,7 @@ class TagCaptions(RecipeSettings):
             return "has no tag that fits into a caption"
         return explain_too_short(clip, 0, setting)
 
-    def describe(self, tags: Sequence[Tag], frame: int) -> Sentence:
+    def describe(self, tags: Sequence[Tag], frame: int) -> TagSentence:
         """Tags in words."""
         return join_tags(tags) if self.style is Style.PAPER else describe(tags, (), frame)
 
@@ -87,7 +87,7 @@ class TagCaptions(RecipeSettings):
             split: make(self, split, each, dictionary, setting) for split, each in clips.items()
         }
 
-    def caption(self, sentence: Sentence, kind: str = "") -> Caption:
+    def caption(self, sentence: TagSentence, kind: str = "") -> Caption:
         """A sentence as a caption."""
         rule = f"rule:tags/{self.style.value}"
         return Caption(sentence.text, tag_claim(sentence.present), kind, "", rule)
@@ -201,7 +201,7 @@ class TaggedPairs:
         main, other = pair.one.hand.main, pair.other.hand.main
         if pair.one.hand.is_compared:  # with a third clip, or a fourth
             main = self._tell(exchange.back(pair.other.clip.tags), frame)
-        pair.deal(main, other, Edit.REPLACE.value)
+        pair.deal(main, other, EditKind.REPLACE.value)
 
     def _deal_views(self, pair: TagPair, exchange: _Change, rng: np.random.Generator) -> None:
         """Deal views of either clip, each with what becomes of it by the exchange."""
@@ -214,7 +214,7 @@ class TaggedPairs:
                     continue
                 frame = int(rng.integers(FRAMES))
                 first, second = (self._tell(view, frame) for view in views)
-                pair.deal(first, second, Edit.REPLACE.value)
+                pair.deal(first, second, EditKind.REPLACE.value)
 
     def _tell(self, view: Sequence[Tag], frame: int) -> Caption:
         return self.settings.caption(self.settings.describe(view, frame))

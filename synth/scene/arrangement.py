@@ -11,7 +11,7 @@ from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.scene.timeline import duration, timeline
 
 
-class Place(NamedTuple):
+class PlacedEvent(NamedTuple):
     """A sound, and the frame in which it begins."""
 
     onset: Frames
@@ -23,14 +23,15 @@ class Place(NamedTuple):
         return self.onset + self.event.heard.frames
 
 
-def places(scene: Scene) -> tuple[Place, ...]:
+def places(scene: Scene) -> tuple[PlacedEvent, ...]:
     """The sounds of a scene in its order, and where they begin."""
     return tuple(
-        Place(each.onset, Event(each.label, each.excerpt)) for each in timeline(scene).placements
+        PlacedEvent(each.onset, Event(each.label, each.excerpt))
+        for each in timeline(scene).placements
     )
 
 
-def arrange(found: Iterable[Place]) -> Scene:
+def arrange(found: Iterable[PlacedEvent]) -> Scene:
     """The scene in which every sound begins at its place, without crossfades.
 
     Sounds that overlap are overlaid, the earliest first; what follows is joined after a pause. The
@@ -42,7 +43,7 @@ def arrange(found: Iterable[Place]) -> Scene:
     ordered = sorted(found, key=lambda place: (place.onset, -place.offset, place.event.label))
     if not ordered or ordered[0].onset:
         raise SceneError("no sound begins with the scene", fix=_FIX)
-    clusters: list[list[Place]] = []
+    clusters: list[list[PlacedEvent]] = []
     ends = -1
     for place in ordered:
         if place.onset < ends:
@@ -59,7 +60,7 @@ def arrange(found: Iterable[Place]) -> Scene:
 _FIX: Final = "let the first one begin at frame 0"
 
 
-def _overlay(cluster: list[Place]) -> Scene:
+def _overlay(cluster: list[PlacedEvent]) -> Scene:
     first, *others = cluster
     scene: Scene = first.event
     for place in others:

@@ -14,7 +14,7 @@ from synth.scene.claim import And, Claim, Count, Measured, Not, Only, claim_labe
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
 
 
-class Edit(StrEnum):
+class EditKind(StrEnum):
     """How a false sentence differs from what is heard.
 
     `reorder`: what follows what is exchanged. `relation`: sounds that follow one another are said
@@ -86,7 +86,7 @@ class Outline(NamedTuple):
     named: frozenset[str]
     denies: bool
     composition: Composition | None
-    tells: Edit | None = None
+    tells: EditKind | None = None
 
     @classmethod
     def of(cls, claim: Claim) -> Outline:
@@ -96,16 +96,16 @@ class Outline(NamedTuple):
         if isinstance(claim, And | Not | Only):
             return _DENIAL
         if isinstance(claim, Count):
-            return cls(claim_labels(claim), False, None, Edit.COUNT)
+            return cls(claim_labels(claim), False, None, EditKind.COUNT)
         if isinstance(claim, Measured):
-            return cls(claim_labels(claim), False, None, Edit.MEASURE)
+            return cls(claim_labels(claim), False, None, EditKind.MEASURE)
         return cls(frozenset(labels(claim)), False, Composition.of(claim))
 
 
 _DENIAL: Final = Outline(frozenset(), True, None)
 
 
-class Edits:
+class EditSelection:
     """Which edits lead from a statement to claims that are false of it."""
 
     def __init__(self, heard: Scene) -> None:
@@ -113,20 +113,22 @@ class Edits:
         self._labels = frozenset(labels(heard))
         self._parts: dict[frozenset[str], Composition] = {}
 
-    def kind(self, claim: Outline) -> Edit:
+    def kind(self, claim: Outline) -> EditKind:
         """The edit that leads to a claim."""
         if claim.denies:
-            return Edit.NEGATE
+            return EditKind.NEGATE
         if not claim.named <= self._labels:
-            return Edit.REPLACE
+            return EditKind.REPLACE
         if claim.tells is not None:
             return claim.tells
         if claim.composition is None:
-            return Edit.RELATION
+            return EditKind.RELATION
         part = self._part(claim.named)
         if part.operators != claim.composition.operators:
-            return Edit.RELATION
-        return Edit.REORDER if part.unordered == claim.composition.unordered else Edit.REBIND
+            return EditKind.RELATION
+        return (
+            EditKind.REORDER if part.unordered == claim.composition.unordered else EditKind.REBIND
+        )
 
     def _part(self, named: frozenset[str]) -> Composition:
         """How the statement composes some of its labels."""
@@ -138,9 +140,9 @@ class Edits:
         return found
 
 
-def edit_kind(claim: Claim, heard: Scene) -> Edit:
+def edit_kind(claim: Claim, heard: Scene) -> EditKind:
     """Which edit leads from the statement `heard` to a claim that is false of it."""
-    return Edits(heard).kind(Outline.of(claim))
+    return EditSelection(heard).kind(Outline.of(claim))
 
 
 def _operators(statement: Scene) -> tuple[int, int]:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from synth.base.errors import SourceError
 from synth.corpus.corpus import CLIPS_FILE, find_finished
-from synth.corpus.leakage.shelf import COLUMNS, Partner, Shelf
+from synth.corpus.leakage.shelf import COLUMNS, ClipShelf, Partner
 from synth.corpus.schema import CLIPS
 from synth.sources.catalogue import quarantine_row
 
@@ -27,7 +27,7 @@ _MEND: Final = (
 
 
 @dataclass(frozen=True)
-class Block:
+class BlockList:
     """One block list.
 
     Args:
@@ -42,11 +42,11 @@ class Block:
     name: str
     entries: frozenset[str]
     ids: frozenset[str]
-    shelf: Shelf
+    shelf: ClipShelf
     weakness: str
 
     @classmethod
-    def open(cls, path: Path) -> Block:
+    def open(cls, path: Path) -> BlockList:
         """Read a text list, a catalogue, or the catalogue of a corpus's folder."""
         file = path
         if path.is_dir():
@@ -102,7 +102,7 @@ class Blocked:
 
 
 def tally(
-    blocks: Sequence[Block],
+    blocks: Sequence[BlockList],
     rows: Iterable[Mapping[str, Any]],
     withdrawn: Sequence[Mapping[str, str]],
 ) -> tuple[Blocked, ...]:
@@ -127,12 +127,12 @@ def tally(
     )
 
 
-def _reason(block: Block) -> str:
+def _reason(block: BlockList) -> str:
     return f"is blocked by {block.name}: "
 
 
 def withdraw_blocked(
-    rows: Sequence[dict[str, Any]], blocks: Sequence[Block]
+    rows: Sequence[dict[str, Any]], blocks: Sequence[BlockList]
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
     """Keep the clips that no list blocks, by id, recording, bytes or sound.
 
@@ -162,7 +162,7 @@ def _names(name: str) -> Iterator[str]:
         name = name.partition("/")[2]
 
 
-def _list(path: Path) -> Block:
+def _list(path: Path) -> BlockList:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -176,7 +176,7 @@ def _list(path: Path) -> Block:
         raise SourceError(f"{path}: no column 'recording' or 'id'", fix=_MEND)
     else:
         entries = {line.strip() for line in lines}
-    return Block(str(path), frozenset(entries - {""}), frozenset(), Shelf.of(()), "")
+    return BlockList(str(path), frozenset(entries - {""}), frozenset(), ClipShelf.of(()), "")
 
 
 def _cells(path: Path, lines: list[str], header: list[str], columns: list[str]) -> set[str]:
@@ -195,7 +195,7 @@ def _cells(path: Path, lines: list[str], header: list[str], columns: list[str]) 
     return entries
 
 
-def _catalogue(path: Path, file: Path) -> Block:
+def _catalogue(path: Path, file: Path) -> BlockList:
     try:
         with pq.ParquetFile(file) as table:
             _check_columns(file, table.schema_arrow)
@@ -203,9 +203,9 @@ def _catalogue(path: Path, file: Path) -> Block:
             rows = table.read(columns=columns).to_pylist()
     except (pa.ArrowInvalid, OSError) as error:
         raise SourceError(f"{file}: cannot be read as Parquet: {error}", fix=_MEND) from error
-    shelf = Shelf.of(rows)
+    shelf = ClipShelf.of(rows)
     ids = frozenset(row["id"] for row in rows if row["id"])
-    return Block(str(path), frozenset(), ids, shelf, _weakness(path, shelf))
+    return BlockList(str(path), frozenset(), ids, shelf, _weakness(path, shelf))
 
 
 def _check_columns(file: Path, found: pa.Schema) -> None:
@@ -221,7 +221,7 @@ def _check_columns(file: Path, found: pa.Schema) -> None:
             )
 
 
-def _weakness(path: Path, shelf: Shelf) -> str:
+def _weakness(path: Path, shelf: ClipShelf) -> str:
     if not shelf.unheard:
         return ""
     return (

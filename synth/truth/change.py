@@ -13,7 +13,7 @@ from typing import Final
 
 from synth.base.units import Decibels
 from synth.scene.activity import Stretch
-from synth.scene.arrangement import Place, places
+from synth.scene.arrangement import PlacedEvent, places
 from synth.scene.claim import Claim, Not
 from synth.scene.scene import Concat, Event, Overlay, Scene, longest_crossfade
 from synth.truth.truth import Hearing
@@ -142,10 +142,10 @@ def _tell_places(sound: Event, others: tuple[str, ...]) -> Iterator[Claim]:
         yield Overlay(sound, other)
 
 
-def _is_same_take(one: Place, other: Place) -> bool:
+def _is_same_take(one: PlacedEvent, other: PlacedEvent) -> bool:
     first, second = one.event.heard, other.event.heard
     return (first.clip, first.start, first.frames) == (second.clip, second.start, second.frames)
 
 
-def _by_time(place: Place) -> tuple[int, int, str]:
+def _by_time(place: PlacedEvent) -> tuple[int, int, str]:
     return place.onset, place.offset, place.event.label

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from benchmarks.speed.aims import aims
-from benchmarks.speed.contenders import Contender, TurnError, take_turn, take_turns
-from benchmarks.speed.measure import Done, Job, Watch, Work, measured
+from benchmarks.speed.contenders import SpeedContender, TurnError, take_turn, take_turns
+from benchmarks.speed.measure import Done, Job, Stopwatch, Work, measured
 from benchmarks.speed.sounds import few_labels, lay_out
-from benchmarks.speed.stage import QUICK, Stage
+from benchmarks.speed.stage import QUICK, BenchStage
 from benchmarks.speed.table import medians, table
 from synth.sources.procedural.foley import CLASSES
 
@@ -29,7 +29,7 @@ def turn(case: str, contender: str, cpu_s: float, **changes: Any) -> dict[str, A
 
 def test_time_outside_the_watch_does_not_count() -> None:
     def prepare(job: Job) -> Work:
-        def work(watch: Watch) -> Done:
+        def work(watch: Stopwatch) -> Done:
             for _ in range(2):
                 with watch:
                     time.sleep(0.02)
@@ -69,27 +69,27 @@ def test_made_sounds_stand_in_where_there_are_no_clips_and_are_told(tmp_path: Pa
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+def stage(tmp_path_factory: pytest.TempPathFactory) -> BenchStage:
     folder = tmp_path_factory.mktemp("speed")
-    found = Stage(folder / "stage", folder / "nowhere", QUICK)
+    found = BenchStage(folder / "stage", folder / "nowhere", QUICK)
     found.prepare()
     return found
 
 
-def test_a_turn_is_checked_for_the_work_it_did(stage: Stage, tmp_path: Path) -> None:
+def test_a_turn_is_checked_for_the_work_it_did(stage: BenchStage, tmp_path: Path) -> None:
     samples, seconds = stage.count("pair")
     job = {"corpus": str(stage.manifests("pair"))}
     module = "benchmarks.speed.cases.encode"
-    contender = Contender("render pair", "encoder", module, job, samples, seconds)
+    contender = SpeedContender("render pair", "encoder", module, job, samples, seconds)
     (figures,) = take_turns([contender], 1, tmp_path, PYTHONS)
     assert figures["samples"] == samples
     assert figures["cpu_s"] > 0 < figures["wall_s"]
-    more = Contender("render pair", "encoder", module, job, samples + 1, seconds)
+    more = SpeedContender("render pair", "encoder", module, job, samples + 1, seconds)
     with pytest.raises(TurnError, match=f"{samples} samples, not {samples + 1}"):
         take_turn(more, tmp_path, PYTHONS[False])
 
 
-def test_items_tell_peers_the_same_work(stage: Stage) -> None:
+def test_items_tell_peers_the_same_work(stage: BenchStage) -> None:
     for kind, events in (("pair", 2), ("triplet", 2), ("four events", 4)):
         items = json.loads(stage.items(kind).read_text(encoding="utf-8"))
         for item in items:

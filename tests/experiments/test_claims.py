@@ -9,7 +9,7 @@ import pytest
 from experiments.harness.claims import (
     Cell,
     Claim,
-    Verdict,
+    ClaimVerdict,
     claim_alike,
     claim_at_least,
     claim_better,
@@ -63,16 +63,16 @@ def test_two_arms_on_the_same_items_are_compared_draw_by_draw() -> None:
 @pytest.mark.parametrize(
     ("claim", "verdict"),
     [
-        (claim_better("a over b", Cell("a", "m"), Cell("b", "m")), Verdict.HOLDS),
-        (claim_better("b over a", Cell("b", "m"), Cell("a", "m")), Verdict.FAILS),
-        (claim_better("by far", Cell("a", "m"), Cell("b", "m"), by=0.39), Verdict.IN_MEAN),
-        (claim_near("at chance", Cell("b", "m"), 0.5), Verdict.HOLDS),
-        (claim_near("at chance", Cell("a", "m"), 0.5), Verdict.FAILS),
-        (claim_alike("the same", Cell("a", "m"), Cell("a", "m")), Verdict.HOLDS),
-        (claim_at_least("aim", Cell("a", "m"), 0.89), Verdict.IN_MEAN),
-        (Claim("at most", Cell("b", "m"), below=0.55), Verdict.HOLDS),
+        (claim_better("a over b", Cell("a", "m"), Cell("b", "m")), ClaimVerdict.HOLDS),
+        (claim_better("b over a", Cell("b", "m"), Cell("a", "m")), ClaimVerdict.FAILS),
+        (claim_better("by far", Cell("a", "m"), Cell("b", "m"), by=0.39), ClaimVerdict.IN_MEAN),
+        (claim_near("at chance", Cell("b", "m"), 0.5), ClaimVerdict.HOLDS),
+        (claim_near("at chance", Cell("a", "m"), 0.5), ClaimVerdict.FAILS),
+        (claim_alike("the same", Cell("a", "m"), Cell("a", "m")), ClaimVerdict.HOLDS),
+        (claim_at_least("aim", Cell("a", "m"), 0.89), ClaimVerdict.IN_MEAN),
+        (Claim("at most", Cell("b", "m"), below=0.55), ClaimVerdict.HOLDS),
     ],
 )
-def test_claims_are_judged_by_their_whole_interval(claim: Claim, verdict: Verdict) -> None:
+def test_claims_are_judged_by_their_whole_interval(claim: Claim, verdict: ClaimVerdict) -> None:
     results = {"a": {"m": measured(0.89, 0.9, 0.91)}, "b": {"m": measured(0.49, 0.5, 0.51)}}
     assert judge(claim, results).verdict is verdict

@@ -202,7 +202,7 @@ def test_views_and_tests_are_told_of_before_training(
     assert (seen.counted["views"], seen.counted["plan tests"]) == (1, 1)
 
 
-class Heard(Silent):
+class NoteKeeper(Silent):
     """Keeps the notes of a phase."""
 
     def __init__(self, phase: str) -> None:
@@ -216,7 +216,7 @@ class Heard(Silent):
 
 def test_reading_the_corpus_before_the_first_step_shows_and_is_no_step(tmp_path: Path) -> None:
     # Of 50,000 scenes it takes a minute and a half, in which nothing was told.
-    seen = Heard("train")
+    seen = NoteKeeper("train")
     made = carry_out(
         miniature().select_arms(["transformer"]), (0,), Machine(tmp_path), seen, ExamSplit.TEST
     )

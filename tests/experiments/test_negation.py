@@ -26,7 +26,7 @@ from synth.labels.tag import Tag
 from synth.text.negation.negation import find_stated_tags
 from synth.text.tags.tags import TagVocabulary
 from train.config.model import TowerKind
-from train.config.run import Mode
+from train.config.run import AudioMode
 from train.data.split import SplitData
 
 FEW = SoundLibrary("jam", {"tracks": 50})
@@ -169,7 +169,9 @@ def test_a_library_of_labelled_sounds_is_heard_overlaid_with_its_labels_for_tags
     recipe = spec.model_dump()["recipe"]["scenes"] | {"scenes": counts}
     few = Spec.model_validate(spec.model_dump() | {"recipe": {"scenes": recipe}})
     built = {"sounds": Path(build(few, tmp_path, 0).paths["manifests"])}
-    data = SplitData(Corpus.open(write_view("learnt", view, built, tmp_path)), "train", Mode.SHARDS)
+    data = SplitData(
+        Corpus.open(write_view("learnt", view, built, tmp_path)), "train", AudioMode.SHARDS
+    )
     assert {tag.name for tags in data.tags.values() for tag in tags} <= {
         "cat",
         "dog",

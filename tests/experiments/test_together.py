@@ -13,7 +13,7 @@ from synth.corpus.rows import read_timeline
 from synth.scene.claim import claim_from_text
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing
-from train.bench.plan import Refusal
+from train.bench.plan import TaskRefusal
 from train.model.clap import build_model
 
 
@@ -60,4 +60,4 @@ def test_every_exam_can_be_taken_on_small_corpora_of_the_same_recipes(tmp_path: 
     for exam in made.exams:
         plans = exam.benchmark(folders, ExamSplit.TEST).plans(exam.tasks)
         assert set(plans) == set(exam.tasks)
-        assert not any(isinstance(plan, Refusal) for plan in plans.values())
+        assert not any(isinstance(plan, TaskRefusal) for plan in plans.values())

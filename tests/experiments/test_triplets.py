@@ -18,7 +18,7 @@ from synth.base.errors import SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from train.config.loss import TeminalB
-from train.config.run import Mode
+from train.config.run import AudioMode
 from train.data.split import SplitData
 
 FEW_CLASSES = ("cat", "rain", "siren")
@@ -48,7 +48,7 @@ def test_all_arms_learn_for_equally_many_steps_on_what_there_is(
 ) -> None:
     made = find_experiment("triplets", scale)
     assert len({arm.config.steps for arm in made.arms}) == 1
-    data = SplitData(Corpus.open(folders["stages"]), "train", Mode.SHARDS)
+    data = SplitData(Corpus.open(folders["stages"]), "train", AudioMode.SHARDS)
     for arm in made.arms:
         for stage in arm.config.stages:
             assert len(data.pool(stage)) > 1

@@ -9,6 +9,10 @@ import traceback
 from collections.abc import Callable
 
 
+class KilledError(BaseException):
+    """The process is gone; nothing of it runs on."""
+
+
 def fork_ranks(work: Callable[[int], None]) -> None:
     """Run `work(rank)` as rank 0 here and as rank 1 in a fork; fail if either fails.
 

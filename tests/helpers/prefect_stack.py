@@ -81,13 +81,13 @@ class Processes:
 
 
 @dataclass(frozen=True)
-class Database:
+class PostgresDatabase:
     port: int
     password: str = field(repr=False)
 
 
 @contextmanager
-def postgres(processes: Processes) -> Iterator[Database]:
+def postgres(processes: Processes) -> Iterator[PostgresDatabase]:
     """A cluster of its own, on loopback; as another user where this one is root, as it insists."""
     binaries = _newest_postgres()
     if binaries is None:
@@ -98,7 +98,7 @@ def postgres(processes: Processes) -> Iterator[Database]:
         user = {"user": "postgres", "group": "postgres", "extra_groups": []}
     # Not in pytest's folder, which no other user may enter.
     with tempfile.TemporaryDirectory(prefix="segue-postgres-") as home, ExitStack() as stack:
-        database = Database(free_port(), secrets.token_hex(16))
+        database = PostgresDatabase(free_port(), secrets.token_hex(16))
         password = Path(home, "password")
         password.write_text(database.password)
         if user:

@@ -242,7 +242,7 @@ def _find_sentences(
 
 
 @dataclass
-class Tally:
+class ExpectedTally:
     """Sums of what is expected and what is there, with the variance of what is expected."""
 
     expected: float = 0.0
@@ -262,7 +262,7 @@ class Tally:
 
 def compare(
     model: Rewriter, prompt: Prompt, answers: Sequence[Mapping[str, Any]]
-) -> dict[tuple[str, str, str], Tally]:
+) -> dict[tuple[str, str, str], ExpectedTally]:
     """What the rates predict beside what became of every distinct item.
 
     Args:
@@ -274,7 +274,7 @@ def compare(
         By kind of claim, error ("" for a right text) and outcome: `caught` (the first text broke a
         static check), `written` (it passed them), `accepted`.
     """
-    tallies: dict[tuple[str, str, str], Tally] = defaultdict(Tally)
+    tallies: dict[tuple[str, str, str], ExpectedTally] = defaultdict(ExpectedTally)
     distinct = {(row["caption"], row["style"], row["language"]): row for row in answers}
     for row in distinct.values():
         claim = claim_from_json(json.loads(row["claim"]))

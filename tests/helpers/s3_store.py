@@ -24,13 +24,13 @@ _HOP = {"connection", "keep-alive", "transfer-encoding", "server", "date"}
 
 
 @dataclass(frozen=True)
-class Request:
+class S3Request:
     method: str
     path: str
 
 
 @dataclass(frozen=True)
-class Refusal:
+class S3Refusal:
     status: int
     code: str
 
@@ -41,8 +41,8 @@ class Door:
     def __init__(self, behind: int) -> None:
         self.behind = behind
         self.port = free_port()
-        self.requests: list[Request] = []
-        self.refused: list[Request] = []
+        self.requests: list[S3Request] = []
+        self.refused: list[S3Request] = []
         self.fault: Fault | None = None
         self._server: ThreadingHTTPServer | None = None
         self._open: set[socket.socket] = set()
@@ -104,14 +104,14 @@ class Door:
         body = handler.rfile.read(length) if length else b""
         if "chunked" in (handler.headers.get("Transfer-Encoding") or ""):
             body = b"".join(_chunks(handler))
-        request = Request(handler.command, handler.path)
+        request = S3Request(handler.command, handler.path)
         refusal = self.fault(request) if self.fault else None
         if refusal is not None:
             self.refused.append(request)
             self._refuse(handler, refusal)
             return
         if self._is_overtaken(handler):
-            self._refuse(handler, Refusal(412, "PreconditionFailed"))
+            self._refuse(handler, S3Refusal(412, "PreconditionFailed"))
             return
         headers = {k: v for k, v in handler.headers.items() if k.lower() not in _HOP}
         behind = http.client.HTTPConnection("127.0.0.1", self.behind, timeout=PATIENCE_S)
@@ -146,7 +146,7 @@ class Door:
         finally:
             behind.close()
 
-    def _refuse(self, handler: BaseHTTPRequestHandler, refusal: Refusal) -> None:
+    def _refuse(self, handler: BaseHTTPRequestHandler, refusal: S3Refusal) -> None:
         data = (
             f"<?xml version='1.0'?><Error><Code>{refusal.code}</Code>"
             "<Message>refused by the test</Message></Error>"
@@ -194,7 +194,7 @@ def running_server() -> Iterator[int]:
         process.wait()
 
 
-class Store:
+class S3Store:
     """The server, the door before it, and buckets."""
 
     def __init__(self, port: int, door: Door) -> None:
@@ -229,11 +229,11 @@ class Store:
 
 
 @contextmanager
-def running_store() -> Iterator[Store]:
+def running_store() -> Iterator[S3Store]:
     with running_server() as port:
         door = Door(port)
         door.start()
         try:
-            yield Store(port, door)
+            yield S3Store(port, door)
         finally:
             door.shut()

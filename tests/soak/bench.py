@@ -16,7 +16,7 @@ from pipelines.look.inspection import draw, verify
 from synth.base.errors import SegueError
 from synth.corpus.corpus import CORPUS_FILE, Corpus
 from tests.soak.scenarios import FOLDER, Action, Scenario, Site, simplify
-from tests.soak.writes import Watch
+from tests.soak.writes import WriteWatch
 
 HANGS_S: Final = 1800
 REFUSED: Final = 1
@@ -24,7 +24,7 @@ CRASHED: Final = 2
 
 
 @dataclass
-class Row:
+class ScenarioRow:
     """What was seen of a scenario.
 
     Args:
@@ -74,7 +74,7 @@ class Bench:
     """
 
     def __init__(
-        self, scenario: Scenario, home: Path, most: int, tell: Callable[[Row], None]
+        self, scenario: Scenario, home: Path, most: int, tell: Callable[[ScenarioRow], None]
     ) -> None:
         self._scenario = scenario
         self._site = Site(home / "root", scenario.way)
@@ -82,7 +82,7 @@ class Bench:
         self._log = home / "log"
         self._most = most
         self._tell = tell
-        self.row = Row(describe(scenario))
+        self.row = ScenarioRow(describe(scenario))
 
     def run(self) -> None:
         """Take them all."""
@@ -109,7 +109,7 @@ class Bench:
         """Kill the command before a write, and go on. Returns what is wrong, if anything is."""
         scenario, site = self._scenario, self._site
         self._restore()
-        ended = self._fork(scenario.killed, Watch(site.root, number))
+        ended = self._fork(scenario.killed, WriteWatch(site.root, number))
         if ended.signal != signal.SIGKILL:
             if ended.status == CRASHED:
                 return f"it ended by itself: {ended}"
@@ -137,7 +137,7 @@ class Bench:
     def _prepare(self) -> None:
         self._site.root.mkdir(parents=True)
         for step in self._scenario.before:
-            watch = Watch(self._site.root, kill_before=step.killed_before)
+            watch = WriteWatch(self._site.root, kill_before=step.killed_before)
             ended = self._fork(step.action, watch if step.killed_before else None)
             if ended.signal != (signal.SIGKILL if step.killed_before else 0) or ended.status:
                 raise RuntimeError(f"{self.row.name}: what comes before: {ended}")
@@ -166,7 +166,7 @@ class Bench:
         self._restore()
         told = self._begin.with_name("writes")
         descriptor = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        watch = Watch(self._site.root, note=lambda each: write_to(descriptor, f"{each}\n"))
+        watch = WriteWatch(self._site.root, note=lambda each: write_to(descriptor, f"{each}\n"))
         self._fork(self._scenario.killed, watch)
         os.close(descriptor)
         return told.read_text(encoding="utf-8").splitlines()
@@ -175,7 +175,7 @@ class Bench:
         shutil.rmtree(self._site.root)
         shutil.copytree(self._begin, self._site.root)
 
-    def _fork(self, action: Action, watch: Watch | None = None) -> Ended:
+    def _fork(self, action: Action, watch: WriteWatch | None = None) -> Ended:
         """Give a command in a process of its own."""
         process = os.fork()
         if not process:
@@ -185,7 +185,7 @@ class Bench:
         told = self._log.read_text(encoding="utf-8", errors="replace")
         return Ended(-code if code < 0 else 0, max(0, code), told)
 
-    def _serve(self, action: Action, watch: Watch | None) -> NoReturn:
+    def _serve(self, action: Action, watch: WriteWatch | None) -> NoReturn:
         status = CRASHED
         try:
             signal.alarm(HANGS_S)

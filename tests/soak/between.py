@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from synth.base.processors import processors
-from tests.soak.bench import Bench, Row, describe, write_to
+from tests.soak.bench import Bench, ScenarioRow, describe, write_to
 from tests.soak.scenarios import (
     FOLDER,
     LIBRARY,
@@ -59,7 +59,7 @@ def soak(only: Sequence[str], points: int, as_json: bool) -> int:
     os.environ[LIBRARY] = str(home / "library")
     write_library(home / "library")
     import_all(home / "first")
-    rows = {describe(each): Row(describe(each)) for each in wanted}
+    rows = {describe(each): ScenarioRow(describe(each)) for each in wanted}
     lanes: dict[int, int] = {}
     try:
         _run_lanes(wanted, home, points, rows, lanes)
@@ -73,7 +73,11 @@ def soak(only: Sequence[str], points: int, as_json: bool) -> int:
 
 
 def _run_lanes(
-    wanted: Sequence[Scenario], home: Path, points: int, rows: dict[str, Row], lanes: dict[int, int]
+    wanted: Sequence[Scenario],
+    home: Path,
+    points: int,
+    rows: dict[str, ScenarioRow],
+    lanes: dict[int, int],
 ) -> None:
     started = told = time.monotonic()
 
@@ -92,7 +96,7 @@ def _run_lanes(
             data = os.read(pipe, 1 << 20)
             *lines, rest[pipe] = (rest[pipe] + data).split(b"\n")
             for line in lines:
-                row = Row(**json.loads(line))
+                row = ScenarioRow(**json.loads(line))
                 for fault in row.wrong[len(rows[row.name].wrong) :]:
                     tell(f"WRONG: {fault}")
                 rows[row.name] = row
@@ -127,7 +131,7 @@ def _start_lane(scenario: Scenario, home: Path, points: int) -> tuple[int, int]:
         with suppress(OSError):
             os.setpgid(process, process)
         return ours, process
-    row = Row(describe(scenario))
+    row = ScenarioRow(describe(scenario))
     try:
         os.setpgid(0, 0)
         os.close(ours)
@@ -169,7 +173,7 @@ def import_all(home: Path) -> None:
     parse_spec()
 
 
-def _report(rows: Sequence[Row], home: Path, as_json: bool) -> int:
+def _report(rows: Sequence[ScenarioRow], home: Path, as_json: bool) -> int:
     """Print what was seen. Returns the exit status."""
     columns = ("points", "killed", "refused")
     total: dict[str, Any] = {name: sum(getattr(row, name) for row in rows) for name in columns}
@@ -188,7 +192,7 @@ def _report(rows: Sequence[Row], home: Path, as_json: bool) -> int:
     return int(bool(wrong))
 
 
-def _list_wrong(rows: Sequence[Row]) -> Iterator[str]:
+def _list_wrong(rows: Sequence[ScenarioRow]) -> Iterator[str]:
     for row in rows:
         yield from row.wrong
         if not row.done and not row.wrong:

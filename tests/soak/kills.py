@@ -26,7 +26,7 @@ import yaml
 from tests.helpers.builds import TINY, merged
 from tests.soak.lanes import FLOW, LANES, SCHEDULER, SERVER, WORKER
 from tests.soak.processes import ExpiredError, command, end_all, of, start
-from tests.soak.rounds import CLI, Outcome, Round
+from tests.soak.rounds import CLI, Round, RoundOutcome
 
 SPEC: Final = merged(TINY, {"corpus": "soak", "recipe": {"triplets": {"repeats": 6}}})
 AT_ONCE: Final = 2
@@ -48,7 +48,7 @@ PLAN: Final[tuple[tuple[str, str, int], ...]] = (
 
 
 @dataclass
-class Row:
+class SummaryRow:
     """A line of the summary.
 
     Args:
@@ -61,14 +61,14 @@ class Row:
     lane: str
     victim: str
     wanted: int
-    outcome: Outcome = field(default_factory=Outcome)
+    outcome: RoundOutcome = field(default_factory=RoundOutcome)
 
     @property
     def name(self) -> str:
         """As it is told."""
         return f"{self.lane}/{self.victim}"
 
-    def add(self, found: Outcome) -> None:
+    def add(self, found: RoundOutcome) -> None:
         """Count a round."""
         for name, value in vars(found).items():
             setattr(self.outcome, name, getattr(self.outcome, name) + value)
@@ -107,7 +107,7 @@ class Soak:
             sys.exit((self._home / "first" / "build.err").read_text())
         self.tell("the undisturbed build is done")
 
-    def run(self, rows: Sequence[Row]) -> None:
+    def run(self, rows: Sequence[SummaryRow]) -> None:
         """Run the rounds of all rows, until they are done or the time is over."""
         threads = ThreadPoolExecutor(AT_ONCE)
         try:
@@ -126,7 +126,7 @@ class Soak:
         with self._lock:
             print(f"{time.monotonic() - self._started:6.1f} s  {text}", file=sys.stderr, flush=True)
 
-    def _run(self, row: Row) -> None:
+    def _run(self, row: SummaryRow) -> None:
         moments = random.Random(f"{self._seed}/{row.name}")
         folder = self._home / row.name
         lane = LANES[row.lane](folder / "services")
@@ -138,7 +138,7 @@ class Soak:
         finally:
             lane.close()
 
-    def _round(self, row: Row, lane: Any, home: Path, moments: random.Random) -> None:
+    def _round(self, row: SummaryRow, lane: Any, home: Path, moments: random.Random) -> None:
         def tell(text: str) -> None:
             self.tell(f"{row.name:15} {home.name}: {text}")
 
@@ -180,7 +180,11 @@ def kill_builds(minutes: float, seed: int | None, only: Sequence[str], as_json: 
         as_json: End with one line of JSON.
     """
     seed = random.SystemRandom().randrange(10**6) if seed is None else seed
-    rows = [row for row in (Row(*each) for each in PLAN) if any(part in row.name for part in only)]
+    rows = [
+        row
+        for row in (SummaryRow(*each) for each in PLAN)
+        if any(part in row.name for part in only)
+    ]
     home = Path(tempfile.mkdtemp(prefix="segue-soak-"))
     soak = Soak(home, seed, time.monotonic() + 60 * minutes)
     soak.tell(f"seed {seed}, in {home}")
@@ -197,7 +201,9 @@ def kill_builds(minutes: float, seed: int | None, only: Sequence[str], as_json: 
     return report(rows, left, seed, home, as_json)
 
 
-def report(rows: Sequence[Row], left: Sequence[str], seed: int, home: Path, as_json: bool) -> int:
+def report(
+    rows: Sequence[SummaryRow], left: Sequence[str], seed: int, home: Path, as_json: bool
+) -> int:
     """Print what was seen. Returns the exit status."""
     values = [row.to_json() for row in rows]
     columns = ["kills", "wanted", "builds", "resumed", "lost", "differing", "leftover"]

@@ -19,7 +19,7 @@ FLOW, SERVER, WORKER, OTHER = "flow", "server", "worker", "other"
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class MemorySample:
     """What one process held at one time.
 
     Args:
@@ -101,9 +101,9 @@ def text_of(path: Path) -> str:
         return ""
 
 
-def growths(samples: Sequence[Sample], shards: int) -> list[Growth]:
+def growths(samples: Sequence[MemorySample], shards: int) -> list[Growth]:
     """How each role grew between `EARLY` and `LATE`; short-lived processes are left out."""
-    by_process: dict[tuple[str, int], list[Sample]] = defaultdict(list)
+    by_process: dict[tuple[str, int], list[MemorySample]] = defaultdict(list)
     for sample in samples:
         by_process[sample.role, sample.process].append(sample)
     found: dict[str, list[Growth]] = defaultdict(list)
@@ -123,7 +123,7 @@ def growths(samples: Sequence[Sample], shards: int) -> list[Growth]:
     ]
 
 
-def growth(role: str, early: Sequence[Sample], late: Sequence[Sample]) -> Growth:
+def growth(role: str, early: Sequence[MemorySample], late: Sequence[MemorySample]) -> Growth:
     before, after = (statistics.median(each.rss for each in part) for part in (early, late))
     own = [statistics.median(each.own for each in part) for part in (early, late)]
     done = [statistics.median(each.done for each in part) for part in (early, late)]
@@ -138,7 +138,7 @@ def growth(role: str, early: Sequence[Sample], late: Sequence[Sample]) -> Growth
     )
 
 
-def peaks(samples: Sequence[Sample]) -> dict[str, float]:
+def peaks(samples: Sequence[MemorySample]) -> dict[str, float]:
     found: dict[str, float] = defaultdict(float)
     for each in samples:
         found[each.role] = max(found[each.role], round(each.rss, 1))

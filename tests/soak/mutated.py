@@ -34,7 +34,7 @@ LIMIT_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class MutatedRun:
     """What became of the files.
 
     Args:
@@ -49,7 +49,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class MutatedReport:
     """What both runs showed.
 
     Args:
@@ -87,7 +87,7 @@ def compare(files: int, as_json: bool) -> int:
     finally:
         shutil.rmtree(home)
     runs = quiet, busy
-    report = Report(
+    report = MutatedReport(
         files=files,
         loops=loops,
         accepted=(len(quiet.clips), len(busy.clips)),
@@ -111,13 +111,13 @@ def compare(files: int, as_json: bool) -> int:
     return 0 if report.is_sound else 1
 
 
-def _read(source: FolderSource, banks: Path, as_json: bool) -> Run:
+def _read(source: FolderSource, banks: Path, as_json: bool) -> MutatedRun:
     intake = Intake(source, RATE, Acceptance(decode_timeout_s=LIMIT_S, max_s=30))
     started = time.monotonic()
     count = processors()
     with workers(count) as run, show_progress(as_json) as observer:
         library = ingest(intake, banks, run, count, observer)
-    return Run(
+    return MutatedRun(
         {row["id"]: repr(row) for row in library.clips},
         {row["id"]: row["reason"] for row in library.quarantine},
         round(time.monotonic() - started, 1),

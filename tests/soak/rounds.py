@@ -29,7 +29,7 @@ Shards = dict[str, tuple[int, int]]
 
 
 @dataclass
-class Outcome:
+class RoundOutcome:
     """What was seen in a round.
 
     Args:
@@ -101,9 +101,9 @@ class Round:
         self._tell = tell
         self._kept: Shards = {}
         self._attempts = 0
-        self.outcome = Outcome()
+        self.outcome = RoundOutcome()
 
-    def run(self) -> Outcome:
+    def run(self) -> RoundOutcome:
         """Kill and go on until the build is done, then look at what it made and left.
 
         Raises:

@@ -155,7 +155,7 @@ Action: TypeAlias = Callable[[Site], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SoakStep:
     """A command that is given before.
 
     Args:
@@ -183,7 +183,7 @@ class Scenario:
 
     name: str
     way: str
-    before: Sequence[Step]
+    before: Sequence[SoakStep]
     killed: Action
     after: Action
     refusal: str = ""
@@ -278,23 +278,23 @@ def list_scenarios() -> Iterator[Scenario]:
             yield Scenario(
                 f"replan {name}",
                 way,
-                (Step(seven, name),),
+                (SoakStep(seven, name),),
                 eight,
                 seven,
                 "another spec or other clips",
                 eight,
             )
-        two = (Step(seven), Step(second))
+        two = (SoakStep(seven), SoakStep(second))
         back = partial(_promote, name="v1", override=False)
         yield Scenario("promote", way, two, back, back)
         override = partial(_promote, name="v2", override=True)
-        yield Scenario("promote override", way, (*two, Step(_fail_gate)), override, override)
+        yield Scenario("promote override", way, (*two, SoakStep(_fail_gate)), override, override)
         collect = partial(_collect, banks=False)
-        begun = (Step(partial(make_seed, 9, version="v0"), "samples.parquet"), *two)
+        begun = (SoakStep(partial(make_seed, 9, version="v0"), "samples.parquet"), *two)
         yield Scenario("gc", way, begun, collect, collect)
         yield Scenario("gc then build", way, two, collect, _reproduce)
         banks = partial(_collect, banks=True)
-        others = (Step(seven), Step(fewer))
+        others = (SoakStep(seven), SoakStep(fewer))
         yield Scenario("gc banks", way, others, banks, banks)
         yield Scenario("gc banks then build", way, others, banks, _reproduce)
         yield Scenario("ingest", way, (), _ingest, _ingest)

@@ -40,7 +40,7 @@ SPEC: Final[dict[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ScheduleReport:
     """What a schedule showed.
 
     Args:
@@ -70,7 +70,7 @@ class Report:
         )
 
 
-def watch(folder: Path, nights: int, every: str) -> Report:
+def watch(folder: Path, nights: int, every: str) -> ScheduleReport:
     """Run the schedule and look at what it does.
 
     Raises:
@@ -92,7 +92,7 @@ def watch(folder: Path, nights: int, every: str) -> Report:
     if first is None:
         sys.exit("the nights were complete before one of them was looked at")
     before, after = first[1], product(out)
-    return Report(
+    return ScheduleReport(
         shards=sum(name.endswith(".tar") for name in after),
         rendered=first[0],
         rendered_again=rendered(out) - first[0],

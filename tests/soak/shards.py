@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tests.soak.memory import Growth, Sample, growths, peaks, resident, role_of, tree
+from tests.soak.memory import Growth, MemorySample, growths, peaks, resident, role_of, tree
 from tests.soak.processes import environment
 
 LOOK_S: Final = 1.0
@@ -30,7 +30,7 @@ TAKES: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ShardsReport:
     """What a run showed.
 
     Args:
@@ -77,7 +77,7 @@ def spec_of(shards: int) -> dict[str, Any]:
     }
 
 
-def watch(out: Path, shards: int, workers: int) -> Report:
+def watch(out: Path, shards: int, workers: int) -> ShardsReport:
     """Build and look at every process meanwhile.
 
     Raises:
@@ -86,7 +86,7 @@ def watch(out: Path, shards: int, workers: int) -> Report:
     spec = out / "soak.yaml"
     spec.write_text(json.dumps(spec_of(shards)), encoding="utf-8")
     started = time.monotonic()
-    samples: list[Sample] = []
+    samples: list[MemorySample] = []
     times: list[tuple[int, float]] = []
     with building(spec, out / "built", workers) as process:
         progress = Progress(out / "built")
@@ -94,7 +94,7 @@ def watch(out: Path, shards: int, workers: int) -> Report:
             done = progress.rendered()
             times.append((done, time.monotonic()))
             samples += [
-                Sample(done, each, role_of(each, process.pid), *held)
+                MemorySample(done, each, role_of(each, process.pid), *held)
                 for each in tree(process.pid)
                 if (held := resident(each)) is not None
             ]
@@ -106,7 +106,7 @@ def watch(out: Path, shards: int, workers: int) -> Report:
     if rendered != shards:
         sys.exit(f"{rendered} shards were rendered, {shards} were asked for")
     rendering = [each for each in times if 0 < each[0] < shards]
-    return Report(
+    return ShardsReport(
         shards=shards,
         render_s=round(rendering[-1][1] - rendering[0][1], 1),
         total_s=round(time.monotonic() - started, 1),

@@ -15,7 +15,7 @@ import pytest
 
 from tests.soak.processes import REPO
 from tests.soak.scenarios import FOLDER, Site, make_seed
-from tests.soak.writes import Watch
+from tests.soak.writes import WriteWatch
 
 pytestmark = pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs Linux")
 COMMANDS = ("replan plan.parquet/folder",)
@@ -51,7 +51,7 @@ def left_after(number: int, folder: Path) -> dict[str, str]:
     folder.mkdir()
     process = os.fork()
     if not process:
-        Watch(folder, number).start()
+        WriteWatch(folder, number).start()
         write_all(folder)
         os._exit(0)
     status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])

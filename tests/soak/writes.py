@@ -26,7 +26,7 @@ _LOCKS: Final = (".lock",)
 
 
 @dataclass(slots=True)
-class Watch:
+class WriteWatch:
     """Counts the writes of this process, and kills it before one of them.
 
     A file that is opened for writing is two of them, as it is not there yet, or is empty; one that

@@ -26,7 +26,7 @@ from train.bench.opening import open_embedder
 from train.bench.plan import Benchmark, DataKind
 from train.bench.settings import BenchSettings, Padding, Task
 from train.bench.tables import header
-from train.config.run import Mode
+from train.config.run import AudioMode
 
 WEIGHTS: Final = "weights"
 """The fact that tells the digest of the weights that were tested."""
@@ -52,7 +52,7 @@ def evaluate(
     corpus: Path,
     split: str = "test",
     *,
-    mode: Mode = Mode.SHARDS,
+    mode: AudioMode = AudioMode.SHARDS,
     device: str = "cpu",
     observer: Observer | None = None,
 ) -> dict[str, Metric]:
@@ -81,7 +81,7 @@ def open_benchmark(
     audio: Path | None = None,
     *,
     split: str = "test",
-    mode: Mode = Mode.SHARDS,
+    mode: AudioMode = AudioMode.SHARDS,
     settings: BenchSettings | None = None,
     sample_rate: int | None = None,
     file_column: str | None = None,

@@ -41,7 +41,7 @@ class DataKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Plan:
+class TaskPlan:
     """One task over the data at hand, before anything is embedded.
 
     Args:
@@ -59,7 +59,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class TaskRefusal:
     """A task that the data does not allow.
 
     Args:
@@ -89,35 +89,35 @@ class Benchmark:
     facts: Mapping[str, str]
     sounds: Sounds
     settings: BenchSettings
-    answers: Mapping[Task, Plan | Refusal]
+    answers: Mapping[Task, TaskPlan | TaskRefusal]
     left_out: Mapping[str, int] = field(default_factory=dict)
     recordings: Recordings | None = None
 
     @property
     def allowed(self) -> tuple[Task, ...]:
         """The tasks that the data allows."""
-        return tuple(task for task, answer in self.answers.items() if isinstance(answer, Plan))
+        return tuple(task for task, answer in self.answers.items() if isinstance(answer, TaskPlan))
 
-    def plans(self, tasks: Collection[Task] | None = None) -> dict[Task, Plan]:
+    def plans(self, tasks: Collection[Task] | None = None) -> dict[Task, TaskPlan]:
         """The plans of some tasks, by default of all that the data allows but those about time."""
         able = ", ".join(self.allowed)
         fix = f"it allows: {able}" if able else "give other data"
         for task in tasks or ():
             answer = self.answers.get(task)
-            if not isinstance(answer, Plan):
+            if not isinstance(answer, TaskPlan):
                 reason = answer.reason if answer else f"not a task for a {self.kind}"
                 raise SpecError(f"{self.name}: no {task} here: {reason}", fix=fix)
         if not self.allowed:
             reasons = "; ".join(
                 f"{task}: {answer.reason}"
                 for task, answer in self.answers.items()
-                if isinstance(answer, Refusal)
+                if isinstance(answer, TaskRefusal)
             )
             raise SpecError(f"{self.name}: nothing to test here: {reasons}", fix=fix)
         return {
             task: answer
             for task, answer in self.answers.items()
-            if isinstance(answer, Plan)
+            if isinstance(answer, TaskPlan)
             and (answer.measure_frames is None if tasks is None else task in tasks)
         }
 

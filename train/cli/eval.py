@@ -19,7 +19,7 @@ from train.bench.settings import BenchSettings, Padding, Task
 from train.bench.verdicts import verdicts
 from train.cli.options import JsonOption, ShowProgress, VirtualOption, refuse_spec, show_nothing
 from train.cli.show import metric_table, quieten_transformers, tell_of_hub
-from train.config.run import Mode
+from train.config.run import AudioMode
 from train.export.files import checkpoint_tokenizer, is_checkpoint
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def eval_command(
         data,
         audio,
         split=split,
-        mode=Mode.VIRTUAL if virtual else Mode.SHARDS,
+        mode=AudioMode.VIRTUAL if virtual else AudioMode.SHARDS,
         settings=settings,
         sample_rate=embedder.sample_rate,
         file_column=file_column,

@@ -28,7 +28,7 @@ from train.cli.options import (
 from train.cli.show import quieten_transformers, tell_of_hub
 from train.config.files import parse_config, read_settings
 from train.config.model import HeadKind
-from train.config.run import Mode, TrainConfig
+from train.config.run import AudioMode, TrainConfig
 from train.export.files import is_checkpoint, is_hub_name
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def make_config(
     if out is not None:
         values["out"] = str(out)
     if virtual:
-        values["mode"] = Mode.VIRTUAL.value
+        values["mode"] = AudioMode.VIRTUAL.value
     if seed is not None:
         values["seed"] = seed
     config = parse_config(values, where)

@@ -21,7 +21,7 @@ Rate: TypeAlias = Annotated[float, Field(gt=0)]
 Beta: TypeAlias = Annotated[float, Field(ge=0, lt=1)]
 
 
-class Mode(StrEnum):
+class AudioMode(StrEnum):
     """Where audio comes from; both give the same PCM."""
 
     SHARDS = "shards"
@@ -143,7 +143,7 @@ class TrainConfig(Section):
     corpus: Path
     out: Path
     mix: tuple[Mix, ...] = ()
-    mode: Mode = Mode.SHARDS
+    mode: AudioMode = AudioMode.SHARDS
     model: ModelConfig = ModelConfig()
     stages: tuple[Stage, ...] = Field(default=(Stage(steps=1000),), min_length=1)
     batch: int = Field(default=64, ge=2)

@@ -38,18 +38,18 @@ def learning_rate(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StepPlace:
     """Where a step lies: in which stage, and how many of its steps came before."""
 
     stage: int
     step: int
 
 
-def place(step: int, stages: Sequence[Stage]) -> Place:
+def place(step: int, stages: Sequence[Stage]) -> StepPlace:
     """The stage of global step `step`."""
     left = step
     for number, stage in enumerate(stages):
         if left < stage.steps:
-            return Place(number, left)
+            return StepPlace(number, left)
         left -= stage.steps
     raise IndexError(f"step {step} lies behind the last of {step - left}")

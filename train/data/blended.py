@@ -12,7 +12,7 @@ from torch.utils.data import IterableDataset, get_worker_info
 from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
 from synth.storage import url_of
-from train.config.run import Mode
+from train.config.run import AudioMode
 from train.data.blend import Blend
 from train.data.mixed import refuse_unlike
 from train.data.order import refuse_few
@@ -48,11 +48,11 @@ class BlendedCorpora(IterableDataset[list[dict[str, Any]]]):
         *,
         split: str = TRAIN,
         seed: int = 0,
-        mode: Mode = Mode.SHARDS,
+        mode: AudioMode = AudioMode.SHARDS,
         rank: int = 0,
         ranks: int = 1,
     ) -> None:
-        self._weights, self._split, self._mode = dict(weights), split, Mode(mode)
+        self._weights, self._split, self._mode = dict(weights), split, AudioMode(mode)
         self._seed, self._rank, self._ranks = seed, rank, ranks
         self._blend = Blend.of(list(weights.values()), batch)
         self._step = 0

@@ -19,7 +19,7 @@ _EPOCHS_KEPT: Final = 2
 """At the end of an epoch, batches of the next are made ahead."""
 
 
-class Kept(Generic[T]):
+class EpochCache(Generic[T]):
     """What is drawn for an epoch, kept for the last ones that were asked for."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class BatchOrder:
     batches: int
     seed: int
     name: str
-    _drawn: Kept[Epoch] = field(default_factory=Kept, init=False)
+    _drawn: EpochCache[Epoch] = field(default_factory=EpochCache, init=False)
 
     @classmethod
     def of(

@@ -36,7 +36,7 @@ def stage_of(row: Mapping[str, Any], stage: Stage) -> Stage:
     return stage.model_copy(update={"relations": ()}) if row.get(MIXED) else stage
 
 
-class Rows:
+class SplitRows:
     """The rows of a split by position, as Arrow batches of `_TOGETHER` rows each.
 
     Those of a large manifest lie in a file of the cache, which is made once on a machine, by
@@ -59,7 +59,7 @@ class Rows:
         self._length: int = (batches - 1) * first + last
 
     @classmethod
-    def open(cls, corpus: Corpus, split: str, columns: Sequence[str]) -> Rows:
+    def open(cls, corpus: Corpus, split: str, columns: Sequence[str]) -> SplitRows:
         """The rows of a split of a corpus."""
         manifest = corpus.folder / SAMPLES_FILE
         if manifest.stat().st_size <= _SMALL_BYTES:

@@ -29,9 +29,9 @@ from synth.corpus.shards import read_member
 from synth.labels.tag import Tag
 from synth.labels.treatment import heard_tags
 from synth.storage import display_path
-from train.config.run import Mode, Stage
+from train.config.run import AudioMode, Stage
 from train.data.meaning import number_of
-from train.data.rows import Row, Rows
+from train.data.rows import Row, SplitRows
 from train.data.tokenizer import CutTexts, TextTokenizer
 
 _COLUMNS: Final = (
@@ -67,11 +67,11 @@ class SplitData:
         mode: Where audio comes from.
     """
 
-    def __init__(self, corpus: Corpus, split: str, mode: Mode) -> None:
+    def __init__(self, corpus: Corpus, split: str, mode: AudioMode) -> None:
         self.corpus = corpus
         self.split = split
         self.mode = mode
-        self._rows = Rows.open(corpus, split, _COLUMNS)
+        self._rows = SplitRows.open(corpus, split, _COLUMNS)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -165,7 +165,7 @@ class SplitData:
 
     def pcm(self, row: Row) -> Pcm:
         """The audio of a manifest row."""
-        if self.mode is Mode.VIRTUAL:
+        if self.mode is AudioMode.VIRTUAL:
             return self.corpus.virtual_pcm(row["scene"], row["frames"])
         shard = self.corpus.shard(self.split, row["shard"])
         try:

@@ -10,7 +10,7 @@ from jaxtyping import Int
 
 from synth.base.errors import SpecError
 from synth.base.rng import Randomness
-from train.data.order import Kept
+from train.data.order import EpochCache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +31,7 @@ class Stream:
     most: int
     seed: int
     name: str
-    _drawn: Kept[Int[np.ndarray, " samples"]] = field(default_factory=Kept, init=False)
+    _drawn: EpochCache[Int[np.ndarray, " samples"]] = field(default_factory=EpochCache, init=False)
 
     @classmethod
     def of(

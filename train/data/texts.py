@@ -18,7 +18,7 @@ from synth.scene.claim import claim_to_json
 from synth.scene.scene import Event
 from synth.text.negation.negation import Negation, negate
 from synth.text.negation.negators import shipped_negators
-from synth.text.negation.outcome import Mode
+from synth.text.negation.outcome import NegationExtent
 from synth.text.tags.tag_captions import join_tags
 from synth.text.tags.tag_families import explain_never_denied
 from synth.text.tags.tag_words import TagCategory
@@ -32,7 +32,7 @@ from train.data.rows import stage_of
 
 NAMELESS: Final = canonical_json(claim_to_json(Event(MUSIC)))
 """The claim of a caption of a clip that bears no label, and no tag that the caption states."""
-FULLY_NEGATED: Final = f"negate-{Mode.FULL.value}"
+FULLY_NEGATED: Final = f"negate-{NegationExtent.FULL.value}"
 
 Row = Mapping[str, Any]
 Sentence = Mapping[str, str]
@@ -163,12 +163,13 @@ class TextSampler:
         """
         words = self._negation.vocabulary
         named = (tag for text in texts[1:] for tag in words.find_tags(text))
-        first = negate(texts[0], Mode.INSERT, self._negation, rng, [*tags, *named])
+        first = negate(texts[0], NegationExtent.INSERT, self._negation, rng, [*tags, *named])
         if not first.text:
             return list(texts)
         (tag,) = first.denied
         others = [
-            negate(text, Mode.INSERT, self._negation, rng, insert=tag).text for text in texts[1:]
+            negate(text, NegationExtent.INSERT, self._negation, rng, insert=tag).text
+            for text in texts[1:]
         ]
         return [first.text, *others] if all(others) else list(texts)
 

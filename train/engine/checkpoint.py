@@ -20,13 +20,13 @@ from synth.base.errors import CorpusError, SpecError
 from train.config.run import Precision, TrainConfig
 from train.engine.log import LOG_FILE, TENSORBOARD, read_log
 from train.engine.optimizer import PEAK, build_optimizer, is_fused
-from train.engine.ranks import Process
+from train.engine.ranks import RankProcess
 from train.engine.run_folder import (
     BEST_FILE,
     CHECKPOINT_FILE,
     EARLIER_FILE,
     MODEL_FILE,
-    Origin,
+    RunData,
     check_same_run,
     load_tensors,
     load_weights,
@@ -109,7 +109,9 @@ class RandomState:
             torch.mps.set_rng_state(self.device.cpu())
 
 
-def create_state(config: TrainConfig, sample_rate: int, vocabulary: int, process: Process) -> State:
+def create_state(
+    config: TrainConfig, sample_rate: int, vocabulary: int, process: RankProcess
+) -> State:
     """The state before the first step, its weights drawn from torch's generator.
 
     Args:
@@ -146,7 +148,9 @@ def settle(state: State, config: TrainConfig) -> None:
     raise SpecError(f"the {what} at step {step:.0f}; the step was not applied", fix=mend_of(config))
 
 
-def save_checkpoint(state: State, config: TrainConfig, origin: Origin, process: Process) -> None:
+def save_checkpoint(
+    state: State, config: TrainConfig, origin: RunData, process: RankProcess
+) -> None:
     """Write a checkpoint atomically; it holds the state before the validation of its step.
 
     Called by every process; the leading one writes.
@@ -202,7 +206,9 @@ def mend_of(config: TrainConfig) -> str:
     return mend if config.precision is Precision.FLOAT32 else f"{mend}, or `precision: float32`"
 
 
-def load_checkpoint(state: State, config: TrainConfig, origin: Origin, process: Process) -> bool:
+def load_checkpoint(
+    state: State, config: TrainConfig, origin: RunData, process: RankProcess
+) -> bool:
     """Take up the run's newest whole checkpoint: weights, optimizer and random state.
 
     Called by every process; the leading one tells of what is damaged. False where there is none.

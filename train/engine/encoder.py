@@ -15,7 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 from train.config.run import Precision, TrainConfig
 from train.data.audio import AudioBatch, FeatureCache
 from train.data.batch import Batch
-from train.engine.ranks import Process
+from train.engine.ranks import RankProcess
 from train.model.clap import Clap
 from train.model.towers.base import Chunks
 
@@ -58,7 +58,7 @@ class Encoder(nn.Module):
         return audio.float(), texts.float(), scale, bias, frames.float()
 
 
-def build_encoder(model: Clap, config: TrainConfig, process: Process) -> nn.Module:
+def build_encoder(model: Clap, config: TrainConfig, process: RankProcess) -> nn.Module:
     """The encoder for `train_step`: compiled and data-parallel where the run asks for it."""
     encoder = Encoder(model, config.precision)
     if config.compile:

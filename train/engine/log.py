@@ -92,7 +92,7 @@ def open_log(config: TrainConfig, leads: bool) -> Iterator[RunLog]:
     with ExitStack() as stack:
         path = own_file(config.out, LOG_FILE)
         # Without a buffer: what did not fit is not written again when the file is closed.
-        sinks: list[Sink] = [_Lines(stack.enter_context(path.open("ab", buffering=0)), path)]
+        sinks: list[Sink] = [_LogLines(stack.enter_context(path.open("ab", buffering=0)), path)]
         if config.tensorboard:
             sinks.append(stack.enter_context(_tensorboard(config.out)))
         if config.wandb:
@@ -101,7 +101,7 @@ def open_log(config: TrainConfig, leads: bool) -> Iterator[RunLog]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Lines:
+class _LogLines:
     file: FileIO
     path: Path
 

@@ -42,8 +42,8 @@ from train.engine.checkpoint import (
 from train.engine.encoder import build_encoder
 from train.engine.log import RunLog, open_log
 from train.engine.progress import PHASE, Meter
-from train.engine.ranks import Process, join_processes
-from train.engine.run_folder import Origin, refuse_occupied, save_settings
+from train.engine.ranks import RankProcess, join_processes
+from train.engine.run_folder import RunData, refuse_occupied, save_settings
 from train.engine.step import train_step
 from train.engine.validation import Validator
 from train.model.device import matmul_precision
@@ -131,7 +131,7 @@ def _prepare(
 
 def _train(
     config: TrainConfig,
-    process: Process,
+    process: RankProcess,
     observer: Observer,
     interrupted: threading.Event,
     resume: bool,
@@ -140,7 +140,7 @@ def _train(
     splits = open_splits(config)
     corpus, data = splits[0].corpus, join_splits(splits)
     tokenizer = _build_tokenizer(config, data)
-    origin = Origin.of([split.corpus for split in splits], tokenizer)
+    origin = RunData.of([split.corpus for split in splits], tokenizer)
     cut = data.count_cut(tokenizer) if process.is_leader else CutTexts()
     if cut.cut:
         print(f"note: {cut}: whatever follows is not learnt", file=sys.stderr)
@@ -232,7 +232,11 @@ def _build_tokenizer(config: TrainConfig, data: SplitData) -> TextTokenizer:
 
 
 def _validate(
-    validator: Validator | None, state: State, config: TrainConfig, process: Process, log: RunLog
+    validator: Validator | None,
+    state: State,
+    config: TrainConfig,
+    process: RankProcess,
+    log: RunLog,
 ) -> None:
     """Validate where the step asks for it, and keep the best weights."""
     if validator is None or not state.step or not _is_due(config.eval_every, state, config):

@@ -20,7 +20,7 @@ _HELD_UP: Final = 0.5
 
 
 @dataclass(slots=True)
-class Pace:
+class StepPace:
     """Some steps: how many, how long they took, and how long the thread that learns ran in them."""
 
     steps: int = 0
@@ -49,7 +49,7 @@ class Meter:
         self._ran = ran
         self._begun = clock()
         self._waited = 0.0
-        self._pace = Pace()
+        self._pace = StepPace()
 
     @contextmanager
     def learn(self, samples: int) -> Iterator[None]:
@@ -65,7 +65,7 @@ class Meter:
         pace.ran_s += self._ran() - ran
         if pace.wall_s >= _WINDOW_S:
             self.warning = describe_pace(pace, torch.get_num_threads())
-            self._pace = Pace()
+            self._pace = StepPace()
 
     def time_waits(self, batches: Iterator[Batch]) -> Iterator[Batch]:
         """The batches; the time until each is there counts as waiting."""
@@ -99,7 +99,7 @@ class Meter:
         return f"{speed}  {self.warning}" if self.warning else speed
 
 
-def describe_pace(pace: Pace, threads: int) -> str:
+def describe_pace(pace: StepPace, threads: int) -> str:
     """What holds such steps up, and what helps; empty where nothing does.
 
     Args:

@@ -26,7 +26,7 @@ _LAUNCHERS: Final = ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class RankProcess:
     """This process among those of a run.
 
     Args:
@@ -140,10 +140,10 @@ def _to_number(value: str | None) -> int | None:
 
 
 @contextmanager
-def join_processes(device: str) -> Iterator[Process]:
+def join_processes(device: str) -> Iterator[RankProcess]:
     """Join the processes that torchrun started; without it, this process is alone."""
     if count_ranks() == 1:
-        yield Process(0, 1, torch_device(device))
+        yield RankProcess(0, 1, torch_device(device))
         return
     if device == "cuda":
         device = f"cuda:{os.environ['LOCAL_RANK']}"
@@ -156,6 +156,6 @@ def join_processes(device: str) -> Iterator[Process]:
         torch.cuda.set_device(place)
     distributed.init_process_group("cpu:gloo,cuda:nccl" if place.type == "cuda" else "gloo")
     try:
-        yield Process(distributed.get_rank(), distributed.get_world_size(), place)
+        yield RankProcess(distributed.get_rank(), distributed.get_world_size(), place)
     finally:
         distributed.destroy_process_group()

@@ -25,7 +25,7 @@ from train.data.tokenizer import TextTokenizer
 from train.engine.log import LOG_FILE, name_file
 from train.model.clap import Clap, build_model
 from train.model.lora import merge_adapters
-from train.model.weights import RECEIPTS_FILE, Receipt, add_receipt, require_whole
+from train.model.weights import RECEIPTS_FILE, WeightsReceipt, add_receipt, require_whole
 
 CONFIG_FILE: Final = "config.json"
 TOKENIZER_FILE: Final = "tokenizer.json"
@@ -52,7 +52,7 @@ _REMOVE: Final = "remove it and resume the run with --resume, or train it again"
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class RunData:
     """What a run learns from, wherever it lies; a resumed run needs the same.
 
     Args:
@@ -64,7 +64,7 @@ class Origin:
     tokenizer: str
 
     @classmethod
-    def of(cls, corpora: Sequence[Corpus], tokenizer: TextTokenizer) -> Origin:
+    def of(cls, corpora: Sequence[Corpus], tokenizer: TextTokenizer) -> RunData:
         """That of a run on the first of some corpora, into which the others are mixed."""
         digests = " ".join(str(corpus.facts["digest"]) for corpus in corpora)
         return cls(digests, digest(tokenizer.to_json()))
@@ -98,7 +98,7 @@ def save_settings(
     }
     write_text(folder / CONFIG_FILE, json.dumps(facts, indent=2) + "\n")
     write_text(folder / TOKENIZER_FILE, tokenizer.to_json())
-    add_receipt(folder / TOKENIZER_FILE, Receipt.of(folder / TOKENIZER_FILE))
+    add_receipt(folder / TOKENIZER_FILE, WeightsReceipt.of(folder / TOKENIZER_FILE))
 
 
 def load_run(folder: Path) -> LoadedRun:
@@ -186,7 +186,7 @@ def save_tensors(path: Path, value: dict[str, Any], earlier: Path | None = None)
             if written.fault is not None:
                 raise written.fault
             size = file.tell()
-        add_receipt(path, Receipt(bytes=size, sha256=written.digest.hexdigest()))
+        add_receipt(path, WeightsReceipt(bytes=size, sha256=written.digest.hexdigest()))
         if earlier is not None and path.is_file():
             try:
                 os.link(path, earlier)
@@ -259,7 +259,7 @@ def has_checkpoint(folder: Path) -> bool:
     return any((folder / name).is_file() for name in (CHECKPOINT_FILE, EARLIER_FILE))
 
 
-def check_same_run(saved: dict[str, Any], config: TrainConfig, origin: Origin, path: Path) -> None:
+def check_same_run(saved: dict[str, Any], config: TrainConfig, origin: RunData, path: Path) -> None:
     """Check that a checkpoint belongs to these settings and this corpus.
 
     Places and intervals may differ.

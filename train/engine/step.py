@@ -28,7 +28,7 @@ from train.engine.encoder import (
 )
 from train.engine.log import Facts
 from train.engine.optimizer import is_fused, rate_at, set_rates
-from train.engine.ranks import Process
+from train.engine.ranks import RankProcess
 from train.losses.batch import Embedded, World
 from train.losses.choice import loss_of
 from train.losses.dissimilarity import dissimilarity
@@ -37,7 +37,7 @@ from train.model.device import matmul_precision
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class StepFigures:
     """What the log says of a step; the device is waited for when it is read.
 
     Args:
@@ -72,9 +72,9 @@ def train_step(
     config: TrainConfig,
     state: State,
     encoder: nn.Module,
-    process: Process,
+    process: RankProcess,
     cache: FeatureCache | None,
-) -> Figures:
+) -> StepFigures:
     """Learn from one batch, without waiting for the device.
 
     A step whose loss or gradient is not finite on any process is not applied, nor is any after it:
@@ -113,7 +113,7 @@ def train_step(
     rates = {"lr": rate_at(config.lr, config, batch.step)} | {
         f"lr/{group}": rate_at(peak, config, batch.step) for group, peak in config.lr_of.items()
     }
-    return Figures(state.step, rates, state.latest, state.model.scale().detach(), uncropped)
+    return StepFigures(state.step, rates, state.latest, state.model.scale().detach(), uncropped)
 
 
 def find_fault(

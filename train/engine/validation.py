@@ -18,7 +18,7 @@ from train.data.loader import Assembler
 from train.data.split import VAL, SplitData
 from train.data.tokenizer import TextTokenizer
 from train.engine.encoder import Encoder, load_parts
-from train.engine.ranks import Process
+from train.engine.ranks import RankProcess
 from train.engine.step import compute_loss
 from train.losses.batch import Alone
 from train.model.clap import Clap
@@ -70,7 +70,7 @@ class Validator:
         return [self.pool[start:stop] for start, stop in pairwise(ends)]
 
     @torch.no_grad()
-    def loss(self, model: Clap, process: Process) -> float:
+    def loss(self, model: Clap, process: RankProcess) -> float:
         """Measure the loss, every process on some of the batches.
 
         None waits long for the others, as it would in a collective call that has a timeout.

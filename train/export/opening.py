@@ -14,7 +14,7 @@ from train.export.files import checkpoint_tokenizer
 from train.export.kinds import ACCEPTED, ModelKind, model_kind
 from train.export.laion_checkpoint import LONGEST_TEXT, read_laion
 from train.export.read import Exported, load_exported
-from train.model.assembly import Library
+from train.model.assembly import ModelLibrary
 from train.model.clap import build_model, clap_config, clap_settings
 from train.model.clap_features import ClapInput
 from train.model.loading import clap_extractor
@@ -60,7 +60,7 @@ def open_laion(file: Path, tokenizer: str) -> Exported:
     name = str(file)
     with torch.random.fork_rng(devices=[]):
         clap, heard, words = read_laion_with_words(file, tokenizer)
-        library = Library({name: clap}, {name: heard})
+        library = ModelLibrary({name: clap}, {name: heard})
         settings = clap_settings(clap.config, name)
         model = build_model(settings, heard.sample_rate, len(words), library)
     return Exported(model.eval(), words, heard.sample_rate)

@@ -24,7 +24,7 @@ from train.losses.batch import Embedded, Ragged, World
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LossPlan:
     """What each candidate is to each anchor.
 
     Args:
@@ -38,9 +38,9 @@ class Plan:
 
     def concat(
         self, weight: Float[Tensor, "rows more"], target: Float[Tensor, "rows more"]
-    ) -> Plan:
+    ) -> LossPlan:
         """The plan with more candidates, after those it has."""
-        return Plan(
+        return LossPlan(
             torch.cat([self.weight, weight], dim=1), torch.cat([self.target, target], dim=1)
         )
 
@@ -50,7 +50,9 @@ def exact_type(like: Tensor) -> torch.dtype:
     return torch.promote_types(like.dtype, torch.float32)
 
 
-def contrastive_rows(logits: Float[Tensor, "rows columns"], plan: Plan) -> Float[Tensor, " rows"]:
+def contrastive_rows(
+    logits: Float[Tensor, "rows columns"], plan: LossPlan
+) -> Float[Tensor, " rows"]:
     """The primitive, in float32 at least whatever the precision of the logits.
 
     A candidate is left out by adding -inf to its logit, which no logit outweighs.
@@ -114,7 +116,7 @@ def candidates_of(batch: Embedded, world: World) -> Candidates:
     )
 
 
-def caption_plan(candidates: Candidates) -> Plan:
+def caption_plan(candidates: Candidates) -> LossPlan:
     """InfoNCE: the own caption is the answer, all others stand against it.
 
     Captions that say the same as the own one are not negatives of each other. The plan serves both
@@ -122,7 +124,7 @@ def caption_plan(candidates: Candidates) -> Plan:
     """
     dtype = exact_type(candidates.captions)
     own, same = candidates.own, candidates.same
-    return Plan(weight=(own | ~same).to(dtype), target=own.to(dtype))
+    return LossPlan(weight=(own | ~same).to(dtype), target=own.to(dtype))
 
 
 def owner_mask(texts: Ragged, batch: Embedded) -> Float[Tensor, "rows texts"]:

@@ -12,7 +12,7 @@ from train.config.loss import ModularVariant
 from train.losses.batch import Embedded, World
 from train.losses.contrastive import (
     Candidates,
-    Plan,
+    LossPlan,
     candidates_of,
     caption_plan,
     contrastive_rows,
@@ -50,7 +50,7 @@ def _in_denominator_rows(batch: Embedded, others: Candidates) -> Float[Tensor, "
     share = 1 / (1 + positive.sum(dim=1, keepdim=True))
 
     texts = torch.cat([others.captions, batch.positives.values, batch.negatives.values])
-    answers = Plan(plan.weight, plan.target * share).concat(positive, positive * share)
+    answers = LossPlan(plan.weight, plan.target * share).concat(positive, positive * share)
     to_text = contrastive_rows(
         batch.scale * batch.audio @ texts.T,
         answers.concat(negative, torch.zeros_like(negative)),
@@ -61,7 +61,7 @@ def _in_denominator_rows(batch: Embedded, others: Candidates) -> Float[Tensor, "
     each = torch.arange(len(batch.captions), device=batch.positives.owner.device)
     owner = torch.cat([each, batch.positives.owner])
     anchor_rows = contrastive_rows(
-        batch.scale * anchors @ others.audio.T, Plan(plan.weight[owner], plan.target[owner])
+        batch.scale * anchors @ others.audio.T, LossPlan(plan.weight[owner], plan.target[owner])
     )
     own = torch.eye(len(each), dtype=positive.dtype, device=positive.device)
     said = torch.cat([own, positive], dim=1)
@@ -73,7 +73,7 @@ def _literal_rows(batch: Embedded, others: Candidates) -> Float[Tensor, " rows"]
     plan = caption_plan(others)
     positive, negative = owner_mask(batch.positives, batch), owner_mask(batch.negatives, batch)
     count = positive.sum(dim=1, keepdim=True)
-    captions = Plan(plan.weight, plan.target * (count == 0))
+    captions = LossPlan(plan.weight, plan.target * (count == 0))
     answers = captions.concat(torch.zeros_like(positive), positive / count.clamp(min=1))
 
     texts = torch.cat([others.captions, batch.positives.values, batch.negatives.values])

@@ -17,7 +17,7 @@ from train.config.loss import OverlayRow, TeminalA, TeminalB
 from train.losses.batch import Embedded, World
 from train.losses.contrastive import (
     Candidates,
-    Plan,
+    LossPlan,
     candidates_of,
     caption_plan,
     contrastive_rows,
@@ -121,7 +121,7 @@ def _weighted_loss(
     L_t has sounds choose captions (eq. 8), L_a has captions choose sounds (eq. 14).
     """
     plain = caption_plan(others)
-    plan = Plan(plain.weight * weight, plain.target)
+    plan = LossPlan(plain.weight * weight, plain.target)
     to_text = contrastive_rows(batch.scale * batch.audio @ others.captions.T, plan)
     to_audio = contrastive_rows(batch.scale * batch.captions @ others.audio.T, plan)
     return world.mean((to_text + beta * to_audio) / (1 + beta))

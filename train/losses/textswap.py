@@ -8,7 +8,7 @@ from torch import Tensor
 
 from train.losses.batch import Embedded, World
 from train.losses.contrastive import (
-    Plan,
+    LossPlan,
     candidates_of,
     caption_plan,
     contrastive_rows,
@@ -41,7 +41,7 @@ def textswap_loss(
     texts = torch.cat([others.captions, batch.negatives.values])
     to_text = contrastive_rows(
         batch.scale * batch.audio @ texts.T,
-        Plan(kept, plan.target).concat(drawn, torch.zeros_like(drawn)),
+        LossPlan(kept, plan.target).concat(drawn, torch.zeros_like(drawn)),
     )
     to_audio = contrastive_rows(batch.scale * batch.captions @ others.audio.T, plan)
     return world.mean((to_text + to_audio) / 2)

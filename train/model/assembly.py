@@ -28,7 +28,7 @@ _SUMMARIES: Final = _CLAPS | {"audio-spectrogram-transformer"}
 
 
 @dataclass(frozen=True, slots=True)
-class Library:
+class ModelLibrary:
     """Models of transformers, each loaded once: both halves of a CLAP come from one.
 
     Args:
@@ -59,7 +59,7 @@ class Library:
         return getattr(model, f"{half}_projection")  # type: ignore[no-any-return]
 
 
-def audio_tower(config: ModelConfig, sample_rate: int, library: Library) -> AudioTower:
+def audio_tower(config: ModelConfig, sample_rate: int, library: ModelLibrary) -> AudioTower:
     """The audio tower that a config describes.
 
     Args:
@@ -97,7 +97,7 @@ def audio_tower(config: ModelConfig, sample_rate: int, library: Library) -> Audi
     )
 
 
-def text_tower(config: ModelConfig, vocabulary: int, library: Library) -> TextTower:
+def text_tower(config: ModelConfig, vocabulary: int, library: ModelLibrary) -> TextTower:
     """The text tower that a config describes.
 
     Args:

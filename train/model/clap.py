@@ -14,7 +14,7 @@ from train.config.model import (
     TokenKind,
     TowerKind,
 )
-from train.model.assembly import Library, audio_tower, head, text_tower
+from train.model.assembly import ModelLibrary, audio_tower, head, text_tower
 from train.model.freezing import freeze
 from train.model.loading import first_line, load_config
 from train.model.lora import add_adapters
@@ -24,11 +24,11 @@ __all__ = ["Clap", "build_model", "clap_config", "clap_settings"]
 
 
 def build_model(
-    config: ModelConfig, sample_rate: int, vocabulary: int, library: Library | None = None
+    config: ModelConfig, sample_rate: int, vocabulary: int, library: ModelLibrary | None = None
 ) -> Clap:
     """`_build_model`, where whatever else the files of named models make it raise is told."""
     try:
-        return _build_model(config, sample_rate, vocabulary, library or Library())
+        return _build_model(config, sample_rate, vocabulary, library or ModelLibrary())
     except (SegueError, OSError, MemoryError):
         raise
     except Exception as error:
@@ -40,7 +40,9 @@ def build_model(
         ) from error
 
 
-def _build_model(config: ModelConfig, sample_rate: int, vocabulary: int, library: Library) -> Clap:
+def _build_model(
+    config: ModelConfig, sample_rate: int, vocabulary: int, library: ModelLibrary
+) -> Clap:
     """The model that a config describes; weights that are not loaded are drawn anew.
 
     With heads of kind `projection`, those of a CLAP that gives a tower are loaded too, and its
@@ -104,7 +106,7 @@ def clap_settings(facts: Any, name: str) -> ModelConfig:
 
     Args:
         facts: Its ClapConfig.
-        name: What a `Library` knows it by.
+        name: What a `ModelLibrary` knows it by.
     """
     return ModelConfig(
         dim=facts.projection_dim,

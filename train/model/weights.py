@@ -30,22 +30,22 @@ def weights_digest(weights: Mapping[str, Tensor]) -> str:
     return digest.hexdigest()
 
 
-class Receipt(BaseModel):
+class WeightsReceipt(BaseModel):
     """What was written: the size in bytes and the SHA-256 of a file."""
 
     bytes: int
     sha256: str
 
     @classmethod
-    def of(cls, path: Path) -> Receipt:
+    def of(cls, path: Path) -> WeightsReceipt:
         """That of a file that is whole."""
         return cls(bytes=path.stat().st_size, sha256=file_sha256(path))
 
 
-_RECEIPTS: Final = TypeAdapter(dict[str, list[Receipt]])
+_RECEIPTS: Final = TypeAdapter(dict[str, list[WeightsReceipt]])
 
 
-def read_receipts(folder: Path) -> dict[str, list[Receipt]]:
+def read_receipts(folder: Path) -> dict[str, list[WeightsReceipt]]:
     """The receipts of files in a folder, by name, the newest first; none in an older folder."""
     path = folder / RECEIPTS_FILE
     fix = "remove it to have the files of this folder read unchecked"
@@ -57,12 +57,12 @@ def read_receipts(folder: Path) -> dict[str, list[Receipt]]:
         raise CorpusError(f"{path}: no receipts", fix=fix) from error
 
 
-def write_receipts(folder: Path, receipts: Mapping[str, list[Receipt]]) -> None:
+def write_receipts(folder: Path, receipts: Mapping[str, list[WeightsReceipt]]) -> None:
     """Replace the receipts of a folder."""
     write_text(folder / RECEIPTS_FILE, _RECEIPTS.dump_json(dict(receipts), indent=1).decode())
 
 
-def add_receipt(path: Path, receipt: Receipt) -> None:
+def add_receipt(path: Path, receipt: WeightsReceipt) -> None:
     """Add the receipt of a file that is about to be replaced; the one before stays valid."""
     receipts = read_receipts(path.parent)
     receipts[path.name] = [receipt, *receipts.get(path.name, ())][:_KEPT]

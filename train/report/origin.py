@@ -18,7 +18,7 @@ from train.model.weights import weights_digest
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """What the files of a run tell of it.
 
     Args:
@@ -55,12 +55,12 @@ class Learnt:
         return Path(self.place).name if self.corpus is None else self.corpus.name
 
 
-def read_outcome(folder: Path) -> Outcome:
+def read_outcome(folder: Path) -> RunOutcome:
     """The outcome of a run; its tensors' shapes are read, not kept."""
     saved = _load(folder / CHECKPOINT_FILE)
     kept = saved or _load(folder / MODEL_FILE)
     weights = kept.get("model")
-    return Outcome(
+    return RunOutcome(
         finished=(folder / MODEL_FILE).is_file(),
         parameters=None if weights is None else sum(each.numel() for each in weights.values()),
         digests=tuple(str(saved.get("origin", {}).get("corpus", "")).split()),

@@ -18,14 +18,14 @@ from train.export.folder import Written, new_folder
 from train.export.kinds import ModelKind, model_kind
 from train.export.onnx_model import write_onnx
 from train.export.safetensors_model import write_safetensors
-from train.model.weights import Receipt, write_receipts
+from train.model.weights import WeightsReceipt, write_receipts
 from train.report.card import model_card
 
 CARD_FILE: Final = "README.md"
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedFolder:
     """An exported folder.
 
     Args:
@@ -43,7 +43,7 @@ class Published:
 
 def publish(
     run_folder: Path, out: Path, to: ModelFormat, observer: Observer | None = None
-) -> Published:
+) -> PublishedFolder:
     """Export a finished run, or a LAION-CLAP checkpoint as a ClapModel.
 
     Args:
@@ -69,14 +69,14 @@ def publish(
         (folder / CARD_FILE).write_text(card.replace("FOLDER/", "").replace("FOLDER", "."), "utf-8")
         weights = sorted(folder.glob("*.safetensors"))
         if weights:
-            write_receipts(folder, {path.name: [Receipt.of(path)] for path in weights})
+            write_receipts(folder, {path.name: [WeightsReceipt.of(path)] for path in weights})
         files = {
             path.relative_to(folder).as_posix(): path.stat().st_size
             for path in sorted(folder.rglob("*"))
             if path.is_file()
         }
     opener = written.opener.replace("FOLDER", str(out))
-    return Published(out, files, opener, written.largest_difference)
+    return PublishedFolder(out, files, opener, written.largest_difference)
 
 
 def _export_run(

@@ -8,19 +8,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.speed.contenders import Contender
-from benchmarks.speed.measure import Done, Job, Watch, Work
-from benchmarks.speed.stage import LONG, Stage, planned
+from benchmarks.speed.contenders import SpeedContender
+from benchmarks.speed.measure import Done, Job, Stopwatch, Work
+from benchmarks.speed.stage import LONG, BenchStage, planned
 from synth.sources.own.vocabulary import VocabularySource
 
 PAIRS: Final = 4_000
 
 
-def contenders(stage: Stage) -> list[Contender]:
+def contenders(stage: BenchStage) -> list[SpeedContender]:
     """Each size."""
     labels = len(VocabularySource().names)
     return [
-        Contender(
+        SpeedContender(
             f"catalogue of {takes * labels:,} clips",
             "Segue",
             __name__,
@@ -47,7 +47,7 @@ def prepare(job: Job) -> Work:
     out = Path(job["out"])
     planned(_spec(1) | {"recipe": {"acba": {"pairs": 8}}}, out / "warm")
 
-    def work(watch: Watch) -> Done:
+    def work(watch: Stopwatch) -> Done:
         with watch:
             planned(job["spec"], out / "measured")
         return Done(job["clips"])

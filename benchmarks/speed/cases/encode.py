@@ -8,7 +8,7 @@ from typing import Final
 
 import soundfile
 
-from benchmarks.speed.measure import Done, Job, Watch, Work
+from benchmarks.speed.measure import Done, Job, Stopwatch, Work
 from synth.corpus.corpus import Corpus
 
 TOGETHER: Final = 64
@@ -20,7 +20,7 @@ def prepare(job: Job) -> Work:
     rows = corpus.samples(columns=["scene", "frames"]).to_pylist()
     rate = corpus.sample_rate
 
-    def work(watch: Watch) -> Done:
+    def work(watch: Stopwatch) -> Done:
         frames = 0
         for start in range(0, len(rows), TOGETHER):
             chosen = rows[start : start + TOGETHER]

@@ -8,25 +8,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.speed.contenders import Contender
-from benchmarks.speed.measure import Done, Job, Watch, Work
-from benchmarks.speed.stage import LONG, Stage, planned, with_bank
+from benchmarks.speed.contenders import SpeedContender
+from benchmarks.speed.measure import Done, Job, Stopwatch, Work
+from benchmarks.speed.stage import LONG, BenchStage, planned, with_bank
 from pipelines.build.build import build
 from pipelines.spec.spec import Spec
 
 SHORT: Final = {"crossfade_s": 0.1, "max_event_s": 1.0, "style": "natural"}
 
 
-def short(stage: Stage, samples: int, **changes: Any) -> dict[str, Any]:
+def short(stage: BenchStage, samples: int, **changes: Any) -> dict[str, Any]:
     """The spec of a corpus of short pairs."""
     return stage.spec("pair", samples, **changes) | {"recipe": {"acba": SHORT | {"pairs": samples}}}
 
 
-def contenders(stage: Stage) -> list[Contender]:
+def contenders(stage: BenchStage) -> list[SpeedContender]:
     """Planning and building at every size."""
     bank = str(stage.built("pair") / "banks")
     return [
-        Contender(
+        SpeedContender(
             f"{case} {samples:,} samples",
             "Segue",
             __name__,
@@ -46,7 +46,7 @@ def prepare(job: Job) -> Work:
     build(Spec.model_validate(few), with_bank(bank, out / "warm"), 0)
     with_bank(bank, out / "measured")
 
-    def work(watch: Watch) -> Done:
+    def work(watch: Stopwatch) -> Done:
         with watch:
             if job["render"]:
                 samples = build(Spec.model_validate(job["spec"]), out / "measured", 0).samples

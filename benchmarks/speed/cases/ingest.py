@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.speed.contenders import Contender
-from benchmarks.speed.measure import Done, Job, Watch, Work
-from benchmarks.speed.stage import Stage
+from benchmarks.speed.contenders import SpeedContender
+from benchmarks.speed.measure import Done, Job, Stopwatch, Work
+from benchmarks.speed.stage import BenchStage
 from pipelines.engines.executor import workers
 from pipelines.ingest.ingest import ingest
 from pipelines.spec.spec import Spec
 from synth.base.progress import Silent
 
 
-def contenders(stage: Stage) -> list[Contender]:
+def contenders(stage: BenchStage) -> list[SpeedContender]:
     """At the clips' own rate, and at another, which resamples all of them."""
     clips = sum(1 for _ in stage.clips.glob("*/*"))
     found = []
     for name, rate in (("Segue", 44_100), ("Segue, resampled to 48 kHz", 48_000)):
         audio = {"audio": {"sample_rate": rate}}
         job = {"spec": stage.spec("pair", 4, **audio)}
-        found.append(Contender("ingest", name, __name__, job, clips))
+        found.append(SpeedContender("ingest", name, __name__, job, clips))
     return found
 
 
@@ -28,7 +28,7 @@ def prepare(job: Job) -> Work:
     """The decoder's process starts on the clock: there is no ingest without it."""
     spec = Spec.model_validate(job["spec"])
 
-    def work(watch: Watch) -> Done:
+    def work(watch: Stopwatch) -> Done:
         with watch, workers(0) as run:
             library = ingest(spec.intake, Path(job["out"]) / "banks", run, 1, Silent())
         return Done(len(library.clips) + len(library.quarantine))

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from benchmarks.speed.contenders import Contender
-from benchmarks.speed.measure import Done, Job, Watch, Work
-from benchmarks.speed.stage import Stage
+from benchmarks.speed.contenders import SpeedContender
+from benchmarks.speed.measure import Done, Job, Stopwatch, Work
+from benchmarks.speed.stage import BenchStage
 from synth.corpus.corpus import Corpus
-from train.config.run import Mode, TrainConfig
+from train.config.run import AudioMode, TrainConfig
 from train.config.run import Stage as Lesson
 from train.data.batch import Batch
 from train.data.loader import Assembler, Loader, Share
@@ -29,19 +29,19 @@ STEP_S: Final = 0.1
 THREADS: Final = (0, 1, 2)
 
 
-def contenders(stage: Stage) -> list[Contender]:
+def contenders(stage: BenchStage) -> list[SpeedContender]:
     """Shards and virtual shards, each with 0, 1 and 2 threads."""
     job = {"corpus": str(stage.manifests("pair")), "steps": stage.size.steps}
     samples = stage.size.steps * BATCH
     return [
-        Contender(
+        SpeedContender(
             "loader",
             f"{name}, {threads} threads",
             __name__,
             job | {"mode": mode.value, "threads": threads},
             samples,
         )
-        for name, mode in (("shards", Mode.SHARDS), ("virtual shards", Mode.VIRTUAL))
+        for name, mode in (("shards", AudioMode.SHARDS), ("virtual shards", AudioMode.VIRTUAL))
         for threads in THREADS
     ]
 
@@ -52,7 +52,7 @@ def prepare(job: Job) -> Work:
     config = TrainConfig(
         corpus=Path(job["corpus"]),
         out=Path(job["out"]) / "unused",
-        mode=Mode(job["mode"]),
+        mode=AudioMode(job["mode"]),
         stages=(Lesson(steps=3 * steps),),
         batch=BATCH,
         workers=max(1, threads),
@@ -69,7 +69,7 @@ def prepare(job: Job) -> Work:
             return loader.iterate(start, stop)
         return map(loader.batch, range(start, stop))
 
-    def work(watch: Watch) -> Done:
+    def work(watch: Stopwatch) -> Done:
         for _ in batches(0, 2):  # first use
             pass
         with watch:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from benchmarks.speed.contenders import Contender
-from benchmarks.speed.measure import Done, Job, Watch, Work
-from benchmarks.speed.stage import KINDS, Stage, planned, with_bank
+from benchmarks.speed.contenders import SpeedContender
+from benchmarks.speed.measure import Done, Job, Stopwatch, Work
+from benchmarks.speed.stage import KINDS, BenchStage, planned, with_bank
 
 BY_WORKERS: Final = "plan four events by workers"
 
 
-def contenders(stage: Stage) -> list[Contender]:
+def contenders(stage: BenchStage) -> list[SpeedContender]:
     """Each kind of sample; the triplets over all labels, since that alone makes many."""
     found = []
     for kind in KINDS:
@@ -25,10 +25,10 @@ def contenders(stage: Stage) -> list[Contender]:
         if kind == "triplet":
             spec["source"] = {"folder": {"root": str(stage.clips)}}
         job = {"spec": spec, "bank": str(bank)}
-        found.append(Contender(f"plan {kind}", "Segue", __name__, job))
+        found.append(SpeedContender(f"plan {kind}", "Segue", __name__, job))
     for workers in (1, 2):
         name = f"Segue, {workers} worker{'s' * (workers > 1)}"
-        found.append(Contender(BY_WORKERS, name, __name__, job | {"workers": workers}))
+        found.append(SpeedContender(BY_WORKERS, name, __name__, job | {"workers": workers}))
     return found
 
 
@@ -39,7 +39,7 @@ def prepare(job: Job) -> Work:
     planned(few, with_bank(bank, Path(job["out"]) / "warm"))
     out = with_bank(bank, Path(job["out"]) / "measured")
 
-    def work(watch: Watch) -> Done:
+    def work(watch: Stopwatch) -> Done:
         with watch:
             samples = planned(job["spec"], out, job.get("workers", 0))
         return Done(samples)

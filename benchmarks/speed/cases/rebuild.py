@@ -6,21 +6,21 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.speed.cases.growth import short
-from benchmarks.speed.contenders import Contender
-from benchmarks.speed.measure import Done, Job, Watch, Work
-from benchmarks.speed.stage import Stage, with_bank
+from benchmarks.speed.contenders import SpeedContender
+from benchmarks.speed.measure import Done, Job, Stopwatch, Work
+from benchmarks.speed.stage import BenchStage, with_bank
 from pipelines.build.build import build
 from pipelines.spec.spec import Spec
 
 IN_SHARD: Final = 2
 
 
-def contenders(stage: Stage) -> list[Contender]:
+def contenders(stage: BenchStage) -> list[SpeedContender]:
     """One corpus of many shards."""
     shards = stage.size.shards
     spec = short(stage, shards * IN_SHARD, shards={"samples": IN_SHARD})
     job = {"spec": spec, "bank": str(stage.built("pair") / "banks")}
-    return [Contender(f"rebuild of {shards:,} shards", "Segue", __name__, job, shards)]
+    return [SpeedContender(f"rebuild of {shards:,} shards", "Segue", __name__, job, shards)]
 
 
 def prepare(job: Job) -> Work:
@@ -29,7 +29,7 @@ def prepare(job: Job) -> Work:
     out = with_bank(Path(job["bank"]), Path(job["out"]) / "measured")
     build(spec, out, 0)
 
-    def work(watch: Watch) -> Done:
+    def work(watch: Stopwatch) -> Done:
         with watch:
             summary = build(spec, out, 0)
         if summary.rendered:

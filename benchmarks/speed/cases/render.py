@@ -10,9 +10,9 @@ import os
 from pathlib import Path
 from typing import Final
 
-from benchmarks.speed.contenders import Contender
-from benchmarks.speed.measure import Done, Job, Watch, Work
-from benchmarks.speed.stage import KINDS, Stage, with_bank
+from benchmarks.speed.contenders import SpeedContender
+from benchmarks.speed.measure import Done, Job, Stopwatch, Work
+from benchmarks.speed.stage import KINDS, BenchStage, with_bank
 from pipelines.build.build import build
 from pipelines.spec.spec import Spec
 
@@ -24,7 +24,7 @@ PEERS: Final = {
 NAMES: Final = {"acba_script": "librosa + soundfile, as ACBA's script"}
 
 
-def contenders(stage: Stage) -> list[Contender]:
+def contenders(stage: BenchStage) -> list[SpeedContender]:
     """Segue, the encoder alone, and the peers, over the same samples."""
     found = []
     for kind in KINDS:
@@ -32,13 +32,13 @@ def contenders(stage: Stage) -> list[Contender]:
         case = f"render {kind}"
         spec = stage.spec(kind, stage.size.rendered)
         job = {"spec": spec, "bank": str(stage.built(kind) / "banks")}
-        found.append(Contender(case, "Segue", __name__, job, samples, seconds))
+        found.append(SpeedContender(case, "Segue", __name__, job, samples, seconds))
         floor = {"corpus": str(stage.manifests(kind))}
         module = "benchmarks.speed.cases.encode"
-        found.append(Contender(case, "FLAC encoder alone", module, floor, samples, seconds))
+        found.append(SpeedContender(case, "FLAC encoder alone", module, floor, samples, seconds))
         for peer in PEERS[kind]:
             found.append(
-                Contender(
+                SpeedContender(
                     case,
                     NAMES.get(peer, peer),
                     f"benchmarks.speed.peers.{peer}",
@@ -58,7 +58,7 @@ def prepare(job: Job) -> Work:
     build(spec, with_bank(bank, Path(job["out"]) / "warm"), 0)
     out = with_bank(bank, Path(job["out"]) / "measured")
 
-    def work(watch: Watch) -> Done:
+    def work(watch: Stopwatch) -> Done:
         os.sync()  # what is left over of other turns
         with watch:
             summary = build(spec, out, 0)

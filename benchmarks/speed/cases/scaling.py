@@ -10,9 +10,9 @@ from multiprocessing import active_children
 from pathlib import Path
 from typing import Final
 
-from benchmarks.speed.contenders import Contender
-from benchmarks.speed.measure import Done, Job, Watch, Work, peak_mib
-from benchmarks.speed.stage import Stage, with_bank
+from benchmarks.speed.contenders import SpeedContender
+from benchmarks.speed.measure import Done, Job, Stopwatch, Work, peak_mib
+from benchmarks.speed.stage import BenchStage, with_bank
 from pipelines.build.build import build
 from pipelines.engines.engine import engine
 from pipelines.spec.spec import Spec
@@ -21,7 +21,7 @@ WORKERS: Final = (1, 2)
 SHARDS: Final = 24
 
 
-def contenders(stage: Stage) -> list[Contender]:
+def contenders(stage: BenchStage) -> list[SpeedContender]:
     """Each number of workers."""
     samples = stage.size.scaled
     shards = {"shards": {"samples": max(2, samples // SHARDS)}}
@@ -30,7 +30,7 @@ def contenders(stage: Stage) -> list[Contender]:
         "bank": str(stage.built("pair") / "banks"),
     }
     return [
-        Contender(
+        SpeedContender(
             "scaling",
             f"Segue, {count} worker{'s' * (count > 1)}",
             __name__,
@@ -48,7 +48,7 @@ def prepare(job: Job) -> Work:
     build(Spec.model_validate(few), with_bank(bank, out / "warm"), 0)
     with_bank(bank, out / "measured")
 
-    def work(watch: Watch) -> Done:
+    def work(watch: Stopwatch) -> Done:
         with engine(job["workers"]) as where:
             for number in range(job["workers"]):  # one more at work each time, so each one starts
                 warm = few | {"corpus": f"warm-{number}", "shards": {"samples": 2}}

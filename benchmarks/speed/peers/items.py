@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 
 import soundfile
 
-from benchmarks.speed.measure import Done, Job, Watch, Work
+from benchmarks.speed.measure import Done, Job, Stopwatch, Work
 
 WARM: Final = 2
 
@@ -30,7 +30,7 @@ def making(job: Job, make: Maker) -> Work:
     for item in items[:WARM]:
         make(item, warm)
 
-    def work(watch: Watch) -> Done:
+    def work(watch: Stopwatch) -> Done:
         with watch:
             files = [make(item, out) for item in items]
         seconds = 0.0

@@ -10,7 +10,7 @@ from typing import Any
 import soundfile
 import webdataset  # type: ignore[import-untyped]
 
-from benchmarks.speed.measure import Done, Job, Watch, Work
+from benchmarks.speed.measure import Done, Job, Stopwatch, Work
 
 
 def prepare(job: Job) -> Work:
@@ -25,7 +25,7 @@ def prepare(job: Job) -> Work:
             texts += len(sample["json"]["text"])
         return samples, seconds, texts
 
-    def work(watch: Watch) -> Done:
+    def work(watch: Stopwatch) -> Done:
         all_of_it()
         with watch:
             samples, seconds, texts = all_of_it()

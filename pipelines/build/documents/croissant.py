@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from pipelines.build.render import Receipt
+from pipelines.build.render import ShardReceipt
 from synth.corpus.corpus import SAMPLES_FILE
 from synth.corpus.licence import parse_licence
 
@@ -50,7 +50,7 @@ _REPEATED: Final = frozenset({"labels"})
 
 
 def croissant(
-    facts: Mapping[str, Any], receipts: Sequence[Receipt], samples_sha256: str
+    facts: Mapping[str, Any], receipts: Sequence[ShardReceipt], samples_sha256: str
 ) -> dict[str, Any]:
     """The JSON-LD that stands beside the shards; `contentUrl` is relative to it.
 
@@ -100,7 +100,7 @@ def croissant(
     }
 
 
-def _archive(receipt: Receipt) -> dict[str, Any]:
+def _archive(receipt: ShardReceipt) -> dict[str, Any]:
     path = f"{receipt.split}/{receipt.shard}"
     return {
         "@type": "cr:FileObject",

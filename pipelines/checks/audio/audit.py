@@ -18,12 +18,12 @@ import pyarrow.parquet as pq
 
 from pipelines.checks.audio.findings import (
     AudioFinding,
-    Plan,
+    SamplePlan,
     compare_activity,
     compare_samples,
     compare_treatments,
 )
-from pipelines.checks.audio.measured import Measured
+from pipelines.checks.audio.measured import MeasuredSample
 from pipelines.checks.audit import Violation, find_violations, read_audible, read_tags
 from pipelines.store.manifest import find_manifest
 from synth.audio.stems import render_stems
@@ -196,7 +196,7 @@ class _Auditor:
     def judge(self, row: Mapping[str, Any]) -> Iterator[AudioFinding]:
         """What is wrong with one sample."""
         sample, rate = row["id"], row["sample_rate"]
-        planned = Plan(sample, read_timeline(row), row["frames"], row["gain_db"], rate)
+        planned = SamplePlan(sample, read_timeline(row), row["frames"], row["gain_db"], rate)
         scene = from_text(row["scene"])
         stems = render_stems(scene, self.corpus.bank, self.corpus.fade)
         try:
@@ -205,7 +205,7 @@ class _Auditor:
             yield AudioFinding(sample, "samples", f"{row['shard']}: {error.message}")
         else:
             yield from compare_samples(planned, pcm, stems)
-        measured = Measured.of(stems, rate, planned.timeline.placements)
+        measured = MeasuredSample.of(stems, rate, planned.timeline.placements)
         yield from compare_activity(planned, measured, self.ear)
         yield from compare_treatments(planned, stems)
         self.sounds += len(stems)
@@ -222,7 +222,7 @@ class _Auditor:
             self.listeners[level] += sum(1 for _ in found)
 
     def _find_violations(
-        self, row: Mapping[str, Any], scene: Scene, measured: Measured, within_db: Decibels
+        self, row: Mapping[str, Any], scene: Scene, measured: MeasuredSample, within_db: Decibels
     ) -> Iterator[Violation]:
         """What a listener who hears so far down finds of a sample's sentences."""
         extents = [Stretch(place.onset, place.offset) for place in timeline(scene).placements]

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
 
-from pipelines.checks.audio.measured import Measured, bridge, find_runs
+from pipelines.checks.audio.measured import MeasuredSample, bridge, find_runs
 from synth.audio.dsp import Pcm, to_pcm
 from synth.audio.treatments import explain_lack
 from synth.base.units import Decibels, Frames, to_gain, to_seconds
@@ -42,7 +42,7 @@ class AudioFinding:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SamplePlan:
     """What a corpus says of one sample.
 
     Args:
@@ -61,7 +61,7 @@ class Plan:
 
 
 def compare_samples(
-    plan: Plan, pcm: Pcm, stems: Float32[np.ndarray, "events frames"]
+    plan: SamplePlan, pcm: Pcm, stems: Float32[np.ndarray, "events frames"]
 ) -> Iterator[AudioFinding]:
     """Whether a sample is the sum of its sounds, to one step of 16 bits.
 
@@ -86,7 +86,7 @@ def compare_samples(
 
 
 def _tell_apart(
-    plan: Plan, apart: Int64[np.ndarray, " frames"], where: Int64[np.ndarray, " places"]
+    plan: SamplePlan, apart: Int64[np.ndarray, " frames"], where: Int64[np.ndarray, " places"]
 ) -> str:
     most = int(apart.argmax())
     first, last, worst = (to_seconds(int(at), plan.rate) for at in (where[0], where[-1], most))
@@ -102,7 +102,9 @@ def _tell_apart(
     )
 
 
-def compare_activity(plan: Plan, measured: Measured, ear: Ear) -> Iterator[AudioFinding]:
+def compare_activity(
+    plan: SamplePlan, measured: MeasuredSample, ear: Ear
+) -> Iterator[AudioFinding]:
     """Whether each sound is heard where the plan says, and nowhere else.
 
     Args:
@@ -138,7 +140,7 @@ def compare_activity(plan: Plan, measured: Measured, ear: Ear) -> Iterator[Audio
 
 
 def compare_treatments(
-    plan: Plan, stems: Float32[np.ndarray, "events frames"]
+    plan: SamplePlan, stems: Float32[np.ndarray, "events frames"]
 ) -> Iterator[AudioFinding]:
     """Whether each treated sound differs from the same recording untreated as it should.
 

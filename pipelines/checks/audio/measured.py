@@ -31,7 +31,7 @@ Marks = Bool[np.ndarray, "events blocks"]
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredSample:
     """How loud each sound of a sample is over time, and all of them together.
 
     Args:
@@ -54,7 +54,7 @@ class Measured:
         stems: Float32[np.ndarray, "events frames"],
         rate: int,
         planned: Sequence[Placement] = (),
-    ) -> Measured:
+    ) -> MeasuredSample:
         """Measure the sounds of a sample.
 
         Args:

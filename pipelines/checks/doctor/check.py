@@ -17,7 +17,7 @@ class CheckState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class DoctorCheck:
     """One line of the table.
 
     Args:
@@ -43,7 +43,7 @@ class Check:
         fault: str = "",
         fix: str = "",
         state: CheckState = CheckState.MISSING,
-    ) -> Check:
+    ) -> DoctorCheck:
         """What is there where there is no fault; otherwise the fault, its state and its fix."""
         if fault:
             return cls(name, state, fault, needed_for, fix)

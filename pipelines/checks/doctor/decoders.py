@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from pipelines.checks.doctor.check import Check, CheckState
+from pipelines.checks.doctor.check import CheckState, DoctorCheck
 from pipelines.checks.doctor.module_output import SilentModuleError, run_module
 from pipelines.checks.doctor.packages import EXTRAS, find_version
 from synth.text.grammar.tagger import SPACY_MODEL
@@ -27,7 +27,7 @@ _FORMATS: Final = (
 )
 
 
-def check_decoders() -> Iterator[Check]:
+def check_decoders() -> Iterator[DoctorCheck]:
     """Of libsndfile by format, ffmpeg, spaCy's model, and torchcodec where it is installed."""
     yield from map(_check_sndfile, *zip(*_FORMATS, strict=True))
     yield _check_program("ffmpeg")
@@ -36,14 +36,14 @@ def check_decoders() -> Iterator[Check]:
         yield _check_torchcodec()
 
 
-def _check_torchcodec() -> Check:
+def _check_torchcodec() -> DoctorCheck:
     """Whether it finds ffmpeg's libraries and fits torch: only importing it tells."""
     try:
         run_module(f"{_TORCHCODEC}.version")
         fault = ""
     except SilentModuleError:
         fault = "does not load: ffmpeg's libraries are missing, or it was built for another torch"
-    return Check.of(
+    return DoctorCheck.of(
         _TORCHCODEC,
         find_version(_TORCHCODEC) or "",
         EXTRAS["hf"],
@@ -52,7 +52,7 @@ def _check_torchcodec() -> Check:
     )
 
 
-def _check_sndfile(form: str, state: CheckState) -> Check:
+def _check_sndfile(form: str, state: CheckState) -> DoctorCheck:
     """Whether a sound survives being written and read."""
     needed_for = "every shard" if form == "FLAC" else f"sound libraries in {form}"
     try:
@@ -67,10 +67,10 @@ def _check_sndfile(form: str, state: CheckState) -> Check:
     except (ImportError, OSError, RuntimeError, ValueError, TypeError) as error:
         fault, version = f"{form} cannot be written and read: {error}", ""
     fix = "pip install -U soundfile, which brings libsndfile 1.2"
-    return Check.of(f"libsndfile {form}", version, needed_for, fault, fix, state)
+    return DoctorCheck.of(f"libsndfile {form}", version, needed_for, fault, fix, state)
 
 
-def _check_program(name: str) -> Check:
+def _check_program(name: str) -> DoctorCheck:
     path = shutil.which(name)
     found, fault = "", "not found"
     if path is not None:
@@ -83,10 +83,10 @@ def _check_program(name: str) -> Check:
             fault = f"{path} does not run: {error}"
     needed_for = "m4a, wma, webm and aac files; they are quarantined without it"
     fix = "apt install ffmpeg, brew install ffmpeg or conda install ffmpeg"
-    return Check.of(name, found, needed_for, fault, fix)
+    return DoctorCheck.of(name, found, needed_for, fault, fix)
 
 
-def _check_tagger() -> Check:
+def _check_tagger() -> DoctorCheck:
     version = metadata.version("spacy") if find_spec("spacy") else ""
     there = bool(version) and find_spec(SPACY_MODEL) is not None
     found = f"spaCy {version}, {SPACY_MODEL} {find_version(SPACY_MODEL) or ''}".strip()
@@ -94,4 +94,4 @@ def _check_tagger() -> Check:
     needed_for = "segue text probe and negate; without it the embedded tagger is used"
     download = f"python -m spacy download {SPACY_MODEL}"
     fix = download if version else f"pip install 'segue-audio[nlp]', then {download}"
-    return Check.of("word tagger", found, needed_for, fault, fix)
+    return DoctorCheck.of("word tagger", found, needed_for, fault, fix)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from pipelines.checks.doctor.check import Check, CheckState
+from pipelines.checks.doctor.check import CheckState, DoctorCheck
 from pipelines.store.locks import hold_lock
 from synth.base.atomic import format_bytes, free_bytes, write_bytes
 from synth.base.errors import CorpusError, SegueError
@@ -19,10 +19,10 @@ LEAST_SHARED: Final = 256_000_000
 SHARED_MEMORY: Final = Path("/dev/shm")
 
 
-def check_disks(out: Path) -> Iterator[Check]:
+def check_disks(out: Path) -> Iterator[DoctorCheck]:
     """The disks of `--out`, the user's folder and temporary files, and shared memory."""
     if (url := url_of(out)) is not None:
-        yield Check(
+        yield DoctorCheck(
             f"--out {url}", CheckState.OK, "an object store, not tested", "segue build writes it"
         )
     else:
@@ -36,7 +36,7 @@ def check_disks(out: Path) -> Iterator[Check]:
 
 def _check_disk(
     name: str, path: Path, needed_for: str, state: CheckState = CheckState.MISSING
-) -> Check:
+) -> DoctorCheck:
     folder = path.expanduser().resolve()
     while not folder.is_dir() and folder != folder.parent:
         folder = folder.parent
@@ -46,11 +46,11 @@ def _check_disk(
             _try_writing(Path(scratch))
     except (OSError, SegueError) as error:
         fix = "use a folder on a disk that supports writing, sync and locks"
-        return Check(name, state, f"{folder}: {error}", needed_for, fix)
+        return DoctorCheck(name, state, f"{folder}: {error}", needed_for, fix)
     found = f"{format_bytes(free)} free; sync, rename and lock work"
     few = f"only {format_bytes(free)} free" if free < LEAST_BYTES else ""
     fix = "free some space, or use another disk; `segue plan` shows what a corpus needs"
-    return Check.of(name, found, needed_for, few, fix)
+    return DoctorCheck.of(name, found, needed_for, few, fix)
 
 
 def _try_writing(scratch: Path) -> None:
@@ -74,9 +74,9 @@ def _try_writing(scratch: Path) -> None:
     raise CorpusError("a lock can be taken twice")
 
 
-def _check_shared_memory(folder: Path) -> Check:
+def _check_shared_memory(folder: Path) -> DoctorCheck:
     size = shutil.disk_usage(folder).total
     few = f"{format_bytes(size)} in all" if size < LEAST_SHARED else ""
     needed_for = "segue train with loader workers"
     fix = "docker run --shm-size=2g, or train with `workers: 0`"
-    return Check.of("shared memory", f"{format_bytes(size)} in all", needed_for, few, fix)
+    return DoctorCheck.of("shared memory", f"{format_bytes(size)} in all", needed_for, few, fix)

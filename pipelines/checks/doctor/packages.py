@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from pipelines.checks.doctor.check import Check, CheckState
+from pipelines.checks.doctor.check import CheckState, DoctorCheck
 
 US: Final = "segue-audio"
 CONSTRAINTS: Final = Path(__file__).resolve().parents[3] / "constraints.txt"
@@ -41,14 +41,14 @@ EXTRAS: Final[Mapping[str, str]] = {
 _SHOWN: Final = 4
 
 
-def check_packages() -> Iterator[Check]:
+def check_packages() -> Iterator[DoctorCheck]:
     """Python, what pyproject.toml asks for, its extras, and the versions tested together."""
     yield _check_python()
     required = [
         each for each in _read_requirements() if each.marker is None or each.marker.evaluate()
     ]
     faults = {each.name: fault for each in required if (fault := _find_fault(each))}
-    yield Check.of(
+    yield DoctorCheck.of(
         "packages",
         f"{len(required)} as pyproject.toml requires",
         "every command",
@@ -57,7 +57,7 @@ def check_packages() -> Iterator[Check]:
         CheckState.MISSING if set(faults) <= set(NEEDED_FOR) else CheckState.WRONG,
     )
     for name, fault in faults.items():
-        yield Check(
+        yield DoctorCheck(
             name,
             CheckState.MISSING if name in NEEDED_FOR else CheckState.WRONG,
             fault,
@@ -71,13 +71,13 @@ def check_packages() -> Iterator[Check]:
         yield _check_tested(CONSTRAINTS.read_text(encoding="utf-8"), required)
 
 
-def _check_python() -> Check:
+def _check_python() -> DoctorCheck:
     asked = metadata.metadata(US)["Requires-Python"] or ""
     version = platform.python_version()
     fits = SpecifierSet(asked).contains(version, prereleases=True)
     fault = "" if fits else f"{version}, but {asked} is required"
     fix = f"create an environment with Python {asked}"
-    return Check.of("python", version, "every command", fault, fix, CheckState.WRONG)
+    return DoctorCheck.of("python", version, "every command", fault, fix, CheckState.WRONG)
 
 
 def _read_requirements() -> list[Requirement]:
@@ -102,7 +102,7 @@ def _find_fault(required: Requirement) -> str:
     return ""
 
 
-def _check_extra(extra: str, needed_for: str) -> Check:
+def _check_extra(extra: str, needed_for: str) -> DoctorCheck:
     packages = [
         each
         for each in _read_requirements()
@@ -113,10 +113,10 @@ def _check_extra(extra: str, needed_for: str) -> Check:
     faults = [f"{each.name}: {fault}" for each in packages if (fault := _find_fault(each))]
     found = ", ".join(f"{each.name} {find_version(each.name)}" for each in packages)
     fix = f"pip install 'segue-audio[{extra}]'"
-    return Check.of(f"extra {extra}", found, needed_for, "; ".join(faults), fix)
+    return DoctorCheck.of(f"extra {extra}", found, needed_for, "; ".join(faults), fix)
 
 
-def _check_tested(constraints: str, required: list[Requirement]) -> Check:
+def _check_tested(constraints: str, required: list[Requirement]) -> DoctorCheck:
     """Whether the packages that we name ourselves are of the versions that were tested together."""
     tested = {
         canonicalize_name(name): version
@@ -133,7 +133,7 @@ def _check_tested(constraints: str, required: list[Requirement]) -> Check:
         and found.partition("+")[0] != tested[name]
     ]
     more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
-    return Check.of(
+    return DoctorCheck.of(
         "tested versions",
         "as in constraints.txt",
         "the same output bytes as on other machines",

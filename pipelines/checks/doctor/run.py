@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from pipelines.checks.doctor.check import Check
+from pipelines.checks.doctor.check import DoctorCheck
 from pipelines.checks.doctor.decoders import check_decoders
 from pipelines.checks.doctor.disk import check_disks
 from pipelines.checks.doctor.machine import check_devices, check_machine
@@ -15,14 +15,14 @@ from pipelines.checks.doctor.packages import check_packages
 from pipelines.checks.doctor.services import check_endpoint, check_prefect
 
 
-def run_checks(out: Path, endpoint: str | None) -> Iterator[Check]:
+def run_checks(out: Path, endpoint: str | None) -> Iterator[DoctorCheck]:
     """All checks in their order; those that wait for a process or a server wait together.
 
     Args:
         out: Where corpora are to be built.
         endpoint: Address of a language model, None for the usual one.
     """
-    groups: list[Callable[[], Iterable[Check]]] = [
+    groups: list[Callable[[], Iterable[DoctorCheck]]] = [
         check_packages,
         check_decoders,
         check_devices,

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from pipelines.build.plan import ShardPlan
 from pipelines.build.render import is_done
-from pipelines.checks.preflight.pace import Pace
+from pipelines.checks.preflight.pace import RenderPace
 from pipelines.store.places import Places
 from synth.audio.bank import INDEX_SCHEMA
 from synth.base.atomic import free_bytes
@@ -89,7 +89,7 @@ def format_gigabytes(count: int) -> str:
     return f"{count / 1e9:.2f} GB" if count >= 1e7 else f"{count / 1e6:.2f} MB"
 
 
-def find_ratio(places: Places, audio_format: AudioFormat, pace: Pace | None) -> Ratio:
+def find_ratio(places: Places, audio_format: AudioFormat, pace: RenderPace | None) -> Ratio:
     """The ratio of a built version of the corpus, else of a few samples, else an assumed one."""
     built = _measure_built_ratio(places, audio_format)
     if built is not None:

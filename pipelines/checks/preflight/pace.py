@@ -31,7 +31,7 @@ _GOLDEN: Final = 0.6180339887498949
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class RenderPace:
     """What making some samples in one process took, from the bank to the disk.
 
     Args:
@@ -91,7 +91,7 @@ def read_rights(clips: Path) -> Mapping[str, Mapping[str, str]]:
     return {row["id"]: row for row in pq.read_table(clips, columns=columns).to_pylist()}
 
 
-def measure_pace(job: RenderJob, rows: Sequence[Mapping[str, Any]]) -> Pace:
+def measure_pace(job: RenderJob, rows: Sequence[Mapping[str, Any]]) -> RenderPace:
     """Make samples as a build does, for `BUDGET_S` at most, and throw them away.
 
     The first is made once more before the clock starts, so that opening the bank does not count.
@@ -118,4 +118,4 @@ def measure_pace(job: RenderJob, rows: Sequence[Mapping[str, Any]]) -> Pace:
         file.flush()
         os.fsync(file.fileno())
         seconds = time.perf_counter() - started
-    return Pace(seconds, tuple(frames), tuple(sizes))
+    return RenderPace(seconds, tuple(frames), tuple(sizes))

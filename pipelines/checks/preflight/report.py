@@ -8,7 +8,7 @@ from typing import Any
 
 from pipelines.checks.preflight.disk import DiskEstimate, PendingShards, format_gigabytes
 from pipelines.checks.preflight.judge import compute_unseen_percent, find_best_shards, find_faults
-from pipelines.checks.preflight.pace import Pace
+from pipelines.checks.preflight.pace import RenderPace
 from pipelines.checks.preflight.splits import PlannedSplit
 from pipelines.checks.preflight.training import LoaderKind, Training
 from synth.sources.block import Blocked
@@ -34,7 +34,7 @@ class PreflightReport:
     trained: Sequence[PlannedSplit]
     left: PendingShards
     disk: DiskEstimate
-    pace: Pace | None
+    pace: RenderPace | None
     processes: int
     blocked: tuple[Blocked, ...] = ()
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from pipelines.cli.common.show import print_json
 from pipelines.look.comparison.compare import ChangeGroup, TableChanges, compare
-from pipelines.look.comparison.side import Change, Side
+from pipelines.look.comparison.side import ComparedSide, ValueChange
 from synth.base.console import make_console
 from synth.corpus.schema import canonical_json
 
@@ -50,13 +50,13 @@ def print_comparison(first: Path, second: Path, as_json: bool) -> None:
     _print_rows(console, "shards", found.shards)
 
 
-def _format_side(side: Side) -> str:
+def _format_side(side: ComparedSide) -> str:
     known = side.to_json()
     state = "" if side.rendered else "  (planned, not built)"
     return f"{known['corpus']} {known['version']}{state}  {known['manifests']}"
 
 
-def _print_changes(console: Console, name: str, changes: Sequence[Change]) -> None:
+def _print_changes(console: Console, name: str, changes: Sequence[ValueChange]) -> None:
     console.print(f"  {name}" if changes else f"  {name}: the same")
     for each in changes:
         console.print(f"    {each.name}: {_format_value(each.a)} -> {_format_value(each.b)}")

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from pipelines.checks.doctor.check import Check, CheckState
+from pipelines.checks.doctor.check import CheckState, DoctorCheck
 from pipelines.checks.doctor.run import run_checks
 from pipelines.cli.common.options import JsonOption, StoreOption
 from pipelines.cli.common.show import print_json
@@ -57,7 +57,7 @@ def doctor_command(
         raise typer.Exit(1)
 
 
-def _show(found: list[Check]) -> None:
+def _show(found: list[DoctorCheck]) -> None:
     console = make_console(soft_wrap=False)
     table = Table("check", "state", "found", box=None, pad_edge=False)
     for each in found:

@@ -13,7 +13,7 @@ from pipelines.cli.common.completion import source_completions
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.show import print_json, print_next
 from pipelines.cli.common.source import parse_source
-from pipelines.spec.new.library import Library, find_innermost, inspect_library
+from pipelines.spec.new.library import LibraryFacts, find_innermost, inspect_library
 from pipelines.spec.new.recipes import complete_starts, find_start, summarise_starts
 from pipelines.spec.new.splits import choose_splits
 from pipelines.spec.new.template import ROOT, render_spec
@@ -93,7 +93,7 @@ def new_command(
     print_next(console, "segue", "plan", path)
 
 
-def _describe(library: Library) -> str:
+def _describe(library: LibraryFacts) -> str:
     """What was found."""
     absent = library.listed - library.clips
     return (
@@ -103,7 +103,7 @@ def _describe(library: Library) -> str:
     )
 
 
-def _find_notes(path: Path, source: str, library: Library | None) -> list[str]:
+def _find_notes(path: Path, source: str, library: LibraryFacts | None) -> list[str]:
     """What the user has to do, or might not expect."""
     if library is None:
         needs_root = ROOT in source_class(source).model_fields

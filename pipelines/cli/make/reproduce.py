@@ -16,7 +16,7 @@ from pipelines.store.places import MANIFESTS, Places
 from pipelines.store.stage import choose_stage, find_mirror
 from pipelines.versions.history import list_versions
 from pipelines.versions.reproduce import Reproduction
-from pipelines.versions.shelf import Shelf, open_shelf, split_url
+from pipelines.versions.shelf import VersionShelf, open_shelf, split_url
 from synth.base.console import make_console
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE
@@ -114,7 +114,7 @@ def _agree_on_version(path: Path, name: str, version: str | None) -> str:
     return name
 
 
-def _find_finished(shelf: Shelf, path: Path, version: str | None) -> str:
+def _find_finished(shelf: VersionShelf, path: Path, version: str | None) -> str:
     """A version that is finished, by default the one that `latest` names."""
     version = version or shelf.read_latest()
     known = [each.name for each in list_versions(shelf) if each.finished]

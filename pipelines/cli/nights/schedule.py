@@ -63,7 +63,7 @@ def schedule_command(
     if not (cron or every or now):
         raise SpecError("no time given", fix='give --cron "0 3 * * *", --every 6h or --now')
     with show_waiting("loading Prefect"):
-        from pipelines.flows.deployments import Run
+        from pipelines.flows.deployments import NightRun
         from pipelines.flows.serving import serve
 
     def announce(address: str) -> None:
@@ -73,7 +73,7 @@ def schedule_command(
             pages = address.removesuffix("/api")
             make_console().print(f"{night.corpus} is scheduled: {pages} (Ctrl-C stops it)")
 
-    def report(run: Run) -> None:
+    def report(run: NightRun) -> None:
         if as_json:
             print_json(run.to_json())
         else:

@@ -21,7 +21,7 @@ from pipelines.export.tags import (
 )
 from synth.base.console import make_console
 from synth.captions.caption import Style
-from synth.text.negation.outcome import Mode
+from synth.text.negation.outcome import NegationExtent
 
 OutFile: TypeAlias = Annotated[
     Path, typer.Option("--out", help="The Parquet file to write.", dir_okay=False)
@@ -41,11 +41,11 @@ class Modes(StrEnum):
     ALL = "all"
 
 
-_MODES: Final[dict[Modes, tuple[Mode, ...]]] = {
-    Modes.INSERT: (Mode.INSERT,),
-    Modes.HALF: (Mode.HALF,),
-    Modes.FULL: (Mode.FULL,),
-    Modes.ALL: tuple(Mode),
+_MODES: Final[dict[Modes, tuple[NegationExtent, ...]]] = {
+    Modes.INSERT: (NegationExtent.INSERT,),
+    Modes.HALF: (NegationExtent.HALF,),
+    Modes.FULL: (NegationExtent.FULL,),
+    Modes.ALL: tuple(NegationExtent),
 }
 
 

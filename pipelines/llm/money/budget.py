@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pipelines.llm.money.ledger import DoesNotFitError, Ledger
 from pipelines.llm.money.prices import Nano, Price
 from pipelines.llm.money.records import Order, Paid, RequestMember, RequestState
-from pipelines.llm.wire.errors import Fault, FaultKind
+from pipelines.llm.wire.errors import AttemptError, FaultKind
 from pipelines.llm.wire.request import Reply, Request, bound_tokens
 from pipelines.llm.wire.usage import Usage
 
@@ -138,7 +138,7 @@ class Budget:
         )
         self.account.add(reply.usage, cost)
 
-    def record_fault(self, purchase: int, fault: Fault, worst: Nano) -> None:
+    def record_fault(self, purchase: int, fault: AttemptError, worst: Nano) -> None:
         """Keep a fault; it may have cost something all the same.
 
         A request that was never answered may still be on the provider's bill, so it counts as paid

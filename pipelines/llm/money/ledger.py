@@ -17,7 +17,7 @@ from pipelines.llm.money.records import (
     Status,
     Unread,
 )
-from pipelines.llm.money.store import Store, format_now
+from pipelines.llm.money.store import AnswerStore, format_now
 from synth.corpus.schema import canonical_json
 
 TICKET: Final = "ticket:"
@@ -51,7 +51,7 @@ class Ledger:
     `limit` is what the job may spend over all its runs; None: no limit.
     """
 
-    def __init__(self, store: Store, scope: int, job: str, limit: Nano | None) -> None:
+    def __init__(self, store: AnswerStore, scope: int, job: str, limit: Nano | None) -> None:
         self._store = store
         self.scope = scope
         self.job = job

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pipelines.llm.money.prices import NANOS, Nano
 from pipelines.llm.money.records import Status
-from pipelines.llm.money.store import Store
+from pipelines.llm.money.store import AnswerStore
 from synth.base.errors import SpecError
 from synth.captions.caption import MODEL
 
@@ -61,12 +61,12 @@ def read_stats(path: Path) -> list[Stat]:
     """What a store holds, by prompt and model."""
     if not path.is_file():
         raise SpecError(f"--store {path}: no such file", fix="name a store")
-    with Store.open(path) as store:
+    with AnswerStore.open(path) as store:
         found = [_read_stat(store, row) for row in store.select(_SCOPES)]
         return [each for each in found if each.requests or each.items]
 
 
-def _read_stat(store: Store, scope: Any) -> Stat:
+def _read_stat(store: AnswerStore, scope: Any) -> Stat:
     (bought,) = store.select(_PURCHASES, scope["id"])
     return Stat(
         generator=f"{MODEL}{scope['prompt']}@{scope['version']}/{scope['model']}",

@@ -65,8 +65,8 @@ _MEND: Final = (
 """Negative counts of an endpoint were believed once: what they took off is put back."""
 
 
-class Store:
-    """The store of one file; open it with `Store.open`, in a `with` block."""
+class AnswerStore:
+    """The store of one file; open it with `AnswerStore.open`, in a `with` block."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
@@ -74,7 +74,7 @@ class Store:
         self.owners = Owners(path.with_name(f"{path.name}.owners"))
 
     @classmethod
-    def open(cls, path: Path) -> Store:
+    def open(cls, path: Path) -> AnswerStore:
         """Open or make a store."""
         require_regular(path, refuse=SpecError).parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)
@@ -93,7 +93,7 @@ class Store:
             raise
         return cls(path, connection)
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> AnswerStore:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from pipelines.llm.money.ledger import TICKET, Ledger, parse_members
 from pipelines.llm.money.prices import Nano
 from pipelines.llm.money.records import Paid, RequestMember, RequestState
-from pipelines.llm.money.store import Store, format_now
+from pipelines.llm.money.store import AnswerStore, format_now
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def name_owner(number: int) -> str:
 class Tickets:
     """The tickets of one scope."""
 
-    def __init__(self, store: Store, ledger: Ledger) -> None:
+    def __init__(self, store: AnswerStore, ledger: Ledger) -> None:
         self._store = store
         self._ledger = ledger
 

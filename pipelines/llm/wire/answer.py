@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from pipelines.llm.wire.errors import Fault, FaultKind, find_error, read_error
+from pipelines.llm.wire.errors import AttemptError, FaultKind, find_error, read_error
 from pipelines.llm.wire.request import Reply, Request, bound_tokens, find_worst_usage
 from pipelines.llm.wire.usage import Usage
 from synth.base.doors import parse_json
@@ -58,7 +58,7 @@ class GatheredAnswer:
         self.opened = False
         self.request_id = ""
         self.runaway = ""
-        self.fault: Fault | None = None
+        self.fault: AttemptError | None = None
         self._clean = clean
         self._most = _BODY_BYTES + _BODY_BYTES_PER_TOKEN * request.max_output_tokens
         self._size = 0
@@ -129,7 +129,7 @@ class GatheredAnswer:
             self.take(parse_json(data, "the answer", refuse=AnswerError))
         except AnswerError as error:
             worst = find_worst_usage(self.request)
-            self.fault = Fault(FaultKind.SERVER, self._clean(error.message), usage=worst)
+            self.fault = AttemptError(FaultKind.SERVER, self._clean(error.message), usage=worst)
 
     def take(self, body: object) -> None:
         """Adds a whole completion, or a piece of a streamed one."""
@@ -150,7 +150,7 @@ class GatheredAnswer:
         if error is not None:
             kind, words = read_error(error)
             usage = self.find_usage() if self._text else self._read_usage()
-            self.fault = Fault(kind, self._clean(words), usage=usage)
+            self.fault = AttemptError(kind, self._clean(words), usage=usage)
 
     def _name(self, value: object) -> str:
         return self._clean(value) if isinstance(value, str) else ""
@@ -218,22 +218,22 @@ class GatheredAnswer:
             request_id=self._name(self.request_id) or self._id,
         )
 
-    def _find_fault(self) -> Fault | None:
+    def _find_fault(self) -> AttemptError | None:
         usage = self.find_usage()
         bad = _FINISHED_BADLY.get(self._finish.lower())
         if self.runaway and self._finish in ("", "length"):
-            return Fault(FaultKind.RUNAWAY, self.runaway, usage=usage)
+            return AttemptError(FaultKind.RUNAWAY, self.runaway, usage=usage)
         if bad is not None:
-            return Fault(bad, f"the model stopped with {self._finish!r}", usage=usage)
+            return AttemptError(bad, f"the model stopped with {self._finish!r}", usage=usage)
         if self._refusal:
-            return Fault(FaultKind.REFUSAL, self._clean(self._refusal), usage=usage)
+            return AttemptError(FaultKind.REFUSAL, self._clean(self._refusal), usage=usage)
         if self._no_text and not self._text:
             words = f"the content is of type {self._no_text}, not text"
-            return Fault(FaultKind.BAD_REQUEST, words, usage=usage)
+            return AttemptError(FaultKind.BAD_REQUEST, words, usage=usage)
         if not self._finish and not self._id and not self._text:
-            return Fault(FaultKind.SERVER, "the answer is no chat completion", usage=usage)
+            return AttemptError(FaultKind.SERVER, "the answer is no chat completion", usage=usage)
         if not self._finish:
-            return Fault(FaultKind.CONNECTION, "the answer broke off", usage=usage)
+            return AttemptError(FaultKind.CONNECTION, "the answer broke off", usage=usage)
         if not self._text.strip():
-            return Fault(FaultKind.EMPTY, "the answer is empty", usage=usage)
+            return AttemptError(FaultKind.EMPTY, "the answer is empty", usage=usage)
         return None

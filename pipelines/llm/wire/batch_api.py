@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pipelines.llm.wire.answer import GatheredAnswer
-from pipelines.llm.wire.errors import Fault, FaultKind, find_error, read_error
+from pipelines.llm.wire.errors import AttemptError, FaultKind, find_error, read_error
 from pipelines.llm.wire.request import Reply, Request, make_request_body
 from synth.base.doors import parse_json
 from synth.base.errors import SpecError
@@ -77,26 +77,28 @@ async def is_over(endpoint: Endpoint, batch: str) -> bool:
     """Whether nothing more will come of a batch, so that it can be collected."""
     status = (await endpoint.fetch(_batches(endpoint).retrieve(batch))).get("status")
     if status not in {*_UNDER_WAY, *_OVER, _ENDING}:
-        raise Fault(FaultKind.SERVER, endpoint.redact(f"the state of the batch is {status!r}"))
+        raise AttemptError(
+            FaultKind.SERVER, endpoint.redact(f"the state of the batch is {status!r}")
+        )
     return status in _OVER
 
 
 async def collect(
     endpoint: Endpoint, batch: str, requests: Mapping[str, Request]
-) -> tuple[dict[str, Reply], dict[str, Fault]]:
+) -> tuple[dict[str, Reply], dict[str, AttemptError]]:
     """Replies and faults of a batch that is over; each request is in one of them."""
     state = await endpoint.fetch(_batches(endpoint).retrieve(batch))
     if state.get("status") not in _OVER:
         words = f"batch {batch} is {state.get('status')!r}"
         raise SpecError(endpoint.redact(words), fix="poll it until it ends")
-    replies, faults = dict[str, Reply](), dict[str, Fault]()
+    replies, faults = dict[str, Reply](), dict[str, AttemptError]()
     most = 2**20 + sum(2**14 + 64 * request.max_output_tokens for request in requests.values())
     for name in ("output_file_id", "error_file_id"):
         data = await _download(endpoint, state.get(name), most)
         for key, line in _select_lines(data, requests):
             try:
                 replies.setdefault(key, _parse_reply(endpoint, line, requests[key]))
-            except Fault as fault:
+            except AttemptError as fault:
                 faults[key] = fault
     for key in requests:
         if key in replies:
@@ -113,7 +115,7 @@ def _batches(endpoint: Endpoint) -> AsyncBatchesWithStreamingResponse:
 def _read_id(body: Mapping[str, Any]) -> str:
     name = body.get("id")
     if not isinstance(name, str) or not name:
-        raise Fault(FaultKind.SERVER, "the answer names no file or batch")
+        raise AttemptError(FaultKind.SERVER, "the answer names no file or batch")
     return name
 
 
@@ -158,7 +160,7 @@ async def _find_submitted(endpoint: Endpoint, mark: str) -> str | None:
             return None
         seen |= batches.keys()
         after = [*batches][-1]
-    raise Fault(FaultKind.SERVER, "the list of batches has no end")
+    raise AttemptError(FaultKind.SERVER, "the list of batches has no end")
 
 
 async def _list_batches(endpoint: Endpoint, after: str) -> tuple[list[Mapping[str, Any]], bool]:
@@ -168,13 +170,13 @@ async def _list_batches(endpoint: Endpoint, after: str) -> tuple[list[Mapping[st
         page = await endpoint.fetch(
             call.list(limit=_PAGE, after=after) if after else call.list(limit=_PAGE)
         )
-    except Fault as fault:
+    except AttemptError as fault:
         if fault.kind not in (FaultKind.BAD_REQUEST, FaultKind.MODEL):
             raise
         if not after:
             return [], False  # An endpoint without a list.
         message = f"the list of batches breaks off: {fault.message}"
-        raise Fault(FaultKind.SERVER, message) from None
+        raise AttemptError(FaultKind.SERVER, message) from None
     data = page.get("data")
     batches = [_as_mapping(batch) for batch in data] if isinstance(data, list) else []
     more = page.get("has_more")
@@ -209,7 +211,7 @@ def _parse_reply(endpoint: Endpoint, line: Mapping[str, Any], request: Request) 
     if error or status != 200:
         number = status if isinstance(status, int) and status >= 400 else None
         kind, words = read_error(error or find_error(body) or f"status {status}", number)
-        raise Fault(kind, endpoint.redact(words))
+        raise AttemptError(kind, endpoint.redact(words))
     gathered = GatheredAnswer(request, endpoint.redact)
     gathered.request_id = str(response.get("request_id") or "")
     gathered.take(body)
@@ -220,10 +222,10 @@ def _as_mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _make_missing_fault(endpoint: Endpoint, batch: Mapping[str, Any]) -> Fault:
+def _make_missing_fault(endpoint: Endpoint, batch: Mapping[str, Any]) -> AttemptError:
     status, errors = batch.get("status"), _as_mapping(batch.get("errors")).get("data")
     if status == "failed" and isinstance(errors, list) and errors:
         kind, words = read_error(errors[0])
-        return Fault(kind, endpoint.redact(f"the batch failed: {words}"))
+        return AttemptError(kind, endpoint.redact(f"the batch failed: {words}"))
     kind, message = _MISSING.get(str(status), (FaultKind.SERVER, "the batch failed"))
-    return Fault(kind, message)
+    return AttemptError(kind, message)

@@ -23,7 +23,7 @@ from pipelines.llm.wire.answer import GatheredAnswer
 from pipelines.llm.wire.capabilities import Capabilities
 from pipelines.llm.wire.errors import (
     NO_KEY,
-    Fault,
+    AttemptError,
     FaultKind,
     find_error,
     read_error,
@@ -121,9 +121,9 @@ class Endpoint:
         try:
             body = parse_json(data, "the answer", refuse=AnswerError)
         except AnswerError as error:
-            raise Fault(FaultKind.SERVER, self.redact(error.message)) from None
+            raise AttemptError(FaultKind.SERVER, self.redact(error.message)) from None
         if not isinstance(body, dict):
-            raise Fault(FaultKind.SERVER, "the answer is no JSON object")
+            raise AttemptError(FaultKind.SERVER, "the answer is no JSON object")
         if (refusal := find_error(body)) is not None:
             raise self._refuse(refusal)
         return body
@@ -134,7 +134,7 @@ class Endpoint:
         """The body that answers a streamed call of the client."""
         parts: list[bytes] = []
         size = 0
-        fault = Fault(FaultKind.SERVER, f"the answer is longer than {most} bytes")
+        fault = AttemptError(FaultKind.SERVER, f"the answer is longer than {most} bytes")
         try:
             async with asyncio.timeout(timeout_s) as limit, call as answer:
                 async for part in answer.iter_bytes():
@@ -144,7 +144,9 @@ class Endpoint:
                         limit.reschedule(0.0)
         except TimeoutError:
             if size <= most:
-                fault = Fault(FaultKind.TIMEOUT, f"no complete answer within {timeout_s:g} s")
+                fault = AttemptError(
+                    FaultKind.TIMEOUT, f"no complete answer within {timeout_s:g} s"
+                )
         except Exception as error:
             if not _comes_from_outside(error):
                 raise
@@ -153,14 +155,14 @@ class Endpoint:
             if size <= most:
                 return b"".join(parts)
         if fault.kind is FaultKind.MODEL:  # A 404 here is a file or a batch that is gone.
-            fault = Fault(FaultKind.BAD_REQUEST, fault.message)
+            fault = AttemptError(FaultKind.BAD_REQUEST, fault.message)
         raise fault
 
     def redact(self, text: str) -> str:
         """`text` on one short line, without the key and without anything that looks like one."""
         return redact(text, self._key)
 
-    async def _attempt(self, gathered: GatheredAnswer, body: dict[str, Any]) -> Fault | None:
+    async def _attempt(self, gathered: GatheredAnswer, body: dict[str, Any]) -> AttemptError | None:
         """Reads to the end; once an answer is of no more use, the time limit is now.
 
         Only a cancelled read unwinds the client's generators in order, so that nothing of them is
@@ -169,7 +171,7 @@ class Endpoint:
         loop, timeout_s = asyncio.get_running_loop(), self.settings.timeout_s
         end = loop.time() + timeout_s
         create = self.client.chat.completions.with_streaming_response.create
-        fault: Fault | None = None
+        fault: AttemptError | None = None
         try:
             async with asyncio.timeout_at(end) as limit, create(**body) as answer:
                 gathered.opened = True
@@ -182,7 +184,7 @@ class Endpoint:
                         end = min(end, loop.time() + _LINGER_S)
                         limit.reschedule(end)
         except TimeoutError:
-            fault = Fault(FaultKind.TIMEOUT, f"no complete answer within {timeout_s:g} s")
+            fault = AttemptError(FaultKind.TIMEOUT, f"no complete answer within {timeout_s:g} s")
             gathered.opened = gathered.opened or "stream" not in body
         except Exception as error:
             if not _comes_from_outside(error):
@@ -195,29 +197,29 @@ class Endpoint:
             fault.usage = gathered.find_usage() or find_worst_usage(gathered.request)
         return fault
 
-    def _make_fault(self, error: Exception) -> Fault:
+    def _make_fault(self, error: Exception) -> AttemptError:
         import openai
 
         cause = error.__cause__
         for fault in (error, cause):  # Older clients wrap what `_check_head` raises.
-            if isinstance(fault, Fault):
+            if isinstance(fault, AttemptError):
                 return fault
         message = self.redact(str(error))
         match error:
             case openai.APITimeoutError():
-                return Fault(FaultKind.TIMEOUT, "the endpoint took too long to answer")
+                return AttemptError(FaultKind.TIMEOUT, "the endpoint took too long to answer")
             case openai.APIConnectionError():
-                return Fault(FaultKind.CONNECTION, self.redact(f"{message} {cause or ''}"))
+                return AttemptError(FaultKind.CONNECTION, self.redact(f"{message} {cause or ''}"))
         if _is_of_transport(error):
             late = type(error).__name__.endswith("Timeout")
-            return Fault(FaultKind.TIMEOUT if late else FaultKind.CONNECTION, message)
-        return Fault(FaultKind.SERVER, f"the answer is not what the API promises: {message}")
+            return AttemptError(FaultKind.TIMEOUT if late else FaultKind.CONNECTION, message)
+        return AttemptError(FaultKind.SERVER, f"the answer is not what the API promises: {message}")
 
     def _refuse(
         self, error: object, status: int | None = None, headers: Mapping[str, str] | None = None
-    ) -> Fault:
+    ) -> AttemptError:
         kind, words = read_error(error, status)
-        return Fault(kind, self.redact(words), retry_after=read_retry_after(headers or {}))
+        return AttemptError(kind, self.redact(words), retry_after=read_retry_after(headers or {}))
 
     async def _check_head(self, response: Any) -> None:
         """Looks at every answer before its body is read, which the client has no bounds for."""
@@ -225,9 +227,11 @@ class Endpoint:
         if 300 <= status < 400:
             there = show_address(urljoin(str(response.request.url), headers.get("location", "")))
             words = f"status {status} leads to {self.redact(there)}, where nothing is sent"
-            raise Fault(FaultKind.MOVED, words)
+            raise AttemptError(FaultKind.MOVED, words)
         if headers.get("content-encoding", "identity") != "identity":
-            raise Fault(FaultKind.SERVER, "the answer is compressed, which was not asked for")
+            raise AttemptError(
+                FaultKind.SERVER, "the answer is compressed, which was not asked for"
+            )
         if status >= 400:
             data = b""
             async for part in response.aiter_raw():
@@ -246,7 +250,7 @@ def _comes_from_outside(error: Exception) -> bool:
     """The endpoint or the line is at fault, not this program; ValueError is JSON that is none."""
     import openai
 
-    outside = isinstance(error, openai.OpenAIError | ValueError | Fault)
+    outside = isinstance(error, openai.OpenAIError | ValueError | AttemptError)
     return outside or _is_of_transport(error)
 
 

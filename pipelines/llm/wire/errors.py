@@ -107,7 +107,7 @@ _NAMES: Final = {status.name.lower(): status.value for status in HTTPStatus if s
 _STATUS: Final = re.compile(r"(?:error_code:?_|http_|status:?_)?([45][0-9]{2})(?:\.0)?(?![^\W_])")
 
 
-class Fault(SegueError):  # noqa: N818
+class AttemptError(SegueError):
     """One attempt that brought no answer.
 
     Args:
@@ -146,8 +146,8 @@ class Fault(SegueError):  # noqa: N818
 
 def _make_fault(
     kind: FaultKind, message: str, retry_after: float | None, usage: Usage | None
-) -> Fault:
-    return Fault(kind, message, retry_after=retry_after, usage=usage)
+) -> AttemptError:
+    return AttemptError(kind, message, retry_after=retry_after, usage=usage)
 
 
 def hide_keys(text: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pipelines.llm.wire.capabilities import Capabilities, SchemaSupport
-from pipelines.llm.wire.errors import Fault, FaultKind
+from pipelines.llm.wire.errors import AttemptError, FaultKind
 from pipelines.llm.wire.request import Reply, Request, find_worst_usage
 from pipelines.llm.wire.retry import Policy, Sleep, ask_with_retries
 from pipelines.llm.wire.usage import NOTHING, Usage
@@ -64,7 +64,7 @@ async def probe(
     probing = _Probe(endpoint, policy or Policy(attempts=4), sleep)
     try:
         found = await probing.run()
-    except Fault as fault:
+    except AttemptError as fault:
         fault.usage = probing.spent if probing.spent != NOTHING else None
         raise
     endpoint.capabilities = found
@@ -126,7 +126,7 @@ class _Probe:
         """What came back, empty where it was unusable; None where the request was rejected."""
         try:
             return await self._ask(able, schema)
-        except Fault as fault:
+        except AttemptError as fault:
             if fault.kind not in _REJECTIONS:
                 raise
             return None
@@ -136,10 +136,10 @@ class _Probe:
 
         async def ask_once(request: Request) -> Reply:
             if self._billed >= PROBE_REQUESTS:
-                raise Fault(FaultKind.TIMEOUT, "too many first requests were not answered")
+                raise AttemptError(FaultKind.TIMEOUT, "too many first requests were not answered")
             try:
                 reply = await self._endpoint.ask_as(request, able)
-            except Fault as fault:
+            except AttemptError as fault:
                 self._count(_find_usage(request, fault))
                 if fault.kind in _TAKEN:
                     return Reply(_TAKEN[fault.kind], "", NOTHING, request.model, "")
@@ -155,7 +155,7 @@ class _Probe:
             self.spent += usage
 
 
-def _find_usage(request: Request, fault: Fault) -> Usage | None:
+def _find_usage(request: Request, fault: AttemptError) -> Usage | None:
     """What a fault cost; silence may have been a paid answer."""
     if fault.usage is None and fault.kind is FaultKind.TIMEOUT:
         return find_worst_usage(request)

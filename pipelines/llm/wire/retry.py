@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TypeAlias
 
-from pipelines.llm.wire.errors import Fault, FaultKind
+from pipelines.llm.wire.errors import AttemptError, FaultKind
 from pipelines.llm.wire.request import Reply, Request
 from synth.base.rng import uniform_hash
 
@@ -97,7 +97,7 @@ async def ask_with_retries(
 
     Passing faults are asked again after what the endpoint said, or after a growing wait; a reply
     that was cut off is asked once more, at once, with twice the room. Every call of `ask` may cost
-    money, failed ones too (`Fault.usage`): keep the account inside `ask`.
+    money, failed ones too (`AttemptError.usage`): keep the account inside `ask`.
 
     Args:
         ask: One attempt.
@@ -115,7 +115,7 @@ async def ask_with_retries(
         _check_gate(gate, end - clock())
         try:
             return await _attempt(ask, asked, gate)
-        except Fault as fault:
+        except AttemptError as fault:
             if attempt >= policy.attempts:
                 raise
             if fault.kind is FaultKind.CUT_OFF and asked is request:
@@ -132,7 +132,7 @@ async def ask_with_retries(
 def _check_gate(gate: RequestGate | None, left_s: float) -> None:
     if gate is not None and gate.wait_s > left_s:
         message = f"the endpoint asked everybody to wait {gate.wait_s:.0f} s, which is too long"
-        raise Fault(FaultKind.RATE_LIMIT, message, retry_after=gate.wait_s)
+        raise AttemptError(FaultKind.RATE_LIMIT, message, retry_after=gate.wait_s)
 
 
 async def _attempt(ask: Ask, request: Request, gate: RequestGate | None) -> Reply:
@@ -141,7 +141,7 @@ async def _attempt(ask: Ask, request: Request, gate: RequestGate | None) -> Repl
     async with gate:
         try:
             return await ask(request)
-        except Fault as fault:
+        except AttemptError as fault:
             if fault.retry_after and fault.is_passing:
                 gate.pause(fault.retry_after)
             raise

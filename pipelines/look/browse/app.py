@@ -28,8 +28,8 @@ from pipelines.look.browse.audio import (
 )
 from pipelines.look.browse.filters import Filter, LongSearchError
 from pipelines.look.browse.guard import Guard, Hosts
-from pipelines.look.browse.kept import KeptPages, Page
-from pipelines.look.browse.limits import BusyError, SlowSearchError, Work, run_limited
+from pipelines.look.browse.kept import KeptPage, KeptPages
+from pipelines.look.browse.limits import BusyError, SlowSearchError, WorkKind, run_limited
 from pipelines.look.browse.query import ChangedManifestError, Facets, Manifest, ResultPage
 from pipelines.look.browse.texts import add_sample, find_words, make_link, mark_words
 from pipelines.look.browse.view import SampleView, make_view
@@ -97,7 +97,7 @@ class Pages:
         wanted, number = Filter.of(request.query_params), _parse_page_number(request)
         name = _parse_selected(request)
 
-        def make() -> Page:
+        def make() -> KeptPage:
             found = self._find_page(wanted, number)
             shown = name or (found.rows[0]["id"] if found.rows else "")
             facets: Facets = self.library.manifest.facets
@@ -119,7 +119,7 @@ class Pages:
         wanted, number = Filter.of(request.query_params), _parse_page_number(request)
         name = _parse_selected(request)
 
-        def make() -> Page:
+        def make() -> KeptPage:
             found = self._find_page(wanted, number)
             return self._render(
                 "_results.html", filter=wanted, page=found, size=PAGE_SIZE, selected=name
@@ -131,14 +131,14 @@ class Pages:
         """One sample, to be put into the whole page."""
         wanted, name = Filter.of(request.query_params), _parse_name(request.path_params["id"])
 
-        def make() -> Page:
+        def make() -> KeptPage:
             return self._render("_sample.html", filter=wanted, view=self._make_view(name))
 
         return await self._answer(request, ("sample", wanted, name), make)
 
     async def send_audio(self, request: Request) -> Response:
         """A sample's audio file, or the part of it that `Range` asks for."""
-        work = Work.PAGE if url_of(self.library.place) is None else Work.REMOTE
+        work = WorkKind.PAGE if url_of(self.library.place) is None else WorkKind.REMOTE
         return await run_limited(work, lambda: self._read_audio(request))
 
     def _read_audio(self, request: Request) -> Response:
@@ -177,18 +177,18 @@ class Pages:
         self,
         request: Request,
         key: Hashable,
-        make: Callable[[], Page],
+        make: Callable[[], KeptPage],
         wanted: Filter | None = None,
     ) -> Response:
         """A page that is kept, or made now; nothing where the browser has it already."""
 
-        def make_whole() -> Page:
+        def make_whole() -> KeptPage:
             page = make()
             self.library.manifest.refuse_change()  # else it may be of both manifests
             return page
 
         self.library.manifest.refuse_change()
-        work = Work.SEARCH if wanted and wanted.text else Work.PAGE
+        work = WorkKind.SEARCH if wanted and wanted.text else WorkKind.PAGE
         page = await self.kept.get(key, lambda: run_limited(work, make_whole))
         headers = {"ETag": page.tag, "Cache-Control": "no-cache"}
         if request.headers.get("if-none-match") == page.tag:
@@ -203,9 +203,9 @@ class Pages:
             option.format(label, count) for label, count in self.library.manifest.facets.label
         )
 
-    def _render(self, template: str, **context: Any) -> Page:
+    def _render(self, template: str, **context: Any) -> KeptPage:
         text = self.templates.get_template(template).render(library=self.library, **context)
-        return Page.of(text)
+        return KeptPage.of(text)
 
     def _find_page(self, wanted: Filter, number: int) -> ResultPage:
         return self.library.manifest.find_page(wanted, number, PAGE_SIZE)

@@ -15,7 +15,7 @@ MOST_BYTES: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class KeptPage:
     """A page, or a part of one.
 
     Args:
@@ -27,7 +27,7 @@ class Page:
     tag: str
 
     @classmethod
-    def of(cls, text: str) -> Page:
+    def of(cls, text: str) -> KeptPage:
         """The page with this text."""
         body = text.encode()
         return cls(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
@@ -43,11 +43,11 @@ class KeptPages:
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most_bytes = most_bytes
         self._bytes = 0
-        self._pages: OrderedDict[Hashable, Page] = OrderedDict()
-        self._making: dict[Hashable, asyncio.Future[Page]] = {}
+        self._pages: OrderedDict[Hashable, KeptPage] = OrderedDict()
+        self._making: dict[Hashable, asyncio.Future[KeptPage]] = {}
         self._lock = threading.Lock()
 
-    async def get(self, key: Hashable, make: Callable[[], Awaitable[Page]]) -> Page:
+    async def get(self, key: Hashable, make: Callable[[], Awaitable[KeptPage]]) -> KeptPage:
         """The page of a key; made where it is not kept."""
         kept = self._find(key)
         if kept is not None:
@@ -58,14 +58,14 @@ class KeptPages:
             making.add_done_callback(lambda done: self._end(key, done))
         return await asyncio.shield(making)
 
-    def _find(self, key: Hashable) -> Page | None:
+    def _find(self, key: Hashable) -> KeptPage | None:
         with self._lock:
             page = self._pages.get(key)
             if page is not None:
                 self._pages.move_to_end(key)
             return page
 
-    def _end(self, key: Hashable, done: asyncio.Future[Page]) -> None:
+    def _end(self, key: Hashable, done: asyncio.Future[KeptPage]) -> None:
         self._making.pop(key, None)
         if done.cancelled() or done.exception() is not None:
             return
@@ -78,5 +78,5 @@ class KeptPages:
                 self._bytes -= _measure(*self._pages.popitem(last=False))
 
 
-def _measure(key: Hashable, page: Page) -> int:
+def _measure(key: Hashable, page: KeptPage) -> int:
     return sys.getsizeof(repr(key)) + len(page.body)

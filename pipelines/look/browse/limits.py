@@ -29,7 +29,7 @@ class BusyError(SegueError):
     """A search that did not begin, since too many others are at work."""
 
 
-class Work(Enum):
+class WorkKind(Enum):
     """Kinds of work, none of which waits for another.
 
     Args:
@@ -43,19 +43,23 @@ class Work(Enum):
     SEARCH = "search"
 
 
-_AT_ONCE: Final[Mapping[Work, int]] = {Work.PAGE: 6, Work.REMOTE: 16, Work.SEARCH: 3}
+_AT_ONCE: Final[Mapping[WorkKind, int]] = {
+    WorkKind.PAGE: 6,
+    WorkKind.REMOTE: 16,
+    WorkKind.SEARCH: 3,
+}
 """Threads of each kind; more would wait for each other, but for those that wait for a store."""
 
 
-async def run_limited(work: Work, function: Callable[[], Result]) -> Result:
+async def run_limited(work: WorkKind, function: Callable[[], Result]) -> Result:
     """What a function gives that is called in a thread, as soon as its kind of work has one."""
     limits = _limits.get(None)
     if limits is None:
-        limits = {each: CapacityLimiter(_AT_ONCE[each]) for each in Work}
+        limits = {each: CapacityLimiter(_AT_ONCE[each]) for each in WorkKind}
         _limits.set(limits)
     place = object()
     try:
-        with fail_after(WAIT_S if work is Work.SEARCH else None):
+        with fail_after(WAIT_S if work is WorkKind.SEARCH else None):
             await limits[work].acquire_on_behalf_of(place)
     except TimeoutError as error:
         raise BusyError(
@@ -68,7 +72,7 @@ async def run_limited(work: Work, function: Callable[[], Result]) -> Result:
         limits[work].release_on_behalf_of(place)
 
 
-_limits: Final[RunVar[dict[Work, CapacityLimiter] | None]] = RunVar("limits of segue browse")
+_limits: Final[RunVar[dict[WorkKind, CapacityLimiter] | None]] = RunVar("limits of segue browse")
 """Of this event loop."""
 
 

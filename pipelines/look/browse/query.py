@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pipelines.look.browse.filters import FACTS, NONE, Filter, build_query
 from pipelines.look.browse.limits import SEARCH_S, limit_time
-from pipelines.look.browse.rows import Rows
+from pipelines.look.browse.rows import ManifestRows
 from pipelines.store.parquet import escape_glob
 from synth.base.atomic import file_state
 from synth.base.errors import SegueError
@@ -104,7 +104,7 @@ class Manifest:
             self._states = [file_state(file) for file in self._files]
         metadata = check_columns(path, PLAN)
         check_columns(path.with_name(CLIPS_FILE), CLIPS)
-        self._rows = Rows(path)
+        self._rows = ManifestRows(path)
         self.rows = metadata.num_rows
         """How many samples there are."""
         audible = (metadata.metadata or {}).get(AUDIBLE.encode())

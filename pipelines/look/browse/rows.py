@@ -25,14 +25,14 @@ _PLACES_KEPT: Final = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _KeptGroup:
     """A row group that is kept: which one, and which of its columns."""
 
     group: int
     columns: tuple[str, ...] | None
 
 
-class Rows:
+class ManifestRows:
     """The rows of a Parquet file; thread-safe. Row groups that were read last are kept.
 
     Args:
@@ -46,7 +46,7 @@ class Rows:
         groups = range(self.metadata.num_row_groups)
         sizes = [self.metadata.row_group(at).num_rows for at in groups]
         self._starts: NDArray[np.int64] = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-        self._kept: OrderedDict[_Part, pa.Table] = OrderedDict()
+        self._kept: OrderedDict[_KeptGroup, pa.Table] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
         self._found = lru_cache(_PLACES_KEPT)(self._find)
@@ -81,7 +81,7 @@ class Rows:
                 for place, its in zip(places, groups, strict=True)
                 if its == group
             ]
-            rows += self._read(_Part(group, columns)).take(own).to_pylist()
+            rows += self._read(_KeptGroup(group, columns)).take(own).to_pylist()
         return rows
 
     def find_equal(self, place: int, names: Sequence[str]) -> list[int]:
@@ -103,7 +103,7 @@ class Rows:
                 group += step
         found: list[int] = []
         for group in sorted(groups):
-            table = self._read(_Part(group, tuple(names)))
+            table = self._read(_KeptGroup(group, tuple(names)))
             mask = pc.equal(table[names[0]], row[names[0]])
             for name in names[1:]:
                 mask = pc.and_(mask, pc.equal(table[name], row[name]))
@@ -120,7 +120,7 @@ class Rows:
             return False
         return bool(statistics.min <= row[name] <= statistics.max)
 
-    def _read(self, part: _Part) -> pa.Table:
+    def _read(self, part: _KeptGroup) -> pa.Table:
         with self._lock:
             table = self._kept.get(part)
             if table is not None:

@@ -10,7 +10,7 @@ import duckdb
 
 from pipelines.build.differences import SHOWN
 from pipelines.look.comparison import queries
-from pipelines.look.comparison.side import Change, Side, find_changes
+from pipelines.look.comparison.side import ComparedSide, ValueChange, find_changes
 from pipelines.look.console.connection import open_sealed
 
 EXAMPLES: Final = 3
@@ -73,12 +73,12 @@ class Comparison:
         hear_a_moved_clip: Samples of B that hear a clip which lies in another split in A.
     """
 
-    a: Side
-    b: Side
-    settings: tuple[Change, ...]
+    a: ComparedSide
+    b: ComparedSide
+    settings: tuple[ValueChange, ...]
     clips: TableChanges
-    algorithms: tuple[Change, ...]
-    libraries: tuple[Change, ...]
+    algorithms: tuple[ValueChange, ...]
+    libraries: tuple[ValueChange, ...]
     samples: TableChanges
     shards: TableChanges
     hear_a_changed_clip: int
@@ -134,7 +134,7 @@ def compare(first: Path, second: Path) -> Comparison:
 
     Samples and shards are compared by their place: sample 5 of `train` with sample 5 of `train`.
     """
-    a, b = Side.open(first), Side.open(second)
+    a, b = ComparedSide.open(first), ComparedSide.open(second)
     tables = {
         f"{letter}_{name}": table
         for letter, side in (("a", a), ("b", b))

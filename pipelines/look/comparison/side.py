@@ -30,7 +30,7 @@ _FILES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparedSide:
     """A corpus, or a plan that is not rendered.
 
     Args:
@@ -44,7 +44,7 @@ class Side:
     facts: Mapping[str, Any] | None
 
     @classmethod
-    def open(cls, path: Path) -> Side:
+    def open(cls, path: Path) -> ComparedSide:
         """Open a corpus or a plan, as `find_manifest` takes it."""
         manifest = find_manifest(path)
         folder = manifest.parent
@@ -108,7 +108,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ValueChange:
     """A value that is another in B than in A; None where one of them has none."""
 
     name: str
@@ -116,8 +116,8 @@ class Change:
     b: Any
 
 
-def find_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Change]:
+def find_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[ValueChange]:
     """Where two mappings differ, in their order."""
     for name in dict.fromkeys([*a, *b]):
         if a.get(name) != b.get(name):
-            yield Change(name, a.get(name), b.get(name))
+            yield ValueChange(name, a.get(name), b.get(name))

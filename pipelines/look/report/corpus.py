@@ -17,7 +17,7 @@ from pipelines.build.finalise import SPEC_FILE
 from pipelines.checks.audit import audit
 from pipelines.look.inspection import describe
 from pipelines.look.page import Histogram, Page, histogram, render_page
-from pipelines.look.report.rights import Rights, rights
+from pipelines.look.report.rights import CorpusRights, rights
 from pipelines.look.report.samples import examples
 from pipelines.store.manifest import find_manifest
 from synth.base.doors import own_file, read_regular
@@ -48,11 +48,11 @@ _RENDERED: Final = ("gain_db", "peak_db")
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class ManifestMeasures:
     """What a report measures of a manifest beside what `describe` counts."""
 
     histograms: tuple[Histogram, ...]
-    rights: Rights
+    rights: CorpusRights
     tags: Mapping[str, Sequence[str]]
 
 
@@ -117,12 +117,12 @@ def _page(manifest: Path, samples: int, observer: Observer) -> Page:
     return Page(f"{described['corpus']}-{described['version']}-corpus", html, facts)
 
 
-def _measure(manifest: Path) -> Measured:
+def _measure(manifest: Path) -> ManifestMeasures:
     columns = [*_MEASURED, *(_RENDERED if manifest.name == SAMPLES_FILE else ())]
     rows = pq.read_table(manifest, columns=columns)
     everything = pq.read_table(manifest.with_name(CLIPS_FILE), columns=list(_CLIPS))
     clips = used_clips(everything.to_pylist(), manifest)
-    return Measured(
+    return ManifestMeasures(
         histograms=tuple(_histograms(rows, clips)),
         rights=rights(clips, rows.column("clips").to_pylist()),
         tags={clip["id"]: [tag.name for tag in heard_tags(clip["tags"])] for clip in clips},

@@ -14,7 +14,7 @@ from synth.corpus.licence_mix import effective_licence
 
 
 @dataclass(frozen=True, slots=True)
-class Rights:
+class CorpusRights:
     """The licences of a corpus.
 
     Args:
@@ -36,7 +36,7 @@ class Rights:
     creditors: int
 
 
-def rights(clips: Sequence[Mapping[str, Any]], used: Sequence[Sequence[str]]) -> Rights:
+def rights(clips: Sequence[Mapping[str, Any]], used: Sequence[Sequence[str]]) -> CorpusRights:
     """The licences of the clips that are heard, and of what is mixed of them.
 
     Args:
@@ -50,7 +50,7 @@ def rights(clips: Sequence[Mapping[str, Any]], used: Sequence[Sequence[str]]) ->
     for found, count in parts.items():
         mixes[effective_licence(parse_licence(each) for each in found).id] += count
     attributions = [clip["attribution"] for clip in clips if clip["attribution"]]
-    return Rights(
+    return CorpusRights(
         whole=facts["licence"],
         reason=facts["licence_reason"],
         mixes=count_shares(list(mixes.elements())),

@@ -34,7 +34,7 @@ class Negative:
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class ReportedSample:
     """One sample as a report shows it.
 
     Args:
@@ -54,7 +54,7 @@ class Example:
 
 def examples(
     manifest: Path, tags: Mapping[str, Sequence[str]], count: int, observer: Observer
-) -> tuple[Example, ...]:
+) -> tuple[ReportedSample, ...]:
     """`count` samples of a manifest, drawn evenly.
 
     Args:
@@ -77,12 +77,12 @@ def _example(
     tags: Mapping[str, Sequence[str]],
     audible: int,
     listening: Listening,
-) -> Example:
+) -> ReportedSample:
     scene = from_text(row["scene"])
     heard = annotate(read_timeline(row), tags)
     judge = Explainer(heard, Tolerance(audible=audible), row["sample_rate"])
     sound, silence = listening.hear(row)
-    return Example(
+    return ReportedSample(
         row=row,
         drawing=drawing_of(scene, row["frames"], row["sample_rate"], heard=read_timeline(row)),
         negatives=tuple(

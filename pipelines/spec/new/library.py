@@ -14,7 +14,7 @@ from synth.sources.reading.files import MISSING
 
 
 @dataclass(frozen=True, slots=True)
-class Library:
+class LibraryFacts:
     """What there is of a sound library. Where its audio is not collected, all that is listed.
 
     Args:
@@ -48,7 +48,7 @@ def find_innermost(name: str, given: Mapping[str, Any]) -> str:
     return name
 
 
-def inspect_library(source: Settings) -> Library:
+def inspect_library(source: Settings) -> LibraryFacts:
     """List a library, and see which files are there; none is opened."""
     opened = open_source(source)
     refs = list(opened.refs())
@@ -68,7 +68,7 @@ def inspect_library(source: Settings) -> Library:
             else "add sounds, or give another folder",
         )
     splits = frozenset(ref.split for ref in here)
-    return Library(
+    return LibraryFacts(
         clips=len(here),
         listed=len(refs),
         splits=splits if "" not in splits else frozenset(),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pipelines.spec.new.library import Library
+from pipelines.spec.new.library import LibraryFacts
 from pipelines.spec.spec import SPLITS
 
 _SHARES: Final = {"train": 0.7, "val": 0.15, "test": 0.15}
@@ -39,7 +39,7 @@ class ChosenSplits:
     note: str = ""
 
 
-def choose_splits(source: str, library: Library | None = None) -> ChosenSplits:
+def choose_splits(source: str, library: LibraryFacts | None = None) -> ChosenSplits:
     """The splits of a new spec over a source.
 
     Args:

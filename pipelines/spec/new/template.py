@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
 from pipelines.spec.new.docstrings import read_meanings, read_purpose
-from pipelines.spec.new.library import Library, find_innermost
+from pipelines.spec.new.library import LibraryFacts, find_innermost
 from pipelines.spec.new.recipes import find_start
 from pipelines.spec.new.splits import choose_splits
 from pipelines.spec.new.values import describe_allowed
@@ -31,7 +31,7 @@ def render_spec(
     corpus: str,
     source: str | None = None,
     given: Mapping[str, Any] | None = None,
-    library: Library | None = None,
+    library: LibraryFacts | None = None,
 ) -> str:
     """The YAML of a spec, every setting of which has a comment of what it means and may be.
 

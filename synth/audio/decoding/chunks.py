@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
-from synth.audio.decoding.formats import TAGS, FileFormat, Part
+from synth.audio.decoding.formats import TAGS, FileFormat, FilePart
 from synth.audio.decoding.limits import Limits
 from synth.base.errors import ClipError
 
@@ -20,7 +20,7 @@ _MPEG: Final = (0x50, 0x55)
 _ASF_PROPERTIES: Final = bytes.fromhex("a1dcab8c47a9cf118ee400c00c205365")
 
 
-def read_chunks(data: bytes, limits: Limits) -> tuple[Part, int]:
+def read_chunks(data: bytes, limits: Limits) -> tuple[FilePart, int]:
     """The sound of a WAV or AIFF file and what describes it, with sizes that are right.
 
     All other chunks are left out: some make a decoder stumble, and none changes the sound.
@@ -50,12 +50,12 @@ def read_chunks(data: bytes, limits: Limits) -> tuple[Part, int]:
         channels, frames, bits = struct.unpack_from(">HIH", about)
         _require(frames * channels * -(-bits // 8), max(size - 8, 0))
     if kind == b"fmt " and struct.unpack_from(order + "H", about)[0] in _MPEG:
-        return Part(data[at : at + size], FileFormat.MP3), end
+        return FilePart(data[at : at + size], FileFormat.MP3), end
     about += b"\0" * (len(about) % 2)
     total = len(about) + size + 20
     form = FileFormat.AIFF if kind == b"COMM" else FileFormat.WAV
     if total + 8 == len(data) and data[20 : 20 + len(about)] == about and size == stated:
-        return Part(data, form), end
+        return FilePart(data, form), end
     if total > _UNKNOWN:
         raise ClipError(f"holds {size / 2**30:.1f} GiB of sound, more than can be decoded")
     whole = (
@@ -64,7 +64,7 @@ def read_chunks(data: bytes, limits: Limits) -> tuple[Part, int]:
         name + struct.pack(order + "I", size),
         memoryview(data)[at : at + size],
     )
-    return Part(b"".join(whole), form), end
+    return FilePart(b"".join(whole), form), end
 
 
 def _walk(data: bytes, order: str) -> Iterator[tuple[bytes, int, int]]:

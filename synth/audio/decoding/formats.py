@@ -31,7 +31,7 @@ class FileFormat(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FilePart:
     """A stretch of a file that is decoded by itself: files may be joined end to end.
 
     Args:

@@ -20,7 +20,7 @@ from jaxtyping import Float32
 from synth.audio.decoding.chunks import find_end, read_chunks, state_caf_size
 from synth.audio.decoding.formats import (
     FileFormat,
-    Part,
+    FilePart,
     detect_format,
     detect_signature,
     explain_mismatch,
@@ -97,7 +97,7 @@ def read_audio(
     return (pieces[0] if len(pieces) == 1 else np.concatenate(pieces)), rate
 
 
-def _split(data: bytes, limits: Limits) -> Iterator[Part]:
+def _split(data: bytes, limits: Limits) -> Iterator[FilePart]:
     """The parts of a file, each of which is decoded by itself; most have one."""
     while True:
         data = data[skip_id3(data) :]
@@ -115,11 +115,11 @@ def _split(data: bytes, limits: Limits) -> Iterator[Part]:
                 yield from split_mpeg(sound.data) if sound.form is FileFormat.MP3 else (sound,)
             case FileFormat.AAC:  # behind what is no frame more may follow
                 find_end(data, form)
-                yield Part(data, form)
+                yield FilePart(data, form)
             case _:
                 data = state_caf_size(data) if form is FileFormat.CAF else data
                 end = find_end(data, form)
-                yield Part(data[:end], form)
+                yield FilePart(data[:end], form)
         end = skip_tags(data, end)
         if detect_signature(data, end) is None:
             return
@@ -133,7 +133,7 @@ class _Forward(soundfile.SoundFile):  # type: ignore[misc]
         return False
 
 
-def read_part(part: Part, limits: Limits, dtype: str = "float32") -> tuple[np.ndarray, int]:
+def read_part(part: FilePart, limits: Limits, dtype: str = "float32") -> tuple[np.ndarray, int]:
     """Samples of a part, shape (frames, channels), and the rate, as libsndfile decodes them."""
     with _Forward(io.BytesIO(part.data)) as file:
         channels, rate, frames = file.channels, file.samplerate, file.frames
@@ -190,7 +190,7 @@ def _find_converter() -> str | None:
 
 
 def _read_with_ffmpeg(
-    part: Part, limits: Limits, reason: str
+    part: FilePart, limits: Limits, reason: str
 ) -> tuple[Float32[np.ndarray, "frames channels"], int]:
     if part.form is None:
         raise ClipError(f"cannot be decoded: it is not audio in a known format ({reason})")

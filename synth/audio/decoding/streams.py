@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Final
 
 from synth.audio.decoding.chunks import ENDS_EARLY
-from synth.audio.decoding.formats import TAGS, FileFormat, Part, skip_tags
+from synth.audio.decoding.formats import TAGS, FileFormat, FilePart, skip_tags
 from synth.base.errors import ClipError
 from synth.base.units import Frames
 
@@ -43,7 +43,7 @@ _GAP: Final = 1024
 """Bytes between two frames that players skip."""
 
 
-def split_flac(data: bytes) -> Iterator[Part]:
+def split_flac(data: bytes) -> Iterator[FilePart]:
     """The FLAC files that a file is made of, without their count: the decoder would stop there."""
     starts = {0, len(data), *(match.start() for match in _FLAC.finditer(data))}
     for begin, end in pairwise(sorted(starts)):
@@ -56,7 +56,7 @@ def split_flac(data: bytes) -> Iterator[Part]:
             end -= 128
         header = data[begin:field_at] + (fields - total).to_bytes(8, "big")
         whole = b"".join((header, memoryview(data)[field_at + 8 : end]))
-        yield Part(whole, FileFormat.FLAC, total)
+        yield FilePart(whole, FileFormat.FLAC, total)
 
 
 @dataclass(slots=True)
@@ -98,7 +98,7 @@ class _Link:
             del self.pages[serial]
         return begin + sum(lacing)
 
-    def part(self, data: bytes, end: int) -> Part:
+    def part(self, data: bytes, end: int) -> FilePart:
         """What is decoded; a stream that was cut off at a page gets its mark of the end."""
         if not self.is_told:
             raise ClipError("is damaged: its last page does not say where it ends")
@@ -112,10 +112,10 @@ class _Link:
             page[22:26] = _checksum(page[:size]).to_bytes(4, "little")
             whole = data[self.begin : at] + page
         frames = self.last.get(self.audio, 0) - self.first.get(self.audio, 0)
-        return Part(whole, FileFormat.OGG, frames, self.clock)
+        return FilePart(whole, FileFormat.OGG, frames, self.clock)
 
 
-def split_ogg(data: bytes) -> Iterator[Part]:
+def split_ogg(data: bytes) -> Iterator[FilePart]:
     """The links of an Ogg file."""
     link, at = _Link(0), 0
     while at < len(data):
@@ -172,7 +172,7 @@ class _Stream:
     whole: int = 0
     is_cut: bool = False
 
-    def part(self, data: bytes) -> Part:
+    def part(self, data: bytes) -> FilePart:
         """What is decoded: without a first frame whose count is wrong."""
         begin, end = self.spans[0][0], self.spans[-1][1]
         trimmed = self.trimmed
@@ -190,11 +190,11 @@ class _Stream:
             trimmed, spans = 0, [(begin + self.header.size, spans[0][1]), *spans[1:]]
         least = max(0, (self.whole - 3) * self.header.samples - trimmed)
         if len(spans) == 1:
-            return Part(data[spans[0][0] : spans[0][1]], FileFormat.MP3, least)
-        return Part(b"".join(data[a:b] for a, b in spans), FileFormat.MP3, least)
+            return FilePart(data[spans[0][0] : spans[0][1]], FileFormat.MP3, least)
+        return FilePart(b"".join(data[a:b] for a, b in spans), FileFormat.MP3, least)
 
 
-def split_mpeg(data: bytes) -> Iterator[Part]:
+def split_mpeg(data: bytes) -> Iterator[FilePart]:
     """The streams of frames of MPEG audio that a file is made of, without the tags between them."""
     at = 0 if _header(data, 0) else _next_frame(data, 0)
     stream: _Stream | None = None
@@ -218,7 +218,7 @@ def split_mpeg(data: bytes) -> Iterator[Part]:
         elif _header(data, at) is None:
             at = _next_frame(data, at)
     if stream is None:
-        yield Part(data, FileFormat.MP3)
+        yield FilePart(data, FileFormat.MP3)
     else:
         yield stream.part(data)
 
@@ -239,7 +239,7 @@ def _next_frame(data: bytes, at: int) -> int:
     return len(data)
 
 
-def add_count(part: Part) -> Part:
+def add_count(part: FilePart) -> FilePart:
     """The same MPEG audio behind a frame that tells how many frames there are.
 
     A decoder guesses the length by the first frames; louder ones that follow are larger.
@@ -251,7 +251,7 @@ def add_count(part: Part) -> Part:
     count = part.least // header.samples + 3
     tag = head + bytes(header.side) + b"Info" + struct.pack(">II", 1, count)
     data = tag.ljust(header.size, b"\0") + part.data
-    return Part(data, part.form, part.least)
+    return FilePart(data, part.form, part.least)
 
 
 def _read_count(data: bytes, at: int, header: _Header) -> tuple[int, int, Frames] | None:

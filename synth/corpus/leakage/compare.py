@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any, Final
 
 from synth.base.progress import Observer, Silent, track
-from synth.corpus.leakage.shelf import Shelf, says_enough, words_of
+from synth.corpus.leakage.shelf import ClipShelf, says_enough, words_of
 
 EXAMPLES: Final = 10
 PHASE: Final = "compare"
@@ -85,7 +85,7 @@ def leakage(
         rows_b: The same.
         observer: Told of the progress.
     """
-    shelf = Shelf.of(rows_b)
+    shelf = ClipShelf.of(rows_b)
     pairs = tuple(
         Shared(row["id"], partner.id, partner.by, partner.detail)
         for row in track(rows_a, observer or Silent(), PHASE, "clips")

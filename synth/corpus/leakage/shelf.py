@@ -50,7 +50,7 @@ class Partner:
 
 
 @dataclass(frozen=True)
-class Shelf:
+class ClipShelf:
     """A catalogue's clips by recording, by bytes and by sound.
 
     Args:
@@ -69,7 +69,7 @@ class Shelf:
     unheard: int
 
     @classmethod
-    def of(cls, rows: Sequence[Mapping[str, Any]]) -> Shelf:
+    def of(cls, rows: Sequence[Mapping[str, Any]]) -> ClipShelf:
         """Put rows on the shelf; empty values are on none."""
         recordings: dict[str, str] = {}
         files: dict[str, str] = {}

@@ -25,7 +25,7 @@ from synth.derived.differences.difference import Difference, find_differences
 from synth.derived.questions.asking import ask
 from synth.derived.questions.question import MEASURED, NO, YES, Question, QuestionKind
 from synth.derived.questions.sheet import group_members, pick, shuffle
-from synth.derived.questions.subject import Sentence, Subject
+from synth.derived.questions.subject import Subject, TrueSentence
 from synth.derived.questions.wording import wordings
 from synth.scene.claim import Not
 from synth.scene.scene import Concat, Event, Overlay, labels
@@ -91,7 +91,7 @@ def find_contrasts(
 
 def _find_captions(
     one: Subject, other: Subject, rng: np.random.Generator
-) -> tuple[Sentence, Sentence] | None:
+) -> tuple[TrueSentence, TrueSentence] | None:
     """A true caption of each that is false of the other; of all such those most alike in words."""
     mine = [each for each in one.told if other.refutes(each.claim) and one.proves(each.claim)]
     theirs = [each for each in other.told if one.refutes(each.claim) and other.proves(each.claim)]
@@ -99,13 +99,13 @@ def _find_captions(
     return max(pairs, key=lambda pair: _measure_likeness(*pair), default=None)
 
 
-def _measure_likeness(one: Sentence, other: Sentence) -> float:
+def _measure_likeness(one: TrueSentence, other: TrueSentence) -> float:
     words = one.text.lower().split(), other.text.lower().split()
     return SequenceMatcher(None, *words, autojunk=False).ratio()
 
 
 def _describe(
-    one: Subject, other: Subject, said: tuple[Sentence, Sentence], rng: np.random.Generator
+    one: Subject, other: Subject, said: tuple[TrueSentence, TrueSentence], rng: np.random.Generator
 ) -> Contrast:
     prompt = pick(DESCRIBING, rng)
     (a, mine), (b, theirs) = said
@@ -116,7 +116,7 @@ def _describe(
 
 
 def _ask_which(
-    one: Subject, other: Subject, said: tuple[Sentence, Sentence], rng: np.random.Generator
+    one: Subject, other: Subject, said: tuple[TrueSentence, TrueSentence], rng: np.random.Generator
 ) -> Contrast:
     """Which of two recordings a caption of the first fits, and in the opposite order."""
     text, claim = said[0]

@@ -20,7 +20,7 @@ from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing
 
 
-class Sentence(NamedTuple):
+class TrueSentence(NamedTuple):
     """A sentence that passes for true of a sample, and its claim."""
 
     text: str
@@ -51,7 +51,7 @@ class Subject:
     tolerance: Tolerance
     sounds: tuple[str, ...]
     sentences: frozenset[str] = frozenset()
-    told: tuple[Sentence, ...] = ()
+    told: tuple[TrueSentence, ...] = ()
     dense: tuple[DenseCaption, ...] = ()
     rate: int = 1
 
@@ -114,7 +114,7 @@ def _subject(
             event.label for event in found if _is_sentence(event.label, clips[event.heard.clip])
         ),
         told=tuple(
-            Sentence(each["text"], claim_from_text(each["claim"]))
+            TrueSentence(each["text"], claim_from_text(each["claim"]))
             for each in ({"text": row["caption"], "claim": row["claim"]}, *row["positives"])
         ),
         dense=dense_captions(placed, row["frames"], audible) if is_dense else (),

@@ -28,7 +28,7 @@ _STEM: Final = 4
 """Letters by which a name is known again where a language puts its own ending: "Londres"."""
 
 
-class Figures(Check):
+class SameNumerals(Check):
     """Each text has the numerals of the original, in whatever way its language writes them.
 
     "1,000" is "1.000", "3.5" is "3,5" and "the 1980s" are "die 80er".

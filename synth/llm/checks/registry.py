@@ -10,20 +10,28 @@ from pydantic import ValidationError
 from synth.base.names import suggestion
 from synth.llm.checks.check import Check
 from synth.llm.checks.claim_checks import Reading, SameClaim
-from synth.llm.checks.figure_checks import Figures, Names
+from synth.llm.checks.figure_checks import Names, SameNumerals
 from synth.llm.checks.label_checks import Recomposed, ScenesCheck, TagsCheck
 from synth.llm.checks.measure_checks import Measures
 from synth.llm.checks.order_checks import NotationTold, SameOrder, Shares
-from synth.llm.checks.text_checks import Count, Differs, Distinct, Language, MaxWords, Plain, Words
+from synth.llm.checks.text_checks import (
+    Differs,
+    Distinct,
+    Language,
+    MaxWords,
+    OneLine,
+    TextCount,
+    Words,
+)
 from synth.llm.checks.truth_check import Truth
 from synth.llm.checks.word_checks import Rebound, Reordered
 
 CHECKS: Final[Mapping[str, type[Check]]] = {
     check.name: check
     for check in (
-        *(Plain, Differs, Distinct, Words, MaxWords, Count, Language),
+        *(OneLine, Differs, Distinct, Words, MaxWords, TextCount, Language),
         *(Reordered, Rebound, SameOrder, NotationTold, Shares),
-        *(ScenesCheck, Recomposed, TagsCheck, Figures, Names, Measures, Truth),
+        *(ScenesCheck, Recomposed, TagsCheck, SameNumerals, Names, Measures, Truth),
         *(Reading, SameClaim),
     )
 }

@@ -29,7 +29,7 @@ def word_count(text: str) -> int:
     return len(_WORD.findall(text))
 
 
-class Plain(Check):
+class OneLine(Check):
     """Each text is one line of running text: no list marks, quotes around it, or markup."""
 
     name: ClassVar[str] = "plain"
@@ -131,7 +131,7 @@ class MaxWords(Words):
     name: ClassVar[str] = "max_words"
 
 
-class Count(Check):
+class TextCount(Check):
     """How many texts an answer may have.
 
     Args:

@@ -19,7 +19,7 @@ from typing import ClassVar, Final
 from synth.labels.tag import Tag
 from synth.sources.reading.base import ClipRef, Origin
 from synth.sources.reading.collected import AudioFiles, Collected, refuse_absent
-from synth.sources.reading.tables import Columns, Row, drop_duplicates, read_rows
+from synth.sources.reading.tables import Columns, TableRow, drop_duplicates, read_rows
 
 FILE: Final = "WavText5K.csv"
 COLUMNS: Final = ("view_link", "download_link", "title", "description", "fname", "tags")
@@ -89,7 +89,7 @@ def _place(files: AudioFiles | None, name: str) -> str:
     return files.find_path(*(f"{folder}/{name}" for folder in FOLDERS)) if files else name
 
 
-def _origin(row: Row) -> tuple[str, str]:
+def _origin(row: TableRow) -> tuple[str, str]:
     found = _SITE.match(row["view_link"])
     if found is None:
         row.refuse(
@@ -98,7 +98,7 @@ def _origin(row: Row) -> tuple[str, str]:
     return found["big"] or found["bible"], found["number"] or found["id"]
 
 
-def _tags(row: Row) -> tuple[Tag, ...]:
+def _tags(row: TableRow) -> tuple[Tag, ...]:
     """The items of a Python list in text, read item by item and never evaluated."""
     text = row["tags"].strip()
     if text in ("", "[]"):

@@ -28,7 +28,7 @@ from synth.sources.reading.base import ClipRef, Origin
 from synth.sources.reading.cells import read_cells
 from synth.sources.reading.collected import AudioFiles, Collected
 from synth.sources.reading.files import optional_file, require_file, require_folder
-from synth.sources.reading.tables import Columns, Row, drop_duplicates, length_of, read_rows
+from synth.sources.reading.tables import Columns, TableRow, drop_duplicates, length_of, read_rows
 from synth.sources.reading.texts import FIX_FILE, read_checksums
 from synth.text.tags.tag_files import parse_list, parse_tag
 
@@ -104,7 +104,7 @@ class Fma(Collected):
         sums = read_checksums(path, "sha1")
         return {(files.folder / place).as_posix(): checksum for place, checksum in sums}
 
-    def _ref(self, row: Row, genres: Mapping[str, str], files: AudioFiles | None) -> ClipRef:
+    def _ref(self, row: TableRow, genres: Mapping[str, str], files: AudioFiles | None) -> ClipRef:
         number = int(row["track_id"])
         path = f"{number:06d}"[:3] + f"/{number:06d}.mp3"
         whole_s = length_of(row["track.duration"], "track.duration", row.where)
@@ -122,7 +122,7 @@ class Fma(Collected):
             duration_s=whole_s if self.subset == "full" else min(whole_s, CLIP_S),
         )
 
-    def _tags(self, row: Row, genres: Mapping[str, str]) -> tuple[Tag, ...]:
+    def _tags(self, row: TableRow, genres: Mapping[str, str]) -> tuple[Tag, ...]:
         """Its genres, then those above them, then the uploader's words if they are asked for."""
         found = []
         for number in (*_numbers(row, "track.genres"), *_numbers(row, "track.genres_all")):
@@ -144,7 +144,7 @@ class Fma(Collected):
         return tuple(dict.fromkeys(found))
 
 
-def _numbers(row: Row, column: str) -> list[str]:
+def _numbers(row: TableRow, column: str) -> list[str]:
     """The numbers of a list as Python writes it."""
     text = row[column].strip() or "[]"
     if not _NUMBERS.fullmatch(text):
@@ -152,7 +152,7 @@ def _numbers(row: Row, column: str) -> list[str]:
     return [str(int(number)) for number in re.findall(r"[0-9]+", text)]
 
 
-def _tracks(path: Path) -> Iterator[Row]:
+def _tracks(path: Path) -> Iterator[TableRow]:
     """The rows by group and name of the header, "track.title", and the first as "track_id"."""
     require_file(path, "the table of tracks", _MEND)
     rows = read_cells(path, _MEND)
@@ -170,7 +170,7 @@ def _tracks(path: Path) -> Iterator[Row]:
             raise SourceError(
                 f"{where}: expected {len(header)} fields, the first a number", fix=FIX_FILE
             )
-        row = Row(dict(zip(header, cells, strict=True)), f"{where}: track {cells[0]}")
+        row = TableRow(dict(zip(header, cells, strict=True)), f"{where}: track {cells[0]}")
         yield row
     if row is None:
         raise SourceError(f"{path}: holds no rows below its header", fix=_MEND)

@@ -29,7 +29,7 @@ from synth.labels.tag import Tag
 from synth.sources.reading.base import ClipRef, Origin
 from synth.sources.reading.collected import AudioFiles, Collected
 from synth.sources.reading.files import optional_file, require_folder
-from synth.sources.reading.tables import Columns, Row, drop_duplicates, read_rows
+from synth.sources.reading.tables import Columns, TableRow, drop_duplicates, read_rows
 from synth.sources.reading.texts import FIX_FILE
 from synth.text.tags.tag_files import parse_tag
 
@@ -175,5 +175,5 @@ def _match(path: str, where: str) -> re.Match[str]:
     return found
 
 
-def _rows(path: Path, *columns: str) -> Iterator[Row]:
+def _rows(path: Path, *columns: str) -> Iterator[TableRow]:
     return read_rows(path, Columns(columns, _MEND), delimiter="\t")

@@ -136,7 +136,7 @@ class MtgJamendo(Collected):
 
 
 @dataclass(frozen=True, slots=True)
-class Rights:
+class TrackRights:
     """What `audio_licenses.txt` says of a track.
 
     Args:
@@ -148,11 +148,11 @@ class Rights:
     licence: str
 
 
-def read_rights(path: Path | None) -> dict[str, Rights]:
+def read_rights(path: Path | None) -> dict[str, TrackRights]:
     """Licences by track number ("773"); none where there is no file."""
     if path is None:
         return {}
-    found: dict[str, Rights] = {}
+    found: dict[str, TrackRights] = {}
     lines = [line.strip() for line in read_text(path).split("\n")]
     starts = [number for number, line in enumerate(lines) if _PATH.fullmatch(line)]
     if not starts:
@@ -167,7 +167,7 @@ def read_rights(path: Path | None) -> dict[str, Rights]:
             )
         address, words = _ADDRESS.search(said[-1]), _WORDS.fullmatch(said[-1])
         text = address[0] if address else words["words"] if words else said[-1]
-        found[match["track"]] = Rights(" ".join(said[:-1]), parse_licence(text).id)
+        found[match["track"]] = TrackRights(" ".join(said[:-1]), parse_licence(text).id)
     return found
 
 
@@ -187,11 +187,11 @@ def _ref(
     track: JamendoTrack,
     split: str,
     files: AudioFiles | None,
-    rights: Mapping[str, Rights],
+    rights: Mapping[str, TrackRights],
 ) -> ClipRef:
     where = f"{table}: line {track.line}"
     number = track_number(track.id, where)
-    right = rights.get(number, Rights(f"Jamendo track {number}", "unknown"))
+    right = rights.get(number, TrackRights(f"Jamendo track {number}", "unknown"))
     low = f"{track.path.removesuffix('.mp3')}.low.mp3"
     return ClipRef(
         id=f"mtg_jamendo/{number}",

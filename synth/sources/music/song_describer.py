@@ -19,11 +19,11 @@ from collections.abc import Iterator
 from typing import ClassVar, Final, Literal
 
 from synth.labels.tag import Tag
-from synth.sources.music.mtg_jamendo import Rights, read_rights, track_number
+from synth.sources.music.mtg_jamendo import TrackRights, read_rights, track_number
 from synth.sources.reading.base import ClipRef, Origin
 from synth.sources.reading.collected import AudioFiles, Collected
 from synth.sources.reading.files import optional_file, require_folder
-from synth.sources.reading.tables import Columns, Row, length_of, read_rows, truth_of
+from synth.sources.reading.tables import Columns, TableRow, length_of, read_rows, truth_of
 from synth.text.tags.jamendo import read_jamendo
 
 TABLE: Final = "song_describer.csv"
@@ -58,7 +58,7 @@ class SongDescriber(Collected):
     def refs(self) -> Iterator[ClipRef]:
         """One clip a track, with its captions in the table's order."""
         require_folder(self.root, "the folder of Song Describer", _MEND)
-        rows: dict[str, list[Row]] = {}
+        rows: dict[str, list[TableRow]] = {}
         for row in read_rows(self.root / TABLE, _COLUMNS):
             is_valid = truth_of(row, "is_valid_subset")
             if self.subset == "full" or is_valid:
@@ -72,14 +72,14 @@ class SongDescriber(Collected):
     def _ref(
         self,
         number: str,
-        captions: list[Row],
+        captions: list[TableRow],
         files: AudioFiles | None,
-        rights: dict[str, Rights],
+        rights: dict[str, TrackRights],
         tags: dict[str, tuple[Tag, ...]],
     ) -> ClipRef:
         first = captions[0]
         cut = f"{first['path'].removesuffix('.mp3')}.2min.mp3"
-        right = rights.get(number, Rights(f"Jamendo track {number}", "unknown"))
+        right = rights.get(number, TrackRights(f"Jamendo track {number}", "unknown"))
         return ClipRef(
             id=f"song_describer/{number}",
             location=files.find_path(cut, f"audio/{cut}", first["path"]) if files else cut,

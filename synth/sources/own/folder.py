@@ -23,7 +23,7 @@ from synth.sources.choice import innermost
 from synth.sources.own.split_names import find_split_folders
 from synth.sources.reading.base import ClipRef
 from synth.sources.reading.files import FileSource, find_file, require_file, require_folder
-from synth.sources.reading.tables import TAG_SEPARATORS, Columns, Row, read_rows, tags_of
+from synth.sources.reading.tables import TAG_SEPARATORS, Columns, TableRow, read_rows, tags_of
 from synth.sources.reading.walk import walk
 
 SEPARATOR: Final = ";"
@@ -140,7 +140,7 @@ class FolderSource(FileSource):
             label, split = folders.read(Path(ref.location))
             yield replace(ref, labels=label, split=ref.split or split)
 
-    def _read_row(self, row: Row) -> ClipRef:
+    def _read_row(self, row: TableRow) -> ClipRef:
         captions = (row.texts(name) for name in _COLUMNS.list_numbered(row))
         return self._ref(
             Path(row["path"]).as_posix(),

@@ -31,14 +31,14 @@ class _Splits(BaseModel):
     splits: tuple[str, ...]
 
 
-class _Part(BaseModel):
+class _SourceFile(BaseModel):
     filename: str
 
 
 class _State(BaseModel):
     """`state.json`."""
 
-    data_files: tuple[_Part, ...] = Field(alias="_data_files")
+    data_files: tuple[_SourceFile, ...] = Field(alias="_data_files")
     split: str | None = Field(alias="_split", default=None)
 
 

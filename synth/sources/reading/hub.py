@@ -20,7 +20,7 @@ import yaml
 from synth.base.doors import parse_json
 from synth.base.errors import SegueError, SourceError
 from synth.base.yaml_file import parse_yaml
-from synth.sources.reading.row_files import Rows
+from synth.sources.reading.row_files import OpenRows
 from synth.sources.reading.texts import read_json, read_text
 
 UNLABELLED: Final = -1
@@ -79,7 +79,7 @@ class ClassName(str):
 
 
 def named_rows(
-    rows: Rows, columns: Sequence[str], path: Path, card: Card | None = None
+    rows: OpenRows, columns: Sequence[str], path: Path, card: Card | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Row numbers, from 0, and some of the columns; classes by name, None for the unlabelled."""
     classes = (card.classes_of(path) if card else {}) | _schema_classes(rows.schema)

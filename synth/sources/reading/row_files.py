@@ -22,7 +22,7 @@ _BATCH: Final = 1024
 
 
 @runtime_checkable
-class Rows(Protocol):
+class OpenRows(Protocol):
     """An open file of rows."""
 
     @property
@@ -39,7 +39,7 @@ class Rows(Protocol):
         ...
 
 
-def open_rows(path: Path) -> Rows:
+def open_rows(path: Path) -> OpenRows:
     """A Parquet file, by its extension, or an Arrow stream; files are mapped, not read."""
     opened = ParquetRows if path.suffix == ".parquet" else StreamRows
     try:

@@ -84,7 +84,7 @@ class Columns:
         return ", ".join(guesses) or self.fix
 
 
-class Row(dict[str, str]):
+class TableRow(dict[str, str]):
     """The fields of a row by column, and where it is, for errors.
 
     Args:
@@ -122,7 +122,7 @@ class Row(dict[str, str]):
 
 def read_rows(
     path: Path, columns: Columns, *, delimiter: str = ",", fallback: str = ""
-) -> Iterator[Row]:
+) -> Iterator[TableRow]:
     """The rows of a CSV or Parquet file as text, nulls as "".
 
     Args:
@@ -143,7 +143,7 @@ def read_rows(
         raise SourceError(f"{path}: holds no rows below its header", fix=columns.fix)
 
 
-def _csv_rows(path: Path, columns: Columns, delimiter: str, fallback: str) -> Iterator[Row]:
+def _csv_rows(path: Path, columns: Columns, delimiter: str, fallback: str) -> Iterator[TableRow]:
     rows = read_cells(path, columns.fix, delimiter=delimiter, fallback=fallback)
     line, header = next(rows, (1, []))
     check_delimiter(header, delimiter, f"{path}: row {line}")
@@ -155,15 +155,15 @@ def _csv_rows(path: Path, columns: Columns, delimiter: str, fallback: str) -> It
                 f"{where}: expected {len(header)} fields, not {len(cells)}",
                 fix=f"quote fields that hold {DELIMITERS.get(delimiter, 'commas')} or line breaks",
             )
-        yield Row(dict(zip(header, cells, strict=True)), where)
+        yield TableRow(dict(zip(header, cells, strict=True)), where)
 
 
-def _parquet_rows(path: Path, columns: Columns) -> Iterator[Row]:
+def _parquet_rows(path: Path, columns: Columns) -> Iterator[TableRow]:
     rows = open_rows(path)
     columns.check(rows.schema.names, str(path))
     for number, row in named_rows(rows, rows.schema.names, path):
         fields = {key: _text(value) for key, value in row.items()}
-        yield Row(fields, f"{path}: row {number + 1}", row)
+        yield TableRow(fields, f"{path}: row {number + 1}", row)
 
 
 def _text(value: object) -> str:
@@ -172,7 +172,7 @@ def _text(value: object) -> str:
     return ";".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def drop_duplicates(rows: Iterable[Row], *key: str) -> Iterator[Row]:
+def drop_duplicates(rows: Iterable[TableRow], *key: str) -> Iterator[TableRow]:
     """The rows, each once; a row that is there again, equal in all fields, is left out.
 
     Args:
@@ -214,7 +214,7 @@ def length_of(text: str, name: str, where: str) -> Seconds:
     return seconds
 
 
-def truth_of(row: Row, column: str) -> bool | None:
+def truth_of(row: TableRow, column: str) -> bool | None:
     """Whether a column says True, in any case of letters; None where it says nothing."""
     said = row[column].strip().lower()
     if said not in _TRUTHS:

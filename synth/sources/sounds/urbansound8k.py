@@ -17,7 +17,7 @@ from typing import ClassVar, Final, Literal
 from synth.base.units import Seconds
 from synth.sources.reading.base import ClipRef, Origin
 from synth.sources.reading.files import FileSource, require_folder
-from synth.sources.reading.tables import Columns, Row, drop_duplicates, read_rows
+from synth.sources.reading.tables import Columns, TableRow, drop_duplicates, read_rows
 
 COLUMNS: Final = ("slice_file_name", "fsID", "start", "end", "salience", "fold", "class")
 FOREGROUND: Final = "1"
@@ -63,7 +63,7 @@ class UrbanSound8K(FileSource):
                 refusal=self._refusal(row),
             )
 
-    def _refusal(self, row: Row) -> str:
+    def _refusal(self, row: TableRow) -> str:
         salience = row["salience"]
         if salience not in (FOREGROUND, BACKGROUND):
             row.refuse(f"salience is {salience!r}, expected 1 (foreground) or 2 (background)")
@@ -72,7 +72,7 @@ class UrbanSound8K(FileSource):
         return ""
 
 
-def _length(row: Row) -> Seconds:
+def _length(row: TableRow) -> Seconds:
     start, end = row.seconds("start"), row.seconds("end")
     if end <= start:
         row.refuse(f"start is {row['start']!r} and end {row['end']!r}, expected seconds in order")

@@ -22,7 +22,7 @@ from synth.text.negation.denial import add_denial
 from synth.text.negation.marked_caption import Wordings
 from synth.text.negation.mending import find_sure, mend
 from synth.text.negation.negators import Negators, find_denials, is_denied, shipped_negators
-from synth.text.negation.outcome import Mode, Negated, NegationOutcome, NegationReason
+from synth.text.negation.outcome import Negated, NegationExtent, NegationOutcome, NegationReason
 from synth.text.tags.tag_captions import FRAMES, describe
 from synth.text.tags.tag_families import (
     explain_undeniable,
@@ -75,7 +75,7 @@ def find_stated_tags(caption: str, vocabulary: TagVocabulary) -> tuple[Tag, ...]
 
 def negate(
     caption: str,
-    mode: Mode,
+    mode: NegationExtent,
     how: Negation,
     rng: np.random.Generator,
     known: Collection[Tag] = (),
@@ -97,7 +97,7 @@ def negate(
     if has_markup(caption):
         return Negated(mode, NegationOutcome.NONE, reason=NegationReason.MARKUP)
     read = _read(caption, how.vocabulary)
-    if mode is Mode.INSERT:
+    if mode is NegationExtent.INSERT:
         return _insert(read, how, rng, known, (insert,) if insert else how.vocabulary.tags)
     if not read.matches:
         return Negated(mode, NegationOutcome.NONE, reason=NegationReason.NO_TAG)
@@ -113,13 +113,13 @@ def _read(caption: str, vocabulary: TagVocabulary) -> _Read:
     return _Read(caption, matches, tuple(match for match in matches if match.tag not in gone))
 
 
-def _choose(tags: Sequence[Tag], mode: Mode, rng: np.random.Generator) -> tuple[Tag, ...]:
+def _choose(tags: Sequence[Tag], mode: NegationExtent, rng: np.random.Generator) -> tuple[Tag, ...]:
     """All tags, or half of them, rounded up, in the caption's order.
 
     With a tag goes whatever implies it: who denies "electronic" denies "techno". None where no half
     can be denied so.
     """
-    if mode is Mode.FULL:
+    if mode is NegationExtent.FULL:
         return tuple(tags)
     count = -(-len(tags) // 2)
     drawn: set[Tag] = set()
@@ -135,7 +135,9 @@ def _choose(tags: Sequence[Tag], mode: Mode, rng: np.random.Generator) -> tuple[
     return tuple(tag for tag in tags if tag in drawn)
 
 
-def _negate_plainly(read: _Read, mode: Mode, how: Negation, rng: np.random.Generator) -> Negated:
+def _negate_plainly(
+    read: _Read, mode: NegationExtent, how: Negation, rng: np.random.Generator
+) -> Negated:
     """A random negator before each mention of the tags."""
     tags = _choose(read.tags, mode, rng)
     if not tags:
@@ -182,8 +184,8 @@ def _insert(
         else:
             text = _insert_tag(read, tag, how.negators, rng)
         if sorted(match.tag for match in how.vocabulary.find(text)) == sorted([*names, tag]):
-            return Negated(Mode.INSERT, NegationOutcome.NEGATED, text, (tag,), read.tags)
-    return Negated(Mode.INSERT, NegationOutcome.NONE, reason=NegationReason.NO_OTHER_TAG)
+            return Negated(NegationExtent.INSERT, NegationOutcome.NEGATED, text, (tag,), read.tags)
+    return Negated(NegationExtent.INSERT, NegationOutcome.NONE, reason=NegationReason.NO_OTHER_TAG)
 
 
 def _draw_absent(
@@ -226,7 +228,9 @@ def _insert_tag(read: _Read, tag: Tag, negators: Negators, rng: np.random.Genera
     return put_before(caption, at, words)
 
 
-def _negate_naturally(read: _Read, mode: Mode, how: Negation, rng: np.random.Generator) -> Negated:
+def _negate_naturally(
+    read: _Read, mode: NegationExtent, how: Negation, rng: np.random.Generator
+) -> Negated:
     sure = find_sure(read.caption, read.stated)
     stated = tuple(dict.fromkeys(match.tag for match in sure))
     if not stated:

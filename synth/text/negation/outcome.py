@@ -8,7 +8,7 @@ from enum import StrEnum
 from synth.labels.tag import Tag
 
 
-class Mode(StrEnum):
+class NegationExtent(StrEnum):
     """How much of a caption is negated."""
 
     INSERT = "insert"
@@ -62,7 +62,7 @@ class Negated:
         detail: The tag that was the reason, "" for none.
     """
 
-    mode: Mode
+    mode: NegationExtent
     outcome: NegationOutcome
     text: str = ""
     denied: tuple[Tag, ...] = ()

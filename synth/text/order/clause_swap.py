@@ -28,7 +28,7 @@ from synth.text.order.clause_tests import (
 )
 from synth.text.order.clauses import ClausePart, is_doing, is_plural, needs_doer
 from synth.text.order.connectives import ORDERING, ConnectiveKind, ConnectiveMatch, find_connectives
-from synth.text.order.outcome import Step, SwapOutcome, SwapReason
+from synth.text.order.outcome import OrderStep, SwapOutcome, SwapReason
 from synth.text.order.temporal import ORDER_WORDS
 
 _EMBEDDED: Final = EmbeddedTagger()
@@ -69,7 +69,7 @@ class _Sides:
     kind: ConnectiveKind
 
 
-_Made = tuple[tuple[Piece, ...], tuple[Step, ...]]
+_Made = tuple[tuple[Piece, ...], tuple[OrderStep, ...]]
 
 
 def swap_clauses(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
@@ -97,7 +97,7 @@ def swap_clauses(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
         return SwapOutcome.omit(made, only.kind)
     pieces, steps = made
     text = to_sentence(pieces, part.tokens)
-    return SwapOutcome(text, None, only.kind, (Step.SWAPPED, *steps), format_order(pieces))
+    return SwapOutcome(text, None, only.kind, (OrderStep.SWAPPED, *steps), format_order(pieces))
 
 
 def _cut(part: ClausePart, found: ConnectiveMatch) -> _Sides:
@@ -162,7 +162,7 @@ def _swap(sides: _Sides) -> _Made | SwapReason:
         plural = is_plural(front)
         finite = None if plural is None else to_finite(front, plural)
         return (
-            ((*rear.tokens, *sides.link, *finite), (Step.FINITE,))
+            ((*rear.tokens, *sides.link, *finite), (OrderStep.FINITE,))
             if finite
             else SwapReason.VERB_FORM
         )
@@ -185,7 +185,7 @@ def _swap_around_followed_by(sides: _Sides) -> _Made | SwapReason:
     gerund = to_gerund(front)
     if gerund is None:
         return SwapReason.VERB_FORM
-    return (*rear.tokens, *link, *gerund), (Step.GERUND,)
+    return (*rear.tokens, *link, *gerund), (OrderStep.GERUND,)
 
 
 def _swap_around_is_followed_by(sides: _Sides) -> _Made | SwapReason:
@@ -199,7 +199,7 @@ def _swap_around_is_followed_by(sides: _Sides) -> _Made | SwapReason:
     if be not in agreed:
         return (*sides.rear.tokens, *sides.link, *sides.front.tokens), ()
     link = (agreed[be] if word in BE else piece for word, piece in _pair_words(sides.link))
-    return (*sides.rear.tokens, *link, *sides.front.tokens), (Step.AGREED,)
+    return (*sides.rear.tokens, *link, *sides.front.tokens), (OrderStep.AGREED,)
 
 
 def _carry_subject(sides: _Sides) -> _Made | SwapReason:
@@ -217,7 +217,7 @@ def _carry_subject(sides: _Sides) -> _Made | SwapReason:
     if split is None:
         return SwapReason.SHARED_SUBJECT
     subject, predicate = front[:split], front[split:]
-    steps = (Step.CARRIED,)
+    steps = (OrderStep.CARRIED,)
     if front.shape() is Shape.GERUND_CLAUSE and rear.shape() is Shape.GERUND:
         return (*subject.tokens, *rear.tokens, *sides.link, *predicate.tokens), steps
     if front.shape() is not Shape.CLAUSE:
@@ -235,7 +235,11 @@ def _carry_subject(sides: _Sides) -> _Made | SwapReason:
     gerund, finite = to_gerund(predicate), to_finite(rear, plural=not third)
     if gerund is None or finite is None:
         return SwapReason.VERB_FORM
-    return (*subject.tokens, *finite, *sides.link, *gerund), (*steps, Step.GERUND, Step.FINITE)
+    return (*subject.tokens, *finite, *sides.link, *gerund), (
+        *steps,
+        OrderStep.GERUND,
+        OrderStep.FINITE,
+    )
 
 
 def _end_of_subject(part: ClausePart) -> int | None:

@@ -53,7 +53,7 @@ class SwapReason(StrEnum):
     """No word of the caption is kept."""
 
 
-class Step(StrEnum):
+class OrderStep(StrEnum):
     """One thing that was done to a caption."""
 
     KEPT = "kept nouns and verbs"
@@ -81,7 +81,7 @@ class SwapOutcome:
     text: str = ""
     reason: SwapReason | None = None
     connective: str = ""
-    steps: tuple[Step, ...] = ()
+    steps: tuple[OrderStep, ...] = ()
     order: str = ""
 
     @property

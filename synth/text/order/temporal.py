@@ -26,7 +26,7 @@ from synth.text.order.clause_tests import (
 )
 from synth.text.order.clauses import ClausePart, is_plural, needs_doer
 from synth.text.order.connectives import ConnectiveKind, ConnectiveMatch, find_connectives
-from synth.text.order.outcome import Step, SwapOutcome, SwapReason
+from synth.text.order.outcome import OrderStep, SwapOutcome, SwapReason
 
 KEPT_TAGS: Final = frozenset({POS.NOUN, POS.PROPN, POS.VERB})
 ORDER_WORDS: Final = word_set(
@@ -66,7 +66,7 @@ def keep_nouns_and_verbs(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcom
     if not kept:
         return SwapOutcome.omit(SwapReason.NOTHING_LEFT)
     text = " ".join(token.text for token in kept)
-    return SwapOutcome(text, steps=(Step.KEPT,), order=format_order(kept))
+    return SwapOutcome(text, steps=(OrderStep.KEPT,), order=format_order(kept))
 
 
 def swap_before_after(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
@@ -87,7 +87,7 @@ def swap_before_after(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
     text = caption[: token.start] + word + caption[token.start + len(token.text) :]
     pieces: list[Piece] = [*part.tokens]
     pieces[found.start] = word
-    return SwapOutcome(text, None, found.kind, (Step.REPLACED,), format_order(pieces))
+    return SwapOutcome(text, None, found.kind, (OrderStep.REPLACED,), format_order(pieces))
 
 
 def swap_as_then(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
@@ -122,12 +122,12 @@ def _as_to_then(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
     if fault:
         return SwapOutcome.omit(fault, found.kind)
     told: tuple[Piece, ...] = rear.tokens
-    steps: tuple[Step, ...] = (Step.REPLACED,)
+    steps: tuple[OrderStep, ...] = (OrderStep.REPLACED,)
     if front.shape() is not Shape.CLAUSE:
         gerund = to_gerund(rear)
         if gerund is None:
             return SwapOutcome.omit(SwapReason.VERB_FORM, found.kind)
-        told, steps = gerund, (Step.REPLACED, Step.GERUND)
+        told, steps = gerund, (OrderStep.REPLACED, OrderStep.GERUND)
     marks: tuple[Piece, ...] = (",",) if comma else ()
     pieces = (*front.tokens, *marks, ConnectiveKind.THEN.value, *told)
     return _make_outcome(part, pieces, found, steps)
@@ -149,7 +149,7 @@ def _swap_fronted_as(part: ClausePart) -> SwapOutcome:
         to_sentence(pieces, part.tokens),
         None,
         ConnectiveKind.AS,
-        (Step.REPLACED,),
+        (OrderStep.REPLACED,),
         format_order(pieces),
     )
 
@@ -166,11 +166,11 @@ def _then_to_as(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
     if fault := _explain_not_joined(front, rear, _TOLD):
         return SwapOutcome.omit(fault, found.kind)
     clause: tuple[Piece, ...] | None = rear.tokens
-    steps: tuple[Step, ...] = (Step.REPLACED,)
+    steps: tuple[OrderStep, ...] = (OrderStep.REPLACED,)
     if rear.shape() is Shape.GERUND_CLAUSE:
         plural = is_plural(rear)
         clause = None if plural is None else to_finite(rear, plural)
-        steps = (Step.REPLACED, Step.FINITE)
+        steps = (OrderStep.REPLACED, OrderStep.FINITE)
     if clause is None:
         return SwapOutcome.omit(SwapReason.VERB_FORM, found.kind)
     pieces: tuple[Piece, ...] = (*front.tokens, ConnectiveKind.AS.value, *clause)
@@ -202,7 +202,7 @@ def _make_outcome(
     part: ClausePart,
     pieces: list[Piece] | tuple[Piece, ...],
     found: ConnectiveMatch,
-    steps: tuple[Step, ...],
+    steps: tuple[OrderStep, ...],
 ) -> SwapOutcome:
     return SwapOutcome(
         to_sentence(pieces, part.tokens), None, found.kind, steps, format_order(pieces)

@@ -25,7 +25,7 @@ _TRIES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class TagSentence:
     """A text over tags.
 
     Args:
@@ -99,12 +99,12 @@ def _view(
     return tuple(chosen)
 
 
-def join_tags(tags: Sequence[Tag]) -> Sentence:
+def join_tags(tags: Sequence[Tag]) -> TagSentence:
     """The tags with commas between: "rock, happy, guitar"."""
-    return Sentence(", ".join(tag.name for tag in tags), tuple(tags))
+    return TagSentence(", ".join(tag.name for tag in tags), tuple(tags))
 
 
-def describe(tags: Sequence[Tag], absent: Sequence[Tag] = (), frame: int = 0) -> Sentence:
+def describe(tags: Sequence[Tag], absent: Sequence[Tag] = (), frame: int = 0) -> TagSentence:
     """One or a few sentences that say which tags hold, and which do not.
 
     Args:
@@ -119,9 +119,9 @@ def describe(tags: Sequence[Tag], absent: Sequence[Tag] = (), frame: int = 0) ->
     missing = _Words.of(absent)
     unsaid = (*present.unsaid, *missing.unsaid)
     if not (present.tags or missing.tags):
-        return Sentence("", (), (), unsaid)
+        return TagSentence("", (), (), unsaid)
     text = _tell(present, missing, frame % FRAMES)
-    return Sentence(text[0].upper() + text[1:], present.tags, missing.tags, unsaid)
+    return TagSentence(text[0].upper() + text[1:], present.tags, missing.tags, unsaid)
 
 
 @dataclass(frozen=True, slots=True)

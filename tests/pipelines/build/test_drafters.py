@@ -63,7 +63,7 @@ SPEC: dict[str, Any] = {
 }
 
 
-class Counted:
+class CountingEngine:
     """An engine that counts what its workers are asked."""
 
     def __init__(self, given: Engine, width: int | None = None) -> None:
@@ -125,7 +125,7 @@ def pack_one_by_one(groups: Mapping[str, Groups], most: int) -> list[list[dict[s
 
 @pytest.mark.parametrize("most", [1, 3, 10, 1000])
 def test_rows_are_packed_as_if_one_by_one(two: Engine, tmp_path: Path, most: int) -> None:
-    where = Counted(two)
+    where = CountingEngine(two)
     found = shards_of(GROUPS, where, tmp_path, most)
     expected = pack_one_by_one(GROUPS, most)
     assert [shard.rows.to_pylist() for shard in found] == expected
@@ -152,7 +152,7 @@ def test_a_plan_of_workers_has_the_same_bytes(
     monkeypatch.setattr("pipelines.build.plan.draft_all", draft_all)  # else plans are made once
     spec = Spec.model_validate(SPEC)
     made = []
-    for where in (Counted(two, width=0), Counted(two)):
+    for where in (CountingEngine(two, width=0), CountingEngine(two)):
         out = tmp_path / str(where.width)
         library, places = locate_library(spec, out, two, Silent())
         plan(spec, library, places, where, Silent())
@@ -170,7 +170,7 @@ def test_the_first_group_that_cannot_be_made_is_told(
     two: Engine, tmp_path: Path, groups: Mapping[str, Groups]
 ) -> None:
     told = []
-    for where in (Counted(two, width=0), Counted(two)):
+    for where in (CountingEngine(two, width=0), CountingEngine(two)):
         with pytest.raises(PlanError) as error:
             shards_of(groups, where, tmp_path)
         told.append((error.value.message, error.value.fix))
@@ -217,7 +217,7 @@ def test_groups_that_cannot_travel_are_drafted_here(two: Engine, tmp_path: Path)
     class Own(Uneven):
         lock = threading.Lock()
 
-    where = Counted(two)
+    where = CountingEngine(two)
     found = shards_of({"train": Own(70)}, where, tmp_path)
     assert where.calls == 0
     assert [shard.rows for shard in found] == [
@@ -230,7 +230,7 @@ def test_few_groups_are_drafted_here(
     two: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(drafters, "LEAST_SHARED", 80)
-    where = Counted(two)
+    where = CountingEngine(two)
     shards_of(GROUPS, where, tmp_path)
     assert where.calls == 0
 
@@ -259,7 +259,7 @@ def test_workers_share_the_levels_of_clips(tmp_path: Path) -> None:
 
 
 def test_who_stops_early_leaves_nothing_behind(two: Engine, tmp_path: Path) -> None:
-    where = Counted(two)
+    where = CountingEngine(two)
     drafted = draft_all(drafter_of(GROUPS), where, tmp_path, "key")
     next(drafted)
     drafted.close()

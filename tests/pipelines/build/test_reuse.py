@@ -12,7 +12,7 @@ import pytest
 
 from pipelines.build import render
 from pipelines.build.plan import SHARDS_FILE, ShardPlan
-from pipelines.build.render import Receipt, read_receipt, reuse
+from pipelines.build.render import ShardReceipt, read_receipt, reuse
 from pipelines.store.places import Places
 from synth.base.hashing import file_sha256
 from synth.corpus.schema import canonical_json
@@ -39,7 +39,7 @@ def fill(places: Places, shards: list[ShardPlan]) -> None:
         path.write_bytes(shard.digest.encode())
         places.measurements_path(shard.shard).touch()
         size = path.stat().st_size
-        receipt = Receipt(
+        receipt = ShardReceipt(
             shard.shard, "train", 1, shard.digest, size, file_sha256(path), {"numpy": "2"}
         )
         places.receipt_path(shard.shard).write_text(canonical_json(asdict(receipt)))
@@ -57,7 +57,7 @@ def test_of_other_versions_only_receipts_that_match_are_opened(
     opened: Counter[str] = Counter()
     read = render.read_columns
 
-    def count(places: Places, shard: str) -> Receipt | None:
+    def count(places: Places, shard: str) -> ShardReceipt | None:
         opened[f"receipts of {places.version}"] += 1
         return read_receipt(places, shard)
 

@@ -19,7 +19,7 @@ from observers import Phases
 
 from pipelines.build.build import build, plan_library
 from pipelines.checks.audio.audit import AudioAudit, audit_audio
-from pipelines.checks.audio.measured import Measured, bridge, find_runs
+from pipelines.checks.audio.measured import MeasuredSample, bridge, find_runs
 from pipelines.spec.spec import Spec
 from synth.base.errors import CorpusError
 from synth.base.progress import Silent
@@ -326,7 +326,7 @@ def test_short_pauses_are_bridged_between_sounds_only() -> None:
 @pytest.mark.parametrize("rate", [8000, 11_025, 22_050, 44_100])
 @pytest.mark.parametrize("frames", [1, 1654, 44_100])
 def test_blocks_cover_all_frames_and_none_is_empty(rate: int, frames: int) -> None:
-    measured = Measured.of(np.ones((1, frames), dtype=np.float32), rate)
+    measured = MeasuredSample.of(np.ones((1, frames), dtype=np.float32), rate)
     assert (measured.edges[0], measured.edges[-1]) == (0, frames)
     assert (np.diff(measured.edges) > 0).all()
     np.testing.assert_allclose(measured.powers, 1)
@@ -339,7 +339,7 @@ def test_listener_hears_what_is_loud_enough_and_not_masked() -> None:
     stems[0, 6 * block : 9 * block] = 0.1 * 10 ** (-31 / 20)  # too quiet for 30 dB
     stems[0, 10 * block : 12 * block] = 0.1  # masked
     stems[1, 10 * block : 12 * block] = 0.9
-    measured = Measured.of(stems, rate)
+    measured = MeasuredSample.of(stems, rate)
     whole = [Stretch(0, 12 * block)] * 2
     first, second = measured.hear(EAR, 30.0, whole)
     assert first.clear == first.faint == (Stretch(block, 4 * block),)
@@ -354,11 +354,11 @@ def test_listener_hears_no_blip_and_nothing_beyond_a_sounds_end() -> None:
     stems[0, block : 2 * block] = 0.1
     stems[0, 4 * block : 6 * block - 9] = 0.1
     extent = Stretch(block, 6 * block - 9)
-    (heard,) = Measured.of(stems, rate).hear(EAR, 30.0, [extent])
+    (heard,) = MeasuredSample.of(stems, rate).hear(EAR, 30.0, [extent])
     assert heard.clear == (Stretch(4 * block, 6 * block - 9),)
 
 
 def test_silence_is_not_heard() -> None:
-    measured = Measured.of(np.zeros((1, 4000), dtype=np.float32), 8000)
+    measured = MeasuredSample.of(np.zeros((1, 4000), dtype=np.float32), 8000)
     (heard,) = measured.hear(EAR, 30.0, [Stretch(0, 4000)])
     assert heard.clear == ()

@@ -20,7 +20,7 @@ from packaging.requirements import Requirement
 from typer.testing import CliRunner
 
 from pipelines.checks.doctor import decoders, disk, machine, packages, services
-from pipelines.checks.doctor.check import Check, CheckState
+from pipelines.checks.doctor.check import CheckState, DoctorCheck
 from pipelines.checks.doctor.module_output import SilentModuleError
 from pipelines.cli.look import doctor as command
 
@@ -53,7 +53,7 @@ def endpoint() -> Iterator[str]:
         server.shutdown()
 
 
-def by_name(checks: Iterator[Check]) -> dict[str, Check]:
+def by_name(checks: Iterator[DoctorCheck]) -> dict[str, DoctorCheck]:
     return {check.name: check for check in checks}
 
 
@@ -81,7 +81,7 @@ def test_a_package_out_of_bounds_is_wrong_and_one_of_a_few_commands_is_missing(
     assert found["packages"].state is CheckState.WRONG
     assert found["pyarrow"].state is CheckState.WRONG
     assert "0.1, but >=" in found["pyarrow"].found
-    assert found["torch"] == Check(
+    assert found["torch"] == DoctorCheck(
         "torch",
         CheckState.MISSING,
         "not installed",
@@ -230,7 +230,7 @@ def test_a_prefect_server_that_is_set_up_and_does_not_answer_is_wrong() -> None:
 def test_only_what_is_wrong_ends_with_status_one(
     state: CheckState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check = replace(Check("disk", CheckState.OK, "full", "all", "free some"), state=state)
+    check = replace(DoctorCheck("disk", CheckState.OK, "full", "all", "free some"), state=state)
     monkeypatch.setattr(command, "run_checks", lambda *_: iter([check]))
     app = typer.Typer()
     app.command()(command.doctor_command)

@@ -19,7 +19,7 @@ from pipelines.cli.texts.tags import negate_command, tag_captions_command, texts
 from pipelines.export.tags import write_negated_file
 from synth.base.errors import SourceError
 from synth.captions.caption import Style
-from synth.text.negation.outcome import Mode
+from synth.text.negation.outcome import NegationExtent
 
 CAPTIONS = "id,caption\n1,A rock song with guitar\n2,Nothing here\n3,A song without drums\n"
 TAGS = "id,category,tag\n1,genre,rock\n1,instrument,guitar\n2,genre,hip hop\n2,instrument,drums\n"
@@ -79,7 +79,12 @@ def test_equal_seeds_make_equal_bytes(files: Path) -> None:
     made = [files / f"{number}.parquet" for number in range(3)]
     for path, seed in zip(made, (1, 1, 2), strict=True):
         write_negated_file(
-            files / "captions.csv", files / "tags.csv", path, tuple(Mode), Style.PAPER, seed
+            files / "captions.csv",
+            files / "tags.csv",
+            path,
+            tuple(NegationExtent),
+            Style.PAPER,
+            seed,
         )
     first, again, other = (path.read_bytes() for path in made)
     assert first == again

@@ -43,7 +43,7 @@ from pipelines.build.schedule import RenderSettings
 from pipelines.engines.call import Call
 from pipelines.engines.engine import Engine, engine
 from pipelines.engines.executor import RemoteRunner
-from pipelines.engines.passport import Passport, Refusal, facts
+from pipelines.engines.passport import Passport, WorkerRefusal, facts
 from pipelines.ingest.decoder import Decoder
 from pipelines.ingest.decoding import DecodingTask
 from pipelines.spec.spec import Spec
@@ -58,7 +58,7 @@ HOUR_S = 3600.0
 LIMIT_S = 0.3
 
 
-class Cluster:
+class OwnCluster:
     """A scheduler and its workers, in processes that end with the test."""
 
     def __init__(self, folder: Path) -> None:
@@ -124,14 +124,14 @@ class Cluster:
 
 
 @pytest.fixture(scope="module")
-def new_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Cluster]]:
+def new_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., OwnCluster]]:
     """Starts clusters; a task may cost one worker, and no more."""
     if importlib.util.find_spec("distributed") is None:
         missing("distributed is not installed")
-    started: list[Cluster] = []
+    started: list[OwnCluster] = []
 
-    def start(count: int) -> Cluster:
-        cluster = Cluster(tmp_path_factory.mktemp("cluster"))
+    def start(count: int) -> OwnCluster:
+        cluster = OwnCluster(tmp_path_factory.mktemp("cluster"))
         started.append(cluster)
         if count:
             cluster.add(count)
@@ -145,7 +145,7 @@ def new_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[.
 
 
 @pytest.fixture(scope="module")
-def cluster(new_cluster: Callable[..., Cluster]) -> Cluster:
+def cluster(new_cluster: Callable[..., OwnCluster]) -> OwnCluster:
     """Two workers; tests leave as many."""
     return new_cluster(2)
 
@@ -179,7 +179,7 @@ def test_what_is_no_engine_is_refused(text: str) -> None:
 
 
 def test_cluster_makes_the_same_bytes_without_prefect(
-    cluster: Cluster,
+    cluster: OwnCluster,
     tiny: Tiny,
     tiny_corpus: Path,
     tmp_path: Path,
@@ -201,7 +201,7 @@ def test_cluster_makes_the_same_bytes_without_prefect(
 
 
 def test_worker_killed_in_a_shard_costs_that_shard_alone(
-    cluster: Cluster, tiny: Tiny, tiny_corpus: Path, tmp_path: Path
+    cluster: OwnCluster, tiny: Tiny, tiny_corpus: Path, tmp_path: Path
 ) -> None:
     def kill_one() -> bool:
         with suppress(IndexError, OSError):
@@ -218,7 +218,7 @@ def test_worker_killed_in_a_shard_costs_that_shard_alone(
     assert not list(tmp_path.rglob("*.partial"))
 
 
-def test_shard_that_kills_its_workers_is_named(cluster: Cluster) -> None:
+def test_shard_that_kills_its_workers_is_named(cluster: OwnCluster) -> None:
     def die() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -266,7 +266,7 @@ def test_time_limit_runs_from_when_a_process_of_the_pool_begins(count: int, tmp_
 
 
 def test_time_limit_runs_from_when_a_worker_of_a_cluster_begins(
-    cluster: Cluster, tmp_path: Path
+    cluster: OwnCluster, tmp_path: Path
 ) -> None:
     with cluster.client() as client:
 
@@ -296,7 +296,7 @@ def test_time_limit_holds_in_the_process_that_asks(
 
 
 @contextmanager
-def clock_of(cluster: Cluster, clock: Path) -> Iterator[None]:
+def clock_of(cluster: OwnCluster, clock: Path) -> Iterator[None]:
     """Time limits on a cluster's workers run by the number in a file."""
     write(clock, "0")
     with cluster.client() as client:
@@ -308,7 +308,7 @@ def clock_of(cluster: Cluster, clock: Path) -> Iterator[None]:
 
 
 def test_cluster_that_is_busy_for_longer_than_the_limit_makes_the_same_bytes(
-    cluster: Cluster, tiny: Tiny, tiny_corpus: Path, tmp_path: Path
+    cluster: OwnCluster, tiny: Tiny, tiny_corpus: Path, tmp_path: Path
 ) -> None:
     out, gate = tmp_path / "out", str(tmp_path / "gate")
     plan_library(tiny(), out, 0, Silent())
@@ -371,7 +371,7 @@ def test_call_hands_on_what_its_function_raises() -> None:
 
 
 def test_lost_scheduler_is_one_error_and_the_build_goes_on_here(
-    new_cluster: Callable[..., Cluster], tiny: Tiny, tiny_corpus: Path, tmp_path: Path
+    new_cluster: Callable[..., OwnCluster], tiny: Tiny, tiny_corpus: Path, tmp_path: Path
 ) -> None:
     doomed = new_cluster(1)
     with ThreadPoolExecutor() as threads, engine(doomed.address) as it:
@@ -387,7 +387,7 @@ def test_lost_scheduler_is_one_error_and_the_build_goes_on_here(
     assert product(tmp_path) == product(tiny_corpus)
 
 
-def test_worker_with_another_library_is_refused(cluster: Cluster, tmp_path: Path) -> None:
+def test_worker_with_another_library_is_refused(cluster: OwnCluster, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(
         "import importlib.metadata as metadata\n"
         "real = metadata.version\n"
@@ -410,14 +410,14 @@ def test_worker_that_joins_late_shows_its_passport_too() -> None:
     found = facts()
     passport = Passport(tuple((found | {"soxr": "9"}).items()), ())
     answer = passport.call(os.getpid, (), {})
-    assert isinstance(answer, Refusal)
+    assert isinstance(answer, WorkerRefusal)
     assert f"joined late cannot be used: soxr {found['soxr']} (here 9)" in str(answer.error)
     assert Passport(tuple(found.items()), ()).call(os.getpid, (), {}) == os.getpid()
 
 
 @pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="needs a path private to a process")
 def test_folder_that_workers_do_not_share_is_refused(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: OwnCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with engine(cluster.address) as it:
@@ -429,7 +429,7 @@ def test_folder_that_workers_do_not_share_is_refused(
 
 
 def test_scheduler_that_does_not_answer_is_refused(
-    new_cluster: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
+    new_cluster: Callable[..., OwnCluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipelines.engines.cluster, "CONNECT_S", 0.5)
     monkeypatch.setattr(pipelines.engines.cluster, "GRACE_S", 0.2)
@@ -444,7 +444,7 @@ def test_scheduler_that_does_not_answer_is_refused(
 
 
 def test_cluster_without_workers_is_not_waited_for_endlessly(
-    new_cluster: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
+    new_cluster: Callable[..., OwnCluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipelines.engines.cluster, "POLL_S", 0.1)
     monkeypatch.setattr(pipelines.engines.cluster, "WORKERLESS_S", 0.3)
@@ -455,7 +455,7 @@ def test_cluster_without_workers_is_not_waited_for_endlessly(
         pass
 
 
-def test_only_what_is_no_clear_error_is_tried_again(cluster: Cluster, tmp_path: Path) -> None:
+def test_only_what_is_no_clear_error_is_tried_again(cluster: OwnCluster, tmp_path: Path) -> None:
     def fails_once(kind: type[Exception], path: Path) -> str:
         path.write_text(path.read_text() + "x" if path.exists() else "x")
         if path.read_text() == "x":
@@ -469,7 +469,7 @@ def test_only_what_is_no_clear_error_is_tried_again(cluster: Cluster, tmp_path: 
     assert (tmp_path / "clear").read_text() == "x"
 
 
-def test_cancelled_calls_are_not_begun(cluster: Cluster, tmp_path: Path) -> None:
+def test_cancelled_calls_are_not_begun(cluster: OwnCluster, tmp_path: Path) -> None:
     def work(path: Path) -> None:
         path.touch()
         time.sleep(0.5)
@@ -488,7 +488,7 @@ def test_cancelled_calls_are_not_begun(cluster: Cluster, tmp_path: Path) -> None
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_decoders_start_below_a_nanny(cluster: Cluster, tmp_path: Path, tiny: Tiny) -> None:
+def test_decoders_start_below_a_nanny(cluster: OwnCluster, tmp_path: Path, tiny: Tiny) -> None:
     (tmp_path / "bell").mkdir()
     sound = np.random.default_rng(0).uniform(-0.5, 0.5, 16_000)
     soundfile.write(tmp_path / "bell" / "a.wav", sound, 16_000)
@@ -519,7 +519,7 @@ def library(root: Path) -> dict[str, Any]:
 
 
 def test_workers_read_files_as_this_machine_does(
-    cluster: Cluster, tmp_path: Path, tiny: Tiny
+    cluster: OwnCluster, tmp_path: Path, tiny: Tiny
 ) -> None:
     spec = tiny(source=library(tmp_path / "lib"), splits={"train": 1.0})
     with engine(cluster.address) as it:
@@ -529,7 +529,7 @@ def test_workers_read_files_as_this_machine_does(
 
 
 def test_worker_that_sees_other_files_is_an_error(
-    cluster: Cluster, tmp_path: Path, tiny: Tiny, monkeypatch: pytest.MonkeyPatch
+    cluster: OwnCluster, tmp_path: Path, tiny: Tiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library(tmp_path / "lib")
     monkeypatch.chdir(tmp_path)
@@ -542,7 +542,7 @@ def test_worker_that_sees_other_files_is_an_error(
 
 
 def test_worker_that_outlives_a_build_keeps_nothing_of_it(
-    cluster: Cluster, tmp_path: Path, tiny: Tiny
+    cluster: OwnCluster, tmp_path: Path, tiny: Tiny
 ) -> None:
     source = library(tmp_path / "lib")
     for licence in ("CC0-1.0", "CC-BY-4.0"):

@@ -39,7 +39,7 @@ def read_by_energon(corpus: Corpus, out: Path, split: str) -> Iterator[tuple[str
     def cook(sample: dict[str, Any]) -> dict[str, Any]:
         return energon.basic_sample_keys(sample) | {"json": sample["json"], "flac": sample["flac"]}
 
-    class Task(energon.DefaultTaskEncoder):  # type: ignore[misc]
+    class EnergonTask(energon.DefaultTaskEncoder):  # type: ignore[misc]
         cookers = (energon.Cooker(cook),)
 
         def batch(self, samples: list[Any]) -> list[Any]:
@@ -50,7 +50,7 @@ def read_by_energon(corpus: Corpus, out: Path, split: str) -> Iterator[tuple[str
         split_part=split,
         worker_config=energon.WorkerConfig(rank=0, world_size=1, num_workers=0),
         batch_size=1,
-        task_encoder=Task(),
+        task_encoder=EnergonTask(),
     )
     for batch in energon.get_loader(data):
         for each in batch:

@@ -12,7 +12,7 @@ from pipelines.ingest.admission import Admission
 from pipelines.ingest.parts import LISTED_ROWS
 from pipelines.store.row_file import RowFile
 from synth.corpus.schema import to_table
-from synth.sources.block import Block, tally, withdraw_blocked
+from synth.sources.block import BlockList, tally, withdraw_blocked
 from synth.sources.catalogue import quarantine_row
 from synth.sources.licence_filter import Allowed, withdraw_unlicensed
 from synth.sources.reading.collected import unheard_row
@@ -80,7 +80,7 @@ def test_columns_are_admitted_as_rows(
 ) -> None:
     listed = tmp_path / "block.txt"
     listed.write_text("r3\nlib/5\nnobody\n")
-    blocks = [Block.open(listed)] if strict else []
+    blocks = [BlockList.open(listed)] if strict else []
     allowed = Allowed.of(["CC0", "CC-BY"]) if strict else None
     admission = Admission(allowed, blocks, rules, 7)
     rows = draw_rows(count, seed=count)

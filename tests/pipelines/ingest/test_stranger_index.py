@@ -137,10 +137,10 @@ HALF = "caf\udce9"
     ],
 )
 def test_text_that_is_not_utf_8_is_quarantined(told: dict[str, Any]) -> None:
-    class Library:
+    class StrangeLibrary:
         def refs(self) -> Iterator[ClipRef]:
             yield ClipRef("a/b", "b.wav", ("dog",), **told)
 
-    (ref,) = list_refs(Library())
+    (ref,) = list_refs(StrangeLibrary())
     assert "is not UTF-8" in ref.refusal
     assert b"caf\\\\udce9" in json.dumps(asdict(ref), ensure_ascii=False).encode()

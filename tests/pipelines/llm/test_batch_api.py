@@ -15,7 +15,7 @@ from pipelines.llm.wire import batch_api
 from pipelines.llm.wire.batch_api import collect, is_over, submit
 from pipelines.llm.wire.capabilities import Capabilities
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
-from pipelines.llm.wire.errors import Fault, FaultKind
+from pipelines.llm.wire.errors import AttemptError, FaultKind
 from pipelines.llm.wire.request import Reply, Request
 from synth.base.errors import SpecError
 
@@ -26,7 +26,7 @@ REQUESTS = [
 ]
 BY_KEY = {request.key: request for request in REQUESTS}
 KEYS = tuple(BY_KEY)
-Collected = tuple[dict[str, Reply], dict[str, Fault]]
+Collected = tuple[dict[str, Reply], dict[str, AttemptError]]
 
 
 def during(server: LlmServer, work: Callable[[Endpoint], Awaitable[T]], key: str = "none") -> T:
@@ -176,7 +176,7 @@ def test_a_list_that_breaks_off_is_no_reason_to_pay_again() -> None:
             return super().batches(limit) if not after else {"error": {"message": "no such page"}}
 
     with BreaksOff() as server:
-        with pytest.raises(Fault) as caught:
+        with pytest.raises(AttemptError) as caught:
             during(server, lambda each: hand_in_again_among_many(each, server))
         assert caught.value.is_passing
         assert Counter(server.paths)["/files"] == 1
@@ -216,14 +216,14 @@ def test_a_batch_that_is_gone_is_no_reason_to_stop_the_run() -> None:
     async def gone(endpoint: Endpoint) -> bool:
         return await is_over(endpoint, "batch_9")
 
-    with LlmServer() as server, pytest.raises(Fault) as caught:
+    with LlmServer() as server, pytest.raises(AttemptError) as caught:
         during(server, gone)
     assert caught.value.kind is FaultKind.BAD_REQUEST
 
 
 def test_a_wrong_key_is_final_here_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEGUE_TEST_KEY", "segue-test-wrong-key")
-    with LlmServer(key="right") as server, pytest.raises(Fault) as caught:
+    with LlmServer(key="right") as server, pytest.raises(AttemptError) as caught:
         during(server, whole_cycle, "SEGUE_TEST_KEY")
     assert caught.value.kind is FaultKind.AUTH
     assert "wrong-key" not in str(caught.value)

@@ -15,7 +15,7 @@ from pipelines.llm.generate import generate
 from pipelines.llm.money.prices import NANOS
 from pipelines.llm.stops import StopKind
 from pipelines.llm.summary import GenerateSummary
-from pipelines.llm.wire.errors import Fault, FaultKind
+from pipelines.llm.wire.errors import AttemptError, FaultKind
 from synth.base.progress import Silent
 
 
@@ -99,7 +99,7 @@ def test_without_batch_its_items_are_left_alone(tmp_path: Path) -> None:
 
 def test_an_endpoint_without_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def refused(*_: object) -> None:
-        raise Fault(FaultKind.MODEL, "Not Found")
+        raise AttemptError(FaultKind.MODEL, "Not Found")
 
     with LlmServer(obliging, key=KEY) as server:
         monkeypatch.setattr("pipelines.llm.batches.submit", refused)

@@ -14,7 +14,7 @@ from llm_server import LlmServer
 
 from pipelines.llm.wire.capabilities import Capabilities, SchemaSupport
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
-from pipelines.llm.wire.errors import Fault, FaultKind
+from pipelines.llm.wire.errors import AttemptError, FaultKind
 from pipelines.llm.wire.request import Reply, Request
 from pipelines.llm.wire.usage import Usage
 
@@ -40,8 +40,8 @@ def ask(
     return asyncio.run(once())
 
 
-def fault(server: LlmServer, **options: Any) -> Fault:
-    with pytest.raises(Fault) as caught:
+def fault(server: LlmServer, **options: Any) -> AttemptError:
+    with pytest.raises(AttemptError) as caught:
         ask(server, **options)
     return caught.value
 
@@ -173,7 +173,7 @@ def test_nobody_at_the_address_is_a_connection_fault() -> None:
         async with Endpoint(gone) as endpoint:
             await endpoint.ask(ASKED)
 
-    with pytest.raises(Fault) as caught:
+    with pytest.raises(AttemptError) as caught:
         asyncio.run(once())
     assert caught.value.kind is FaultKind.CONNECTION
     assert caught.value.usage is None
@@ -226,7 +226,7 @@ def test_cancelling_leaves_no_task_behind(name: str) -> None:
             for task in tasks:
                 task.cancel()
             ends = await asyncio.gather(*tasks, return_exceptions=True)
-            assert all(isinstance(end, asyncio.CancelledError | Fault) for end in ends)
+            assert all(isinstance(end, asyncio.CancelledError | AttemptError) for end in ends)
 
     with LlmServer(script=[name] * 4) as server:
         assert run_and_list_tasks(work(server)) == set()
@@ -236,7 +236,7 @@ def test_cancelling_leaves_no_task_behind(name: str) -> None:
 def test_a_fault_leaves_no_task_behind(name: str) -> None:
     async def work(server: LlmServer) -> None:
         async with Endpoint(settings(server, 0.3)) as endpoint:
-            with pytest.raises(Fault):
+            with pytest.raises(AttemptError):
                 await endpoint.ask(ASKED)
 
     with LlmServer(script=[name]) as server:

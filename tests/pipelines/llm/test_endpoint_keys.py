@@ -11,7 +11,7 @@ import pytest
 from llm_server import LlmServer
 
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
-from pipelines.llm.wire.errors import Fault, FaultKind, redact
+from pipelines.llm.wire.errors import AttemptError, FaultKind, redact
 from pipelines.llm.wire.request import Request
 from synth.base.errors import SpecError
 
@@ -63,7 +63,7 @@ def test_no_key_in_any_message_log_or_traceback(
 def test_a_wrong_key_is_final_and_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = "segue-test-wrong-key-000000"
     monkeypatch.setenv("SEGUE_TEST_KEY", wrong)
-    with LlmServer(key=KEY) as server, pytest.raises(Fault) as caught:
+    with LlmServer(key=KEY) as server, pytest.raises(AttemptError) as caught:
         asyncio.run(ask(server))
     assert caught.value.kind is FaultKind.AUTH
     assert wrong not in str(caught.value)

@@ -21,7 +21,7 @@ from pipelines.llm.money.stats import read_stats
 from pipelines.llm.summary import GenerateSummary
 from pipelines.llm.wire.batch_api import collect, is_over, submit
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
-from pipelines.llm.wire.errors import Fault, FaultKind
+from pipelines.llm.wire.errors import AttemptError, FaultKind
 from pipelines.llm.wire.request import Reply, Request, find_worst_usage
 from pipelines.llm.wire.usage import Usage
 from synth.base.progress import Silent
@@ -65,8 +65,8 @@ def ask(server: LlmServer, timeout_s: float = 60.0) -> Reply:
     return asyncio.run(once())
 
 
-def fault(raw: Raw) -> Fault:
-    with LlmServer(raw=raw) as server, pytest.raises(Fault) as caught:
+def fault(raw: Raw) -> AttemptError:
+    with LlmServer(raw=raw) as server, pytest.raises(AttemptError) as caught:
         ask(server)
     return caught.value
 
@@ -244,7 +244,7 @@ ENDLESS = {
 @pytest.mark.parametrize("status", [200, 500])
 def test_an_answer_without_end_is_left(name: str, status: int) -> None:
     raw = status, JSON, _repeat(*ENDLESS[name])
-    with LlmServer(raw=raw) as server, pytest.raises(Fault) as caught:
+    with LlmServer(raw=raw) as server, pytest.raises(AttemptError) as caught:
         ask(server)
     assert caught.value.kind is (FaultKind.RUNAWAY if status == 200 else FaultKind.SERVER)
     assert caught.value.usage == (WORST if status == 200 else None)
@@ -257,7 +257,7 @@ def test_no_redirect_is_followed(status: int, port: int) -> None:
     with LlmServer() as other, LlmServer() as server:
         there = (other if port else server).base_url + "/elsewhere?key=1"
         server.raw = answer(b"", status, location=there)
-        with pytest.raises(Fault) as caught:
+        with pytest.raises(AttemptError) as caught:
             ask(server)
         assert (other.paths, server.paths) == ([], ["/chat/completions"])
     assert caught.value.is_final
@@ -376,7 +376,7 @@ def replace_seed(seed: int) -> Request:
 
 async def _collect(
     server: LlmServer, requests: dict[str, Request]
-) -> tuple[dict[str, Reply], dict[str, Fault]]:
+) -> tuple[dict[str, Reply], dict[str, AttemptError]]:
     async with Endpoint(EndpointSettings(server.base_url, "tiny", "none")) as endpoint:
         batch = await submit(endpoint, requests)
         while not await is_over(endpoint, batch):

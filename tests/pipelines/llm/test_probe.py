@@ -12,7 +12,7 @@ from llm_server import LlmServer
 
 from pipelines.llm.wire.capabilities import Capabilities, SchemaSupport
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
-from pipelines.llm.wire.errors import Fault, FaultKind
+from pipelines.llm.wire.errors import AttemptError, FaultKind
 from pipelines.llm.wire.probe import probe
 from pipelines.llm.wire.request import Request
 from pipelines.llm.wire.usage import Usage
@@ -115,7 +115,7 @@ def test_its_price_is_counted() -> None:
 )
 def test_an_endpoint_that_cannot_be_used_is_a_fault(name: str, kind: FaultKind) -> None:
     with LlmServer(script=lambda body, attempt: name) as server:
-        with pytest.raises(Fault) as caught:
+        with pytest.raises(AttemptError) as caught:
             probed(server)
         assert caught.value.kind is kind
         assert server.billed_tokens == (0, 0)
@@ -146,7 +146,7 @@ def test_a_probe_that_fails_half_way_says_what_it_cost() -> None:
         return "quota" if "temperature" in body else ""
 
     with LlmServer(script=script, rejects=["response_format"]) as server:
-        with pytest.raises(Fault) as caught:
+        with pytest.raises(AttemptError) as caught:
             probed(server)
         assert caught.value.kind is FaultKind.QUOTA
         assert caught.value.usage is not None

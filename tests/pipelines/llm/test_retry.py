@@ -10,7 +10,7 @@ import pytest
 from llm_server import PASSING, LlmServer
 
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
-from pipelines.llm.wire.errors import FINAL, Fault, FaultKind
+from pipelines.llm.wire.errors import FINAL, AttemptError, FaultKind
 from pipelines.llm.wire.errors import PASSING as ASKED_AGAIN
 from pipelines.llm.wire.request import Reply, Request
 from pipelines.llm.wire.retry import Policy, RequestGate, ask_with_retries, compute_backoff
@@ -41,7 +41,7 @@ class FakeTime:
 class Script:
     """An endpoint that works off a list of faults and then answers."""
 
-    faults: list[Fault]
+    faults: list[AttemptError]
     asked: list[Request] = field(default_factory=list)
 
     async def __call__(self, request: Request) -> Reply:
@@ -51,13 +51,13 @@ class Script:
         return GOOD
 
 
-def retried(script: Script, policy: Policy = POLICY) -> tuple[Reply | Fault, FakeTime]:
+def retried(script: Script, policy: Policy = POLICY) -> tuple[Reply | AttemptError, FakeTime]:
     time = FakeTime()
 
-    async def work() -> Reply | Fault:
+    async def work() -> Reply | AttemptError:
         try:
             return await ask_with_retries(script, ASKED, policy, time.sleep, clock=time.clock)
-        except Fault as fault:
+        except AttemptError as fault:
             return fault
 
     return asyncio.run(work()), time
@@ -65,7 +65,7 @@ def retried(script: Script, policy: Policy = POLICY) -> tuple[Reply | Fault, Fak
 
 @pytest.mark.parametrize("kind", FaultKind)
 def test_only_passing_faults_are_asked_again(kind: FaultKind) -> None:
-    script = Script([Fault(kind, "no")])
+    script = Script([AttemptError(kind, "no")])
     outcome, time = retried(script)
     again = kind in ASKED_AGAIN or kind is FaultKind.CUT_OFF
     assert (outcome is GOOD) is again
@@ -75,7 +75,7 @@ def test_only_passing_faults_are_asked_again(kind: FaultKind) -> None:
 
 
 def test_it_gives_up_after_the_last_attempt_with_the_last_fault() -> None:
-    faults = [Fault(FaultKind.SERVER, f"no {index}") for index in range(9)]
+    faults = [AttemptError(FaultKind.SERVER, f"no {index}") for index in range(9)]
     script = Script(list(faults))
     outcome, time = retried(script)
     assert outcome is faults[3]
@@ -84,7 +84,7 @@ def test_it_gives_up_after_the_last_attempt_with_the_last_fault() -> None:
 
 
 def test_a_cut_off_answer_is_given_twice_the_room_once() -> None:
-    cut = Fault(FaultKind.CUT_OFF, "cut", usage=Usage(5, 100))
+    cut = AttemptError(FaultKind.CUT_OFF, "cut", usage=Usage(5, 100))
     script = Script([cut])
     outcome, time = retried(script)
     assert outcome is GOOD
@@ -96,18 +96,18 @@ def test_a_cut_off_answer_is_given_twice_the_room_once() -> None:
 
 
 def test_the_wait_is_what_the_endpoint_asked_for() -> None:
-    busy = Fault(FaultKind.RATE_LIMIT, "busy", retry_after=17.0)
+    busy = AttemptError(FaultKind.RATE_LIMIT, "busy", retry_after=17.0)
     assert retried(Script([busy]))[1].slept == [17.0]
 
 
 def test_a_wait_of_nothing_is_a_growing_wait_all_the_same() -> None:
-    busy = Fault(FaultKind.RATE_LIMIT, "busy", retry_after=0.0)
+    busy = AttemptError(FaultKind.RATE_LIMIT, "busy", retry_after=0.0)
     assert retried(Script([busy]))[1].slept == [compute_backoff(ASKED, 1, POLICY)]
 
 
 @pytest.mark.parametrize("wait", [101.0, 86_400.0])
 def test_no_wait_goes_past_the_deadline(wait: float) -> None:
-    busy = Fault(FaultKind.RATE_LIMIT, "busy", retry_after=wait)
+    busy = AttemptError(FaultKind.RATE_LIMIT, "busy", retry_after=wait)
     outcome, time = retried(Script([busy]))
     assert outcome is busy
     assert not time.slept
@@ -157,7 +157,7 @@ def test_when_one_is_told_to_wait_the_others_wait_too() -> None:
     def ask(request: Request, time: FakeTime) -> None:
         if not told:
             told.append(1)
-            raise Fault(FaultKind.RATE_LIMIT, "busy", retry_after=30.0)
+            raise AttemptError(FaultKind.RATE_LIMIT, "busy", retry_after=30.0)
 
     entered, _ = gate_run(6, ask, places=2)
     # The two inside when the word came had begun; nobody else does before the time is up.
@@ -174,7 +174,7 @@ def test_a_pause_longer_than_the_deadline_is_not_waited_for() -> None:
         gate.pause(101.0)
         await ask_with_retries(script, ASKED, POLICY, time.sleep, gate=gate, clock=time.clock)
 
-    with pytest.raises(Fault, match="everybody") as caught:
+    with pytest.raises(AttemptError, match="everybody") as caught:
         asyncio.run(work())
     assert caught.value.kind is FaultKind.RATE_LIMIT
     assert not script.asked

@@ -22,7 +22,7 @@ from pipelines.llm.money.records import (
     Scope,
     Status,
 )
-from pipelines.llm.money.store import STORE_VERSION, Store, _log_ahead
+from pipelines.llm.money.store import STORE_VERSION, AnswerStore, _log_ahead
 from pipelines.llm.money.tickets import Tickets, name_owner
 from synth.base.errors import SpecError
 
@@ -30,7 +30,7 @@ HERE = "http://a/v1"
 SCOPE = Scope("say", "1", "digest", "tiny", {"temperature": 0.5, "seed": None}, HERE)
 
 
-def _ledger(store: Store, job: str = "job", limit: int | None = None) -> Ledger:
+def _ledger(store: AnswerStore, job: str = "job", limit: int | None = None) -> Ledger:
     return Ledger(store, store.find_scope(SCOPE), job, limit)
 
 
@@ -47,21 +47,21 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(path: Path) -> Iterator[Store]:
-    with Store.open(path) as opened:
+def store(path: Path) -> Iterator[AnswerStore]:
+    with AnswerStore.open(path) as opened:
         yield opened
 
 
-def test_a_scope_has_one_number(store: Store, path: Path) -> None:
+def test_a_scope_has_one_number(store: AnswerStore, path: Path) -> None:
     other = Scope("say", "1", "digest", "tiny", {"temperature": 0.7, "seed": None}, HERE)
     assert store.find_scope(SCOPE) == store.find_scope(SCOPE) != store.find_scope(other)
     assert store.find_scope(replace(SCOPE, endpoint="http://b/v1")) != store.find_scope(SCOPE)
-    with Store.open(path) as again:
+    with AnswerStore.open(path) as again:
         assert again.find_scope(SCOPE) == store.find_scope(SCOPE)
 
 
 def _open_and_close(path: Path) -> None:
-    Store.open(path).close()
+    AnswerStore.open(path).close()
 
 
 def _switch(path: Path) -> None:
@@ -84,8 +84,8 @@ def test_who_makes_the_store_just_now_is_waited_for(
     ends.join()
 
 
-def test_items_are_claimed_by_one(store: Store, path: Path) -> None:
-    with Store.open(path) as second:
+def test_items_are_claimed_by_one(store: AnswerStore, path: Path) -> None:
+    with AnswerStore.open(path) as second:
         mine, theirs = _ledger(store), _ledger(second)
         assert mine.claim(["a", "b"]).keys() == {"a", "b"}
         assert theirs.claim(["b", "c"]).keys() == {"c"}
@@ -100,8 +100,8 @@ def test_items_are_claimed_by_one(store: Store, path: Path) -> None:
     assert mine.claim(["b", "c"]).keys() == {"b", "c"}  # the other one is gone
 
 
-def test_a_reply_waits_until_it_is_read(store: Store, path: Path) -> None:
-    with Store.open(path) as dies:
+def test_a_reply_waits_until_it_is_read(store: AnswerStore, path: Path) -> None:
+    with AnswerStore.open(path) as dies:
         ledger = _ledger(dies)
         ledger.claim(["a"])
         (number,) = ledger.reserve([_order("a")])
@@ -113,12 +113,12 @@ def test_a_reply_waits_until_it_is_read(store: Store, path: Path) -> None:
     assert (left.text, left.finish) == ("the reply", "stop")
     assert left.members == (RequestMember("a", "0", {"caption": "a"}),)
     _ledger(store).record_states({"a": ItemState(Status.FAILED, reason="bad")}, left.purchase)
-    with Store.open(path) as third:
+    with AnswerStore.open(path) as third:
         assert _ledger(third).take_unread() == []
 
 
-def test_what_was_on_its_way_stays_paid_for(store: Store, path: Path) -> None:
-    with Store.open(path) as dies:
+def test_what_was_on_its_way_stays_paid_for(store: AnswerStore, path: Path) -> None:
+    with AnswerStore.open(path) as dies:
         _ledger(dies).reserve([_order("a", worst=10), _order("b", worst=5)])
         assert _ledger(store).mark_lost() == 0
     ledger = _ledger(store)
@@ -126,7 +126,7 @@ def test_what_was_on_its_way_stays_paid_for(store: Store, path: Path) -> None:
     assert ledger.compute_spent() == 15
 
 
-def test_the_account_of_a_job(store: Store) -> None:
+def test_the_account_of_a_job(store: AnswerStore) -> None:
     ledger = _ledger(store, limit=25)
     first, second = ledger.reserve([_order("a"), _order("b")])
     assert (ledger.compute_spent(), ledger.compute_room()) == (20, 5)
@@ -139,7 +139,7 @@ def test_the_account_of_a_job(store: Store) -> None:
     assert _ledger(store, "another job").compute_spent() == 0
 
 
-def test_failed_items_can_be_opened_again(store: Store) -> None:
+def test_failed_items_can_be_opened_again(store: AnswerStore) -> None:
     ledger = _ledger(store)
     ledger.claim(["a", "b"])
     states = {
@@ -152,8 +152,10 @@ def test_failed_items_can_be_opened_again(store: Store) -> None:
     assert ledger.read_states(["a", "b"]) == {"a": ItemState(reason="bad"), "b": states["b"]}
 
 
-def test_what_travels_in_a_batch_is_held_until_it_is_collected(store: Store, path: Path) -> None:
-    with Store.open(path) as dies:
+def test_what_travels_in_a_batch_is_held_until_it_is_collected(
+    store: AnswerStore, path: Path
+) -> None:
+    with AnswerStore.open(path) as dies:
         tickets, ledger = Tickets(dies, _ledger(dies)), _ledger(dies)
         number = tickets.create()
         ledger.claim(["a"], name_owner(number))
@@ -174,7 +176,7 @@ def test_what_travels_in_a_batch_is_held_until_it_is_collected(store: Store, pat
     assert ledger.claim(["a"]).keys() == {"a"}
 
 
-def test_capabilities(store: Store) -> None:
+def test_capabilities(store: AnswerStore) -> None:
     assert store.read_capabilities("http://a/v1", "tiny") is None
     store.keep_capabilities("http://a/v1", "tiny", '{"seed": true}')
     assert store.read_capabilities("http://a/v1", "tiny") == '{"seed": true}'
@@ -203,10 +205,10 @@ def test_what_is_no_store_is_left_alone(path: Path, spoil: Any, said: str) -> No
     spoil(path)
     before = path.read_bytes()
     with pytest.raises(SpecError, match=said):
-        Store.open(path)
+        AnswerStore.open(path)
     assert path.read_bytes() == before
 
 
 def _other_version(path: Path) -> None:
-    Store.open(path).close()
+    AnswerStore.open(path).close()
     _foreign(path, f"PRAGMA user_version = {STORE_VERSION + 1}")

@@ -31,8 +31,8 @@ from pipelines.cli.look.browse import browse_command
 from pipelines.look.browse.app import PAGE_SIZE, BrowsedCorpus, create_app
 from pipelines.look.browse.filters import NONE, Filter
 from pipelines.look.browse.guard import Hosts
-from pipelines.look.browse.kept import KeptPages, Page
-from pipelines.look.browse.limits import BusyError, Work, run_limited
+from pipelines.look.browse.kept import KeptPage, KeptPages
+from pipelines.look.browse.limits import BusyError, WorkKind, run_limited
 from pipelines.look.browse.query import Manifest
 from synth.base.atomic import write_bytes
 from synth.base.errors import CorpusError, SegueError
@@ -162,15 +162,15 @@ def test_a_search_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> Non
     ready = threading.Event()
 
     async def crowd() -> list[Any]:
-        slow = partial(run_limited, Work.SEARCH, partial(ready.wait, PATIENCE_S))
+        slow = partial(run_limited, WorkKind.SEARCH, partial(ready.wait, PATIENCE_S))
         waiting = [asyncio.ensure_future(slow()) for _ in range(3)]
         await asyncio.sleep(0)
         with pytest.raises(BusyError, match="did not start"):
-            await run_limited(Work.SEARCH, ready.is_set)
-        assert not await run_limited(Work.PAGE, ready.is_set)
+            await run_limited(WorkKind.SEARCH, ready.is_set)
+        assert not await run_limited(WorkKind.PAGE, ready.is_set)
         ready.set()
         await asyncio.gather(*waiting)
-        return [await run_limited(Work.SEARCH, ready.is_set) for _ in range(4)]
+        return [await run_limited(WorkKind.SEARCH, ready.is_set) for _ in range(4)]
 
     assert asyncio.run(crowd()) == [True] * 4
 
@@ -199,22 +199,22 @@ def test_a_page_that_many_wait_for_is_made_once() -> None:
     made: list[str] = []
     ready = threading.Event()
 
-    def make() -> Page:
+    def make() -> KeptPage:
         ready.wait(60)
         made.append("page")
-        return Page.of("page")
+        return KeptPage.of("page")
 
-    async def crowd() -> list[Page]:
+    async def crowd() -> list[KeptPage]:
         kept = KeptPages()
         waiting = [
-            asyncio.ensure_future(kept.get("key", partial(run_limited, Work.PAGE, make)))
+            asyncio.ensure_future(kept.get("key", partial(run_limited, WorkKind.PAGE, make)))
             for _ in range(50)
         ]
         await asyncio.sleep(0)
         ready.set()
         return await asyncio.gather(*waiting)
 
-    assert asyncio.run(crowd()) == [Page.of("page")] * 50
+    assert asyncio.run(crowd()) == [KeptPage.of("page")] * 50
     assert made == ["page"]
 
 
@@ -234,8 +234,8 @@ def test_what_cannot_be_an_id_is_refused_before_it_is_kept(
 
 
 def test_keys_count_as_bytes_that_are_kept() -> None:
-    async def give() -> Page:
-        return Page.of("")
+    async def give() -> KeptPage:
+        return KeptPage.of("")
 
     async def ask() -> int:
         kept = KeptPages(most_bytes=10_000)
@@ -278,21 +278,21 @@ def test_a_manifest_that_was_replaced_is_told_and_not_mixed(
 
 
 def test_a_page_that_failed_is_made_again_and_the_oldest_pages_go() -> None:
-    async def fail() -> Page:
+    async def fail() -> KeptPage:
         raise CorpusError("not now")
 
-    async def give(text: str) -> Page:
-        return Page.of(text)
+    async def give(text: str) -> KeptPage:
+        return KeptPage.of(text)
 
     async def ask() -> None:
         kept = KeptPages(most_bytes=110)
         with pytest.raises(CorpusError, match="not now"):
             await kept.get("a", fail)
-        assert await kept.get("a", partial(give, "12345678")) == Page.of("12345678")
-        assert await kept.get("a", fail) == Page.of("12345678")
+        assert await kept.get("a", partial(give, "12345678")) == KeptPage.of("12345678")
+        assert await kept.get("a", fail) == KeptPage.of("12345678")
         await kept.get("b", partial(give, "123"))
-        assert await kept.get("b", fail) == Page.of("123")
-        assert await kept.get("a", partial(give, "new")) == Page.of("new")
+        assert await kept.get("b", fail) == KeptPage.of("123")
+        assert await kept.get("a", partial(give, "new")) == KeptPage.of("new")
 
     asyncio.run(ask())
 

@@ -17,7 +17,7 @@ from libraries import sound, write_csv
 from pipelines.build.build import build, plan_library
 from pipelines.cli.look.compare import print_comparison
 from pipelines.look.comparison.compare import Comparison, TableChanges, compare
-from pipelines.look.comparison.side import Change
+from pipelines.look.comparison.side import ValueChange
 from pipelines.spec.spec import Spec
 from pipelines.store.manifest import find_manifest
 from synth.base.errors import CorpusError
@@ -122,7 +122,7 @@ def test_another_seed_is_the_cause(base: Path, make: Make) -> None:
     other = make(seed=8)
     found = compare(base, other)
     only(found, "settings")
-    assert found.settings == (Change("seed", 7, 8),)
+    assert found.settings == (ValueChange("seed", 7, 8),)
     parts = reasons(found.samples, "changed")
     for part, column in (("scene", "scene"), ("audio", "sha256"), ("negatives", "negatives")):
         assert parts[part] == differing(base, other, column) > 0
@@ -133,7 +133,7 @@ def test_a_setting_of_the_recipe_is_the_cause_with_both_values(base: Path, make:
     other = make(recipe={"triplets": {"crossfade_s": 0.125}})
     found = compare(base, other)
     only(found, "settings")
-    assert found.settings == (Change("recipe.triplets.crossfade_s", 0.2, 0.125),)
+    assert found.settings == (ValueChange("recipe.triplets.crossfade_s", 0.2, 0.125),)
     assert kinds(found.samples) == {"changed": differing(base, other, "scene")}
     assert set(reasons(found.samples, "changed")) == {"scene", "audio"}
     assert found.samples.same == differing(base, other, "scene", same=True) > 0
@@ -141,7 +141,7 @@ def test_a_setting_of_the_recipe_is_the_cause_with_both_values(base: Path, make:
 
 def test_more_of_the_same_adds_samples_and_takes_shards_over(base: Path, make: Make) -> None:
     found = compare(base, make(recipe={"triplets": {"repeats": 3}}))
-    assert found.settings == (Change("recipe.triplets.repeats", 2, 3),)
+    assert found.settings == (ValueChange("recipe.triplets.repeats", 2, 3),)
     assert (found.samples.a, found.samples.b, kinds(found.samples)) == (36, 54, {"added": 18})
     assert (found.shards.same, kinds(found.shards)) == (6, {"added": 3})
     back = compare(make(recipe={"triplets": {"repeats": 3}}), base)
@@ -188,7 +188,7 @@ def test_licences_are_the_cause_and_name_the_clips_they_refuse(
     free = make(licences=["CC0"])
     found = compare(base, free)
     only(found, "settings", "clips")
-    assert found.settings == (Change("licences", None, ["CC0"]),)
+    assert found.settings == (ValueChange("licences", None, ["CC0"]),)
     ((reason, count),) = reasons(found.clips, "lost").items()
     assert reason == "is refused: licence: it is under CC-BY-NC-4.0; the spec allows CC0-1.0"
     assert count == 3
@@ -222,7 +222,7 @@ def test_clips_that_went_to_another_split_are_told_with_the_direction(
 def test_the_first_letters_of_a_version_name_it(base: Path, make: Make, tmp_path: Path) -> None:
     other = make(seed=8)
     short = [version.with_name(version.name[:11]) for version in (base, other)]
-    assert compare(*short).settings == (Change("seed", 7, 8),)
+    assert compare(*short).settings == (ValueChange("seed", 7, 8),)
     for name in ("12a", "12b"):
         shutil.copytree(base, tmp_path / "tiny" / name)
     with pytest.raises(CorpusError, match="several versions start with this: 12a, 12b"):
@@ -266,7 +266,7 @@ def test_versions_of_algorithms_and_libraries_are_causes(base: Path, tmp_path: P
 
 def test_a_corpus_of_another_name_is_compared_by_place(base: Path, make: Make) -> None:
     found = compare(base, make(corpus="small"))
-    assert found.settings == (Change("corpus", "tiny", "small"),)
+    assert found.settings == (ValueChange("corpus", "tiny", "small"),)
     assert found.samples.same == 36
 
 

@@ -19,7 +19,7 @@ from pipelines.cli.make.new import new_command
 from pipelines.cli.make.sources import sources_command
 from pipelines.spec.file import parse_spec, read_spec
 from pipelines.spec.new.docstrings import read_meanings
-from pipelines.spec.new.library import Library
+from pipelines.spec.new.library import LibraryFacts
 from pipelines.spec.new.recipes import find_start, list_starts
 from pipelines.spec.new.splits import choose_splits
 from pipelines.spec.new.template import render_spec
@@ -190,7 +190,7 @@ def test_a_fold_whose_files_are_gone_is_not_there(tmp_path: Path) -> None:
 
 
 def test_an_evaluation_set_alone_is_no_training_data() -> None:
-    alone = choose_splits("fsd50k", Library(9, 9, frozenset({"eval"}), ("dog",)))
+    alone = choose_splits("fsd50k", LibraryFacts(9, 9, frozenset({"eval"}), ("dog",)))
     assert alone.splits == {"test": ["eval"]}
     assert "no train and no val" in alone.note
 
@@ -202,7 +202,7 @@ def test_splits_of_an_index_of_ones_own_are_kept(tmp_path: Path) -> None:
     out = tmp_path / "new.yaml"
     new("triplets", "--source", f"folder:{tmp_path}", "--out", out)
     assert read_spec(out).splits == {"train": ["train"], "test": ["test"]}
-    others = choose_splits("folder", Library(9, 9, frozenset({"fold a", "fold b"}), ("dog",)))
+    others = choose_splits("folder", LibraryFacts(9, 9, frozenset({"fold a", "fold b"}), ("dog",)))
     assert others.splits == choose_splits("folder").splits
     assert "fold a, fold b" in others.note
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import KilledError
 
 from pipelines.store.stage import choose_stage, hold_corpus
 from synth.storage import Remote
@@ -18,10 +19,6 @@ from synth.storage import Remote
 @pytest.fixture
 def remote(tmp_path: Path) -> Remote:
     return Remote(f"file://{tmp_path}/store")
-
-
-class KilledError(BaseException):
-    """The process is gone; nothing of it runs on."""
 
 
 @pytest.mark.parametrize("way", ["put", "put_over", "copy"])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from s3_store import Refusal, Request, Store, running_store
+from s3_store import S3Refusal, S3Request, S3Store, running_store
 
 from pipelines.store.lease import take_lease
 from pipelines.store.mirror import Mirror
@@ -25,13 +25,13 @@ SMALL, IN_PARTS = 100, 17 * 2**20
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Store]:
+def server() -> Iterator[S3Store]:
     with running_store() as store:
         yield store
 
 
 @pytest.fixture
-def remote(server: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Remote]:
+def remote(server: S3Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Remote]:
     for name, value in server.environment().items():
         monkeypatch.setenv(name, value)
     yield Remote(f"s3://{server.bucket()}/segue")
@@ -39,7 +39,7 @@ def remote(server: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Remote]:
 
 
 @dataclass(frozen=True)
-class Machine:
+class SecondMachine:
     """One that renders the shard: as long as any other, and of other bytes."""
 
     name: str
@@ -74,7 +74,7 @@ def certified(remote: Remote) -> str:
     return data[:1].decode()
 
 
-def is_last_put(request: Request, key: str) -> bool:
+def is_last_put(request: S3Request, key: str) -> bool:
     """Whether a request is the one that lets an object appear."""
     path, _, query = request.path.partition("?")
     if not path.endswith(key):
@@ -102,21 +102,23 @@ def is_last_put(request: Request, key: str) -> bool:
     ],
 )
 def test_a_paused_holder_replaces_nothing_and_certifies_nothing(
-    server: Store, remote: Remote, tmp_path: Path, size: int, key: str, left: bool, dies: bool
+    server: S3Store, remote: Remote, tmp_path: Path, size: int, key: str, left: bool, dies: bool
 ) -> None:
-    paused, heir = (Machine(name, tmp_path / name, remote, size) for name in ("paused", "heir"))
+    paused, heir = (
+        SecondMachine(name, tmp_path / name, remote, size) for name in ("paused", "heir")
+    )
     if left:
         remote.write(TAR, b"x" * size)
     ours = paused.take()
     assert ours.lease is not None
     lease = ours.lease.key
 
-    def die(request: Request) -> Refusal | None:
+    def die(request: S3Request) -> S3Refusal | None:
         """The heir has no time for its receipt."""
         last = is_last_put(request, RECEIPT) and remote.read(MEASURED) == b"heir"
-        return Refusal(403, "AccessDenied") if dies and last else None
+        return S3Refusal(403, "AccessDenied") if dies and last else None
 
-    def hold_up(request: Request) -> Refusal | None:
+    def hold_up(request: S3Request) -> S3Refusal | None:
         if is_last_put(request, key):
             server.door.fault = die
             remote.remove(lease)  # it has expired

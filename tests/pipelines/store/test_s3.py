@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from builds import BESIDE, TINY, merged, product, segue_here
-from s3_store import SECRET, Refusal, Request, Store, running_store
+from s3_store import SECRET, S3Refusal, S3Request, S3Store, running_store
 from waiting import PATIENCE_S, wait_for
 
 from pipelines.build.build import build
@@ -34,13 +34,13 @@ FEW: dict[str, Any] = {"recipe": {"triplets": {"repeats": 1}}, "shards": {"sampl
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Store]:
+def server() -> Iterator[S3Store]:
     with running_store() as store:
         yield store
 
 
 @pytest.fixture
-def s3(server: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+def s3(server: S3Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> S3Store:
     for name, value in server.environment().items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("SEGUE_CACHE", str(tmp_path / "cache"))
@@ -50,7 +50,7 @@ def s3(server: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
 
 
 @pytest.fixture
-def out(s3: Store) -> Remote:
+def out(s3: S3Store) -> Remote:
     """Where to build to."""
     return Remote(f"s3://{s3.bucket()}/segue")
 
@@ -78,7 +78,7 @@ def stored(remote: Remote) -> dict[str, str]:
     }
 
 
-def shards_put(s3: Store) -> Counter[str]:
+def shards_put(s3: S3Store) -> Counter[str]:
     """How often each shard was put."""
     return Counter(
         each.path.rpartition("/")[2]
@@ -87,7 +87,7 @@ def shards_put(s3: Store) -> Counter[str]:
     )
 
 
-def certified(s3: Store) -> int:
+def certified(s3: S3Store) -> int:
     return sum(
         each.method == "PUT" and each.path.endswith(".tar.json") for each in s3.door.requests
     )
@@ -125,7 +125,7 @@ def last_line(output: str) -> dict[str, Any]:
 
 
 def test_at_a_url_the_same_bytes_are_built_and_nothing_twice(
-    s3: Store, out: Remote, tiny: Callable[..., Spec], few_shards: dict[str, str], tmp_path: Path
+    s3: S3Store, out: Remote, tiny: Callable[..., Spec], few_shards: dict[str, str], tmp_path: Path
 ) -> None:
     summary = build(tiny(), Path(out.url), 0)
     assert stored(out) == few_shards
@@ -140,7 +140,7 @@ def test_at_a_url_the_same_bytes_are_built_and_nothing_twice(
     assert not s3.door.count("GET", ".tar"), "nothing of what is there came down again"
 
 
-def test_the_receipt_is_put_last(s3: Store, out: Remote, tiny: Callable[..., Spec]) -> None:
+def test_the_receipt_is_put_last(s3: S3Store, out: Remote, tiny: Callable[..., Spec]) -> None:
     build(tiny(), Path(out.url), 0)
     puts = [each.path for each in s3.door.requests if each.method == "PUT"]
     name = "tiny-train-000000.tar"
@@ -152,7 +152,7 @@ def test_the_receipt_is_put_last(s3: Store, out: Remote, tiny: Callable[..., Spe
 
 
 def test_another_machine_decodes_nothing_again_and_renders_what_changed(
-    s3: Store, out: Remote, tiny: Callable[..., Spec], tmp_path: Path
+    s3: S3Store, out: Remote, tiny: Callable[..., Spec], tmp_path: Path
 ) -> None:
     build(tiny(), Path(out.url), 0)
     shutil.rmtree(tmp_path / "cache")  # a machine that was never here
@@ -168,7 +168,7 @@ def test_another_machine_decodes_nothing_again_and_renders_what_changed(
 
 
 def test_a_changed_split_of_shards_is_taken_over_within_the_store(
-    s3: Store, out: Remote, tiny: Callable[..., Spec]
+    s3: S3Store, out: Remote, tiny: Callable[..., Spec]
 ) -> None:
     first = build(tiny(version="one"), Path(out.url), 0)
     s3.door.requests.clear()
@@ -180,7 +180,7 @@ def test_a_changed_split_of_shards_is_taken_over_within_the_store(
 
 
 def test_killed_and_then_let_down_by_the_store_it_goes_on_and_puts_no_finished_shard_again(
-    s3: Store, out: Remote, tiny_file: Callable[..., Path], tiny_corpus: Path
+    s3: S3Store, out: Remote, tiny_file: Callable[..., Path], tiny_corpus: Path
 ) -> None:
     command = (tiny_file(), "--out", out.url, "--workers", "2", "--no-prefect", "--json")
     process = start(*command)
@@ -216,15 +216,15 @@ def test_killed_and_then_let_down_by_the_store_it_goes_on_and_puts_no_finished_s
 
 
 def test_a_store_that_is_busy_for_a_while_is_waited_for(
-    s3: Store, out: Remote, tiny: Callable[..., Spec], few_shards: dict[str, str]
+    s3: S3Store, out: Remote, tiny: Callable[..., Spec], few_shards: dict[str, str]
 ) -> None:
-    seen: Counter[Request] = Counter()
+    seen: Counter[S3Request] = Counter()
 
-    def fault(request: Request) -> Refusal | None:
+    def fault(request: S3Request) -> S3Refusal | None:
         """Some objects are refused twice."""
         seen[request] += 1
         refused = seen[request] < 3 and "/tiny-test-000000.tar" in request.path
-        return Refusal(503, "SlowDown") if refused and request.method == "PUT" else None
+        return S3Refusal(503, "SlowDown") if refused and request.method == "PUT" else None
 
     s3.door.fault, before = fault, len(s3.door.refused)
     build(tiny(), Path(out.url), 0)
@@ -235,11 +235,13 @@ def test_a_store_that_is_busy_for_a_while_is_waited_for(
 
 @pytest.mark.parametrize("wrong", ["bucket", "rights"])
 def test_what_cannot_work_is_told_before_any_work(
-    s3: Store, tiny_file: Callable[..., Path], tmp_path: Path, wrong: str
+    s3: S3Store, tiny_file: Callable[..., Path], tmp_path: Path, wrong: str
 ) -> None:
     url = "s3://nowhere/segue" if wrong == "bucket" else f"s3://{s3.bucket()}/segue"
     if wrong == "rights":
-        s3.door.fault = lambda each: Refusal(403, "AccessDenied") if each.method == "PUT" else None
+        s3.door.fault = lambda each: (
+            S3Refusal(403, "AccessDenied") if each.method == "PUT" else None
+        )
     stage = tmp_path / "stage"
     found = segue_here(
         "build", tiny_file(), "--out", url, "--stage", stage, "--no-prefect", "--json"
@@ -254,7 +256,7 @@ def test_what_cannot_work_is_told_before_any_work(
 
 
 def test_two_machines_do_not_write_one_corpus(
-    s3: Store, out: Remote, tiny: Callable[..., Spec]
+    s3: S3Store, out: Remote, tiny: Callable[..., Spec]
 ) -> None:
     take_lease(out, "data_manifests/tiny/.lease", "another machine")
     with pytest.raises(CorpusError, match="is building this corpus"):
@@ -263,16 +265,16 @@ def test_two_machines_do_not_write_one_corpus(
 
 
 def test_a_version_begun_at_the_store_is_refused_to_another_spec(
-    s3: Store, out: Remote, tiny: Callable[..., Spec], tmp_path: Path
+    s3: S3Store, out: Remote, tiny: Callable[..., Spec], tmp_path: Path
 ) -> None:
     """Shards of WAV are as long whatever they hold: a stale receipt would vouch for any."""
     first, second = (tiny(version="v", seed=seed, audio={"format": "wav"}) for seed in (1, 2))
     stop = [0]
 
-    def fault(request: Request) -> Refusal | None:
+    def fault(request: S3Request) -> S3Refusal | None:
         """The store refuses what comes after some shards."""
         stop[0] += request.method == "PUT" and request.path.endswith(".tar")
-        return Refusal(403, "AccessDenied") if stop[0] > 3 else None
+        return S3Refusal(403, "AccessDenied") if stop[0] > 3 else None
 
     s3.door.fault = fault
     with pytest.raises(Exception, match="access denied"):
@@ -286,7 +288,7 @@ def test_a_version_begun_at_the_store_is_refused_to_another_spec(
 
 
 def test_a_corpus_at_a_url_is_inspected_audited_exported_and_trained_on(
-    s3: Store, out: Remote, tiny: Callable[..., Spec], tmp_path: Path
+    s3: S3Store, out: Remote, tiny: Callable[..., Spec], tmp_path: Path
 ) -> None:
     build(tiny(), Path(out.url), 0)
     shutil.rmtree(tmp_path / "cache")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from builds import product
+from forked import KilledError
 
 from pipelines.build.build import build, plan_library
 from pipelines.spec.spec import Spec
@@ -17,10 +18,6 @@ from synth.base.progress import Silent
 
 Tiny = Callable[..., Spec]
 SMALL = {"recipe": {"triplets": {"repeats": 1}}, "audio": {"format": "wav"}, "version": "v1"}
-
-
-class KilledError(BaseException):
-    """The process is gone; nothing of it runs on."""
 
 
 @contextmanager

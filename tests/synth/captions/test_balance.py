@@ -18,7 +18,7 @@ from synth.captions.narrative import Narrator
 from synth.captions.pool import pool
 from synth.labels.lexicon import Phrase
 from synth.scene.claim import And, Claim, Not, claim_labels
-from synth.scene.edit import Edit, edit_kind, meaning, recompositions, rename_labels
+from synth.scene.edit import EditKind, edit_kind, meaning, recompositions, rename_labels
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels
 from synth.scene.timeline import duration, timeline
 from synth.truth.relations import Tolerance
@@ -137,7 +137,7 @@ def test_words_are_told_by_kind() -> None:
     for each in dealt:
         assert each.caption.kind == "caption"
         assert {caption.kind for caption in each.positives} <= {"restatement"}
-        assert {caption.kind for caption in each.negatives} <= {kind.value for kind in Edit}
+        assert {caption.kind for caption in each.negatives} <= {kind.value for kind in EditKind}
 
 
 def test_every_kind_of_edit_is_used() -> None:
@@ -146,7 +146,7 @@ def test_every_kind_of_edit_is_used() -> None:
         for statements in GROUPS:
             for each in group(statements, 7, seed) or []:
                 counts.update(caption.kind for caption in each.negatives)
-    assert set(counts) == {*Edit} - {Edit.COUNT, Edit.MEASURE}
+    assert set(counts) == {*EditKind} - {EditKind.COUNT, EditKind.MEASURE}
 
 
 def test_chance_decides_between_equally_good_sentences() -> None:

@@ -38,7 +38,7 @@ from synth.corpus.schema import AUDIBLE
 from synth.corpus.shards import read_member
 from synth.export import FORMATS
 from synth.export.folder import Folder, Writer
-from train.config.run import Mode
+from train.config.run import AudioMode
 from train.data.split import SplitData
 
 Row = dict[str, Any]
@@ -410,7 +410,7 @@ def test_a_corpus_of_before_there_were_segments_is_read_by_all(
     facts = {**corpus.facts, "shards": str(corpus.shards)}
     (version / CORPUS_FILE).write_text(json.dumps(facts), encoding="utf-8")
     old = Corpus.open(version)
-    data = SplitData(old, "train", Mode.SHARDS)
+    data = SplitData(old, "train", AudioMode.SHARDS)
     assert len(data.sounds(data.rows([0, 1]))) == 2
     assert data.find_clips()
     for name in ("hf", "questions"):

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from synth.base.errors import PlanError
 from synth.base.rng import Randomness
 from synth.captions.caption import Style
-from synth.captions.measured_pool import Told
+from synth.captions.measured_pool import ToldQuantity
 from synth.labels.lexicon import are_kin, category
 from synth.recipes.base import Draft, Groups, Levels, Setting
 from synth.recipes.clips import Clip
@@ -29,7 +29,7 @@ from synth.recipes.scene_settings import read_expressions
 from synth.recipes.scenes import Scenes
 from synth.scene.activity import intersect, measure
 from synth.scene.claim import Measured, Quantity, claim_labels
-from synth.scene.edit import Edit, Meaning, edit_kind, meaning
+from synth.scene.edit import EditKind, Meaning, edit_kind, meaning
 from synth.scene.notation import parse
 from synth.scene.scene import (
     Concat,
@@ -139,7 +139,7 @@ def test_no_claim_names_a_sound_that_could_pass_for_another() -> None:
 def test_negatives_are_labelled_by_what_was_edited() -> None:
     for draft in drafts():
         for caption in draft.captions.negatives:
-            assert Edit(caption.kind) is edit_kind(caption.claim, statement(draft.scene))
+            assert EditKind(caption.kind) is edit_kind(caption.claim, statement(draft.scene))
 
 
 def test_sounds_that_are_stated_together_are_heard_together() -> None:
@@ -223,7 +223,7 @@ def test_relations_positions_and_kinds_are_spread() -> None:
     assert len(relations) == 7
     assert max(relations.values()) <= 0.4 * relations.total()
     kinds = Counter(c.kind for draft in drafts() for c in draft.captions.negatives)
-    assert set(kinds) == {*Edit} - {Edit.COUNT, Edit.MEASURE}
+    assert set(kinds) == {*EditKind} - {EditKind.COUNT, EditKind.MEASURE}
     assert max(kinds.values()) <= 0.4 * kinds.total()
     sizes = Counter(len(labels(draft.scene)) for draft in drafts())
     assert set(sizes) == {2, 3, 4}
@@ -582,7 +582,7 @@ def test_a_share_of_the_groups_gets_a_bed() -> None:
 
 
 def test_captions_tell_what_is_measured_where_it_is_asked_for() -> None:
-    recipe = Scenes(scenes=40, captions=10, pause_s=(0.0, 2.0), tell=tuple(Told))
+    recipe = Scenes(scenes=40, captions=10, pause_s=(0.0, 2.0), tell=tuple(ToldQuantity))
     found = [draft for group in made(plan(recipe)) for draft in group]
     told = {
         each.claim.quantity
@@ -597,4 +597,4 @@ def test_captions_tell_what_is_measured_where_it_is_asked_for() -> None:
 def test_positions_are_not_told_of_padded_scenes() -> None:
     padded = replace(setting(), least_frames=RATE)
     with pytest.raises(PlanError, match="leave position out of recipe"):
-        Scenes(tell=(Told.POSITION,)).check(padded, ("train",))
+        Scenes(tell=(ToldQuantity.POSITION,)).check(padded, ("train",))

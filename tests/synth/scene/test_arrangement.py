@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.base.errors import SceneError
-from synth.scene.arrangement import Place, arrange, places
+from synth.scene.arrangement import PlacedEvent, arrange, places
 from synth.scene.scene import Concat, Event, Excerpt, Overlay
 
 
-def place(label: str, onset: int, frames: int) -> Place:
-    return Place(onset, Event(label, Excerpt(f"lib/{label}", 0, frames)))
+def place(label: str, onset: int, frames: int) -> PlacedEvent:
+    return PlacedEvent(onset, Event(label, Excerpt(f"lib/{label}", 0, frames)))
 
 
 @given(sounds=st.lists(st.tuples(st.integers(0, 300), st.integers(1, 120)), min_size=1, max_size=8))

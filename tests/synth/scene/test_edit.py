@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from synth.scene.claim import And, Claim, Not, Only, claim_labels
 from synth.scene.edit import (
-    Edit,
-    Edits,
+    EditKind,
+    EditSelection,
     Outline,
     edit_kind,
     meaning,
@@ -202,25 +202,25 @@ def test_every_false_claim_has_a_kind(claim: Claim, heard: Scene) -> None:
     denies = isinstance(claim, Not | Only) or (
         isinstance(claim, And) and isinstance(claim.second, Not)
     )
-    assert (kind is Edit.NEGATE) == denies
-    assert (kind is Edit.REPLACE) == (foreign and not denies)
+    assert (kind is EditKind.NEGATE) == denies
+    assert (kind is EditKind.REPLACE) == (foreign and not denies)
 
 
-def kind_by_pairs(claim: Claim, heard: Scene) -> Edit:
+def kind_by_pairs(claim: Claim, heard: Scene) -> EditKind:
     """The kind, naively: from what is said of each two sounds."""
     denies = isinstance(claim, And) and isinstance(claim.second, Not)
     if denies or isinstance(claim, Not | Only):
-        return Edit.NEGATE
+        return EditKind.NEGATE
     named = claim_labels(claim)
     if not named <= set(labels(heard)):
-        return Edit.REPLACE
+        return EditKind.REPLACE
     if isinstance(claim, And):
-        return Edit.RELATION
+        return EditKind.RELATION
     part = projection(heard, named)
     assert part is not None
     if Counter(map(type, nodes(part))) != Counter(map(type, nodes(claim))):
-        return Edit.RELATION
-    return Edit.REORDER if bracketed(part) == bracketed(claim) else Edit.REBIND
+        return EditKind.RELATION
+    return EditKind.REORDER if bracketed(part) == bracketed(claim) else EditKind.REBIND
 
 
 def nodes(scene: Scene) -> list[Scene]:
@@ -238,7 +238,7 @@ def bracketed(scene: Scene) -> object:
 
 @given(st.lists(CLAIMS, min_size=1, max_size=6), statements())
 def test_kinds_of_several_claims_are_those_of_each(claims: list[Claim], heard: Scene) -> None:
-    edits = Edits(heard)
+    edits = EditSelection(heard)
     for claim in claims:
         kind = edits.kind(Outline.of(claim))
         assert kind is edit_kind(claim, heard)
@@ -258,41 +258,41 @@ def test_a_kind_does_not_hang_on_how_a_claim_is_written(heard: Scene) -> None:
 @pytest.mark.parametrize(
     ("claim", "heard", "kind"),
     [
-        (Concat(B, A), Concat(A, B), Edit.REORDER),
-        (Overlay(A, B), Concat(A, B), Edit.RELATION),
-        (Concat(A, B), Overlay(A, B), Edit.RELATION),
-        (Concat(A, X), Concat(A, B), Edit.REPLACE),
-        (X, Concat(A, B), Edit.REPLACE),
-        (And(A, X), Concat(A, B), Edit.REPLACE),
-        (And(A, Not(B)), Concat(A, B), Edit.NEGATE),
-        (And(Concat(A, B), Not(C)), Concat(Concat(A, B), C), Edit.NEGATE),
-        (And(A, Not(X)), Concat(A, B), Edit.NEGATE),
-        (Only(A), Concat(A, B), Edit.NEGATE),
-        (Not(A), Concat(A, B), Edit.NEGATE),
+        (Concat(B, A), Concat(A, B), EditKind.REORDER),
+        (Overlay(A, B), Concat(A, B), EditKind.RELATION),
+        (Concat(A, B), Overlay(A, B), EditKind.RELATION),
+        (Concat(A, X), Concat(A, B), EditKind.REPLACE),
+        (X, Concat(A, B), EditKind.REPLACE),
+        (And(A, X), Concat(A, B), EditKind.REPLACE),
+        (And(A, Not(B)), Concat(A, B), EditKind.NEGATE),
+        (And(Concat(A, B), Not(C)), Concat(Concat(A, B), C), EditKind.NEGATE),
+        (And(A, Not(X)), Concat(A, B), EditKind.NEGATE),
+        (Only(A), Concat(A, B), EditKind.NEGATE),
+        (Not(A), Concat(A, B), EditKind.NEGATE),
         # (A + B) * C
-        (Overlay(Concat(B, A), C), Overlay(Concat(A, B), C), Edit.REORDER),
-        (Overlay(Concat(A, C), B), Overlay(Concat(A, B), C), Edit.REBIND),
-        (Concat(Overlay(A, B), C), Overlay(Concat(A, B), C), Edit.REBIND),
-        (Concat(B, A), Overlay(Concat(A, B), C), Edit.REORDER),
-        (Overlay(A, B), Overlay(Concat(A, B), C), Edit.RELATION),
-        (Concat(A, C), Overlay(Concat(A, B), C), Edit.RELATION),
+        (Overlay(Concat(B, A), C), Overlay(Concat(A, B), C), EditKind.REORDER),
+        (Overlay(Concat(A, C), B), Overlay(Concat(A, B), C), EditKind.REBIND),
+        (Concat(Overlay(A, B), C), Overlay(Concat(A, B), C), EditKind.REBIND),
+        (Concat(B, A), Overlay(Concat(A, B), C), EditKind.REORDER),
+        (Overlay(A, B), Overlay(Concat(A, B), C), EditKind.RELATION),
+        (Concat(A, C), Overlay(Concat(A, B), C), EditKind.RELATION),
         # three in a row, of four
-        (Concat(A, Concat(C, B)), Concat(Concat(A, B), Concat(C, D)), Edit.REORDER),
-        (Concat(Overlay(A, D), B), Concat(Overlay(A, B), D), Edit.REBIND),
-        (Concat(D, Overlay(A, B)), Concat(Overlay(A, B), D), Edit.REORDER),
-        (Overlay(Overlay(A, B), D), Concat(Overlay(A, B), D), Edit.RELATION),
+        (Concat(A, Concat(C, B)), Concat(Concat(A, B), Concat(C, D)), EditKind.REORDER),
+        (Concat(Overlay(A, D), B), Concat(Overlay(A, B), D), EditKind.REBIND),
+        (Concat(D, Overlay(A, B)), Concat(Overlay(A, B), D), EditKind.REORDER),
+        (Overlay(Overlay(A, B), D), Concat(Overlay(A, B), D), EditKind.RELATION),
         (
             Overlay(Concat(A, C), Concat(B, D)),
             Overlay(Concat(A, B), Concat(C, D)),
-            Edit.REBIND,
+            EditKind.REBIND,
         ),
     ],
 )
-def test_kinds_of_edits(claim: Claim, heard: Scene, kind: Edit) -> None:
+def test_kinds_of_edits(claim: Claim, heard: Scene, kind: EditKind) -> None:
     assert edit_kind(claim, heard) is kind
 
 
 def test_a_nested_statement_admits_every_kind_of_recomposition() -> None:
     heard = Overlay(Concat(A, B), C)
     kinds = {edit_kind(other, heard) for other in recompositions(heard)}
-    assert kinds == {Edit.REORDER, Edit.RELATION, Edit.REBIND}
+    assert kinds == {EditKind.REORDER, EditKind.RELATION, EditKind.REBIND}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from synth.recipes.grammar import fill_labels, random_sequence
-from synth.scene.edit import Edit, edit_kind, meaning
+from synth.scene.edit import EditKind, edit_kind, meaning
 from synth.scene.notation import parse
 from synth.scene.scene import Concat, Scene, labels, operands
 from synth.scene.sequence import is_sequence, make_sequence, recompose
@@ -50,7 +50,7 @@ def test_recompositions_are_other_sequences_one_edit_away(count: int, polyphony:
         for each in found:
             assert is_sequence(each, polyphony)
             assert sorted(labels(each)) == sorted(labels(base))
-            assert edit_kind(each, base) in (Edit.REORDER, Edit.RELATION, Edit.REBIND)
+            assert edit_kind(each, base) in (EditKind.REORDER, EditKind.RELATION, EditKind.REBIND)
             assert is_close(base, each)
 
 
@@ -68,4 +68,4 @@ def test_every_kind_of_edit_is_found() -> None:
     base = make_sequence([parse("a * b"), parse("c"), parse("d"), parse("e * f")])
     assert isinstance(base, Concat)
     kinds = {edit_kind(each, base) for each in recompose(base, 2)}
-    assert kinds == {Edit.REORDER, Edit.RELATION, Edit.REBIND}
+    assert kinds == {EditKind.REORDER, EditKind.RELATION, EditKind.REBIND}

@@ -17,7 +17,7 @@ from synth.sources import SOURCES, source_class
 from synth.sources.reading.base import Settings
 
 
-class Layout(NamedTuple):
+class SourceLayout(NamedTuple):
     """A source's smallest published layout.
 
     Args:
@@ -48,37 +48,37 @@ FMA = (
 )
 CLOTHO = "file_name,keywords,sound_id,sound_link,start_end_samples,manufacturer,license\n"
 LAYOUTS = {
-    "audiocaps": Layout(
+    "audiocaps": SourceLayout(
         "train.csv", "audiocap_id,youtube_id,start_time,caption\n", "1,-a,30,A dog barks\n"
     ),
-    "audioset_strong": Layout(
+    "audioset_strong": SourceLayout(
         "audioset_train_strong.tsv",
         "segment_id\tstart_time_seconds\tend_time_seconds\tlabel\n",
         "-a_30000\t0.0\t1.5\t/m/1\n",
         files=(("mid_to_display_name.tsv", "/m/1\tSpeech\n"),),
     ),
-    "clotho": Layout(
+    "clotho": SourceLayout(
         "clotho_captions_development.csv",
         "file_name,caption_1,caption_2,caption_3,caption_4,caption_5\n",
         "a.wav,Rain,Rain,Rain,Rain,Rain\n",
         files=(("clotho_metadata_development.csv", f"{CLOTHO}a.wav,,1,,,me,\n"),),
     ),
-    "esc50": Layout(
+    "esc50": SourceLayout(
         "meta/esc50.csv",
         "filename,fold,target,category,esc10,src_file,take\n",
         "1-1-A-0.wav,1,0,dog,True,1,A\n",
         folders=("audio",),
     ),
-    "fma": Layout(
+    "fma": SourceLayout(
         "fma_metadata/tracks.csv",
         FMA,
         "2,training,small,Food,CC0,30,[],[],[],Me\n",
         files=(("fma_metadata/genres.csv", "genre_id,title\n1,Rock\n"),),
     ),
-    "folder": Layout(
+    "folder": SourceLayout(
         "index.csv", "path,label\n", "a.wav,dog\n", settings=(("index", "index.csv"),)
     ),
-    "fsd50k": Layout(
+    "fsd50k": SourceLayout(
         "FSD50K.ground_truth/dev.csv",
         "fname,labels,mids,split\n",
         "1,Bark,/m/1,train\n",
@@ -89,31 +89,31 @@ LAYOUTS = {
             ("FSD50K.metadata/eval_clips_info_FSD50K.json", "{}"),
         ),
     ),
-    "magnatagatune": Layout(
+    "magnatagatune": SourceLayout(
         "annotations_final.csv",
         '"clip_id"\t"rock"\t"mp3_path"\n',
         '"2"\t"1"\t"a/me-one-01-two-0-29.mp3"\n',
     ),
-    "mtg_jamendo": Layout(
+    "mtg_jamendo": SourceLayout(
         "data/autotagging.tsv",
         "TRACK_ID\tARTIST_ID\tALBUM_ID\tPATH\tDURATION\tTAGS\n",
         "track_0000007\ta\tb\t07/7.mp3\t60.0\tgenre---rock\n",
     ),
-    "musiccaps": Layout(
+    "musiccaps": SourceLayout(
         "musiccaps-public.csv", MUSICCAPS, "-a,30,40,/m/1,['slow'],A song,4,False,True\n"
     ),
-    "song_describer": Layout(
+    "song_describer": SourceLayout(
         "song_describer.csv",
         "caption_id,track_id,caption,is_valid_subset,familiarity,artist_id,album_id,path,duration\n",
         "1,7,A song,True,0,1,1,07/7.mp3,60.0\n",
     ),
-    "urbansound8k": Layout(
+    "urbansound8k": SourceLayout(
         "metadata/UrbanSound8K.csv",
         "slice_file_name,fsID,start,end,salience,fold,classID,class\n",
         "1-3-0-0.wav,1,0.0,0.5,1,5,3,dog_bark\n",
         folders=("audio",),
     ),
-    "wavtext5k": Layout(
+    "wavtext5k": SourceLayout(
         "WavText5K.csv",
         "view_link,download_link,title,description,fname,tags\n",
         "http://soundbible.com/1-Tolling.html,x,Toll,A bell,a.wav,[]\n",

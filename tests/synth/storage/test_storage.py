@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from s3_store import SECRET, Refusal, Request, Store, running_store
+from s3_store import SECRET, S3Refusal, S3Request, S3Store, running_store
 
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
@@ -30,13 +30,13 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Store]:
+def server() -> Iterator[S3Store]:
     with running_store() as store:
         yield store
 
 
 @pytest.fixture
-def s3(server: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
+def s3(server: S3Store, monkeypatch: pytest.MonkeyPatch) -> S3Store:
     for name, value in server.environment().items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(remote_module, "FIRST_WAIT_S", 0.01)
@@ -105,7 +105,7 @@ def test_another_content_has_another_stamp(remote: Remote) -> None:
     assert remote.find("a") != before
 
 
-def test_a_large_file_goes_in_parts_and_comes_back_the_same(s3: Store, tmp_path: Path) -> None:
+def test_a_large_file_goes_in_parts_and_comes_back_the_same(s3: S3Store, tmp_path: Path) -> None:
     remote = Remote(f"s3://{s3.bucket()}")
     large, back = tmp_path / "large", tmp_path / "back"
     large.write_bytes(os.urandom(18 * 2**20))
@@ -118,17 +118,17 @@ def test_a_large_file_goes_in_parts_and_comes_back_the_same(s3: Store, tmp_path:
 def failing(times: int, status: int, code: str, method: str = "PUT"):  # type: ignore[no-untyped-def]
     left = [times]
 
-    def fault(request: Request) -> Refusal | None:
+    def fault(request: S3Request) -> S3Refusal | None:
         if request.method != method or not left[0]:
             return None
         left[0] -= 1
-        return Refusal(status, code)
+        return S3Refusal(status, code)
 
     return fault
 
 
 @pytest.mark.parametrize(("status", "code"), [(503, "SlowDown"), (500, "InternalError")])
-def test_a_busy_store_is_asked_again(s3: Store, tmp_path: Path, status: int, code: str) -> None:
+def test_a_busy_store_is_asked_again(s3: S3Store, tmp_path: Path, status: int, code: str) -> None:
     remote = Remote(f"s3://{s3.bucket()}")
     (tmp_path / "local").write_bytes(b"sound")
     s3.door.fault = failing(3, status, code)
@@ -137,13 +137,13 @@ def test_a_busy_store_is_asked_again(s3: Store, tmp_path: Path, status: int, cod
     assert remote.read("a") == b"sound"
 
 
-def test_a_part_that_fails_leaves_no_object_and_no_upload(s3: Store, tmp_path: Path) -> None:
+def test_a_part_that_fails_leaves_no_object_and_no_upload(s3: S3Store, tmp_path: Path) -> None:
     remote = Remote(f"s3://{s3.bucket()}")
     large = tmp_path / "large"
     large.write_bytes(bytes(17 * 2**20))
 
-    def fault(request: Request) -> Refusal | None:
-        return Refusal(503, "SlowDown") if "partNumber=2" in request.path else None
+    def fault(request: S3Request) -> S3Refusal | None:
+        return S3Refusal(503, "SlowDown") if "partNumber=2" in request.path else None
 
     s3.door.fault = fault
     with pytest.raises(StorageError, match="SlowDown"):
@@ -161,9 +161,9 @@ def test_a_part_that_fails_leaves_no_object_and_no_upload(s3: Store, tmp_path: P
         (404, "NoSuchBucket", "no bucket"),
     ],
 )
-def test_what_cannot_pass_is_told_at_once(s3: Store, status: int, code: str, words: str) -> None:
+def test_what_cannot_pass_is_told_at_once(s3: S3Store, status: int, code: str, words: str) -> None:
     remote = Remote(f"s3://{s3.bucket()}/corpora")
-    s3.door.fault = lambda _: Refusal(status, code)
+    s3.door.fault = lambda _: S3Refusal(status, code)
     before = len(s3.door.refused)
     with pytest.raises(StorageError, match=words) as told:
         remote.write("a", b"1")
@@ -173,12 +173,12 @@ def test_what_cannot_pass_is_told_at_once(s3: Store, status: int, code: str, wor
     assert remote.url in str(told.value)
 
 
-def test_a_missing_bucket_is_named_when_reading_too(s3: Store) -> None:
+def test_a_missing_bucket_is_named_when_reading_too(s3: S3Store) -> None:
     with pytest.raises(StorageError, match="no bucket 'nowhere' at http://127"):
         Remote("s3://nowhere/a").list()
 
 
-def test_missing_credentials_are_told(s3: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_credentials_are_told(s3: S3Store, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", "/nonexistent")
@@ -186,7 +186,7 @@ def test_missing_credentials_are_told(s3: Store, monkeypatch: pytest.MonkeyPatch
         Remote("s3://bucket-1").list()
 
 
-def test_a_store_that_is_gone_is_told_and_read_again_when_it_is_back(s3: Store) -> None:
+def test_a_store_that_is_gone_is_told_and_read_again_when_it_is_back(s3: S3Store) -> None:
     remote = Remote(f"s3://{s3.bucket()}")
     remote.write("a", b"1")
     s3.door.shut()

@@ -17,7 +17,7 @@ from synth.text.negation.marked_caption import Wordings
 from synth.text.negation.mending import mend
 from synth.text.negation.negation import Negation, find_stated_tags, negate
 from synth.text.negation.negators import Negators, shipped_negators
-from synth.text.negation.outcome import Mode, Negated, NegationOutcome, NegationReason
+from synth.text.negation.outcome import Negated, NegationExtent, NegationOutcome, NegationReason
 from synth.text.tags.tag_captions import describe
 from synth.text.tags.tag_files import parse_tag, read_captions, read_vocabulary
 from synth.text.tags.tags import TagVocabulary
@@ -43,13 +43,17 @@ NOT_ONLY = Negators(plain=("not",), quality=("not",), thing=("without",))
 
 
 def made(
-    caption: str, mode: Mode, natural: bool = False, seed: int = 0, negators: Negators = NOT_ONLY
+    caption: str,
+    mode: NegationExtent,
+    natural: bool = False,
+    seed: int = 0,
+    negators: Negators = NOT_ONLY,
 ) -> Negated:
     rng = Randomness(seed).at("test", 0)
     return negate(caption, mode, Negation(WORDS, natural, negators), rng)
 
 
-def text(caption: str, mode: Mode = Mode.FULL, seed: int = 0) -> str:
+def text(caption: str, mode: NegationExtent = NegationExtent.FULL, seed: int = 0) -> str:
     found = made(caption, mode, natural=True, seed=seed)
     assert found.outcome is NegationOutcome.NEGATED
     return found.text
@@ -60,14 +64,14 @@ def names(tags: tuple[Tag, ...]) -> list[str]:
 
 
 def test_the_papers_fully_negated_caption() -> None:
-    found = made(PAPER, Mode.FULL)
+    found = made(PAPER, NegationExtent.FULL)
     assert found.text == "A not rock tune with not guitar and not bass"
     assert names(found.denied) == ["rock", "guitar", "bass"]
 
 
 def test_the_papers_half_negated_caption_has_two_of_three() -> None:
     for seed in range(20):
-        found = made(PAPER, Mode.HALF, seed=seed)
+        found = made(PAPER, NegationExtent.HALF, seed=seed)
         assert len(found.denied) == 2
         assert len(found.kept) == 1
         assert found.text.count("not ") == 2
@@ -77,7 +81,9 @@ def test_negators_are_drawn_from_the_shipped_ones() -> None:
     drawn = {
         word
         for seed in range(30)
-        for word in made(PAPER, Mode.FULL, seed=seed, negators=shipped_negators()).text.split()
+        for word in made(
+            PAPER, NegationExtent.FULL, seed=seed, negators=shipped_negators()
+        ).text.split()
     }
     assert {"not", "no", "without"} <= drawn
 
@@ -86,7 +92,10 @@ def test_negators_are_drawn_from_the_shipped_ones() -> None:
 def test_plain_half_negates_half_rounded_up_and_full_all(tags: list[Tag], seed: int) -> None:
     caption = describe(tags).text
     stated = find_stated_tags(caption, WORDS)
-    for mode, count in ((Mode.HALF, -(-len(stated) // 2)), (Mode.FULL, len(stated))):
+    for mode, count in (
+        (NegationExtent.HALF, -(-len(stated) // 2)),
+        (NegationExtent.FULL, len(stated)),
+    ):
         found = made(caption, mode, seed=seed)
         if not stated:
             assert found.outcome is NegationOutcome.NONE
@@ -100,7 +109,10 @@ def test_plain_half_negates_half_rounded_up_and_full_all(tags: list[Tag], seed: 
 def test_natural_text_denies_what_it_says_it_denies(tags: list[Tag], seed: int) -> None:
     caption = describe(tags, (), seed).text
     stated = find_stated_tags(caption, WORDS)
-    for mode, count in ((Mode.HALF, -(-len(stated) // 2)), (Mode.FULL, len(stated))):
+    for mode, count in (
+        (NegationExtent.HALF, -(-len(stated) // 2)),
+        (NegationExtent.FULL, len(stated)),
+    ):
         found = made(caption, mode, natural=True, seed=seed)
         if found.outcome is NegationOutcome.NONE:
             assert found.reason in NOT_MADE
@@ -115,7 +127,7 @@ def test_natural_text_denies_what_it_says_it_denies(tags: list[Tag], seed: int) 
 def test_insert_denies_one_tag_that_is_not_there(tags: list[Tag], seed: int, natural: bool) -> None:
     caption = describe(tags).text
     present = {match.tag for match in WORDS.find(caption)}
-    found = made(caption, Mode.INSERT, natural, seed)
+    found = made(caption, NegationExtent.INSERT, natural, seed)
     if found.outcome is NegationOutcome.NONE:
         assert found.reason == NegationReason.NO_OTHER_TAG
         return
@@ -126,9 +138,9 @@ def test_insert_denies_one_tag_that_is_not_there(tags: list[Tag], seed: int, nat
         assert set(find_stated_tags(found.text, WORDS)) == set(find_stated_tags(caption, WORDS))
 
 
-@given(TAGGED, SEEDS, STYLES, st.sampled_from(Mode))
+@given(TAGGED, SEEDS, STYLES, st.sampled_from(NegationExtent))
 def test_the_same_seed_makes_the_same_text(
-    tags: list[Tag], seed: int, natural: bool, mode: Mode
+    tags: list[Tag], seed: int, natural: bool, mode: NegationExtent
 ) -> None:
     caption = describe(tags).text
     assert made(caption, mode, natural, seed) == made(caption, mode, natural, seed)
@@ -136,9 +148,12 @@ def test_the_same_seed_makes_the_same_text(
 
 def test_inserts_stand_in_many_places_but_never_inside_a_tag() -> None:
     places = Counter(
-        made("A pop rock tune with guitar", Mode.INSERT, seed=seed).text.split().index("not")
+        made("A pop rock tune with guitar", NegationExtent.INSERT, seed=seed)
+        .text.split()
+        .index("not")
         for seed in range(200)
-        if "not" in made("A pop rock tune with guitar", Mode.INSERT, seed=seed).text.split()
+        if "not"
+        in made("A pop rock tune with guitar", NegationExtent.INSERT, seed=seed).text.split()
     )
     assert set(places) == {1, 3, 4, 5, 6}
 
@@ -148,7 +163,9 @@ def test_an_insert_never_touches_what_the_recording_has(known: str) -> None:
     rng = Randomness(3)
     how = Negation(TagVocabulary.of([Tag("genre", "jazz"), Tag("genre", "rock")]), natural=True)
     for index in range(20):
-        found = negate("A song", Mode.INSERT, how, rng.at("x", index), [Tag("genre", known)])
+        found = negate(
+            "A song", NegationExtent.INSERT, how, rng.at("x", index), [Tag("genre", known)]
+        )
         assert names(found.denied) == ["rock"]
 
 
@@ -157,7 +174,7 @@ def test_an_insert_does_not_deny_a_word_of_the_caption(caption: str) -> None:
     how = Negation(
         TagVocabulary.of([Tag("instrument", "guitar"), Tag("genre", "rock")]), natural=True
     )
-    found = negate(caption, Mode.INSERT, how, Randomness(0).at("x", 0))
+    found = negate(caption, NegationExtent.INSERT, how, Randomness(0).at("x", 0))
     assert not set(names(found.denied)) & {stem.rstrip("s") for stem in caption.split()}
 
 
@@ -184,7 +201,9 @@ def test_grammar_is_mended(caption: str, negated: str) -> None:
 
 
 def test_half_of_a_list_is_put_last() -> None:
-    results = {text("A tune with guitar, bass and drums", Mode.HALF, seed) for seed in range(40)}
+    results = {
+        text("A tune with guitar, bass and drums", NegationExtent.HALF, seed) for seed in range(40)
+    }
     assert results == {
         "A tune with drums but no guitar or bass",
         "A tune with bass but no guitar or drums",
@@ -201,7 +220,7 @@ def test_half_of_a_list_is_put_last() -> None:
     ],
 )
 def test_what_cannot_be_mended_is_told_anew_and_says_so(caption: str) -> None:
-    found = made(caption, Mode.FULL, natural=True)
+    found = made(caption, NegationExtent.FULL, natural=True)
     assert found.outcome is NegationOutcome.RESTATED
     assert found.reason == "grammar"
     assert found.detail in {"guitar", "happy"}
@@ -213,7 +232,7 @@ def test_what_cannot_be_mended_is_told_anew_and_says_so(caption: str) -> None:
 def test_a_caption_without_a_tag_has_no_negated_version(
     caption: str, reason: str, natural: bool
 ) -> None:
-    for mode in (Mode.HALF, Mode.FULL):
+    for mode in (NegationExtent.HALF, NegationExtent.FULL):
         found = made(caption, mode, natural)
         assert (found.outcome, found.reason, found.text) == (NegationOutcome.NONE, reason, "")
 
@@ -229,12 +248,15 @@ def test_a_caption_without_a_tag_has_no_negated_version(
     ],
 )
 def test_what_is_denied_already_is_not_denied_again(caption: str) -> None:
-    assert made(caption, Mode.FULL).reason == NegationReason.ALL_DENIED
+    assert made(caption, NegationExtent.FULL).reason == NegationReason.ALL_DENIED
 
 
 def test_tags_that_are_denied_already_are_left_as_they_are() -> None:
-    assert made("A rock song without drums", Mode.FULL).text == "A not rock song without drums"
-    assert made("A rock song without drums", Mode.FULL, natural=True).kept == ()
+    assert (
+        made("A rock song without drums", NegationExtent.FULL).text
+        == "A not rock song without drums"
+    )
+    assert made("A rock song without drums", NegationExtent.FULL, natural=True).kept == ()
     assert names(find_stated_tags("no drums but a loud guitar", WORDS)) == ["guitar"]
 
 
@@ -244,7 +266,7 @@ def test_not_only_and_no_wave_deny_nothing() -> None:
 
 
 def test_a_tag_that_no_sentence_denies_is_told() -> None:
-    found = made("A work song", Mode.FULL, natural=True)
+    found = made("A work song", NegationExtent.FULL, natural=True)
     assert (found.outcome, found.reason, found.detail) == (
         NegationOutcome.NONE,
         NegationReason.UNSAYABLE,
@@ -256,16 +278,16 @@ def test_a_negator_that_would_make_another_tag_is_not_used() -> None:
     words = TagVocabulary.of([Tag("genre", "no wave"), Tag("theme", "wave")])
     how = Negation(words, negators=Negators(("no", "not"), ("not",), ("without",)))
     for index in range(10):
-        found = negate("a wave song", Mode.FULL, how, Randomness(1).at("x", index))
+        found = negate("a wave song", NegationExtent.FULL, how, Randomness(1).at("x", index))
         assert found.text == "a not wave song"
     only_no = Negation(words, negators=Negators(("no",), ("not",), ("without",)))
-    found = negate("a wave song", Mode.FULL, only_no, Randomness(1).at("x", 0))
+    found = negate("a wave song", NegationExtent.FULL, only_no, Randomness(1).at("x", 0))
     assert found.reason == NegationReason.MISREAD
 
 
 def test_articles_and_capitals_agree() -> None:
-    assert made("An electronic song", Mode.FULL).text == "A not electronic song"
-    assert made("Rock with drums", Mode.FULL).text == "Not rock with not drums"
+    assert made("An electronic song", NegationExtent.FULL).text == "A not electronic song"
+    assert made("Rock with drums", NegationExtent.FULL).text == "Not rock with not drums"
 
 
 def test_own_negators(tmp_path: Path) -> None:
@@ -273,7 +295,7 @@ def test_own_negators(tmp_path: Path) -> None:
     path.write_text(
         "negator,style,slot\nnever,paper,any\nhardly,natural,quality\nminus,natural,thing\n"
     )
-    found = made(PAPER, Mode.FULL, negators=Negators.read(path))
+    found = made(PAPER, NegationExtent.FULL, negators=Negators.read(path))
     assert found.text == "A never rock tune with never guitar and never bass"
 
 
@@ -299,7 +321,7 @@ def test_real_captions(shared_data: Callable[[str], Path], natural: bool) -> Non
     how, randomness = Negation(words, natural), Randomness(7)
     outcomes: Counter[str] = Counter()
     for index, item in list(enumerate(captions))[::EVERY]:
-        found = negate(item.caption, Mode.FULL, how, randomness.at("full", index))
+        found = negate(item.caption, NegationExtent.FULL, how, randomness.at("full", index))
         outcomes[found.outcome] += 1
         stated = find_stated_tags(item.caption, words)
         assert bool(found.text) is (found.outcome is not NegationOutcome.NONE)
@@ -336,12 +358,14 @@ def test_what_a_kept_tag_implies_is_not_denied(kept: str, implied: str) -> None:
     how = _music(kept, implied, "sad", "flute")
     told = describe([parse_tag(kept), parse_tag(implied), parse_tag("flute")]).text
     for seed in range(20):
-        found = negate(told, Mode.HALF, how, Randomness(seed).at("x", 0))
+        found = negate(told, NegationExtent.HALF, how, Randomness(seed).at("x", 0))
         assert implied not in names(found.denied) or kept in names(found.denied)
 
 
 def test_where_each_half_implies_the_other_there_is_none() -> None:
-    found = negate("A happy, fun song", Mode.HALF, _music("happy", "fun"), Randomness(0).at("x", 0))
+    found = negate(
+        "A happy, fun song", NegationExtent.HALF, _music("happy", "fun"), Randomness(0).at("x", 0)
+    )
     assert found.reason == NegationReason.IMPLIED
 
 
@@ -349,12 +373,14 @@ def test_two_tags_that_stay_may_say_what_is_denied() -> None:
     how = _music("pop", "rock", "pop rock", "piano", "flute")
     told = describe([parse_tag(name) for name in ("pop", "rock", "pop rock", "piano")]).text
     for seed in range(20):
-        found = negate(told, Mode.HALF, how, Randomness(seed).at("x", 0))
+        found = negate(told, NegationExtent.HALF, how, Randomness(seed).at("x", 0))
         assert "pop rock" not in names(found.denied) or {"pop", "rock"} & {*names(found.denied)}
 
 
 def test_what_the_caption_says_in_words_that_are_no_tags_does_not_stay_beside_a_denial() -> None:
-    found = negate("A calming, mellow song.", Mode.FULL, _music("mellow"), Randomness(0).at("x", 0))
+    found = negate(
+        "A calming, mellow song.", NegationExtent.FULL, _music("mellow"), Randomness(0).at("x", 0)
+    )
     assert found.outcome is NegationOutcome.RESTATED
     assert "calming" not in found.text
 
@@ -371,25 +397,25 @@ def test_a_denied_quality_is_parted_from_a_denied_thing(caption: str, told: str)
     how = Negation(
         TagVocabulary.of(map(parse_tag, ("jazz", "saxophone", "happy", "piano"))), True, NOT_ONLY
     )
-    assert negate(caption, Mode.FULL, how, Randomness(0).at("x", 0)).text == told
+    assert negate(caption, NegationExtent.FULL, how, Randomness(0).at("x", 0)).text == told
 
 
 def test_things_and_themes_are_not_denied_in_one_list() -> None:
     caption = "A song with piano and a love theme."
-    found = negate(caption, Mode.FULL, _music("piano", "love"), Randomness(0).at("x", 0))
+    found = negate(caption, NegationExtent.FULL, _music("piano", "love"), Randomness(0).at("x", 0))
     assert "no piano or love theme" not in found.text
 
 
 def test_a_mark_at_the_end_is_kept_as_it_is() -> None:
     how = _music("violin")
     for caption in ("A mix from the expert DJ!", "Best of the UK."):
-        found = negate(caption, Mode.INSERT, how, Randomness(0).at("x", 0))
+        found = negate(caption, NegationExtent.INSERT, how, Randomness(0).at("x", 0))
         assert found.text.startswith(f"{caption} The music comes with")
 
 
 @pytest.mark.parametrize("caption", ["A song.", "A pop song.", "A happy song."])
 def test_a_mood_is_denied_only_beside_its_opposite(caption: str) -> None:
-    found = negate(caption, Mode.INSERT, _music("sad"), Randomness(0).at("x", 0))
+    found = negate(caption, NegationExtent.INSERT, _music("sad"), Randomness(0).at("x", 0))
     assert bool(found.text) is ("happy" in caption)
 
 
@@ -410,7 +436,7 @@ def test_a_mood_is_denied_only_beside_its_opposite(caption: str) -> None:
     ],
 )
 def test_an_insert_denies_nothing_that_other_words_say(caption: str, tag: str) -> None:
-    found = negate(caption, Mode.INSERT, _music(tag), Randomness(0).at("x", 0))
+    found = negate(caption, NegationExtent.INSERT, _music(tag), Randomness(0).at("x", 0))
     assert found.reason == NegationReason.NO_OTHER_TAG
 
 
@@ -426,7 +452,7 @@ def test_an_insert_denies_nothing_that_other_words_say(caption: str, tag: str) -
 )
 def test_a_word_that_may_be_no_tag_is_left_alone(caption: str) -> None:
     how = _music("world", "happy", "rock", "pop", "bass", "synth")
-    for mode in (Mode.HALF, Mode.FULL):
+    for mode in (NegationExtent.HALF, NegationExtent.FULL):
         assert negate(caption, mode, how, Randomness(0).at("x", 0)).reason == NegationReason.UNSURE
     dictionary = Dictionary(tuple(build(how.vocabulary)))
     assert swap(caption, (), dictionary, Randomness(0).at("x", 0)).text == ""
@@ -434,7 +460,7 @@ def test_a_word_that_may_be_no_tag_is_left_alone(caption: str) -> None:
 
 def test_markup_is_left_alone() -> None:
     caption = "An intimate R&amp;B song"
-    for mode in Mode:
+    for mode in NegationExtent:
         found = negate(caption, mode, _music("intimate", "rock"), Randomness(0).at("x", 0))
         assert found.reason == NegationReason.MARKUP
 
@@ -443,7 +469,9 @@ def test_decades_and_genres_are_denied_in_english() -> None:
     told = describe((), [parse_tag(name) for name in ("00s", "intimate", "worship")]).text
     assert told == "A track that is not intimate or from the 2000s, and not worship music."
     proper = _music("Latin", "pop")
-    found = negate("A Latin, pop and rock song", Mode.FULL, proper, Randomness(0).at("x", 0))
+    found = negate(
+        "A Latin, pop and rock song", NegationExtent.FULL, proper, Randomness(0).at("x", 0)
+    )
     assert found.text == "A rock song that is not Latin or pop music"
 
 

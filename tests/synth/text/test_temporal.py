@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from synth.text.grammar.tagger import EmbeddedTagger
 from synth.text.order.clause_swap import swap_clauses
-from synth.text.order.outcome import Step, SwapReason
+from synth.text.order.outcome import OrderStep, SwapReason
 from synth.text.order.probes import TOOLS, Probe
 from synth.text.order.temporal import keep_nouns_and_verbs, swap_as_then, swap_before_after
 
@@ -58,12 +58,12 @@ TOOL_KINDS = (Probe.NV, Probe.CLAUSE_SWAP, Probe.BEFORE_AFTER, Probe.AS_THEN)
         (
             "Geese honk quickly, followed by rain",
             "Rain, followed by geese honking quickly",
-            (Step.GERUND,),
+            (OrderStep.GERUND,),
         ),
         (
             "A nurse sings then suddenly laughs",
             "A nurse laughs then suddenly sings",
-            (Step.CARRIED,),
+            (OrderStep.CARRIED,),
         ),
         ("Thunder then followed by rain", "Rain then followed by thunder", ()),
         ("GEESE HONK THEN GATES SHUT", "GATES SHUT THEN GEESE HONK", ()),
@@ -78,60 +78,72 @@ TOOL_KINDS = (Probe.NV, Probe.CLAUSE_SWAP, Probe.BEFORE_AFTER, Probe.AS_THEN)
         ("A sewing machine running then a gong", "A gong then a sewing machine running", ()),
         # a shared subject is carried over
         ("A goose honks then hisses loudly", None, SwapReason.SHARED_SUBJECT),
-        ("A nurse sneezes then laughs", "A nurse laughs then sneezes", (Step.CARRIED,)),
-        ("A nurse singing then laughing", "A nurse laughing then singing", (Step.CARRIED,)),
+        ("A nurse sneezes then laughs", "A nurse laughs then sneezes", (OrderStep.CARRIED,)),
+        ("A nurse singing then laughing", "A nurse laughing then singing", (OrderStep.CARRIED,)),
         (
             "A nurse softly sings before laughing",
             "A nurse laughs before softly singing",
-            (Step.CARRIED, Step.GERUND, Step.FINITE),
+            (OrderStep.CARRIED, OrderStep.GERUND, OrderStep.FINITE),
         ),
         (
             "Two nurses sing and dance before laughing",
             "Two nurses laugh before singing and dancing",
-            (Step.CARRIED, Step.GERUND, Step.FINITE),
+            (OrderStep.CARRIED, OrderStep.GERUND, OrderStep.FINITE),
         ),
-        ("A nurse singing before laughing", "A nurse laughing before singing", (Step.CARRIED,)),
+        (
+            "A nurse singing before laughing",
+            "A nurse laughing before singing",
+            (OrderStep.CARRIED,),
+        ),
         # a clause in front of "followed by" becomes a gerund behind it
         (
             "A goose honks followed by thunder",
             "Thunder followed by a goose honking",
-            (Step.GERUND,),
+            (OrderStep.GERUND,),
         ),
         (
             "A goose is honking followed by thunder",
             "Thunder followed by a goose honking",
-            (Step.GERUND,),
+            (OrderStep.GERUND,),
         ),
         (
             "A gong is struck followed by thunder",
             "Thunder followed by a gong being struck",
-            (Step.GERUND,),
+            (OrderStep.GERUND,),
         ),
         (
             "A man mimics geese followed by thunder",
             "Thunder followed by a man mimicking geese",
-            (Step.GERUND,),
+            (OrderStep.GERUND,),
         ),
         # "is followed by" agrees with its new subject
-        ("A thud is followed by two gongs", "Two gongs are followed by a thud", (Step.AGREED,)),
-        ("Gongs are followed by a soft thud", "A soft thud is followed by gongs", (Step.AGREED,)),
+        (
+            "A thud is followed by two gongs",
+            "Two gongs are followed by a thud",
+            (OrderStep.AGREED,),
+        ),
+        (
+            "Gongs are followed by a soft thud",
+            "A soft thud is followed by gongs",
+            (OrderStep.AGREED,),
+        ),
         ("A thud is followed by a gong", "A gong is followed by a thud", ()),
         (
             "A thud is followed by a couple of gongs",
             "A couple of gongs are followed by a thud",
-            (Step.AGREED,),
+            (OrderStep.AGREED,),
         ),
     ],
 )
 def test_clause_swap(
-    caption: str, swapped: str | None, steps: tuple[Step, ...] | SwapReason
+    caption: str, swapped: str | None, steps: tuple[OrderStep, ...] | SwapReason
 ) -> None:
     outcome = swap_clauses(caption)
     if swapped is None:
         assert outcome.reason is steps
         return
     assert (outcome.text, outcome.reason) == (swapped, None)
-    assert outcome.steps == (Step.SWAPPED, *steps)
+    assert outcome.steps == (OrderStep.SWAPPED, *steps)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +281,7 @@ def test_possessives_with_their_noun_in_the_same_clause_are_no_pronouns() -> Non
 )
 def test_before_after(caption: str, swapped: str) -> None:
     assert swap_before_after(caption).text == swapped
-    assert swap_before_after(caption).steps == (Step.REPLACED,)
+    assert swap_before_after(caption).steps == (OrderStep.REPLACED,)
 
 
 @pytest.mark.parametrize(
@@ -304,19 +316,23 @@ def test_before_after_leaves_out(caption: str, reason: SwapReason) -> None:
     [
         ("A goose honks as a gate shuts", "A goose honks then a gate shuts", ()),
         ("A goose honks, as a gate shuts.", "A goose honks, then a gate shuts.", ()),
-        ("A goose honking as a gate shuts", "A goose honking then a gate shutting", (Step.GERUND,)),
+        (
+            "A goose honking as a gate shuts",
+            "A goose honking then a gate shutting",
+            (OrderStep.GERUND,),
+        ),
         ("As rain falls, a goose honks", "Rain falls, then a goose honks", ()),
         ("A goose honks then a gate shuts", "A goose honks as a gate shuts", ()),
         ("A goose honks, and then a gate shuts", "A goose honks as a gate shuts", ()),
-        ("Thunder then water running", "Thunder as water runs", (Step.FINITE,)),
-        ("Thunder then geese honking", "Thunder as geese honk", (Step.FINITE,)),
-        ("Thunder then a lamb baaing", "Thunder as a lamb baas", (Step.FINITE,)),
+        ("Thunder then water running", "Thunder as water runs", (OrderStep.FINITE,)),
+        ("Thunder then geese honking", "Thunder as geese honk", (OrderStep.FINITE,)),
+        ("Thunder then a lamb baaing", "Thunder as a lamb baas", (OrderStep.FINITE,)),
     ],
 )
-def test_as_then(caption: str, swapped: str, steps: tuple[Step, ...]) -> None:
+def test_as_then(caption: str, swapped: str, steps: tuple[OrderStep, ...]) -> None:
     outcome = swap_as_then(caption)
     assert (outcome.text, outcome.reason) == (swapped, None)
-    assert outcome.steps == (Step.REPLACED, *steps)
+    assert outcome.steps == (OrderStep.REPLACED, *steps)
 
 
 @pytest.mark.parametrize(
@@ -391,7 +407,7 @@ def test_a_guess_is_left_out(caption: str) -> None:
 def test_nouns_and_verbs(caption: str, kept: str) -> None:
     outcome = keep_nouns_and_verbs(caption)
     assert outcome.text == kept
-    assert outcome.steps == (Step.KEPT,)
+    assert outcome.steps == (OrderStep.KEPT,)
 
 
 def test_nouns_and_verbs_leave_out() -> None:
@@ -439,14 +455,14 @@ def test_clause_swap_twice_gives_the_caption(
 ) -> None:
     caption = f"{one} {does}{link}{other[0].lower()}{other[1:]} {did}{stop}"
     outcome = swap_clauses(caption)
-    assert outcome.steps == (Step.SWAPPED,)
+    assert outcome.steps == (OrderStep.SWAPPED,)
     assert swap_clauses(outcome.text).text == caption
 
 
 @given(_subjects, _gerunds, _links, _gerunds)
 def test_a_carried_subject_stays_in_front(one: str, does: str, link: str, did: str) -> None:
     outcome = swap_clauses(f"{one} {does}{link}{did}")
-    if Step.CARRIED in outcome.steps:
+    if OrderStep.CARRIED in outcome.steps:
         assert outcome.text.startswith(one)
 
 

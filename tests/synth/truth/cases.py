@@ -15,7 +15,7 @@ AUDIBLE = 10
 NAMES = "ABCD"
 
 
-class Case(NamedTuple):
+class SceneCase(NamedTuple):
     scene: Scene
     activities: tuple[Activity, ...]
 
@@ -24,7 +24,7 @@ class Case(NamedTuple):
         return timeline(self.scene, self.activities)
 
 
-def draw_case(rng: Random, sure: bool = False, most: int = 4) -> Case:
+def draw_case(rng: Random, sure: bool = False, most: int = 4) -> SceneCase:
     """A scene of up to `most` sounds; `sure` if all ears hear alike.
 
     Half of them lie on a coarse grid, so that what is compared is often equal.
@@ -37,7 +37,7 @@ def draw_case(rng: Random, sure: bool = False, most: int = 4) -> Case:
         draw_activity(rng, place.onset, place.offset, step, sure)
         for place in timeline(scene).placements
     ]
-    return Case(scene, tuple(heard))
+    return SceneCase(scene, tuple(heard))
 
 
 def draw_scene(rng: Random, names: Sequence[str], step: int) -> Scene:

@@ -53,7 +53,7 @@ Verdict: TypeAlias = NDArray[np.bool_]
 Numbers: TypeAlias = NDArray[np.int64]
 
 
-class Sound(NamedTuple):
+class HeardSound(NamedTuple):
     """A sound as each listener hears it.
 
     Args:
@@ -371,7 +371,7 @@ class Oracle:
     def _nobody(self) -> Verdict:
         return np.zeros(len(self.sounds[0].there), dtype=np.bool_)
 
-    def _listen(self, rng: Random) -> list[Sound]:
+    def _listen(self, rng: Random) -> list[HeardSound]:
         # The tags of one sound are heard as one.
         ways: dict[tuple[int, Activity], list[Moments]] = {}
         for place in self.timeline.placements:
@@ -388,13 +388,13 @@ class Oracle:
             for place in self.timeline.placements
         ]
 
-    def _sound(self, place: Placement, heard: Moments) -> Sound:
+    def _sound(self, place: Placement, heard: Moments) -> HeardSound:
         first = heard.argmax(axis=1)
         last = heard.shape[1] - heard[:, ::-1].argmax(axis=1)
         start, end = self.borders[first], self.borders[last]
         frames = (heard @ self.lasting).astype(np.int64)
         told = place.heard.acoustics
-        return Sound(place.label, place.event, heard, frames > 0, start, end, frames, told)
+        return HeardSound(place.label, place.event, heard, frames > 0, start, end, frames, told)
 
     def _ways_to_hear(self, activity: Activity, rng: Random) -> list[Moments]:
         """What the clearest ears hear, what the faintest, then what lies between."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.scene.activity import Stretch
-from synth.scene.arrangement import Place, arrange, places
+from synth.scene.arrangement import PlacedEvent, arrange, places
 from synth.scene.claim import Not
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 from synth.truth.change import Change, ChangeKind, find_change, list_claims
@@ -18,7 +18,7 @@ DOG, RAIN, CAT = (
     Event(label, Excerpt(f"lib/{label}", 0, frames, -3.0))
     for label, frames in (("dog", 100), ("rain", 300), ("cat", 50))
 )
-BASE = [Place(0, RAIN), Place(400, DOG), Place(550, CAT)]
+BASE = [PlacedEvent(0, RAIN), PlacedEvent(400, DOG), PlacedEvent(550, CAT)]
 
 
 def louder(event: Event, gain_db: float) -> Event:
@@ -29,22 +29,24 @@ def louder(event: Event, gain_db: float) -> Event:
 CHANGES = [
     (BASE[:2], Change(ChangeKind.REMOVE, ("cat",), Stretch(550, 600))),
     (
-        [*BASE[:2], Place(550, Event("owl", Excerpt("lib/owl", 0, 40)))],
+        [*BASE[:2], PlacedEvent(550, Event("owl", Excerpt("lib/owl", 0, 40)))],
         Change(ChangeKind.REPLACE, ("cat", "owl"), Stretch(550, 600)),
     ),
     (
-        [BASE[0], Place(400, louder(DOG, 7.0)), BASE[2]],
+        [BASE[0], PlacedEvent(400, louder(DOG, 7.0)), BASE[2]],
         Change(ChangeKind.LOUDER, ("dog",), Stretch(400, 500), 7.0),
     ),
     (
-        [BASE[0], Place(400, CAT), Place(500, DOG)],
+        [BASE[0], PlacedEvent(400, CAT), PlacedEvent(500, DOG)],
         Change(ChangeKind.SWAP, ("dog", "cat"), Stretch(400, 600)),
     ),
 ]
 
 
 @pytest.mark.parametrize(("edited", "change"), CHANGES)
-def test_a_single_edit_is_found_and_so_is_its_reverse(edited: list[Place], change: Change) -> None:
+def test_a_single_edit_is_found_and_so_is_its_reverse(
+    edited: list[PlacedEvent], change: Change
+) -> None:
     before, after = arrange(BASE), arrange(edited)
     assert find_change(before, after) == change
     undone = replace(
@@ -61,8 +63,8 @@ def test_a_single_edit_is_found_and_so_is_its_reverse(edited: list[Place], chang
     [
         arrange(BASE),
         arrange([BASE[0]]),
-        arrange([BASE[0], Place(401, DOG), BASE[2]]),
-        arrange([BASE[0], Place(400, Event("wolf", DOG.heard)), Place(560, CAT)]),
+        arrange([BASE[0], PlacedEvent(401, DOG), BASE[2]]),
+        arrange([BASE[0], PlacedEvent(400, Event("wolf", DOG.heard)), PlacedEvent(560, CAT)]),
         Concat(Concat(RAIN, DOG, -100), CAT, 10),
     ],
     ids=["none", "two removed", "moved", "renamed and moved", "crossfade"],

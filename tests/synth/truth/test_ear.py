@@ -58,7 +58,7 @@ def blocks(*runs: tuple[int, int]) -> Stretches:
 # The slow listener
 
 
-class Part(NamedTuple):
+class BlockPart(NamedTuple):
     """The part of a block that a sound plays in: how quiet and how loud it may be, in dB.
 
     What is `sure` is the loudest of its clip's blocks there that are heard to their ends.
@@ -72,12 +72,14 @@ class Part(NamedTuple):
 SILENT = -300.0
 
 
-def slow_parts(scene: Scene, levels: Mapping[str, Levels], fade: Fade) -> list[dict[int, Part]]:
+def slow_parts(
+    scene: Scene, levels: Mapping[str, Levels], fade: Fade
+) -> list[dict[int, BlockPart]]:
     """How loud each event may be, by block: every frame of it is looked up in its clip."""
     placed = timeline(scene)
     found = []
     for number, place in enumerate(placed.placements):
-        parts: dict[int, Part] = {}
+        parts: dict[int, BlockPart] = {}
         for start in range(0, placed.frames, BLOCK):
             end = min(start + BLOCK, placed.frames)
             own = [frame for frame in range(start, end) if place.onset <= frame < place.offset]
@@ -98,7 +100,7 @@ def slow_parts(scene: Scene, levels: Mapping[str, Levels], fade: Fade) -> list[d
             is_whole = len(own) == end - start and uncut == looked_up
             sure = max((levels[place.excerpt.clip][number] for number in uncut), default=SILENT)
             sure += place.excerpt.gain_db + decibels(most**2)
-            parts[start // BLOCK] = Part(quiet if is_whole else SILENT, loud, sure)
+            parts[start // BLOCK] = BlockPart(quiet if is_whole else SILENT, loud, sure)
         found.append(parts)
     return found
 

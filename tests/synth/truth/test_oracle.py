@@ -22,7 +22,7 @@ from synth.scene.timeline import Placement, Timeline, timeline
 from synth.truth import relations, truth
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves, refutes
-from tests.synth.truth.cases import AUDIBLE, Case, draw_case, draw_claim, draw_pair
+from tests.synth.truth.cases import AUDIBLE, SceneCase, draw_case, draw_claim, draw_pair
 from tests.synth.truth.oracle import Oracle, judge_row
 
 TOLERANCE = Tolerance(audible=AUDIBLE)
@@ -30,13 +30,13 @@ A, B, C, D = (Event(name) for name in "ABCD")
 
 
 class Judged(NamedTuple):
-    case: Case
+    case: SceneCase
     claim: Claim
     proven: bool
     refuted: bool
 
 
-def judge(case: Case, claims: list[Claim], seed: int) -> list[Judged]:
+def judge(case: SceneCase, claims: list[Claim], seed: int) -> list[Judged]:
     oracle = Oracle(case.heard, AUDIBLE, seed=seed)
     return [Judged(case, each, oracle.proves(each), oracle.refutes(each)) for each in claims]
 
@@ -131,11 +131,11 @@ def test_a_wrong_rule_is_denied(
     assert any(deny(each, each.case.heard) for each in simple + many)
 
 
-def as_if(change: Callable[[Activity], Activity]) -> Callable[[Case], Timeline]:
+def as_if(change: Callable[[Activity], Activity]) -> Callable[[SceneCase], Timeline]:
     return lambda case: timeline(case.scene, [change(each) for each in case.activities])
 
 
-WRONG_EARS: Mapping[str, Callable[[Case], Timeline]] = {
+WRONG_EARS: Mapping[str, Callable[[SceneCase], Timeline]] = {
     "a sound is heard from first to last": lambda case: timeline(case.scene),
     "nobody hears the faint": as_if(lambda each: Activity(each.clear, each.clear)),
     "everybody hears the faint": as_if(lambda each: Activity(each.faint, each.faint)),
@@ -143,7 +143,7 @@ WRONG_EARS: Mapping[str, Callable[[Case], Timeline]] = {
 
 
 @pytest.mark.parametrize("hear", WRONG_EARS.values(), ids=WRONG_EARS.keys())
-def test_a_wrong_ear_is_denied(many: list[Judged], hear: Callable[[Case], Timeline]) -> None:
+def test_a_wrong_ear_is_denied(many: list[Judged], hear: Callable[[SceneCase], Timeline]) -> None:
     assert any(deny(each, hear(each.case)) for each in many)
 
 
@@ -481,7 +481,7 @@ PER_FRAME = RATE // 100
 
 
 def row_of(
-    case: Case, claim: Claim, positives: list[Claim], negatives: list[Claim]
+    case: SceneCase, claim: Claim, positives: list[Claim], negatives: list[Claim]
 ) -> dict[str, Any]:
     def values(heard: Stretches) -> list[dict[str, int]]:
         return [{"onset": a * PER_FRAME, "offset": b * PER_FRAME} for a, b in heard]
@@ -530,7 +530,7 @@ def test_a_row_is_judged_as_its_frames_are(rng: Random) -> None:
 
 def test_the_faults_of_a_row_are_named() -> None:
     scene = Concat(Event("A", Excerpt("a", 0, 50)), Event("B", Excerpt("b", 0, 50)))
-    case = Case(scene, tuple(place.heard for place in timeline(scene).placements))
+    case = SceneCase(scene, tuple(place.heard for place in timeline(scene).placements))
     right = row_of(case, Concat(A, B), [And(A, B)], [Concat(B, A), Overlay(A, B)])
     assert judge_row(right) == []
     wrong = row_of(case, Concat(B, A), [A, C], [Overlay(A, B), B])

@@ -13,9 +13,9 @@ import soundfile
 
 from synth.corpus.corpus import Corpus
 from train.bench.metrics import Metric
-from train.bench.plan import Plan, Refusal
+from train.bench.plan import TaskPlan, TaskRefusal
 from train.bench.tasks.samples import Samples
-from train.config.run import Mode
+from train.config.run import AudioMode
 from train.data.split import SplitData
 
 PITCHES = {"low": 220.0, "mid": 880.0, "high": 3000.0}
@@ -128,10 +128,10 @@ def _row(
 
 
 def _judged(
-    plan: Plan | Refusal, samples: Samples, score: Callable[[dict[str, Any], str], float]
+    plan: TaskPlan | TaskRefusal, samples: Samples, score: Callable[[dict[str, Any], str], float]
 ) -> dict[str, Metric]:
     """What the plan finds where `score` is the similarity of a sample to a text."""
-    assert isinstance(plan, Plan), plan
+    assert isinstance(plan, TaskPlan), plan
     said = {text: np.array([score(row, text) for row in samples.rows]) for text in plan.texts}
     return plan.measure(np.eye(len(samples.rows)), said)
 
@@ -151,5 +151,5 @@ def judged() -> Callable[..., dict[str, Metric]]:
 @pytest.fixture(scope="session")
 def triplets(corpus: Path) -> Samples:
     opened = Corpus.open(corpus)
-    data = SplitData(opened, "test", Mode.SHARDS)
+    data = SplitData(opened, "test", AudioMode.SHARDS)
     return Samples(data.rows(range(len(data))), "triplets", "test")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from train.bench.metrics import Metric
-from train.bench.plan import Plan
+from train.bench.plan import TaskPlan
 from train.bench.settings import BenchSettings
 from train.bench.tasks import minimal_pairs, negation, ordering, recall
 from train.bench.tasks.samples import Samples
@@ -132,7 +132,7 @@ def test_negatives_are_judged_by_kind_of_edit(row: Row, judged: Judged) -> None:
         "negatives_reorder": 0.5,
     }
     assert [found[name].n for name in found] == [3, 1, 2]
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, TaskPlan)
     assert plan.left_out == {"samples without a false text": 1}
 
 
@@ -172,7 +172,7 @@ def test_negation_compares_original_half_and_full(row: Row, judged: Judged) -> N
     assert {metric.n for metric in found.values()} == {12}
     assert found["negation_half_full"].chance == 0.5
     assert found["negation_half_text_to_audio_r10"].chance == pytest.approx(10 / 12)
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, TaskPlan)
     assert plan.left_out == {"samples that lack a negated caption": 1}
 
 
@@ -182,6 +182,6 @@ def test_negation_draws_samples_by_the_seed(row: Row) -> None:
         negation.plan_negation(samples, BenchSettings(seed=seed, negation_sample=20))
         for seed in (0, 0, 1)
     ]
-    assert all(isinstance(plan, Plan) and len(set(plan.texts)) == 60 for plan in plans)
+    assert all(isinstance(plan, TaskPlan) and len(set(plan.texts)) == 60 for plan in plans)
     assert plans[0].texts == plans[1].texts != plans[2].texts
     assert plans[0].left_out == {"samples not drawn": 10}

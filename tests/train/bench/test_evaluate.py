@@ -20,7 +20,7 @@ from train.bench.evaluate import assess
 from train.bench.settings import Task
 from train.bench.sounds import CorpusSounds
 from train.config.model import AudioConfig, HeadConfig, ModelConfig
-from train.config.run import Mode
+from train.config.run import AudioMode
 from train.data.split import SplitData
 from train.data.tokenizer import TextTokenizer
 from train.model.clap import build_model
@@ -41,7 +41,7 @@ def test_a_task_the_corpus_does_not_allow_is_told(corpus: Path) -> None:
 @pytest.fixture(scope="module")
 def untrained(corpus: Path) -> Evaluator:
     torch.manual_seed(0)
-    texts = SplitData(Corpus.open(corpus), "train", Mode.SHARDS).vocabulary()
+    texts = SplitData(Corpus.open(corpus), "train", AudioMode.SHARDS).vocabulary()
     tokenizer = TextTokenizer.of_texts(texts)
     config = ModelConfig(dim=16, head=HeadConfig(dropout=0.1), audio=AudioConfig(width=8, mels=16))
     return Evaluator(build_model(config, 16_000, len(tokenizer)).eval(), tokenizer, 16_000)
@@ -78,7 +78,7 @@ def test_a_corpus_at_another_rate_is_refused(corpus: Path) -> None:
 
 
 def test_embeddings_do_not_depend_on_what_stands_beside(corpus: Path, untrained: Evaluator) -> None:
-    data = SplitData(Corpus.open(corpus), "test", Mode.SHARDS)
+    data = SplitData(Corpus.open(corpus), "test", AudioMode.SHARDS)
     sounds = CorpusSounds(data, data.rows(range(9)))
     together, was_cut = embed_sounds(untrained, sounds)
     alone = [untrained.audio([sounds.load(number, 16_000)])[0] for number in range(9)]

@@ -27,7 +27,7 @@ HOP = 480
 SIZES = (500, FULL // 3 + 7, FULL - 1, FULL)
 
 
-class Heard:
+class NoiseSounds:
     """Sounds of noise, at the model's rate."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
@@ -70,7 +70,7 @@ def test_shorter_sounds_are_filled_up_as_transformers_does(
     padding: Padding, name: str, request: pytest.FixtureRequest
 ) -> None:
     folder = request.getfixturevalue(name)
-    embedder, sounds = open_embedder(folder), Heard(SIZES)
+    embedder, sounds = open_embedder(folder), NoiseSounds(SIZES)
     found, _ = embed_sounds(embedder, fill_up(sounds, padding, embedder.longest))
     assert np.abs(found - theirs(folder, sounds.waveforms, padding)).max() < 1e-5
     # Which of the three it is can be heard.
@@ -85,7 +85,7 @@ def test_longer_sounds_are_fused_as_transformers_does(
     # They draw a stretch from each third of all; ours is in the middle of those.
     monkeypatch.setattr(np.random, "choice", lambda starts: starts[len(starts) // 2])
     sizes = (*SIZES, FULL + 1, FULL + HOP - 1, FULL + HOP, FULL + 2 * HOP, 5 * FULL // 2 + 99)
-    embedder, sounds = open_embedder(wide_fused), Heard(sizes)
+    embedder, sounds = open_embedder(wide_fused), NoiseSounds(sizes)
     fused = fuse(embedder)
     found, was_cut = embed_sounds(fused, fill_up(sounds, padding, embedder.longest))
     expected = theirs(wide_fused, sounds.waveforms, padding)
@@ -93,7 +93,7 @@ def test_longer_sounds_are_fused_as_transformers_does(
     assert np.abs(found - expected).max() < 1e-5
     assert np.array_equal(fused.texts(["a dog"]), embedder.texts(["a dog"]))
     # What is longer is heard: its first part alone is something else.
-    cut, count = embed_sounds(embedder, Heard(sizes[-1:]), cut=True)
+    cut, count = embed_sounds(embedder, NoiseSounds(sizes[-1:]), cut=True)
     assert count == 1
     assert np.abs(cut - found[-1:]).max() > 1e-2
 
@@ -102,7 +102,7 @@ def test_the_first_part_is_one_that_transformers_may_draw(
     clap_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(np.random, "randint", lambda low, high: low)
-    sounds = Heard([2 * FULL])
+    sounds = NoiseSounds([2 * FULL])
     found, _ = embed_sounds(open_embedder(clap_folder), sounds, cut=True)
     assert np.abs(found - theirs(clap_folder, sounds.waveforms, "pad")).max() < 1e-5
 

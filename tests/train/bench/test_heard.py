@@ -11,14 +11,14 @@ from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
 from train.bench.data.corpus import corpus_benchmark
 from train.bench.heard import HEARD, add_heard_fact, heard_warning
-from train.config.run import Mode
+from train.config.run import AudioMode
 from train.data.recordings import RECORDINGS_FILE, Recordings
 from train.data.split import SplitData
 
 
 def test_the_recordings_heard_in_training_are_counted(corpus: Path, tmp_path: Path) -> None:
     opened = Corpus.open(corpus)
-    Recordings.of_split(SplitData(opened, "train", Mode.SHARDS)).save(tmp_path)
+    Recordings.of_split(SplitData(opened, "train", AudioMode.SHARDS)).save(tmp_path)
     clean = add_heard_fact(corpus_benchmark(corpus), tmp_path)
     assert clean.facts[HEARD] == "0 of 4 recordings"
     assert heard_warning(clean.facts) == ""

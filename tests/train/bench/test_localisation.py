@@ -33,7 +33,7 @@ RATE = 1000
 FRAME = 40
 
 
-class Levels:
+class HalfLevels:
     """Hears how loud the first and the second half of a sound are; its frames are of 0.1 s."""
 
     sample_rate = RATE
@@ -58,7 +58,7 @@ class Levels:
         return np.array([[1.0, 0.0] for _ in texts])
 
 
-class Sounds:
+class PlainSounds:
     """Waveforms as they are."""
 
     def __init__(self, *waveforms: np.ndarray) -> None:
@@ -77,28 +77,28 @@ class Sounds:
         return self.waveforms[number]
 
 
-def scored(model: Levels, sound: np.ndarray, **settings: Any) -> np.ndarray:
+def scored(model: HalfLevels, sound: np.ndarray, **settings: Any) -> np.ndarray:
     said = {"loud": model.texts(["loud"])[0]}
-    (found,) = score_frames(model, Sounds(sound), ["loud"], said, BenchSettings(**settings))
+    (found,) = score_frames(model, PlainSounds(sound), ["loud"], said, BenchSettings(**settings))
     return found[:, 0]
 
 
 @given(st.integers(1, 700), st.sampled_from([10, 40, 100, 130]))
 def test_a_frame_has_the_mean_of_the_models_own_frames_in_it(length: int, step: int) -> None:
     sound = np.random.default_rng(length).uniform(0.1, 1, length)
-    (tokens,) = Levels(step).frames([sound])
+    (tokens,) = HalfLevels(step).frames([sound])
     expected = [
         np.mean(
             [tokens[k // step, 0] for k in range(start, start + FRAME) if k // step < len(tokens)]
         )
         for start in range(0, length, FRAME)
     ]
-    np.testing.assert_allclose(scored(Levels(step), sound), expected, rtol=1e-5)
+    np.testing.assert_allclose(scored(HalfLevels(step), sound), expected, rtol=1e-5)
 
 
 def test_windows_lie_about_their_hop_and_inside_the_sound() -> None:
     sound = np.arange(1, 1001) / 1000
-    model = Levels()
+    model = HalfLevels()
     found = scored(model, sound, window_s=0.2, hop_s=0.04)
     begins = [min(max(start - 80, 0), 800) for start in range(0, 1000, 40)]
     expected = [sound[begin : begin + 200].mean() for begin in begins]
@@ -109,13 +109,13 @@ def test_windows_lie_about_their_hop_and_inside_the_sound() -> None:
 def test_a_model_without_frames_is_asked_by_windows_and_any_where_a_window_is_given() -> None:
     sound = np.ones(1000)
     for model, settings in (
-        (Levels(), {}),
-        (Levels(100), {"window_s": 1.0}),
-        (Levels(100), {"hop_s": 0.2}),
+        (HalfLevels(), {}),
+        (HalfLevels(100), {"window_s": 1.0}),
+        (HalfLevels(100), {"hop_s": 0.2}),
     ):
         scored(model, sound, **settings)
         assert set(model.lengths) == {1000}
-    model = Levels(100)
+    model = HalfLevels(100)
     scored(model, sound)
     assert not model.lengths
     model.longest = 500
@@ -130,7 +130,7 @@ def test_a_model_without_frames_is_asked_by_windows_and_any_where_a_window_is_gi
 
 def test_in_digital_silence_nothing_is_heard() -> None:
     sound = np.concatenate([np.zeros(80), np.ones(80), np.zeros(100)])
-    assert scored(Levels(40), sound).tolist() == [-1, -1, 1, 1, -1, -1, -1]
+    assert scored(HalfLevels(40), sound).tolist() == [-1, -1, 1, 1, -1, -1, -1]
 
 
 def drawn(

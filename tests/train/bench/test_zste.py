@@ -14,11 +14,11 @@ from synth.corpus.corpus import Corpus
 from synth.scene.scene import Concat, Event, from_json, statement
 from train.bench.data.corpus import corpus_benchmark
 from train.bench.metrics import Metric
-from train.bench.plan import Plan, Refusal
+from train.bench.plan import TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings, Task
 from train.bench.tasks import zero_shot, zste
 from train.bench.tasks.samples import Samples
-from train.config.run import Mode
+from train.config.run import AudioMode
 from train.data.split import SplitData
 
 Row = Callable[..., dict[str, Any]]
@@ -100,7 +100,7 @@ def test_classes_are_matched_by_identity(row: Row, judged: Judged) -> None:
     rows = [row(f"{a} {b}", "", a, b, "sequence") for a in names for b in names if a != b]
     samples = Samples(rows, "triplets", "test")
     plan = zste.plan_samples(samples, SETTINGS)
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, TaskPlan)
     assert "The sound of water drops" in plan.texts
 
     def exact(one: dict[str, Any], text: str) -> float:
@@ -138,7 +138,7 @@ def test_stage_a_is_tested_on_single_and_overlaid_sounds(
     benchmark = corpus_benchmark(path)
     assert Task.ZSTE in benchmark.allowed
     assert not {Task.BAT, Task.TRIPLETS} & set(benchmark.allowed)
-    data = SplitData(Corpus.open(path), "test", Mode.SHARDS)
+    data = SplitData(Corpus.open(path), "test", AudioMode.SHARDS)
     samples = Samples(data.rows(range(len(data))), "triplets", "test")
     found = judged(zste.plan_samples(samples, SETTINGS), samples, knows)
     assert set(values(found).values()) == {1.0}
@@ -149,12 +149,12 @@ def test_stage_a_is_tested_on_single_and_overlaid_sounds(
 
 def test_samples_of_several_labels_are_ranked_by_class(triplets: Samples, judged: Judged) -> None:
     plan = zero_shot.plan_samples(triplets, SETTINGS)
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, TaskPlan)
     found = judged(plan, triplets, heard_labels)
     assert set(found) == {"zero_shot_map"}
     assert found["zero_shot_map"].value == pytest.approx(1.0)
     assert isinstance(
-        zero_shot.plan_samples(Samples(triplets.rows, "negation", "test"), SETTINGS), Refusal
+        zero_shot.plan_samples(Samples(triplets.rows, "negation", "test"), SETTINGS), TaskRefusal
     )
 
 
@@ -163,7 +163,7 @@ def test_repetitions_of_one_sound_bear_one_label(
 ) -> None:
     foley = {"foley": {"classes": ["dog", "cat"], "takes": 4}}
     path = build_corpus(source=foley, recipe={"counts": {}}, splits={"test": 1.0})
-    data = SplitData(Corpus.open(path), "test", Mode.SHARDS)
+    data = SplitData(Corpus.open(path), "test", AudioMode.SHARDS)
     samples = Samples(data.rows(range(len(data))), "counts", "test")
     assert {len(row["labels"]) for row in samples.rows} == {1, 2, 3}
     found = judged(zero_shot.plan_samples(samples, SETTINGS), samples, heard_labels)

@@ -8,7 +8,7 @@ from synth.base.errors import SpecError
 from train.cli.train import make_config
 from train.config.files import parse_config, read_settings
 from train.config.model import HeadKind
-from train.config.run import Mode, Stage, TrainConfig
+from train.config.run import AudioMode, Stage, TrainConfig
 from train.engine.presets import demo
 
 BASE = {"corpus": "c", "out": "o"}
@@ -129,6 +129,6 @@ def test_options_stand_over_the_file(tmp_path: Path) -> None:
     assert (config.batch, config.seed, config.steps) == (8, 5, 10)
     assert config.out == Path("from-option")
     assert config.model.head.kind is HeadKind.MLP
-    assert config.mode is Mode.VIRTUAL
+    assert config.mode is AudioMode.VIRTUAL
     without = make_config(Path("c"), file, None, None, False, None, None, None)
     assert without.out == Path("from-file")

@@ -4,18 +4,18 @@ import pytest
 
 from train.config.loss import TextSwap
 from train.config.run import Decay, Stage
-from train.config.schedule import Place, learning_rate, place
+from train.config.schedule import StepPlace, learning_rate, place
 from train.config.text import Ramp
 
 
 def test_place_walks_through_the_stages() -> None:
     stages = (Stage(steps=2), Stage(steps=3))
     assert [place(step, stages) for step in range(5)] == [
-        Place(0, 0),
-        Place(0, 1),
-        Place(1, 0),
-        Place(1, 1),
-        Place(1, 2),
+        StepPlace(0, 0),
+        StepPlace(0, 1),
+        StepPlace(1, 0),
+        StepPlace(1, 1),
+        StepPlace(1, 2),
     ]
     with pytest.raises(IndexError):
         place(5, stages)

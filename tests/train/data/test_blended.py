@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader
 
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
-from train.config.run import Mode
+from train.config.run import AudioMode
 from train.data.blended import BlendedCorpora
 
 Batch = list[dict[str, Any]]
@@ -69,7 +69,7 @@ def test_any_number_of_workers_gives_the_same_batches(
 
 def test_an_iteration_goes_on_where_its_state_was_taken(corpus: Path, other: Path) -> None:
     whole = ids(list(islice(BlendedCorpora({corpus: 1, other: 1}, batch=5), 9)))
-    first = BlendedCorpora({corpus: 1, other: 1}, batch=5, mode=Mode.VIRTUAL)
+    first = BlendedCorpora({corpus: 1, other: 1}, batch=5, mode=AudioMode.VIRTUAL)
     assert ids(list(islice(first, 4))) == whole[:4]
     second = BlendedCorpora({corpus: 1, other: 1}, batch=5)
     second.load_state_dict(first.state_dict())

@@ -18,7 +18,7 @@ from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.scene.timeline import timeline
 from synth.truth.crop import Crop
 from synth.truth.relations import Tolerance
-from train.config.run import CropTold, Mode, Stage, TrainConfig
+from train.config.run import AudioMode, CropTold, Stage, TrainConfig
 from train.data.crop import Cropper
 from train.data.loader import Assembler
 from train.data.split import SplitData
@@ -103,7 +103,7 @@ def test_sounds_that_are_whole_in_a_part_are_still_counted() -> None:
 
 @pytest.fixture(scope="module")
 def data(corpus: Path) -> SplitData:
-    return SplitData(Corpus.open(corpus), "train", Mode.SHARDS)
+    return SplitData(Corpus.open(corpus), "train", AudioMode.SHARDS)
 
 
 def test_every_caption_of_a_cropped_sample_holds_in_what_is_heard(data: SplitData) -> None:

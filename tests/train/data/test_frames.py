@@ -14,7 +14,7 @@ from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
 from synth.truth.frames import Audibility
 from train.config.model import AudioConfig, HeadConfig, HeadKind, ModelConfig, TokenKind, TowerKind
-from train.config.run import Mode, Stage, TrainConfig
+from train.config.run import AudioMode, Stage, TrainConfig
 from train.data.frames import sounds_of, text_of, token_states
 from train.data.loader import Assembler
 from train.data.split import SplitData
@@ -27,7 +27,7 @@ RATE, FRAME = 16_000, 640
 
 @pytest.fixture(scope="module")
 def data(corpus: Path) -> SplitData:
-    return SplitData(Corpus.open(corpus), "train", Mode.SHARDS)
+    return SplitData(Corpus.open(corpus), "train", AudioMode.SHARDS)
 
 
 def test_tokens_of_40_ms_are_the_frames_of_the_shards(data: SplitData) -> None:
@@ -65,7 +65,7 @@ def test_of_samples_without_labelled_times_nothing_is_judged(
     build_corpus: Callable[..., Path], settings: Callable[..., TrainConfig]
 ) -> None:
     folder = build_corpus(source={"jam": {"tracks": 16}}, recipe="negation", splits={"train": [1]})
-    music = SplitData(Corpus.open(folder), "train", Mode.SHARDS)
+    music = SplitData(Corpus.open(folder), "train", AudioMode.SHARDS)
     rows = music.rows(range(3))
     assert sounds_of(music, rows) == ()
     assert (token_states(music, rows, ["dog"], FRAME) == Audibility.FAINT).all()

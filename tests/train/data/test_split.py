@@ -24,7 +24,7 @@ from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
 from synth.storage.room import NoRoomError
 from synth.storage.slot import Slot
-from train.config.run import Mode, Stage, TrainConfig
+from train.config.run import AudioMode, Stage, TrainConfig
 from train.data import rows
 from train.data.loader import Assembler, Loader, Share
 from train.data.meaning import meaning
@@ -35,11 +35,11 @@ from train.data.tokenizer import CutTexts, TextTokenizer
 
 @pytest.fixture(scope="module")
 def data(corpus: Path) -> SplitData:
-    return SplitData(Corpus.open(corpus), "train", Mode.SHARDS)
+    return SplitData(Corpus.open(corpus), "train", AudioMode.SHARDS)
 
 
 def test_shards_and_virtual_shards_give_the_same_audio(corpus: Path, data: SplitData) -> None:
-    virtual = SplitData(Corpus.open(corpus), "train", Mode.VIRTUAL)
+    virtual = SplitData(Corpus.open(corpus), "train", AudioMode.VIRTUAL)
     positions = range(len(data))
     every = data.rows(positions)
     assert torch.equal(data.sounds(every), virtual.sounds(every))
@@ -61,7 +61,7 @@ def test_a_damaged_shard_is_one_line_with_shard_and_sample(
     corpus: Path, tmp_path: Path, said: str, spoil: Callable[[bytes, Row], bytes]
 ) -> None:
     moved = Path(shutil.copytree(corpus.parents[1], tmp_path / "moved"))
-    data = SplitData(Corpus.open(moved / "data_manifests" / "tiny"), "train", Mode.SHARDS)
+    data = SplitData(Corpus.open(moved / "data_manifests" / "tiny"), "train", AudioMode.SHARDS)
     (row,) = data.rows([0])
     shard = data.corpus.shard("train", row["shard"])
     shard.write_bytes(spoil(shard.read_bytes(), row))
@@ -119,7 +119,7 @@ def test_a_corpus_that_does_not_tell_activity_is_read_but_no_part_of_it_is_judge
     older = Path(shutil.copytree(version, tmp_path / "older", ignore=UNCERTIFIED))
     samples = pq.read_table(older / SAMPLES_FILE).drop_columns(["activity"])
     pq.write_table(samples, older / SAMPLES_FILE)
-    found = SplitData(Corpus.open(older), "train", Mode.VIRTUAL)
+    found = SplitData(Corpus.open(older), "train", AudioMode.VIRTUAL)
     assert [row["claim"] for row in found.rows([0, 1])] == [
         row["claim"] for row in data.rows([0, 1])
     ]
@@ -146,7 +146,7 @@ def mapped(
     monkeypatch.setattr(rows, "_SMALL_BYTES", 0)
     monkeypatch.setattr(rows, "_TOGETHER", 5)
     monkeypatch.setattr(rows, "_BATCHES_BEFORE_RELEASE", 2)
-    return lambda folder: SplitData(Corpus.open(folder), "train", Mode.SHARDS)
+    return lambda folder: SplitData(Corpus.open(folder), "train", AudioMode.SHARDS)
 
 
 def made_in(cache: Path) -> list[Path]:

@@ -11,7 +11,7 @@ import pytest
 from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
 from train.config.loss import InfoNce, Loss, TeminalA, TeminalB, TextSwap
-from train.config.run import Mode, Stage, TrainConfig
+from train.config.run import AudioMode, Stage, TrainConfig
 from train.data.split import SplitData
 from train.data.suitability import refuse_unsuitable
 from train.engine.loop import train
@@ -21,7 +21,7 @@ ACBA = {"acba": {"pairs": {"train": 12}, "relations": ["then"], "crossfade_s": 0
 
 
 def opened(folder: Path) -> SplitData:
-    return SplitData(Corpus.open(folder), "train", Mode.SHARDS)
+    return SplitData(Corpus.open(folder), "train", AudioMode.SHARDS)
 
 
 def stage(loss: Loss, **changes: Any) -> Stage:

@@ -14,7 +14,7 @@ from synth.labels.tag import Tag
 from synth.text.negation.negators import shipped_negators
 from synth.text.tags.tags import TagVocabulary
 from train.config.loss import InfoNce, Modular
-from train.config.run import Mode, Stage
+from train.config.run import AudioMode, Stage
 from train.config.text import Ramp, TextSampling
 from train.data.rows import Row
 from train.data.split import SplitData
@@ -32,12 +32,12 @@ TAGGED = {
 
 @pytest.fixture(scope="module")
 def data(corpus: Path) -> SplitData:
-    return SplitData(Corpus.open(corpus), "train", Mode.SHARDS)
+    return SplitData(Corpus.open(corpus), "train", AudioMode.SHARDS)
 
 
 @pytest.fixture(scope="module")
 def music(build_corpus: Callable[..., Path]) -> SplitData:
-    return SplitData(Corpus.open(build_corpus(**TAGGED)), "train", Mode.SHARDS)
+    return SplitData(Corpus.open(build_corpus(**TAGGED)), "train", AudioMode.SHARDS)
 
 
 def sampler(data: SplitData, **changes: object) -> TextSampler:

@@ -32,7 +32,7 @@ from train.config.model import (
 )
 from train.config.run import Stage, TrainConfig
 from train.engine.loop import train
-from train.engine.ranks import Process
+from train.engine.ranks import RankProcess
 from train.engine.run_folder import load_run
 from train.engine.validation import Validator
 from train.model.clap import build_model
@@ -79,7 +79,7 @@ def test_ten_steps_change_what_learns_and_the_run_opens_as_it_was(
     run = load_run(config.out)
     validator = Validator.of(Corpus.open(corpus), run.tokenizer, config, run.model)
     assert validator is not None
-    alone = Process(0, 1, torch.device("cpu"))
+    alone = RankProcess(0, 1, torch.device("cpu"))
     assert validator.loss(run.model, alone) == pytest.approx(result.best_loss, abs=1e-5)
 
     with torch.random.fork_rng():

@@ -19,9 +19,9 @@ from synth.base.errors import CorpusError, DiskFullError, SegueError, SpecError
 from synth.corpus.corpus import Corpus
 from train.bench.evaluate import evaluate
 from train.config.model import HeadConfig, HeadKind
-from train.config.run import Mode, Stage, TrainConfig
+from train.config.run import AudioMode, Stage, TrainConfig
 from train.engine.loop import train
-from train.engine.ranks import Process
+from train.engine.ranks import RankProcess
 from train.engine.run_folder import (
     CHECKPOINT_FILE,
     EARLIER_FILE,
@@ -38,7 +38,7 @@ from train.report.run import describe_run
 Settings = Callable[..., TrainConfig]
 
 
-class Interrupts(Dies):
+class PressesInterrupt(Dies):
     """Presses Ctrl-C when a step is done."""
 
     def die(self) -> None:
@@ -75,7 +75,7 @@ def test_ctrl_c_ends_cleanly_and_resumes(
     settings: Settings, undisturbed: Callable[..., Path], tmp_path: Path
 ) -> None:
     stopped = settings(out=tmp_path / "stopped")
-    result = train(stopped, Interrupts(6))
+    result = train(stopped, PressesInterrupt(6))
     assert (result.finished, result.step) == (False, 6)
     assert train(stopped, resume=True).finished
     assert equal(undisturbed(), stopped.out)
@@ -86,7 +86,7 @@ def test_streaming_and_virtual_shards_give_the_same_run_as_the_cache(
 ) -> None:
     cached = undisturbed()
     streamed = settings(out=tmp_path / "streamed", cache_mb=0, workers=2)
-    virtual = settings(out=tmp_path / "virtual", mode=Mode.VIRTUAL)
+    virtual = settings(out=tmp_path / "virtual", mode=AudioMode.VIRTUAL)
     for config in (streamed, virtual):
         train(config)
     assert equal(cached, virtual.out)
@@ -283,7 +283,7 @@ def test_a_run_that_dies_in_validation_goes_on_from_there(
     train(whole)
     loss = Validator.loss
 
-    def dies(self: Validator, model: Clap, process: Process) -> float:
+    def dies(self: Validator, model: Clap, process: RankProcess) -> float:
         if (broken.out / "log.jsonl").read_text().count("val_loss") == 2:
             raise RuntimeError("killed")
         return loss(self, model, process)
@@ -334,7 +334,7 @@ def test_the_loss_falls_and_the_run_can_be_evaluated(settings: Settings) -> None
     assert metrics["bat"].n == 24
     assert metrics["triplets"].n == 12
     assert metrics["bat"].chance == 0.5
-    again = evaluate(config.out, config.corpus, "test", mode=Mode.VIRTUAL)
+    again = evaluate(config.out, config.corpus, "test", mode=AudioMode.VIRTUAL)
     assert metrics == again
 
 

@@ -32,7 +32,7 @@ from train.data.split import TRAIN, SplitData
 from train.data.tokenizer import TextTokenizer
 from train.engine.checkpoint import State, create_state, settle
 from train.engine.encoder import build_encoder
-from train.engine.ranks import Process
+from train.engine.ranks import RankProcess
 from train.engine.step import train_step
 
 META = torch.device("meta")
@@ -58,7 +58,7 @@ def meta_is_fused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, name, lambda: kinds)
 
 
-def prepare(config: TrainConfig, process: Process) -> tuple[State, Batch]:
+def prepare(config: TrainConfig, process: RankProcess) -> tuple[State, Batch]:
     """A model there, and a batch from the loader as it is for a GPU."""
     data = SplitData(Corpus.open(config.corpus), TRAIN, config.mode)
     tokenizer = TextTokenizer.of_texts(data.vocabulary())
@@ -70,7 +70,7 @@ def prepare(config: TrainConfig, process: Process) -> tuple[State, Batch]:
 
 
 def learn(state: State, batch: Batch, config: TrainConfig, cache: FeatureCache | None) -> None:
-    process = Process(0, 1, META)
+    process = RankProcess(0, 1, META)
     encoder = build_encoder(state.model, config, process)
     figures = train_step(batch, config, state, encoder, process, cache)
     learning = [one for one in state.model.parameters() if one.requires_grad]
@@ -85,7 +85,7 @@ def learn(state: State, batch: Batch, config: TrainConfig, cache: FeatureCache |
 def test_no_loss_waits_for_the_device(settings: Settings, loss: Loss, accumulate: int) -> None:
     stages = (Stage(steps=5, loss=loss, dissimilarity=0.1),)
     config = settings(stages=stages, accumulate=accumulate, ema=0.5, crop_s=1.0)
-    state, batch = prepare(config, Process(0, 1, META))
+    state, batch = prepare(config, RankProcess(0, 1, META))
     if isinstance(loss, TeminalA):
         batch = replace(batch, views=batch.views % 2)
     assert batch.audio.pcm is not None
@@ -95,8 +95,8 @@ def test_no_loss_waits_for_the_device(settings: Settings, loss: Loss, accumulate
 
 def test_features_that_are_kept_on_the_device_are_not_waited_for(settings: Settings) -> None:
     config = settings()
-    state, batch = prepare(config, Process(0, 1, META))
-    on_cpu, _ = prepare(config, Process(0, 1, torch.device("cpu")))
+    state, batch = prepare(config, RankProcess(0, 1, META))
+    on_cpu, _ = prepare(config, RankProcess(0, 1, torch.device("cpu")))
     chunks = batch.audio.chunks(None, on_cpu.model.audio_tower, torch.device("cpu"))
     kept = FeatureCache.of(chunks)
     there = replace(chunks, values=chunks.values.to(META), mask=chunks.mask.to(META))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from train.engine.progress import Meter, Pace, describe_pace
+from train.engine.progress import Meter, StepPace, describe_pace
 
 
 @dataclass
@@ -50,6 +50,6 @@ def test_waiting_for_a_device_is_not_told() -> None:
     ("threads", "helps"), [(8, "OMP_NUM_THREADS=4"), (2, "OMP_NUM_THREADS=1"), (1, "stop the")]
 )
 def test_fewer_threads_help_where_there_are_several(threads: int, helps: str) -> None:
-    told = describe_pace(Pace(steps=4, wall_s=12.0, ran_s=3.0), threads)
+    told = describe_pace(StepPace(steps=4, wall_s=12.0, ran_s=3.0), threads)
     assert helps in told
     assert ("OMP_NUM_THREADS" in told) == (threads > 1)

@@ -175,7 +175,7 @@ def test_batch_norms_remember_each_batch_once() -> None:
 def test_products_of_the_loss_are_full_float32_whatever_the_towers_do(settings: Settings) -> None:
     seen: set[str] = set()
 
-    class Watch(TorchFunctionMode):
+    class OpWatch(TorchFunctionMode):
         def __torch_function__(
             self, function: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
@@ -185,7 +185,7 @@ def test_products_of_the_loss_are_full_float32_whatever_the_towers_do(settings: 
 
     config = settings(stages=(Stage(steps=5, loss=HardNegatives()),))
     outputs = Linear(0.0).double()(*inputs())
-    with matmul_precision("high"), Watch():
+    with matmul_precision("high"), OpWatch():
         compute_loss(outputs, batch(), config, Alone())
         assert torch.get_float32_matmul_precision() == "high"
     assert seen == {"highest"}

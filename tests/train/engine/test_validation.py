@@ -19,14 +19,14 @@ from train.data.split import VAL, SplitData
 from train.data.tokenizer import TextTokenizer
 from train.engine.checkpoint import create_state
 from train.engine.encoder import Encoder, load_parts
-from train.engine.ranks import Process
+from train.engine.ranks import RankProcess
 from train.engine.step import compute_loss
 from train.engine.validation import Validator
 from train.losses.batch import Alone
 from train.model.clap import Clap
 
 Settings = Callable[..., TrainConfig]
-ALONE = Process(0, 1, torch.device("cpu"))
+ALONE = RankProcess(0, 1, torch.device("cpu"))
 
 
 def validator(config: TrainConfig) -> tuple[Validator, Clap]:

@@ -26,13 +26,13 @@ from train.data.tokenizer import TextTokenizer
 from train.engine import loop
 from train.engine.checkpoint import create_state
 from train.engine.log import Facts, RunLog
-from train.engine.ranks import Process
+from train.engine.ranks import RankProcess
 from train.engine.validation import Validator
 
 TIMEOUT = timedelta(seconds=PATIENCE_S)
 
 
-class Kept:
+class MemoryLog:
     """A log in memory."""
 
     def __init__(self) -> None:
@@ -49,15 +49,17 @@ def main(rank: int, folder: Path) -> None:
     config = config.model_copy(update={"out": folder})
     corpus = Corpus.open(config.corpus)
     tokenizer = TextTokenizer.of_texts(SplitData(corpus, VAL, config.mode).vocabulary())
-    process = Process(rank, 2, torch.device("cpu"))
+    process = RankProcess(rank, 2, torch.device("cpu"))
     # DDP makes weights equal, and not the statistics of batch norms.
-    state = create_state(config, corpus.sample_rate, len(tokenizer), Process(0, 1, process.device))
+    state = create_state(
+        config, corpus.sample_rate, len(tokenizer), RankProcess(0, 1, process.device)
+    )
     for name, value in state.model.named_buffers():
         if name.endswith("running_mean"):
             value += rank
     validator = Validator.of(corpus, tokenizer, config, state.model)
     assert validator is not None
-    alone = validator.loss(state.kept, Process(0, 1, process.device))
+    alone = validator.loss(state.kept, RankProcess(0, 1, process.device))
 
     make, seen = Assembler.batch, list[int]()
 
@@ -73,7 +75,7 @@ def main(rank: int, folder: Path) -> None:
         "gloo", init_method=f"file://{folder / 'meeting'}", rank=rank, world_size=2, timeout=TIMEOUT
     )
     state.step = config.steps
-    log = Kept()
+    log = MemoryLog()
     loop._validate(validator, state, config, process, RunLog((log,)))
     facts = {
         "alone": alone,

@@ -97,7 +97,7 @@ def _shuffled(of: Ragged, generator: torch.Generator) -> Ragged:
     return Ragged(of.values[order], of.owner[order])
 
 
-class Plain:
+class PlainBatch:
     """A batch as plain Python lists."""
 
     def __init__(self, batch: Embedded) -> None:
@@ -156,8 +156,8 @@ def take() -> Callable[[Embedded, Tensor], Embedded]:
 
 
 @pytest.fixture(scope="session")
-def plain() -> type[Plain]:
-    return Plain
+def plain() -> type[PlainBatch]:
+    return PlainBatch
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ import torch
 
 from train.losses.batch import Alone, Embedded
 from train.losses.contrastive import (
-    Plan,
+    LossPlan,
     candidates_of,
     caption_plan,
     contrastive_rows,
@@ -23,7 +23,7 @@ EXACT = 1e-9
 
 def test_a_weight_multiplies_the_exponential_and_zero_leaves_out() -> None:
     logits = torch.tensor([[1.0, 2.0, 300.0]], dtype=torch.float64)
-    plan = Plan(
+    plan = LossPlan(
         weight=torch.tensor([[1.0, 0.5, 0.0]], dtype=torch.float64),
         target=torch.tensor([[0.25, 0.75, 0.0]], dtype=torch.float64),
     )
@@ -34,7 +34,7 @@ def test_a_weight_multiplies_the_exponential_and_zero_leaves_out() -> None:
 @pytest.mark.parametrize("logit", [-1e4, -1.0, 1e4])
 def test_what_is_left_out_has_no_gradient_however_large_it_is(logit: float) -> None:
     logits = torch.tensor([[1.0, 2.0, logit]], dtype=torch.float64, requires_grad=True)
-    plan = Plan(torch.tensor([[1.0, 1.0, 0.0]]), torch.tensor([[1.0, 0.0, 0.0]]))
+    plan = LossPlan(torch.tensor([[1.0, 1.0, 0.0]]), torch.tensor([[1.0, 0.0, 0.0]]))
     loss = contrastive_rows(logits, plan).sum()
     (gradient,) = torch.autograd.grad(loss, logits)
     assert loss.item() == pytest.approx(math.log(1 + math.e), abs=EXACT)
@@ -44,7 +44,7 @@ def test_what_is_left_out_has_no_gradient_however_large_it_is(logit: float) -> N
 
 def test_half_precision_logits_are_summed_in_float32() -> None:
     logits = torch.full((1, 4096), 20.0, dtype=torch.bfloat16)
-    plan = Plan(torch.ones(1, 4096), torch.eye(1, 4096))
+    plan = LossPlan(torch.ones(1, 4096), torch.eye(1, 4096))
     loss = contrastive_rows(logits, plan)
     assert loss.dtype is torch.float32
     assert loss.item() == pytest.approx(math.log(4096), rel=1e-5)

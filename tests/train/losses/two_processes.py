@@ -52,7 +52,7 @@ LOSSES: dict[str, Loss] = {
 }
 
 
-class Encoder(nn.Module):
+class LinearEncoder(nn.Module):
     """A linear map, shared by sounds and texts."""
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ class Learner(nn.Module):
     sees in an output, and that the loss has no use for, as most have none for the bias.
     """
 
-    def __init__(self, encoder: Encoder, name: str, world: World) -> None:
+    def __init__(self, encoder: LinearEncoder, name: str, world: World) -> None:
         super().__init__()
         self.encoder = encoder
         self.name, self.world = name, world
@@ -141,13 +141,13 @@ def compared(name: str, whole: Embedded, uniform: Tensor, rank: int, cut: int) -
     second = torch.arange(len(whole.audio)) >= cut
     known = whole.unrefuted & (second[:, None] == second[None, :])
     whole = dataclasses.replace(whole, unrefuted=known)
-    learner = Learner(Encoder(), name, Ranks((cut, len(whole.audio) - cut), rank))
+    learner = Learner(LinearEncoder(), name, Ranks((cut, len(whole.audio) - cut), rank))
     shared = DistributedDataParallel(learner, find_unused_parameters=True)
     loss = shared(part(whole, start, stop), uniform[start:stop])
     loss.backward()
     average = loss.detach().clone()
     dist.all_reduce(average)
-    alone = Learner(Encoder(), name, Alone())
+    alone = Learner(LinearEncoder(), name, Alone())
     joint = alone(whole, uniform)
     joint.backward()
     return {

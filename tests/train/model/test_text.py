@@ -31,7 +31,7 @@ from train.config.model import (
     TokenKind,
     TowerKind,
 )
-from train.model.assembly import Library, text_tower
+from train.model.assembly import ModelLibrary, text_tower
 from train.model.towers.base import TextTower
 
 IDS = torch.tensor([[0, 4, 5, 6, 2, 1], [0, 7, 2, 1, 1, 1]])
@@ -51,7 +51,7 @@ def tower(folder: Path, head: HeadKind = HeadKind.TRANSFORMER) -> TextTower:
         audio=AudioConfig(tokens=TokenKind.POOLED),
         text=TextConfig(kind=TowerKind.TRANSFORMERS, name=str(folder)),
     )
-    return text_tower(config, 0, Library()).eval()
+    return text_tower(config, 0, ModelLibrary()).eval()
 
 
 def roberta(folder: Path) -> Any:

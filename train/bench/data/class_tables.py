@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from synth.base.errors import CorpusError, SpecError
-from train.bench.plan import Benchmark, DataKind, Plan, Refusal
+from train.bench.plan import Benchmark, DataKind, TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings, Task
 from train.bench.sounds import Files
 from train.bench.tables import header, rows, unnamed_rows
@@ -21,7 +21,7 @@ _VIDEO: Final = ".mp4"
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TableLayout:
     """How a table of labelled audio is laid out.
 
     Args:
@@ -79,14 +79,14 @@ class Layout:
 
 
 LAYOUTS: Final = (
-    Layout(
+    TableLayout(
         name="UrbanSound8K",
         file="fold{fold}/{slice_file_name}",
         label="class",
         columns=("slice_file_name", "fold", "class"),
         recording="fsID",
     ),
-    Layout(
+    TableLayout(
         name="FSD50K",
         file="{fname}",
         label="labels",
@@ -95,7 +95,7 @@ LAYOUTS: Final = (
         several=True,
         audio="../FSD50K.{}_audio",
     ),
-    Layout(
+    TableLayout(
         name="VGGSound",
         file="{id}_{start:0>6}",
         label="label",
@@ -105,7 +105,7 @@ LAYOUTS: Final = (
         unnamed=re.compile(r"[\w-]+,\d+,.+,(train|test)"),
         tested="test",
     ),
-    Layout(
+    TableLayout(
         name="VGGSound's test.csv",
         file="{video}",
         label="label",
@@ -113,7 +113,7 @@ LAYOUTS: Final = (
         fold="",
         unnamed=re.compile(r"[\w-]+_\d{6}\.mp4,.+"),
     ),
-    Layout(
+    TableLayout(
         name="ESC-50",
         file="{filename}",
         label="category",
@@ -124,7 +124,7 @@ LAYOUTS: Final = (
 """ESC-50's is also the one for tables of one's own."""
 
 
-def find_layout(table: Path) -> Layout | None:
+def find_layout(table: Path) -> TableLayout | None:
     """The layout of a table of labelled audio; None where it is no such table."""
     first = header(table)
     return next((layout for layout in LAYOUTS if layout.fits(first)), None)
@@ -181,7 +181,7 @@ def classes_benchmark(
     sounds = files.sounds()
     every = sorted(classes)
     groups = number_keys(recordings).numpy()
-    t1: Plan | Refusal = Refusal("a sound bears several labels")
+    t1: TaskPlan | TaskRefusal = TaskRefusal("a sound bears several labels")
     if not layout.several:
         single = [(sound, label) for sound, (label,) in enumerate(borne)]
         t1 = zste.plan_singles(single, every, groups, chosen)

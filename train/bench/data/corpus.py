@@ -7,7 +7,7 @@ from typing import Final
 
 from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
-from train.bench.plan import Benchmark, DataKind, Plan, Refusal
+from train.bench.plan import Benchmark, DataKind, TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings, Task
 from train.bench.sounds import CorpusSounds
 from train.bench.tasks import (
@@ -20,7 +20,7 @@ from train.bench.tasks import (
     zste,
 )
 from train.bench.tasks.samples import Samples
-from train.config.run import Mode
+from train.config.run import AudioMode
 from train.data.recordings import Recordings
 from train.data.split import SplitData
 
@@ -38,7 +38,7 @@ _PLANNERS: Final = {
 def corpus_benchmark(
     path: Path,
     split: str = "test",
-    mode: Mode = Mode.SHARDS,
+    mode: AudioMode = AudioMode.SHARDS,
     settings: BenchSettings | None = None,
     sample_rate: int | None = None,
 ) -> Benchmark:
@@ -62,7 +62,7 @@ def corpus_benchmark(
     data = SplitData(opened, split, mode)
     rows = data.rows(range(len(data)))
     samples = Samples(rows, str(opened.facts["recipe"]), split)
-    answers: dict[Task, Plan | Refusal] = {
+    answers: dict[Task, TaskPlan | TaskRefusal] = {
         task: planner(samples, chosen) for task, planner in _PLANNERS.items()
     }
     answers[Task.LOCALISATION] = localisation.plan_samples(

@@ -12,18 +12,18 @@ import pyarrow.parquet as pq
 
 from synth.base.errors import CorpusError
 from synth.text.order.probes import Probe
-from train.bench.plan import Benchmark, DataKind, Plan, Refusal
+from train.bench.plan import Benchmark, DataKind, TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings, Task
 from train.bench.sounds import Files
 from train.bench.tasks import probes
-from train.bench.tasks.probes import Sentence
+from train.bench.tasks.probes import ProbedSentence
 
 COLUMNS: Final = ("id", "caption", "outcome", "reason", "text", "connective")
 TOOL: Final = b"tool"
 MADE: Final = "made"
 _MEND: Final = "give the Parquet file that `segue text probe pte|bat|as-then-set` wrote"
 
-Planner = Callable[[list[Sentence], BenchSettings], Plan | Refusal]
+Planner = Callable[[list[ProbedSentence], BenchSettings], TaskPlan | TaskRefusal]
 _TASKS: Final[Mapping[Task, tuple[frozenset[str], Planner]]] = {
     Task.PTE: (frozenset({Probe.PTE, Probe.CLAUSE_SWAP}), probes.plan_pte),
     Task.BAT: (frozenset({Probe.BAT, Probe.BEFORE_AFTER}), probes.plan_bat),
@@ -46,7 +46,7 @@ def probes_benchmark(table: Path, audio: Path, settings: BenchSettings | None = 
     metadata: Mapping[bytes, bytes] = found.schema.metadata or {}
     tool = metadata.get(TOOL, b"").decode()
     files = Files(audio, table)
-    sentences: list[Sentence] = []
+    sentences: list[ProbedSentence] = []
     left_out: Counter[str] = Counter()
     for number, row in enumerate(found.select(list(COLUMNS)).to_pylist(), start=1):
         if row["outcome"] != MADE:
@@ -54,7 +54,7 @@ def probes_benchmark(table: Path, audio: Path, settings: BenchSettings | None = 
             continue
         _check(row, table, number)
         sound = files.number(row["id"], number)
-        sentences.append(Sentence(sound, row["caption"], row["text"], row["connective"]))
+        sentences.append(ProbedSentence(sound, row["caption"], row["text"], row["connective"]))
     if not sentences:
         raise CorpusError(f"{table}: no sentence was made", fix="cut the set from other captions")
     sounds = files.sounds()
@@ -68,7 +68,7 @@ def probes_benchmark(table: Path, audio: Path, settings: BenchSettings | None = 
         {
             task: planner(sentences, chosen)
             if tool in tools
-            else Refusal(f"the set was made by `segue text probe {tool}`")
+            else TaskRefusal(f"the set was made by `segue text probe {tool}`")
             for task, (tools, planner) in _TASKS.items()
         },
         dict(sorted(left_out.items())),

@@ -11,7 +11,7 @@ from train.bench.plan import Benchmark, DataKind
 from train.bench.settings import BenchSettings, Task
 from train.bench.sounds import Files
 from train.bench.tables import rows
-from train.bench.tasks.questions import Question, plan_questions
+from train.bench.tasks.questions import SoundQuestion, plan_questions
 
 OPTIONS: Final = {letter: f"option{letter}" for letter in "ABCD"}
 QUESTION_COLUMNS: Final = ("question", "audio_path", *OPTIONS.values(), "correct")
@@ -42,7 +42,7 @@ def questions_benchmark(
         asked = row["question"].strip().replace("_", " ")
         answers = {key: _plain(row[column]) for key, column in OPTIONS.items()}
         questions.append(
-            Question(
+            SoundQuestion(
                 files.number(row["audio_path"].strip(), number),
                 tuple(f"{asked} {answer}" for answer in answers.values()),
                 tuple(answer == answers[letter] for answer in answers.values()),

@@ -9,7 +9,7 @@ import numpy as np
 
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric, compa
-from train.bench.plan import Plan
+from train.bench.plan import TaskPlan
 from train.bench.settings import BenchSettings
 
 
@@ -26,7 +26,7 @@ class Instance:
     captions: tuple[str, ...]
 
 
-def plan_compa(instances: Sequence[Instance], settings: BenchSettings) -> Plan:
+def plan_compa(instances: Sequence[Instance], settings: BenchSettings) -> TaskPlan:
     """`compa_pairs_*`, `compa_triplets_*` where there are any, and `compa_all_*`."""
     threefold = [number for number, each in enumerate(instances) if len(each.sounds) == 3]
 
@@ -46,4 +46,4 @@ def plan_compa(instances: Sequence[Instance], settings: BenchSettings) -> Plan:
         )
         return {f"compa_{name}": metric for name, metric in found.items() if metric.n}
 
-    return Plan(tuple(text for each in instances for text in each.captions), measure)
+    return TaskPlan(tuple(text for each in instances for text in each.captions), measure)

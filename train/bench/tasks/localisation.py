@@ -15,7 +15,7 @@ from train.bench.frames import FrameScores
 from train.bench.metrics import Metric
 from train.bench.metrics.events import FrameStates
 from train.bench.metrics.localisation import localisation
-from train.bench.plan import Plan, Refusal
+from train.bench.plan import TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings
 from train.bench.tasks.samples import Samples
 from train.data.frames import text_of
@@ -25,7 +25,7 @@ _UNLABELLED: Final = "samples whose sounds have no labels with times"
 
 def plan_samples(
     samples: Samples, rate: int, labelled: Bool[np.ndarray, " samples"], settings: BenchSettings
-) -> Plan | Refusal:
+) -> TaskPlan | TaskRefusal:
     """`localisation_*`: the labels of the split as texts ("a dog barks").
 
     Args:
@@ -36,7 +36,7 @@ def plan_samples(
     """
     chosen: list[int] = np.flatnonzero(labelled).tolist()
     if not chosen:
-        return Refusal("no sample has labels with times")
+        return TaskRefusal("no sample has labels with times")
     named = sorted({label for number in chosen for label in samples.rows[number]["labels"]})
 
     def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
@@ -48,7 +48,7 @@ def plan_samples(
         return localisation(kept, states, samples.groups[chosen], settings.seed)
 
     left = len(samples.rows) - len(chosen)
-    return Plan(
+    return TaskPlan(
         tuple(map(text_of, named)),
         measure,
         {_UNLABELLED: left} if left else {},

@@ -7,12 +7,12 @@ import numpy as np
 from synth.corpus.rows import compared_with
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric, pair_accuracy
-from train.bench.plan import Plan, Refusal
+from train.bench.plan import TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings
 from train.bench.tasks.samples import Samples, similarities
 
 
-def plan_negatives(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
+def plan_negatives(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskRefusal:
     """`negatives` over all pairs of a true text and a negative of it, `negatives_KIND` by edit."""
     pairs, kinds, groups = [], [], []
     for number, row in enumerate(samples.rows):
@@ -21,7 +21,7 @@ def plan_negatives(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
             kinds.append(text["kind"].replace("-", "_"))
             groups.append(samples.groups[number])
     if not pairs:
-        return Refusal("no sample has a false text")
+        return TaskRefusal("no sample has a false text")
 
     def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
         similarity, kind, group = (
@@ -38,7 +38,7 @@ def plan_negatives(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
         return found
 
     without = sum(not row["negatives"] for row in samples.rows)
-    return Plan(
+    return TaskPlan(
         tuple(text for _, both in pairs for text in both),
         measure,
         {"samples without a false text": without} if without else {},

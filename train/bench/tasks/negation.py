@@ -11,7 +11,7 @@ from jaxtyping import Int
 from synth.base.rng import Randomness
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric, pair_accuracy, retrieval
-from train.bench.plan import Plan, Refusal
+from train.bench.plan import TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings
 from train.bench.tasks.samples import Samples, similarities
 from train.data.rows import Row
@@ -21,7 +21,7 @@ KINDS: Final = {"half": "negate-half", "full": "negate-full"}
 _K: Final = "r10"
 
 
-def plan_negation(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
+def plan_negation(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskRefusal:
     """R@10 both ways of each kind of caption, and triplet accuracy between each two kinds.
 
     All are over the same samples, those that have every kind of caption the split has; of these at
@@ -30,10 +30,10 @@ def plan_negation(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
     said_of = [_find_versions(row) for row in samples.rows]
     kinds = [kind for kind in (ORIGINAL, *KINDS) if any(kind in each for each in said_of)]
     if kinds == [ORIGINAL] or not kinds:
-        return Refusal("no false text denies half or all of a caption's tags")
+        return TaskRefusal("no false text denies half or all of a caption's tags")
     whole = [number for number, each in enumerate(said_of) if len(each) == len(kinds)]
     if not whole:
-        return Refusal("no sample has its caption with half and with all of its tags denied")
+        return TaskRefusal("no sample has its caption with half and with all of its tags denied")
     chosen = _draw_samples(whole, settings)
     versions = {kind: [said_of[number][kind] for number in chosen] for kind in kinds}
 
@@ -54,7 +54,7 @@ def plan_negation(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
         "samples that lack a negated caption": len(samples.rows) - len(whole),
         "samples not drawn": len(whole) - len(chosen),
     }
-    return Plan(
+    return TaskPlan(
         tuple(text for texts in versions.values() for text in texts),
         measure,
         {reason: count for reason, count in left_out.items() if count},

@@ -11,7 +11,7 @@ import numpy as np
 from synth.captions.caption import Connective
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric, bat, triplet_accuracy
-from train.bench.plan import Plan, Refusal
+from train.bench.plan import TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings
 from train.bench.tasks.samples import Samples, similarities
 from train.data.rows import Row
@@ -23,7 +23,7 @@ _EXCHANGED: Final = {BEFORE: AFTER, AFTER: BEFORE}
 _WORD: Final = re.compile(r"\w+|[^\w\s]")
 
 
-def plan_bat(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
+def plan_bat(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskRefusal:
     """Every caption against each of its negatives that exchanges before and after in it."""
     pairs, is_after, groups = [], [], []
     for number, row in enumerate(samples.rows):
@@ -32,13 +32,13 @@ def plan_bat(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
             is_after.append(word == AFTER)
             groups.append(samples.groups[number])
     if not pairs:
-        return Refusal("no false text is a caption with before and after exchanged")
+        return TaskRefusal("no false text is a caption with before and after exchanged")
 
     def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
         similarity = similarities(audio, said, pairs)
         return {"bat": bat(similarity, np.array(is_after), np.array(groups), settings.seed)}
 
-    return Plan(tuple(text for _, both in pairs for text in both), measure)
+    return TaskPlan(tuple(text for _, both in pairs for text in both), measure)
 
 
 def find_exchanges(row: Row) -> Iterator[tuple[str, str]]:
@@ -67,7 +67,7 @@ def find_exchanged_word(caption: str, other: str) -> str | None:
     return str(differing[0][0])
 
 
-def plan_triplets(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
+def plan_triplets(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskRefusal:
     """Groups with a member before, one after and one while: each sound chooses a caption."""
     rows = samples.rows
     groups: dict[str, dict[str, int]] = {}
@@ -79,7 +79,7 @@ def plan_triplets(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
         if all(relation in members for relation in _TRIPLET)
     ]
     if not whole:
-        return Refusal("no group has the same sounds with before, after and while")
+        return TaskRefusal("no group has the same sounds with before, after and while")
 
     def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
         blocks = [
@@ -90,4 +90,6 @@ def plan_triplets(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
 
     texts = tuple(rows[position]["caption"] for chosen in whole for position in chosen)
     broken = len(groups) - len(whole)
-    return Plan(texts, measure, {"groups without all three relations": broken} if broken else {})
+    return TaskPlan(
+        texts, measure, {"groups without all three relations": broken} if broken else {}
+    )

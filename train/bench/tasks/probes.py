@@ -9,7 +9,7 @@ import numpy as np
 
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric, bat, retrieval
-from train.bench.plan import Plan, Refusal
+from train.bench.plan import TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings
 from train.bench.tasks.ordering import AFTER, BEFORE
 from train.bench.tasks.samples import similarities
@@ -20,7 +20,7 @@ _OTHER = {AS: THEN, THEN: AS}
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class ProbedSentence:
     """A caption and what a probe made of it.
 
     Args:
@@ -36,7 +36,9 @@ class Sentence:
     connective: str
 
 
-def plan_pte(sentences: Sequence[Sentence], settings: BenchSettings) -> Plan | Refusal:
+def plan_pte(
+    sentences: Sequence[ProbedSentence], settings: BenchSettings
+) -> TaskPlan | TaskRefusal:
     """`pte_original_r1` and `pte_swapped_r1`, and the same of the sentences of each connective.
 
     A sentence, as written or with its sides exchanged, looks for its sound among the sounds of the
@@ -44,7 +46,7 @@ def plan_pte(sentences: Sequence[Sentence], settings: BenchSettings) -> Plan | R
     number of sounds.
     """
     if not sentences:
-        return Refusal("no sentence was made")
+        return TaskRefusal("no sentence was made")
 
     def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
         sounds = sorted({each.sound for each in sentences})
@@ -56,14 +58,16 @@ def plan_pte(sentences: Sequence[Sentence], settings: BenchSettings) -> Plan | R
             found |= _measure_versions(name, "r1", chosen, sounds, audio, said, settings.seed)
         return found
 
-    return Plan(_list_texts(sentences), measure)
+    return TaskPlan(_list_texts(sentences), measure)
 
 
-def plan_bat(sentences: Sequence[Sentence], settings: BenchSettings) -> Plan | Refusal:
+def plan_bat(
+    sentences: Sequence[ProbedSentence], settings: BenchSettings
+) -> TaskPlan | TaskRefusal:
     """`bat`: how often the caption is closer to its sound than with the word exchanged."""
     kept = [each for each in sentences if each.connective in (BEFORE, AFTER)]
     if not kept:
-        return Refusal("no sentence with before or after was made")
+        return TaskRefusal("no sentence with before or after was made")
 
     def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
         pairs = [(each.sound, (each.caption, each.swapped)) for each in kept]
@@ -71,17 +75,19 @@ def plan_bat(sentences: Sequence[Sentence], settings: BenchSettings) -> Plan | R
         sounds = np.array([each.sound for each in kept])
         return {"bat": bat(similarities(audio, said, pairs), is_after, sounds, settings.seed)}
 
-    return Plan(_list_texts(kept), measure, _count_passed_over(sentences, kept))
+    return TaskPlan(_list_texts(kept), measure, _count_passed_over(sentences, kept))
 
 
-def plan_as_then(sentences: Sequence[Sentence], settings: BenchSettings) -> Plan | Refusal:
+def plan_as_then(
+    sentences: Sequence[ProbedSentence], settings: BenchSettings
+) -> TaskPlan | TaskRefusal:
     """R@10 among the sounds of sentences with the same word, as written and exchanged.
 
     `as_original_r10`, `as_swapped_r10` (said with then), and the same of `then`.
     """
     kept = [each for each in sentences if each.connective in _OTHER]
     if not kept:
-        return Refusal("no sentence with as or then was made")
+        return TaskRefusal("no sentence with as or then was made")
 
     def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
         found: dict[str, Metric] = {}
@@ -92,13 +98,13 @@ def plan_as_then(sentences: Sequence[Sentence], settings: BenchSettings) -> Plan
                 found |= _measure_versions(word, "r10", chosen, sounds, audio, said, settings.seed)
         return found
 
-    return Plan(_list_texts(kept), measure, _count_passed_over(sentences, kept))
+    return TaskPlan(_list_texts(kept), measure, _count_passed_over(sentences, kept))
 
 
 def _measure_versions(
     name: str,
     metric: str,
-    sentences: Sequence[Sentence],
+    sentences: Sequence[ProbedSentence],
     sounds: Sequence[int],
     audio: Embeddings,
     said: Said,
@@ -118,10 +124,12 @@ def _measure_versions(
     return found
 
 
-def _list_texts(sentences: Sequence[Sentence]) -> tuple[str, ...]:
+def _list_texts(sentences: Sequence[ProbedSentence]) -> tuple[str, ...]:
     return tuple(text for each in sentences for text in (each.caption, each.swapped))
 
 
-def _count_passed_over(sentences: Sequence[Sentence], kept: Sequence[Sentence]) -> dict[str, int]:
+def _count_passed_over(
+    sentences: Sequence[ProbedSentence], kept: Sequence[ProbedSentence]
+) -> dict[str, int]:
     count = len(sentences) - len(kept)
     return {"sentences with another connective": count} if count else {}

@@ -9,13 +9,13 @@ import numpy as np
 
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric, choose_one
-from train.bench.plan import Plan
+from train.bench.plan import TaskPlan
 from train.bench.settings import BenchSettings
 from train.bench.tasks.samples import similarities
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SoundQuestion:
     """A question about a sound.
 
     Args:
@@ -29,7 +29,7 @@ class Question:
     right: tuple[bool, ...]
 
 
-def plan_questions(questions: Sequence[Question], settings: BenchSettings) -> Plan:
+def plan_questions(questions: Sequence[SoundQuestion], settings: BenchSettings) -> TaskPlan:
     """`questions`: how often the closest answer is a right one."""
 
     def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
@@ -38,4 +38,4 @@ def plan_questions(questions: Sequence[Question], settings: BenchSettings) -> Pl
         sounds = np.array([each.sound for each in questions])
         return {"questions": choose_one(similarity, right, sounds, settings.seed)}
 
-    return Plan(tuple(text for each in questions for text in each.texts), measure)
+    return TaskPlan(tuple(text for each in questions for text in each.texts), measure)

@@ -9,14 +9,14 @@ import numpy as np
 from synth.base.errors import SpecError
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric
-from train.bench.plan import Plan
+from train.bench.plan import TaskPlan
 from train.bench.settings import BenchSettings
 from train.bench.tasks.samples import Samples, retrieval_both_ways
 from train.data.meaning import meaning
 from train.data.split import number_keys
 
 
-def plan_samples(samples: Samples, settings: BenchSettings) -> Plan:
+def plan_samples(samples: Samples, settings: BenchSettings) -> TaskPlan:
     """Each different caption is one text; every sample whose claim means the same is right.
 
     A text counts to the group of the first sample that it is the caption of.
@@ -35,12 +35,12 @@ def plan_samples(samples: Samples, settings: BenchSettings) -> Plan:
         similarity = audio @ np.stack([said[text] for text in first]).T
         return retrieval_both_ways(similarity, correct, groups, groups[said_by], settings)
 
-    return Plan(tuple(first), measure)
+    return TaskPlan(tuple(first), measure)
 
 
 def plan_captions(
     captions: Sequence[tuple[int, str]], sounds: int, settings: BenchSettings
-) -> Plan:
+) -> TaskPlan:
     """Each different caption is one query, right for every audio that bears it.
 
     Where two audios bear one caption word for word, nothing in it tells them apart, so both are
@@ -71,7 +71,9 @@ def plan_captions(
         )
 
     merged = len(captions) - len(set(query.tolist()))
-    return Plan(tuple(texts), measure, {"captions that repeat another": merged} if merged else {})
+    return TaskPlan(
+        tuple(texts), measure, {"captions that repeat another": merged} if merged else {}
+    )
 
 
 def _check_subsets(sounds: int, settings: BenchSettings) -> None:

@@ -15,15 +15,15 @@ from train.bench.metrics import (
     class_embeddings,
     mean_average_precision,
 )
-from train.bench.plan import Plan, Refusal
+from train.bench.plan import TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings, fill_template
 from train.bench.tasks.samples import LABELLED, Samples
 
 
-def plan_samples(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
+def plan_samples(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskRefusal:
     """Which of the split's labels a sample bears."""
     if samples.recipe not in LABELLED:
-        return Refusal(f"recipe {samples.recipe} labels no sounds")
+        return TaskRefusal(f"recipe {samples.recipe} labels no sounds")
     borne = [row["labels"] for row in samples.rows]
     return plan_labels(borne, samples.classes, samples.groups, settings)
 
@@ -34,7 +34,7 @@ def plan_labels(
     groups: Int[np.ndarray, " items"],
     settings: BenchSettings,
     several: bool = False,
-) -> Plan | Refusal:
+) -> TaskPlan | TaskRefusal:
     """`zero_shot_top1` where every item bears one label, else `zero_shot_map`.
 
     Args:
@@ -45,7 +45,7 @@ def plan_labels(
         several: Whether an item may bear several, even where none does.
     """
     if len(classes) < 2:
-        return Refusal("there are fewer than two classes")
+        return TaskRefusal("there are fewer than two classes")
     place = {label: number for number, label in enumerate(classes)}
     correct = np.zeros((len(labels), len(classes)), dtype=bool)
     for line, borne in zip(correct, labels, strict=True):
@@ -60,7 +60,7 @@ def plan_labels(
             return {"zero_shot_map": found}
         return {"zero_shot_top1": choose_one(similarity, correct, groups, settings.seed)}
 
-    return Plan(tuple(text for row in said_as for text in row), measure)
+    return TaskPlan(tuple(text for row in said_as for text in row), measure)
 
 
 def prompts(classes: Sequence[str], templates: Sequence[str]) -> list[list[str]]:

@@ -18,24 +18,24 @@ from jaxtyping import Int
 
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric, choose_one
-from train.bench.plan import Plan, Refusal
+from train.bench.plan import TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings
 from train.bench.tasks.samples import Samples
 from train.bench.tasks.zero_shot import prompts
-from train.bench.tasks.zste_pairs import Heard, pair_tasks
+from train.bench.tasks.zste_pairs import SoundPair, pair_tasks
 
 RECIPE: Final = "triplets"
 T1: Final = "The sound of {}"
 
 
-def plan_samples(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
+def plan_samples(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskRefusal:
     """T1 to T5B on a `triplets` corpus or its stage A, whichever its samples allow."""
     if samples.recipe != RECIPE:
-        return Refusal(f"recipe {samples.recipe} makes no single sounds and pairs of classes")
+        return TaskRefusal(f"recipe {samples.recipe} makes no single sounds and pairs of classes")
     if len(samples.classes) < 2:
-        return Refusal("there are fewer than two classes")
+        return TaskRefusal("there are fewer than two classes")
     single: list[tuple[int, str]] = []
-    heard: list[Heard] = []
+    heard: list[SoundPair] = []
     other = 0
     for number in range(len(samples.rows)):
         kind, labels = samples.composition(number)
@@ -43,14 +43,14 @@ def plan_samples(samples: Samples, settings: BenchSettings) -> Plan | Refusal:
             single.append((number, labels[0]))
         elif len(labels) == 2 and labels[0] != labels[1]:
             first, second = (samples.classes.index(label) for label in labels)
-            heard.append(Heard(number, first, second, kind == "sequence"))
+            heard.append(SoundPair(number, first, second, kind == "sequence"))
         else:
             other += 1
     plans = [plan_singles(single, samples.classes, samples.groups, settings)] if single else []
     if heard:
         plans.append(pair_tasks(heard, samples.classes, samples.groups, settings))
     if not plans:
-        return Refusal("no sample is of one sound or of two different ones")
+        return TaskRefusal("no sample is of one sound or of two different ones")
     return _merge_plans(plans, {"samples of other than one or two sounds": other} if other else {})
 
 
@@ -59,7 +59,7 @@ def plan_singles(
     classes: Sequence[str],
     groups: Int[np.ndarray, " all"],
     settings: BenchSettings,
-) -> Plan:
+) -> TaskPlan:
     """T1 for single sounds: `zste_t1`, chance one over the number of classes.
 
     Args:
@@ -76,10 +76,10 @@ def plan_singles(
         similarity = audio[numbers] @ np.stack([said[text] for text in texts]).T
         return {"zste_t1": choose_one(similarity, correct, groups[numbers], settings.seed)}
 
-    return Plan(tuple(texts), measure)
+    return TaskPlan(tuple(texts), measure)
 
 
-def _merge_plans(plans: list[Plan], left_out: dict[str, int]) -> Plan:
+def _merge_plans(plans: list[TaskPlan], left_out: dict[str, int]) -> TaskPlan:
     def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
         return {
             name: metric for plan in plans for name, metric in plan.measure(audio, said).items()
@@ -88,4 +88,4 @@ def _merge_plans(plans: list[Plan], left_out: dict[str, int]) -> Plan:
     texts = tuple(text for plan in plans for text in plan.texts)
     for plan in plans:
         left_out = left_out | dict(plan.left_out)
-    return Plan(texts, measure, left_out)
+    return TaskPlan(texts, measure, left_out)

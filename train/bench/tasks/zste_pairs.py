@@ -13,7 +13,7 @@ from synth.base.rng import Randomness
 from synth.labels.lexicon import Phrase, could_be_called
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric, choose_one, choose_two
-from train.bench.plan import Plan
+from train.bench.plan import TaskPlan
 from train.bench.settings import BenchSettings
 
 SOUND: Final = "The sound of {a}"
@@ -25,7 +25,7 @@ TOGETHER: Final = "Simultaneous sound of {a} and {b}"
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class SoundPair:
     """Two sounds of different classes.
 
     Args:
@@ -67,7 +67,7 @@ class Prompts:
 
 
 @dataclass(frozen=True)
-class Question:
+class PromptChoice:
     """Samples of which each chooses among its own prompts.
 
     Args:
@@ -76,23 +76,23 @@ class Question:
         correct: Which of them are right.
     """
 
-    heard: Sequence[Heard]
+    heard: Sequence[SoundPair]
     options: Int[np.ndarray, "samples options"]
     correct: Bool[np.ndarray, "samples options"]
 
-    def select(self, in_order: bool) -> Question:
+    def select(self, in_order: bool) -> PromptChoice:
         """The samples whose sounds follow one another, or those that sound together."""
         chosen = np.array([each.in_order is in_order for each in self.heard], dtype=bool)
         kept = [each for each in self.heard if each.in_order is in_order]
-        return Question(kept, self.options[chosen], self.correct[chosen])
+        return PromptChoice(kept, self.options[chosen], self.correct[chosen])
 
 
 def pair_tasks(
-    heard: Sequence[Heard],
+    heard: Sequence[SoundPair],
     classes: Sequence[str],
     groups: Int[np.ndarray, " all"],
     settings: BenchSettings,
-) -> Plan:
+) -> TaskPlan:
     """T2 to T5 over pairs of sounds.
 
     Args:
@@ -114,10 +114,10 @@ def pair_tasks(
     def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
         similarity = audio @ np.stack([said[text] for text in texts]).T
 
-        def ask_one(question: Question) -> Metric:
+        def ask_one(question: PromptChoice) -> Metric:
             return _ask(choose_one, question, similarity, groups, settings.seed)
 
-        def ask_two(question: Question) -> dict[str, Metric]:
+        def ask_two(question: PromptChoice) -> dict[str, Metric]:
             return _ask(choose_two, question, similarity, groups, settings.seed)
 
         joined, overlaid = ask_two(present.select(True)), ask_two(present.select(False))
@@ -140,19 +140,19 @@ def pair_tasks(
         }
         return {name: metric for name, metric in found.items() if metric.n}
 
-    return Plan(texts, measure)
+    return TaskPlan(texts, measure)
 
 
-def _class_question(heard: Sequence[Heard], prompts: Prompts, classes: int) -> Question:
+def _class_question(heard: Sequence[SoundPair], prompts: Prompts, classes: int) -> PromptChoice:
     """T2: every class, the two that are heard right."""
     every = [prompts.number(SOUND, number) for number in range(classes)]
     correct = np.zeros((len(heard), classes), dtype=bool)
     for line, each in zip(correct, heard, strict=True):
         line[[each.first, each.second]] = True
-    return Question(heard, np.tile(np.array(every), (len(heard), 1)), correct)
+    return PromptChoice(heard, np.tile(np.array(every), (len(heard), 1)), correct)
 
 
-def _order_question(heard: Sequence[Heard], prompts: Prompts) -> Question:
+def _order_question(heard: Sequence[SoundPair], prompts: Prompts) -> PromptChoice:
     """T3: as heard, reversed, or together."""
     options = [
         [
@@ -163,10 +163,10 @@ def _order_question(heard: Sequence[Heard], prompts: Prompts) -> Question:
         for each in heard
     ]
     correct = np.array([[each.in_order, False, not each.in_order] for each in heard], dtype=bool)
-    return Question(heard, np.array(options), correct)
+    return PromptChoice(heard, np.array(options), correct)
 
 
-def _place_question(heard: Sequence[Heard], prompts: Prompts) -> Question:
+def _place_question(heard: Sequence[SoundPair], prompts: Prompts) -> PromptChoice:
     """T5A: which sound is first and which is second."""
     options = [
         [
@@ -177,10 +177,10 @@ def _place_question(heard: Sequence[Heard], prompts: Prompts) -> Question:
         for each in heard
     ]
     correct = np.tile(np.array([True, False, False, True]), (len(heard), 1))
-    return Question(heard, np.array(options, dtype=np.int64).reshape(-1, 4), correct)
+    return PromptChoice(heard, np.array(options, dtype=np.int64).reshape(-1, 4), correct)
 
 
-def _both_orders_question(heard: Sequence[Heard], prompts: Prompts) -> Question:
+def _both_orders_question(heard: Sequence[SoundPair], prompts: Prompts) -> PromptChoice:
     """T5B: a simultaneous pair, named in both orders."""
     options = [
         [
@@ -190,7 +190,7 @@ def _both_orders_question(heard: Sequence[Heard], prompts: Prompts) -> Question:
         for each in heard
     ]
     correct = np.ones((len(heard), 2), dtype=bool)
-    return Question(heard, np.array(options, dtype=np.int64).reshape(-1, 2), correct)
+    return PromptChoice(heard, np.array(options, dtype=np.int64).reshape(-1, 2), correct)
 
 
 @dataclass(frozen=True)
@@ -214,20 +214,20 @@ class Absent:
         called = [[could_be_called(one, other) for other in classes] for one in classes]
         return cls(a, b, np.array(called))
 
-    def pairs(self, each: Heard) -> Int[np.ndarray, " some"]:
+    def pairs(self, each: SoundPair) -> Int[np.ndarray, " some"]:
         """Positions of the pairs of which a class is surely absent from a sample."""
         absent = ~(self.called[each.first] | self.called[each.second])
         return np.flatnonzero(absent[self.a] | absent[self.b])
 
 
 def _add_distractors(
-    question: Question,
+    question: PromptChoice,
     templates: Sequence[str],
     absent: Absent,
     prompts: Prompts,
     settings: BenchSettings,
     task: str,
-) -> Question:
+) -> PromptChoice:
     """The question with further prompts that hold an absent class, as many for each sample."""
     if not question.heard:
         return question
@@ -248,7 +248,7 @@ def _add_distractors(
             ]
         )
     further = np.array(added, dtype=np.int64).reshape(len(added), count)
-    return Question(
+    return PromptChoice(
         question.heard,
         np.concatenate([question.options, further], axis=1),
         np.concatenate([question.correct, np.zeros(further.shape, dtype=bool)], axis=1),
@@ -257,7 +257,7 @@ def _add_distractors(
 
 def _ask(
     choose: Callable[..., Chosen],
-    question: Question,
+    question: PromptChoice,
     similarity: Float[np.ndarray, "all prompts"],
     groups: Int[np.ndarray, " all"],
     seed: int,

@@ -13,7 +13,7 @@ from synth.audio.dsp import Audio
 from synth.base.errors import SpecError
 from train.config.model import AudioConfig, LayerMix, TokenKind
 from train.model.loading import check_rate, feature_extractor
-from train.model.towers.frames import FrameModel, FrameTower, Heard
+from train.model.towers.frames import EncodedSounds, FrameModel, FrameTower
 
 _HOP: Final = 160
 # Kaldi's frames lie wholly within the sound; those of Whisper are centred, and hear beyond its end.
@@ -62,13 +62,13 @@ class AudioSpectrogramTransformer(FrameModel):
 
     def hear(
         self, frames: Float[Tensor, "sounds frames width"], real: Bool[Tensor, "sounds frames"]
-    ) -> Heard:
+    ) -> EncodedSounds:
         """The patches of each moment averaged over frequency, and the mean of its two marks."""
         kept = self.fit(frames.masked_fill(~real[..., None], self.padding), self.padding)
         found = self.model(input_values=kept)
         patches = found.last_hidden_state[:, 2:].unflatten(1, (self.bands, -1)).mean(dim=1)
         everywhere = real.new_ones(patches.shape[:2])
-        return Heard(patches, everywhere, self.hop * kept.shape[1], found.pooler_output)
+        return EncodedSounds(patches, everywhere, self.hop * kept.shape[1], found.pooler_output)
 
 
 class WhisperEncoder(FrameModel):
@@ -105,13 +105,13 @@ class WhisperEncoder(FrameModel):
 
     def hear(
         self, frames: Float[Tensor, "sounds frames width"], real: Bool[Tensor, "sounds frames"]
-    ) -> Heard:
+    ) -> EncodedSounds:
         """Two frames a state; the sound is followed by silence."""
         kept, there = self.fit(frames), self.fit(real[..., None])
         loudest = kept.masked_fill(~there, _WHISPER_SILENCE).amax(dim=(1, 2), keepdim=True)
         silence = (loudest - _WHISPER_RANGE).clamp_min(_WHISPER_SILENCE)
         states = self.model(where(there, kept, silence).mT).last_hidden_state
-        return Heard(states, real.new_ones(states.shape[:2]), self.hop * kept.shape[1])
+        return EncodedSounds(states, real.new_ones(states.shape[:2]), self.hop * kept.shape[1])
 
     def fixed_parameters(self) -> list[nn.Parameter]:
         """The positions, which are sinusoids."""
@@ -154,10 +154,10 @@ class Wav2Vec2Bert(FrameModel):
 
     def hear(
         self, frames: Float[Tensor, "sounds frames width"], real: Bool[Tensor, "sounds frames"]
-    ) -> Heard:
+    ) -> EncodedSounds:
         """One state a pair."""
         found = self.model(input_features=frames, attention_mask=real.long())
-        return Heard(found.last_hidden_state, real, self.hop * frames.shape[1])
+        return EncodedSounds(found.last_hidden_state, real, self.hop * frames.shape[1])
 
     def fixed_parameters(self) -> list[nn.Parameter]:
         """What stands in for masked frames, of which there are none."""

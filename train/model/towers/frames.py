@@ -21,7 +21,7 @@ from train.model.towers.base import AudioTower, Chunks, averaging_weights
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class EncodedSounds:
     """What a model makes of sounds.
 
     Args:
@@ -80,7 +80,7 @@ class FrameModel(nn.Module, ABC):
     @abstractmethod
     def hear(
         self, frames: Float[Tensor, "sounds frames width"], real: Bool[Tensor, "sounds frames"]
-    ) -> Heard:
+    ) -> EncodedSounds:
         """What the model makes of the frames that are real; the others may hold anything."""
 
     def fit(
@@ -176,7 +176,7 @@ class FrameTower(AudioTower):
 
     def _hear(
         self, frames: Float[Tensor, "sounds rows width"], counts: Int[Tensor, " sounds"]
-    ) -> Heard:
+    ) -> EncodedSounds:
         samples = (counts * self.chunk).clamp_max(self.longest or torch.iinfo(torch.long).max)
         rows = torch.arange(frames.shape[1], device=frames.device)
         return self.model.hear(frames, rows < self.model.count_frames(samples)[:, None])
@@ -187,7 +187,7 @@ class FrameTower(AudioTower):
         ones = torch.ones(len(frames), dtype=torch.long, device=frames.device)
         return self._average(self._hear(frames, ones), 1)[:, 0]
 
-    def _average(self, heard: Heard, tokens: int) -> Float[Tensor, "sounds tokens dim"]:
+    def _average(self, heard: EncodedSounds, tokens: int) -> Float[Tensor, "sounds tokens dim"]:
         states = heard.states
         weights = averaging_weights(states.shape[1], heard.span, self.chunk, tokens, states)
         real = weights * heard.real[:, None]

@@ -37,7 +37,7 @@ from synth.sources.procedural.jam.genres import RECIPES, write
 from synth.sources.procedural.jam.moods import MOODS
 from synth.sources.procedural.jam.performance import perform, stems
 from synth.sources.procedural.jam.timbres import INSTRUMENTS, RATE
-from synth.sources.procedural.jam.tune import DRUMS, Note, Part, Reverb, Tune
+from synth.sources.procedural.jam.tune import DRUMS, Note, PlayerPart, Reverb, Tune
 
 __all__ = [
     "GENRES",
@@ -45,7 +45,7 @@ __all__ = [
     "VERSION",
     "VOCABULARY",
     "Note",
-    "Part",
+    "PlayerPart",
     "Reverb",
     "Tune",
     "compose",

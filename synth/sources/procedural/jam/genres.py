@@ -25,14 +25,14 @@ from synth.sources.procedural.jam.tune import (
     RIM,
     SNARE,
     Mode,
-    Part,
+    PlayerPart,
     Reverb,
     Tune,
 )
 
 LONGEST: Final[Seconds] = 10.0
 
-Arrange = Callable[[Song, np.random.Generator], list[Part]]
+Arrange = Callable[[Song, np.random.Generator], list[PlayerPart]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,34 +61,36 @@ def pick(rng: np.random.Generator, *options: str) -> str:
     return options[rng.integers(len(options))]
 
 
-def _ambient(song: Song, rng: np.random.Generator) -> list[Part]:
+def _ambient(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
     """Slow chords that swell over a drone, now and then a few notes; no drums."""
     low = 12 * int(rng.integers(2))
     pad = pick(rng, "strings", "synthesizer")
     parts = [
-        Part(pad, chords(song, "x-------", 65 - low, size=4)),
-        Part(pad, line(song, ("0-------",), 50 - low), -4),
+        PlayerPart(pad, chords(song, "x-------", 65 - low, size=4)),
+        PlayerPart(pad, line(song, ("0-------",), 50 - low), -4),
     ]
     drops = pick(rng, "piano", "flute", "synthesizer", "")
     if drops:
         rhythms = ("..x---..", "x---..x-", ".x----..")
-        parts.append(Part(drops, melody(song, rhythms, 77 - 2 * low, rng), -5))
+        parts.append(PlayerPart(drops, melody(song, rhythms, 77 - 2 * low, rng), -5))
     return parts
 
 
-def _folk(song: Song, rng: np.random.Generator) -> list[Part]:
+def _folk(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
     """A picked guitar, perhaps with a tune and a bass; no drums."""
     picking = pick(rng, "02142152", "04254254", "0-254-52")
-    parts = [Part("guitar", line(song, (picking,), 52, ring=1.5))]
+    parts = [PlayerPart("guitar", line(song, (picking,), 52, ring=1.5))]
     lead = pick(rng, "flute", "strings", "")
     if lead:
-        parts.append(Part(lead, melody(song, ("x-x-x-x-", "x--xx---", "x-xxx-x-"), 70, rng), -2))
+        parts.append(
+            PlayerPart(lead, melody(song, ("x-x-x-x-", "x--xx---", "x-xxx-x-"), 70, rng), -2)
+        )
     if rng.uniform() < 0.3:
-        parts.append(Part("bass", line(song, ("0---2---",), 36), -3))
+        parts.append(PlayerPart("bass", line(song, ("0---2---",), 36), -3))
     return parts
 
 
-def _funk(song: Song, rng: np.random.Generator) -> list[Part]:
+def _funk(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
     """Sixteenths on the hi-hat, a syncopated bass that leaps octaves, short scratched chords."""
     beat = {
         KICK: pick(rng, "X..x..x...x..x..", "X.x....x..x....."),
@@ -98,18 +100,18 @@ def _funk(song: Song, rng: np.random.Generator) -> list[Part]:
     groove = pick(rng, "0..0..3.0.0..23.", "0.3...0..03.2..3")
     scratch = pick(rng, "..x...xx..x..x..", "x..x..x...xx..x.")
     parts = [
-        Part(DRUMS, kit(song, beat), -1),
-        Part("bass", line(song, (groove,), 36)),
-        Part(pick(rng, "guitar", "guitar", "organ"), chords(song, scratch, 62, size=4), -3),
+        PlayerPart(DRUMS, kit(song, beat), -1),
+        PlayerPart("bass", line(song, (groove,), 36)),
+        PlayerPart(pick(rng, "guitar", "guitar", "organ"), chords(song, scratch, 62, size=4), -3),
     ]
     lead = pick(rng, "synthesizer", "flute", "")
     if lead:
         rhythms = ("x.xx--..x.x-....", "..x-x-x-..xxx-..")
-        parts.append(Part(lead, melody(song, rhythms, 72, rng), -4))
+        parts.append(PlayerPart(lead, melody(song, rhythms, 72, rng), -4))
     return parts
 
 
-def _jazz(song: Song, rng: np.random.Generator) -> list[Part]:
+def _jazz(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
     """Swing: the ride cymbal in triplets, a walking bass, seventh chords off the beat, a solo."""
     beat = {RIDE: "X..x.xX..x.x", HAT: "...x.....x..", KICK: "x..........."}
     walks = ("0--1--2--1--", "0--2--1--2--", "0--1--2--4--")
@@ -119,24 +121,24 @@ def _jazz(song: Song, rng: np.random.Generator) -> list[Part]:
     solo = pick(rng, "flute", "organ", "piano", "guitar")
     rhythms = ("x--x.xx.xx--", "x.xx.x...x--", "...x.xx--x.x")
     return [
-        Part(DRUMS, kit(song, beat), -5),
-        Part("bass", line(song, order, 38)),
-        Part(comp, chords(song, stabs, 62, size=4), -3),
-        Part(solo, melody(song, rhythms, 72, rng), -1),
+        PlayerPart(DRUMS, kit(song, beat), -5),
+        PlayerPart("bass", line(song, order, 38)),
+        PlayerPart(comp, chords(song, stabs, 62, size=4), -3),
+        PlayerPart(solo, melody(song, rhythms, 72, rng), -1),
     ]
 
 
-def _lullaby(song: Song, rng: np.random.Generator) -> list[Part]:
+def _lullaby(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
     """A music box over slowly rocking broken chords; no drums."""
     rocking = pick(rng, "0-1-2-1-", "0-2-1-2-", "0-2-4-2-")
     under = pick(rng, "piano", "guitar", "strings")
     return [
-        Part("music box", melody(song, ("x-x-x---", "x---x-x-", "x--xx---"), 81, rng)),
-        Part(under, line(song, (rocking,), 52, ring=1.0), -3),
+        PlayerPart("music box", melody(song, ("x-x-x---", "x---x-x-", "x--xx---"), 81, rng)),
+        PlayerPart(under, line(song, (rocking,), 52, ring=1.0), -3),
     ]
 
 
-def _march(song: Song, rng: np.random.Generator) -> list[Part]:
+def _march(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
     """Left, right: bass drum and low notes on one and three, chords between, snare, dotted tune."""
     beat = {
         KICK: "X.......X.......",
@@ -146,29 +148,31 @@ def _march(song: Song, rng: np.random.Generator) -> list[Part]:
     tune = pick(rng, "flute", "flute", "organ")
     rhythms = ("x--xx-x-x--xx---", "x---x--xx-x-x---", "x--xx--xx---x-x-")
     return [
-        Part(DRUMS, kit(song, beat), -2),
-        Part(low, line(song, ("0-..2-..",), 40), -2),
-        Part(middle, chords(song, "..x...x.", 60), -4),
-        Part(tune, melody(song, rhythms, 76, rng)),
+        PlayerPart(DRUMS, kit(song, beat), -2),
+        PlayerPart(low, line(song, ("0-..2-..",), 40), -2),
+        PlayerPart(middle, chords(song, "..x...x.", 60), -4),
+        PlayerPart(tune, melody(song, rhythms, 76, rng)),
     ]
 
 
-def _reggae(song: Song, rng: np.random.Generator) -> list[Part]:
+def _reggae(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
     """One drop: the drums fall on three, the chords between the beats, a heavy roaming bass."""
     beat = {KICK: "....X...", RIM: "....X...", HAT: "XxxxXxxxXxxxXxxx"}
     bass = pick(rng, "0...2.3...0.2.1.", "0..01.2.......2.", "..0.2.3.0...3.2.")
     parts = [
-        Part(DRUMS, kit(song, beat), -3),
-        Part("bass", line(song, (bass,), 34), 1),
-        Part(pick(rng, "guitar", "piano", "organ"), chords(song, "..x...x...x...x.", 63), -2),
+        PlayerPart(DRUMS, kit(song, beat), -3),
+        PlayerPart("bass", line(song, (bass,), 34), 1),
+        PlayerPart(pick(rng, "guitar", "piano", "organ"), chords(song, "..x...x...x...x.", 63), -2),
     ]
     lead = pick(rng, "flute", "synthesizer", "", "")
     if lead:
-        parts.append(Part(lead, melody(song, ("x-x-x---", "..x-x-x-", "x--x----"), 72, rng), -4))
+        parts.append(
+            PlayerPart(lead, melody(song, ("x-x-x---", "..x-x-x-", "x--x----"), 72, rng), -4)
+        )
     return parts
 
 
-def _rock(song: Song, rng: np.random.Generator) -> list[Part]:
+def _rock(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
     """Backbeat: snare on two and four, overdriven fifths, the bass in eighths on the root."""
     beat = {
         KICK: pick(rng, "X..xX...", "X...Xx..", "X.x.X..x"),
@@ -179,22 +183,22 @@ def _rock(song: Song, rng: np.random.Generator) -> list[Part]:
     heavy = rng.uniform() < 0.5
     low = 44 if heavy else 48
     parts = [
-        Part(DRUMS, kit(song, beat)),
-        Part("bass", line(song, ("00000000",), low - 12)),
-        Part("guitar", chords(song, riff, low, power=True), -2, drive=4.0),
+        PlayerPart(DRUMS, kit(song, beat)),
+        PlayerPart("bass", line(song, ("00000000",), low - 12)),
+        PlayerPart("guitar", chords(song, riff, low, power=True), -2, drive=4.0),
     ]
     lead = pick(rng, "guitar", "guitar", "organ", "piano")
     if lead == "guitar":
         rhythms = ("x---x-x-", "x--x--x-", "x---xxx-")
         tune = melody(song, rhythms, 52 if heavy else 72, rng)
-        parts.append(Part(lead, tune, -1, drive=2.5))
+        parts.append(PlayerPart(lead, tune, -1, drive=2.5))
     else:
         rhythm = pick(rng, "x---x-x-", "x--x--x-")
-        parts.append(Part(lead, chords(song, rhythm, 56 if heavy else 68), -3))
+        parts.append(PlayerPart(lead, chords(song, rhythm, 56 if heavy else 68), -3))
     return parts
 
 
-def _techno(song: Song, rng: np.random.Generator) -> list[Part]:
+def _techno(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
     """Four on the floor: a kick on every beat, open hi-hats between, a bass in sixteenths."""
     beat = {
         KICK: "X...X...X...X...",
@@ -207,23 +211,23 @@ def _techno(song: Song, rng: np.random.Generator) -> list[Part]:
     stabber = pick(rng, "synthesizer", "synthesizer", "piano")
     low = 10 * int(rng.integers(2))
     parts = [
-        Part(DRUMS, kit(song, beat), 1),
-        Part("synthesizer", line(song, (bass,), 36), -2),
-        Part(stabber, chords(song, stabs, 63 - low), -3),
+        PlayerPart(DRUMS, kit(song, beat), 1),
+        PlayerPart("synthesizer", line(song, (bass,), 36), -2),
+        PlayerPart(stabber, chords(song, stabs, 63 - low), -3),
     ]
     if rng.uniform() < 0.4:
-        parts.append(Part("strings", chords(song, "x-------", 72 - low), -6))
+        parts.append(PlayerPart("strings", chords(song, "x-------", 72 - low), -6))
     return parts
 
 
-def _waltz(song: Song, rng: np.random.Generator) -> list[Part]:
+def _waltz(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
     """Three four: a low note on one, chords on two and three, a tune above; no drums."""
     under = pick(rng, "piano", "piano", "guitar")
     tune = pick(rng, "strings", "flute", "organ", "piano")
     return [
-        Part(under, line(song, ("0..", "2..") if rng.uniform() < 0.3 else ("0..",), 41), -2),
-        Part(under, chords(song, ".xx", 60), -4),
-        Part(tune, melody(song, ("x---x-", "x-x-x-", "x--xx-", "x-----"), 74, rng)),
+        PlayerPart(under, line(song, ("0..", "2..") if rng.uniform() < 0.3 else ("0..",), 41), -2),
+        PlayerPart(under, chords(song, ".xx", 60), -4),
+        PlayerPart(tune, melody(song, ("x---x-", "x-x-x-", "x--xx-", "x-----"), 74, rng)),
     ]
 
 

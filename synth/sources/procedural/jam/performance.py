@@ -12,7 +12,7 @@ from scipy import fft, signal
 from synth.base.units import to_frames, to_gain
 from synth.sources.procedural.jam.drums import KIT
 from synth.sources.procedural.jam.timbres import INSTRUMENTS, RATE, Signal
-from synth.sources.procedural.jam.tune import DRUMS, Note, Part, Reverb, Tune
+from synth.sources.procedural.jam.tune import DRUMS, Note, PlayerPart, Reverb, Tune
 
 ROOM: Final = "room"
 
@@ -45,7 +45,7 @@ def perform(tune: Tune, rng: np.random.Generator) -> Float32[np.ndarray, " frame
     return out
 
 
-def _play(part: Part, tune: Tune, n: int, rng: np.random.Generator) -> Signal:
+def _play(part: PlayerPart, tune: Tune, n: int, rng: np.random.Generator) -> Signal:
     """One part at its level; what rings on past the end is heard at the start, as in any loop."""
     beat = 60 / tune.bpm
     sound = _drummer(rng) if part.instrument == DRUMS else _player(part, beat, rng)
@@ -70,7 +70,7 @@ def _drummer(rng: np.random.Generator) -> Callable[[Note], Signal]:
     return lambda note: pieces[note.pitch]
 
 
-def _player(part: Part, beat: float, rng: np.random.Generator) -> Callable[[Note], Signal]:
+def _player(part: PlayerPart, beat: float, rng: np.random.Generator) -> Callable[[Note], Signal]:
     voice = INSTRUMENTS[part.instrument](rng)
     known: dict[tuple[int, int], Signal] = {}
 

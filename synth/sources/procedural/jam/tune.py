@@ -32,7 +32,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PlayerPart:
     """What one player plays.
 
     Args:
@@ -83,7 +83,7 @@ class Tune:
     bars: int
     mode: Mode
     key: int
-    parts: tuple[Part, ...]
+    parts: tuple[PlayerPart, ...]
     room: Reverb
     looseness: Seconds
 

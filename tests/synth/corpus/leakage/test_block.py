@@ -12,7 +12,7 @@ from known_sounds import clip, event
 
 from synth.base.errors import CorpusError, SourceError
 from synth.corpus.schema import CLIPS, QUARANTINE, to_table
-from synth.sources.block import Block, withdraw_blocked
+from synth.sources.block import BlockList, withdraw_blocked
 
 
 def catalogue_file(path: Path, rows: list[dict[str, Any]], *names: str) -> Path:
@@ -28,7 +28,7 @@ def text_file(path: Path, text: str) -> Path:
     return path
 
 
-def kept(rows: list[dict[str, Any]], *blocks: Block) -> list[str]:
+def kept(rows: list[dict[str, Any]], *blocks: BlockList) -> list[str]:
     return [row["id"] for row in withdraw_blocked(rows, blocks)[0]]
 
 
@@ -58,7 +58,7 @@ CLIPS_AT_HAND = [
 def test_a_text_list_blocks_by_id_and_recording(
     tmp_path: Path, text: str, left: list[str], bom: str
 ) -> None:
-    block = Block.open(text_file(tmp_path / "list.txt", bom + text))
+    block = BlockList.open(text_file(tmp_path / "list.txt", bom + text))
     assert kept(CLIPS_AT_HAND, block) == left
     assert not block.weakness
 
@@ -78,7 +78,7 @@ def test_the_quarantine_says_which_list_and_by_what(tmp_path: Path) -> None:
         clip("new/3", event(0, 2.0)[10_000:] / 2),
         clip("new/4", event(1, 2.0)),
     ]
-    left, withdrawn = withdraw_blocked(rows, [Block.open(listed), Block.open(catalogue)])
+    left, withdrawn = withdraw_blocked(rows, [BlockList.open(listed), BlockList.open(catalogue)])
     assert [row["id"] for row in left] == ["new/4"]
     assert to_table(withdrawn, QUARANTINE).num_rows == 6
     assert {row["stage"] for row in withdrawn} == {"block list"}
@@ -106,17 +106,17 @@ def test_a_corpus_folder_stands_for_its_latest_catalogue(tmp_path: Path) -> None
     text_file(tmp_path / "eval" / "v2" / "corpus.json", '{"corpus": "eval", "version": "v2"}')
     text_file(tmp_path / "eval" / "latest", "v2\n")
     for folder, blocked in (("eval", "4-1"), ("eval/v2", "4-1"), ("eval/v1", "4-2")):
-        left = kept(CLIPS_AT_HAND, Block.open(tmp_path / folder))
+        left = kept(CLIPS_AT_HAND, BlockList.open(tmp_path / folder))
         assert not any(blocked in name for name in left)
         assert any(name.startswith("esc50/4-") for name in left)
 
 
 def test_a_catalogue_without_fingerprints_blocks_by_ids_and_says_so(tmp_path: Path) -> None:
     rows = [clip("eval/a", event(0, 2.0))]
-    old = Block.open(catalogue_file(tmp_path / "old.parquet", rows, "id", "recording"))
+    old = BlockList.open(catalogue_file(tmp_path / "old.parquet", rows, "id", "recording"))
     assert "1 of its 1 clips block by id, recording and bytes, not by sound" in old.weakness
     assert kept([clip("new", event(0, 2.0)), clip("eval/a")], old) == ["new"]
-    new = Block.open(catalogue_file(tmp_path / "new.parquet", rows))
+    new = BlockList.open(catalogue_file(tmp_path / "new.parquet", rows))
     assert not new.weakness
     assert kept([clip("new", event(0, 2.0)), clip("eval/a")], new) == []
 
@@ -124,7 +124,7 @@ def test_a_catalogue_without_fingerprints_blocks_by_ids_and_says_so(tmp_path: Pa
 def test_fingerprints_of_another_version_block_by_ids_and_it_is_said(tmp_path: Path) -> None:
     row = clip("eval/a", event(0, 2.0))
     other = row | {"fingerprint": b"\x63\0\0\0" + row["fingerprint"][4:]}
-    block = Block.open(catalogue_file(tmp_path / "clips.parquet", [other, row | {"id": "b"}]))
+    block = BlockList.open(catalogue_file(tmp_path / "clips.parquet", [other, row | {"id": "b"}]))
     assert "1 of its 2 clips" in block.weakness
 
 
@@ -147,28 +147,28 @@ def test_a_list_that_cannot_be_read_is_an_error(
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(SourceError, match=message) as raised:
-        Block.open(path)
+        BlockList.open(path)
     assert str(path) in raised.value.message
     assert raised.value.fix
 
 
 def test_a_catalogue_must_have_the_columns_of_one(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="no column 'recording'"):
-        Block.open(catalogue_file(tmp_path / "ids.parquet", [clip("a")], "id"))
+        BlockList.open(catalogue_file(tmp_path / "ids.parquet", [clip("a")], "id"))
     numbers = tmp_path / "numbers.parquet"
     pq.write_table(pa.table({"id": [1], "recording": ["freesound/1"]}), numbers)
     with pytest.raises(SourceError, match="'id' holds int64, expected string"):
-        Block.open(numbers)
+        BlockList.open(numbers)
 
 
 def test_what_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"gone\.txt: the block list is missing"):
-        Block.open(tmp_path / "gone.txt")
+        BlockList.open(tmp_path / "gone.txt")
     with pytest.raises(CorpusError, match="no finished corpus"):
-        Block.open(tmp_path)
+        BlockList.open(tmp_path)
 
 
 def test_a_damaged_fingerprint_is_an_error(tmp_path: Path) -> None:
     torn = clip("a") | {"fingerprint": b"\1\0\0"}
     with pytest.raises(CorpusError, match="clip a: its fingerprint has 3 bytes"):
-        Block.open(catalogue_file(tmp_path / "clips.parquet", [torn]))
+        BlockList.open(catalogue_file(tmp_path / "clips.parquet", [torn]))
