@@ -36,17 +36,15 @@ from synth.captions.caption import ORDER, Style, frames, realize
 from synth.labels.lexicon import Phrase
 from synth.recipes.acba import Acba
 from synth.scene.scene import Concat, Event, Excerpt
-from synth.text.grammar.families import share_family
 from synth.text.grammar.tagger import EmbeddedTagger
-from synth.text.grammar.tokens import tokenize
+from synth.text.grammar.tokens import share_family, tokenize
 from synth.text.negation.negation import Negation, negate
-from synth.text.negation.outcome import NegationExtent
+from synth.text.negation.negators import NegationExtent
 from synth.text.order.probes import TOOLS, Probe
 from synth.text.tags.tag_captions import FRAMES, describe
 from synth.text.tags.tag_files import TaggedRecording, read_items, read_vocabulary
 from synth.text.tags.tags import TagVocabulary
-from synth.text.textswap.dictionary import Dictionary, build
-from synth.text.textswap.textswap import swap
+from synth.text.textswap import Dictionary, build, swap
 
 AUDIOCAPS, JAMENDO, LP = "AudioCaps", "MTG-Jamendo", "LP-MusicCaps"
 PARTS: Final = ("held out", "development")

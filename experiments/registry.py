@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from experiments.harness.experiment import PAPERS_SCALES, ExamSplit, Experiment, Scale
 from experiments.harness.library import SoundLibrary
 from synth.base.errors import SpecError
-from synth.base.names import suggestion
+from synth.base.units import suggestion
 
 EXPERIMENTS: Final = {
     "acba": "experiments.acba.acba",

@@ -11,6 +11,7 @@ from synth.captions.caption import Connective, Style
 from synth.captions.contrast import Wording
 from synth.labels.lexicon import Phrase, are_kin
 from synth.recipes.base import (
+    Clip,
     Draft,
     Groups,
     RecipeSettings,
@@ -18,8 +19,8 @@ from synth.recipes.base import (
     draft_contrast,
     explain_too_short,
     make_listener,
+    pick,
 )
-from synth.recipes.clips import Clip, pick
 from synth.recipes.fitting import Fitting
 from synth.truth.relations import Tolerance
 

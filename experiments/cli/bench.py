@@ -15,10 +15,10 @@ from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json
 from pipelines.frozen.record import ROOT, BuiltSet, read_records
-from synth.base.console import make_console
+from synth.base.doors import make_console
 from synth.base.errors import SpecError
-from synth.base.names import suggestion
 from synth.base.progress import Observer
+from synth.base.units import suggestion
 from synth.base.waiting import show_waiting
 from train.bench.settings import Padding
 from train.cli.show import quieten_transformers, tell_of_hub

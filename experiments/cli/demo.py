@@ -20,7 +20,7 @@ from pipelines.cli.common.show import print_json, print_next
 from pipelines.cli.make.build import choose_worker_count, print_summary, run_build
 from pipelines.look.inspection import rebuild
 from pipelines.spec.spec import Spec
-from synth.base.console import make_console
+from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
 from synth.base.rng import digest

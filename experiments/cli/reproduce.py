@@ -15,7 +15,7 @@ from pipelines.cli.common.options import JsonOption, WorkersOption
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json
 from pipelines.cli.make.build import choose_worker_count
-from synth.base.console import make_console
+from synth.base.doors import make_console
 
 if TYPE_CHECKING:
     from experiments.harness.experiment import ExamSplit

@@ -14,14 +14,13 @@ from pipelines.spec.spec import Spec
 from synth.base.rng import Randomness
 from synth.captions.caption import Caption, Style, capitalise
 from synth.corpus.rows import caption_row
-from synth.labels.tag import Tag
+from synth.labels.lexicon import Tag
 from synth.scene.claim import claim_to_text
 from synth.text.negation.negation import Negation, negate
-from synth.text.negation.outcome import NegationExtent
+from synth.text.negation.negators import NegationExtent
 from synth.text.tags.tag_captions import enumerate_words
-from synth.text.tags.tag_words import TagCategory
-from synth.text.tags.tags import TagVocabulary
-from synth.truth.annotation import tag_claim
+from synth.text.tags.tags import TagCategory, TagVocabulary
+from synth.truth.change import tag_claim
 
 FRAMES: Final = ("{}.", "One hears {}.", "This is a recording of {}.")
 EXPRESSIONS: Final = {"any * any": 1, "any * any * any": 1}

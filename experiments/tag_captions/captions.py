@@ -13,9 +13,9 @@ from experiments.harness.experiment import Exam, ExamSplit, Folders
 from synth.base.rng import Randomness
 from synth.captions.caption import capitalise
 from synth.corpus.corpus import CLIPS_FILE, Corpus
-from synth.labels.tag import Tag
+from synth.labels.lexicon import Tag
 from synth.text.tags.tag_captions import draw_views, enumerate_words, join_tags
-from synth.text.tags.tag_words import TagCategory, TagForm, add_article, phrase_tag
+from synth.text.tags.tags import TagCategory, TagForm, add_article, phrase_tag
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric
 from train.bench.plan import Benchmark, DataKind, TaskPlan

@@ -13,9 +13,8 @@ from pipelines.ingest.ingest import IngestedLibrary
 from pipelines.spec.spec import Spec, TruthSpec
 from pipelines.store.row_file import RowFile
 from synth.base.errors import PlanError
-from synth.corpus.levels import read_levels
-from synth.recipes.base import Recipe
-from synth.recipes.clips import Clip
+from synth.corpus.rows import read_levels
+from synth.recipes.base import Clip, Recipe
 from synth.sources.catalogue import explain_inaudible, quarantine_row
 
 _COLUMNS: Final = (

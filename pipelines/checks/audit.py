@@ -14,14 +14,14 @@ from pipelines.store.manifest import find_manifest
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer, Silent
 from synth.base.units import Frames
-from synth.captions.dense import DenseCaption, dense_captions, dense_text
+from synth.captions.narrative import DenseCaption, dense_captions, dense_text
 from synth.corpus.corpus import CLIPS_FILE
 from synth.corpus.rows import compared_with, read_dense, read_timeline
 from synth.corpus.schema import AUDIBLE
-from synth.labels.treatment import heard_tags
+from synth.labels.lexicon import heard_tags
 from synth.scene.claim import claim_from_text
 from synth.scene.timeline import Timeline
-from synth.truth.annotation import annotate
+from synth.truth.change import annotate
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves, refutes
 

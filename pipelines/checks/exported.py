@@ -15,12 +15,11 @@ from synth.base.hashing import file_sha256
 from synth.base.progress import Observer, Silent
 from synth.corpus.corpus import Corpus
 from synth.corpus.facts import SPLIT_NAME
-from synth.derived.differences.difference import difference_from_json
-from synth.derived.differences.difference import fault as difference_fault
-from synth.derived.edits.edit import Take, takes
-from synth.derived.questions.judge import fault as question_fault
-from synth.derived.questions.question import question_from_json
-from synth.derived.questions.subject import Subject
+from synth.derived.differences import difference_from_json
+from synth.derived.differences import fault as difference_fault
+from synth.derived.edits import Take, takes
+from synth.derived.question_judge import fault as question_fault
+from synth.derived.questions import Subject, question_from_json
 from synth.export.chat import fault as chat_fault
 from synth.export.folder import Folder
 from synth.export.items import list_shards

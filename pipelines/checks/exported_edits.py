@@ -11,8 +11,8 @@ import numpy as np
 from synth.audio.dsp import Pcm
 from synth.base.errors import CorpusError
 from synth.corpus.shards import decode_audio
-from synth.derived.edits.edit import Take, fault
-from synth.export.edit_pairs import read_edit
+from synth.derived.edits import Take, fault
+from synth.export.edits import read_edit
 
 _SIDES = ("before", "after")
 

@@ -15,8 +15,7 @@ from pipelines.store.row_groups import read_batches
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer
 from synth.corpus.corpus import CLIPS_FILE
-from synth.corpus.leakage.compare import HEARD, Leakage, leakage, measure_between_splits
-from synth.corpus.leakage.shelf import COLUMNS
+from synth.corpus.leakage import COLUMNS, HEARD, Leakage, leakage, measure_between_splits
 
 _BATCH: Final = 4096
 _LEVELS: Final = "levels_db"

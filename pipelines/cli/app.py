@@ -24,11 +24,10 @@ from pipelines.cli.commands import COMMANDS, GROUPS
 from pipelines.cli.common.options import CorpusArgument
 from pipelines.cli.common.packages import naming_packages
 from synth.base.atomic import disk_error
-from synth.base.console import make_console
-from synth.base.doors import plain_text
+from synth.base.doors import make_console, plain_text
 from synth.base.errors import SegueError
-from synth.base.names import nearest
 from synth.base.progress import Observer
+from synth.base.units import nearest
 
 DEBUG: Final = "--debug"
 HELP: Final[dict[str, Any]] = {"no_args_is_help": True, "rich_markup_mode": "markdown"}

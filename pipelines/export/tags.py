@@ -17,15 +17,13 @@ from synth.base.errors import SourceError
 from synth.base.progress import Observer, Silent, track
 from synth.base.rng import Randomness
 from synth.captions.caption import Style
-from synth.labels.tag import Tag
+from synth.labels.lexicon import Tag
 from synth.text.negation.negation import Negation, negate
-from synth.text.negation.negators import Negators, shipped_negators
-from synth.text.negation.outcome import NegationExtent, NegationOutcome
+from synth.text.negation.negators import NegationExtent, NegationOutcome, Negators, shipped_negators
 from synth.text.tags.tag_captions import FRAMES, TagSentence, describe, draw_views, join_tags
 from synth.text.tags.tag_files import TaggedRecording, read_captions, read_items, read_vocabulary
-from synth.text.tags.tag_words import find_category
-from synth.text.tags.tags import TagVocabulary
-from synth.text.textswap.dictionary import Dictionary, build
+from synth.text.tags.tags import TagVocabulary, find_category
+from synth.text.textswap import Dictionary, build
 
 NEGATED: Final = pa.schema(
     [

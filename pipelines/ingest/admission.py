@@ -16,8 +16,7 @@ from jaxtyping import Bool, Int
 
 from pipelines.spec.intake import Intake
 from pipelines.store.row_file import RowFile
-from synth.labels.lexicon import are_confusable
-from synth.labels.treatment import untreated_id
+from synth.labels.lexicon import are_confusable, untreated_id
 from synth.sources.block import STAGE, Blocked, BlockList, tally, withdraw_blocked
 from synth.sources.catalogue import quarantine_row
 from synth.sources.licence_filter import Allowed, withdraw_unlicensed

@@ -33,7 +33,7 @@ from synth.base.rng import digest, uniform_hash
 from synth.corpus.schema import CLIPS, canonical_json, to_table
 from synth.sources import ClipRef
 from synth.sources.catalogue import quarantine_row
-from synth.sources.choice import drop_places
+from synth.sources.splits import drop_places
 
 INGEST_VERSION: Final = 10
 PART_CLIPS: Final = 64

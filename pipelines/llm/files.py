@@ -21,9 +21,9 @@ from synth.base.rng import uniform_hash
 from synth.captions.caption import MODEL
 from synth.corpus.schema import AUDIBLE
 from synth.llm.answer_schema import find_violations
-from synth.llm.checks.truth_check import events_timeline
-from synth.llm.item import PromptItem
+from synth.llm.checks.claim_checks import events_timeline
 from synth.llm.prompt import Prompt
+from synth.llm.reply import PromptItem
 
 _NUMBERS: Final[Mapping[str, type]] = {"integer": int, "number": float}
 _CAPTION: Final = "caption"

@@ -17,7 +17,7 @@ from pipelines.llm.verdicts import is_refused
 from pipelines.llm.wire.request import bound_tokens
 from synth.base.errors import SceneError, SourceError
 from synth.corpus.schema import canonical_json
-from synth.llm.item import PromptItem
+from synth.llm.reply import PromptItem
 from synth.llm.verification import TEXT, Verification
 
 PHASE: Final = "verify"

@@ -12,8 +12,8 @@ from pipelines.llm.wire.request import Request
 from synth.base.rng import digest
 from synth.captions.caption import MODEL
 from synth.corpus.schema import canonical_json
-from synth.llm.item import PromptItem
 from synth.llm.prompt import Prompt
+from synth.llm.reply import PromptItem
 
 REPLY_TOKENS = 64
 """Room in a reply for what is around its answers."""

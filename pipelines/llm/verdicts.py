@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from pipelines.llm.money.records import ItemState, RequestMember, Status
-from synth.llm.errors import AnswerError
-from synth.llm.item import PromptItem
+from synth.llm.answer_schema import AnswerError
 from synth.llm.prompt import Prompt
+from synth.llm.reply import PromptItem
 
 MAX_ATTEMPTS: Final = 2
 """An answer that is refused is asked for once more, with the reason."""

@@ -21,9 +21,9 @@ from synth.base.rng import digest
 from synth.base.units import Frames
 from synth.captions.caption import Caption
 from synth.corpus.rows import Sample
-from synth.llm.checks.truth_check import scene_fields
-from synth.llm.item import PromptItem
+from synth.llm.checks.claim_checks import scene_fields
 from synth.llm.prompt import Prompt, load_prompt
+from synth.llm.reply import PromptItem
 from synth.llm.verification import Verification, load_verification
 from synth.scene.claim import Claim, Not, claim_to_json
 from synth.scene.notation import parse

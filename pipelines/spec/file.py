@@ -10,10 +10,9 @@ from pydantic import ValidationError
 
 from pipelines.spec.spec import Spec
 from synth.base.errors import SpecError
-from synth.base.yaml_faults import explain_errors
-from synth.base.yaml_file import YamlFile, read_yaml, suggest_file
+from synth.base.yaml_file import YamlFile, explain_errors, read_yaml, suggest_file
 from synth.sources import source_names
-from synth.sources.choice import HELD
+from synth.sources.splits import HELD
 
 _LISTS: Final = ("enrich", "block")
 _PATHS: Final = {"source": "root", "recipe": "expressions"}

@@ -31,8 +31,7 @@ from synth.recipes.base import Levels, Setting
 from synth.scene.timeline import Fade
 from synth.sources import Source, Unheard, open_source
 from synth.sources.catalogue import Acceptance
-from synth.sources.choice import SourceChoice
-from synth.sources.splits import SplitRule
+from synth.sources.splits import SourceChoice, SplitRule
 from synth.truth.ear import Ear
 
 PLAN_VERSION: Final = 11

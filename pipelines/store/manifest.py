@@ -14,11 +14,10 @@ from synth.corpus.corpus import (
     SAMPLES_FILE,
     check_version,
 )
-from synth.corpus.facts import follow_latest
+from synth.corpus.facts import follow_latest, suggest_corpus
 from synth.corpus.receipt import check_receipt
 from synth.corpus.schema import PLAN, SAMPLES
 from synth.corpus.validation import check_clips, check_manifest
-from synth.corpus.whereabouts import suggest_corpus
 from synth.storage import local_place, url_of
 
 

@@ -34,7 +34,7 @@ from pipelines.versions.shelf import walk_files
 from synth.base.hashing import file_sha256, sha256_of
 from synth.base.progress import Observer
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, SAMPLES_FILE
-from synth.storage.stream import open_stream
+from synth.storage.reading import open_stream
 
 
 @dataclass(frozen=True, slots=True)

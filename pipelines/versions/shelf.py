@@ -16,9 +16,8 @@ from synth.base.doors import plain_text, read_regular, require_regular
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE
 from synth.storage import Copies, Stored, url_of
-from synth.storage.pointer import parse_pointer
 from synth.storage.reading import copies_of_url
-from synth.storage.url import join_keys
+from synth.storage.url import join_keys, parse_pointer
 
 Node: TypeAlias = tuple[int, int]
 """Device and inode: the file behind its names."""

@@ -26,7 +26,7 @@ from synth.audio.measures import (
     measure_slope,
 )
 from synth.base.units import Decibels, Seconds, to_frames, to_gain
-from synth.labels.treatment import Treatment
+from synth.labels.lexicon import Treatment
 
 TREATMENTS_VERSION: Final = 1
 SEMITONES: Final = 5

@@ -12,9 +12,14 @@ import json
 import re
 import stat
 import unicodedata
+from collections.abc import Iterable
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, Final
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
 
 from synth.base.atomic import format_bytes
 from synth.base.errors import CorpusError, MachineError, SegueError
@@ -224,3 +229,29 @@ def plain_text(text: object, *, keep: str = "") -> str:
 
 def _is_space(letter: str) -> bool:
     return unicodedata.category(letter) == "Zs"
+
+
+# The console of the commands, of all packages.
+
+
+class PlainConsole(Console):
+    """A console on which text moves no cursor and sets no title: it may be a stranger's."""
+
+    def render_str(self, text: str, **settings: Any) -> Text:
+        """The text, escaped before its width is measured."""
+        return super().render_str(plain_text(text, keep="\n\t"), **settings)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """The segments of what is printed; rich's own control sequences stay."""
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                yield Segment(plain_text(segment.text, keep="\n\t"), segment.style)
+
+
+def make_console(**settings: Any) -> Console:
+    """The console of a command: it breaks no line and colours no number, unless told to."""
+    return PlainConsole(**{"soft_wrap": True, "highlight": False, **settings})

@@ -17,7 +17,7 @@ from synth.audio.dsp import Pcm
 from synth.audio.render import Mixdown, render
 from synth.base.doors import require_regular
 from synth.base.errors import CorpusError, shorten
-from synth.corpus.facts import GET_AGAIN, follow_latest, read_facts
+from synth.corpus.facts import GET_AGAIN, follow_latest, read_facts, suggest_corpus
 from synth.corpus.receipt import check_receipt
 from synth.corpus.schema import ADDED, SAMPLES, SHARDS
 from synth.corpus.shards import decode_audio, read_member
@@ -27,7 +27,6 @@ from synth.corpus.validation import (
     explain_damage,
     make_damage_error,
 )
-from synth.corpus.whereabouts import suggest_corpus
 from synth.scene.scene import from_text
 from synth.scene.timeline import Fade
 from synth.storage import display_path, local_place, url_of

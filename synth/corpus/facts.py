@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -10,10 +11,11 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from synth.base.doors import read_json, read_regular, require_regular
 from synth.base.errors import CorpusError, shorten
+from synth.base.units import list_known, nearest
 from synth.corpus.schema import FORMAT_VERSION
 from synth.scene.timeline import Fade
 from synth.storage import display_path
-from synth.storage.pointer import VERSION_NAME, parse_pointer
+from synth.storage.url import VERSION_NAME, parse_pointer
 
 GET_AGAIN: Final = "download or build the corpus again"
 SPLIT_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -135,3 +137,56 @@ def memory_error(path: Path) -> CorpusError:
         f"{display_path(path)}: needs more memory than there is",
         fix="close other programs, or open it on a machine with more memory",
     )
+
+
+# A corpus that is not where it is said to be: what to give in its place.
+
+
+MANIFESTS: Final = "data_manifests"
+SHOWN: Final = 10
+"""Corpora that are named."""
+_MARKS: Final = ("corpus.json", "plan.parquet")
+
+
+def suggest_corpus(path: Path, fix: str) -> str:
+    """The fix for a folder that holds no corpus: the nearest name, or the corpora that are near.
+
+    Args:
+        path: That was given.
+        fix: What to say where there is no corpus near it.
+    """
+    for folder in (path / MANIFESTS, path, path.parent, Path(MANIFESTS)):
+        if names := sorted(_list_corpora(folder)):
+            near = nearest(path.name, names)
+            if near is not None:
+                return f"did you mean {folder / near}?"
+            return list_known([str(folder / name) for name in names[:SHOWN]])
+    return fix
+
+
+def _list_corpora(folder: Path) -> Iterator[str]:
+    for each in folder.glob("*/"):
+        if any(next(each.glob(f"*/{mark}"), None) for mark in _MARKS):
+            yield each.name
+
+
+# What the front matter of a dataset card says on the Hugging Face Hub.
+
+
+LANGUAGE: Final = ["en"]
+"""Captions are English sentences, whatever language a library's labels are in."""
+
+_BELOW: Final = (
+    (1_000, "n<1K"),
+    (10_000, "1K<n<10K"),
+    (100_000, "10K<n<100K"),
+    (1_000_000, "100K<n<1M"),
+    (10_000_000, "1M<n<10M"),
+    (100_000_000, "10M<n<100M"),
+    (1_000_000_000, "100M<n<1B"),
+)
+
+
+def size_category(samples: int) -> str:
+    """How many samples there are, in one of the Hub's steps."""
+    return next((name for below, name in _BELOW if samples < below), "1B<n<10B")

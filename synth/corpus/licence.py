@@ -8,11 +8,187 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 from typing import Final
 
-from synth.corpus.licence_words import NOTHING_SAID, PORTS, LicenceTerms, read_words
+# The words of licences: elements, versions, jurisdictions, and what adds nothing.
+
+
+NOTHING_SAID: Final = frozenset(
+    {"", "-", "?", "unknown", "none", "n/a", "na", "nan", "null", "noassertion"}
+    | {"unspecified", "not specified", "not given", "undefined"}
+)
+"""Texts in place of a licence, in lower case."""
+
+_NAMES: Final = {
+    "ar": "argentina",
+    "am": "armenia",
+    "au": "australia",
+    "at": "austria",
+    "az": "azerbaijan",
+    "be": "belgium",
+    "br": "brazil",
+    "bg": "bulgaria",
+    "ca": "canada",
+    "cl": "chile",
+    "cn": "china mainland",
+    "co": "colombia",
+    "cr": "costa rica",
+    "hr": "croatia",
+    "cz": "czech republic",
+    "dk": "denmark",
+    "ec": "ecuador",
+    "eg": "egypt",
+    "ee": "estonia",
+    "fi": "finland",
+    "fr": "france",
+    "ge": "georgia",
+    "de": "germany",
+    "gr": "greece",
+    "gt": "guatemala",
+    "hk": "hong kong",
+    "hu": "hungary",
+    "igo": "intergovernmental organizations",
+    "in": "india",
+    "ie": "ireland",
+    "il": "israel",
+    "it": "italy",
+    "jp": "japan",
+    "kr": "south korea",
+    "lu": "luxembourg",
+    "mk": "macedonia",
+    "my": "malaysia",
+    "mt": "malta",
+    "mx": "mexico",
+    "nl": "netherlands",
+    "nz": "new zealand",
+    "no": "norway",
+    "pe": "peru",
+    "ph": "philippines",
+    "pl": "poland",
+    "pt": "portugal",
+    "pr": "puerto rico",
+    "ro": "romania",
+    "rs": "serbia",
+    "scotland": "uk scotland",
+    "sg": "singapore",
+    "si": "slovenia",
+    "za": "south africa",
+    "es": "spain",
+    "se": "sweden",
+    "ch": "switzerland",
+    "tw": "taiwan",
+    "th": "thailand",
+    "ug": "uganda",
+    "uk": "uk england wales",
+    "us": "united states",
+    "ve": "venezuela",
+    "vn": "vietnam",
+}
+
+PORTS: Final = frozenset(_NAMES)
+"""Jurisdictions that Creative Commons adapted licences to, as in their addresses."""
+
+_ELEMENTS: Final = {
+    "BY": ("attribution", "by"),
+    "NC": ("noncommercial", "non commercial", "nc"),
+    "SA": ("sharealike", "share alike", "sa"),
+    "ND": (
+        "noderivatives",
+        "noderivs",
+        "no derivatives",
+        "no derivs",
+        "no derivative works",
+        "nd",
+    ),
+    "PLUS": ("sampling+", "sampling +", "sampling plus"),
+    "CC0": (
+        "cc0",
+        "cc 0",
+        "cc zero",
+        "creative commons 0",
+        "creative commons zero",
+        "creative commons cc0",
+    ),
+    "PDM": ("pdm", "public domain mark"),
+    "PD": ("public domain", "public domain dedication", "publicdomain"),
+    "MIT": ("mit",),
+    "APACHE": ("apache",),
+}
+
+_ADDS_NOTHING: Final = (
+    *("cc", "creative commons", "license", "licence", "licensed", "under", "the", "version", "v"),
+    *("international", "unported", "generic", "universal", "aka music sharing"),
+)
+
+_ALSO: Final = {"cn": "mainland china", "kr": "korea", "scotland": "scotland", "us": "usa"}
+
+_PHRASES: Final[dict[tuple[str, ...], tuple[str, str]]] = {
+    **{tuple(words.split()): ("", "") for words in _ADDS_NOTHING},
+    **{
+        tuple(words.split()): ("symbol", symbol)
+        for symbol, spellings in _ELEMENTS.items()
+        for words in spellings
+    },
+    **{tuple(name.split()): ("port", code) for code, name in _NAMES.items()},
+    **{tuple(name.split()): ("port", code) for code, name in _ALSO.items()},
+    ("england", "wales"): ("port", "uk"),
+    ("uk", "england", "and", "wales"): ("port", "uk"),
+    ("england", "and", "wales"): ("port", "uk"),
+}
+_LONGEST: Final = max(map(len, _PHRASES))
+_VERSION: Final = re.compile(r"v?(?P<major>\d)(?:\.(?P<minor>\d))?")
+
+
+@dataclass(frozen=True, slots=True)
+class LicenceTerms:
+    """What the words of a text say, not yet whether there is such a licence.
+
+    Args:
+        symbols: Elements (BY, NC, SA, ND, PLUS) and names (CC0, PDM, PD, MIT, APACHE).
+        versions: Like "3.0".
+        ports: Keys of `PORTS`.
+    """
+
+    symbols: frozenset[str]
+    versions: frozenset[str]
+    ports: frozenset[str]
+
+
+def read_words(text: str) -> LicenceTerms | None:
+    """Read a text in lower case; None where a word is not understood."""
+    words = [word.strip(".") for word in re.split(r"[^\w.+]+|_", text)]
+    words = [word for word in words if word]
+    said: dict[str, set[str]] = {"symbol": set(), "version": set(), "port": set(), "": set()}
+    at, last = 0, ""
+    while at < len(words):
+        length, kind, value = _match_next(words, at, last)
+        if not length:
+            return None
+        said[kind].add(value)
+        at, last = at + length, kind
+    return LicenceTerms(
+        frozenset(said["symbol"]), frozenset(said["version"]), frozenset(said["port"])
+    )
+
+
+def _match_next(words: list[str], at: int, last: str) -> tuple[int, str, str]:
+    """How many words are understood together, and as what; 0 where the first is not."""
+    for length in range(min(_LONGEST, len(words) - at), 0, -1):
+        phrase = _PHRASES.get(tuple(words[at : at + length]))
+        if phrase is not None:
+            return length, *phrase
+    version = _VERSION.fullmatch(words[at])
+    if version is not None:
+        return 1, "version", f"{version['major']}.{version['minor'] or 0}"
+    # "in", "no" and "it" are jurisdictions only where an id ends in them.
+    if last == "version" and at == len(words) - 1 and words[at] in PORTS:
+        return 1, "port", words[at]
+    return 0, "", ""
+
 
 CONDITIONS: Final[dict[str, frozenset[str]]] = {
     "CC0": frozenset(),
@@ -226,3 +402,133 @@ def _make_reference(words: str) -> Licence:
     slug = re.sub(r"[^\w.+]+|_", "-", words).strip("-")
     slug = re.sub("-{2,}", "-", slug)
     return Licence(REFERENCE + slug) if slug else UNKNOWN
+
+
+# The licence of a work that mixes clips of several licences.
+#
+# This is bookkeeping, not legal advice. The rules are those of the adapter's licence chart in
+# Creative Commons' FAQ (creativecommons.org/faq), read for sounds that are cut, levelled and
+# mixed, which makes every sample an adaptation:
+#
+# - a mix keeps the conditions of all its parts: CC0 with CC-BY is CC-BY, NC anywhere makes it NC;
+# - ShareAlike asks for itself: with CC-BY-SA goes only what asks for no more, so CC-BY-SA with CC-
+#   BY-NC, or with CC-BY-NC-SA, has no common licence;
+# - NoDerivatives lets no adaptation be shared, so no sample with such a clip has a licence;
+# - the version is the highest among the parts; beside ShareAlike parts, the highest of theirs,
+#   since they let adaptations pass to later versions. Only 1.0 does not: it goes with no other
+#   version. A part without a version counts as lower than all. Ports that differ give the unported
+#   text.
+#
+# The chart is silent on three. Sampling Plus keeps one more condition, no advertising: with CC-BY
+# it is Sampling Plus, with CC-BY-NC it is NonCommercial Sampling Plus, and no ShareAlike licence
+# can hold it. MIT and Apache mix with the public domain alone: no rule here joins them with
+# others. A licence that is not known makes the mix unknown.
+
+
+HUB_LICENCES: Final = frozenset(
+    {"cc0-1.0", "cc-by-2.0", "cc-by-2.5", "cc-by-3.0", "cc-by-4.0", "cc-by-sa-3.0", "cc-by-sa-4.0"}
+    | {"cc-by-nc-2.0", "cc-by-nc-3.0", "cc-by-nc-4.0", "cc-by-nd-4.0"}
+    | {"cc-by-nc-nd-3.0", "cc-by-nc-nd-4.0"}
+    | {"cc-by-nc-sa-2.0", "cc-by-nc-sa-3.0", "cc-by-nc-sa-4.0", "mit", "apache-2.0"}
+)
+"""Of the identifiers in huggingface.co/docs/hub/repositories-licenses, those of known families."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effective:
+    """What a mix can be under.
+
+    Args:
+        licence: The licence; `NO_COMMON` or `UNKNOWN` where there is none.
+        reason: Why there is none, naming the licences that stand against it; else "".
+    """
+
+    licence: Licence
+    reason: str = ""
+
+    @property
+    def id(self) -> str:
+        """Id of the licence."""
+        return self.licence.id
+
+
+def effective_licence(licences: Iterable[Licence]) -> Effective:
+    """The least restrictive licence that keeps the conditions of every part.
+
+    Neither order nor repetition matter, and parts may be joined first: the licence of a mix with
+    another part is that of all the parts.
+
+    Args:
+        licences: Of the parts. None at all give `unknown`; one that is not known stands alone,
+            and makes any mix `unknown`.
+    """
+    parts = sorted(set(licences))
+    if not parts:
+        return Effective(UNKNOWN, "there are no clips")
+    unknown = [part for part in parts if not part.known and part != NO_COMMON]
+    if unknown:
+        licence = unknown[0] if len(parts) == 1 else UNKNOWN
+        return Effective(licence, f"the terms of {_join_names(unknown)} are not known")
+    if NO_COMMON in parts:
+        return Effective(NO_COMMON, "one part has no common licence already")
+    for part in parts:
+        if part.no_derivatives:
+            return Effective(NO_COMMON, f"{part.id} lets no adaptation be shared, as a sample is")
+    for one, other in combinations(parts, 2):
+        reason = _explain_conflict(one, other)
+        if reason:
+            return Effective(NO_COMMON, reason)
+    return Effective(_join(parts))
+
+
+def hugging_face_licence(licence: Licence) -> str:
+    """The Hub's identifier for a dataset card's `license`.
+
+    `cc`, the Hub's name for the whole family, stands for Creative Commons licences that it does
+    not list: no version, a port, Sampling Plus. `other` stands for what is outside it or has no
+    common licence. With both, give the card `license_name` too.
+    """
+    identifier = licence.id.lower()
+    if identifier in HUB_LICENCES:
+        return identifier
+    if licence == UNKNOWN:
+        return "unknown"
+    return "cc" if licence.known and licence.attribution else "other"
+
+
+def _join_names(licences: Sequence[Licence]) -> str:
+    return " and ".join("a clip" if part == UNKNOWN else part.id for part in licences)
+
+
+def _explain_conflict(one: Licence, other: Licence) -> str:
+    """Why no licence covers both; "" where one does."""
+    asked = one.conditions | other.conditions
+    for strict, lax in ((one, other), (other, one)):
+        if strict.share_alike and strict.conditions != asked:
+            return f"{strict.id} asks for itself, which does not keep the terms of {lax.id}"
+    versions = {part.version for part in (one, other) if part.share_alike} - {""}
+    if "1.0" in versions and len(versions) > 1:
+        return f"{one.id} and {other.id} differ in version, and ShareAlike 1.0 allows no later one"
+    if _mix_family(asked) is None:
+        return f"no rule here joins the terms of {one.id} and {other.id}"
+    return ""
+
+
+def _join(parts: Sequence[Licence]) -> Licence:
+    if len(parts) == 1:
+        return parts[0]
+    asked = frozenset[str]().union(*(part.conditions for part in parts))
+    family = _mix_family(asked)
+    assert family is not None, f"a conflict among {parts} was missed"
+    if family in ONLY_VERSION:
+        return Licence(family, ONLY_VERSION[family])
+    strict = [part for part in parts if part.share_alike]
+    versioned = [part for part in strict or parts if is_versioned(part.family)]
+    version = max(part.version for part in versioned)
+    ports = {part.port for part in versioned if part.version == version}
+    return Licence(family, version, ports.pop() if len(ports) == 1 else "")
+
+
+def _mix_family(asked: frozenset[str]) -> str | None:
+    """The family of exactly these conditions: of none, CC0."""
+    return next((name for name, conditions in CONDITIONS.items() if conditions == asked), None)

@@ -6,15 +6,18 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import pyarrow as pa
+
 from synth.base.errors import SceneError, shorten
 from synth.base.units import Frames
 from synth.captions.caption import Caption
-from synth.captions.dense import DenseCaption, Resolution
+from synth.captions.narrative import DenseCaption, Resolution
 from synth.scene.activity import Activity
 from synth.scene.claim import claim_to_text
 from synth.scene.notation import format_scene
 from synth.scene.scene import Scene, events, from_text, labels, to_text
 from synth.scene.timeline import Timeline, timeline
+from synth.truth.envelope import LevelTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,3 +139,22 @@ def read_dense(row: Mapping[str, Any]) -> tuple[DenseCaption, ...]:
         raise SceneError(
             f"dense: {error}", fix=f"expected one of {', '.join(Resolution)}"
         ) from error
+
+
+# The levels of a catalogue's clips, read where they lie.
+
+
+def read_levels(clips: pa.RecordBatch) -> LevelTable:
+    """Views of the levels of clips.
+
+    Args:
+        clips: With the columns `levels_db`, `levels_dba` and `attacks` of `schema.CLIPS`.
+    """
+    names = ("levels_db", "levels_dba", "attacks")
+    levels, weighted, attacks = (clips.column(name) for name in names)
+    return LevelTable(
+        levels.values.to_numpy(),
+        weighted.values.to_numpy(),
+        levels.offsets.to_numpy(),
+        attacks.values.to_numpy(),
+    )

@@ -25,8 +25,7 @@ from synth.audio.render import Rendering
 from synth.base.atomic import replacing
 from synth.base.errors import ClipError, CorpusError
 from synth.base.units import to_seconds
-from synth.corpus.licence import parse_licence
-from synth.corpus.licence_mix import effective_licence
+from synth.corpus.licence import effective_licence, parse_licence
 from synth.corpus.rows import read_dense, read_timeline
 from synth.labels.lexicon import Phrase
 from synth.scene.timeline import Timeline

@@ -22,8 +22,15 @@ from synth.base.atomic import file_state
 from synth.base.doors import require_regular
 from synth.base.errors import CorpusError, shorten
 from synth.corpus.facts import GET_AGAIN, memory_error
-from synth.corpus.repeats import Runs, find_repeat
-from synth.corpus.row_rules import CLIP_RULES, ROW_RULES, RowFault, Rules, find_fault
+from synth.corpus.row_rules import (
+    CLIP_RULES,
+    ROW_RULES,
+    RowFault,
+    Rules,
+    Runs,
+    find_fault,
+    find_repeat,
+)
 from synth.corpus.schema import ADDED, AUDIBLE, CLIPS, INCIDENTAL
 from synth.storage import display_path
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from synth.base.errors import SpecError
-from synth.base.names import suggestion
+from synth.base.units import suggestion
 from synth.export.base import ExportFormat
 
 FORMATS: Final[Mapping[str, tuple[str, str]]] = {
@@ -15,23 +15,26 @@ FORMATS: Final[Mapping[str, tuple[str, str]]] = {
     "laion": ("synth.export.laion:Laion", "48 kHz shards for LAION-CLAP's and open_clip's loaders"),
     "lance": ("synth.export.lance:Lance", "a Lance dataset per split, with the audio in it"),
     "lhotse": ("synth.export.lhotse:Lhotse", "lhotse recordings, supervisions and cuts"),
-    "shar": ("synth.export.shar:Shar", "lhotse Shar: cuts and tar files to read in sequence"),
-    "jams": ("synth.export.jams:Jams", "one JAMS file per sample"),
-    "dcase": ("synth.export.dcase:Dcase", "strong labels as TSV, captions as CSV, as in DCASE"),
+    "shar": ("synth.export.lhotse:Shar", "lhotse Shar: cuts and tar files to read in sequence"),
+    "jams": ("synth.export.strong_labels:Jams", "one JAMS file per sample"),
+    "dcase": (
+        "synth.export.strong_labels:Dcase",
+        "strong labels as TSV, captions as CSV, as in DCASE",
+    ),
     "compa": ("synth.export.compa:Compa", "CSV and audio of CompA-order and CompA-attribute"),
-    "nemo": ("synth.export.nemo:Nemo", "NeMo JSON-lines manifests"),
+    "nemo": ("synth.export.lhotse:Nemo", "NeMo JSON-lines manifests"),
     "questions": ("synth.export.questions:Questions", "questions and answers as JSON lines"),
     "differences": (
-        "synth.export.differences:Differences",
+        "synth.export.edits:Differences",
         "pairs of samples and their differences as JSON lines",
     ),
     "edits": ("synth.export.edits:Edits", "pairs before and after an edit, with stems"),
     "edits-webdataset": (
-        "synth.export.edits_packed:EditsWebDataset",
+        "synth.export.edits:EditsWebDataset",
         "the same as WebDataset shards",
     ),
     "edits-hf": (
-        "synth.export.edits_packed:EditsHuggingFace",
+        "synth.export.edits:EditsHuggingFace",
         "the same as Parquet, for Hugging Face datasets",
     ),
     "chat": ("synth.export.chat:Chat", "proven conversations for ms-swift, LLaMA-Factory and TRL"),

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import shutil
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from itertools import islice
+from typing import Any, ClassVar, Final, Protocol, runtime_checkable
+
+import pyarrow as pa
 
 from synth.base.doors import open_regular, own_file, parse_json, read_regular
+from synth.base.units import Seconds
 from synth.corpus.corpus import ATTRIBUTION_FILE, Corpus
 from synth.export.folder import KEPT, Folder, Writer
-from synth.export.items import Shard
+from synth.export.items import ExportItem, Shard
 from synth.storage import fetch
 
 
@@ -146,3 +151,85 @@ def add_member(tar: tarfile.TarFile, name: str, data: bytes) -> None:
     info = tarfile.TarInfo(name)
     info.size = len(data)
     tar.addfile(info, io.BytesIO(data))
+
+
+# The columns of exports that are tables: what is told of a sample, without its audio.
+
+
+AUDIO: Final = "audio"
+ROWS_AT_ONCE: Final = 16
+"""So few that a reader of a single row, and a writer, hold little audio at a time."""
+
+_TEXTS = pa.list_(pa.string())
+_EVENT = pa.struct(
+    [
+        ("label", pa.string()),
+        ("clip", pa.string()),
+        ("onset_s", pa.float64()),
+        ("offset_s", pa.float64()),
+        ("gain_db", pa.float64()),
+        ("licence", pa.string()),
+        ("attribution", pa.string()),
+    ]
+)
+_DENSE = pa.struct(
+    [
+        ("resolution", pa.string()),
+        ("onset_s", pa.float64()),
+        ("offset_s", pa.float64()),
+        ("text", pa.string()),
+    ]
+)
+_TOLD: Final = (
+    ("caption", pa.string()),
+    ("captions", _TEXTS),
+    ("negatives", _TEXTS),
+    ("negative_kinds", _TEXTS),
+    ("negative_against", _TEXTS),
+    ("labels", _TEXTS),
+    ("events", pa.list_(_EVENT)),
+    ("dense", pa.list_(_DENSE)),
+    ("relation", pa.string()),
+    ("notation", pa.string()),
+    ("group", pa.string()),
+    ("recipe", pa.string()),
+    ("generator", pa.string()),
+    ("frames", pa.int64()),
+)
+
+
+def make_schema(audio: pa.DataType) -> pa.Schema:
+    """The columns, given the type of the one that holds the audio."""
+    return pa.schema([("id", pa.string()), (AUDIO, audio), *_TOLD])
+
+
+def make_row(item: ExportItem, audio: Any) -> dict[str, Any]:
+    """A sample as a row, with more keys than there are columns; `audio` is told as given."""
+    return {
+        **item.document,
+        AUDIO: audio,
+        "caption": item.texts[0],
+        "captions": item.texts,
+        "labels": item.document["tag"],
+    }
+
+
+def batch_rows(rows: Iterator[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Rows as batches of `ROWS_AT_ONCE`, the last one of what is left."""
+    while chosen := list(islice(rows, ROWS_AT_ONCE)):
+        yield pa.RecordBatch.from_pylist(chosen, schema=schema)
+
+
+# Lines of CSV and TSV files.
+
+
+def table_line(values: Sequence[str], separator: str = ",") -> bytes:
+    """Values as one line, quoted where they hold the separator, a quote or a line break."""
+    line = io.StringIO()
+    csv.writer(line, delimiter=separator, lineterminator="\n").writerow(values)
+    return line.getvalue().encode()
+
+
+def seconds_text(seconds: Seconds) -> str:
+    """Seconds to the microsecond, finer than a frame at any audio rate."""
+    return f"{seconds:.6f}"

@@ -10,12 +10,11 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import ClassVar, Final
 
-from synth.derived.questions.subject import Subject
-from synth.export.base import ExportFormat, Whole, json_line
+from synth.derived.questions import Subject
+from synth.export.base import ExportFormat, Whole, json_line, table_line
 from synth.export.folder import Writer
 from synth.export.items import Shard
 from synth.export.questions import subjects_of
-from synth.export.tables import table_line
 from synth.scene.claim import claim_from_text
 
 _ROLES: Final = ("pair", "reversed_pair", "triplet")

@@ -6,10 +6,9 @@ from collections import defaultdict
 from typing import ClassVar, assert_never
 
 from synth.corpus.shards import AudioFormat, decode_audio, encode_audio
-from synth.export.base import ExportFormat, Whole, json_line
+from synth.export.base import ExportFormat, Whole, json_line, table_line
 from synth.export.folder import Writer
 from synth.export.items import Shard
-from synth.export.tables import table_line
 from synth.scene.notation import format_scene
 from synth.scene.scene import Concat, Event, Overlay, Scene, from_text, operands
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from synth.base.doors import parse_json
 from synth.base.errors import CorpusError
 from synth.base.units import Seconds, to_seconds
-from synth.captions.dense import dense_text
+from synth.captions.narrative import dense_text
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
 from synth.corpus.rows import read_dense
 from synth.corpus.shards import document

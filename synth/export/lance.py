@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Final
 import pyarrow as pa
 
 from synth.base.errors import SpecError
-from synth.export.base import ExportFormat, Whole
-from synth.export.columns import batch_rows, make_row, make_schema
+from synth.export.base import ExportFormat, Whole, batch_rows, make_row, make_schema
 from synth.export.folder import Writer
 from synth.export.items import ExportItem, Shard
 

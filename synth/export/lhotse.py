@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import tarfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, BinaryIO, ClassVar
 
-from synth.export.base import ExportFormat, Whole, json_line
+from synth.export.base import ExportFormat, Whole, add_member, json_line
 from synth.export.folder import Writer
 from synth.export.items import ExportItem, Shard
 
 _MANIFESTS = ("recordings", "supervisions", "cuts")
-_HOW = """\
+_LHOTSE_HOW = """\
 `CORPUS_recordings_SPLIT.jsonl.gz`, `CORPUS_supervisions_SPLIT.jsonl.gz` and
 `CORPUS_cuts_SPLIT.jsonl.gz` are lhotse's manifests. A cut is a whole sample. Every sound in it is a
 supervision with its onset and duration, its label in `custom["audio_event"]`; the cut's `custom`
@@ -54,7 +55,7 @@ class Lhotse(ExportFormat):
             for kind in _MANIFESTS:
                 name = f"{whole.corpus.name}_{kind}_{split}.jsonl.gz"
                 whole.join(out, name, split, kind)
-        whole.readme(out, _HOW.replace("CORPUS", whole.corpus.name))
+        whole.readme(out, _LHOTSE_HOW.replace("CORPUS", whole.corpus.name))
 
 
 @contextmanager
@@ -132,3 +133,103 @@ def describe_cut(
         },
         "type": "MonoCut",
     }
+
+
+# NeMo's manifests: a line of JSON a sample, paths relative to the manifest.
+
+
+_NEMO_HOW = """\
+`SPLIT_manifest.jsonl` has a line a sample. `audio_filepath` is relative to the manifest, as NeMo
+resolves it; `duration` is in seconds; `text` is the main caption. Beside these: `captions` (all
+true ones, the main one first), `negatives` (false ones, never to be learnt as true), `labels`,
+`events` with onset and duration in seconds, and `dense`: captions with times, a line for each of
+the resolutions `stretch`, `sound` and `scene`.
+"""
+
+
+class Nemo(ExportFormat):
+    """JSON-lines manifests and the stored audio files."""
+
+    name: ClassVar[str] = "nemo"
+    version: ClassVar[int] = 2
+
+    def part(self, shard: Shard, out: Writer) -> None:
+        """Audio files and this shard's lines of the manifest."""
+        with out.piece("manifest") as manifest:
+            for item in shard.items():
+                path = item.path
+                out.write(path, item.audio)
+                manifest.write(json_line(_entry(item, path)))
+
+    def finish(self, whole: Whole, out: Writer) -> None:
+        """One manifest a split."""
+        for split in whole.splits:
+            whole.join(out, f"{split}_manifest.jsonl", split, "manifest")
+        whole.readme(out, _NEMO_HOW)
+
+
+def _entry(item: ExportItem, path: str) -> dict[str, object]:
+    return {
+        "audio_filepath": path,
+        "offset": 0.0,
+        "duration": item.duration_s,
+        "text": item.texts[0],
+        "id": item.id,
+        "captions": item.texts,
+        "negatives": item.document["negatives"],
+        "labels": item.document["tag"],
+        "events": [
+            {
+                "label": event["label"],
+                "onset": event["onset_s"],
+                "duration": event["duration_s"],
+            }
+            for event in item.events
+        ],
+        "dense": item.dense_texts,
+        "group": item.document["group"],
+    }
+
+
+# Lhotse Shar: per shard a file of cuts, and a tar file of the audio in the same order.
+
+
+_SHAR_HOW = """\
+Each split is a folder in lhotse's Shar layout: `cuts.NNNNNN.jsonl.gz` has the cuts of a shard and
+`recording.NNNNNN.tar` their audio, as the corpus's shard stores it. Both are read in sequence:
+
+    from lhotse import CutSet
+    cuts = CutSet.from_shar(in_dir="FOLDER/train")
+
+A cut is a whole sample. Every sound in it is a supervision with its onset and duration, its label
+in `custom["audio_event"]`; the cut's `custom` holds `caption`, `captions` (all true ones),
+`negatives` (false ones) and `relation`. Dense captions are supervisions with a `text`, their
+resolution (`stretch`, `sound` or `scene`) in `custom["dense"]`.
+
+Keep the length of a cut: in one that is cut again or looped statements of order may be false.
+"""
+
+
+class Shar(ExportFormat):
+    """A folder a split; lhotse takes every file in it for data."""
+
+    name: ClassVar[str] = "shar"
+    version: ClassVar[int] = 1
+
+    def part(self, shard: Shard, out: Writer) -> None:
+        """The cuts and the audio of this shard."""
+        number = f"{shard.number:06d}"
+        with (
+            open_gzip(out.open(f"{shard.split}/cuts.{number}.jsonl.gz")) as cuts,
+            out.open(f"{shard.split}/recording.{number}.tar") as file,
+            tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as tar,
+        ):
+            for item in shard.items():
+                recording = describe_recording(item, "shar", "")
+                cuts.write(json_line(describe_cut(item, recording, describe_sounds(item))))
+                add_member(tar, f"{item.id}{item.suffix}", item.audio)
+                add_member(tar, f"{item.id}.json", json_line(recording))
+
+    def finish(self, whole: Whole, out: Writer) -> None:
+        """The README, outside the folders that lhotse reads."""
+        whole.readme(out, _SHAR_HOW)

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from synth.base.rng import Randomness
-from synth.derived.contrasts.exchange import Exchange, exchange_from_json, say
-from synth.derived.contrasts.finding import find_contrasts
-from synth.derived.contrasts.judge import fault as exchange_fault
-from synth.derived.contrasts.judge import refute_any
-from synth.derived.questions.subject import Subject
+from synth.derived.contrast_judge import fault as exchange_fault
+from synth.derived.contrast_judge import refute_any
+from synth.derived.contrasts import Exchange, exchange_from_json, find_contrasts, say
+from synth.derived.questions import Subject
 from synth.export.base import ExportFormat, Whole, json_line
-from synth.export.conversations import (
+from synth.export.chat import (
     LEFT_OUT,
     assistant,
     describe_export,

@@ -12,8 +12,8 @@ from synth.base.rng import Randomness
 from synth.base.units import Frames
 from synth.corpus.corpus import CLIPS_FILE, SAMPLES_FILE
 from synth.corpus.schema import AUDIBLE
-from synth.derived.questions.asking import ask
-from synth.derived.questions.subject import Subject, subjects
+from synth.derived.asking import ask
+from synth.derived.questions import Subject, subjects
 from synth.export.base import ExportFormat, Whole, json_line
 from synth.export.folder import Writer
 from synth.export.items import Shard

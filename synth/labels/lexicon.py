@@ -8,8 +8,9 @@ from __future__ import annotations
 import csv
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Final
 
@@ -202,3 +203,62 @@ def _lower_initial(text: str) -> str:
     if word == "I" or word.startswith("I'") or any(letter.isupper() for letter in word[1:]):
         return text
     return text[:1].lower() + text[1:]
+
+
+# Tags: words that hold of a whole recording, each in a category such as genre or mood.
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Tag:
+    """A tag of a recording.
+
+    Args:
+        category: What it tells of: "genre", "mood", "instrument", "" where the library says not.
+        name: The word or words as they stand in a caption.
+    """
+
+    category: str
+    name: str
+
+
+# Treatments by name, and how a clip tells its own.
+
+
+class Treatment(StrEnum):
+    """What is done to a recording: see `synth.audio.treatments`."""
+
+    HALL = "hall"
+    FAR = "far"
+    HIGH = "high"
+    LOW = "low"
+    FAST = "fast"
+    SLOW = "slow"
+    RISING = "rising"
+    FALLING = "falling"
+
+
+TREATMENT: Final = "treatment"
+"""The category of the tag that tells a clip's treatment."""
+
+_MARK: Final = "~"
+
+
+def treated_id(clip: str, treatment: Treatment) -> str:
+    """Id of a clip's rendition."""
+    return f"{clip}{_MARK}{treatment.value}"
+
+
+def untreated_id(clip: str) -> str:
+    """The id of the clip that one was made of; its own where it was not treated."""
+    name, _, treatment = clip.rpartition(_MARK)
+    return name if treatment in tuple(Treatment) else clip
+
+
+def heard_tags(tags: Iterable[Mapping[str, str]]) -> tuple[Tag, ...]:
+    """A clip's tags, but for that of its treatment: it is nothing that is heard beside others."""
+    return tuple(Tag(**tag) for tag in tags if tag["category"] != TREATMENT)
+
+
+def find_treatment(tags: Iterable[Mapping[str, str]]) -> str:
+    """The treatment that a clip's tags tell, "" for none."""
+    return next((tag["name"] for tag in tags if tag["category"] == TREATMENT), "")

@@ -11,7 +11,14 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any, Final
 
-from synth.llm.errors import AnswerError
+from synth.base.errors import SegueError
+
+# What can be wrong with a reply.
+
+
+class AnswerError(SegueError):
+    """A reply of which nothing can be used: no JSON, cut short, or ids that clash."""
+
 
 _KEYS: Final[Mapping[str, frozenset[str]]] = {
     "object": frozenset({"properties", "required", "additionalProperties"}),

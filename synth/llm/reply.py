@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 from synth.base.doors import parse_json
-from synth.llm.answer_schema import answers_of
-from synth.llm.errors import AnswerError
+from synth.llm.answer_schema import AnswerError, answers_of
 
 _FENCE: Final = re.compile(r"^```\w*", re.MULTILINE)
 _FENCE_END: Final = re.compile(r"^[ \t]*```", re.MULTILINE)
@@ -115,3 +116,14 @@ def _id_of(entry: Any) -> str | None:
         case {"id": str(name)}:
             return name
     return None
+
+
+# One thing to ask a language model about.
+
+
+@dataclass(frozen=True, slots=True)
+class PromptItem:
+    """One thing to ask about."""
+
+    id: str
+    fields: Mapping[str, Any]

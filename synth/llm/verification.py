@@ -15,8 +15,8 @@ from typing import Any, Final
 from synth.base.errors import SpecError
 from synth.llm.checks.check import Case, Check, quote
 from synth.llm.checks.registry import read_checks
-from synth.llm.item import PromptItem
 from synth.llm.prompt import Prompt, load_prompt
+from synth.llm.reply import PromptItem
 
 TEXT: Final = "text"
 """The field by which a second request has the text."""

@@ -10,27 +10,317 @@ form that its place in the sentence asks for, and one that has none is not used.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import islice
+from typing import ClassVar, Final, NamedTuple
+
+import numpy as np
+from pydantic import Field, field_validator
 
 from synth.base.errors import PlanError
 from synth.base.units import Frames, Seconds, to_frames
-from synth.recipes.acba_settings import AcbaSettings
+from synth.captions.caption import Connective, Style, frames
+from synth.captions.contrast import Wording
+from synth.labels.lexicon import Phrase, are_confusable, are_kin, families
 from synth.recipes.base import (
+    Clip,
+    Draft,
     Groups,
+    Length,
+    RecipeSettings,
     Setting,
+    SplitCounts,
     check_splits,
+    draft_contrast,
     excerpt,
     explain_misleading,
     explain_too_short,
     longest_event,
     make_listener,
+    permutation,
+    share_out,
 )
-from synth.recipes.clip_pairs import ClipPairs
-from synth.recipes.clips import Clip, share_out
 from synth.scene.scene import Concat, Event, statement
+from synth.text.grammar.tokens import content_words, share_family, whole_words
+from synth.text.order.temporal import Unjoinable, say_caption
+from synth.truth.listener import Listener
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves
+
+# Settings of `acba`, and what they make of a caption.
+
+
+ORDER_WORDS: Final = ("before", "after", "then", "followed by")
+
+
+class AcbaSettings(RecipeSettings):
+    """Settings of the recipe.
+
+    Args:
+        pairs: Total samples, shared among the splits by their number of clips; or samples per
+            split.
+        relations: Ordering words, all equally likely.
+        crossfade_s: Overlap of the two clips.
+        max_event_s: Longer clips are cut to an excerpt of this length.
+        style: Caption style.
+        exclude_words: Captions with one of these words are not used. With "and" added, about the
+            paper's 19k captions of AudioCaps remain.
+        minimal_pairs: Use each pair of clips in both orders, two samples per group. If off, each
+            sample has its own pair, as in the paper.
+        share_words: Allow two captions that share a content word, or have two words for one sound.
+    """
+
+    pairs: SplitCounts = 50_000
+    relations: tuple[Connective, ...] = (Connective.BEFORE, Connective.AFTER)
+    crossfade_s: Seconds = Field(default=1.0, ge=0, le=30)
+    max_event_s: Length | None = None
+    style: Style = Style.NATURAL
+    exclude_words: tuple[str, ...] = ORDER_WORDS
+    minimal_pairs: bool = True
+    share_words: bool = False
+
+    @field_validator("relations")
+    @classmethod
+    def _order_words(cls, relations: tuple[Connective, ...]) -> tuple[Connective, ...]:
+        if not relations or len(set(relations)) < len(relations):
+            raise ValueError("expected one or more different ordering words")
+        if not all(relation.is_order for relation in relations):
+            raise ValueError("acba joins sounds in order; 'while' is for triplets")
+        return relations
+
+    def sentences(self, clip: Clip) -> list[str]:
+        """The captions that can be joined."""
+        return [text for text in clip.captions if not self.explain(text)]
+
+    def say(self, caption: str) -> Phrase | Unjoinable:
+        """A caption inside a sentence: as it is in the paper's style, else by its grammar."""
+        return say_caption(caption) if self.style is Style.NATURAL else Phrase.of_caption(caption)
+
+    def explain(self, caption: str) -> str:
+        """Why a caption cannot be joined, "" where it can."""
+        plain = Phrase.of_caption(caption).plain
+        excluded = whole_words(self.exclude_words)
+        if not plain:
+            return "is empty"
+        if excluded and excluded.search(plain):
+            return "holds one of the words " + ", ".join(self.exclude_words)
+        said = self.say(caption)
+        return said.value if isinstance(said, Unjoinable) else ""
+
+
+# Clip pairs: two clips that can follow one another, and the samples of both orders.
+
+
+MAX_DRAWS: Final = 300
+_CAPTIONS: Final = 4
+"""So often a partner is asked for one of its captions."""
+_OPPOSITE: Final = {
+    Connective.BEFORE: Connective.AFTER,
+    Connective.AFTER: Connective.BEFORE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """What a clip is called in a scene, and how that is put into a sentence.
+
+    Args:
+        label: Its class, or its whole caption.
+        phrase: The same as a part of a sentence.
+    """
+
+    label: str
+    phrase: Phrase
+
+
+class CalledClip(NamedTuple):
+    """A clip as it is heard, and as it is called."""
+
+    event: Event
+    saying: Saying
+
+
+@dataclass(frozen=True)
+class ClipPairs:
+    """The groups of one split, each computed alone.
+
+    Every clip leads equally often: group i is led by the clip at i in a permutation that is drawn
+    anew each time all clips have led. One that finds no partner leaves its place to the next.
+
+    No two groups have the same two clips while half of all pairs are enough. The clips stand in a
+    circle; each leads only those of the half that follows it, and other ones in each round. One in
+    the place of the clip before it takes the second partner that it finds, and so on.
+    """
+
+    settings: AcbaSettings
+    split: str
+    samples: int
+    clips: tuple[Clip, ...]
+    setting: Setting
+    _sayings: dict[str, tuple[Saying, ...]] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def _group_size(self) -> int:
+        return 2 if self.settings.minimal_pairs else 1
+
+    def __len__(self) -> int:
+        return -(-self.samples // self._group_size)
+
+    def group(self, index: int) -> Sequence[Draft]:
+        """One pair of clips, in one order or both."""
+        rng = self.setting.randomness.at(f"acba/{self.split}", index)
+        found = self._find_new(index) or self._find_any(index, rng)
+        if found is not None:
+            members = self._members(*found, rng)
+            return members[: self.samples - index * self._group_size]
+        fix = "add clips" + ", or shorten recipe.acba.crossfade_s" * (self.settings.crossfade_s > 0)
+        alike = ""
+        if not self.settings.share_words:
+            alike = ", whose captions share no word, nor name the same kind of sound"
+            fix += ", or set recipe.acba.share_words: true"
+        raise PlanError(
+            f"split {self.split}: no two clips found that can be heard one after the other{alike}",
+            fix=fix,
+        )
+
+    @property
+    def crossfade(self) -> Frames:
+        """Overlap of the two clips."""
+        return to_frames(self.settings.crossfade_s, self.setting.rate)
+
+    @property
+    def longest(self) -> Frames | None:
+        """Frames that each of the clips may last."""
+        return longest_event(self.settings.max_event_s, self.crossfade, self.setting)
+
+    @cached_property
+    def listener(self) -> Listener:
+        """Hears the pairs."""
+        return make_listener(self.clips, self.setting)
+
+    def _members(self, one: CalledClip, other: CalledClip, rng: np.random.Generator) -> list[Draft]:
+        a, b = one.event, other.event
+        phrases = {each.saying.label: each.saying.phrase for each in (one, other)}
+        relations, style = self.settings.relations, self.settings.style
+        word = relations[int(rng.integers(len(relations)))]
+        frame = int(rng.integers(frames(style)))
+        wording = Wording(relations, phrases.__getitem__, style, frame)
+        opposite = _OPPOSITE.get(word, word)
+        mirrored = opposite if opposite in relations else word
+        orders = zip(self._orders(a, b), (word, mirrored), strict=True)
+        tolerance = Tolerance(audible=self.setting.audible)
+        is_labelled = all(phrases[label] == Phrase.of_label(label) for label in phrases)
+        drafts = [
+            draft_contrast(scene, connective, wording, self.listener.hear(scene), tolerance)
+            for scene, connective in tuple(orders)[: self._group_size]
+        ]
+        return [replace(draft, is_labelled=is_labelled) for draft in drafts]
+
+    def _orders(self, a: Event, b: Event) -> tuple[Concat, Concat]:
+        return Concat(a, b, self.crossfade), Concat(b, a, self.crossfade)
+
+    def _is_plain(self, a: Event, b: Event) -> bool:
+        """Whether the clips are heard one after the other in both orders."""
+        tolerance = Tolerance(audible=self.setting.audible)
+        return all(
+            proves(self.listener.hear(scene), statement(scene), tolerance)
+            for scene in self._orders(a, b)
+        )
+
+    def _draw_saying(self, clip: Clip, rng: np.random.Generator) -> Saying:
+        sayings = self._sayings.get(clip.id)
+        if sayings is None:
+            sayings = self._sayings[clip.id] = self._list_sayings(clip)
+        return sayings[int(rng.integers(len(sayings)))] if clip.captions else sayings[0]
+
+    def _list_sayings(self, clip: Clip) -> tuple[Saying, ...]:
+        said = map(self.settings.say, self.settings.sentences(clip))
+        phrases = [phrase for phrase in said if isinstance(phrase, Phrase)]
+        if phrases:
+            return tuple(Saying(phrase.plain, phrase) for phrase in phrases)
+        return (Saying(clip.labels[0], Phrase.of_label(clip.labels[0])),)
+
+    def _leaders(self, index: int) -> Iterator[int]:
+        """Places in the circle of who may lead a group: one that finds none leaves it to the next.
+
+        Where it stands in the circle is drawn once for each round.
+        """
+        round_, position = divmod(index, len(self.clips))
+        operation = f"acba/{self.split}/order"
+        order = permutation(self.setting.randomness, operation, round_, len(self.clips))
+        return (int(order[(position + step) % len(order)]) for step in range(len(order)))
+
+    def _find_new(self, index: int) -> tuple[CalledClip, CalledClip] | None:
+        """Two clips that no other group has; None where there seem to be none."""
+        count = len(self.clips)
+        round_ = index // count
+        rounds = -(-len(self) // count)
+        for step, leader in enumerate(self._leaders(index)):
+            # Two that face each other are led by one of them.
+            farthest = (count - 1) // 2 + (count % 2 == 0 and leader < count // 2)
+            partners = range(1 + round_, farthest + 1, rounds)
+            if step < len(partners):
+                rng = self.setting.randomness.at(f"acba/{self.split}/new", round_ * count + leader)
+                found = next(islice(self._pairs(leader, partners, rng), step, None), None)
+                if found is not None:
+                    return found
+        return None
+
+    def _find_any(
+        self, index: int, rng: np.random.Generator
+    ) -> tuple[CalledClip, CalledClip] | None:
+        """Two clips that another group may have, too."""
+        others = range(1, len(self.clips))
+        found = (next(self._pairs(leader, others, rng), None) for leader in self._leaders(index))
+        return next(filter(None, found), None)
+
+    @cached_property
+    def _circle(self) -> Sequence[Clip]:
+        operation = f"acba/{self.split}/circle"
+        return [
+            self.clips[i]
+            for i in self.setting.randomness.at(operation, 0).permutation(len(self.clips))
+        ]
+
+    def _pairs(
+        self, leader: int, distances: range, rng: np.random.Generator
+    ) -> Iterator[tuple[CalledClip, CalledClip]]:
+        """A leader with each partner that it finds so far behind it, none twice."""
+        lead = self._circle[leader]
+        told = self._tell(lead, self._draw_saying(lead, rng), rng)
+        few = min(MAX_DRAWS, len(distances))
+        order = rng.choice(len(distances), few, replace=False)
+        found: set[int] = set()
+        # Another of its captions may fit.
+        for at in np.resize(order, min(MAX_DRAWS, _CAPTIONS * few)).tolist():
+            partner = self._circle[(leader + distances[at]) % len(self.clips)]
+            if at in found or partner.recording == lead.recording:
+                continue
+            answer = self._draw_saying(partner, rng)
+            if not self._can_meet(told.saying, answer):
+                continue
+            other = self._tell(partner, answer, rng)
+            if self._is_plain(told.event, other.event):
+                found.add(at)
+                yield told, other
+
+    def _tell(self, clip: Clip, saying: Saying, rng: np.random.Generator) -> CalledClip:
+        return CalledClip(
+            Event(saying.label, excerpt(clip, self.longest, self.setting, rng)), saying
+        )
+
+    def _can_meet(self, said: Saying, answer: Saying) -> bool:
+        """Whether neither can name the other's sound: labels by the lexicon, captions by words."""
+        if self.settings.share_words:
+            return not are_kin(said.label, answer.label)
+        ours, theirs = (f"{each.phrase.plain}, {each.phrase.clause}" for each in (said, answer))
+        if families(said.label) and families(answer.label):
+            if are_confusable(said.label, answer.label):
+                return False
+            return content_words(ours).isdisjoint(content_words(theirs))
+        return not share_family(ours, theirs) and not are_kin(said.label, answer.label)
 
 
 class Acba(AcbaSettings):

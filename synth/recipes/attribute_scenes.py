@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -17,14 +20,244 @@ from synth.captions.measuring import (
     say_background,
     say_measure,
 )
-from synth.labels.lexicon import Phrase
-from synth.labels.treatment import Treatment
-from synth.recipes.attribute_kinds import GAPS_S, LENGTHS, Attribute
-from synth.recipes.attribute_sounds import AttributeSounds, lower
-from synth.recipes.clips import pick
+from synth.labels.lexicon import Phrase, Treatment, are_confusable
+from synth.recipes.base import Clip, Setting, by_label, excerpt, make_listener, pick
 from synth.scene.claim import Measured, Part, Quantity
-from synth.scene.scene import Concat, Event, Overlay, Scene
-from synth.truth.effects import EFFECTS
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
+from synth.truth.ear import BLOCK_S
+from synth.truth.listener import Listener
+from synth.truth.measures import EFFECTS
+
+# The attributes in which the members of a group of the recipe `attributes` differ.
+
+
+PAUSE_S: Final = (0.3, 0.8)
+"""Shortest and longest pause between two sounds where it does not matter."""
+
+GAPS_S: Final = (2, 3, 4)
+"""Pauses that are told."""
+
+LENGTHS: Final = 2.5
+"""Of two lengths that can be told from one another the longer is so many times the shorter."""
+
+BED_S: Final[Seconds] = 2.5
+"""A shorter sound has no start, middle and end to speak of."""
+
+
+class Attribute(StrEnum):
+    """What members differ in; named like the quantities of `synth.scene.claim`."""
+
+    DURATION = "duration"
+    LONGER = "longer"
+    GAP = "gap"
+    ONSET = "onset"
+    POSITION = "position"
+    LOUDER = "louder"
+    BACKGROUND = "background"
+    AGAIN_LOUDER = "again_louder"
+    TREND = "trend"
+    AGAIN_FARTHER = "again_farther"
+    AGAIN_ROOMIER = "again_roomier"
+    AGAIN_HIGHER = "again_higher"
+    AGAIN_FASTER = "again_faster"
+
+    @property
+    def needs_treatment(self) -> bool:
+        """Whether it is told of treated clips."""
+        return self is Attribute.TREND or (
+            self.value.startswith("again_") and self is not Attribute.AGAIN_LOUDER
+        )
+
+    def measure_room(self, longest_s: Seconds) -> Seconds:
+        """How long a sample must be for its members.
+
+        Args:
+            longest_s: No sound lasts longer; one over which others are heard is cut as needed.
+        """
+        match self:
+            case Attribute.DURATION:
+                return math.ceil(LENGTHS)
+            case Attribute.ONSET | Attribute.POSITION:
+                return BED_S
+            case Attribute.TREND | Attribute.BACKGROUND:
+                return longest_s
+            case Attribute.GAP:
+                return 2 * longest_s + max(GAPS_S)
+            case _:
+                return 2 * longest_s + PAUSE_S[1]
+
+
+# The sounds of the recipe `attributes`: which clips, which parts of them, and how loud.
+
+
+_BED_DB: Final[Decibels] = 10.0
+
+_BED_PARTS: Final = 5
+"""No longer a part of it is the sound whose place is told."""
+
+_PARTNERS: Final = 20
+
+
+@dataclass(frozen=True)
+class AttributeSounds:
+    """The sounds of one split.
+
+    Args:
+        clips: Of the split.
+        setting: As the recipe is given.
+        max_event_s: Longer sounds are cut.
+        apart_db: How far the levels of two sounds lie apart.
+    """
+
+    clips: Sequence[Clip]
+    setting: Setting
+    max_event_s: Seconds
+    apart_db: Decibels
+
+    @cached_property
+    def listener(self) -> Listener:
+        """Hears the clips, and how they sound."""
+        return make_listener(self.clips, self.setting, acoustics=True)
+
+    @cached_property
+    def plain(self) -> Sequence[Clip]:
+        """Clips as they were recorded."""
+        return [clip for clip in self.clips if not clip.treatment]
+
+    @cached_property
+    def _labels(self) -> Mapping[str, Sequence[Clip]]:
+        return by_label(self.plain)
+
+    @cached_property
+    def _treated(self) -> Mapping[tuple[str, str], Clip]:
+        return {(clip.untreated, clip.treatment): clip for clip in self.clips}
+
+    def pick_treated(
+        self, one: str, other: str, rng: np.random.Generator
+    ) -> tuple[Clip, Clip] | None:
+        """One recording in two treatments, "" for none; None where there are not both."""
+        recording = pick(self.plain, rng).id
+        first, second = self._treated.get((recording, one)), self._treated.get((recording, other))
+        return (first, second) if first and second else None
+
+    def pick_two(
+        self, rng: np.random.Generator, cut: Callable[[Clip], Excerpt | None]
+    ) -> tuple[tuple[str, Excerpt], tuple[str, Excerpt]] | None:
+        """Two sounds of other labels and recordings, as `cut` leaves them."""
+        first = pick(self.plain, rng)
+        one = cut(first)
+        if one is None:
+            return None
+        names = [*self._labels]
+        for at in rng.permutation(len(names))[:_PARTNERS]:
+            name = names[at]
+            second = pick(self._labels[name], rng)
+            if are_confusable(name, first.labels[0]) or second.recording == first.recording:
+                continue
+            other = cut(second)
+            if other is not None:
+                return (first.labels[0], one), (name, other)
+        return None
+
+    def draw_over_bed(self, rng: np.random.Generator) -> tuple[Event, Event] | None:
+        """A steady sound, and a short one that is heard over it."""
+        bed = pick(self.plain, rng)
+        run = self.find_run(bed)
+        if run is None or run.frames < BED_S * self.setting.rate:
+            return None
+        clip = pick(self.plain, rng)
+        name, label = bed.labels[0], clip.labels[0]
+        if bed.recording == clip.recording or are_confusable(name, label):
+            return None
+        longest = min(run.frames // _BED_PARTS, self._longest)
+        sound = excerpt(clip, longest, self.setting, rng)
+        return lower(Event(name, run), _BED_DB), Event(label, sound)
+
+    def set_apart(
+        self, one: Event, other: Event, least_db: Decibels, most_db: Decibels | None = None
+    ) -> list[tuple[Event, Event]]:
+        """Two sounds, the first louder and then the second, by their means and by their peaks.
+
+        None is raised: who is quieter is lowered.
+
+        Args:
+            one: A sound.
+            other: Another.
+            least_db: So far apart they are in both.
+            most_db: And no further; nothing is returned where that cannot be, or where nobody knows
+                how loud they are.
+        """
+        first, second = (
+            self.listener.hear(each).placements[0].heard.acoustics for each in (one, other)
+        )
+        if first is None or second is None:
+            return []
+        means, peaks = first.mean_dba - second.mean_dba, first.peak_dba - second.peak_dba
+        if most_db is not None and least_db + abs(means - peaks) > most_db:
+            return []
+        apart, louder = least_db + abs(means - peaks) / 2, (means + peaks) / 2
+        return [
+            (lower(one, max(-change, 0)), lower(other, max(change, 0)))
+            for change in (apart - louder, -apart - louder)
+        ]
+
+    def find_run(self, clip: Clip) -> Excerpt | None:
+        """The longest part of a clip that everybody hears without a pause."""
+        whole = Excerpt(clip.id, 0, clip.frames, self.setting.levels.gain(clip.loudness_lufs))
+        (place,) = self.listener.hear(Event(clip.labels[0], whole)).placements
+        most = self.setting.max_frames or clip.frames
+        longest = max(place.heard.clear, key=lambda each: each.offset - each.onset, default=None)
+        if longest is None:
+            return None
+        # What is left of a block that is cut may be silent.
+        block = BLOCK_S * self.setting.rate
+        start = math.ceil(math.ceil(longest.onset / block) * block)
+        frames = min(longest.offset - start, most)
+        return replace(whole, start=start, frames=frames) if frames > 0 else None
+
+    def cut_loud(self, clip: Clip, rng: np.random.Generator) -> Excerpt:
+        """A loud part of a clip, or all of a short one."""
+        return excerpt(clip, self._longest, self.setting, rng)
+
+    def cut_run(self, clip: Clip) -> Excerpt | None:
+        """The begin of what `find_run` finds."""
+        run = self.find_run(clip)
+        return run and replace(run, frames=min(run.frames, self._longest))
+
+    def find_pause(self, event: Event) -> Frames:
+        """The longest pause within a sound."""
+        (place,) = self.listener.hear(event).placements
+        stretches = pairwise(place.heard.clear)
+        return max((after.onset - before.offset for before, after in stretches), default=0)
+
+    def play_whole(self, clip: Clip, loudness_lufs: Decibels) -> Excerpt:
+        """All of a treated clip: without its tail a hall is none."""
+        return Excerpt(clip.id, 0, clip.frames, self.setting.levels.gain(loudness_lufs))
+
+    def draw_pause(self, rng: np.random.Generator) -> Frames:
+        """The pause between two sounds where its length is not told."""
+        return to_frames(float(rng.uniform(*PAUSE_S)), self.setting.rate)
+
+    def are_longer(self, clips: Sequence[Clip], most: Frames | None) -> bool:
+        """Whether clips cannot be played whole: that takes twice what others may last at most."""
+        longest = max(clip.frames for clip in clips)
+        return longest > 2 * self._longest or (most is not None and longest > most)
+
+    @property
+    def most_pause(self) -> Frames:
+        """The longest of them."""
+        return to_frames(PAUSE_S[1], self.setting.rate)
+
+    @property
+    def _longest(self) -> Frames:
+        return to_frames(self.max_event_s, self.setting.rate)
+
+
+def lower(event: Event, by_db: Decibels) -> Event:
+    """The event, quieter by so much."""
+    heard = event.heard
+    return Event(event.label, replace(heard, gain_db=round(heard.gain_db - by_db, 2)))
+
 
 _LONGER_S: Final[Seconds] = 0.3
 """By so much a pause between two times is longer than one within either."""

@@ -18,10 +18,14 @@ from synth.base.errors import LeftOutError, PlanError, TruthError
 from synth.base.units import Decibels, Seconds
 from synth.captions.caption import Style
 from synth.captions.contrast import judge
-from synth.recipes.attribute_kinds import Attribute
-from synth.recipes.attribute_scenes import AttributeScenes, DescribedScene
-from synth.recipes.attribute_sounds import AttributeSounds
+from synth.recipes.attribute_scenes import (
+    Attribute,
+    AttributeScenes,
+    AttributeSounds,
+    DescribedScene,
+)
 from synth.recipes.base import (
+    Clip,
     Draft,
     Groups,
     RecipeSettings,
@@ -32,8 +36,8 @@ from synth.recipes.base import (
     deal_crosses,
     explain_misleading,
     explain_too_short,
+    share_out,
 )
-from synth.recipes.clips import Clip, share_out
 from synth.truth.relations import Tolerance
 
 _TRIES: Final = 60

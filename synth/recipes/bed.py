@@ -13,8 +13,7 @@ from synth.base.choice import StrictModel
 from synth.base.errors import PlanError
 from synth.base.units import Decibels, Frames, to_frames
 from synth.labels.lexicon import category, could_be_called
-from synth.recipes.base import Length, Setting, excerpt
-from synth.recipes.clips import Clip, pick
+from synth.recipes.base import Clip, Length, Setting, excerpt, pick
 from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.scene.timeline import duration
 

@@ -9,28 +9,60 @@ from typing import Final
 
 import numpy as np
 from jaxtyping import Int64
+from pydantic import Field
 
 from synth.base.errors import LeftOutError
-from synth.base.units import Frames, to_frames
+from synth.base.units import Frames, Seconds, to_frames
 from synth.captions.caption import Caption, Connective, Pair, Style, frames
 from synth.captions.contrast import Wording, as_main, judge
 from synth.labels.lexicon import Phrase
 from synth.recipes.base import (
+    Clip,
+    Count,
     Draft,
+    Length,
+    RecipeSettings,
     Setting,
+    SplitCounts,
     deal_crosses,
     draft_contrast,
     longest_event,
     make_listener,
     permutation,
 )
-from synth.recipes.clips import Clip
 from synth.recipes.fitting import DO_NOT_FIT, FittedPair, Fitting
-from synth.recipes.triplet_settings import TripletSettings
 from synth.scene.claim import And, Only
 from synth.scene.edit import EditKind
 from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.truth.relations import Tolerance
+
+# Settings of `triplets`.
+
+
+class TripletSettings(RecipeSettings):
+    """Settings of the recipe.
+
+    Args:
+        repeats: Groups per ordered pair of classes, each with newly drawn clips; one number for all
+            splits, or a number per split.
+        most_groups: Most groups of a split, of pairs drawn at random; null for every pair.
+        crossfade_s: Overlap of joined sounds; shorter if it would cover more than half of one. The
+            paper has none.
+        max_event_s: Longer sounds are cut to an excerpt of this length.
+        least_event_s: Sounds may be cut to fit together, but never to less than this.
+        style: `paper` gives each sample every false sentence as a negative; `natural` gives up to
+            two, so that the text alone never reveals which caption is false.
+        stage_a: Make single and combined sounds instead, for TeminAL A.
+    """
+
+    repeats: SplitCounts = 1
+    most_groups: Count | None = None
+    crossfade_s: Seconds = Field(default=0.0, ge=0, le=30)
+    max_event_s: Length | None = None
+    least_event_s: Length = 1.0
+    style: Style = Style.PAPER
+    stage_a: bool = False
+
 
 ONE_ORDER: Final = "too few clips for two orders of different sounds"
 CONNECTIVES: Final = (Connective.BEFORE, Connective.AFTER, Connective.WHILE)

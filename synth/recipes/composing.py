@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import pairwise
-from typing import assert_never
+from functools import reduce
+from itertools import combinations, cycle, pairwise
+from typing import Any, Final, Protocol, TypeVar, assert_never
 
 import numpy as np
 
 from synth.audio.dsp import between_class_gains
+from synth.base.errors import PlanError
 from synth.base.units import Decibels, Frames, to_decibels
-from synth.scene.scene import Concat, Event, Overlay, Scene, operands
-from synth.scene.timeline import duration
+from synth.captions.caption import Caption, Style
+from synth.captions.measuring import counting_frames, measuring_frames, say_count, say_measure
+from synth.captions.narrative import Narrator, Pick
+from synth.labels.lexicon import Phrase, are_confusable, are_kin, category
+from synth.scene.claim import Claim, Count, Measured, claim_labels
+from synth.scene.notation import format_scene
+from synth.scene.scene import Concat, Event, Overlay, Scene, events, labels, operands
+from synth.scene.timeline import duration, make_sequence
 from synth.truth.ear import BLOCK_S
 from synth.truth.listener import Listener
 
@@ -155,3 +163,231 @@ def amplify(scene: Scene, gain_db: Decibels) -> Scene:
             return replace(scene, first=amplify(first, gain_db), second=amplify(second, gain_db))
         case _:
             assert_never(scene)
+
+
+# The scene grammar: templates of scenes, filled with labels of a weighted choice of categories.
+
+
+T = TypeVar("T")
+ANY: Final = "any"
+UNNAMED: Final = ("ambience",)
+"""Categories of rooms, effects and noises that nobody could point out among other sounds."""
+
+_TRIES: Final = 20
+
+
+def draw_operator(rng: np.random.Generator) -> type[Concat | Overlay]:
+    """One sound after the other, or both together: each as likely."""
+    return Concat if rng.random() < 0.5 else Overlay
+
+
+def random_template(
+    count: int, rng: np.random.Generator, outermost: type[Concat | Overlay] | None = None
+) -> Scene:
+    """A scene of `count` events of any label, every operator and every division equally likely.
+
+    Args:
+        count: Events, at least 1.
+        rng: Draws it.
+        outermost: How its two parts are composed, drawn as well by default.
+    """
+    if count == 1:
+        return Event(ANY)
+    left = int(rng.integers(1, count))
+    parts = random_template(left, rng), random_template(count - left, rng)
+    return (outermost or draw_operator(rng))(*parts)
+
+
+def random_sequence(count: int, polyphony: int, rng: np.random.Generator) -> Scene:
+    """A scene of `count` events of any label, one after the other or in small overlays.
+
+    Half of the parts are single events. Of the overlays, those of one event more are half as many.
+
+    Args:
+        count: Events, at least 2.
+        polyphony: Most events of an overlay, at least 1.
+        rng: Draws it.
+    """
+    parts: list[Scene] = []
+    while count:
+        size = min(int(rng.geometric(0.5)), polyphony, count)
+        sounds: list[Scene] = [Event(ANY)] * size
+        parts.append(reduce(Overlay, sounds))
+        count -= size
+    return make_sequence(parts)
+
+
+def draw_weighted(options: Sequence[T], weights: Sequence[float], rng: np.random.Generator) -> T:
+    """One of the options, drawn by their weights."""
+    cumulative = np.cumsum(weights)
+    drawn = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], "right"))
+    return options[min(drawn, len(options) - 1)]
+
+
+@dataclass(frozen=True)
+class SceneVocabulary:
+    """The labels that scenes are made of.
+
+    Args:
+        categories: Labels by category.
+        weights: How likely each category is, relative to the others.
+    """
+
+    categories: Mapping[str, tuple[str, ...]]
+    weights: Mapping[str, float]
+
+    @classmethod
+    def of_labels(cls, found: Iterable[str], weights: Mapping[str, float]) -> SceneVocabulary:
+        """Labels sorted into the lexicon's categories, each as likely as the others.
+
+        Args:
+            found: The labels.
+            weights: How likely a label of a category is, where it is another share than 1; the
+                categories of `UNNAMED` are left out unless they have a weight.
+        """
+        categories: dict[str, list[str]] = {}
+        for label in sorted(set(found)):
+            categories.setdefault(category(label), []).append(label)
+        unknown = sorted(set(weights) - set(categories))
+        weights = dict.fromkeys(UNNAMED, 0.0) | dict(weights)
+        if unknown:
+            raise PlanError(
+                f"recipe.scenes.categories: no label is in category {', '.join(unknown)}",
+                fix=f"the labels are in {', '.join(sorted(categories))}",
+            )
+        chosen = {name: weights.get(name, 1.0) for name in sorted(categories)}
+        used = [name for name, weight in chosen.items() if weight > 0]
+        if not used:
+            raise PlanError(
+                "recipe.scenes.categories: every label is in a category of weight 0",
+                fix=f"give one of {', '.join(categories)} a higher weight",
+            )
+        return cls(
+            {name: tuple(categories[name]) for name in used},
+            {name: chosen[name] * len(categories[name]) for name in used},
+        )
+
+    def check(self, template: Scene, where: str) -> None:
+        """Every leaf of a template must be a label, a category or `any`, no two labels kin."""
+        known = {ANY, *self.categories, *(each for row in self.categories.values() for each in row)}
+        for leaf in labels(template):
+            if leaf not in known:
+                raise PlanError(
+                    f"{where}: {format_scene(template)} names {leaf!r}, which is not the "
+                    "label of any clip",
+                    fix=f"name a label, 'any' or one of {', '.join(self.categories)}",
+                )
+        for first, second in combinations(self._named_labels(template), 2):
+            if are_kin(first, second):
+                raise PlanError(
+                    f"{where}: {format_scene(template)} names {first!r} and {second!r}, "
+                    "which could describe the same sound",
+                    fix="combine sounds that cannot be confused",
+                )
+
+    def draw(self, leaf: str, taken: Collection[str], rng: np.random.Generator) -> str | None:
+        """A label for `any` or a category that is confused with none of those taken, or None."""
+        for _ in range(_TRIES):
+            among = self.categories[self._draw_category(rng) if leaf == ANY else leaf]
+            label = among[int(rng.integers(len(among)))]
+            if not any(are_confusable(label, other) for other in taken):
+                return label
+        return None
+
+    def _named_labels(self, template: Scene) -> list[str]:
+        """The leaves that are labels themselves."""
+        return [leaf for leaf in labels(template) if leaf != ANY and leaf not in self.categories]
+
+    def _draw_category(self, rng: np.random.Generator) -> str:
+        return draw_weighted(tuple(self.weights), tuple(self.weights.values()), rng)
+
+    def fill(self, template: Scene, rng: np.random.Generator) -> Scene | None:
+        """The template with a label for every leaf; None where one leaf finds none.
+
+        What is drawn is confused with no other label, whereas a template may name two that are,
+        such as rain and thunder.
+        """
+        named = self._named_labels(template)
+        drawn: list[str] = []
+        for event in events(template):
+            fixed = event.label in named
+            label = event.label if fixed else self.draw(event.label, [*named, *drawn], rng)
+            if label is None:
+                return None
+            drawn.append(label)
+        return fill_labels(template, iter(drawn))
+
+
+def fill_labels(template: Scene, names: Iterable[str]) -> Scene:
+    """The template with these labels, left to right."""
+    names = iter(names)
+    match template:
+        case Event():
+            return Event(next(names))
+        case Concat(first, second) | Overlay(first, second):
+            left = fill_labels(first, names)
+            return type(template)(left, fill_labels(second, names))
+
+
+# Telling: the words for the claims of a group of scenes.
+
+
+_FEW: Final = 4
+"""Sounds of a sentence whose words are drawn freely."""
+
+_CHOICES: Final = 16
+
+
+class Tell(Protocol):
+    """Puts claims into words."""
+
+    def __call__(self, claim: Claim, kind: str = "") -> Caption:
+        """The caption that makes a claim, of a kind."""
+        ...
+
+
+def make_teller(style: Style, is_long: bool, rate: int, rng: np.random.Generator) -> Tell:
+    """Who tells the claims of a group, in words drawn anew for each.
+
+    In a group of long scenes, sentences of more than four sounds make the same choices in the same
+    order: the false one differs from the true one in what it says, and in nothing else.
+
+    Args:
+        style: Of the captions.
+        is_long: Whether the group's scenes are long.
+        rate: In Hz.
+        rng: Draws the words.
+    """
+    free = Narrator(Phrase.of_label, style, _pick_anew(rng))
+    shares = rng.random(_CHOICES).tolist() if is_long else ()
+
+    def tell(claim: Claim, kind: str = "") -> Caption:
+        if isinstance(claim, Measured):
+            frame = int(rng.integers(measuring_frames(claim.quantity, style)))
+            return say_measure(claim, Phrase.of_label, style, rate, frame).of_kind(kind)
+        if isinstance(claim, Count):
+            frame = int(rng.integers(counting_frames(style)))
+            return say_count(claim.event.label, claim.times, Phrase.of_label, style, frame).of_kind(
+                kind
+            )
+        if not is_long or len(claim_labels(claim)) <= _FEW:
+            return free.tell(claim, kind)
+        return Narrator(Phrase.of_label, style, _pick_by(shares)).tell(claim, kind)
+
+    return tell
+
+
+def _pick_anew(rng: np.random.Generator) -> Pick:
+    def one_of(options: Sequence[Any]) -> Any:
+        return options[int(rng.integers(len(options)))]
+
+    return one_of
+
+
+def _pick_by(shares: Sequence[float]) -> Pick:
+    left = cycle(shares)
+
+    def one_of(options: Sequence[Any]) -> Any:
+        return options[int(next(left) * len(options))]
+
+    return one_of

@@ -21,9 +21,10 @@ from synth.base.errors import LeftOutError, PlanError, TruthError
 from synth.base.units import Frames, to_frames
 from synth.captions.caption import Caption, Style
 from synth.captions.contrast import judge
-from synth.captions.counting import TIMES, counting_frames, say_count
+from synth.captions.measuring import TIMES, counting_frames, say_count
 from synth.labels.lexicon import Phrase, is_countable
 from synth.recipes.base import (
+    Clip,
     Draft,
     Groups,
     Length,
@@ -35,8 +36,7 @@ from synth.recipes.base import (
     make_listener,
     permutation,
 )
-from synth.recipes.clips import Clip
-from synth.recipes.units import find_units
+from synth.recipes.dealing import find_units
 from synth.scene.edit import EditKind
 from synth.scene.scene import Concat, Event, Excerpt, Scene
 from synth.truth.listener import Listener

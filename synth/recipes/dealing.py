@@ -6,17 +6,23 @@ groups of each size.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 
 from synth.base.errors import PlanError
 from synth.base.rng import Randomness
-from synth.labels.lexicon import are_confusable
-from synth.recipes.clips import Clip, by_label
+from synth.base.units import Decibels, Frames
+from synth.captions.caption import Style
+from synth.labels.lexicon import are_confusable, category
+from synth.recipes.base import Clip, Setting, by_label, explain_misleading, explain_too_short, pick
+from synth.recipes.composing import ANY, SceneVocabulary, fill_labels
+from synth.scene.scene import Excerpt, Scene, labels
+from synth.truth.envelope import Envelope
 
 Hand: TypeAlias = tuple[Clip, ...]
 
@@ -98,3 +104,164 @@ class ClipDealer:
             room[chosen] -= 1
             met[stack, chosen] = True
         return [tuple(hand[at] for at in rng.permutation(len(hand))) for hand in hands]
+
+
+# Casting: which labels and clips a scene is made of, drawn from all, or dealt in turn.
+
+
+_SPARED_AKIN: Final = 0.7
+
+
+def explain_uncast(clip: Clip, recipe: str, style: Style, setting: Setting) -> str | None:
+    """Why a clip cannot be a sound of a scene, None where it can.
+
+    Args:
+        clip: It.
+        recipe: Name of the recipe, in the plural.
+        style: Of the captions.
+        setting: As the recipe is given.
+    """
+    if len(clip.labels) != 1:
+        return f"has {len(clip.labels)} labels; {recipe} need exactly one"
+    label = clip.labels[0]
+    if category(label) == "none":
+        return f"has the label {label!r}, which names no sound"
+    if reason := explain_misleading(label, style):
+        return reason
+    return explain_too_short(clip, 0, setting)
+
+
+class Cast(Protocol):
+    """Gives labels and clips."""
+
+    def fill(self, template: Scene, rng: np.random.Generator) -> Scene | None:
+        """The template with a label for every leaf; None where one leaf finds none."""
+        ...
+
+    def exchange(self, base: Scene, rng: np.random.Generator) -> dict[str, str] | None:
+        """A label of the base and one that takes its place, of its category if there is one."""
+        ...
+
+    def choose(self, label: str, used: Collection[str], rng: np.random.Generator) -> Clip:
+        """A clip of a label, of none of the recordings in use if there is one."""
+        ...
+
+
+@dataclass(frozen=True)
+class DrawnCast:
+    """Every clip of a split, again and again.
+
+    Args:
+        vocabulary: The labels.
+        by_label: The clips.
+    """
+
+    vocabulary: SceneVocabulary
+    by_label: Mapping[str, Sequence[Clip]]
+
+    def fill(self, template: Scene, rng: np.random.Generator) -> Scene | None:
+        """Labels drawn by the weights of their categories."""
+        return self.vocabulary.fill(template, rng)
+
+    def exchange(self, base: Scene, rng: np.random.Generator) -> dict[str, str] | None:
+        """A label for another of its category, else for any."""
+        named = labels(base)
+        gone = named[int(rng.integers(len(named)))]
+        for leaf in (category(gone), ANY):
+            known = leaf == ANY or leaf in self.vocabulary.categories
+            label = self.vocabulary.draw(leaf, named, rng) if known else None
+            if label is not None:
+                return {gone: label}
+        return None
+
+    def choose(self, label: str, used: Collection[str], rng: np.random.Generator) -> Clip:
+        """One of the label's clips."""
+        found = self.by_label[label]
+        return pick([each for each in found if each.recording not in used] or found, rng)
+
+
+@dataclass(frozen=True)
+class DealtCast:
+    """The clips of one hand: all but one for a scene, and one for what is exchanged.
+
+    Args:
+        hand: At least three clips of different labels.
+    """
+
+    hand: Hand
+
+    @property
+    def sounds(self) -> int:
+        """Sounds of a scene."""
+        return len(self.hand) - 1
+
+    @cached_property
+    def _akin(self) -> Hand:
+        """Those whose category another one has."""
+        shared = Counter(category(clip.labels[0]) for clip in self.hand)
+        return tuple(clip for clip in self.hand if shared[category(clip.labels[0])] > 1)
+
+    def fill(self, template: Scene, rng: np.random.Generator) -> Scene:
+        """The labels of all but one clip, shuffled; one that is akin to another is often spared."""
+        spare = pick(self._akin if self._akin and rng.random() < _SPARED_AKIN else self.hand, rng)
+        named = [clip.labels[0] for clip in self.hand if clip is not spare]
+        return fill_labels(template, (named[at] for at in rng.permutation(len(named))))
+
+    def exchange(self, base: Scene, rng: np.random.Generator) -> dict[str, str]:
+        """A label of the spare clip's category, else any, for the spare one."""
+        named = labels(base)
+        (spare,) = {clip.labels[0] for clip in self.hand}.difference(named)
+        akin = [label for label in named if category(label) == category(spare)] or named
+        return {akin[int(rng.integers(len(akin)))]: spare}
+
+    def choose(self, label: str, used: Collection[str], rng: np.random.Generator) -> Clip:
+        """The clip of the label."""
+        return next(clip for clip in self.hand if clip.labels[0] == label)
+
+
+# Units: parts of a clip that hold one short sound, with silence around it.
+
+
+_FOREGROUND_DB: Decibels = 15.0
+"""A unit further below the loudest block of its clip may be another sound than the label's."""
+
+
+def find_units(clip: Clip, longest: Frames, setting: Setting) -> list[Excerpt]:
+    """The parts of a clip that begin once, and are over, in order of time.
+
+    Each holds one attack. At either end of it the clip ends or is not clearly heard, as the ear has
+    it, so that nothing of another sound is cut off.
+
+    Args:
+        clip: The clip.
+        longest: Frames that a part may last.
+        setting: The ear, and the gain.
+    """
+    envelope = clip.read_envelope()
+    gain = setting.levels.gain(clip.loudness_lufs)
+    found = []
+    for first, last in _runs(envelope, setting.ear.clear_db):
+        start = round(first * envelope.block)
+        frames = min(round(last * envelope.block), clip.frames) - start
+        if setting.audible <= frames <= longest:
+            found.append(Excerpt(clip.id, start, frames, gain))
+    return found
+
+
+def _runs(envelope: Envelope, clear_db: Decibels) -> Iterator[tuple[int, int]]:
+    """Runs of blocks, as [start, end), around single attacks."""
+    levels = np.asarray(envelope.levels_db)
+    attacks = np.zeros(len(levels), int)
+    if envelope.attacks is not None:
+        attacks = np.asarray(envelope.attacks)
+    loudest = levels.max(initial=-np.inf)
+    for at in np.flatnonzero(attacks):
+        heard = levels > levels[at] - clear_db
+        first, last = int(at), int(at) + 1
+        while first and heard[first - 1]:
+            first -= 1
+        while last < len(levels) and heard[last]:
+            last += 1
+        nearby = attacks[max(first - 1, 0) : last + 1].sum()
+        if nearby == 1 and levels[first:last].max() >= loudest - _FOREGROUND_DB:
+            yield first, last

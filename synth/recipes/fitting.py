@@ -15,8 +15,7 @@ import numpy as np
 
 from synth.base.errors import LeftOutError
 from synth.base.units import Frames, Seconds, to_frames
-from synth.recipes.base import Setting, excerpt
-from synth.recipes.clips import Clip
+from synth.recipes.base import Clip, Setting, excerpt
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, statement
 from synth.scene.timeline import duration
 from synth.truth.ear import BLOCK_S

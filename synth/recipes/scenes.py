@@ -10,17 +10,500 @@ to 7 false; `balance` deals them so that no text betrays which it is.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import ClassVar
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Final, TypeAlias
 
-from synth.base.errors import PlanError
-from synth.captions.measured_pool import ToldQuantity
-from synth.recipes.base import Groups, Setting, check_splits, check_unpadded
-from synth.recipes.casting import explain_uncast
-from synth.recipes.clips import Clip, share_out
-from synth.recipes.scene_groups import SceneGroups
-from synth.recipes.scene_settings import SceneSettings
-from synth.scene.scene import labels
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import Field, field_validator, model_validator
+
+from synth.base.errors import NotationError, PlanError
+from synth.base.units import Decibels, Frames, Seconds, to_frames
+from synth.captions.balance import Member, deal
+from synth.captions.caption import Style
+from synth.captions.measuring import ToldQuantity, measured_pool
+from synth.captions.pool import pool
+from synth.recipes.base import (
+    Clip,
+    Draft,
+    Groups,
+    Length,
+    RecipeSettings,
+    Setting,
+    SplitCounts,
+    by_label,
+    check_splits,
+    check_unpadded,
+    excerpt,
+    make_listener,
+    share_out,
+)
+from synth.recipes.bed import Background
+from synth.recipes.composing import (
+    Composer,
+    Joining,
+    Mixing,
+    SceneVocabulary,
+    draw_operator,
+    draw_weighted,
+    make_teller,
+    random_sequence,
+    random_template,
+)
+from synth.recipes.dealing import Cast, ClipDealer, DealtCast, DrawnCast, explain_uncast
+from synth.recipes.sequences import CLOSE_PAIRS, Parts, Placed, alternate, list_variants
+from synth.scene.edit import recompositions, rename_labels
+from synth.scene.notation import parse
+from synth.scene.scene import Event, Scene, labels
+from synth.scene.timeline import is_sequence
+from synth.truth.ear import BLOCK_S
+from synth.truth.relations import Tolerance
+from synth.truth.truth import Hearing
+
+# Settings of the recipe `scenes`: which scenes, how they are joined and mixed, which captions.
+
+
+MOST_EVENTS: Final = 12
+MOST_NESTED: Final = 4
+
+
+Pause: TypeAlias = Annotated[Seconds, Field(ge=0, le=3600)]
+Ratio: TypeAlias = Annotated[Decibels, Field(ge=-120, le=120)]
+
+
+class SceneSettings(RecipeSettings):
+    """Settings of the recipe.
+
+    Args:
+        scenes: Total samples, shared among the splits by their number of clips; or samples per
+            split. Multiples of `variants`.
+        variants: Scenes of a minimal-pair group: one, another with one sound exchanged, and further
+            recompositions.
+        max_events: Scenes hold 2 to this many sounds, at most 12, each number equally often.
+        polyphony: Most sounds at once, up to 4; beds and crossfades do not count. Scenes of no more
+            sounds are nested at will; larger ones are sequences of single sounds and overlays.
+        categories: Relative weight of each category's labels; 1 by default, 0 for never.
+        without_replacement: Use every clip of a split once before any is used again. Expressions,
+            and weights of categories other than 0 and 1, are refused then.
+        expressions: Scenes to choose from, such as "(dog + rain) * vehicle", of labels, categories
+            or `any`: a list, a mapping to weights, or a file with one per line (empty lines and `#`
+            comments are skipped). If null, operators and nesting are drawn.
+        captions: Most true captions of a sample, the main one included, and most false ones; at
+            least 2 for an odd number of variants.
+        crossfade: Overlap of two joined parts, as a share of the shorter one; a part that overlaps
+            for more than half of what is heard of it is not said to follow. In sequences of more
+            sounds than `polyphony` it is shortened to that half, and overlays have none.
+        pause_s: Range of the silence between sounds that follow one another, in seconds; it takes
+            the place of the crossfade. [0, 0] for none. In sequences of more sounds than
+            `polyphony` a pause may be up to 0.05 s longer.
+        mixing: How overlaid parts are mixed: `between_class`, `snr` or `sum`.
+        ratio: Mixing ratio of `between_class`.
+        snr_db: Range of the longer part's level over the shorter one's, for `snr`.
+        background: Steady background sound under whole scenes, which captions do not mention.
+        max_event_s: Longer sounds are cut to an excerpt of this length.
+        style: Caption style.
+        tell: What captions may tell besides, as those of `counts` and `attributes` do: `count`,
+            `duration`, `onset`, `position`, `gap`, `longer` and `louder`.
+    """
+
+    scenes: SplitCounts = 20_000
+    variants: int = Field(default=4, ge=2, le=6)
+    max_events: int = Field(default=4, ge=2, le=MOST_EVENTS)
+    polyphony: int = Field(default=MOST_NESTED, ge=1, le=MOST_NESTED)
+    without_replacement: bool = False
+    categories: dict[str, Annotated[float, Field(ge=0, le=1_000_000)]] = Field(default_factory=dict)
+    expressions: dict[str, Annotated[float, Field(gt=0, le=1_000_000)]] = Field(
+        default_factory=dict
+    )
+    captions: int = Field(default=7, ge=1, le=20)
+    crossfade: float = Field(default=0.1, ge=0, le=0.4)
+    pause_s: tuple[Pause, Pause] = (0.0, 0.0)
+    mixing: Mixing = Mixing.BETWEEN_CLASS
+    ratio: float = Field(default=0.5, gt=0, lt=1)
+    snr_db: tuple[Ratio, Ratio] = (-6.0, 6.0)
+    background: Background | None = None
+    max_event_s: Length | None = None
+    style: Style = Style.NATURAL
+    tell: tuple[ToldQuantity, ...] = ()
+
+    @field_validator("expressions", mode="before")
+    @classmethod
+    def _weigh(cls, expressions: Any) -> Any:
+        if isinstance(expressions, str):
+            expressions = read_expressions(Path(expressions))
+        if isinstance(expressions, list | tuple):
+            return dict(Counter(map(str, expressions)))
+        return expressions
+
+    @model_validator(mode="after")
+    def _whole_groups(self) -> SceneSettings:
+        counts = self.scenes.values() if isinstance(self.scenes, dict) else [self.scenes]
+        if any(count % self.variants for count in counts):
+            raise ValueError(
+                f"scenes: {self.scenes} is not a multiple of the {self.variants} variants "
+                "of a group"
+            )
+        if self.captions == 1 and self.variants % 2:
+            raise ValueError(
+                f"captions: 1 is too few for {self.variants} variants: they are each "
+                "other's negatives, two by two; give 2, or an even number of variants"
+            )
+        for name in ("snr_db", "pause_s"):
+            least, most = getattr(self, name)
+            if least > most:
+                raise ValueError(f"{name}: {least:g} is above {most:g}")
+        return self
+
+    @model_validator(mode="after")
+    def _long_scenes(self) -> SceneSettings:
+        is_long = not self.expressions and self.max_events > self.polyphony
+        if is_long and self.variants % 2:
+            raise ValueError(
+                f"variants: {self.variants} is odd: scenes of more than {self.polyphony} sounds "
+                "(polyphony) come in pairs; give an even number"
+            )
+        if not self.without_replacement:
+            return self
+        weights = [name for name, weight in self.categories.items() if weight not in (0, 1)]
+        for name, found in (("expressions", self.expressions), ("categories", weights)):
+            if found:
+                raise ValueError(
+                    f"{name}: {', '.join(map(str, found))} cannot be had with "
+                    "without_replacement, by which every clip is used as often; leave one of them "
+                    "out"
+                )
+        return self
+
+    @property
+    def templates(self) -> dict[Scene, float]:
+        """The expressions as scenes, with their weights; none where they are drawn."""
+        found = {self._read_template(text): weight for text, weight in self.expressions.items()}
+        sizes = [len(labels(template)) for template in found]
+        if self.variants % 2 and any(size > self.polyphony for size in sizes):
+            raise PlanError(
+                f"recipe.scenes.variants: {self.variants} is odd: scenes of more than "
+                f"{self.polyphony} sounds come in pairs",
+                fix="give an even number",
+            )
+        return found
+
+    def join_by(self, rate: int) -> Joining:
+        """How parts are put together, at a rate in Hz."""
+        least, most = (to_frames(pause, rate) for pause in self.pause_s)
+        return Joining(self.crossfade, self.mixing, self.ratio, self.snr_db, (least, most))
+
+    def longest_sound(self, count: int, setting: Setting) -> Frames | None:
+        """Frames that each of `count` sounds may last, None for any."""
+        limits = []
+        if self.max_event_s is not None:
+            limits.append(to_frames(self.max_event_s, setting.rate))
+        if setting.max_frames is not None:
+            aligned = BLOCK_S if count > self.polyphony else 0  # sequences begin parts with a block
+            pause = to_frames(self.pause_s[1] + aligned, setting.rate)
+            limits.append((setting.max_frames - (count - 1) * pause) // count)
+        return min(limits, default=None)
+
+    def _read_template(self, text: str) -> Scene:
+        try:
+            template = parse(text)
+        except NotationError as error:
+            raise PlanError(
+                f"recipe.scenes.expressions: {text!r}: {error.message}", fix=error.fix
+            ) from error
+        count = len(labels(template))
+        if not 2 <= count <= MOST_EVENTS:
+            raise PlanError(
+                f"recipe.scenes.expressions: {text!r} has {count} sounds",
+                fix=f"give it 2 to {MOST_EVENTS}",
+            )
+        if count > self.polyphony and not is_sequence(template, self.polyphony):
+            raise PlanError(
+                f"recipe.scenes.expressions: {text!r} has {count} sounds, more than "
+                f"{self.polyphony} (polyphony), and is no sequence of single sounds and overlays "
+                f"of up to {self.polyphony}",
+                fix="write it as a + b * c + d, or give it fewer sounds",
+            )
+        return template
+
+
+def read_expressions(path: Path) -> list[str]:
+    """The scenes of a file: one a line, or the answers of a language model (Parquet).
+
+    Raises:
+        ValueError: If the file cannot be read, or holds none.
+    """
+    try:
+        if path.suffix == ".parquet":
+            texts = pq.read_table(path, columns=["texts"])["texts"].to_pylist()
+            lines = [text for each in texts for text in each]
+        else:
+            lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
+        raise ValueError(f"{path}: cannot be read: {error}") from error
+    found = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    if not found:
+        raise ValueError(f"{path}: holds no scene; give one per line")
+    return found
+
+
+# Scene groups: one drawn scene and its edits, composed, proven and captioned.
+
+
+_TEMPLATES: Final = 10
+_DRAWS: Final = 50
+_DEALT_DRAWS: Final = 5
+"""Of each template, whose clips are given: only their order and places are drawn."""
+_PLACINGS: Final = 2
+"""Nine in ten of the scenes that can be proven at all are so as they are placed first."""
+_WORDINGS_OF_PAIRS: Final = 2
+
+
+@dataclass(frozen=True)
+class SceneGroups:
+    """The groups of one split, each computed alone."""
+
+    settings: SceneSettings
+    split: str
+    count: int
+    clips: tuple[Clip, ...]
+    setting: Setting
+
+    def __post_init__(self) -> None:
+        _ = self.vocabulary, self.bed_clips
+        _ = self.dealer and self.dealer.sizes
+        for template in self.templates:
+            self.vocabulary.check(template, "recipe.scenes.expressions")
+
+    def __len__(self) -> int:
+        """Number of groups."""
+        return self.count
+
+    @cached_property
+    def templates(self) -> Mapping[Scene, float]:
+        """Scenes of labels, categories or `any`, with their weights; none to draw them."""
+        return self.settings.templates
+
+    @cached_property
+    def composer(self) -> Composer:
+        """Puts parts together."""
+        joining = self.settings.join_by(self.setting.rate)
+        is_loudness_told = ToldQuantity.LOUDER in self.settings.tell
+        return Composer(joining, make_listener(self.clips, self.setting, is_loudness_told))
+
+    @cached_property
+    def by_label(self) -> Mapping[str, list[Clip]]:
+        """Clips by label."""
+        return by_label(self.clips)
+
+    @cached_property
+    def vocabulary(self) -> SceneVocabulary:
+        """The labels, by category."""
+        return SceneVocabulary.of_labels(self.by_label, self.settings.categories)
+
+    @cached_property
+    def bed_clips(self) -> Sequence[Clip]:
+        """The clips that can lie under whole scenes."""
+        background = self.settings.background
+        return background.clips(self.clips) if background else ()
+
+    @cached_property
+    def drawn(self) -> DrawnCast:
+        """Casts scenes with any clips."""
+        return DrawnCast(self.vocabulary, self.by_label)
+
+    @cached_property
+    def dealer(self) -> ClipDealer | None:
+        """Deals the clips in turn, if it is asked for."""
+        if not self.settings.without_replacement:
+            return None
+        named = {label for each in self.vocabulary.categories.values() for label in each}
+        deck = tuple(clip for clip in self.clips if clip.labels[0] in named)
+        operation = f"scenes/{self.split}/deck"
+        return ClipDealer(deck, self.settings.max_events + 1, self.setting.randomness, operation)
+
+    def group(self, index: int) -> Sequence[Draft]:
+        """One scene and its edits.
+
+        How many sounds it has, and whether all of them follow one another or are together, is drawn
+        before anything can fail: most attempts at four fail, and at sounds together, as one masks
+        another. Else most groups would be of two that follow one another.
+        """
+        rng = self.setting.randomness.at(f"scenes/{self.split}", index)
+        hand = self.dealer.hand(index) if self.dealer else ()
+        if len(hand) > 2 and (drafts := self._make_dealt(DealtCast(hand), rng)) is not None:
+            return drafts
+        for _ in range(_TEMPLATES):
+            draw_template = self._choose_template(rng)
+            for _ in range(_DRAWS):
+                drafts = self._draw(draw_template(), self.drawn, rng)
+                if drafts is not None:
+                    return drafts
+        raise PlanError(
+            f"split {self.split}: no scene found whose captions can be told true from false",
+            fix="add clips of other labels or lengths"
+            + (", or allow other expressions" if self.templates else ""),
+        )
+
+    def _make_dealt(self, cast: DealtCast, rng: np.random.Generator) -> list[Draft] | None:
+        for _ in range(_TEMPLATES):
+            draw_template = self._draw_shape(cast.sounds, rng)
+            for _ in range(_DEALT_DRAWS):
+                drafts = self._draw(draw_template(), cast, rng)
+                if drafts is not None:
+                    return drafts
+        return None
+
+    def _choose_template(self, rng: np.random.Generator) -> Callable[[], Scene]:
+        """One of the spec's expressions, or templates of one size and outermost operator."""
+        if self.templates:
+            weights = tuple(self.templates.values())
+            template = draw_weighted(tuple(self.templates), weights, rng)
+            return lambda: template
+        return self._draw_shape(int(rng.integers(2, self.settings.max_events + 1)), rng)
+
+    def _draw_shape(self, count: int, rng: np.random.Generator) -> Callable[[], Scene]:
+        polyphony = self.settings.polyphony
+        if count > polyphony:
+            return partial(random_sequence, count, polyphony, rng)
+        return partial(random_template, count, rng, draw_operator(rng))
+
+    def _draw(self, template: Scene, cast: Cast, rng: np.random.Generator) -> list[Draft] | None:
+        base = cast.fill(template, rng)
+        names = cast.exchange(base, rng) if base is not None else None
+        if base is None or names is None:
+            return None
+        sounds = self._sounds((*labels(base), *names.values()), cast, rng)
+        if self._is_long(base):
+            return self._draw_sequences(base, names, sounds, rng)
+        exchanged = rename_labels(base, names)
+        placed: list[Placed] = []
+        for statement in self._variants(base, exchanged, rng):
+            found = self._compose(statement, sounds, rng)
+            if found is not None:
+                placed.append(found)
+            elif statement in (base, exchanged):
+                return None
+            if len(placed) == self.settings.variants:
+                return self._caption(placed, rng)
+        return None
+
+    def _is_long(self, statement: Scene) -> bool:
+        return len(labels(statement)) > self.settings.polyphony
+
+    def _variants(self, base: Scene, exchanged: Scene, rng: np.random.Generator) -> Iterator[Scene]:
+        """The base, the exchange, then recompositions of one kind after the other."""
+        yield base
+        yield exchanged
+        yield from alternate(base, list(recompositions(base)), rng)
+
+    def _draw_sequences(
+        self,
+        base: Scene,
+        names: dict[str, str],
+        sounds: Mapping[str, Event],
+        rng: np.random.Generator,
+    ) -> list[Draft] | None:
+        """Members in pairs that differ in one label, each pair an edit of the first."""
+        parts = Parts(self.composer, partial(self._compose, sounds=sounds, rng=rng))
+        if not self.templates:
+            base = parts.arrange(base, names, rng)
+        placed: list[Placed] = []
+        for statements in list_variants(base, names, self.settings.polyphony, rng):
+            pair = [self._compose_sequence(each, parts, rng) for each in statements]
+            found = [each for each in pair if each is not None]
+            if len(found) == len(pair):
+                placed += found
+            elif not placed:
+                return None
+            if len(placed) == self.settings.variants:
+                return self._caption(placed, rng)
+        return None
+
+    def _compose_sequence(
+        self, statement: Scene, parts: Parts, rng: np.random.Generator
+    ) -> Placed | None:
+        scene = parts.join(statement, rng)
+        placed = self._place(statement, scene) if scene is not None else None
+        return placed if placed and placed.member.hearing.proves(statement) else None
+
+    def _sounds(
+        self, named: Sequence[str], cast: Cast, rng: np.random.Generator
+    ) -> dict[str, Event]:
+        """An excerpt for each label, of different recordings where there are any."""
+        longest = self.settings.longest_sound(len(set(named)) - 1, self.setting)
+        recordings: set[str] = set()
+        sounds: dict[str, Event] = {}
+        for label in dict.fromkeys(named):
+            clip = cast.choose(label, recordings, rng)
+            recordings.add(clip.recording)
+            sounds[label] = Event(label, excerpt(clip, longest, self.setting, rng))
+        return sounds
+
+    def _compose(
+        self, statement: Scene, sounds: Mapping[str, Event], rng: np.random.Generator
+    ) -> Placed | None:
+        """The statement placed in time so that its words hold under every reading."""
+        last: Scene | None = None
+        for _ in range(_PLACINGS):
+            scene = self.composer.compose(statement, sounds, rng)
+            if scene == last:  # nothing of it was drawn at random
+                return None
+            placed = self._place(statement, scene)
+            if placed.member.hearing.proves(statement):
+                return placed
+            last = scene
+        return None
+
+    def _place(self, statement: Scene, scene: Scene) -> Placed:
+        heard = self.composer.listener.hear(scene)
+        hearing = Hearing(heard, Tolerance(audible=self.setting.audible))
+        return Placed(scene, heard, Member(statement, hearing))
+
+    def _caption(self, placed: Sequence[Placed], rng: np.random.Generator) -> list[Draft] | None:
+        statements = [each.member.statement for each in placed]
+        laid = self._add_bed(statements, placed, rng)
+        if laid is None:
+            return None
+        is_long = self._is_long(statements[0])
+        tell = make_teller(self.settings.style, is_long, self.setting.rate, rng)
+        mains = [tell(statement, "caption") for statement in statements]
+        wordings = _WORDINGS_OF_PAIRS if len(labels(statements[0])) == 2 else 1
+        claims = list(pool(statements)) * wordings
+        if self.settings.tell:
+            named = {label for statement in statements for label in labels(statement)}
+            claims += measured_pool(
+                [each.heard for each in laid], self.settings.tell, named, self.setting.rate
+            )
+        members = [each.member for each in laid]
+        close = CLOSE_PAIRS if is_long else None
+        dealt = deal(members, mains, claims, tell, self.settings.captions, rng, close)
+        if dealt is None:
+            return None
+        return [
+            Draft(each.scene, captions, each.heard)
+            for each, captions in zip(laid, dealt, strict=True)
+        ]
+
+    def _add_bed(
+        self, statements: Sequence[Scene], placed: Sequence[Placed], rng: np.random.Generator
+    ) -> Sequence[Placed] | None:
+        """The scenes with a bed under them; None where it masks what one of them states."""
+        background = self.settings.background
+        if background is None:
+            return placed
+        named = {label for statement in statements for label in labels(statement)}
+        scenes = [each.scene for each in placed]
+        bed = background.draw(self.bed_clips, scenes, named, self.setting, rng)
+        if bed is None:
+            return placed
+        laid = [self._place(each.member.statement, bed.lay_under(each.scene)) for each in placed]
+        stated = all(each.member.hearing.proves(each.member.statement) for each in laid)
+        return laid if stated else None
 
 
 class Scenes(SceneSettings):

@@ -19,8 +19,7 @@ from synth.recipes.composing import Composer
 from synth.scene.activity import measure
 from synth.scene.edit import EditKind, EditSelection, Outline, rename_labels
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
-from synth.scene.sequence import make_sequence, recompose
-from synth.scene.timeline import Timeline
+from synth.scene.timeline import Timeline, make_sequence, recompose
 from synth.truth.relations import MOST_FADED
 
 _TRIES: Final = 8

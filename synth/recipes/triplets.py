@@ -18,16 +18,16 @@ from synth.base.errors import PlanError
 from synth.base.units import to_frames
 from synth.labels.lexicon import Phrase, are_kin
 from synth.recipes.base import (
+    Clip,
     Groups,
     Setting,
+    by_label,
     check_splits,
     explain_misleading,
     explain_too_short,
     longest_event,
 )
-from synth.recipes.class_pairs import ClassPairs
-from synth.recipes.clips import Clip, by_label
-from synth.recipes.triplet_settings import TripletSettings
+from synth.recipes.class_pairs import ClassPairs, TripletSettings
 
 
 class Triplets(TripletSettings):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import NamedTuple, assert_never
+from functools import reduce
+from itertools import combinations, pairwise
+from typing import Final, NamedTuple, assert_never
 
 import numpy as np
 from jaxtyping import Float
@@ -13,7 +15,8 @@ from jaxtyping import Float
 from synth.base.errors import SceneError
 from synth.base.units import Frames
 from synth.scene.activity import Activity
-from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
+from synth.scene.edit import meaning, rename_labels
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels, operands
 
 
 class Fade(StrEnum):
@@ -179,3 +182,118 @@ def _place(scene: Scene, onset: Frames, placements: list[Placement], joins: list
             return _spanned_length(offset, one, other)
         case _:
             assert_never(scene)
+
+
+# Arrangements: sounds by the frame in which each begins, and the scene that plays them so.
+
+
+class PlacedEvent(NamedTuple):
+    """A sound, and the frame in which it begins."""
+
+    onset: Frames
+    event: Event
+
+    @property
+    def offset(self) -> Frames:
+        """The frame after its last."""
+        return self.onset + self.event.heard.frames
+
+
+def places(scene: Scene) -> tuple[PlacedEvent, ...]:
+    """The sounds of a scene in its order, and where they begin."""
+    return tuple(
+        PlacedEvent(each.onset, Event(each.label, each.excerpt))
+        for each in timeline(scene).placements
+    )
+
+
+def arrange(found: Iterable[PlacedEvent]) -> Scene:
+    """The scene in which every sound begins at its place, without crossfades.
+
+    Sounds that overlap are overlaid, the earliest first; what follows is joined after a pause. The
+    timeline of the scene has the same places (`places`), in order of time.
+
+    Args:
+        found: At least one; the first begins at frame 0, as no scene begins with silence.
+    """
+    ordered = sorted(found, key=lambda place: (place.onset, -place.offset, place.event.label))
+    if not ordered or ordered[0].onset:
+        raise SceneError("no sound begins with the scene", fix=_FIX)
+    clusters: list[list[PlacedEvent]] = []
+    ends = -1
+    for place in ordered:
+        if place.onset < ends:
+            clusters[-1].append(place)
+        else:
+            clusters.append([place])
+        ends = max(ends, place.offset)
+    scene = _overlay(clusters[0])
+    for cluster in clusters[1:]:
+        scene = Concat(scene, _overlay(cluster), duration(scene) - cluster[0].onset)
+    return scene
+
+
+_FIX: Final = "let the first one begin at frame 0"
+
+
+def _overlay(cluster: list[PlacedEvent]) -> Scene:
+    first, *others = cluster
+    scene: Scene = first.event
+    for place in others:
+        scene = Overlay(scene, place.event, place.onset - first.onset)
+    return scene
+
+
+# Sequences: statements of many sounds, one after the other, with small overlays among them.
+
+
+def is_sequence(statement: Scene, most: int) -> bool:
+    """Whether single sounds and overlays of up to `most` single sounds follow one another."""
+    return isinstance(statement, Concat) and all(
+        isinstance(part, Event)
+        or (
+            isinstance(part, Overlay)
+            and len(labels(part)) <= most
+            and all(isinstance(each, Event) for each in operands(part))
+        )
+        for part in operands(statement)
+    )
+
+
+def make_sequence(parts: Sequence[Scene]) -> Scene:
+    """The parts, one after the other."""
+    return reduce(Concat, parts)
+
+
+def recompose(statement: Concat, most: int) -> Iterator[Scene]:
+    """The sequences one edit away over the same labels, each meaning once, not its own.
+
+    Neighbours exchanged or put together, overlays taken apart, two labels exchanged.
+
+    Args:
+        statement: A sequence.
+        most: Most sounds of an overlay.
+    """
+    seen = {meaning(statement)}
+    for edited in _edits(statement, most):
+        form = meaning(edited)
+        if form not in seen:
+            seen.add(form)
+            yield edited
+
+
+def _edits(statement: Concat, most: int) -> Iterator[Scene]:
+    parts = operands(statement)
+    for at, (one, other) in enumerate(pairwise(parts)):
+        edited: list[tuple[Scene, ...]] = [(other, one)]
+        if len(labels(one)) + len(labels(other)) <= most:
+            edited.append((Overlay(one, other),))
+        for each in edited:
+            yield make_sequence((*parts[:at], *each, *parts[at + 2 :]))
+    for at, part in enumerate(parts):
+        if isinstance(part, Overlay):
+            steps = operands(part)
+            for each in (steps, steps[::-1]):
+                yield make_sequence((*parts[:at], *each, *parts[at + 1 :]))
+    for first, second in combinations(labels(statement), 2):
+        yield rename_labels(statement, {first: second, second: first})

@@ -9,7 +9,7 @@ from typing import Final
 
 from synth.base.entry_points import find_entry_points, load_class
 from synth.base.errors import SourceError
-from synth.base.names import suggestion
+from synth.base.units import suggestion
 from synth.sources.reading.base import ClipRef, Recording, Settings, Source, Unheard
 from synth.sources.reading.collected import Collected, Listing
 
@@ -30,11 +30,11 @@ SOURCES: Final[Mapping[str, str]] = {
     "magnatagatune": "synth.sources.music.magnatagatune:MagnaTagATune",
     "mtg_jamendo": "synth.sources.music.mtg_jamendo:MtgJamendo",
     "musiccaps": "synth.sources.music.musiccaps:MusicCaps",
-    "parquet": "synth.sources.own.parquet:ParquetSource",
+    "parquet": "synth.sources.own.hf:ParquetSource",
     "song_describer": "synth.sources.music.song_describer:SongDescriber",
     "treated": "synth.sources.own.treated:Treated",
     "urbansound8k": "synth.sources.sounds.urbansound8k:UrbanSound8K",
-    "vocabulary": "synth.sources.own.vocabulary:VocabularySource",
+    "vocabulary": "synth.sources.own.folder:VocabularySource",
     "wavtext5k": "synth.sources.captioned.wavtext5k:WavText5K",
 }
 ENTRY_POINTS: Final = "segue.sources"

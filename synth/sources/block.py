@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from synth.base.errors import SourceError
 from synth.corpus.corpus import CLIPS_FILE, find_finished
-from synth.corpus.leakage.shelf import COLUMNS, ClipShelf, Partner
+from synth.corpus.leakage import COLUMNS, ClipShelf, Partner
 from synth.corpus.schema import CLIPS
 from synth.sources.catalogue import quarantine_row
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from synth.base.errors import SpecError
-from synth.base.names import nearest
+from synth.base.units import nearest
 from synth.corpus.licence import (
     CONDITIONS,
     ONLY_VERSION,

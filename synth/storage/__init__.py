@@ -4,9 +4,8 @@
 `room`, and `reading` is what reads through it. `made` keeps files that are made here beside them.
 """
 
-from synth.storage.copies import Copies
-from synth.storage.errors import StorageError
-from synth.storage.made import open_made
+from synth.storage.copies import Copies, open_made
+from synth.storage.faults import StorageError
 from synth.storage.reading import (
     display_path,
     fetch,
@@ -16,8 +15,7 @@ from synth.storage.reading import (
     read_at,
 )
 from synth.storage.remote import Remote
-from synth.storage.stored import Stored
-from synth.storage.url import is_url, url_of
+from synth.storage.url import Stored, is_url, url_of
 
 __all__ = [
     "Copies",

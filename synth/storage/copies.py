@@ -7,25 +7,27 @@ store's is another.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from glob import escape
+from io import BufferedReader
 from pathlib import Path
 from shutil import rmtree
 from typing import Any, Final
 
-from synth.base.atomic import write_text
+from synth.base.atomic import PARTIAL_SUFFIX, replacing, write_text
 from synth.base.doors import read_json
 from synth.base.errors import SpecError
 from synth.storage.download import download
-from synth.storage.errors import StorageError
+from synth.storage.faults import StorageError
 from synth.storage.filesystems import is_private
 from synth.storage.remote import Remote
-from synth.storage.room import CopySpace, limit_bytes
-from synth.storage.slot import Slot
-from synth.storage.stored import Stored
+from synth.storage.room import CopySpace, Slot, limit_bytes, open_held
+from synth.storage.url import Stored
 
 CACHE_VARIABLE: Final = "SEGUE_CACHE"
 CORPORA: Final = "corpora"
@@ -245,3 +247,51 @@ def _read_marker(root: Path) -> dict[str, Any] | None:
 def _is_foreign(path: Path) -> bool:
     """Whether a file is none that another process writes to make the folder one of copies."""
     return not path.name.startswith((MARKER, f".{MARKER}"))
+
+
+# Files made on this machine from others, once: they share the room of copies, and go like them.
+
+
+_MADE: Final = "made"
+_REFUSED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+def open_made(name: str, make: Callable[[Path], None]) -> BufferedReader:
+    """Open a file of the cache; where it is not there, one process makes it and others wait.
+
+    Args:
+        name: Of the file; tells all that it is made of, and is of a kind that the limit is on.
+        make: Writes it to a path; tells by an error of its own what it cannot read.
+
+    Returns:
+        The file; it stays as long as it is open.
+    """
+    root = cache_folder() / CORPORA
+    slot = Slot(root / _MADE, name)
+    found = open_held(slot.path)
+    if found is not None:
+        return found
+    try:
+        with slot.hold():
+            found = open_held(slot.path)
+            if found is not None:
+                return found
+            # Of killed makers: who holds the slot is the only one.
+            for left in slot.path.parent.glob(f".{escape(name)}.*{PARTIAL_SUFFIX}"):
+                left.unlink()
+            with replacing(slot.path) as partial:
+                make(partial)
+                size = partial.stat().st_size
+                CopySpace(root, limit_bytes()).reserve(slot, size, "", written=size)
+                # Held before it has its name, so that it cannot go at once.
+                found = open_held(partial)
+            slot.give_up()
+    except OSError as error:
+        if error.errno not in _REFUSED:
+            raise
+        raise SpecError(
+            f"{root}: is not writable",
+            fix=f"name a folder of your own in ${CACHE_VARIABLE}",
+        ) from error
+    assert found is not None
+    return found

@@ -11,7 +11,14 @@ from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from synth.storage.errors import StorageError
+from synth.base.errors import SegueError
+
+# The error of a store.
+
+
+class StorageError(SegueError):
+    """A store that cannot be reached, read or written, or a URL that names none."""
+
 
 _PASSING_STATUS: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 _PASSING_CODES: Final = frozenset(

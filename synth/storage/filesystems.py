@@ -7,7 +7,7 @@ import os
 from functools import lru_cache
 from typing import Any, Final
 
-from synth.storage.errors import StorageError
+from synth.storage.faults import StorageError
 
 S3: Final = ("s3", "s3a")
 LOCAL: Final = ("file", "local")
@@ -68,7 +68,7 @@ def _open_filesystem(store: str, environment: tuple[str, ...]) -> Any:
     if scheme in S3:
         options |= _s3_options(environment)
     elif scheme in LOCAL:
-        from synth.storage.whole import WholeFileSystem
+        from synth.storage.download import WholeFileSystem
 
         kind = WholeFileSystem
     if needed := _list_needed(kind):

@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from synth.base.atomic import PARTIAL_SUFFIX, replacing
-from synth.storage.errors import StorageError
-from synth.storage.faults import is_missing, is_passing, is_taken, to_storage_error
+from synth.storage.faults import StorageError, is_missing, is_passing, is_taken, to_storage_error
 from synth.storage.filesystems import LOCAL, S3, filesystem_of, require_stamp
-from synth.storage.stored import Stored, parse_entry
-from synth.storage.url import join_keys, split_url
+from synth.storage.url import Stored, join_keys, parse_entry, split_url
 
 T = TypeVar("T")
 

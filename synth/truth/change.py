@@ -6,16 +6,18 @@ edited. So nothing differs outside the stretch in which those are played.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import reduce
 from typing import Final
 
 from synth.base.units import Decibels
+from synth.labels.lexicon import Tag
 from synth.scene.activity import Stretch
-from synth.scene.arrangement import PlacedEvent, places
-from synth.scene.claim import Claim, Not
+from synth.scene.claim import And, Claim, Not
 from synth.scene.scene import Concat, Event, Overlay, Scene, longest_crossfade
+from synth.scene.timeline import PlacedEvent, Timeline, places
 from synth.truth.truth import Hearing
 
 
@@ -149,3 +151,40 @@ def _is_same_take(one: PlacedEvent, other: PlacedEvent) -> bool:
 
 def _by_time(place: PlacedEvent) -> tuple[int, int, str]:
     return place.onset, place.offset, place.event.label
+
+
+# Tags as facts: what a clip's tags add to a timeline, and the claims that captions make of them.
+#
+# A tag holds of its whole clip. Whatever is not among the tags counts as absent: the closed world.
+# It is as good as the list of tags is complete; where tags are missing, "without guitar" is an
+# assumption, not a proof. Tags that a trusted caption states may be added to the list first.
+
+
+def annotate(timeline: Timeline, tags: Mapping[str, Iterable[str]]) -> Timeline:
+    """The timeline, with a placement for every tag of each placement's clip.
+
+    Args:
+        timeline: Onsets and offsets in frames.
+        tags: Names of the tags by clip id; a clip that is not in it has none. A name that the
+            placement bears as its label already is not added.
+    """
+    added = (
+        replace(place, label=name)
+        for place in timeline.placements
+        for name in dict.fromkeys(tags.get(place.excerpt.clip, ()))
+        if name != place.label
+    )
+    return replace(timeline, placements=(*timeline.placements, *added))
+
+
+def tag_claim(present: Sequence[Tag], absent: Sequence[Tag] = ()) -> Claim:
+    """The claim that these tags hold, and those do not.
+
+    Raises:
+        ValueError: If there are no tags, as nothing would be claimed.
+    """
+    parts: list[Claim] = [Event(tag.name) for tag in present]
+    parts += [Not(Event(tag.name)) for tag in absent]
+    if not parts:
+        raise ValueError("a claim needs a tag")
+    return reduce(And, parts)

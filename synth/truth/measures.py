@@ -7,14 +7,41 @@ None in between. "About three seconds" is 2.4 to 3.6 s to everybody, and 1.5 to 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Final, assert_never
 
 from synth.base.units import Decibels, Frames
-from synth.scene.acoustics import Acoustics
+from synth.labels.lexicon import Treatment
+from synth.scene.activity import Acoustics
 from synth.scene.claim import Part, Quantity
-from synth.truth.effects import EFFECTS
 from synth.truth.relations import Relations, Sound, Tolerance
+
+# Effects: in what a treated recording differs from itself, to every ear.
+#
+# Recordings carry their own rooms, distances and pitches. So of these only differences between two
+# treatments of one recording can be told.
+
+
+EFFECTS: Final[Mapping[str, Mapping[Quantity, int]]] = {
+    "": dict.fromkeys(
+        (
+            Quantity.AGAIN_FARTHER,
+            Quantity.AGAIN_ROOMIER,
+            Quantity.AGAIN_HIGHER,
+            Quantity.AGAIN_FASTER,
+        ),
+        0,
+    ),
+    Treatment.HALL: {Quantity.AGAIN_ROOMIER: 1},
+    Treatment.FAR: {Quantity.AGAIN_FARTHER: 1},
+    Treatment.HIGH: {Quantity.AGAIN_HIGHER: 1},
+    Treatment.LOW: {Quantity.AGAIN_HIGHER: -1},
+    Treatment.FAST: {Quantity.AGAIN_FASTER: 1},
+    Treatment.SLOW: {Quantity.AGAIN_FASTER: -1},
+}
+"""By treatment and quantity: 1 for more, -1 for less, 0 for the same; others are unclear."""
+
 
 ABOUT: Final = (0.2, 0.5)
 """Of a length: who says "about" means no more than the first share off, or no less than the last.

@@ -22,7 +22,7 @@ from experiments.negation.sounds import learnt_by_labels, told_by_labels, with_t
 from pipelines.build.build import build
 from pipelines.spec.spec import Spec
 from synth.corpus.corpus import Corpus
-from synth.labels.tag import Tag
+from synth.labels.lexicon import Tag
 from synth.text.negation.negation import find_stated_tags
 from synth.text.tags.tags import TagVocabulary
 from train.config.model import TowerKind

@@ -17,7 +17,7 @@ from experiments.tag_captions.tag_captions import CORPUS, RECALL, build_experime
 from pipelines.build.build import build
 from pipelines.spec.spec import Spec
 from synth.corpus.corpus import CLIPS_FILE
-from synth.labels.tag import Tag
+from synth.labels.lexicon import Tag
 from synth.text.tags.tag_captions import FRAMES, describe
 from train.bench.metrics import Metric
 from train.bench.plan import Benchmark

@@ -9,13 +9,12 @@ from envelopes import envelope
 
 from synth.base.rng import Randomness
 from synth.corpus.rows import Sample
-from synth.derived.questions.asking import Asked, ask
-from synth.derived.questions.subject import Subject, subjects
-from synth.labels.treatment import Treatment, treated_id
-from synth.recipes.attribute_kinds import Attribute
+from synth.derived.asking import Asked, ask
+from synth.derived.questions import Subject, subjects
+from synth.labels.lexicon import Treatment, treated_id
+from synth.recipes.attribute_scenes import Attribute
 from synth.recipes.attributes import Attributes
-from synth.recipes.base import Levels, Recipe, Setting
-from synth.recipes.clips import Clip
+from synth.recipes.base import Clip, Levels, Recipe, Setting
 from synth.recipes.counts import Counts
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from synth.recipes.clips import Clip
-from synth.sources.own.vocabulary import VocabularySource
+from synth.recipes.base import Clip
+from synth.sources.own.folder import VocabularySource
 from synth.sources.reading.base import ClipRef
 from synth.truth.envelope import LevelTable
 

@@ -21,8 +21,8 @@ from llm_tasks import items_of
 from synth.base.rng import uniform_hash
 from synth.labels.lexicon import Phrase
 from synth.llm.checks.claim_checks import OTHER, list_sounds
-from synth.llm.item import PromptItem
 from synth.llm.prompt import Prompt
+from synth.llm.reply import PromptItem
 from synth.scene.claim import claim_from_json, claim_from_text, claim_labels
 from synth.scene.statements import VALUED, Statement, complete, state
 

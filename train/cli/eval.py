@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from synth.base.console import make_console
+from synth.base.doors import make_console
 from synth.base.waiting import show_waiting
 from train.bench.glossary import explain_metrics
 from train.bench.settings import BenchSettings, Padding, Task

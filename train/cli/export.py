@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from synth.base.atomic import format_bytes
-from synth.base.console import make_console
+from synth.base.doors import make_console
 from train.cli.options import JsonOption, ShowProgress, show_nothing
 from train.cli.show import quieten_transformers
 from train.export.files import ModelFormat

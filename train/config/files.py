@@ -8,8 +8,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from synth.base.errors import SpecError
-from synth.base.yaml_faults import explain_errors
-from synth.base.yaml_file import YamlFile, read_yaml
+from synth.base.yaml_file import YamlFile, explain_errors, read_yaml
 from train.config.run import TrainConfig
 
 _MEND: Final = "docs/training.md shows every setting"

@@ -10,7 +10,7 @@ from pydantic import Field, SerializeAsAny, WrapValidator
 
 from synth.base.entry_points import find_entry_points, load_class
 from synth.base.errors import SpecError
-from synth.base.names import suggestion
+from synth.base.units import suggestion
 from train.config.section import Section
 from train.config.text import Ramp
 

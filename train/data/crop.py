@@ -17,8 +17,8 @@ from synth.base.units import Frames
 from synth.corpus.rows import read_timeline
 from synth.scene.claim import claim_from_text
 from synth.scene.timeline import Timeline
-from synth.truth.annotation import annotate
-from synth.truth.crop import Crop
+from synth.truth.change import annotate
+from synth.truth.frames import Crop
 from synth.truth.relations import Tolerance
 from train.config.run import CropTold, Stage
 from train.data.rows import Row, stage_of

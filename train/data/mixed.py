@@ -12,7 +12,7 @@ from jaxtyping import Bool, Int
 from synth.audio.dsp import Pcm
 from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
-from synth.labels.tag import Tag
+from synth.labels.lexicon import Tag
 from synth.storage import url_of
 from train.config.run import TrainConfig
 from train.data.rows import MIXED, Row

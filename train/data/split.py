@@ -26,8 +26,7 @@ from synth.base.units import Frames
 from synth.corpus.corpus import CLIPS_FILE, Corpus
 from synth.corpus.schema import AUDIBLE
 from synth.corpus.shards import read_member
-from synth.labels.tag import Tag
-from synth.labels.treatment import heard_tags
+from synth.labels.lexicon import Tag, heard_tags
 from synth.storage import display_path
 from train.config.run import AudioMode, Stage
 from train.data.meaning import number_of

@@ -12,18 +12,16 @@ import numpy as np
 from synth.base.errors import SpecError
 from synth.base.rng import Randomness
 from synth.corpus.schema import canonical_json
-from synth.labels.tag import Tag
-from synth.recipes.tag_groups import MUSIC
+from synth.labels.lexicon import Tag
+from synth.recipes.tag_captions import MUSIC
 from synth.scene.claim import claim_to_json
 from synth.scene.scene import Event
 from synth.text.negation.negation import Negation, negate
-from synth.text.negation.negators import shipped_negators
-from synth.text.negation.outcome import NegationExtent
+from synth.text.negation.negators import NegationExtent, shipped_negators
 from synth.text.tags.tag_captions import join_tags
-from synth.text.tags.tag_families import explain_never_denied
-from synth.text.tags.tag_words import TagCategory
-from synth.text.tags.tags import TagVocabulary
-from synth.truth.annotation import tag_claim
+from synth.text.tags.tag_kin import explain_never_denied
+from synth.text.tags.tags import TagCategory, TagVocabulary
+from synth.truth.change import tag_claim
 from train.config.loss import Role
 from train.config.run import Stage
 from train.config.text import NEVER, TextSampling

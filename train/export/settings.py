@@ -9,8 +9,7 @@ from pydantic import ValidationError
 
 from synth.base.doors import read_json
 from synth.base.errors import SpecError
-from synth.base.yaml_faults import explain_errors
-from synth.base.yaml_file import YamlFile
+from synth.base.yaml_file import YamlFile, explain_errors
 from train.config.model import ModelConfig, TowerKind
 from train.config.section import Section
 from train.engine.run_folder import LoadedRun

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 import yaml
 
-from synth.corpus.licence import parse_licence
-from synth.corpus.licence_mix import effective_licence, hugging_face_licence
+from synth.corpus.licence import effective_licence, hugging_face_licence, parse_licence
 from train.bench.report import metric_lines, split_main_metrics
 from train.config.model import TowerConfig, TowerKind
 from train.engine.run_folder import LoadedRun

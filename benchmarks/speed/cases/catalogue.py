@@ -11,7 +11,7 @@ from typing import Any, Final
 from benchmarks.speed.contenders import SpeedContender
 from benchmarks.speed.measure import Done, Job, Stopwatch, Work
 from benchmarks.speed.stage import LONG, BenchStage, planned
-from synth.sources.own.vocabulary import VocabularySource
+from synth.sources.own.folder import VocabularySource
 
 PAIRS: Final = 4_000
 

@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from pipelines.store.row_groups import read_batches
 from synth.base.atomic import replacing
-from synth.corpus.licence import parse_licence
-from synth.corpus.licence_mix import effective_licence
+from synth.corpus.licence import effective_licence, parse_licence
 
 COLUMNS: Final = (
     "clip",

@@ -8,9 +8,8 @@ from typing import Any, Final
 import yaml
 
 from synth.captions.caption import MODEL
-from synth.corpus.hub import LANGUAGE, size_category
-from synth.corpus.licence import parse_licence
-from synth.corpus.licence_mix import hugging_face_licence
+from synth.corpus.facts import LANGUAGE, size_category
+from synth.corpus.licence import hugging_face_licence, parse_licence
 from synth.export.laion import RATE
 
 NAMED_ELSEWHERE: Final = ("cc", "other")

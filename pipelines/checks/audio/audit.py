@@ -40,7 +40,7 @@ from synth.scene.activity import Stretch
 from synth.scene.scene import Scene, from_text
 from synth.scene.timeline import timeline
 from synth.storage import display_path
-from synth.truth.annotation import annotate
+from synth.truth.change import annotate
 from synth.truth.ear import Ear
 
 DRAWN: Final = 100

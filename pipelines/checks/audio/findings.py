@@ -14,7 +14,7 @@ from pipelines.checks.audio.measured import MeasuredSample, bridge, find_runs
 from synth.audio.dsp import Pcm, to_pcm
 from synth.audio.treatments import explain_lack
 from synth.base.units import Decibels, Frames, to_gain, to_seconds
-from synth.labels.treatment import Treatment
+from synth.labels.lexicon import Treatment
 from synth.scene.timeline import Timeline
 from synth.truth.ear import Ear
 

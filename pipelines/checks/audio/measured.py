@@ -15,8 +15,7 @@ from jaxtyping import Bool, Float32, Float64, Int64
 
 from synth.audio.dsp import attacks, block_frames, weighted_levels
 from synth.base.units import Decibels, Seconds
-from synth.scene.acoustics import Acoustics
-from synth.scene.activity import Activity, Stretch, cut
+from synth.scene.activity import Acoustics, Activity, Stretch, cut
 from synth.scene.timeline import Placement
 from synth.truth.ear import BLOCK_S, Ear
 from synth.truth.envelope import Envelope

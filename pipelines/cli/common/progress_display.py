@@ -23,7 +23,7 @@ from rich.progress import (
 from rich.table import Column
 from rich.text import Text
 
-from synth.base.console import make_console
+from synth.base.doors import make_console
 from synth.base.progress import Observer
 
 INTERVAL_S: Final = 1.0

@@ -22,7 +22,7 @@ from pipelines.cli.look.audit_shown import (
     print_leakage,
 )
 from pipelines.store.manifest import find_manifest
-from synth.base.console import make_console
+from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
 from synth.corpus.corpus import PLAN_FILE

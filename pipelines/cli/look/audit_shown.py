@@ -11,8 +11,8 @@ from rich.table import Table
 from pipelines.checks.audio.audit import AudioAudit
 from pipelines.checks.audit import Audit
 from pipelines.checks.blind_figures import BlindResult
-from synth.base.console import make_console
-from synth.corpus.leakage.compare import Leakage
+from synth.base.doors import make_console
+from synth.corpus.leakage import Leakage
 
 if TYPE_CHECKING:
     from pipelines.checks.exported import ExportAudit  # loads every format

@@ -11,7 +11,7 @@ import typer
 
 from pipelines.cli.common.options import CorpusArgument, JsonOption
 from pipelines.cli.common.show import print_json
-from synth.base.console import make_console
+from synth.base.doors import make_console
 from synth.base.errors import SegueError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from rich.console import Console
 from pipelines.cli.common.show import print_json
 from pipelines.look.comparison.compare import ChangeGroup, TableChanges, compare
 from pipelines.look.comparison.side import ComparedSide, ValueChange
-from synth.base.console import make_console
+from synth.base.doors import make_console
 from synth.corpus.schema import canonical_json
 
 _SHOWN_LETTERS = 12

@@ -18,7 +18,7 @@ from pipelines.cli.common.show import print_json
 from pipelines.look.console.answer import QueryAnswer, check_answer_file
 from pipelines.look.console.database import Database
 from pipelines.look.counts import format_count
-from synth.base.console import make_console
+from synth.base.doors import make_console
 
 _ABREAST: Final = 8
 """Columns that are shown beside each other; more are shown below each other."""

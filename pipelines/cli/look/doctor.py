@@ -14,7 +14,7 @@ from pipelines.checks.doctor.check import CheckState, DoctorCheck
 from pipelines.checks.doctor.run import run_checks
 from pipelines.cli.common.options import JsonOption, StoreOption
 from pipelines.cli.common.show import print_json
-from synth.base.console import make_console
+from synth.base.doors import make_console
 from synth.base.waiting import show_waiting
 
 _STYLES: Final = {

@@ -12,7 +12,7 @@ from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json, print_next
 from pipelines.cli.look.versions import VersionsArgument, format_size
 from pipelines.versions.gc import Sweep, collect_garbage
-from synth.base.console import make_console
+from synth.base.doors import make_console
 from synth.storage import url_of
 
 SHOWN = 10

@@ -24,7 +24,7 @@ from pipelines.look.inspection import (
     verify,
     verify_manifests,
 )
-from synth.base.console import make_console
+from synth.base.doors import make_console
 from synth.corpus.corpus import Corpus
 
 ROWS: Final = 50

@@ -13,7 +13,7 @@ from pipelines.cli.common.show import print_json
 from pipelines.look.page import Page, write_page
 from pipelines.look.report.corpus import SHOWN, corpus_page
 from pipelines.look.report.run import run_page
-from synth.base.console import make_console
+from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.waiting import show_waiting
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE

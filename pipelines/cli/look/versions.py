@@ -15,7 +15,7 @@ from pipelines.cli.common.show import print_json
 from pipelines.versions.history import Version, list_versions, measure_total_size
 from pipelines.versions.promote import promote_version
 from pipelines.versions.shelf import open_shelf
-from synth.base.console import make_console
+from synth.base.doors import make_console
 from synth.base.errors import SpecError
 
 MINUTES = len("2026-01-31T12:00")

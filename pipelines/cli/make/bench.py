@@ -17,7 +17,7 @@ from pipelines.frozen.description import open_set, shipped_sets
 from pipelines.frozen.digests import read_published
 from pipelines.frozen.make import make_set
 from pipelines.frozen.record import ROOT
-from synth.base.console import make_console
+from synth.base.doors import make_console
 
 
 def bench_build_command(

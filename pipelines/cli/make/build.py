@@ -26,7 +26,7 @@ from pipelines.cli.make.reproduce import ReproductionRequest, print_reproduction
 from pipelines.look.counts import format_count
 from pipelines.spec.spec import Spec
 from pipelines.versions.reproduce import reproduce
-from synth.base.console import make_console
+from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.processors import processors
 from synth.base.progress import Observer

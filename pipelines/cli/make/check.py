@@ -12,20 +12,20 @@ from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json, print_next
 from pipelines.cli.common.source import SetOption, apply_settings, parse_source, print_index
-from synth.base.console import make_console
+from synth.base.doors import make_console
 from synth.base.errors import SourceError
 from synth.base.progress import Observer
 from synth.sources import Settings, Source, open_source
-from synth.sources.choice import innermost
-from synth.sources.reading.files import path_of
-from synth.sources.reading.integrity import (
+from synth.sources.reading.collected import (
     Integrity,
     check_files,
     list_files,
     read_index,
     write_index,
 )
+from synth.sources.reading.files import path_of
 from synth.sources.reading.paths import list_refs
+from synth.sources.splits import innermost
 
 SHOWN: Final = 10
 

@@ -28,7 +28,7 @@ from pipelines.spec.file import read_spec
 from pipelines.spec.intake import Intake
 from pipelines.spec.spec import AudioSpec, ClipsSpec
 from pipelines.store.places import BANKS
-from synth.base.console import make_console
+from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.sources import ClipRef, Unheard, open_source, source_names
 from synth.sources.reading.paths import list_refs

@@ -18,12 +18,12 @@ from pipelines.spec.new.recipes import complete_starts, find_start, summarise_st
 from pipelines.spec.new.splits import choose_splits
 from pipelines.spec.new.template import ROOT, render_spec
 from pipelines.spec.values import make_corpus_name
-from synth.base.console import make_console
+from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.labels.lexicon import Phrase
 from synth.sources import source_class, source_names
-from synth.sources.choice import HELD
 from synth.sources.own.folder import FolderSource, index_line
+from synth.sources.splits import HELD
 
 
 def new_command(

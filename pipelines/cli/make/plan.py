@@ -23,7 +23,7 @@ from pipelines.cli.make.build import choose_worker_count
 from pipelines.look.counts import format_count
 from pipelines.spec.file import read_spec
 from pipelines.store.places import Places
-from synth.base.console import make_console
+from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.sources.block import Blocked
 

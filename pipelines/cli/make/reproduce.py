@@ -17,7 +17,7 @@ from pipelines.store.stage import choose_stage, find_mirror
 from pipelines.versions.history import list_versions
 from pipelines.versions.reproduce import Reproduction
 from pipelines.versions.shelf import VersionShelf, open_shelf, split_url
-from synth.base.console import make_console
+from synth.base.doors import make_console
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE
 from synth.storage import url_of

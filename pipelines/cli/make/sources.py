@@ -15,7 +15,7 @@ from pipelines.cli.common.completion import source_completions
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.show import print_json
 from pipelines.spec.new.docstrings import read_layout, read_meanings, read_summary
-from synth.base.console import make_console
+from synth.base.doors import make_console
 from synth.base.errors import SourceError
 from synth.sources import source_class, source_names
 

@@ -28,7 +28,7 @@ from pipelines.cli.nights.schedule import (
     make_night,
 )
 from pipelines.flows.nights.schedule import FLOW, Times, write_prefect_yaml
-from synth.base.console import make_console
+from synth.base.doors import make_console
 from synth.base.errors import SpecError
 
 

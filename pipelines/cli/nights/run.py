@@ -23,7 +23,7 @@ from pipelines.cli.make.build import choose_engine
 from pipelines.cli.nights.schedule import NightlyOption
 from pipelines.flows.nights.settings import read_nightly, settings_beside
 from pipelines.spec.file import read_spec
-from synth.base.console import make_console
+from synth.base.doors import make_console
 from synth.base.waiting import show_waiting
 
 

@@ -14,7 +14,7 @@ from pipelines.cli.common.destination import resolve_destination
 from pipelines.cli.common.options import JsonOption, StoreOption
 from pipelines.cli.common.prefect_settings import quieten_prefect
 from pipelines.cli.common.show import print_json
-from synth.base.console import make_console
+from synth.base.doors import make_console
 
 CorpusName: TypeAlias = Annotated[
     str, typer.Argument(help="The corpus's name; see `segue night list`.", show_default=False)

@@ -12,7 +12,7 @@ from rich.table import Table
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.show import print_json
 from synth.base.atomic import write_text
-from synth.base.console import make_console
+from synth.base.doors import make_console
 from synth.base.errors import LexiconError
 from synth.labels.lexicon_build import (
     build,

@@ -22,7 +22,7 @@ from pipelines.llm.settings import GenerateSettings
 from pipelines.llm.stops import StopKind
 from pipelines.llm.summary import GenerateEstimate, GenerateSummary
 from pipelines.llm.wire.endpoint import EndpointSettings
-from synth.base.console import make_console
+from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.llm.prompt import load_prompt, shipped_prompts
 

@@ -20,8 +20,7 @@ from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json, print_next, print_read
 from pipelines.store.output import check_output
 from synth.base.atomic import replacing
-from synth.base.console import make_console
-from synth.base.doors import parse_json, read_text, require_regular
+from synth.base.doors import make_console, parse_json, read_text, require_regular
 from synth.base.errors import SourceError, SpecError
 from synth.base.progress import track
 from synth.text.grammar.tagger import SPACY_MODEL, EmbeddedTagger, SpacyTagger, Tagger, best_tagger

@@ -19,9 +19,9 @@ from pipelines.export.tags import (
     write_negated_file,
     write_textswap_file,
 )
-from synth.base.console import make_console
+from synth.base.doors import make_console
 from synth.captions.caption import Style
-from synth.text.negation.outcome import NegationExtent
+from synth.text.negation.negators import NegationExtent
 
 OutFile: TypeAlias = Annotated[
     Path, typer.Option("--out", help="The Parquet file to write.", dir_okay=False)

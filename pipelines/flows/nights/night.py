@@ -25,7 +25,7 @@ from synth.base.atomic import write_text
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer
 from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, LATEST_FILE, QUARANTINE_FILE, SAMPLES_FILE
-from synth.storage.pointer import parse_pointer
+from synth.storage.url import parse_pointer
 
 REPORT_FILE: Final = "nightly.md"
 

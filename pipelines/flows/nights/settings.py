@@ -10,8 +10,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator, model_v
 from pipelines.build.schedule import RenderSettings
 from synth.base.choice import StrictModel
 from synth.base.errors import SpecError
-from synth.base.yaml_faults import explain_errors
-from synth.base.yaml_file import read_yaml
+from synth.base.yaml_file import explain_errors, read_yaml
 
 SUFFIX: Final = ".nightly.yaml"
 _FEWER_IS_BETTER: Final = "median_rank"

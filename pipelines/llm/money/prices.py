@@ -13,8 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
 from synth.base.doors import read_text
 from synth.base.errors import SpecError
-from synth.base.yaml_faults import explain_errors
-from synth.base.yaml_file import parse_yaml
+from synth.base.yaml_file import explain_errors, parse_yaml
 
 Nano: TypeAlias = int
 """A billionth of a US dollar: sums are exact."""

@@ -10,7 +10,7 @@ from pipelines.llm.wire.errors import AttemptError, FaultKind, find_error, read_
 from pipelines.llm.wire.request import Reply, Request, bound_tokens, find_worst_usage
 from pipelines.llm.wire.usage import Usage
 from synth.base.doors import parse_json
-from synth.llm.errors import AnswerError
+from synth.llm.answer_schema import AnswerError
 
 BLANKS: Final = 256
 LONGEST_UNIT: Final = 100

@@ -17,7 +17,7 @@ from pipelines.llm.wire.request import Reply, Request, make_request_body
 from synth.base.doors import parse_json
 from synth.base.errors import SpecError
 from synth.base.rng import digest
-from synth.llm.errors import AnswerError
+from synth.llm.answer_schema import AnswerError
 
 if TYPE_CHECKING:
     from openai.resources.batches import AsyncBatchesWithStreamingResponse

@@ -33,7 +33,7 @@ from pipelines.llm.wire.errors import (
 from pipelines.llm.wire.request import Reply, Request, find_worst_usage, make_request_body
 from synth.base.doors import parse_json
 from synth.base.errors import SpecError
-from synth.llm.errors import AnswerError
+from synth.llm.answer_schema import AnswerError
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

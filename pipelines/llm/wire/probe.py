@@ -14,7 +14,7 @@ from pipelines.llm.wire.request import Reply, Request, find_worst_usage
 from pipelines.llm.wire.retry import Policy, Sleep, ask_with_retries
 from pipelines.llm.wire.usage import NOTHING, Usage
 from synth.base.doors import parse_json
-from synth.llm.errors import AnswerError
+from synth.llm.answer_schema import AnswerError
 
 if TYPE_CHECKING:
     from pipelines.llm.wire.endpoint import Endpoint

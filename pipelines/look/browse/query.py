@@ -23,8 +23,7 @@ from pipelines.store.parquet import escape_glob
 from synth.base.atomic import file_state
 from synth.base.errors import SegueError
 from synth.corpus.corpus import CLIPS_FILE
-from synth.corpus.licence import parse_licence
-from synth.corpus.licence_mix import effective_licence
+from synth.corpus.licence import effective_licence, parse_licence
 from synth.corpus.schema import AUDIBLE, CLIPS, PLAN
 from synth.corpus.validation import check_columns, explain_damage, make_damage_error
 

@@ -11,12 +11,12 @@ from pipelines.look.browse.drawing import Drawing, draw
 from pipelines.look.browse.explain import Explainer
 from pipelines.look.browse.query import MAX_SIBLINGS, Manifest, find_mix_licence
 from synth.base.errors import CorpusError, SceneError
-from synth.captions.dense import Resolution, format_span
+from synth.captions.narrative import Resolution, format_span
 from synth.corpus.rows import read_dense, read_timeline
-from synth.labels.treatment import heard_tags
+from synth.labels.lexicon import heard_tags
 from synth.scene.claim import claim_from_text
 from synth.scene.scene import from_text
-from synth.truth.annotation import annotate
+from synth.truth.change import annotate
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves
 

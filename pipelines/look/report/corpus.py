@@ -26,7 +26,7 @@ from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, QUARANTINE_FILE, SAMPLE
 from synth.corpus.facts import read_facts
 from synth.corpus.schema import CLIPS, PLAN, QUARANTINE, SAMPLES
 from synth.corpus.validation import check_columns, make_damage_error
-from synth.labels.treatment import heard_tags
+from synth.labels.lexicon import heard_tags
 
 SHOWN: Final = 10
 """Samples that are shown where no number is asked for."""

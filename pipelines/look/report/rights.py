@@ -9,8 +9,7 @@ from typing import Any
 
 from pipelines.build.documents.attribution import licence_facts
 from pipelines.look.inspection import count_shares
-from synth.corpus.licence import parse_licence
-from synth.corpus.licence_mix import effective_licence
+from synth.corpus.licence import effective_licence, parse_licence
 
 
 @dataclass(frozen=True, slots=True)

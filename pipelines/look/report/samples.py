@@ -20,7 +20,7 @@ from synth.corpus.rows import read_timeline
 from synth.corpus.schema import AUDIBLE
 from synth.scene.claim import claim_from_text
 from synth.scene.scene import from_text
-from synth.truth.annotation import annotate
+from synth.truth.change import annotate
 from synth.truth.relations import Tolerance
 
 

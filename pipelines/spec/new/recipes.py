@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from pipelines.spec.new.docstrings import read_summary
 from synth.base.errors import SegueError, SpecError
-from synth.base.names import suggestion
+from synth.base.units import suggestion
 from synth.recipes import RECIPES
 
 TAGGED: Final = "jam"

@@ -17,18 +17,28 @@ import numpy as np
 import soundfile
 from jaxtyping import Float32
 
-from synth.audio.decoding.chunks import find_end, read_chunks, state_caf_size
 from synth.audio.decoding.formats import (
+    MAX_SAMPLES,
     FileFormat,
     FilePart,
+    Limits,
+    Mislabelled,
+    current_limits,
     detect_format,
     detect_signature,
     explain_mismatch,
     skip_id3,
     skip_tags,
 )
-from synth.audio.decoding.limits import MAX_SAMPLES, Limits, Mislabelled, current_limits
-from synth.audio.decoding.streams import add_count, split_flac, split_mpeg, split_ogg
+from synth.audio.decoding.streams import (
+    add_count,
+    find_end,
+    read_chunks,
+    split_flac,
+    split_mpeg,
+    split_ogg,
+    state_caf_size,
+)
 from synth.base.doors import plain_text
 from synth.base.errors import ClipError
 from synth.base.units import Frames

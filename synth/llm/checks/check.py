@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from synth.llm.item import PromptItem
+from synth.llm.reply import PromptItem
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,14 @@ from pydantic import Field
 
 from synth.labels.lexicon import Phrase
 from synth.llm.checks.check import Case, Check, quote, texts_at
-from synth.llm.checks.content import Content, align, in_words_of, parse_content, parse_order
-from synth.llm.checks.label_checks import parse_scene
+from synth.llm.checks.label_checks import (
+    Content,
+    align,
+    in_words_of,
+    parse_content,
+    parse_order,
+    parse_scene,
+)
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels
 from synth.text.negation.negators import find_denials
 

@@ -7,12 +7,11 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from synth.base.names import suggestion
+from synth.base.units import suggestion
 from synth.llm.checks.check import Check
-from synth.llm.checks.claim_checks import Reading, SameClaim
-from synth.llm.checks.figure_checks import Names, SameNumerals
+from synth.llm.checks.claim_checks import Reading, SameClaim, Truth
+from synth.llm.checks.figure_checks import Measures, Names, SameNumerals
 from synth.llm.checks.label_checks import Recomposed, ScenesCheck, TagsCheck
-from synth.llm.checks.measure_checks import Measures
 from synth.llm.checks.order_checks import NotationTold, SameOrder, Shares
 from synth.llm.checks.text_checks import (
     Differs,
@@ -20,11 +19,11 @@ from synth.llm.checks.text_checks import (
     Language,
     MaxWords,
     OneLine,
+    Rebound,
+    Reordered,
     TextCount,
     Words,
 )
-from synth.llm.checks.truth_check import Truth
-from synth.llm.checks.word_checks import Rebound, Reordered
 
 CHECKS: Final[Mapping[str, type[Check]]] = {
     check.name: check

@@ -4,13 +4,92 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from itertools import chain
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import chain, combinations
 from typing import ClassVar, Final
 
 from pydantic import Field
 
 from synth.llm.checks.check import Case, Check, quote
-from synth.llm.checks.tongues import LANGUAGES, detect_languages
+from synth.llm.checks.label_checks import Content, StatedOrder, align, parse_content, parse_order
+from synth.text.negation.negators import find_denials
+
+# Which language a sentence is in: English, German, French, Italian or Spanish, by common words.
+#
+# A word counts 1 for a language that has it alone, and a share for each of those that have it in
+# common ("in" is English, German and Italian); a letter that only one of them writes counts a
+# half. The language with the most wins. Captions are short: where two are level both are named,
+# and a text without any of the words names none. The lists are ours: articles, prepositions,
+# conjunctions, pronouns and auxiliaries, and the few words that captions of sound and music have
+# in every sentence.
+
+
+LANGUAGES: Final[Mapping[str, str]] = {
+    "en": "English",
+    "de": "German",
+    "fr": "French",
+    "it": "Italian",
+    "es": "Spanish",
+}
+
+_WORDS: Final[Mapping[str, str]] = {
+    "en": """the a an and of to in on at by for from with without is are was were be been has have
+        it its this that these those as while then before after during into over through under up
+        down off followed someone who which not no only some very song music sound sounds speaks
+        sings plays played speaking playing singing dog man woman people another again behind near
+        loud loudly soft softly slow fast there their his her he she they you i my your or but so
+        background voice being running runs blows high amid continuously as""",
+    "de": """der die das den dem des ein eine einen einem einer eines und oder aber mit ohne von vom
+        zu zum zur im in am an auf aus bei beim bevor nachdem nach vor während dann ist sind war
+        wird werden wurde hat haben sich nicht kein keine nur auch als wie wenn für über unter
+        durch gegen um es er sie ihr sein seine danach dabei gefolgt jemand lied musik stück
+        hintergrund stimme hund mann frau spielt singt spricht bellt leise laut langsam schnell
+        hinter neben zwischen""",
+    "fr": """le la les l un une des du de d et ou mais avec sans dans sur sous par pour en au aux à
+        est sont était être a ont il elle ils elles on qui que qu ce cette ces se s son sa ses ne
+        n pas plus puis avant après pendant tandis alors lorsque quand comme très suivi suivie
+        chanson musique morceau fond voix chien homme femme parle chante joue aboie douce lente
+        quelqu vers chez entre derrière""",
+    "it": """il lo la i gli le l un uno una un di del dello della dei degli delle a al allo alla ai
+        alle da dal dalla in nel nella nei con senza su sul sulla per tra fra e ed o ma è sono era
+        essere ha hanno si che chi cui non più poi prima dopo mentre quando come molto seguito
+        seguita canzone brano musica sottofondo voce cane uomo donna parla canta suona abbaia
+        lento lenta dolce qualcuno questo questa dietro""",
+    "es": """el la los las un una unos unas de del y e o u pero con sin en sobre bajo por para a al
+        es son era ser está están ha han se su sus que quien no más luego antes después mientras
+        cuando como muy seguido seguida canción pieza música fondo voz perro hombre mujer habla
+        canta toca suena ladra lento lenta suave alguien este esta entonces tras detrás entre
+        hacia""",
+}
+_LETTERS: Final[Mapping[str, str]] = {"de": "äß", "fr": "çœêëîûèâ", "it": "ìò", "es": "ñ¿¡"}
+_TONGUE_WORD: Final = re.compile(r"[^\W\d_]+")
+
+
+def detect_languages(text: str) -> frozenset[str]:
+    """The codes of the languages that a text may be in: one, several that are level, or none."""
+    plain = unicodedata.normalize("NFC", unicodedata.normalize("NFKC", text).casefold())
+    scores = dict.fromkeys(LANGUAGES, 0.0)
+    for word in _TONGUE_WORD.findall(plain):
+        for code in _owners().get(word, ()):
+            scores[code] += 1 / len(_owners()[word])
+    lowered = unicodedata.normalize("NFC", text).lower()
+    for code, letters in _LETTERS.items():
+        scores[code] += 0.5 * sum(lowered.count(letter) for letter in letters)
+    best = max(scores.values())
+    return frozenset(code for code, score in scores.items() if best and score > best - 1e-9)
+
+
+@cache
+def _owners() -> Mapping[str, tuple[str, ...]]:
+    """By word, the languages that have it."""
+    found: dict[str, tuple[str, ...]] = {}
+    for code, words in _WORDS.items():
+        for word in dict.fromkeys(words.split()):
+            found[word] = (*found.get(word, ()), code)
+    return found
+
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['\u2019.,-][^\W_]+)*")
 _MARKUP: Final = re.compile(r"\A\s*(?:[-*#>\u2022]|\d+[.)])\s|[`{}]|\*\*|<[a-z/]|\A[a-z]+:\s", re.I)
@@ -190,3 +269,114 @@ class Language(Check):
             name = LANGUAGES.get(wanted, wanted)
             found.append(f"{quote(text)} reads as {read}; {name} is asked for")
         return found
+
+
+# Checks that a text holds the words of its original in another composition (CompA, section 3.3).
+#
+# Both make a hard negative of a caption: the order of its events is another, or its verbs go with
+# other nouns. Neither may bring in a sound or lose one, or the negative is an easy one.
+
+
+_BOUND: Final = 2  # a source and what it does
+_SAME_ORDER: Final = "tells no order that contradicts the original's"
+
+
+class _SameWords(Check):
+    """The nouns and verbs are those of the original, each as often.
+
+    Args:
+        source: The item's field that holds the original.
+    """
+
+    source: str = "caption"
+
+    def fields(self) -> frozenset[str]:
+        """The original."""
+        return frozenset({self.source})
+
+    def faults(self, case: Case) -> list[str]:
+        """Texts with other words, and those that the check in question refuses."""
+        caption = str(case.field(self.source))
+        original = parse_content(caption)
+        found = []
+        for text in self.select_texts(case):
+            content = align(parse_content(text), original)
+            fault = _explain_words(content, original) or self._fault(content, original)
+            if not fault and bool(find_denials(text)) is not bool(find_denials(caption)):
+                fault = "must deny what the original denies, and nothing else"
+            if fault:
+                found.append(f"{quote(text)} {fault}")
+        return found
+
+    def _fault(self, content: Content, original: Content) -> str:
+        raise NotImplementedError
+
+
+def _explain_words(content: Content, original: Content) -> str:
+    ours, theirs = Counter(content.words()), Counter(original.words())
+    lost, added = list((theirs - ours).elements()), list((ours - theirs).elements())
+    told = [f"leaves out {_quote_all(lost)}"] * bool(lost) + [f"adds {_quote_all(added)}"] * bool(
+        added
+    )
+    return f"must keep the nouns and verbs of the original: it {' and '.join(told)}" * bool(told)
+
+
+def _quote_all(words: Sequence[str]) -> str:
+    return ", ".join(map(quote, words))
+
+
+class Reordered(_SameWords):
+    """The same nouns and verbs, and an order of events that contradicts the original's.
+
+    Where the order that the original tells can be read, that of the text must be readable too, and
+    must differ in what both leave no doubt of: "a dog barks and a bell rings" admits every order,
+    so it has no negative. Where it cannot, only a text of the same build is refused.
+    """
+
+    name: ClassVar[str] = "reordered"
+    main: ClassVar[str] = "source"
+
+    def _fault(self, content: Content, original: Content) -> str:
+        if len(original.parts) < 2:
+            return "changes the order of a caption with a single event; give an empty list"
+        if (content.fronted, content.parts, content.joins) == (
+            original.fronted,
+            original.parts,
+            original.joins,
+        ):
+            return _SAME_ORDER
+        ours, theirs = parse_order(content), parse_order(original)
+        return "" if theirs is None else _explain_agreement(ours, theirs)
+
+
+class Rebound(_SameWords):
+    """The same nouns and the same verbs, but other verbs with other nouns."""
+
+    name: ClassVar[str] = "rebound"
+    main: ClassVar[str] = "source"
+
+    def _fault(self, content: Content, original: Content) -> str:
+        if any(len(part) < _BOUND for each in (original, content) for part in each.parts):
+            return "has sources that share a verb, which cannot be traded; give an empty list"
+        if _bindings(content) == _bindings(original):
+            return "joins each noun with the same verb as the original does"
+        if len(content.parts) != len(original.parts):
+            return "must leave everything but the sources where it is"
+        return ""
+
+
+def _explain_agreement(ours: StatedOrder | None, theirs: StatedOrder) -> str:
+    wanted = theirs.relations()
+    if not wanted:
+        return "changes the order of a caption that tells none; give an empty list"
+    if ours is None:
+        return "tells its order unclearly; use then, before, after, while or followed by"
+    given = ours.relations()
+    if any(given.get(pair, sign) != sign for pair, sign in wanted.items()):
+        return ""
+    return _SAME_ORDER
+
+
+def _bindings(content: Content) -> Counter[frozenset[str]]:
+    """The words that stand together in a part."""
+    return Counter(frozenset(pair) for part in content.parts for pair in combinations(part, 2))

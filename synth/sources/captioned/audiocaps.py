@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from synth.sources.reading.base import ClipRef, Origin
-from synth.sources.reading.collected import AudioFiles, Collected, refuse_absent
+from synth.sources.reading.collected import AudioFiles, Collected, refuse_absent, stems
 from synth.sources.reading.tables import Columns, read_rows
-from synth.sources.reading.youtube import stems
 
 COLUMNS: Final = ("audiocap_id", "youtube_id", "start_time", "caption")
 SPLITS: Final = ("train", "val", "test")

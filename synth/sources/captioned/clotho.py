@@ -20,7 +20,7 @@ from typing import ClassVar, Final
 
 from synth.base.units import Seconds
 from synth.corpus.licence import parse_licence
-from synth.labels.tag import Tag
+from synth.labels.lexicon import Tag
 from synth.sources.reading.base import ClipRef, Origin
 from synth.sources.reading.collected import AudioFiles, Collected, refuse_absent
 from synth.sources.reading.files import require_file

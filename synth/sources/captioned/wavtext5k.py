@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from synth.labels.tag import Tag
+from synth.labels.lexicon import Tag
 from synth.sources.reading.base import ClipRef, Origin
 from synth.sources.reading.collected import AudioFiles, Collected, refuse_absent
 from synth.sources.reading.tables import Columns, TableRow, drop_duplicates, read_rows

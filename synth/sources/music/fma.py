@@ -23,13 +23,12 @@ from typing import ClassVar, Final, Literal
 
 from synth.base.errors import SourceError
 from synth.corpus.licence import parse_licence
-from synth.labels.tag import Tag
+from synth.labels.lexicon import Tag
 from synth.sources.reading.base import ClipRef, Origin
-from synth.sources.reading.cells import read_cells
+from synth.sources.reading.cells import FIX_FILE, read_cells, read_checksums
 from synth.sources.reading.collected import AudioFiles, Collected
 from synth.sources.reading.files import optional_file, require_file, require_folder
 from synth.sources.reading.tables import Columns, TableRow, drop_duplicates, length_of, read_rows
-from synth.sources.reading.texts import FIX_FILE, read_checksums
 from synth.text.tags.tag_files import parse_list, parse_tag
 
 SIZES: Final = ("small", "medium", "large", "full")

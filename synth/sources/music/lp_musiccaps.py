@@ -29,15 +29,14 @@ from pydantic import Field
 from synth.base.errors import SourceError
 from synth.base.rng import digest
 from synth.base.units import Seconds
-from synth.labels.tag import Tag
+from synth.labels.lexicon import Tag
 from synth.sources.music.magnatagatune import CLIP_S, LICENCE, heard_tags, recording_of
 from synth.sources.music.musiccaps import aspects_of, audioset_names, labels_of
 from synth.sources.reading.base import ClipRef, Origin
-from synth.sources.reading.collected import AudioFiles, Collected, refuse_absent
+from synth.sources.reading.cells import FIX_FILE, read_json
+from synth.sources.reading.collected import AudioFiles, Collected, YouTubeClip, refuse_absent
 from synth.sources.reading.row_files import open_rows
 from synth.sources.reading.tables import FIX_ROW
-from synth.sources.reading.texts import FIX_FILE, read_json
-from synth.sources.reading.youtube import YouTubeClip
 from synth.text.tags.tag_files import parse_tag, read_vocabulary
 
 Kind = Literal["ground_truth", "writing", "summary", "paraphrase", "attribute_prediction"]

@@ -28,11 +28,11 @@ from pydantic import Field
 from synth.base.errors import SourceError
 from synth.corpus.licence import parse_licence
 from synth.sources.reading.base import ClipRef, Origin
+from synth.sources.reading.cells import FIX_FILE, read_checksums, read_json, read_text
 from synth.sources.reading.collected import AudioFiles, Collected, refuse_absent
 from synth.sources.reading.files import optional_file, require_file
 from synth.sources.reading.tables import FIX_ROW, length_of
-from synth.sources.reading.texts import FIX_FILE, read_checksums, read_json, read_text
-from synth.text.tags.jamendo import JamendoTrack, read_jamendo
+from synth.text.tags.tag_files import JamendoTrack, read_jamendo
 
 PARTS: Final = ("train", "validation", "test")
 _USUAL: Final = ("audio", "audio-low", "raw_30s/audio", "raw_30s/audio-low")

@@ -18,12 +18,11 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from synth.base.errors import SourceError
-from synth.labels.tag import Tag
+from synth.labels.lexicon import Tag
 from synth.sources.reading.base import ClipRef, Origin
-from synth.sources.reading.collected import Collected
+from synth.sources.reading.collected import Collected, YouTubeClip
 from synth.sources.reading.files import optional_file, require_folder
 from synth.sources.reading.tables import FIX_ROW, Columns, read_rows, truth_of
-from synth.sources.reading.youtube import YouTubeClip
 from synth.text.tags.tag_files import parse_list, parse_tag
 
 TABLE: Final = "musiccaps-public.csv"

@@ -18,13 +18,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final, Literal
 
-from synth.labels.tag import Tag
+from synth.labels.lexicon import Tag
 from synth.sources.music.mtg_jamendo import TrackRights, read_rights, track_number
 from synth.sources.reading.base import ClipRef, Origin
 from synth.sources.reading.collected import AudioFiles, Collected
 from synth.sources.reading.files import optional_file, require_folder
 from synth.sources.reading.tables import Columns, TableRow, length_of, read_rows, truth_of
-from synth.text.tags.jamendo import read_jamendo
+from synth.text.tags.tag_files import read_jamendo
 
 TABLE: Final = "song_describer.csv"
 RIGHTS: Final = "audio_licenses.txt"

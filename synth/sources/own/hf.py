@@ -17,12 +17,12 @@ from pydantic import BaseModel, Field, ValidationError
 from synth.base.errors import SourceError
 from synth.sources.own.split_names import name_tables
 from synth.sources.reading.base import ClipRef
+from synth.sources.reading.cells import read_json, wrong_value_error
 from synth.sources.reading.embedded import RowSource, SoundTable, parquet_files
 from synth.sources.reading.files import require_folder
 from synth.sources.reading.paths import explain_escape
-from synth.sources.reading.texts import read_json, wrong_value_error
 
-_MEND: Final = "give a folder that save_to_disk wrote, or a downloaded dataset's folder"
+_HF_MEND: Final = "give a folder that save_to_disk wrote, or a downloaded dataset's folder"
 
 
 class _Splits(BaseModel):
@@ -52,10 +52,10 @@ class HuggingFaceSource(RowSource):
 
     def refs(self) -> Iterator[ClipRef]:
         """One clip a row; the split is the dataset's own."""
-        require_folder(self.root, "the dataset's folder", _MEND)
+        require_folder(self.root, "the dataset's folder", _HF_MEND)
         tables = list(self._tables())
         if not tables:
-            raise SourceError(f"{self.root}: no Hugging Face dataset", fix=_MEND)
+            raise SourceError(f"{self.root}: no Hugging Face dataset", fix=_HF_MEND)
         return self.refs_of(tables)
 
     def _tables(self) -> Iterator[SoundTable]:
@@ -74,12 +74,33 @@ class HuggingFaceSource(RowSource):
                 raise SourceError(
                     f"{self.root / folder / 'state.json'}: names {part.filename!r}: expected a "
                     "file below the dataset's folder",
-                    fix=_MEND,
+                    fix=_HF_MEND,
                 )
             yield SoundTable(folder / part.filename, split or state.split or "")
 
     def _read_saved(self, path: Path, form: type[Form]) -> Form:
         try:
-            return form.model_validate(read_json(self.root / path, _MEND))
+            return form.model_validate(read_json(self.root / path, _HF_MEND))
         except ValidationError as error:
             raise wrong_value_error(self.root / path, error) from error
+
+
+# Parquet files with one sound per row, embedded or by path.
+
+
+_PARQUET_MEND: Final = "give a Parquet file, or a folder of them"
+
+
+class ParquetSource(RowSource):
+    """One `.parquet` file, or all those below a folder in the order of their names."""
+
+    name: ClassVar[str] = "parquet"
+
+    def refs(self) -> Iterator[ClipRef]:
+        """One clip a row; the split is the one that a path tells, where any does."""
+        if not self.root.is_file():
+            require_folder(self.root, "the file or folder", _PARQUET_MEND)
+        paths = [self.root] if self.root.is_file() else parquet_files(self.root)
+        if not paths:
+            raise SourceError(f"{self.root}: no Parquet file", fix=_PARQUET_MEND)
+        return self.refs_of(name_tables(self.folder, paths))

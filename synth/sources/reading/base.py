@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from synth.audio.dsp import Audio
 from synth.base.choice import StrictModel
 from synth.base.units import Seconds
-from synth.labels.tag import Tag
-from synth.labels.treatment import Treatment
+from synth.labels.lexicon import Tag, Treatment
 
 
 @dataclass(frozen=True, slots=True)

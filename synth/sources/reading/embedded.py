@@ -26,10 +26,9 @@ from synth.sources.reading.files import (
     to_mono,
 )
 from synth.sources.reading.hub import Card, named_rows
-from synth.sources.reading.paths import explain_escape
+from synth.sources.reading.paths import explain_escape, walk
 from synth.sources.reading.row_files import open_rows
 from synth.sources.reading.tables import TAG_SEPARATORS, tags_of, texts_of
-from synth.sources.reading.walk import walk
 
 NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "audio": ("audio", "path", "file_name", "file"),

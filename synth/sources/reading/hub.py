@@ -20,8 +20,8 @@ import yaml
 from synth.base.doors import parse_json
 from synth.base.errors import SegueError, SourceError
 from synth.base.yaml_file import parse_yaml
+from synth.sources.reading.cells import read_json, read_text
 from synth.sources.reading.row_files import OpenRows
-from synth.sources.reading.texts import read_json, read_text
 
 UNLABELLED: Final = -1
 """How ClassLabel writes that a row has none."""

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from synth.base.errors import SourceError, shorten
-from synth.base.names import nearest
 from synth.base.rng import digest
-from synth.base.units import Seconds
-from synth.labels.tag import Tag
+from synth.base.units import Seconds, nearest
+from synth.labels.lexicon import Tag
 from synth.sources.reading.cells import DELIMITERS, check_delimiter, read_cells
 from synth.sources.reading.files import require_file
 from synth.sources.reading.hub import ClassName, named_rows

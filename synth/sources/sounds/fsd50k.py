@@ -26,9 +26,9 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from synth.base.errors import SourceError
 from synth.corpus.licence import parse_licence
 from synth.sources.reading.base import ClipRef, Origin
+from synth.sources.reading.cells import read_json, wrong_value_error
 from synth.sources.reading.files import FileSource, require_file
 from synth.sources.reading.tables import Columns, drop_duplicates, read_rows
-from synth.sources.reading.texts import read_json, wrong_value_error
 
 Subset = Literal["dev", "eval"]
 SUBSETS: Final[tuple[Subset, ...]] = ("dev", "eval")

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
 from typing import Final, TypeAlias
+
+import snowballstemmer
+
+from synth.base.shipped import shipped_path
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -128,3 +135,123 @@ def _lower_initial(text: str) -> str:
     if len(text) == 1 and text != "A":
         return text
     return text if own else text[:1].lower() + text[1:]
+
+
+# Whether a text is running text: what holds markup, addresses or file names is not edited.
+
+
+_MARKUP: Final = re.compile(
+    r"(?ix) &\#?\w+; | https?: | www\. | \w@\w | \w+\.(?:com|org|net|wav|mp3|flac|ogg|aiff?)\b"
+    r"| [<>{}\[\]|\\_=~^*#@\ufffd] | // | ->"
+)
+_NO_ONE_SENTENCE: Final = re.compile(r"[.!?…]+[\"”')]*\s+\S|[:;()/\"“”]|\s[-–—]+\s|\d+[.,]\d")  # noqa: RUF001
+_PROSE_WORD: Final = re.compile(r"[^\W\d_]{2,}")
+
+
+def has_markup(text: str) -> bool:
+    """Whether a text holds entities, addresses, file names or signs that no sentence has."""
+    return _MARKUP.search(text) is not None
+
+
+def is_one_sentence(text: str) -> bool:
+    """Whether a text is one sentence, or a fragment of one, in plain words.
+
+    Not so: two sentences, a title in capitals, brackets, quotations, slashes, colons and dashes.
+    """
+    if has_markup(text) or _NO_ONE_SENTENCE.search(text.strip()):
+        return False
+    words = _PROSE_WORD.findall(text)
+    capitals = sum(word[0].isupper() for word in words[1:])
+    return text.isupper() or 2 * capitals <= len(words)
+
+
+# Words of a sentence, down to their stems.
+
+
+_WORD: Final = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+
+
+@cache
+def function_words() -> frozenset[str]:
+    """Closed-class words, and words that an audio caption may hold whatever it describes."""
+    listing = shipped_path("lexicons/function_words.txt")
+    return frozenset(listing.read_text(encoding="utf-8").split())
+
+
+@lru_cache(maxsize=65_536)
+def content_words(sentence: str) -> frozenset[str]:
+    """Stems (Snowball English) of the words of a sentence that carry its content."""
+    plain = unicodedata.normalize("NFKC", sentence).casefold()
+    words = (word for word in _WORD.findall(plain) if word not in function_words())
+    return frozenset(_stem(word) for word in words)
+
+
+@lru_cache(maxsize=8)
+def whole_words(words: tuple[str, ...]) -> re.Pattern[str] | None:
+    """A pattern that finds any of the words as a whole word; None for no words."""
+    if not words:
+        return None
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b", re.IGNORECASE)
+
+
+@lru_cache(maxsize=65_536)
+def _stem(word: str) -> str:
+    return str(snowballstemmer.stemmer("english").stemWord(word))
+
+
+# Families of words: which words of two sentences could be said of one sound.
+
+
+FAMILIES: Final = "lexicons/families.csv"
+
+
+def share_family(first: str, second: str) -> bool:
+    """Whether two sentences could tell of one sound, by their content words.
+
+    They could where they share a word, or a family of words: "a dog barks" and "a puppy yaps",
+    "someone sneezes" and "a man coughs". A word that is not listed is a family of its own.
+    """
+    if _family_bits(first) & _family_bits(second):
+        return True
+    return not content_words(first).isdisjoint(content_words(second))
+
+
+def names_sound(sentence: str) -> bool:
+    """Whether a sentence has a word that belongs to a family: whatever is heard, or makes it."""
+    return _family_bits(sentence) != 0
+
+
+@cache
+def listed_words() -> Mapping[str, tuple[str, ...]]:
+    """The shipped words, each with its family paths; none for a word that stands alone."""
+    text = shipped_path(FAMILIES).read_text(encoding="utf-8")
+    return {
+        row["word"]: tuple(row["family"].split(";")) if row["family"] else ()
+        for row in csv.DictReader(text.splitlines())
+    }
+
+
+@lru_cache(maxsize=65_536)
+def _family_bits(sentence: str) -> int:
+    """The families of a sentence's words: a set as a number, to keep tens of thousands of them."""
+    listed, bits = _listed_stems(), 0
+    for stem in content_words(sentence):
+        bits |= listed.get(stem, 0)
+    return bits
+
+
+@cache
+def _listed_stems() -> Mapping[str, int]:
+    """A bit for each family of a stem, and for each family below one of these."""
+    paths = sorted({path for families in listed_words().values() for path in families})
+    below = {
+        path: sum(1 << bit for bit, each in enumerate(paths) if f"{each}/".startswith(f"{path}/"))
+        for path in paths
+    }
+    found: dict[str, int] = {}
+    for word, families in listed_words().items():
+        for stem in content_words(word):
+            found[stem] = 0
+            for path in families:
+                found[stem] |= below[path]
+    return found

@@ -10,8 +10,7 @@ from functools import cache
 from typing import Final, TypeAlias
 
 from synth.base.shipped import shipped_path
-from synth.text.tags.tag_words import TagForm, phrase_tag
-from synth.text.tags.tags import TagMatch
+from synth.text.tags.tags import TagForm, TagMatch, phrase_tag
 
 LISTING: Final = "lexicons/mending_words.csv"
 SEPARATORS: Final = frozenset({",", "and", "&"})

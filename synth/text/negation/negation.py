@@ -16,24 +16,40 @@ from typing import Final
 
 import numpy as np
 
-from synth.labels.tag import Tag
-from synth.text.grammar.prose import has_markup
-from synth.text.negation.denial import add_denial
+from synth.labels.lexicon import Tag
+from synth.text.grammar.tokens import has_markup
 from synth.text.negation.marked_caption import Wordings
 from synth.text.negation.mending import find_sure, mend
-from synth.text.negation.negators import Negators, find_denials, is_denied, shipped_negators
-from synth.text.negation.outcome import Negated, NegationExtent, NegationOutcome, NegationReason
+from synth.text.negation.negators import (
+    Negated,
+    NegationExtent,
+    NegationOutcome,
+    NegationReason,
+    Negators,
+    add_denial,
+    find_denials,
+    is_denied,
+    shipped_negators,
+)
 from synth.text.tags.tag_captions import FRAMES, describe
-from synth.text.tags.tag_families import (
+from synth.text.tags.tag_kin import (
     explain_undeniable,
     families,
     find_listed,
+    holds_words,
     implies,
+    is_implied,
+    is_named_in,
     is_vague,
 )
-from synth.text.tags.tag_kin import holds_words, is_implied, is_named_in
-from synth.text.tags.tag_words import TagCategory, TagForm, fix_article, phrase_tag
-from synth.text.tags.tags import TagMatch, TagVocabulary
+from synth.text.tags.tags import (
+    TagCategory,
+    TagForm,
+    TagMatch,
+    TagVocabulary,
+    fix_article,
+    phrase_tag,
+)
 
 _PLACE: Final = re.compile(r"(?:^|(?<=\s))(?=[^\W_])")
 _FINAL_MARKS: Final = ".!?;, "

@@ -6,13 +6,17 @@ import csv
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from synth.base.errors import LexiconError
 from synth.base.shipped import shipped_path
-from synth.text.tags.tags import TagMatch
+from synth.labels.lexicon import Tag
+from synth.text.tags.tags import TagCategory, TagForm, TagMatch, TagPhrase, add_article, phrase_tag
 
 LISTING: Final = "lexicons/negators.csv"
 _COLUMNS: Final = ("negator", "style", "slot")
@@ -142,3 +146,108 @@ def _list_end(caption: str, at: int) -> int | None:
 def is_denied(match: TagMatch, denials: Sequence[Denial]) -> bool:
     """Whether a tag stands where the caption denies it."""
     return any(denial.start <= match.start < denial.end for denial in denials)
+
+
+# Short sentences that deny one tag, put into a caption.
+
+
+_SENTENCE_END: Final = re.compile(r"(?<=[^\W_]{3})[.!?](?=\s+[A-Z])|[.!?](?=\s*$)")
+
+
+def add_denial(caption: str, tag: Tag, negators: Negators, rng: np.random.Generator) -> str:
+    """A short sentence behind a random sentence; a thing may also join a caption without stop."""
+    words = phrase_tag(tag)
+    ends = [found.end() for found in _SENTENCE_END.finditer(caption)]
+    thing = str(rng.choice(negators.thing))
+    if words.is_thing and not ends and caption:
+        return f"{caption}, {_say_lacking(thing, words.words, words.noun)}"
+    if words.is_thing:
+        sentence = f"The music comes {_say_lacking(thing, words.words, words.noun)}."
+    else:
+        plain = words.kind is TagCategory.GENRE or words.form is TagForm.ERA
+        negator = negators.quality[0] if plain else rng.choice(negators.quality)
+        sentence = f"The music is {negator} {_quality(words)}."
+    if not ends:
+        return f"{caption}. {sentence}" if caption else sentence
+    at = int(rng.choice(ends))
+    return f"{caption[:at]} {sentence}{caption[at:]}"
+
+
+def _quality(words: TagPhrase) -> str:
+    """How a tag stands behind "the music is": "happy", "from the 80s", "a jazz piece"."""
+    if words.form is TagForm.ERA:
+        return f"from the {words.words}"
+    if words.kind is not TagCategory.GENRE or words.words.endswith("music"):
+        return words.words
+    return add_article(f"{words.words} piece")
+
+
+def _say_lacking(negator: str, words: str, noun: str) -> str:
+    """As "without an orchestra", "with no orchestra"."""
+    return f"{negator} {words if negator.split()[-1] == 'no' else noun}"
+
+
+# What is asked of a caption that is to be negated, and what became of it.
+
+
+class NegationExtent(StrEnum):
+    """How much of a caption is negated."""
+
+    INSERT = "insert"
+    HALF = "half"
+    FULL = "full"
+
+
+class NegationReason(StrEnum):
+    """Why a caption has no negated version."""
+
+    NO_TAG = "no tag"
+    """None of the vocabulary's tags is in it."""
+    UNSURE = "unsure"
+    """No tag stands where it is surely one: "world" in "a whole new world"."""
+    ALL_DENIED = "all denied"
+    """It denies every one of its tags already."""
+    NO_OTHER_TAG = "no other tag"
+    """Every tag of the vocabulary is in it, or too near one that is."""
+    UNSAYABLE = "unsayable"
+    """No words are known that deny one of its tags in a sentence."""
+    IMPLIED = "implied"
+    """Whatever half is denied, a tag that stays implies one of it: "techno" says "electronic"."""
+    MARKUP = "markup"
+    """It holds entities, addresses or file names, which no word may part."""
+    MISREAD = "misread"
+    """Wherever the negator is put, other tags are read than before: "no" before "wave"."""
+
+
+class NegationOutcome(StrEnum):
+    """What became of a caption."""
+
+    NEGATED = "negated"
+    """Edited in place."""
+    RESTATED = "restated"
+    """Told anew from its tags, as no safe edit is known."""
+    NONE = "none"
+    """No negated version; `reason` says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Negated:
+    """The answer for one caption.
+
+    Args:
+        mode: What was asked.
+        outcome: What became of it.
+        text: The new caption, "" for none.
+        denied: The tags that the text denies and the caption did not.
+        kept: The tags that both say are there.
+        reason: Why there is none; for a restated caption "grammar".
+        detail: The tag that was the reason, "" for none.
+    """
+
+    mode: NegationExtent
+    outcome: NegationOutcome
+    text: str = ""
+    denied: tuple[Tag, ...] = ()
+    kept: tuple[Tag, ...] = ()
+    reason: str = ""
+    detail: str = ""

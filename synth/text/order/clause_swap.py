@@ -12,9 +12,8 @@ from typing import Final
 from synth.text.grammar.pos_lexicon import POS, ends_as_third_person
 from synth.text.grammar.tagger import EmbeddedTagger, Tagger
 from synth.text.grammar.tokens import STOPS, Piece, format_order, to_sentence, word_set
-from synth.text.order.clause_forms import BE, to_finite, to_gerund
-from synth.text.order.clause_grammar import Shape
 from synth.text.order.clause_tests import (
+    BE,
     are_labels,
     explain_no_events,
     explain_unreadable,
@@ -25,10 +24,19 @@ from synth.text.order.clause_tests import (
     points_back,
     presupposes,
     reads_as_verb,
+    to_finite,
+    to_gerund,
 )
-from synth.text.order.clauses import ClausePart, is_doing, is_plural, needs_doer
-from synth.text.order.connectives import ORDERING, ConnectiveKind, ConnectiveMatch, find_connectives
-from synth.text.order.outcome import OrderStep, SwapOutcome, SwapReason
+from synth.text.order.clauses import ClausePart, Shape, is_doing, is_plural, needs_doer
+from synth.text.order.connectives import (
+    ORDERING,
+    ConnectiveKind,
+    ConnectiveMatch,
+    OrderStep,
+    SwapOutcome,
+    SwapReason,
+    find_connectives,
+)
 from synth.text.order.temporal import ORDER_WORDS
 
 _EMBEDDED: Final = EmbeddedTagger()

@@ -11,8 +11,7 @@ from synth.base.errors import SpecError
 from synth.base.rng import Randomness
 from synth.text.grammar.tagger import EmbeddedTagger, Tagger
 from synth.text.order.clause_swap import swap_clauses
-from synth.text.order.connectives import ConnectiveKind
-from synth.text.order.outcome import SwapOutcome, SwapReason
+from synth.text.order.connectives import ConnectiveKind, SwapOutcome, SwapReason
 from synth.text.order.temporal import keep_nouns_and_verbs, swap_as_then, swap_before_after
 
 TextTool: TypeAlias = Callable[[str, Tagger], SwapOutcome]

@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from synth.labels.tag import Tag
-from synth.text.tags.tag_words import TagCategory, TagForm, add_article, phrase_tag
+from synth.labels.lexicon import Tag
+from synth.text.tags.tags import TagCategory, TagForm, add_article, phrase_tag
 
 FRAMES: Final = 6
 """How many sentence frames `describe` has."""

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import lru_cache
+import csv
+from collections.abc import Iterable, Mapping
+from functools import cache, lru_cache
+from typing import Final
 
-from synth.labels.tag import Tag
-from synth.text.grammar.words import content_words
-from synth.text.tags.tag_words import spell
-from synth.text.tags.tags import are_same_words, words_of
+from synth.base.shipped import shipped_path
+from synth.labels.lexicon import Tag
+from synth.text.grammar.tokens import content_words
+from synth.text.tags.tags import (
+    TagCategory,
+    TagVocabulary,
+    are_same_words,
+    phrase_tag,
+    spell,
+    words_of,
+)
 
 
 @lru_cache(maxsize=65_536)
@@ -59,3 +68,172 @@ def _stems(text: str) -> tuple[str, ...]:
     return tuple(
         next(iter(content_words(word)), word) if word.isalpha() else word for word in words
     )
+
+
+# Families of tags, and what one tag says along with itself: techno is electronic.
+#
+# The shipped lists are `lexicons/tag_families.csv` and `lexicons/tag_implications.csv`; the second
+# tells what a family, or a single tag, implies, and what is likely beside it: drums in rock. A tag
+# of the family `vague` says too little to be right or wrong: "contemporary", "groove". What other
+# families it has are what it may well be.
+
+
+LISTING: Final = "lexicons/tag_families.csv"
+IMPLICATIONS: Final = "lexicons/tag_implications.csv"
+_LONGEST: Final = 4
+_VAGUE: Final = "vague"
+_OPPOSITE: Final[Mapping[str, str]] = {"+": "-", "-": "+"}
+
+
+@lru_cache(maxsize=65_536)
+def implies(said: Tag, other: Tag) -> bool:
+    """Whether a recording that bears one tag can hardly lack the other.
+
+    So "alternative rock" implies rock, techno electronic, a violin strings and a rapper a voice;
+    and a mood implies those that stand as high or low as it does.
+    """
+    if said == other or holds_words(said.name, other.name):
+        return True
+    moods = phrase_tag(said).kind is phrase_tag(other).kind is TagCategory.MOOD
+    if moods and not families(said).isdisjoint(families(other)):
+        return True
+    return _names(_read_implications("implied"), said, other)
+
+
+@lru_cache(maxsize=65_536)
+def makes_likely(said: Tag, other: Tag) -> bool:
+    """Whether a recording that bears one tag may well bear the other: rock has drums."""
+    return (
+        implies(said, other)
+        or _names_any(other)
+        or _names(_read_implications("likely"), said, other)
+    )
+
+
+def _names_any(tag: Tag) -> bool:
+    """Whether a tag is likely in any music."""
+    names = {_plain(tag.name), _plain(phrase_tag(tag).words)}
+    return not names.isdisjoint(_read_implications("likely")["any music"])
+
+
+def are_opposed(first: Tag, second: Tag) -> bool:
+    """Whether two moods stand opposite, and nowhere together."""
+    ours, theirs = families(first), families(second)
+    opposites = {f"{family[:-1]}{_OPPOSITE[family[-1]]}" for family in ours if family[-1] in "+-"}
+    return not opposites.isdisjoint(theirs) and ours.isdisjoint(theirs)
+
+
+def _names(listed: Mapping[str, frozenset[str]], said: Tag, other: Tag) -> bool:
+    keys = {_plain(said.name), _plain(phrase_tag(said).words)}
+    if not is_vague(said):
+        keys |= families(said)
+    if phrase_tag(said).kind is TagCategory.VOCAL:
+        keys.add("voice")
+    names = frozenset().union(*(listed.get(key, frozenset()) for key in keys))
+    return not names.isdisjoint({_plain(other.name), _plain(phrase_tag(other).words)})
+
+
+def explain_undeniable(tag: Tag, caption: str, known: Iterable[Tag]) -> str:
+    """Why an absent tag is not denied beside a caption and known tags, "" where it may be.
+
+    Nothing may say it, and nothing named may make it likely, also by the shipped list's words and
+    by "sings" or "rapper" for a voice. A mood is denied only beside its opposite; an origin, a use
+    and what most music has are never denied.
+    """
+    named = (*known, *find_listed(caption))
+    if reason := explain_never_denied(tag):
+        return reason
+    if lacks_opposite(tag, named):
+        return "a mood without its opposite"
+    if reason := next(filter(None, (explain_said(tag, other) for other in named)), ""):
+        return reason
+    voiced = {word.key for word in words_of(caption)} & _read_implications("implied")["voice words"]
+    if "voice" in families(tag) or phrase_tag(tag).kind is TagCategory.VOCAL:
+        return f"said by {min(voiced)}" if voiced else ""
+    return ""
+
+
+def explain_said(tag: Tag, other: Tag) -> str:
+    """How a tag is said by another, or made likely, "" where it is far from it."""
+    if makes_likely(other, tag):
+        return f"said by {other.name}"
+    same_kind = phrase_tag(other).kind is phrase_tag(tag).kind
+    if same_kind and not families(tag).isdisjoint(families(other)):
+        return f"near {other.name}"
+    return ""
+
+
+def lacks_opposite(tag: Tag, named: Iterable[Tag]) -> bool:
+    """Whether a tag is a mood, and none that is named stands opposite."""
+    is_mood = phrase_tag(tag).kind is TagCategory.MOOD
+    return is_mood and not any(are_opposed(tag, other) for other in named)
+
+
+def explain_never_denied(tag: Tag) -> str:
+    """Why a tag is denied beside nothing, "" where it may be."""
+    if phrase_tag(tag).kind is TagCategory.OTHER:
+        return "an origin or use that nobody tells of"
+    return "in most music" if _names_any(tag) else ""
+
+
+def families(tag: Tag) -> frozenset[str]:
+    """The families of a tag: those of its name, or else of every run of words in it."""
+    return _listed_families(tag) - {_VAGUE}
+
+
+def is_vague(tag: Tag) -> bool:
+    """Whether a tag says too little to contradict anything, or to be denied."""
+    return _VAGUE in _listed_families(tag)
+
+
+@cache
+def _listed_families(tag: Tag) -> frozenset[str]:
+    kind = phrase_tag(tag).kind.value
+    name = _plain(phrase_tag(tag).words)
+    whole = _read_listing().get((name, kind)) or _read_listing().get((_plain(tag.name), kind))
+    if whole:
+        return whole
+    words = name.split()
+    runs = (
+        " ".join(words[at : at + size])
+        for size in range(1, _LONGEST)
+        for at in range(len(words) - size + 1)
+    )
+    found = [_read_listing().get((run, kind), frozenset()) for run in runs]
+    # "contemporary jazz" is as clear as "jazz".
+    is_clear = any(each and _VAGUE not in each for each in found)
+    return frozenset().union(*found) - ({_VAGUE} if is_clear else set())
+
+
+@cache
+def _read_listing() -> Mapping[tuple[str, str], frozenset[str]]:
+    text = shipped_path(LISTING).read_text(encoding="utf-8")
+    return {
+        (_plain(row["words"]), row["category"]): frozenset(row["families"].split())
+        for row in csv.DictReader(text.splitlines())
+    }
+
+
+@cache
+def _read_implications(column: str) -> Mapping[str, frozenset[str]]:
+    text = shipped_path(IMPLICATIONS).read_text(encoding="utf-8")
+    return {
+        row["said"]: frozenset(map(_plain, filter(None, row[column].split(";"))))
+        for row in csv.DictReader(text.splitlines())
+    }
+
+
+@cache
+def _listed_tags() -> TagVocabulary:
+    return TagVocabulary.of(Tag(kind, words) for words, kind in _read_listing())
+
+
+@lru_cache(maxsize=4096)
+def find_listed(caption: str) -> tuple[Tag, ...]:
+    """The tags of the shipped list that a caption names."""
+    return _listed_tags().find_tags(caption)
+
+
+@lru_cache(maxsize=65_536)
+def _plain(name: str) -> str:
+    return " ".join(word.key for word in words_of(name))

@@ -33,10 +33,9 @@ from synth.base.errors import CorpusError, PlanError, SegueError
 from synth.base.progress import Silent
 from synth.base.rng import Randomness
 from synth.corpus.schema import canonical_json
-from synth.labels.tag import Tag
+from synth.labels.lexicon import Tag
 from synth.recipes import RECIPES
-from synth.recipes.base import Groups, Levels, Setting
-from synth.recipes.clips import Clip
+from synth.recipes.base import Clip, Groups, Levels, Setting
 from synth.truth.envelope import LevelTable, StoredEnvelope
 
 GROUPS = {"train": Uneven(70), "test": Uneven(9)}

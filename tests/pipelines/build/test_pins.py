@@ -11,8 +11,7 @@ from synth.base.rng import Randomness, digest
 from synth.corpus.rows import caption_row
 from synth.corpus.schema import canonical_json
 from synth.recipes import RECIPES
-from synth.recipes.base import Levels, Setting
-from synth.recipes.clips import Clip
+from synth.recipes.base import Clip, Levels, Setting
 from synth.scene.scene import to_json
 
 CLIPS = [

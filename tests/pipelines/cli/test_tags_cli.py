@@ -19,7 +19,7 @@ from pipelines.cli.texts.tags import negate_command, tag_captions_command, texts
 from pipelines.export.tags import write_negated_file
 from synth.base.errors import SourceError
 from synth.captions.caption import Style
-from synth.text.negation.outcome import NegationExtent
+from synth.text.negation.negators import NegationExtent
 
 CAPTIONS = "id,caption\n1,A rock song with guitar\n2,Nothing here\n3,A song without drums\n"
 TAGS = "id,category,tag\n1,genre,rock\n1,instrument,guitar\n2,genre,hip hop\n2,instrument,drums\n"

@@ -32,7 +32,7 @@ from export_corpora import WIDE, built
 
 from pipelines.export.corpus import export_corpus
 from synth.corpus.corpus import Corpus
-from synth.export.conversations import assistant
+from synth.export.chat import assistant
 
 Exported = Callable[[Corpus, str], Path]
 CLIP_FRAMES = 480_000

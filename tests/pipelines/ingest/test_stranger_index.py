@@ -20,9 +20,9 @@ from pipelines.engines.executor import workers
 from pipelines.ingest.ingest import IngestedLibrary, Intake, ingest
 from synth.base.errors import ClipError
 from synth.base.progress import Silent
-from synth.labels.tag import Tag
+from synth.labels.lexicon import Tag
 from synth.sources.own.folder import FolderSource
-from synth.sources.own.parquet import ParquetSource
+from synth.sources.own.hf import ParquetSource
 from synth.sources.reading.base import ClipRef, Settings
 from synth.sources.reading.paths import explain_escape, list_refs
 

@@ -35,8 +35,8 @@ from pipelines.spec.spec import Spec
 from synth.base.errors import PlanError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
-from synth.llm.item import PromptItem
 from synth.llm.prompt import Prompt, load_prompt
+from synth.llm.reply import PromptItem
 from synth.scene.claim import claim_from_json
 from synth.scene.statements import Statement, complete, state
 

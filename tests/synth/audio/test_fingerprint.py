@@ -23,7 +23,7 @@ from synth.audio.fingerprint import (
     from_bytes,
     to_bytes,
 )
-from synth.corpus.leakage.known import Known, Match
+from synth.corpus.leakage import Known, Match
 
 
 def coded(audio: Audio, container: str, subtype: str, level: float) -> Audio:

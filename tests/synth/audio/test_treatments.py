@@ -14,7 +14,7 @@ from synth.audio.dsp import Audio, attacks, levels
 from synth.audio.measures import measure_brightness, measure_level, measure_reverberation
 from synth.audio.treatments import TREATMENTS, explain_lack, treat
 from synth.base.rng import Randomness
-from synth.labels.treatment import Treatment
+from synth.labels.lexicon import Treatment
 from synth.sources.procedural import foley
 from synth.sources.reading.files import read_recording
 

@@ -10,8 +10,14 @@ from pathlib import Path
 import pytest
 from rich.table import Table
 
-from synth.base.console import make_console
-from synth.base.doors import MAX_DEPTH, parse_json, plain_text, read_json, read_regular
+from synth.base.doors import (
+    MAX_DEPTH,
+    make_console,
+    parse_json,
+    plain_text,
+    read_json,
+    read_regular,
+)
 from synth.base.errors import CorpusError, SegueError, SourceError
 
 

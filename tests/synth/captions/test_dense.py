@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.captions.dense import DenseCaption, Resolution, dense_captions, dense_text
+from synth.captions.narrative import DenseCaption, Resolution, dense_captions, dense_text
 from synth.labels.lexicon import Phrase
 from synth.scene.activity import Activity, Stretch, Stretches, cut, hull
 from synth.scene.scene import Excerpt

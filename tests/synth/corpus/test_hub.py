@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from synth.corpus.hub import size_category
+from synth.corpus.facts import size_category
 
 
 @pytest.mark.parametrize(

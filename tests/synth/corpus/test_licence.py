@@ -11,14 +11,16 @@ from hypothesis import strategies as st
 from synth.base.errors import SpecError
 from synth.corpus.licence import (
     CONDITIONS,
+    HUB_LICENCES,
     NO_COMMON,
     ONLY_VERSION,
     UNKNOWN,
     VERSIONS,
     Licence,
+    effective_licence,
+    hugging_face_licence,
     parse_licence,
 )
-from synth.corpus.licence_mix import HUB_LICENCES, effective_licence, hugging_face_licence
 from synth.sources.licence_filter import Allowed, withdraw_unlicensed
 
 CC = "https://creativecommons.org"

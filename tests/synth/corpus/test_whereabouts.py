@@ -8,7 +8,7 @@ import pytest
 
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import find_finished
-from synth.corpus.whereabouts import suggest_corpus
+from synth.corpus.facts import suggest_corpus
 
 
 @pytest.fixture

@@ -13,21 +13,23 @@ import pytest
 
 from synth.base.errors import CorpusError
 from synth.base.rng import Randomness
-from synth.derived.contrasts.chat import MOST_TURNS, Conversation, find_conversations
-from synth.derived.contrasts.exchange import (
+from synth.derived.contrast_judge import fault
+from synth.derived.contrasts import (
     DESCRIBE,
     DIFFERENCE,
     KINDS,
+    MOST_TURNS,
     TIMESTAMPS,
     WHICH,
+    Conversation,
     Exchange,
+    FoundContrasts,
     exchange_from_json,
+    find_contrasts,
+    find_conversations,
     say,
 )
-from synth.derived.contrasts.finding import FoundContrasts, find_contrasts
-from synth.derived.contrasts.judge import fault
-from synth.derived.questions.question import MEASURED, QuestionKind
-from synth.derived.questions.subject import Subject
+from synth.derived.questions import MEASURED, QuestionKind, Subject
 from synth.scene.claim import Not
 from synth.scene.scene import Concat, Event
 

@@ -14,14 +14,17 @@ from hypothesis import strategies as st
 
 from synth.base.errors import CorpusError
 from synth.base.rng import Randomness
-from synth.derived.differences.difference import (
+from synth.derived.differences import (
+    FRAMES,
     Difference,
+    DifferenceKind,
     difference_from_json,
     fault,
     find_differences,
+    reverse_kind,
+    wordings,
 )
-from synth.derived.differences.wording import FRAMES, DifferenceKind, reverse_kind, wordings
-from synth.derived.questions.subject import Subject
+from synth.derived.questions import Subject
 from synth.recipes.triplets import Triplets
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 from synth.scene.timeline import Placement, Timeline, duration, timeline

@@ -11,7 +11,8 @@ import pytest
 
 from synth.base.errors import CorpusError
 from synth.base.rng import Randomness
-from synth.derived.edits.edit import (
+from synth.derived.edits import (
+    FRAMES,
     Edit,
     FoundEdits,
     Take,
@@ -19,8 +20,8 @@ from synth.derived.edits.edit import (
     fault,
     find_edits,
     takes,
+    wordings,
 )
-from synth.derived.edits.wording import FRAMES, wordings
 from synth.labels.lexicon import Phrase
 from synth.recipes.base import Levels, Setting
 from synth.recipes.edits import Edits

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from synth.base.errors import CorpusError
 from synth.base.rng import Randomness
-from synth.derived.questions.asking import ask
-from synth.derived.questions.judge import fault, only_answer
-from synth.derived.questions.question import (
+from synth.derived.asking import ask
+from synth.derived.question_judge import fault, only_answer
+from synth.derived.questions import (
     ANCHORED,
     ENDS,
     MEASURED,
@@ -26,15 +26,16 @@ from synth.derived.questions.question import (
     YES_NO,
     Question,
     QuestionKind,
+    Subject,
     question_from_json,
     question_labels,
+    subjects,
 )
-from synth.derived.questions.subject import Subject, subjects
-from synth.derived.questions.wording import FRAMES, wordings
+from synth.derived.wording import FRAMES, wordings
 from synth.labels.lexicon import Phrase, are_kin
 from synth.recipes.acba import Acba
+from synth.recipes.base import Clip
 from synth.recipes.bed import Background
-from synth.recipes.clips import Clip
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets
 from synth.scene.claim import Not

@@ -13,7 +13,7 @@ import soundfile
 
 from pipelines.export.corpus import export_corpus
 from synth.corpus.corpus import Corpus
-from synth.derived.questions.subject import Subject
+from synth.derived.questions import Subject
 from synth.export.chat import fault as chat_fault
 from synth.export.items import list_shards
 from synth.export.preference import fault as preference_fault

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from synth.corpus.corpus import Corpus
-from synth.export.dcase import strong_labels
+from synth.export.strong_labels import strong_labels
 
 
 @pytest.fixture

@@ -20,12 +20,12 @@ from pipelines.export.corpus import export_corpus
 from synth.audio.dsp import Pcm
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
-from synth.derived.edits.edit import fault, takes
-from synth.export.edit_pairs import edit_groups, read_edit, read_edits
+from synth.derived.edits import fault, takes
+from synth.export.edits import edit_groups, read_edit, read_edits
 from synth.export.items import ExportItem, Shard, list_shards
 from synth.export.questions import read_clips
-from synth.scene.arrangement import places
 from synth.scene.scene import Concat, from_text, to_text
+from synth.scene.timeline import places
 
 SPEC: dict[str, Any] = {
     "corpus": "a-name-as-long-as-that-of-corpora-can-be",

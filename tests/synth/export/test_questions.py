@@ -14,11 +14,10 @@ import soundfile
 
 from pipelines.export.corpus import export_corpus
 from synth.corpus.corpus import Corpus
-from synth.derived.differences.difference import difference_from_json
-from synth.derived.differences.difference import fault as difference_fault
-from synth.derived.questions.judge import fault
-from synth.derived.questions.question import question_from_json
-from synth.derived.questions.subject import Subject
+from synth.derived.differences import difference_from_json
+from synth.derived.differences import fault as difference_fault
+from synth.derived.question_judge import fault
+from synth.derived.questions import Subject, question_from_json
 from synth.export.items import list_shards
 from synth.export.questions import subjects_of
 

@@ -13,22 +13,28 @@ from planned import clip_of
 
 from synth.base.rng import Randomness
 from synth.corpus.schema import canonical_json
-from synth.derived.differences.difference import find_differences
-from synth.derived.questions.asking import ask
-from synth.derived.questions.judge import fault
-from synth.derived.questions.question import ANCHORED, ENDS, Question, QuestionKind, count_claim
-from synth.derived.questions.subject import Subject, subjects
-from synth.derived.questions.wording import wordings
+from synth.derived.asking import ask
+from synth.derived.differences import find_differences
+from synth.derived.question_judge import fault
+from synth.derived.questions import (
+    ANCHORED,
+    ENDS,
+    Question,
+    QuestionKind,
+    Subject,
+    count_claim,
+    subjects,
+)
+from synth.derived.wording import wordings
 from synth.labels.lexicon import are_confusable, could_be_called
-from synth.recipes.base import Draft, Groups, Levels, Setting
+from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
 from synth.recipes.bed import Background
-from synth.recipes.clips import Clip
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets
 from synth.scene.claim import And, Claim, Not, Only, claim_labels, claim_to_json
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, labels, to_json
 from synth.scene.timeline import Placement, Timeline
-from synth.sources.own.vocabulary import VocabularySource
+from synth.sources.own.folder import VocabularySource
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing, proves, refutes
 

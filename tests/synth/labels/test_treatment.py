@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from synth.labels.tag import Tag
-from synth.labels.treatment import find_treatment, heard_tags
+from synth.labels.lexicon import Tag, find_treatment, heard_tags
 
 
 def test_a_treatment_is_no_sound_beside_others() -> None:

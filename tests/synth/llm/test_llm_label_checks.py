@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from synth.llm.checks.check import Case
+from synth.llm.checks.claim_checks import scene_fields
 from synth.llm.checks.registry import read_checks
-from synth.llm.checks.truth_check import scene_fields
-from synth.llm.item import PromptItem
+from synth.llm.reply import PromptItem
 from synth.scene.activity import Activity, Stretch
 from synth.scene.claim import claim_to_json
 from synth.scene.notation import parse

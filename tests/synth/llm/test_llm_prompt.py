@@ -11,8 +11,8 @@ import yaml
 
 from synth.base.errors import SpecError
 from synth.base.rng import digest
-from synth.llm.item import PromptItem
 from synth.llm.prompt import Prompt, load_prompt, shipped_prompts
+from synth.llm.reply import PromptItem
 
 SHIPPED = [
     *("binding-negatives", "order-negatives", "paraphrase", "plausible-scenes"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from synth.llm.errors import AnswerError
+from synth.llm.answer_schema import AnswerError
 from synth.llm.reply import read_reply
 
 GOOD = '{"answers": [{"id": "b", "x": 1}, {"id": "ä", "x": "€ \\u00fc"}]}'

@@ -8,8 +8,8 @@ import pytest
 
 from synth.llm.checks.check import Case
 from synth.llm.checks.registry import read_checks
-from synth.llm.checks.tongues import detect_languages
-from synth.llm.item import PromptItem
+from synth.llm.checks.text_checks import detect_languages
+from synth.llm.reply import PromptItem
 
 
 def faults(check: Any, texts: list[str], **fields: Any) -> list[str]:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from synth.llm.checks.check import Case
-from synth.llm.checks.content import lemmas, parse_content, parse_order
+from synth.llm.checks.label_checks import lemmas, parse_content, parse_order
 from synth.llm.checks.registry import read_checks
-from synth.llm.item import PromptItem
+from synth.llm.reply import PromptItem
 
 
 def faults(check: Any, texts: list[str], caption: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from synth.llm.checks.measure_checks import find_measures
+from synth.llm.checks.figure_checks import find_measures
 from tests.synth.llm.test_review import faults
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from synth.llm.item import PromptItem
 from synth.llm.prompt import load_prompt
+from synth.llm.reply import PromptItem
 
 
 def faults(prompt: str, caption: str, answer: dict[str, Any]) -> list[str]:

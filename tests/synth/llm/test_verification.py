@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from synth.base.errors import SpecError
-from synth.llm.item import PromptItem
 from synth.llm.prompt import load_prompt
+from synth.llm.reply import PromptItem
 from synth.llm.verification import Verification, load_verification
 from synth.scene.claim import Claim, claim_from_text, claim_to_json
 from synth.scene.notation import parse

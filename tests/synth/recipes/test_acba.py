@@ -20,14 +20,11 @@ from synth.base.rng import Randomness
 from synth.captions.caption import Connective, Style
 from synth.labels.lexicon import Phrase
 from synth.labels.lexicon_build import lexicon_folder, read_sources
-from synth.recipes.acba import Acba
-from synth.recipes.acba_settings import ORDER_WORDS
-from synth.recipes.base import Draft, Groups, Levels, Setting
-from synth.recipes.clips import Clip
+from synth.recipes.acba import ORDER_WORDS, Acba
+from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
 from synth.scene.scene import Concat, Event, events
 from synth.scene.timeline import duration
-from synth.text.grammar.families import share_family
-from synth.text.grammar.words import content_words
+from synth.text.grammar.tokens import content_words, share_family
 from tests.synth.truth.oracle import judge_draft
 
 RATE = 16_000

@@ -11,11 +11,10 @@ from pydantic import ValidationError
 from synth.base.errors import LeftOutError, PlanError
 from synth.base.rng import Randomness
 from synth.captions.caption import Style
-from synth.labels.treatment import Treatment
-from synth.recipes.attribute_kinds import Attribute
+from synth.labels.lexicon import Treatment
+from synth.recipes.attribute_scenes import Attribute
 from synth.recipes.attributes import Attributes
-from synth.recipes.base import Draft, Levels, Setting
-from synth.recipes.clips import Clip
+from synth.recipes.base import Clip, Draft, Levels, Setting
 from synth.scene.scene import events
 from synth.scene.timeline import duration
 from synth.truth.envelope import Envelope

@@ -10,10 +10,9 @@ from pydantic import ValidationError
 from synth.base.errors import LeftOutError, PlanError
 from synth.base.rng import Randomness
 from synth.captions.caption import Style
-from synth.recipes.base import Draft, Levels, Setting
-from synth.recipes.clips import Clip
+from synth.recipes.base import Clip, Draft, Levels, Setting
 from synth.recipes.counts import Counts
-from synth.recipes.units import find_units
+from synth.recipes.dealing import find_units
 from synth.scene.claim import Count
 from synth.scene.scene import Concat, Event, events
 from synth.scene.timeline import duration

@@ -14,10 +14,9 @@ import pytest
 from synth.audio.dsp import active_span, attacks, block_frames, levels
 from synth.base.rng import Randomness
 from synth.labels.lexicon import is_countable
-from synth.recipes.base import Levels, Setting
-from synth.recipes.clips import Clip
+from synth.recipes.base import Clip, Levels, Setting
 from synth.recipes.counts import Counts
-from synth.recipes.units import find_units
+from synth.recipes.dealing import find_units
 from synth.sources.catalogue import Acceptance
 from synth.sources.sounds.esc10 import Esc10
 from synth.sources.sounds.esc50 import Esc50

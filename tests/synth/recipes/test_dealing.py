@@ -11,7 +11,7 @@ from envelopes import envelope
 from synth.base.errors import PlanError
 from synth.base.rng import Randomness
 from synth.labels.lexicon import are_confusable
-from synth.recipes.clips import Clip
+from synth.recipes.base import Clip
 from synth.recipes.dealing import ClipDealer
 
 LABELS = (

@@ -14,12 +14,9 @@ from synth.audio.dsp import PCM_SCALE
 from synth.base.errors import LeftOutError, PlanError
 from synth.base.rng import Randomness
 from synth.base.units import to_gain
-from synth.recipes.base import Draft, Levels, Setting
-from synth.recipes.clips import Clip
-from synth.recipes.edit_settings import EditFamily
-from synth.recipes.edits import Edits
-from synth.scene.arrangement import places
-from synth.scene.timeline import duration
+from synth.recipes.base import Clip, Draft, Levels, Setting
+from synth.recipes.edits import EditFamily, Edits
+from synth.scene.timeline import duration, places
 from synth.truth.change import ChangeKind, find_change, list_claims
 from tests.synth.truth.oracle import Oracle, find_borders, judge_draft
 

@@ -9,9 +9,8 @@ import numpy as np
 from envelopes import envelope
 
 from synth.base.rng import Randomness
-from synth.recipes.base import Draft, Levels, Setting, make_listener
+from synth.recipes.base import Clip, Draft, Levels, Setting, make_listener
 from synth.recipes.class_pairs import ClassPairs
-from synth.recipes.clips import Clip
 from synth.recipes.fitting import Fitting
 from synth.recipes.triplets import Triplets
 from synth.scene.scene import Concat, Event, Overlay, events

@@ -13,8 +13,7 @@ from synth.recipes.base import Draft
 from synth.recipes.scenes import Scenes
 from synth.scene.edit import edit_kind, meaning
 from synth.scene.scene import Concat, Event, Overlay, events, labels, operands, statement
-from synth.scene.sequence import is_sequence, recompose
-from synth.scene.timeline import duration, timeline
+from synth.scene.timeline import duration, is_sequence, recompose, timeline
 from tests.synth.recipes.test_scenes import (
     BEDS,
     RATE,

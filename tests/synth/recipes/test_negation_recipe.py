@@ -11,14 +11,13 @@ from pydantic import ValidationError
 
 from synth.base.rng import Randomness
 from synth.captions.caption import Style
-from synth.labels.tag import Tag
-from synth.recipes.base import Draft, Groups, Levels, Setting
-from synth.recipes.clips import Clip
+from synth.labels.lexicon import Tag
+from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
 from synth.recipes.negation import NegationRecipe
 from synth.recipes.tag_captions import TagCaptions
 from synth.scene.scene import Event
 from synth.scene.timeline import duration, timeline
-from synth.truth.annotation import annotate
+from synth.truth.change import annotate
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves, refutes
 

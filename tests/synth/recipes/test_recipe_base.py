@@ -15,6 +15,7 @@ from synth.base.errors import PlanError
 from synth.base.rng import Randomness
 from synth.captions.caption import Style
 from synth.recipes.base import (
+    Clip,
     Levels,
     Setting,
     check_splits,
@@ -23,8 +24,7 @@ from synth.recipes.base import (
     explain_too_short,
     permutation,
 )
-from synth.recipes.clips import Clip
-from synth.sources.own.vocabulary import VocabularySource
+from synth.sources.own.folder import VocabularySource
 from synth.truth.envelope import StoredEnvelope
 
 RATE = 16_000

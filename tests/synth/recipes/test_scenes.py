@@ -20,13 +20,11 @@ from pydantic import ValidationError
 from synth.base.errors import PlanError
 from synth.base.rng import Randomness
 from synth.captions.caption import Style
-from synth.captions.measured_pool import ToldQuantity
+from synth.captions.measuring import ToldQuantity
 from synth.labels.lexicon import are_kin, category
-from synth.recipes.base import Draft, Groups, Levels, Setting
-from synth.recipes.clips import Clip
+from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
 from synth.recipes.composing import Mixing
-from synth.recipes.scene_settings import read_expressions
-from synth.recipes.scenes import Scenes
+from synth.recipes.scenes import Scenes, read_expressions
 from synth.scene.activity import intersect, measure
 from synth.scene.claim import Measured, Quantity, claim_labels
 from synth.scene.edit import EditKind, Meaning, edit_kind, meaning
@@ -42,7 +40,7 @@ from synth.scene.scene import (
     statement,
 )
 from synth.scene.timeline import duration
-from synth.sources.own.vocabulary import VocabularySource
+from synth.sources.own.folder import VocabularySource
 from tests.synth.truth.oracle import judge_draft
 
 RATE = 16_000

@@ -8,14 +8,19 @@ from envelopes import envelope
 
 from synth.base.rng import Randomness
 from synth.captions.caption import Caption
-from synth.labels.tag import Tag
-from synth.recipes.base import Levels, Setting
-from synth.recipes.clips import Clip
+from synth.labels.lexicon import Tag
+from synth.recipes.base import Clip, Levels, Setting
 from synth.recipes.negation import NegationRecipe
-from synth.recipes.tag_captions import TagCaptions
-from synth.recipes.tag_groups import NO_PARTNER, TaggedSample, TagPair, group_clips, match_tags
-from synth.text.tags.tag_families import implies
-from synth.truth.annotation import tag_claim
+from synth.recipes.tag_captions import (
+    NO_PARTNER,
+    TagCaptions,
+    TaggedSample,
+    TagPair,
+    group_clips,
+    match_tags,
+)
+from synth.text.tags.tag_kin import implies
+from synth.truth.change import tag_claim
 
 RATE = 16_000
 KINDS = {

@@ -13,8 +13,7 @@ from pydantic import ValidationError
 from synth.base.errors import LeftOutError, PlanError, SegueError
 from synth.base.rng import Randomness
 from synth.captions.caption import Style
-from synth.recipes.base import Draft, Groups, Levels, Setting
-from synth.recipes.clips import Clip
+from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
 from synth.recipes.triplets import Triplets
 from synth.scene.claim import And, Only
 from synth.scene.scene import Concat, Event, Overlay, events

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.base.errors import SceneError
-from synth.scene.arrangement import PlacedEvent, arrange, places
 from synth.scene.scene import Concat, Event, Excerpt, Overlay
+from synth.scene.timeline import PlacedEvent, arrange, places
 
 
 def place(label: str, onset: int, frames: int) -> PlacedEvent:

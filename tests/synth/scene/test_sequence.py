@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from synth.recipes.grammar import fill_labels, random_sequence
+from synth.recipes.composing import fill_labels, random_sequence
 from synth.scene.edit import EditKind, edit_kind, meaning
 from synth.scene.notation import parse
 from synth.scene.scene import Concat, Scene, labels, operands
-from synth.scene.sequence import is_sequence, make_sequence, recompose
+from synth.scene.timeline import is_sequence, make_sequence, recompose
 
 LETTERS = "abcdefghijkl"
 

@@ -11,8 +11,7 @@ from libraries import check, sound, write_csv
 
 from synth.base.errors import SourceError
 from synth.sources.sounds.esc10 import Esc10
-from synth.sources.sounds.esc50 import Esc50
-from synth.sources.sounds.esc50_licence import Credit, read_credits
+from synth.sources.sounds.esc50 import Credit, Esc50, read_credits
 
 PAGE = "http://www.freesound.org/people/nfrae/sounds/100/"
 ENTRY = f"- [1-100-A.ogg]: clip derived from bark.wav ({PAGE}) by nfrae [CC0]"

@@ -10,7 +10,7 @@ import pytest
 from libraries import sound
 
 from synth.base.errors import SourceError
-from synth.sources.reading.integrity import check_files, read_index, write_index
+from synth.sources.reading.collected import check_files, read_index, write_index
 
 
 def library(root: Path) -> list[str]:

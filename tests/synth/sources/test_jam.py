@@ -11,13 +11,13 @@ import pytest
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from synth.labels.tag import Tag
+from synth.labels.lexicon import Tag
 from synth.sources import ClipRef, Source, source_class
 from synth.sources.catalogue import Acceptance, catalogue
 from synth.sources.procedural import jam
 from synth.sources.procedural.jam.harmony import Song, line, melody
 from synth.sources.procedural.jam.source import Jam
-from synth.sources.procedural.jam.tune import CLAP, DRUMS, KICK, RIDE, SNARE
+from synth.sources.procedural.jam.timbres import CLAP, DRUMS, KICK, RIDE, SNARE
 
 TAKES = 4
 TAKE = [(genre, take) for genre in jam.GENRES for take in range(TAKES)]

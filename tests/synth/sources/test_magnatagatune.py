@@ -10,7 +10,7 @@ import pytest
 from libraries import check, sound
 
 from synth.base.errors import ClipError, SourceError
-from synth.labels.tag import Tag
+from synth.labels.lexicon import Tag
 from synth.sources import Unheard, open_source
 from synth.sources.music.magnatagatune import MagnaTagATune
 

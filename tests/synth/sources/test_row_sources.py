@@ -15,9 +15,8 @@ import soundfile
 from libraries import RATE, check, sound
 
 from synth.base.errors import ClipError, SourceError
-from synth.labels.tag import Tag
-from synth.sources.own.hf import HuggingFaceSource
-from synth.sources.own.parquet import ParquetSource
+from synth.labels.lexicon import Tag
+from synth.sources.own.hf import HuggingFaceSource, ParquetSource
 
 
 def wav(seed: int) -> bytes:

@@ -17,7 +17,7 @@ from libraries import RATE, check, sound, write_csv
 from pydantic import ValidationError
 
 from synth.base.errors import ClipError, SourceError
-from synth.labels.tag import Tag
+from synth.labels.lexicon import Tag
 from synth.sources import SOURCES, ClipRef, Source, Unheard, open_source, source_class
 from synth.sources.captioned.audiocaps import AudioCaps
 from synth.sources.own.folder import FolderSource, index_line

@@ -28,9 +28,8 @@ from synth.audio.bank import Bank
 from synth.base.errors import ClipError, SourceError, SpecError
 from synth.base.progress import Silent
 from synth.base.rng import Randomness
-from synth.corpus.leakage.compare import leakage
-from synth.labels.tag import Tag
-from synth.labels.treatment import Treatment, untreated_id
+from synth.corpus.leakage import leakage
+from synth.labels.lexicon import Tag, Treatment, untreated_id
 from synth.sources import Settings, open_source
 from synth.sources.catalogue import Acceptance, catalogue
 from synth.sources.own.folder import FolderSource

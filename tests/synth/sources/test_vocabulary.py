@@ -21,7 +21,7 @@ from pipelines.spec.spec import Spec
 from synth.base.errors import PlanError, SegueError, SourceError, SpecError
 from synth.base.progress import Silent
 from synth.labels.lexicon import category, shipped_phrases
-from synth.sources.own.vocabulary import VocabularySource
+from synth.sources.own.folder import VocabularySource
 
 
 def spec(**changes: Any) -> dict[str, Any]:

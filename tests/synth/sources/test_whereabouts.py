@@ -9,7 +9,7 @@ import pytest
 from pipelines.cli.common.source import parse_source
 from synth.base.errors import SourceError, SpecError
 from synth.sources import source_class
-from synth.sources.reading.whereabouts import suggest_folder
+from synth.sources.reading.files import suggest_folder
 
 
 @pytest.fixture

@@ -26,8 +26,7 @@ from synth.storage import (
     read_at,
 )
 from synth.storage.copies import CORPORA, cache_folder
-from synth.storage.room import CopySpace, limit_bytes
-from synth.storage.slot import Slot
+from synth.storage.room import CopySpace, Slot, limit_bytes
 
 SHARD = 1000
 

@@ -13,8 +13,7 @@ from one_sound import PLAIN_PAIRS
 
 from synth.base.shipped import shipped_path
 from synth.labels.lexicon import are_confusable, families, other_families, shipped_phrases
-from synth.text.grammar.families import FAMILIES, listed_words, share_family
-from synth.text.grammar.words import content_words
+from synth.text.grammar.tokens import FAMILIES, content_words, listed_words, share_family
 
 ONE_SOUND = (
     *PLAIN_PAIRS,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.labels.lexicon import Phrase
-from synth.text.order.joining import Unjoinable, say_caption
+from synth.text.order.temporal import Unjoinable, say_caption
 
 
 @pytest.mark.parametrize(

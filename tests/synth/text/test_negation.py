@@ -12,17 +12,22 @@ from hypothesis import strategies as st
 
 from synth.base.errors import LexiconError
 from synth.base.rng import Randomness
-from synth.labels.tag import Tag
+from synth.labels.lexicon import Tag
 from synth.text.negation.marked_caption import Wordings
 from synth.text.negation.mending import mend
 from synth.text.negation.negation import Negation, find_stated_tags, negate
-from synth.text.negation.negators import Negators, shipped_negators
-from synth.text.negation.outcome import Negated, NegationExtent, NegationOutcome, NegationReason
+from synth.text.negation.negators import (
+    Negated,
+    NegationExtent,
+    NegationOutcome,
+    NegationReason,
+    Negators,
+    shipped_negators,
+)
 from synth.text.tags.tag_captions import describe
 from synth.text.tags.tag_files import parse_tag, read_captions, read_vocabulary
 from synth.text.tags.tags import TagVocabulary
-from synth.text.textswap.dictionary import Dictionary, build
-from synth.text.textswap.textswap import swap
+from synth.text.textswap import Dictionary, build, swap
 
 PAPER = "A rock tune with guitar and bass"
 TAGS = {

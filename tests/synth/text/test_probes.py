@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.base.errors import SpecError
-from synth.text.order.outcome import SwapReason
+from synth.text.order.connectives import SwapReason
 from synth.text.order.probes import Probe, ProbeCaption, Probed, probe
 
 TEXTS = (

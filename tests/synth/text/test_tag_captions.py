@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.base.rng import Randomness
-from synth.labels.tag import Tag
+from synth.labels.lexicon import Tag
 from synth.text.tags.tag_captions import FRAMES, describe, draw_views, join_tags
 from synth.text.tags.tag_files import read_items
-from synth.text.tags.tag_words import TagForm, article, phrase_tag
+from synth.text.tags.tags import TagForm, article, phrase_tag
 
 NAMES = {
     "genre": ("rock", "pop", "ambient", "hip hop", "R&B", "jazz", "electronic", "classical"),

@@ -11,9 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.base.errors import SourceError
-from synth.labels.tag import Tag
-from synth.text.tags.jamendo import read_jamendo
-from synth.text.tags.tag_files import parse_list, read_captions, read_items, read_vocabulary
+from synth.labels.lexicon import Tag
+from synth.text.tags.tag_files import (
+    parse_list,
+    read_captions,
+    read_items,
+    read_jamendo,
+    read_vocabulary,
+)
 
 Write = Callable[[str, str], Path]
 HEADER = "TRACK_ID\tARTIST_ID\tALBUM_ID\tPATH\tDURATION\tTAGS\n"

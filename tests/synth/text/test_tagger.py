@@ -13,10 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.text.grammar import tagger as tagger_module
-from synth.text.grammar.pos_lexicon import POS, possible_pos_tags, shipped_pos_tags, singular_of
+from synth.text.grammar.pos_lexicon import (
+    POS,
+    inflect,
+    is_past,
+    lemma_of,
+    possible_pos_tags,
+    shipped_pos_tags,
+    singular_of,
+)
 from synth.text.grammar.tagger import EmbeddedTagger, SpacyTagger, Tagger, best_tagger
 from synth.text.grammar.tokens import format_order, join, to_sentence, tokenize
-from synth.text.grammar.verb_forms import inflect, is_past, lemma_of
 from synth.text.order.temporal import KEPT_TAGS
 
 JUDGED = Path(__file__).resolve().parents[2] / "data" / "judged" / "nv_keep.csv"

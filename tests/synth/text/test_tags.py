@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.labels.tag import Tag
+from synth.labels.lexicon import Tag
 from synth.text.tags.tags import TagVocabulary, are_same_words
 
 WORDS = ("pop", "rock", "no", "wave", "hip", "hop", "soul", "new")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from synth.text.grammar.tagger import EmbeddedTagger
 from synth.text.order.clause_swap import swap_clauses
-from synth.text.order.outcome import OrderStep, SwapReason
+from synth.text.order.connectives import OrderStep, SwapReason
 from synth.text.order.probes import TOOLS, Probe
 from synth.text.order.temporal import keep_nouns_and_verbs, swap_as_then, swap_before_after
 

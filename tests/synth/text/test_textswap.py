@@ -12,15 +12,13 @@ from hypothesis import strategies as st
 
 from synth.base.errors import LexiconError
 from synth.base.rng import Randomness
-from synth.labels.tag import Tag
+from synth.labels.lexicon import Tag
 from synth.text.negation.negation import find_stated_tags
 from synth.text.tags.tag_captions import describe
-from synth.text.tags.tag_families import is_vague
 from synth.text.tags.tag_files import read_items, read_vocabulary
-from synth.text.tags.tag_kin import explain_nearness, is_implied
+from synth.text.tags.tag_kin import explain_nearness, is_implied, is_vague
 from synth.text.tags.tags import TagVocabulary
-from synth.text.textswap.dictionary import Dictionary, SwapEntry, build
-from synth.text.textswap.textswap import swap
+from synth.text.textswap import Dictionary, SwapEntry, build, swap
 
 NAMES = {
     "genre": ("rock", "alternative rock", "punk", "hip hop", "classical", "jazz", "reggae"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from synth.text.grammar.words import content_words, function_words
+from synth.text.grammar.tokens import content_words, function_words
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from synth.corpus.rows import caption_row
 from synth.labels.lexicon import are_kin, could_be_called
 from synth.recipes.base import Draft
-from synth.scene.acoustics import Acoustics
-from synth.scene.activity import Activity, Stretch, Stretches
+from synth.scene.activity import Acoustics, Activity, Stretch, Stretches
 from synth.scene.claim import (
     MAX_TIMES,
     And,

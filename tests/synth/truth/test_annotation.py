@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from synth.labels.tag import Tag
+from synth.labels.lexicon import Tag
 from synth.scene.claim import And, Not
 from synth.scene.scene import Concat, Event, Excerpt
 from synth.scene.timeline import timeline
-from synth.truth.annotation import annotate, tag_claim
+from synth.truth.change import annotate, tag_claim
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves, refutes
 

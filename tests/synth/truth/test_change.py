@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.scene.activity import Stretch
-from synth.scene.arrangement import PlacedEvent, arrange, places
 from synth.scene.claim import Not
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
+from synth.scene.timeline import PlacedEvent, arrange, places
 from synth.truth.change import Change, ChangeKind, find_change, list_claims
 
 DOG, RAIN, CAT = (

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from synth.corpus.levels import read_levels
+from synth.corpus.rows import read_levels
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 from synth.truth import listener
 from synth.truth.ear import Ear

@@ -9,9 +9,8 @@ from random import Random
 import pytest
 
 from synth.base.errors import SceneError
-from synth.labels.treatment import Treatment
-from synth.scene.acoustics import Acoustics
-from synth.scene.activity import Activity, Stretch
+from synth.labels.lexicon import Treatment
+from synth.scene.activity import Acoustics, Activity, Stretch
 from synth.scene.claim import (
     Claim,
     Measured,
@@ -23,7 +22,7 @@ from synth.scene.claim import (
 )
 from synth.scene.scene import Event, Excerpt, Overlay, Scene
 from synth.scene.timeline import Timeline, timeline
-from synth.truth.effects import EFFECTS
+from synth.truth.measures import EFFECTS
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves, refutes
 from tests.synth.truth.cases import AUDIBLE, draw_case

@@ -16,7 +16,7 @@ from synth.corpus.rows import read_timeline
 from synth.scene.claim import And, Count, Not, Only, claim_from_json
 from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.scene.timeline import timeline
-from synth.truth.crop import Crop
+from synth.truth.frames import Crop
 from synth.truth.relations import Tolerance
 from train.config.run import AudioMode, CropTold, Stage, TrainConfig
 from train.data.crop import Cropper

@@ -22,8 +22,7 @@ from builds import UNCERTIFIED
 
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
-from synth.storage.room import NoRoomError
-from synth.storage.slot import Slot
+from synth.storage.room import NoRoomError, Slot
 from train.config.run import AudioMode, Stage, TrainConfig
 from train.data import rows
 from train.data.loader import Assembler, Loader, Share

@@ -10,7 +10,7 @@ import pytest
 
 from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
-from synth.labels.tag import Tag
+from synth.labels.lexicon import Tag
 from synth.text.negation.negators import shipped_negators
 from synth.text.tags.tags import TagVocabulary
 from train.config.loss import InfoNce, Modular

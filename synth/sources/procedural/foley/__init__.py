@@ -13,9 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.sources.procedural.foley import animals, machines, people, signals, weather
-from synth.sources.procedural.foley.atoms import RATE, FloatArray
-from synth.sources.procedural.foley.recording import record
+from synth.sources.procedural.foley import kinds, signals
+from synth.sources.procedural.foley.signals import RATE, FloatArray, record
 
 __all__ = ["CLASSES", "RATE", "VERSION", "synthesize"]
 
@@ -25,29 +24,29 @@ VERSION: Final = 1
 _SOUNDS: Final[Mapping[str, Callable[[np.random.Generator], FloatArray]]] = MappingProxyType(
     {
         "car_horn": signals.car_horn,
-        "cat": animals.cat,
+        "cat": kinds.cat,
         "church_bells": signals.church_bells,
-        "clapping": people.clapping,
+        "clapping": kinds.clapping,
         "clock_alarm": signals.clock_alarm,
-        "crackling_fire": weather.crackling_fire,
-        "crickets": animals.crickets,
-        "crow": animals.crow,
-        "dog": animals.dog,
-        "door_wood_knock": people.door_wood_knock,
-        "engine": machines.engine,
-        "footsteps": people.footsteps,
-        "frog": animals.frog,
-        "helicopter": machines.helicopter,
-        "keyboard_typing": people.keyboard_typing,
-        "laughing": people.laughing,
-        "rain": weather.rain,
-        "rooster": animals.rooster,
-        "sea_waves": weather.sea_waves,
+        "crackling_fire": kinds.crackling_fire,
+        "crickets": kinds.crickets,
+        "crow": kinds.crow,
+        "dog": kinds.dog,
+        "door_wood_knock": kinds.door_wood_knock,
+        "engine": kinds.engine,
+        "footsteps": kinds.footsteps,
+        "frog": kinds.frog,
+        "helicopter": kinds.helicopter,
+        "keyboard_typing": kinds.keyboard_typing,
+        "laughing": kinds.laughing,
+        "rain": kinds.rain,
+        "rooster": kinds.rooster,
+        "sea_waves": kinds.sea_waves,
         "siren": signals.siren,
-        "thunderstorm": weather.thunderstorm,
-        "vacuum_cleaner": machines.vacuum_cleaner,
-        "water_drops": weather.water_drops,
-        "wind": weather.wind,
+        "thunderstorm": kinds.thunderstorm,
+        "vacuum_cleaner": kinds.vacuum_cleaner,
+        "water_drops": kinds.water_drops,
+        "wind": kinds.wind,
     }
 )
 

@@ -32,12 +32,19 @@ from typing import Final
 
 import numpy as np
 
-from synth.labels.tag import Tag
+from synth.labels.lexicon import Tag
 from synth.sources.procedural.jam.genres import RECIPES, write
-from synth.sources.procedural.jam.moods import MOODS
+from synth.sources.procedural.jam.harmony import MOODS
 from synth.sources.procedural.jam.performance import perform, stems
-from synth.sources.procedural.jam.timbres import INSTRUMENTS, RATE
-from synth.sources.procedural.jam.tune import DRUMS, Note, PlayerPart, Reverb, Tune
+from synth.sources.procedural.jam.timbres import (
+    DRUMS,
+    INSTRUMENTS,
+    RATE,
+    Note,
+    PlayerPart,
+    Reverb,
+    Tune,
+)
 
 __all__ = [
     "GENRES",

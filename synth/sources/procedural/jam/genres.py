@@ -15,7 +15,7 @@ import numpy as np
 
 from synth.base.units import Seconds
 from synth.sources.procedural.jam.harmony import Song, chords, kit, line, melody, progression
-from synth.sources.procedural.jam.tune import (
+from synth.sources.procedural.jam.timbres import (
     CLAP,
     DRUMS,
     HAT,

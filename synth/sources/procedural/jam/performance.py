@@ -10,9 +10,17 @@ from jaxtyping import Float32
 from scipy import fft, signal
 
 from synth.base.units import to_frames, to_gain
-from synth.sources.procedural.jam.drums import KIT
-from synth.sources.procedural.jam.timbres import INSTRUMENTS, RATE, Signal
-from synth.sources.procedural.jam.tune import DRUMS, Note, PlayerPart, Reverb, Tune
+from synth.sources.procedural.jam.timbres import (
+    DRUMS,
+    INSTRUMENTS,
+    KIT,
+    RATE,
+    Note,
+    PlayerPart,
+    Reverb,
+    Signal,
+    Tune,
+)
 
 ROOM: Final = "room"
 

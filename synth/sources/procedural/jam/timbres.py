@@ -9,14 +9,15 @@ is blown, bowed or electronic).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 from jaxtyping import Float64
 from scipy import signal
 
-from synth.base.units import Seconds, to_frames
+from synth.base.units import Decibels, Seconds, to_frames
 
 RATE: Final = 48_000
 Signal: TypeAlias = Float64[np.ndarray, "_"]
@@ -243,3 +244,192 @@ INSTRUMENTS: Final[Mapping[str, Callable[[np.random.Generator], Voice]]] = Mappi
     }
 )
 """All but the drums, whose notes have no pitch."""
+
+
+# The score of a loop as a value: who plays what and when, and in which room.
+
+
+Mode: TypeAlias = Literal["major", "minor"]
+
+DRUMS: Final = "drums"
+KICK, RIM, SNARE, CLAP, HAT, OPEN_HAT, RIDE = 36, 37, 38, 39, 42, 46, 51
+"""The pieces of the drum kit, by their numbers in General MIDI."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One note.
+
+    Args:
+        start: In beats from the start of the loop.
+        length: In beats.
+        pitch: MIDI number (60 is middle C); for drums the piece of the kit.
+        velocity: Loudness as played, 0 to 1.
+    """
+
+    start: float
+    length: float
+    pitch: int
+    velocity: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerPart:
+    """What one player plays.
+
+    Args:
+        instrument: Its timbre, which is also its tag.
+        notes: In no particular order.
+        level: RMS in the mix, relative to the other parts.
+        drive: Gain into an overdriven amplifier, 0 for none.
+    """
+
+    instrument: str
+    notes: tuple[Note, ...]
+    level: Decibels = 0.0
+    drive: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reverb:
+    """The reverberation of the room it is played in.
+
+    Args:
+        decay: Reverberation time (60 dB).
+        wet: RMS of the room's sound over that of the dry sound.
+    """
+
+    decay: Seconds
+    wet: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tune:
+    """A loop of whole bars, complete but for the performance.
+
+    Args:
+        genre: One of `synth.sources.procedural.jam.GENRES`.
+        bpm: Beats a minute.
+        meter: Beats a bar.
+        bars: How many.
+        mode: Of the key.
+        key: Pitch class of the tonic, 0 for C to 11.
+        parts: An instrument may play several.
+        room: Where it is played.
+        looseness: Standard deviation of the players' timing.
+    """
+
+    genre: str
+    bpm: int
+    meter: int
+    bars: int
+    mode: Mode
+    key: int
+    parts: tuple[PlayerPart, ...]
+    room: Reverb
+    looseness: Seconds
+
+    @property
+    def beats(self) -> int:
+        """Beats in the loop."""
+        return self.bars * self.meter
+
+    @property
+    def duration(self) -> Seconds:
+        """Of the loop."""
+        return self.beats * 60 / self.bpm
+
+    @property
+    def instruments(self) -> tuple[str, ...]:
+        """The instruments that play, sorted."""
+        return tuple(sorted({part.instrument for part in self.parts}))
+
+    @property
+    def onset_rate(self) -> float:
+        """Different moments a second at which notes start."""
+        starts = {round(24 * note.start) for part in self.parts for note in part.notes}
+        return len(starts) / self.duration
+
+    @property
+    def top(self) -> int:
+        """MIDI number of the highest note."""
+        return max(
+            note.pitch for part in self.parts if part.instrument != DRUMS for note in part.notes
+        )
+
+
+# The drum kit: each piece is one sound, drawn once a loop.
+
+
+def _time(duration: Seconds) -> Signal:
+    return seconds(to_frames(duration, RATE))
+
+
+def kick(rng: np.random.Generator) -> Signal:
+    """A skin that falls in pitch, and the click of the beater."""
+    t = _time(0.4)
+    sweep = rng.uniform(42, 58) * t + rng.uniform(3.0, 4.5) * (1 - np.exp(-t / 0.03))
+    body = np.sin(2 * np.pi * sweep) * np.exp(-t / rng.uniform(0.09, 0.14))
+    return body + 0.1 * noise(t.size, rng, 1000, 6000) * np.exp(-t / 0.004)
+
+
+def snare(rng: np.random.Generator) -> Signal:
+    """Two modes of the skin and the rattle of the wires."""
+    t = _time(0.3)
+    pitch = rng.uniform(170, 220)
+    skin = partials(t.size, pitch * np.array((1.0, 1.72)), np.full(2, 0.06), np.full(2, 0.5))
+    return skin + 0.35 * noise(t.size, rng, 1500, 9000) * np.exp(-t / rng.uniform(0.06, 0.1))
+
+
+def rim(rng: np.random.Generator) -> Signal:
+    """The stick laid across the drum: a short wooden knock."""
+    f = rng.uniform(800, 1100) * np.array((0.45, 1.0, 1.9))
+    knock = partials(to_frames(0.12, RATE), f, np.full(3, 0.018), np.array((0.4, 1.0, 0.5)))
+    return knock + 0.2 * noise(knock.size, rng, 2000, 7000) * np.exp(-seconds(knock.size) / 0.01)
+
+
+def clap(rng: np.random.Generator) -> Signal:
+    """Several hands within 30 ms."""
+    t = _time(0.25)
+    hands = sum(np.exp(-np.maximum(t - lag, 0) / 0.006) * (t >= lag) for lag in (0, 0.01, 0.02))
+    tail = np.exp(-np.maximum(t - 0.03, 0) / 0.06) * (t >= 0.03)
+    x: Signal = 0.4 * noise(t.size, rng, 900, 4000)
+    x *= hands + tail
+    return x
+
+
+def _cymbal(rng: np.random.Generator, duration: Seconds, decay: Seconds) -> Signal:
+    t = _time(duration)
+    f = rng.uniform(3000, 11_000, 12)
+    metal = partials(t.size, f, np.full(12, decay), rng.uniform(0.05, 0.15, 12))
+    hiss = signal.lfilter((1.0, -0.95), (1.0,), noise(t.size, rng, 4000, 16_000))
+    return np.asarray((metal + 0.15 * hiss * np.exp(-t / decay)) * np.minimum(1.0, t[::-1] / 0.01))
+
+
+def hat(rng: np.random.Generator) -> Signal:
+    """The hi-hat closed."""
+    return 0.5 * _cymbal(rng, 0.1, 0.022)
+
+
+def open_hat(rng: np.random.Generator) -> Signal:
+    """The hi-hat open, and shut again."""
+    return 0.7 * _cymbal(rng, 0.22, 0.12)
+
+
+def ride(rng: np.random.Generator) -> Signal:
+    """A large cymbal that rings on."""
+    return 0.6 * _cymbal(rng, 0.9, 0.22)
+
+
+KIT: Final[Mapping[int, Callable[[np.random.Generator], Signal]]] = MappingProxyType(
+    {
+        KICK: kick,
+        RIM: rim,
+        SNARE: snare,
+        CLAP: clap,
+        HAT: hat,
+        OPEN_HAT: open_hat,
+        RIDE: ride,
+    }
+)
+"""Every piece, by its number."""

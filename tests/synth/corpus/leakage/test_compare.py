@@ -6,7 +6,7 @@ import json
 
 from known_sounds import clip, event, tone
 
-from synth.corpus.leakage.compare import Shared, leakage, measure_between_splits
+from synth.corpus.leakage import Shared, leakage, measure_between_splits
 
 
 def test_sets_that_share_nothing_are_disjoint() -> None:

@@ -16,7 +16,7 @@ from known_sounds import RATE, event, noise
 
 from synth.audio.dsp import Audio, active_span
 from synth.audio.fingerprint import HOP_S, Words, fingerprint
-from synth.corpus.leakage.known import LEAST_WORDS, MOST_ERRORS, Known, Match, most_errors
+from synth.corpus.leakage import LEAST_WORDS, MOST_ERRORS, Known, Match, most_errors
 from synth.sources.procedural.foley.source import Foley
 from synth.sources.reading.files import FileSource
 from synth.sources.sounds.esc10 import Esc10
@@ -102,7 +102,7 @@ def test_long_and_repetitive_sounds_are_searched_in_parts(monkeypatch: pytest.Mo
     index = Known.of(list(known), list(known.values()))
     clip = fingerprint(loop[5000:200_000], RATE)
     whole = index.matches(clip)
-    monkeypatch.setattr("synth.corpus.leakage.known._CHUNK", 50)
+    monkeypatch.setattr("synth.corpus.leakage._CHUNK", 50)
     assert index.matches(clip) == whole
     assert [match.name for match in whole] == ["loop"]
 

@@ -1,0 +1,517 @@
+"""Conversations about recordings, made of exchanges."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from itertools import combinations, groupby, permutations
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from synth.base.errors import CorpusError
+from synth.base.rng import Randomness
+from synth.captions.caption import capitalise
+from synth.captions.narrative import Resolution, dense_text
+from synth.derived.asking import ask, group_members, pick, shuffle
+from synth.derived.differences import Difference, find_differences
+from synth.derived.questions import (
+    MEASURED,
+    NO,
+    YES,
+    YES_NO,
+    Question,
+    QuestionKind,
+    Subject,
+    TrueSentence,
+    read_claims,
+)
+from synth.derived.wording import wordings
+from synth.scene.claim import Claim, Not, claim_to_text
+from synth.scene.scene import Concat, Event, Overlay, labels
+
+# An exchange: a prompt about recordings, the right answer, a wrong one, and what both claim.
+
+
+DESCRIBE: Final = "describe"
+TIMESTAMPS: Final = "timestamps"
+DIFFERENCE: Final = "difference"
+WHICH: Final = "which"
+KINDS: Final = (DESCRIBE, TIMESTAMPS, *(kind.value for kind in QuestionKind), DIFFERENCE, WHICH)
+"""What is asked: a caption, dense captions, a question, or how two recordings differ; `which` of
+two recordings a caption fits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What is asked of one recording, or of two in this order, and what may be answered.
+
+    Args:
+        kind: One of `KINDS`.
+        prompt: The user's words.
+        samples: Ids of the recordings.
+        answer: The right answer; `said` of it is what the assistant says.
+        claims: What it claims of each recording; none for dense captions, which are made anew.
+        wrong: A wrong answer, "" where none is given.
+        wrong_claims: What that claims of each recording.
+        others: The recordings of which the wrong answer is right, in order.
+    """
+
+    kind: str
+    prompt: str
+    samples: tuple[str, ...]
+    answer: str
+    claims: tuple[Claim, ...]
+    wrong: str = ""
+    wrong_claims: tuple[Claim, ...] = ()
+    others: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """As values for JSON; claims are JSON text, as in the manifests."""
+        return {
+            "kind": self.kind,
+            "prompt": self.prompt,
+            "samples": list(self.samples),
+            "answer": self.answer,
+            "claims": [claim_to_text(claim) for claim in self.claims],
+            "wrong": self.wrong,
+            "wrong_claims": [claim_to_text(claim) for claim in self.wrong_claims],
+            "others": list(self.others),
+        }
+
+
+Contrast: TypeAlias = tuple[Exchange, Exchange]
+"""The same prompt about two recordings, or about two in either order; what is right of one is wrong
+of the other."""
+
+
+def say(answer: str) -> str:
+    """An answer as a sentence."""
+    return capitalise(answer if answer.endswith((".", "!", "?")) else f"{answer}.")
+
+
+def exchange_from_json(value: Any) -> Exchange:
+    """The exchange that `to_json` wrote; further keys do not count."""
+    match value:
+        case {"kind": str(kind), "prompt": str(prompt), "answer": str(answer), "wrong": str(wrong)}:
+            samples, others = _read_texts(value, "samples"), _read_texts(value, "others")
+            claims, wrong_claims = (
+                read_claims(_read_texts(value, key)) for key in ("claims", "wrong_claims")
+            )
+            if kind in KINDS:
+                return Exchange(kind, prompt, samples, answer, claims, wrong, wrong_claims, others)
+    raise CorpusError(
+        f"not a proof: {value!r}"[:300],
+        fix="expected kind, prompt, samples, answer, claims, wrong, wrong_claims and others",
+    )
+
+
+def _read_texts(value: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    found = value.get(key)
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise CorpusError(f"{key} is {found!r}"[:300], fix="expected a list of texts")
+    return tuple(found)
+
+
+# The words of prompts: several ways to ask for each kind of answer.
+
+
+FIRST: Final = "the first"
+SECOND: Final = "the second"
+
+DESCRIBING: Final = (
+    "What do you hear?",
+    "Describe this recording in one sentence.",
+    "Write a caption for this recording.",
+    "What happens in this recording?",
+    "Say in a sentence what can be heard.",
+)
+TIMING: Final[Mapping[Resolution, tuple[str, ...]]] = {
+    Resolution.STRETCH: (
+        "List every stretch in which a sound is clearly heard, with its times in seconds.",
+        "Say what you hear and when, in seconds; leave out the pauses within a sound.",
+        "Write down each time that a sound sets in and stops, in seconds.",
+    ),
+    Resolution.SOUND: (
+        "Say of each sound from when to when you hear it, in seconds.",
+        "List the sounds with their first and last moment in seconds.",
+        "When does each sound begin, and when is it over? Answer in seconds.",
+    ),
+    Resolution.SCENE: (
+        "Divide the recording where the sounds change, and say what is heard in each part.",
+        "Go through the recording in order of time: what is heard together, and from when to when?",
+        "Describe the recording part by part, with times in seconds, silence included.",
+    ),
+}
+COMPARING: Final = (
+    "What is the difference between the two recordings?",
+    "How does the second recording differ from the first?",
+    "Compare the two recordings: what is different?",
+    "What tells these two recordings apart?",
+)
+_WHICH: Final = (
+    "Which of the two recordings fits this caption: “{text}”?",
+    "Is this true of the first recording or of the second? “{text}”",
+    "One of the two recordings is described by “{text}”. Which one?",
+)
+_NAMED: Final = (QuestionKind.TREND, QuestionKind.LONGER, QuestionKind.LOUDER)
+"""Kinds of which each text names both answers."""
+
+
+def ask_which(text: str) -> list[str]:
+    """Every way to ask which of two recordings a caption fits."""
+    quoted = capitalise(text.rstrip("."))
+    return [frame.format(text=quoted) for frame in _WHICH]
+
+
+def put_question(kind: QuestionKind, text: str, options: Sequence[str]) -> list[str]:
+    """Every way to put a question, with its options behind it or without.
+
+    Args:
+        kind: Of the question.
+        text: Its text.
+        options: Two answers; yes and no are not named.
+
+    Returns:
+        The way without options first, unless the text needs them.
+    """
+    if kind in YES_NO or kind in _NAMED:
+        return [text]
+    named = [f"{text} {capitalise(a)} or {b}?" for a, b in permutations(options, 2)]
+    return named if "these sounds" in text else [text, *named]
+
+
+# Finding contrasts: prompts to which two samples of a group give different answers.
+
+
+_RELATED: Final = (QuestionKind.ORDER, QuestionKind.TOGETHER)
+_SHARED: Final = (QuestionKind.PRESENCE, QuestionKind.COUNT)
+"""Kinds of which groups lend one another answers."""
+
+
+@dataclass(frozen=True)
+class FoundContrasts:
+    """Contrasts, and what gave none.
+
+    Args:
+        contrasts: Those of one kind after the other.
+        left_out: By kind: questions that no other sample answers differently; pairs of samples of
+            one group of which no two captions, or no difference, are proven and refuted.
+    """
+
+    contrasts: tuple[Contrast, ...]
+    left_out: Mapping[str, int]
+
+
+def find_contrasts(
+    subjects: Sequence[Subject], randomness: Randomness, *, one_way: bool = False
+) -> FoundContrasts:
+    """Every contrast of some samples.
+
+    Both sides get the same prompt, and each answer is right of one side and wrong of the other: no
+    text tells which. Sides are of one group, but for the presence and the number of sounds, where
+    groups without an answer of each kind lend one another.
+
+    Args:
+        subjects: Whole groups of one split; a pure function of them and the seed.
+        randomness: The source of all that is drawn.
+        one_way: Ask a whole group in the same words, as conversations with a common beginning do;
+            a sample may then be asked the same twice.
+    """
+    if not subjects:
+        return FoundContrasts((), {})
+    rng = randomness.at(f"contrasts/{subjects[0].id}", 0)
+    left_out: Counter[str] = Counter()
+    found = []
+    for group in group_members(subjects):
+        for pair in combinations(group, 2):
+            one, other = (subjects[i] for i in shuffle(pair, rng))
+            sentences = _find_captions(one, other, rng)
+            if sentences is None:
+                left_out.update((DESCRIBE, WHICH))
+            else:
+                found.append(_describe(one, other, sentences, rng))
+                found.append(_ask_which(one, other, sentences, rng))
+    pairs, unpaired = _pair_questions(
+        ask(subjects, randomness).questions, subjects, rng, one_way=one_way
+    )
+    found += [_put(one, other, is_open, rng) for one, other, is_open in pairs]
+    left_out.update(question.kind.value for question in unpaired)
+    told = find_differences(subjects, randomness)
+    found += [_tell_difference(difference, rng) for difference in told.differences]
+    left_out[DIFFERENCE] += told.untold
+    return FoundContrasts(tuple(found), +left_out)
+
+
+def _find_captions(
+    one: Subject, other: Subject, rng: np.random.Generator
+) -> tuple[TrueSentence, TrueSentence] | None:
+    """A true caption of each that is false of the other; of all such those most alike in words."""
+    mine = [each for each in one.told if other.refutes(each.claim) and one.proves(each.claim)]
+    theirs = [each for each in other.told if one.refutes(each.claim) and other.proves(each.claim)]
+    pairs = shuffle([(a, b) for a in mine for b in theirs], rng)
+    return max(pairs, key=lambda pair: _measure_likeness(*pair), default=None)
+
+
+def _measure_likeness(one: TrueSentence, other: TrueSentence) -> float:
+    words = one.text.lower().split(), other.text.lower().split()
+    return SequenceMatcher(None, *words, autojunk=False).ratio()
+
+
+def _describe(
+    one: Subject, other: Subject, said: tuple[TrueSentence, TrueSentence], rng: np.random.Generator
+) -> Contrast:
+    prompt = pick(DESCRIBING, rng)
+    (a, mine), (b, theirs) = said
+    return (
+        Exchange(DESCRIBE, prompt, (one.id,), a, (mine,), b, (theirs,), (other.id,)),
+        Exchange(DESCRIBE, prompt, (other.id,), b, (theirs,), a, (mine,), (one.id,)),
+    )
+
+
+def _ask_which(
+    one: Subject, other: Subject, said: tuple[TrueSentence, TrueSentence], rng: np.random.Generator
+) -> Contrast:
+    """Which of two recordings a caption of the first fits, and in the opposite order."""
+    text, claim = said[0]
+    prompt = pick(ask_which(text), rng)
+    order = one.id, other.id
+    of_first, of_second = (claim, Not(claim)), (Not(claim), claim)
+    return (
+        Exchange(WHICH, prompt, order, FIRST, of_first, SECOND, of_second, order[::-1]),
+        Exchange(WHICH, prompt, order[::-1], SECOND, of_second, FIRST, of_first, order),
+    )
+
+
+def _tell_difference(told: Difference, rng: np.random.Generator) -> Contrast:
+    prompt = pick(COMPARING, rng)
+    order, claims = (told.first, told.second), told.claims
+    caption, reverse = told.caption, told.reverse_caption
+    return (
+        Exchange(DIFFERENCE, prompt, order, caption, claims, reverse, claims[::-1], order[::-1]),
+        Exchange(DIFFERENCE, prompt, order[::-1], reverse, claims[::-1], caption, claims, order),
+    )
+
+
+def _pair_questions(
+    questions: Sequence[Question],
+    subjects: Sequence[Subject],
+    rng: np.random.Generator,
+    *,
+    one_way: bool,
+) -> tuple[list[tuple[Question, Question, bool]], list[Question]]:
+    """Questions that are answered differently, two and two, and those without a partner.
+
+    Each has one partner, but for order and company, which are asked of the whole group, and for
+    measures, of which each answer stands against each. Of a pair is told whether it may be put
+    without its options: two such pairs would be put alike.
+    """
+    groups = {subject.id: subject.group for subject in subjects}
+    members: dict[str, list[Subject]] = {}
+    for subject in subjects:
+        members.setdefault(subject.group, []).append(subject)
+    by_group: dict[Hashable, list[Question]] = {}
+    for question in questions:
+        key = (groups[question.sample], *_find_key(question))
+        by_group.setdefault(key, []).append(question)
+    pairs: list[tuple[Question, Question, bool]] = []
+    alone: list[Question] = []
+    for bucket in by_group.values():
+        group = members[groups[bucket[0].sample]]
+        if bucket[0].kind in MEASURED:
+            pairs += [(*pair, len(bucket) == 2) for pair in combinations(bucket, 2)]
+        elif bucket[0].kind in _RELATED and len(group) > 1:
+            pairs += [(*pair, True) for pair in _ask_all(bucket[0], group, rng, one_way)]
+        else:
+            matched, single = _match(bucket)
+            pairs += [(*pair, True) for pair in matched]
+            alone += single
+    shared: dict[Hashable, list[Question]] = {}
+    for question in alone:
+        if question.kind in _SHARED:
+            shared.setdefault(_find_key(question), []).append(question)
+    rest = [question for question in alone if question.kind not in _SHARED]
+    for bucket in shared.values():
+        matched, single = _match(bucket)
+        pairs += [(*pair, True) for pair in matched]
+        rest += single
+    return pairs, rest
+
+
+def _find_key(question: Question) -> tuple[Hashable, ...]:
+    """Equal for questions that ask the same."""
+    if question.kind is QuestionKind.COUNT:
+        return (question.kind,)
+    if question.kind in _RELATED:
+        return question.kind, question.claims[question.options.index(YES)]
+    return question.kind, question.text, question.options
+
+
+def _ask_all(
+    question: Question, group: Sequence[Subject], rng: np.random.Generator, one_way: bool
+) -> list[tuple[Question, Question]]:
+    """A question of yes or no to every member that hears its sounds, in several ways or one."""
+    claim = question.claims[question.options.index(YES)]
+    named = labels(claim) if isinstance(claim, Event | Concat | Overlay) else ()
+    heard = [each for each in group if all(each.has(label) for label in named)]
+    yes = [each for each in heard if each.proves(claim)]
+    no = [each for each in heard if each.refutes(claim)]
+    ways = shuffle(wordings(question.kind, named, heard[0]), rng)[: 1 if one_way else None]
+    asked = replace(question, options=(YES, NO), claims=(claim, Not(claim)))
+    return [
+        (
+            replace(asked, sample=yes[at % len(yes)].id, text=ways[at % len(ways)], answer=YES),
+            replace(asked, sample=no[at % len(no)].id, text=ways[at % len(ways)], answer=NO),
+        )
+        for at in range(max(len(yes), len(no)))
+    ]
+
+
+def _match(bucket: Sequence[Question]) -> tuple[list[tuple[Question, Question]], list[Question]]:
+    """Each question with the first free one behind it that has another answer."""
+    pairs: list[tuple[Question, Question]] = []
+    free = list(bucket)
+    rest: list[Question] = []
+    while free:
+        one = free.pop(0)
+        at = next((i for i, each in enumerate(free) if each.answer != one.answer), None)
+        if at is None:
+            rest.append(one)
+        else:
+            pairs.append((one, free.pop(at)))
+    return pairs, rest
+
+
+def _put(one: Question, other: Question, is_open: bool, rng: np.random.Generator) -> Contrast:
+    ways = put_question(one.kind, one.text, (one.answer, other.answer))
+    prompt = pick(ways if is_open or len(ways) == 1 else ways[1:], rng)
+    first, second = _answer(one, other, prompt), _answer(other, one, prompt)
+    return first, second
+
+
+def _answer(one: Question, other: Question, prompt: str) -> Exchange:
+    claimed = dict(zip(one.options, one.claims, strict=True))
+    return Exchange(
+        one.kind.value,
+        prompt,
+        (one.sample,),
+        one.answer,
+        (claimed[one.answer],),
+        other.answer,
+        (claimed[other.answer],),
+        (other.sample,),
+    )
+
+
+# Conversations about recordings, made of exchanges.
+
+
+MOST_TURNS: Final = 4
+"""Questions in one conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Exchanges about the same recordings, in the order in which they are spoken.
+
+    Args:
+        id: The id of the first recording and a number.
+        group: The minimal-pair group of the recordings.
+        exchanges: One or more.
+    """
+
+    id: str
+    group: str
+    exchanges: tuple[Exchange, ...]
+
+    @property
+    def kind(self) -> str:
+        """The kind of its only exchange, or `conversation`."""
+        return self.exchanges[0].kind if len(self.exchanges) == 1 else "conversation"
+
+
+def find_conversations(
+    subjects: Sequence[Subject], contrasts: Sequence[Contrast], randomness: Randomness
+) -> tuple[Conversation, ...]:
+    """Conversations about samples, sample by sample.
+
+    Each sample is described once, and its dense captions are told at one resolution, each in turn.
+    The sides of all contrasts are asked, several of one recording in one conversation where no
+    earlier answer settles a later one. Captions are told by themselves, as they would.
+
+    Args:
+        subjects: Whole groups of one split; a pure function of all arguments.
+        contrasts: Of these subjects.
+        randomness: The source of all that is drawn.
+    """
+    if not subjects:
+        return ()
+    rng = randomness.at(f"chat/{subjects[0].id}", 0)
+    alone = {
+        subject.id: [_describe_sounds(subject, rng), *_tell_times(subject, number, rng)]
+        for number, subject in enumerate(subjects)
+    }
+    compared = [each for each in contrasts if each[0].kind in (DIFFERENCE, WHICH)]
+    for contrast in compared:
+        for exchange in contrast:
+            alone[exchange.samples[0]].append(exchange)
+    apart = (DESCRIBE, DIFFERENCE, WHICH)
+    asked = _converse(shuffle([each for each in contrasts if each[0].kind not in apart], rng))
+    found: list[Conversation] = []
+    for subject in subjects:
+        spoken = [*((each,) for each in alone[subject.id]), *asked.get(subject.id, ())]
+        found += [
+            Conversation(f"{subject.id}-c{place:02d}", subject.group, exchanges)
+            for place, exchanges in enumerate(spoken)
+        ]
+    return tuple(found)
+
+
+def dense_texts(subject: Subject) -> Mapping[Resolution, str]:
+    """The dense captions of each resolution in one line; none for a sample without any."""
+    told = groupby(subject.dense, lambda caption: caption.resolution)
+    return {resolution: dense_text(list(each), subject.rate) for resolution, each in told}
+
+
+def _describe_sounds(subject: Subject, rng: np.random.Generator) -> Exchange:
+    text, claim = pick(subject.told, rng)
+    return Exchange(DESCRIBE, pick(DESCRIBING, rng), (subject.id,), text, (claim,))
+
+
+def _tell_times(subject: Subject, number: int, rng: np.random.Generator) -> Iterator[Exchange]:
+    texts = dense_texts(subject)
+    if texts:
+        resolution = [*texts][number % len(texts)]
+        prompt = pick(TIMING[resolution], rng)
+        yield Exchange(TIMESTAMPS, prompt, (subject.id,), texts[resolution], ())
+
+
+def _converse(contrasts: Sequence[Contrast]) -> dict[str, list[tuple[Exchange, ...]]]:
+    """Questions about one recording as conversations of up to `MOST_TURNS`, by sample.
+
+    A contrast follows other questions only if these were answered alike by both sides: so no
+    earlier answer tells a later one, and neither does its place.
+    """
+    found: dict[str, list[list[Exchange]]] = {}
+    for one, other in contrasts:
+        mine, theirs = (found.setdefault(each.samples[0], []) for each in (one, other))
+        pairs = ((a, b) for a in mine for b in theirs if _are_alike(a, b))
+        a, b = next(pairs, ([], []))
+        if not a:
+            mine.append(a)
+            theirs.append(b)
+        a.append(one)
+        b.append(other)
+    return {sample: [tuple(each) for each in its] for sample, its in found.items()}
+
+
+def _are_alike(one: Sequence[Exchange], other: Sequence[Exchange]) -> bool:
+    """Whether two conversations are the same so far, and may go on."""
+    if len(one) != len(other) or len(one) == MOST_TURNS:
+        return False
+    return all(
+        (a.prompt, a.answer, a.claims) == (b.prompt, b.answer, b.claims)
+        for a, b in zip(one, other, strict=True)
+    )

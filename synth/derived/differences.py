@@ -1,0 +1,322 @@
+"""Difference captions: what tells two samples of a minimal-pair group apart, proven of both.
+
+A difference states one thing of the first sample and another of the second; each is proven of its
+own sample and refuted of the other. Nothing is made of two samples that differ in nothing of which
+that can be said.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import combinations, permutations
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from synth.base.errors import CorpusError
+from synth.base.rng import Randomness
+from synth.corpus.schema import canonical_json
+from synth.derived.asking import group_members, shuffle
+from synth.derived.questions import Subject, read_claims
+from synth.derived.wording import sayings
+from synth.scene.claim import Claim, Not, claim_to_json
+from synth.scene.scene import Concat, Event, Overlay
+
+# The words of difference captions: several ways to put each kind.
+#
+# Frame k of a kind and of its reverse are twins, so that a caption and its reverse differ in what
+# they say and not in how.
+
+
+Claims: TypeAlias = tuple[Claim, Claim]
+"""What is said of the first sample, and of the second."""
+
+
+class DifferenceKind(StrEnum):
+    """How the second sample differs from the first.
+
+    `reorder`: two sounds follow one another the other way round. `together`: they follow one
+    another in the first and are together in the second; `apart` the reverse. `rebind`: a sound is
+    together with another partner. `replaced`: a sound is gone and another has come. `added`,
+    `removed`: one has come, or gone.
+    """
+
+    REORDER = "reorder"
+    TOGETHER = "together"
+    APART = "apart"
+    REBIND = "rebind"
+    REPLACED = "replaced"
+    ADDED = "added"
+    REMOVED = "removed"
+
+
+FRAMES: Final[Mapping[DifferenceKind, tuple[str, ...]]] = {
+    DifferenceKind.REORDER: (
+        "in the first recording, {a.clause} before {b.clause}; in the second, "
+        "it is the other way round",
+        "in the first recording, {a.clause} before {b.clause}; in the second, only afterwards",
+        "in the first recording you hear {a.noun} before {b.noun}; in the second, "
+        "{a.noun} after {b.noun}",
+        "in the first recording you hear {a.noun} and then {b.noun}; in the second, "
+        "{b.noun} and then {a.noun}",
+    ),
+    DifferenceKind.TOGETHER: (
+        "in the first recording, {a.clause} before {b.clause}; in the second, "
+        "both are heard at the same time",
+        "in the first recording you hear {a.noun} and then {b.noun}; in the second, "
+        "both at the same time",
+        "in the first recording, {b.clause} after {a.clause}; in the second, "
+        "{a.clause} while {b.clause}",
+    ),
+    DifferenceKind.APART: (
+        "in the first recording, {a.clause} while {b.clause}; in the second, "
+        "{a.clause} before {b.clause}",
+        "in the first recording you hear {a.noun} and {b.noun} at the same time; in the second, "
+        "first {a.noun} and then {b.noun}",
+        "in the first recording, {a.clause} while {b.clause}; in the second, "
+        "{b.clause} after {a.clause}",
+    ),
+    DifferenceKind.REBIND: (
+        "in the first recording you hear {a.noun} together with {b.noun}; in the second, "
+        "together with {c.noun}",
+        "in the first recording, {a.clause} while {b.clause}; in the second, while {c.clause}",
+        "in the first recording you hear {a.noun} and {b.noun} at the same time; in the second, "
+        "{a.noun} and {c.noun}",
+    ),
+    DifferenceKind.REPLACED: (
+        "in the first recording you hear {a.noun}; in the second, {b.noun} instead",
+        "only in the first recording do you hear {a.noun}, and only in the second {b.noun}",
+        "in the first recording, {a.clause}; in the second, {b.clause} instead",
+    ),
+    DifferenceKind.ADDED: (
+        "only in the second recording do you hear {a.noun}",
+        "you hear {a.noun} in the second recording, but not in the first",
+        "in the first recording you never hear {a.noun}; in the second you do",
+    ),
+    DifferenceKind.REMOVED: (
+        "only in the first recording do you hear {a.noun}",
+        "you hear {a.noun} in the first recording, but not in the second",
+        "in the first recording you hear {a.noun}; in the second you do not",
+    ),
+}
+_REVERSE: Final = {
+    DifferenceKind.TOGETHER: DifferenceKind.APART,
+    DifferenceKind.APART: DifferenceKind.TOGETHER,
+    DifferenceKind.ADDED: DifferenceKind.REMOVED,
+    DifferenceKind.REMOVED: DifferenceKind.ADDED,
+}
+
+
+def reverse_kind(kind: DifferenceKind) -> DifferenceKind:
+    """How the first sample differs from the second."""
+    return _REVERSE.get(kind, kind)
+
+
+def wordings(kind: DifferenceKind, claims: Claims, first: Subject, second: Subject) -> list[str]:
+    """Every way to say a difference; none where the claims are not of its kind."""
+    named = _list_sounds(kind, claims)
+    if named is None:
+        return []
+    speaker = replace(first, sentences=first.sentences | second.sentences)
+    found = sayings(FRAMES[kind], dict(zip("abc", named, strict=False)), speaker)
+    return [f"{text}." for text in found]
+
+
+def _list_sounds(kind: DifferenceKind, claims: Claims) -> tuple[str, ...] | None:
+    """The sounds of a difference, in the order of its frames' slots."""
+    match kind, claims:
+        case DifferenceKind.REORDER, (Concat(Event(a), Event(b)), Concat(Event(c), Event(d))):
+            return (a, b) if (a, b) == (d, c) else None
+        case DifferenceKind.TOGETHER, (Concat(Event(a), Event(b)), Overlay(Event(c), Event(d))):
+            return (a, b) if (a, b) == (c, d) else None
+        case DifferenceKind.APART, (Overlay(Event(c), Event(d)), Concat(Event(a), Event(b))):
+            return (a, b) if (a, b) == (c, d) else None
+        case DifferenceKind.REBIND, (Overlay(Event(a), Event(b)), Overlay(Event(d), Event(c))):
+            return (a, b, c) if a == d else None
+        case DifferenceKind.REPLACED, (Event(a), Event(b)):
+            return (a, b)
+        case DifferenceKind.ADDED, (Not(Event(a)), Event(b)):
+            return (a,) if a == b else None
+        case DifferenceKind.REMOVED, (Event(a), Not(Event(b))):
+            return (a,) if a == b else None
+    return None
+
+
+# Difference captions: what tells two samples of a minimal-pair group apart, proven of both.
+#
+# A difference states one thing of the first sample and another of the second; each is proven of
+# its own sample and refuted of the other. Nothing is made of two samples that differ in nothing of
+# which that can be said.
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What tells two samples of a group apart.
+
+    Args:
+        id: The ids of both samples.
+        first: Id of the first sample.
+        second: Id of the second.
+        caption: The difference, said of the first and the second.
+        reverse_caption: The same difference, said of them in the opposite order.
+        kind: How the second differs from the first.
+        claims: What is true of the first and false of the second, and the reverse.
+    """
+
+    id: str
+    first: str
+    second: str
+    caption: str
+    reverse_caption: str
+    kind: DifferenceKind
+    claims: Claims
+
+    def to_json(self) -> dict[str, Any]:
+        """As a row; claims are JSON text, as in the manifests."""
+        return {
+            "id": self.id,
+            "first": self.first,
+            "second": self.second,
+            "caption": self.caption,
+            "reverse_caption": self.reverse_caption,
+            "kind": self.kind.value,
+            "claims": [canonical_json(claim_to_json(claim)) for claim in self.claims],
+        }
+
+
+def difference_from_json(row: Mapping[str, Any]) -> Difference:
+    """The difference that `to_json` wrote; further keys do not count."""
+    match row:
+        case {
+            "id": str(name),
+            "first": str(first),
+            "second": str(second),
+            "caption": str(caption),
+            "reverse_caption": str(reverse),
+            "kind": str(kind),
+            "claims": [str(one), str(other)],
+        } if kind in list(DifferenceKind):
+            mine, theirs = read_claims((one, other), f"difference {name!r}")
+            claims = mine, theirs
+            return Difference(name, first, second, caption, reverse, DifferenceKind(kind), claims)
+    raise CorpusError(
+        f"not a difference: {row!r}"[:300],
+        fix="expected id, first, second, caption, reverse_caption, kind and two claims",
+    )
+
+
+@dataclass(frozen=True)
+class FoundDifferences:
+    """Differences, and the pairs of one group of which none could be told.
+
+    Args:
+        differences: One a pair of samples, in order.
+        untold: How many pairs have none.
+    """
+
+    differences: tuple[Difference, ...]
+    untold: int
+
+
+def find_differences(subjects: Sequence[Subject], randomness: Randomness) -> FoundDifferences:
+    """The difference of every two samples of a group, kinds as evenly dealt as the groups allow.
+
+    Args:
+        subjects: Whole groups of one split; a pure function of them and the seed.
+        randomness: The source of all that is drawn; also which sample of a pair is the first.
+    """
+    found: list[Difference] = []
+    untold = 0
+    kinds: Counter[DifferenceKind] = Counter()
+    for number, members in enumerate(group_members(subjects)):
+        rng = randomness.at(f"differences/{subjects[0].id}", number)
+        for pair in combinations(members, 2):
+            first, second = (subjects[i] for i in shuffle(pair, rng))
+            difference = _find_difference(first, second, kinds, rng)
+            if difference is None:
+                untold += 1
+            else:
+                found.append(difference)
+    return FoundDifferences(tuple(found), untold)
+
+
+def _find_difference(
+    first: Subject, second: Subject, kinds: Counter[DifferenceKind], rng: np.random.Generator
+) -> Difference | None:
+    by_kind: dict[DifferenceKind, list[Claims]] = {}
+    for kind, claims in _contrasts(first, second):
+        if _tells_apart(first, second, claims):
+            by_kind.setdefault(kind, []).append(claims)
+    if not by_kind:
+        return None
+    kind = min(shuffle(sorted(by_kind), rng), key=lambda each: kinds[each])
+    claims = by_kind[kind][int(rng.integers(len(by_kind[kind])))]
+    captions = wordings(kind, claims, first, second)
+    reverse = wordings(reverse_kind(kind), claims[::-1], second, first)
+    if not captions:
+        return None
+    kinds[kind] += 1
+    frame = int(rng.integers(len(captions)))
+    return Difference(
+        id=f"{first.id}-{second.id}",
+        first=first.id,
+        second=second.id,
+        caption=captions[frame],
+        reverse_caption=reverse[frame],
+        kind=kind,
+        claims=claims,
+    )
+
+
+def _tells_apart(first: Subject, second: Subject, claims: Claims) -> bool:
+    """Whether each claim is proven of its own sample and refuted of the other."""
+    mine, theirs = claims
+    own = first.proves(mine) and second.proves(theirs)
+    return own and second.refutes(mine) and first.refutes(theirs)
+
+
+def _contrasts(first: Subject, second: Subject) -> Iterator[tuple[DifferenceKind, Claims]]:
+    """What might tell them apart; not judged yet."""
+    common = [label for label in first.sounds if label in second.sounds]
+    for a, b in permutations(map(Event, common), 2):
+        yield DifferenceKind.REORDER, (Concat(a, b), Concat(b, a))
+        yield DifferenceKind.TOGETHER, (Concat(a, b), Overlay(a, b))
+        yield DifferenceKind.APART, (Overlay(a, b), Concat(a, b))
+    for a in map(Event, common):
+        for b in map(Event, first.sounds):
+            for c in map(Event, second.sounds):
+                if len({a, b, c}) == 3:
+                    yield DifferenceKind.REBIND, (Overlay(a, b), Overlay(a, c))
+    if first.sentences or second.sentences:
+        return  # what a whole caption leaves unsaid may be heard all the same
+    gone = [Event(label) for label in first.sounds if label not in second.sounds]
+    new = [Event(label) for label in second.sounds if label not in first.sounds]
+    yield from ((DifferenceKind.REPLACED, (a, b)) for a in gone for b in new)
+    if not new:
+        yield from ((DifferenceKind.REMOVED, (a, Not(a))) for a in gone)
+    if not gone:
+        yield from ((DifferenceKind.ADDED, (Not(a), a)) for a in new)
+
+
+def fault(difference: Difference, first: Subject, second: Subject) -> str | None:
+    """Why a stored difference does not tell its samples apart; None where it does.
+
+    Both captions must say what it claims, which is judged anew on both timelines.
+    """
+    kind, claims = difference.kind, difference.claims
+    if (difference.first, difference.second) != (first.id, second.id):
+        return f"it tells {difference.first!r} from {difference.second!r}"
+    for own, other, claim in ((first, second, claims[0]), (second, first, claims[1])):
+        if not own.proves(claim):
+            return f"the timeline of {own.id!r} does not prove what it says of it"
+        if not other.refutes(claim):
+            return f"what it says of {own.id!r} may be true of {other.id!r}"
+    if difference.caption not in wordings(kind, claims, first, second):
+        return "its caption does not say what it claims"
+    reverse = wordings(reverse_kind(kind), claims[::-1], second, first)
+    if difference.reverse_caption not in reverse:
+        return "its reverse caption does not say what it claims"
+    return None

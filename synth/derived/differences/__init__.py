@@ -1,1 +1,0 @@
-"""Captions of the difference between two samples."""

@@ -1,1 +1,0 @@
-"""Instructions that lead from one sample of a pair to the other."""

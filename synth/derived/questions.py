@@ -1,0 +1,367 @@
+"""Subjects: samples as they are asked about, read from the rows of their manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property, reduce
+from typing import Any, Final, NamedTuple
+
+from synth.base.errors import CorpusError, SceneError
+from synth.base.units import Frames
+from synth.captions.narrative import DenseCaption, dense_captions
+from synth.corpus.rows import read_dense, read_timeline
+from synth.corpus.schema import canonical_json
+from synth.labels.lexicon import Phrase, heard_tags
+from synth.scene.claim import (
+    And,
+    Claim,
+    Count,
+    Measured,
+    Only,
+    Quantity,
+    claim_from_text,
+    claim_labels,
+    claim_to_json,
+)
+from synth.scene.scene import Concat, Event, Overlay, events, from_text
+from synth.scene.timeline import Timeline
+from synth.truth.change import annotate
+from synth.truth.relations import Tolerance
+from synth.truth.truth import Hearing
+
+# Claims of stored rows, which may be a stranger's.
+
+
+def read_claims(texts: Iterable[str], of: str = "") -> tuple[Claim, ...]:
+    """The claims of a row, in order.
+
+    Args:
+        texts: As JSON text, in the form of the manifests.
+        of: What the row is, for the error.
+    """
+    try:
+        return tuple(map(claim_from_text, texts))
+    except (ValueError, SceneError) as error:
+        where = f"{of}: " if of else ""
+        raise CorpusError(f"{where}a claim cannot be read: {error}") from error
+
+
+# A question with its answer, and the claims that its options make.
+
+
+class QuestionKind(StrEnum):
+    """What a question asks.
+
+    `order`, `together`, `presence`: yes or no. `first`, `last`, `after`, `before`, `with`: which
+    sound. `count`: how many different sounds. `times`: how often one sound is heard. The rest are
+    quantities of `synth.scene.claim`, asked of one sound, of two, or of one that is heard twice.
+    """
+
+    ORDER = "order"
+    TOGETHER = "together"
+    PRESENCE = "presence"
+    FIRST = "first"
+    LAST = "last"
+    AFTER = "after"
+    BEFORE = "before"
+    WITH = "with"
+    COUNT = "count"
+    TIMES = "times"
+    DURATION = "duration"
+    ONSET = "onset"
+    POSITION = "position"
+    TREND = "trend"
+    GAP = "gap"
+    LONGER = "longer"
+    LOUDER = "louder"
+    AGAIN_LOUDER = "again_louder"
+    AGAIN_FARTHER = "again_farther"
+    AGAIN_ROOMIER = "again_roomier"
+    AGAIN_HIGHER = "again_higher"
+    AGAIN_FASTER = "again_faster"
+
+
+YES: Final = "yes"
+NO: Final = "no"
+YES_NO: Final = (QuestionKind.ORDER, QuestionKind.TOGETHER, QuestionKind.PRESENCE)
+ENDS: Final = (QuestionKind.FIRST, QuestionKind.LAST)
+ANCHORED: Final = (QuestionKind.AFTER, QuestionKind.BEFORE, QuestionKind.WITH)
+COMPARED: Final = (QuestionKind.LONGER, QuestionKind.LOUDER)
+MEASURED: Final = (QuestionKind.TIMES, *(QuestionKind(each.value) for each in Quantity))
+NUMBERS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question about one sample.
+
+    Args:
+        id: The sample's id and a number.
+        sample: The sample's id.
+        text: The question.
+        answer: The right one of the options.
+        kind: What it asks.
+        options: The possible answers, `yes` and `no` where it asks for them.
+        claims: What each option claims.
+    """
+
+    id: str
+    sample: str
+    text: str
+    answer: str
+    kind: QuestionKind
+    options: tuple[str, ...]
+    claims: tuple[Claim, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As a row; claims are JSON text, as in the manifests. `question_from_json` reads it."""
+        return {
+            "id": self.id,
+            "sample": self.sample,
+            "question": self.text,
+            "answer": self.answer,
+            "kind": self.kind.value,
+            "options": list(self.options),
+            "claims": [canonical_json(claim_to_json(claim)) for claim in self.claims],
+        }
+
+
+def question_from_json(row: Mapping[str, Any]) -> Question:
+    """The question that `to_json` wrote; further keys do not count."""
+    match row:
+        case {
+            "id": str(name),
+            "sample": str(sample),
+            "question": str(text),
+            "answer": str(answer),
+            "kind": str(kind),
+            "options": [*options],
+            "claims": [*claims],
+        } if kind in list(QuestionKind) and all(
+            isinstance(each, str) for each in [*options, *claims]
+        ):
+            read = read_claims(claims, f"question {name!r}")
+            return Question(name, sample, text, answer, QuestionKind(kind), tuple(options), read)
+    raise CorpusError(
+        f"not a question: {row!r}"[:300],
+        fix="expected id, sample, question, answer, kind, and lists of options and claims",
+    )
+
+
+def choice_claim(
+    kind: QuestionKind, candidate: str, anchor: str | None, heard: Collection[str]
+) -> Claim | None:
+    """What it claims to name `candidate` as the answer to a which-question.
+
+    Args:
+        kind: One of `ENDS` or `ANCHORED`.
+        candidate: The label that is named.
+        anchor: The label that the question names, for `ANCHORED`.
+        heard: Every label that is heard.
+
+    Returns:
+        None where nothing is claimed: what is first or last needs another sound.
+    """
+    sound = Event(candidate)
+    if kind in ANCHORED:
+        if anchor is None:
+            raise ValueError(f"a question of kind {kind.value!r} names a sound")
+        match kind:
+            case QuestionKind.AFTER:
+                return Concat(Event(anchor), sound)
+            case QuestionKind.BEFORE:
+                return Concat(sound, Event(anchor))
+        return Overlay(Event(anchor), sound)
+    others = [Event(label) for label in sorted(heard) if label != candidate]
+    if kind not in ENDS or not others:
+        return None
+    pairs: list[Claim] = [
+        Concat(sound, other) if kind is QuestionKind.FIRST else Concat(other, sound)
+        for other in others
+    ]
+    return reduce(And, pairs)
+
+
+def count_claim(heard: Collection[str]) -> Claim:
+    """That these sounds are heard and no others."""
+    every: list[Claim] = [Event(label) for label in sorted(heard)]
+    return Only(reduce(And, every))
+
+
+def find_topic(claim: Claim) -> tuple[QuestionKind, tuple[str, ...]] | None:
+    """What a claim on a measure answers: a kind of question, and the labels that it names.
+
+    Of two sounds that are compared the one with more comes first. None for any other claim.
+    """
+    match claim:
+        case Count(event, _):
+            return QuestionKind.TIMES, (event.label,)
+        case Measured(quantity, of, value):
+            named = tuple(event.label for event in of)
+            kind = QuestionKind(quantity.value)
+            return kind, named[::-1] if kind in COMPARED and value < 0 else named
+    return None
+
+
+def question_labels(question: Question) -> tuple[str | None, tuple[str, ...]] | None:
+    """The labels that a question is about: the one it is anchored at, and the rest.
+
+    Returns:
+        For yes or no, and for measures, the labels of its claim; for which-questions those of its
+        options. None where the claims are not of the question's kind.
+    """
+    if question.kind is QuestionKind.COUNT:
+        return None, ()
+    if question.kind in YES_NO:
+        match question.kind, question.claims[question.options.index(YES)]:
+            case QuestionKind.ORDER, Concat(Event(first), Event(second)):
+                return None, (first, second)
+            case QuestionKind.TOGETHER, Overlay(Event(first), Event(second)):
+                return None, (first, second)
+            case QuestionKind.PRESENCE, Event(label):
+                return None, (label,)
+        return None
+    if question.kind in MEASURED:
+        topics = [find_topic(claim) for claim in question.claims]
+        if question.kind in COMPARED:
+            # Each option is that another of the two has more.
+            topics[1:] = [each and (each[0], each[1][::-1]) for each in topics[1:]]
+        one = topics[0]
+        same = one is not None and one[0] == question.kind and set(topics) == {one}
+        return (None, one[1]) if one is not None and same else None
+    found = [_choice(question.kind, claim) for claim in question.claims]
+    anchors = {each[0] for each in found if each}
+    if None in found or len(anchors) != 1:
+        return None
+    return anchors.pop(), tuple(each[1] for each in found if each)
+
+
+def _choice(kind: QuestionKind, claim: Claim) -> tuple[str | None, str] | None:
+    """Anchor and candidate of one option's claim."""
+    match kind, claim:
+        case QuestionKind.AFTER, Concat(Event(anchor), Event(candidate)):
+            return anchor, candidate
+        case QuestionKind.BEFORE, Concat(Event(candidate), Event(anchor)):
+            return anchor, candidate
+        case QuestionKind.WITH, Overlay(Event(anchor), Event(candidate)):
+            return anchor, candidate
+        case ((QuestionKind.FIRST | QuestionKind.LAST), And(first, _)):
+            return _choice(kind, first)
+        case QuestionKind.FIRST, Concat(Event(candidate), _):
+            return None, candidate
+        case QuestionKind.LAST, Concat(_, Event(candidate)):
+            return None, candidate
+    return None
+
+
+# Subjects: samples as they are asked about, read from the rows of their manifest.
+
+
+class TrueSentence(NamedTuple):
+    """A sentence that passes for true of a sample, and its claim."""
+
+    text: str
+    claim: Claim
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One sample of a corpus.
+
+    Args:
+        id: The sample's id.
+        group: Its minimal-pair group.
+        heard: What is heard, the tags of its clips included.
+        tolerance: What counts as a transition.
+        sounds: The labels that its main caption names, in scene order, each once. A background bed
+            is none of them.
+        sentences: Those of its labels that are whole captions of a clip. They say nothing of what
+            is absent, and a question quotes them.
+        told: Its true captions, the main one first.
+        dense: Its dense captions, made anew from its activity; none where its recipe makes none.
+        rate: Frames a second.
+    """
+
+    id: str
+    group: str
+    heard: Timeline
+    tolerance: Tolerance
+    sounds: tuple[str, ...]
+    sentences: frozenset[str] = frozenset()
+    told: tuple[TrueSentence, ...] = ()
+    dense: tuple[DenseCaption, ...] = ()
+    rate: int = 1
+
+    def proves(self, claim: Claim) -> bool:
+        """Whether the claim is true of it under every reading."""
+        return self._hearing.proves(claim)
+
+    def refutes(self, claim: Claim) -> bool:
+        """Whether the claim is false of it under every reading."""
+        return self._hearing.refutes(claim)
+
+    @cached_property
+    def _hearing(self) -> Hearing:
+        return Hearing(self.heard, self.tolerance)
+
+    def has(self, label: str) -> bool:
+        """Whether a label is one of its sounds, and no other sound could be meant."""
+        return label in self.sounds and self.proves(Event(label))
+
+    def phrase(self, label: str) -> Phrase:
+        """How a label is said of it; a whole caption stands in quotation marks."""
+        if label not in self.sentences:
+            return Phrase.of_label(label)
+        said = Phrase.of_caption(label)
+        return Phrase(said.plain, f"“{said.plain}”", said.clause, said.gerund)
+
+
+def subjects(
+    rows: Iterable[Mapping[str, Any]], clips: Mapping[str, Mapping[str, Any]], audible: Frames
+) -> list[Subject]:
+    """Samples as they are asked about, in the order of their rows.
+
+    Args:
+        rows: Rows of `schema.PLAN` or `schema.SAMPLES`.
+        clips: Rows of `schema.CLIPS` by clip id; labels, captions and tags are read.
+        audible: Shortest overlap that can be heard, as the manifest's metadata says.
+    """
+    return [_subject(row, clips, audible) for row in rows]
+
+
+def _subject(
+    row: Mapping[str, Any], clips: Mapping[str, Mapping[str, Any]], audible: Frames
+) -> Subject:
+    scene = from_text(row["scene"])
+    named = claim_labels(claim_from_text(row["claim"]))
+    found = list(events(scene))
+    placed = read_timeline(row)
+    is_dense = bool(read_dense(row)) and row.get("activity") is not None
+    tags = {
+        event.heard.clip: [tag.name for tag in heard_tags(clips[event.heard.clip]["tags"])]
+        for event in found
+    }
+    return Subject(
+        id=row["id"],
+        group=row["group"],
+        heard=annotate(placed, tags),
+        tolerance=Tolerance(audible=audible),
+        sounds=tuple(dict.fromkeys(event.label for event in found if event.label in named)),
+        sentences=frozenset(
+            event.label for event in found if _is_sentence(event.label, clips[event.heard.clip])
+        ),
+        told=tuple(
+            TrueSentence(each["text"], claim_from_text(each["claim"]))
+            for each in ({"text": row["caption"], "claim": row["claim"]}, *row["positives"])
+        ),
+        dense=dense_captions(placed, row["frames"], audible) if is_dense else (),
+        rate=row["sample_rate"],
+    )
+
+
+def _is_sentence(label: str, clip: Mapping[str, Any]) -> bool:
+    if label in clip["labels"]:
+        return False
+    return any(label == Phrase.of_caption(text).plain for text in clip["captions"])

@@ -1,1 +1,0 @@
-"""Questions about samples whose answers their timelines prove."""

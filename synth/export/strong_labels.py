@@ -1,0 +1,217 @@
+"""DCASE: strong labels as TSV (as DESED has them), and captions as CSV (as Clotho has them)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from types import MappingProxyType
+from typing import Any, ClassVar, Final
+
+from synth.base.units import Seconds
+from synth.export.base import ExportFormat, Whole, json_line, seconds_text, table_line
+from synth.export.folder import Writer
+from synth.export.items import ExportItem, Shard
+
+# JAMS (Humphrey et al., 2014): one file of annotations a sample.
+
+
+SCHEMA_VERSION: Final = "0.3.4"
+_JAMS_HOW = """\
+`jams/SPLIT/ID.jams` annotates `audio/SPLIT/ID`. Events are in namespace `scaper` (label, source
+clip, onset, duration), captions in `tag_open` over the whole sample, the main one first. Each
+further `tag_open` holds dense captions with their times; its sandbox tells their `resolution`.
+Annotations hold what is true; false captions are in the sandbox alone, with everything else that
+the corpus says of the sample.
+
+    jam = jams.load("jams/train/ID.jams")
+    events = jam.annotations.search(namespace="scaper")[0].to_event_values()
+    captions = [each.value for each in jam.annotations.search(namespace="tag_open")[0].data]
+"""
+
+
+class Jams(ExportFormat):
+    """A JAMS file and the stored audio file for each sample."""
+
+    name: ClassVar[str] = "jams"
+    version: ClassVar[int] = 2
+
+    def part(self, shard: Shard, out: Writer) -> None:
+        """Both files of every sample; there is nothing to join."""
+        for item in shard.items():
+            out.write(item.path, item.audio)
+            text = json.dumps(_jam(item, shard), indent=1, ensure_ascii=False, allow_nan=False)
+            out.write(f"jams/{item.split}/{item.id}.jams", f"{text}\n".encode())
+
+    def finish(self, whole: Whole, out: Writer) -> None:
+        """What is said of the whole."""
+        whole.readme(out, _JAMS_HOW)
+
+
+def _jam(item: ExportItem, shard: Shard) -> dict[str, Any]:
+    corpus = shard.corpus
+    metadata = {
+        "corpus": corpus.name,
+        "version": corpus.version,
+        "curator": {"name": "", "email": ""},
+        "annotator": {},
+        "annotation_tools": "Segue",
+        "annotation_rules": "",
+        "validation": "",
+        "data_source": "program",
+    }
+    events = [
+        {
+            "time": event["onset_s"],
+            "duration": event["duration_s"],
+            "value": {
+                "label": event["label"],
+                "source_file": event["clip"],
+                "event_time": event["onset_s"],
+                "event_duration": event["duration_s"],
+            },
+            "confidence": 1.0,
+        }
+        for event in item.events
+    ]
+    captions = [
+        {"time": 0.0, "duration": item.duration_s, "value": text, "confidence": 1.0}
+        for text in item.texts
+    ]
+    dense = [
+        _annotation("tag_open", list(each), metadata, item, {"resolution": resolution})
+        for resolution, each in _group_dense(item)
+    ]
+    return {
+        "file_metadata": {
+            "title": item.id,
+            "artist": "",
+            "release": "",
+            "duration": item.duration_s,
+            "identifiers": {"segue": item.id},
+            "jams_version": SCHEMA_VERSION,
+        },
+        "annotations": [
+            _annotation("scaper", events, metadata, item),
+            _annotation("tag_open", captions, metadata, item),
+            *dense,
+        ],
+        "sandbox": {"segue": item.document},
+    }
+
+
+def _group_dense(item: ExportItem) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The dense captions of each resolution as observations."""
+    for resolution, each in groupby(item.dense, lambda caption: caption["resolution"]):
+        yield (
+            resolution,
+            [
+                {
+                    "time": caption["onset_s"],
+                    "duration": caption["duration_s"],
+                    "value": caption["text"],
+                    "confidence": 1.0,
+                }
+                for caption in each
+            ],
+        )
+
+
+def _annotation(
+    namespace: str,
+    data: list[dict[str, Any]],
+    metadata: dict[str, Any],
+    item: ExportItem,
+    sandbox: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, Any]:
+    return {
+        "namespace": namespace,
+        "annotation_metadata": metadata,
+        "time": 0.0,
+        "duration": item.duration_s,
+        "data": sorted(data, key=lambda each: each["time"]),
+        "sandbox": dict(sandbox),
+    }
+
+
+# DCASE: strong labels as TSV (as DESED has them), and captions as CSV (as Clotho has them).
+
+
+_TAB = "\t"
+_EVENT = ("filename", "onset", "offset", "event_label")
+_DCASE_HOW = """\
+| file | columns |
+|---|---|
+| `audio/SPLIT/` | the audio files |
+| `metadata/SPLIT.tsv` | `filename onset offset event_label`, times in seconds |
+| `metadata/SPLIT_events.csv` | the same for sed_eval, which goes by the ending `.csv` |
+| `metadata/SPLIT_durations.tsv` | `filename duration`, as psds_eval wants it |
+| `metadata/SPLIT_captions.csv` | `file_name,caption_1,caption_2,...`, true captions only |
+
+Events of one label that overlap in one file are one event, from the first onset to the last offset:
+sed_eval and psds_eval take them so. A file with fewer captions than another has empty fields at the
+end of its row.
+
+    strong = pandas.read_csv("metadata/train.tsv", sep="\\t")
+    events = sed_eval.io.load_event_list("metadata/train_events.csv")
+"""
+
+
+class Dcase(ExportFormat):
+    """Strong labels, durations, captions, and the stored audio files."""
+
+    name: ClassVar[str] = "dcase"
+    version: ClassVar[int] = 2
+
+    def part(self, shard: Shard, out: Writer) -> None:
+        """Audio files and this shard's lines of the tables."""
+        with (
+            out.piece("strong") as strong,
+            out.piece("events") as events,
+            out.piece("durations") as durations,
+            out.piece("captions") as captions,
+        ):
+            for item in shard.items():
+                name = f"{item.id}{item.suffix}"
+                out.write(f"audio/{item.split}/{name}", item.audio)
+                for onset, offset, label in strong_labels(item.events):
+                    times = (seconds_text(onset), seconds_text(offset))
+                    strong.write(table_line((name, *times, label), _TAB))
+                    events.write(table_line((name, *times, label)))
+                durations.write(table_line((name, seconds_text(item.duration_s)), _TAB))
+                captions.write(json_line([name, *item.texts]))
+
+    def finish(self, whole: Whole, out: Writer) -> None:
+        """The tables of each split."""
+        for split in whole.splits:
+            whole.join(out, f"metadata/{split}.tsv", split, "strong", table_line(_EVENT, _TAB))
+            whole.join(out, f"metadata/{split}_events.csv", split, "events", table_line(_EVENT))
+            head = table_line(("filename", "duration"), _TAB)
+            whole.join(out, f"metadata/{split}_durations.tsv", split, "durations", head)
+            most = max(len(row) for row in _captions(whole, split)) - 1
+            with out.open(f"metadata/{split}_captions.csv") as file:
+                names = (f"caption_{number}" for number in range(1, most + 1))
+                file.write(table_line(("file_name", *names)))
+                for row in _captions(whole, split):
+                    file.write(table_line((*row, *[""] * (most + 1 - len(row)))))
+        whole.readme(out, _DCASE_HOW)
+
+
+def _captions(whole: Whole, split: str) -> Iterator[list[str]]:
+    return whole.values(split, "captions")
+
+
+def strong_labels(events: Sequence[dict[str, Any]]) -> list[tuple[Seconds, Seconds, str]]:
+    """Onset, offset and label of each event, by onset; overlapping ones of a label as one."""
+    merged: list[tuple[Seconds, Seconds, str]] = []
+    for label in dict.fromkeys(event["label"] for event in events):
+        spans = sorted((e["onset_s"], e["offset_s"]) for e in events if e["label"] == label)
+        onset, offset = spans[0]
+        for start, end in spans[1:]:
+            if start < offset:
+                offset = max(offset, end)
+            else:
+                merged.append((onset, offset, label))
+                onset, offset = start, end
+        merged.append((onset, offset, label))
+    return sorted(merged)

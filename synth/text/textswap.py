@@ -1,0 +1,374 @@
+"""TextSwap: one keyword per category exchanged for a contrary, which makes a caption false.
+
+After Manco et al., Augment, Drop & Swap, section 5.1. The paper's dictionary is not public; ours is
+built by rule from any vocabulary, and holds the excluded pairs with the reason. An alternative must
+contradict: it stands in another family ("rock" and "hip hop", a high and a low mood, violin and
+piano), shares no word that would make it a kind of the other ("alternative rock"), and is seldom on
+the same recording where the data tell.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from synth.base.atomic import replacing
+from synth.base.errors import LexiconError
+from synth.base.progress import Observer, Silent, track
+from synth.labels.lexicon import Tag
+from synth.text.grammar.tokens import has_markup
+from synth.text.negation.marked_caption import words
+from synth.text.negation.mending import find_sure
+from synth.text.negation.negation import find_stated_tags
+from synth.text.tags.tag_kin import (
+    are_opposed,
+    explain_nearness,
+    families,
+    find_listed,
+    holds_words,
+    implies,
+    is_implied,
+    is_vague,
+    makes_likely,
+)
+from synth.text.tags.tags import TagCategory, TagVocabulary, fix_article, phrase_tag, words_of
+
+# Which tags contradict: those of disjoint families, by a shipped list of families.
+#
+# A genre's family is its root ("rock", "electronic"), an instrument's its section; a mood stands
+# high or low in valence and in arousal, and contradicts one that stands opposite. Vague tags
+# contradict nothing.
+
+
+_KINDS: Final = frozenset(
+    {
+        TagCategory.GENRE,
+        TagCategory.MOOD,
+        TagCategory.INSTRUMENT,
+        TagCategory.VOCAL,
+        TagCategory.ERA,
+    }
+)
+
+
+def explain_not_contrary(first: Tag, second: Tag) -> str:
+    """Why two tags do not contradict, "" where they do."""
+    ours, theirs = phrase_tag(first), phrase_tag(second)
+    if ours.kind is not theirs.kind:
+        return "of another kind"
+    if ours.kind not in _KINDS:
+        return f"{ours.kind.value} tags do not exclude one another"
+    if is_vague(first) or is_vague(second):
+        return "too vague"
+    if ours.kind is TagCategory.ERA:
+        return "same name" if ours.words == theirs.words else ""
+    named = "" if ours.kind is TagCategory.VOCAL else explain_nearness(first.name, second.name)
+    if named:
+        return named
+    if ours.kind is TagCategory.MOOD and families(first) and families(second):
+        return "" if are_opposed(first, second) else "moods that may go together"
+    return _shared_family(families(first), families(second))
+
+
+def leaves_open(known: Tag, other: Tag) -> bool:
+    """Whether a tag says nothing of another: it is vague or of another kind, and nowhere near."""
+    ours, theirs = phrase_tag(known), phrase_tag(other)
+    if ours.kind is theirs.kind and not (
+        is_vague(known) and families(known).isdisjoint(families(other))
+    ):
+        return False
+    return not implies(known, other) and not explain_nearness(known.name, other.name)
+
+
+def _shared_family(ours: frozenset[str], theirs: frozenset[str]) -> str:
+    if not ours or not theirs:
+        return "of no known family"
+    common = sorted(ours & theirs)
+    return f"both {common[0]}" if common else ""
+
+
+# The dictionary of TextSwap: which tag of a vocabulary may stand in for which, and why not.
+
+
+SCHEMA: Final = pa.schema(
+    [
+        pa.field("tag", pa.string(), nullable=False),
+        pa.field("category", pa.string(), nullable=False),
+        pa.field("alternative", pa.string(), nullable=False),
+        pa.field("allowed", pa.bool_(), nullable=False),
+        pa.field("reason", pa.string(), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SwapEntry:
+    """Whether one tag may stand in for another.
+
+    Args:
+        tag: The tag in a caption.
+        alternative: What would replace it, of the same category.
+        reason: Why it may not; "" where it may.
+    """
+
+    tag: Tag
+    alternative: Tag
+    reason: str = ""
+
+
+def build(
+    vocabulary: TagVocabulary,
+    items: Iterable[Collection[Tag]] = (),
+    max_share: float = 0.05,
+    observer: Observer | None = None,
+) -> list[SwapEntry]:
+    """Every pair of tags of one category, with the reason where they do not contradict.
+
+    Args:
+        vocabulary: The tags.
+        items: The tags of recordings, to learn which go together; none where they are not known.
+        max_share: Largest share of the rarer tag's recordings that may bear the other too.
+        observer: Told of the progress.
+    """
+    count: Counter[Tag] = Counter()
+    both: Counter[tuple[Tag, Tag]] = Counter()
+    for tags in items:
+        ordered = sorted(set(tags))
+        count.update(ordered)
+        both.update(combinations(ordered, 2))
+    found: list[SwapEntry] = []
+    categories = list(vocabulary.by_category.values())
+    for tags_of in track(categories, observer or Silent(), "textswap", "categories"):
+        for first, second in combinations(tags_of, 2):
+            reason = explain_not_contrary(first, second)
+            rarer = min(count[first], count[second])
+            together = both[min(first, second), max(first, second)]
+            if not reason and together > max_share * rarer:
+                reason = f"together on {together / rarer:.0%} of the rarer one's recordings"
+            found += [SwapEntry(first, second, reason), SwapEntry(second, first, reason)]
+    rank = {tag: at for at, tag in enumerate(sorted({entry.tag for entry in found}))}
+    return sorted(found, key=lambda entry: (rank[entry.tag], rank[entry.alternative]))
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """The allowed exchanges of a vocabulary."""
+
+    entries: tuple[SwapEntry, ...]
+
+    @cached_property
+    def vocabulary(self) -> TagVocabulary:
+        """Its tags."""
+        return TagVocabulary.of(self._tags)
+
+    @cached_property
+    def _tags(self) -> frozenset[Tag]:
+        return frozenset(entry.tag for entry in self.entries)
+
+    @cached_property
+    def _allowed(self) -> Mapping[Tag, frozenset[Tag]]:
+        found: dict[Tag, set[Tag]] = {}
+        for entry in self.entries:
+            if not entry.reason:
+                found.setdefault(entry.tag, set()).add(entry.alternative)
+        return {tag: frozenset(others) for tag, others in found.items()}
+
+    @cached_property
+    def _beside(self) -> Mapping[Tag, frozenset[Tag]]:
+        """By tag, those of its category that contradict it or of which it says nothing."""
+        return {
+            tag: self._allowed.get(tag, frozenset()).union(
+                other for other in tags if other != tag and leaves_open(tag, other)
+            )
+            for tags in self.vocabulary.by_category.values()
+            for tag in tags
+        }
+
+    def draw(self, tag: Tag, known: Collection[Tag], rng: np.random.Generator) -> Tag | None:
+        """One of the alternatives, each as likely as the others; None where there is none."""
+        allowed = self._allowed.get(tag, frozenset())
+        found = sorted(allowed & self.find_contraries((tag, *known)))
+        order = (found[at] for at in rng.permutation(len(found)))
+        return next(
+            (each for each in order if are_alike(tag, each) and self.is_apart(each, known)), None
+        )
+
+    def find_contraries(self, known: Collection[Tag]) -> frozenset[Tag]:
+        """The tags that contradict a known one, and each other of its category that is not open."""
+        found: dict[str, frozenset[Tag]] = {}
+        beside: dict[str, frozenset[Tag]] = {}
+        for tag in dict.fromkeys(known):
+            if tag in self._tags:
+                kind = tag.category
+                found[kind] = found.get(kind, frozenset()) | self._allowed.get(tag, frozenset())
+                beside[kind] = beside.get(kind, self._beside[tag]) & self._beside[tag]
+        return frozenset().union(*(found[kind] & beside[kind] for kind in found))
+
+    def are_contrary(self, tag: Tag, other: Tag) -> bool:
+        """Whether one may stand in for the other."""
+        return other in self._allowed.get(tag, frozenset())
+
+    def is_apart(self, alternative: Tag, known: Collection[Tag]) -> bool:
+        """Whether no known tag of which the dictionary does not tell implies a contrary."""
+        untold = [
+            other
+            for other in known
+            if other.category != alternative.category or other not in self._tags
+        ]
+        implied = any(
+            makes_likely(other, alternative) or _share_family(other, alternative)
+            for other in untold
+        )
+        return not implied and not is_implied(alternative, untold)
+
+    def write(self, path: Path) -> None:
+        """Write it as Parquet, whole or not at all."""
+        columns = {
+            "tag": [entry.tag.name for entry in self.entries],
+            "category": [entry.tag.category for entry in self.entries],
+            "alternative": [entry.alternative.name for entry in self.entries],
+            "allowed": [not entry.reason for entry in self.entries],
+            "reason": [entry.reason for entry in self.entries],
+        }
+        with replacing(path) as partial:
+            pq.write_table(pa.table(columns, schema=SCHEMA), partial, compression="zstd")
+
+    @classmethod
+    def read(cls, path: Path) -> Dictionary:
+        """A dictionary that `write` wrote, or another of the same columns."""
+        try:
+            rows = pq.read_table(path, schema=SCHEMA).to_pylist()
+        except (OSError, pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise LexiconError(
+                f"{path}: is not a TextSwap dictionary: {error}",
+                fix="make one: segue text textswap",
+            ) from error
+        return cls(
+            tuple(
+                SwapEntry(
+                    Tag(row["category"], row["tag"]),
+                    Tag(row["category"], row["alternative"]),
+                    "" if row["allowed"] else row["reason"] or "not allowed",
+                )
+                for row in rows
+            )
+        )
+
+
+def are_alike(tag: Tag, other: Tag) -> bool:
+    """Whether two tags have the same form and number, so that a sentence holds for either."""
+    ours, theirs = phrase_tag(tag), phrase_tag(other)
+    return (
+        ours.form is theirs.form
+        and _is_plural(ours.words) is _is_plural(theirs.words)
+        and (ours.words in words("collective")) is (theirs.words in words("collective"))
+    )
+
+
+def _share_family(tag: Tag, other: Tag) -> bool:
+    same_kind = phrase_tag(tag).kind is phrase_tag(other).kind
+    return same_kind and not families(tag).isdisjoint(families(other))
+
+
+def _is_plural(words: str) -> bool:
+    return words.endswith("s") and not words.endswith(("ss", "us"))
+
+
+# TextSwap: one keyword per category exchanged for a contrary, which makes a caption false.
+#
+# After Manco et al., Augment, Drop & Swap, section 5.1. The paper's dictionary is not public; ours
+# is built by rule from any vocabulary, and holds the excluded pairs with the reason. An
+# alternative must contradict: it stands in another family ("rock" and "hip hop", a high and a low
+# mood, violin and piano), shares no word that would make it a kind of the other ("alternative
+# rock"), and is seldom on the same recording where the data tell.
+
+
+_SEXES: Final = frozenset({"male", "female"})
+
+
+@dataclass(frozen=True, slots=True)
+class Swapped:
+    """A caption with keywords exchanged.
+
+    Args:
+        text: The new caption; "" where nothing could be exchanged.
+        swaps: Each tag with what replaced it.
+    """
+
+    text: str = ""
+    swaps: tuple[tuple[Tag, Tag], ...] = ()
+
+
+def swap(
+    caption: str, known: Collection[Tag], dictionary: Dictionary, rng: np.random.Generator
+) -> Swapped:
+    """Exchange one keyword of each category for a contrary, at all its mentions.
+
+    A genre or a mood that has others beside it in the caption stays, as no sentence is of "happy
+    and dark" music; so does a voice where both sexes sing.
+
+    Args:
+        caption: The caption; a tag that it denies is left alone.
+        known: The tags of the recording.
+        dictionary: The allowed exchanges.
+        rng: The item's generator.
+    """
+    if has_markup(caption):
+        return Swapped()
+    stated = find_stated_tags(caption, dictionary.vocabulary)
+    own = tuple(dict.fromkeys((*known, *stated, *find_listed(caption))))
+    found = dictionary.vocabulary.find(caption)
+    sure = find_sure(caption, found, bare=True)
+    unsure = {match.tag for match in found if match not in sure}
+    whole = tuple(
+        tag for tag in stated if tag not in unsure and not _has_company(tag, stated, caption)
+    )
+    swaps = tuple(draw_swaps(whole, own, dictionary, rng))
+    if not swaps:
+        return Swapped()
+    return Swapped(_exchange(caption, dict(swaps), dictionary.vocabulary), swaps)
+
+
+def _has_company(tag: Tag, stated: Iterable[Tag], caption: str) -> bool:
+    kind = phrase_tag(tag).kind
+    if kind is TagCategory.VOCAL:
+        return {word.key for word in words_of(caption)} >= _SEXES
+    if kind not in {TagCategory.GENRE, TagCategory.MOOD}:
+        return False
+    listed = (other for other in find_listed(caption) if not holds_words(tag.name, other.name))
+    return any(phrase_tag(other).kind is kind for other in (*stated, *listed) if other != tag)
+
+
+def draw_swaps(
+    stated: Sequence[Tag], own: Sequence[Tag], dictionary: Dictionary, rng: np.random.Generator
+) -> Iterator[tuple[Tag, Tag]]:
+    """One stated tag of each category, with a contrary of all that a recording bears."""
+    for category in dict.fromkeys(tag.category for tag in stated):
+        tags = [tag for tag in stated if tag.category == category]
+        for at in rng.permutation(len(tags)):
+            alternative = dictionary.draw(tags[at], own, rng)
+            if alternative is not None:
+                yield tags[at], alternative
+                break
+
+
+def _exchange(caption: str, swaps: Mapping[Tag, Tag], vocabulary: TagVocabulary) -> str:
+    text = caption
+    for match in reversed(vocabulary.find(caption)):
+        alternative = swaps.get(match.tag)
+        if alternative is not None:
+            said = phrase_tag(alternative).words
+            before = fix_article(text[: match.start], said)
+            if not before.strip() or before.rstrip()[-1] in ".!?":
+                said = said[0].upper() + said[1:]
+            text = f"{before}{said}{text[match.end :]}"
+    return text

@@ -1,1 +1,0 @@
-"""The TextSwap dictionary: tags that contradict each other."""
