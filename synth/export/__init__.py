@@ -25,10 +25,10 @@ FORMATS: Final[Mapping[str, tuple[str, str]]] = {
     "nemo": ("synth.export.lhotse:Nemo", "NeMo JSON-lines manifests"),
     "questions": ("synth.export.questions:Questions", "questions and answers as JSON lines"),
     "differences": (
-        "synth.export.edits:Differences",
+        "synth.export.edits:DifferencesFormat",
         "pairs of samples and their differences as JSON lines",
     ),
-    "edits": ("synth.export.edits:Edits", "pairs before and after an edit, with stems"),
+    "edits": ("synth.export.edits:EditsFormat", "pairs before and after an edit, with stems"),
     "edits-webdataset": (
         "synth.export.edits:EditsWebDataset",
         "the same as WebDataset shards",

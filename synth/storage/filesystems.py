@@ -68,7 +68,7 @@ def _open_filesystem(store: str, environment: tuple[str, ...]) -> Any:
     if scheme in S3:
         options |= _s3_options(environment)
     elif scheme in LOCAL:
-        from synth.storage.download import WholeFileSystem
+        from synth.storage.whole import WholeFileSystem
 
         kind = WholeFileSystem
     if needed := _list_needed(kind):

@@ -133,7 +133,7 @@ def test_no_instrument_is_masked_by_the_others(genre: str, take: int) -> None:
 def test_an_instrument_plays_in_tune(name: str, pitch: int) -> None:
     note = jam.Note(0, 4, pitch, 1.0)
     t = jam.Tune(
-        "folk", 60, 4, 2, "major", 9, (jam.Part(name, (note,)),), jam.Reverb(0.3, 0.01), 0.0
+        "folk", 60, 4, 2, "major", 9, (jam.PlayerPart(name, (note,)),), jam.Reverb(0.3, 0.01), 0.0
     )
     x = jam.perform(t, np.random.default_rng(0))[: jam.RATE]
     spectrum = np.abs(np.fft.rfft(x * np.hanning(x.size), 8 * x.size))
