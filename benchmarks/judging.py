@@ -40,7 +40,7 @@ from synth.text.grammar.tagger import EmbeddedTagger
 from synth.text.grammar.tokens import share_family, tokenize
 from synth.text.negation.negation import Negation, negate
 from synth.text.negation.negators import NegationExtent
-from synth.text.order.probes import TOOLS, Probe
+from synth.text.order.clause_swap import TOOLS, Probe
 from synth.text.tags.tag_captions import FRAMES, describe
 from synth.text.tags.tag_files import TaggedRecording, read_items, read_vocabulary
 from synth.text.tags.tags import TagVocabulary

@@ -21,7 +21,7 @@ from pipelines.build.build import build
 from pipelines.look.browse.drawing import draw
 from pipelines.spec.file import read_spec
 from synth.corpus.corpus import Corpus
-from synth.corpus.rows import read_timeline
+from synth.corpus.schema import read_timeline
 from synth.corpus.shards import read_member
 from synth.scene.scene import from_json
 

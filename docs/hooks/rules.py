@@ -14,8 +14,7 @@ from typing import Any, Final
 import yaml
 
 from synth.scene.activity import Activity, Stretch, Stretches
-from synth.scene.notation import parse
-from synth.scene.scene import Excerpt
+from synth.scene.scene import Excerpt, parse
 from synth.scene.timeline import Join, Placement, Timeline
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing

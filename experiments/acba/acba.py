@@ -27,7 +27,7 @@ from experiments.harness.embedded import make_foley
 from experiments.harness.exams import make_exam, make_probe_exam
 from experiments.harness.experiment import Arm, CorpusView, Experiment, Line, Scale, make_config
 from experiments.harness.library import SoundLibrary, choose_audio, choose_steps
-from synth.text.order.probes import Probe
+from synth.text.order.clause_swap import Probe
 from train.bench.settings import Task
 from train.config.loss import InfoNce
 from train.config.model import (

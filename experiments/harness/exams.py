@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from experiments.harness.experiment import Exam, ExamSplit, Folders
 from synth.corpus.corpus import Corpus
-from synth.text.order.probes import Probe, ProbeCaption, probe
+from synth.text.order.clause_swap import Probe, ProbeCaption, probe
 from train.bench.data.corpus import corpus_benchmark
 from train.bench.plan import Benchmark, DataKind, TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings, Task

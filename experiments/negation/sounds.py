@@ -13,7 +13,7 @@ from experiments.scenes.corpora import choose_seconds
 from pipelines.spec.spec import Spec
 from synth.base.rng import Randomness
 from synth.captions.caption import Caption, Style, capitalise
-from synth.corpus.rows import caption_row
+from synth.corpus.schema import caption_row
 from synth.labels.lexicon import Tag
 from synth.scene.claim import claim_to_text
 from synth.text.negation.negation import Negation, negate

@@ -18,7 +18,7 @@ from synth.base.rng import Randomness
 from synth.base.units import Frames
 from synth.captions.caption import Style
 from synth.captions.narrative import Narrator
-from synth.corpus.rows import caption_row, read_timeline
+from synth.corpus.schema import caption_row, read_timeline
 from synth.labels.lexicon import Phrase
 from synth.scene.claim import claim_to_text
 from synth.scene.edit import edit_kind, meaning, projection, recompositions

@@ -19,7 +19,7 @@ from synth.base.units import Frames
 from synth.captions.caption import Connective, Pair, Style, realize
 from synth.captions.narrative import Narrator
 from synth.corpus.corpus import Corpus
-from synth.corpus.rows import read_timeline
+from synth.corpus.schema import read_timeline
 from synth.labels.lexicon import Phrase
 from synth.scene.edit import EditKind, edit_kind, meaning
 from synth.scene.scene import Concat, Event, Overlay, Scene, from_text

@@ -17,8 +17,7 @@ from pipelines.spec.spec import AudioSpec
 from synth.base.errors import LeftOutError, PlanError
 from synth.base.units import Frames
 from synth.captions.narrative import DenseCaption, dense_captions
-from synth.corpus.rows import Sample
-from synth.corpus.schema import PLAN, canonical_json, to_table
+from synth.corpus.schema import PLAN, Sample, canonical_json, to_table
 from synth.recipes.base import Draft, Groups
 from synth.scene.scene import events
 from synth.scene.timeline import duration

@@ -13,7 +13,7 @@ from pipelines.ingest.ingest import IngestedLibrary
 from pipelines.spec.spec import Spec, TruthSpec
 from pipelines.store.row_file import RowFile
 from synth.base.errors import PlanError
-from synth.corpus.rows import read_levels
+from synth.corpus.schema import read_levels
 from synth.recipes.base import Clip, Recipe
 from synth.sources.catalogue import explain_inaudible, quarantine_row
 

@@ -16,8 +16,7 @@ from synth.base.progress import Observer, Silent
 from synth.base.units import Frames
 from synth.captions.narrative import DenseCaption, dense_captions, dense_text
 from synth.corpus.corpus import CLIPS_FILE
-from synth.corpus.rows import compared_with, read_dense, read_timeline
-from synth.corpus.schema import AUDIBLE
+from synth.corpus.schema import AUDIBLE, compared_with, read_dense, read_timeline
 from synth.labels.lexicon import heard_tags
 from synth.scene.claim import claim_from_text
 from synth.scene.timeline import Timeline

@@ -30,7 +30,7 @@ from pipelines.store.manifest import find_manifest
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer, Silent
 from synth.base.rng import Randomness
-from synth.corpus.rows import compared_with
+from synth.corpus.schema import compared_with
 
 FOLDS: Final = 5
 _COLUMNS: Final = ("group", "split", "recipe", "caption", "positives", "negatives")

@@ -38,8 +38,7 @@ from synth.base.atomic import remove_partials, replacing
 from synth.base.errors import CorpusError, SourceError
 from synth.base.progress import Observer, tell_damage
 from synth.base.rng import digest_all, digest_pieces
-from synth.corpus.rows import read_levels
-from synth.corpus.schema import CLIPS, INCIDENTAL, canonical_json, to_table
+from synth.corpus.schema import CLIPS, INCIDENTAL, canonical_json, read_levels, to_table
 from synth.sources import ClipRef, Unheard
 from synth.sources.block import Blocked
 from synth.sources.catalogue import Acceptance, find_segments, library_columns, quarantine_row

@@ -20,13 +20,13 @@ from synth.base.hashing import sha256_of
 from synth.base.rng import digest
 from synth.base.units import Frames
 from synth.captions.caption import Caption
-from synth.corpus.rows import Sample
+from synth.corpus.schema import Sample
 from synth.llm.checks.claim_checks import scene_fields
 from synth.llm.prompt import Prompt, load_prompt
 from synth.llm.reply import PromptItem
 from synth.llm.verification import Verification, load_verification
 from synth.scene.claim import Claim, Not, claim_to_json
-from synth.scene.notation import parse
+from synth.scene.scene import parse
 
 RESTATEMENT: Final = "restatement"
 _KINDS: Final = {

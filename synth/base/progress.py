@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol, TypeVar, runtime_checkable
 
 T = TypeVar("T")
@@ -60,3 +62,22 @@ def track(items: Sequence[T], observer: Observer, phase: str, unit: str) -> Iter
         yield item
         observer.advance(phase)
     observer.finish(phase)
+
+
+# A sign of life on a terminal while something loads that has no progress of its own.
+
+
+@contextmanager
+def show_waiting(what: str) -> Iterator[None]:
+    """Show a moving line on the standard error while the block runs; nothing off a terminal.
+
+    Args:
+        what: What is done, such as "loading torch".
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield

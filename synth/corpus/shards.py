@@ -26,7 +26,7 @@ from synth.base.atomic import replacing
 from synth.base.errors import ClipError, CorpusError
 from synth.base.units import to_seconds
 from synth.corpus.licence import effective_licence, parse_licence
-from synth.corpus.rows import read_dense, read_timeline
+from synth.corpus.schema import read_dense, read_timeline
 from synth.labels.lexicon import Phrase
 from synth.scene.timeline import Timeline
 from synth.storage import display_path, read_at

@@ -11,8 +11,7 @@ from typing import Any, Final, NamedTuple
 from synth.base.errors import CorpusError, SceneError
 from synth.base.units import Frames
 from synth.captions.narrative import DenseCaption, dense_captions
-from synth.corpus.rows import read_dense, read_timeline
-from synth.corpus.schema import canonical_json
+from synth.corpus.schema import canonical_json, read_dense, read_timeline
 from synth.labels.lexicon import Phrase, heard_tags
 from synth.scene.claim import (
     And,

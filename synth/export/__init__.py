@@ -42,7 +42,7 @@ FORMATS: Final[Mapping[str, tuple[str, str]]] = {
         "synth.export.preference:Preference",
         "proven against refuted answers for ms-swift, LLaMA-Factory and TRL",
     ),
-    "esc": ("synth.export.esc:Esc", "a folder like ESC-50, one class per composition"),
+    "esc": ("synth.export.compa:Esc", "a folder like ESC-50, one class per composition"),
 }
 """Where each format is, and what it is in a few words."""
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from synth.audio.stems import quantise_stems, render_stems
+from synth.audio.render import quantise_stems, render_stems
 from synth.base.errors import CorpusError
 from synth.base.rng import Randomness
 from synth.base.units import to_frames, to_seconds

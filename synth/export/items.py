@@ -19,7 +19,7 @@ from synth.base.errors import CorpusError
 from synth.base.units import Seconds, to_seconds
 from synth.captions.narrative import dense_text
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
-from synth.corpus.rows import read_dense
+from synth.corpus.schema import read_dense
 from synth.corpus.shards import document
 from synth.storage import display_path, open_file
 

@@ -22,8 +22,7 @@ from synth.labels.lexicon import Phrase, Tag, find_treatment, heard_tags, untrea
 from synth.scene.scene import Excerpt, Scene
 from synth.scene.timeline import Fade, Timeline
 from synth.text.grammar.tokens import whole_words
-from synth.truth.ear import Ear
-from synth.truth.envelope import Envelope, LevelTable, StoredEnvelope
+from synth.truth.ear import Ear, Envelope, LevelTable, StoredEnvelope
 from synth.truth.listener import Listener
 from synth.truth.relations import Tolerance
 

@@ -22,7 +22,7 @@ from synth.labels.lexicon import are_confusable, category
 from synth.recipes.base import Clip, Setting, by_label, explain_misleading, explain_too_short, pick
 from synth.recipes.composing import ANY, SceneVocabulary, fill_labels
 from synth.scene.scene import Excerpt, Scene, labels
-from synth.truth.envelope import Envelope
+from synth.truth.ear import Envelope
 
 Hand: TypeAlias = tuple[Clip, ...]
 

@@ -25,8 +25,7 @@ from synth.base.errors import LeftOutError, PlanError
 from synth.base.units import Decibels, Frames, to_decibels, to_frames, to_gain
 from synth.captions.balance import Member, deal
 from synth.captions.caption import Style
-from synth.captions.contrast import CaptionSet, as_main
-from synth.captions.pool import pool
+from synth.captions.contrast import CaptionSet, as_main, pool
 from synth.labels.lexicon import could_be_meant
 from synth.recipes.base import (
     Clip,

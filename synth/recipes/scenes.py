@@ -26,8 +26,8 @@ from synth.base.errors import NotationError, PlanError
 from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.captions.balance import Member, deal
 from synth.captions.caption import Style
+from synth.captions.contrast import pool
 from synth.captions.measuring import ToldQuantity, measured_pool
-from synth.captions.pool import pool
 from synth.recipes.base import (
     Clip,
     Draft,
@@ -45,21 +45,24 @@ from synth.recipes.base import (
 )
 from synth.recipes.bed import Background
 from synth.recipes.composing import (
+    CLOSE_PAIRS,
     Composer,
     Joining,
     Mixing,
+    Parts,
+    Placed,
     SceneVocabulary,
+    alternate,
     draw_operator,
     draw_weighted,
+    list_variants,
     make_teller,
     random_sequence,
     random_template,
 )
 from synth.recipes.dealing import Cast, ClipDealer, DealtCast, DrawnCast, explain_uncast
-from synth.recipes.sequences import CLOSE_PAIRS, Parts, Placed, alternate, list_variants
 from synth.scene.edit import recompositions, rename_labels
-from synth.scene.notation import parse
-from synth.scene.scene import Event, Scene, labels
+from synth.scene.scene import Event, Scene, labels, parse
 from synth.scene.timeline import is_sequence
 from synth.truth.ear import BLOCK_S
 from synth.truth.relations import Tolerance

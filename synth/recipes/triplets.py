@@ -11,23 +11,235 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
-from typing import ClassVar
+from typing import ClassVar, Final
 
-from synth.base.errors import PlanError
-from synth.base.units import to_frames
+import numpy as np
+from jaxtyping import Int64
+from pydantic import Field
+
+from synth.base.errors import LeftOutError, PlanError
+from synth.base.units import Frames, Seconds, to_frames
+from synth.captions.caption import Caption, Connective, Pair, Style, frames
+from synth.captions.contrast import Wording, as_main, judge
 from synth.labels.lexicon import Phrase, are_kin
 from synth.recipes.base import (
     Clip,
+    Count,
+    Draft,
     Groups,
+    Length,
+    RecipeSettings,
     Setting,
+    SplitCounts,
     by_label,
     check_splits,
+    deal_crosses,
+    draft_contrast,
     explain_misleading,
     explain_too_short,
     longest_event,
+    make_listener,
+    permutation,
 )
-from synth.recipes.class_pairs import ClassPairs, TripletSettings
+from synth.recipes.fitting import DO_NOT_FIT, FittedPair, Fitting
+from synth.scene.claim import And, Only
+from synth.scene.edit import EditKind
+from synth.scene.scene import Concat, Event, Overlay, Scene
+from synth.truth.relations import Tolerance
+
+# Class pairs: two clips of two classes that fit one another, in both orders and together.
+
+
+# Settings of `triplets`.
+
+
+class TripletSettings(RecipeSettings):
+    """Settings of the recipe.
+
+    Args:
+        repeats: Groups per ordered pair of classes, each with newly drawn clips; one number for all
+            splits, or a number per split.
+        most_groups: Most groups of a split, of pairs drawn at random; null for every pair.
+        crossfade_s: Overlap of joined sounds; shorter if it would cover more than half of one. The
+            paper has none.
+        max_event_s: Longer sounds are cut to an excerpt of this length.
+        least_event_s: Sounds may be cut to fit together, but never to less than this.
+        style: `paper` gives each sample every false sentence as a negative; `natural` gives up to
+            two, so that the text alone never reveals which caption is false.
+        stage_a: Make single and combined sounds instead, for TeminAL A.
+    """
+
+    repeats: SplitCounts = 1
+    most_groups: Count | None = None
+    crossfade_s: Seconds = Field(default=0.0, ge=0, le=30)
+    max_event_s: Length | None = None
+    least_event_s: Length = 1.0
+    style: Style = Style.PAPER
+    stage_a: bool = False
+
+
+ONE_ORDER: Final = "too few clips for two orders of different sounds"
+CONNECTIVES: Final = (Connective.BEFORE, Connective.AFTER, Connective.WHILE)
+
+
+def _list_crosses(pair: FittedPair, wording: Wording, flip: bool) -> list[tuple[str, str, str]]:
+    """Kinds of edits and sentences that differ by one: the sounds, or the word, exchanged.
+
+    Each of the six sentences that a group bears is in one, so that it is false as often as true.
+
+    Args:
+        pair: The sounds.
+        wording: How they are said.
+        flip: Whether "before", not "after", is exchanged for "while".
+    """
+    a, b = Event(pair.first.label), Event(pair.second.label)
+
+    def say(word: Connective, first: Event, second: Event) -> str:
+        """The sentence that names the first sound first."""
+        ordered = (second, first) if word is Connective.AFTER else (first, second)
+        relate = Concat if word.is_order else Overlay
+        return wording.say(relate(*ordered), word, "").text
+
+    same, other = Connective.BEFORE, Connective.AFTER
+    if flip:
+        same, other = other, same
+    reordered = EditKind.REORDER.value, say(same, a, b), say(same, b, a)
+    return [reordered] + [
+        (EditKind.RELATION.value, say(other, *named), say(Connective.WHILE, *named))
+        for named in ((a, b), (b, a))
+    ]
+
+
+@dataclass(frozen=True)
+class ClassPairs:
+    """The groups of one split, each computed alone.
+
+    Each round holds every pair, shuffled. The two orders of two classes follow one another in
+    `pairs`.
+    """
+
+    settings: TripletSettings
+    split: str
+    repeats: int
+    pairs: tuple[tuple[str, str], ...]
+    clips: Mapping[str, Sequence[Clip]]
+    setting: Setting
+
+    def __len__(self) -> int:
+        every = self.repeats * len(self.pairs)
+        return min(every, self.settings.most_groups or every)
+
+    def group(self, index: int) -> Sequence[Draft]:
+        """Forward, reversed and overlay of one ordered pair; or TeminAL A's two.
+
+        The two orders of a pair draw from different halves of its pairs of clips, as equal clips
+        would make equal samples. One whose half has nothing that fits takes what the other order
+        leaves of its own.
+        """
+        round_, position = divmod(index, len(self.pairs))
+        number = round_ * len(self.pairs) + int(self._order(round_)[position])
+        rng = self.setting.randomness.at(f"triplets/{self.split}", index)
+        style = self.settings.style
+        wording = Wording(CONNECTIVES, Phrase.of_label, style, int(rng.integers(frames(style))))
+        pair = self._draw(number)
+        if pair is None:
+            other = self._draw(number ^ 1)
+            if other is None:
+                raise self._leave_out(number, DO_NOT_FIT)
+            pair = self._find(number, rng, 1 - number % 2, other)
+            if pair is None and self.settings.stage_a:  # alone, the second sound is new
+                swapped = replace(other, first=other.second, second=other.first)
+                return self._draft_single_and_combined(swapped)[:1]
+            if pair is None:
+                raise self._leave_out(number, ONE_ORDER)
+        if self.settings.stage_a:
+            return self._draft_single_and_combined(pair)
+        members: tuple[tuple[Pair, Connective], ...] = (
+            (Concat(pair.first, pair.second, pair.crossfade), Connective.BEFORE),
+            (Concat(pair.second, pair.first, pair.crossfade), Connective.AFTER),
+            (pair.overlay, Connective.WHILE),
+        )
+        drafts = [
+            draft_contrast(scene, word, wording, self.fitting.listener.hear(scene), self.tolerance)
+            for scene, word in members
+        ]
+        if style is Style.PAPER:
+            return drafts
+        crosses = _list_crosses(pair, wording, flip=bool(rng.integers(2)))
+        return deal_crosses(drafts, crosses)
+
+    @property
+    def crossfade(self) -> Frames:
+        """Overlap of joined sounds."""
+        return to_frames(self.settings.crossfade_s, self.setting.rate)
+
+    @property
+    def tolerance(self) -> Tolerance:
+        """What can be heard."""
+        return Tolerance(audible=self.setting.audible)
+
+    @cached_property
+    def fitting(self) -> Fitting:
+        """Finds clips that fit one another."""
+        every = (clip for found in self.clips.values() for clip in found)
+        return Fitting(
+            listener=make_listener(every, self.setting),
+            setting=self.setting,
+            longest=longest_event(self.settings.max_event_s, self.crossfade, self.setting),
+            least_s=self.settings.least_event_s,
+            crossfade=self.crossfade,
+        )
+
+    def _order(self, round_: int) -> Int64[np.ndarray, " pairs"]:
+        operation = f"triplets/{self.split}/order"
+        return permutation(self.setting.randomness, operation, round_, len(self.pairs))
+
+    def _draw(self, number: int) -> FittedPair | None:
+        """The sounds of an ordered pair, from its own half."""
+        rng = self.setting.randomness.at(f"triplets/{self.split}/sounds", number)
+        return self._find(number, rng, number % 2)
+
+    def _find(
+        self, number: int, rng: np.random.Generator, half: int, taken: FittedPair | None = None
+    ) -> FittedPair | None:
+        first, second = (self.clips[label] for label in self.pairs[number % len(self.pairs)])
+        return self.fitting.find(first, second, rng, half, taken)
+
+    def _leave_out(self, number: int, reason: str) -> LeftOutError:
+        longer = ", or let sounds last longer (recipe.triplets.max_event_s, audio.length)"
+        return LeftOutError(
+            reason,
+            example=" and ".join(sorted(self.pairs[number % len(self.pairs)])),
+            fix=f"add clips of these labels to split {self.split}, by a larger share or another "
+            "`seed`" + ("" if self.fitting.longest is None else longer),
+        )
+
+    def _draft_single_and_combined(self, pair: FittedPair) -> list[Draft]:
+        """TeminAL A's prompts: a sound alone, and both together (appendix A.3)."""
+        a, b = pair.first, pair.second
+        first, second = Phrase.of_label(a.label).plain, Phrase.of_label(b.label).plain
+        rule, kind = "rule:stage-a", "presence"
+        alone = Caption(f"single sound of {first}", Only(Event(a.label)), kind, "", rule)
+        both = Caption(
+            f"combined sound of {first} and {second}",
+            And(Event(a.label), Event(b.label)),
+            kind,
+            "",
+            rule,
+        )
+        said: tuple[tuple[Scene, Caption, Caption], ...] = (
+            (a, alone, both),
+            (pair.overlay, both, alone),
+        )
+        drafts = []
+        for scene, main, other in said:
+            heard = self.fitting.listener.hear(scene)
+            captions = judge(as_main(main), [other], heard, self.tolerance)
+            drafts.append(Draft(scene, captions, heard))
+        return drafts
 
 
 class Triplets(TripletSettings):

@@ -5,17 +5,185 @@ A block is compared with the loudest one of its own sound, and with all that is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from functools import cached_property
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Float32, Int, Int8
 
-from synth.base.units import Decibels, Seconds, to_gain
+from synth.base.units import Decibels, Frames, Seconds, to_gain
 from synth.scene.activity import Acoustics
 from synth.scene.timeline import Fade, Timeline
-from synth.truth.envelope import Envelope, Moments
+
+# Envelopes: how loud clips are over time, as the catalogue measured it.
+
+
+LevelBlocks: TypeAlias = Float[np.ndarray, " blocks"]
+Moments: TypeAlias = Float[np.ndarray, " moments"]
+
+_SILENCE: Final = 1e-12
+
+
+class Weights(NamedTuple):
+    """A-weighted levels in dBFS of an excerpt, and of its thirds."""
+
+    mean_dba: Decibels
+    peak_dba: Decibels
+    thirds_dba: tuple[Decibels, Decibels, Decibels]
+
+    def raise_by(self, gain_db: Decibels) -> Weights:
+        """The same after a gain."""
+        first, second, last = (round(level + gain_db, 1) for level in self.thirds_dba)
+        mean, peak = (round(level + gain_db, 1) for level in self[:2])
+        return Weights(mean, peak, (first, second, last))
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """How loud a clip is over time; one block tells that it is steady.
+
+    Args:
+        levels_db: RMS level of each block of its active span.
+        weighted_db: The same, A-weighted.
+        block: Frames of a block at the corpus rate; the last one may be shorter.
+        frames: Length of the active span at the corpus rate.
+        attacks: How often it may be said to begin in each block (`dsp.attacks`), None where that
+            was not measured.
+    """
+
+    levels_db: Sequence[float] | LevelBlocks
+    weighted_db: Sequence[float] | LevelBlocks
+    block: float
+    frames: Frames
+    attacks: Sequence[int] | Int8[np.ndarray, " blocks"] | None = None
+
+    def count_attacks(self, start: Frames, frames: Frames) -> int | None:
+        """How often an excerpt may be said to begin; None where nobody knows.
+
+        A block at either side counts: what peaks there may begin in the excerpt.
+        """
+        if self.attacks is None:
+            return None
+        first, last = int(start // self.block), int(-(-(start + frames) // self.block))
+        return int(np.sum(self.attacks[max(first - 1, 0) : last + 1]))
+
+    def weigh(
+        self, start: Frames, frames: Frames, fade: Callable[[Moments], Moments] | None = None
+    ) -> Weights | None:
+        """How loud an excerpt is, A-weighted; None where that was not measured.
+
+        Args:
+            start: Its first frame.
+            frames: Its length.
+            fade: By how much its power is multiplied so many frames from its start; it is not
+                faded by default.
+        """
+        if len(self.levels_db) == 1:
+            return None
+        powers = self._weighted_powers
+        if fade is not None:
+            powers = powers * fade((self._edges[:-1] + self._edges[1:]) / 2 - start)
+        moments = start + frames * np.arange(4) / 3
+        energy = np.interp(moments, self._edges, self._accumulate(powers))
+        thirds = np.diff(energy) * 3 / frames
+        first, last = int(-(-start // self.block)), int((start + frames) // self.block)
+        blocks = 10 * np.log10(np.maximum(powers[first : max(last, first + 1)], _SILENCE))
+        mean, *each = (
+            round(10 * float(np.log10(max(p, _SILENCE))), 1) for p in (thirds.mean(), *thirds)
+        )
+        peak = round(float(blocks.max(initial=mean)), 1)
+        return Weights(mean, max(peak, mean), (each[0], each[1], each[2]))
+
+    @cached_property
+    def loudest(self) -> float:
+        """Mean square of the loudest block."""
+        return 10 ** (float(np.max(self.levels_db)) / 10)
+
+    @cached_property
+    def _edges(self) -> Float[np.ndarray, " edges"]:
+        edges = np.arange(len(self.levels_db) + 1) * float(self.block)
+        edges[-1] = self.frames
+        return edges
+
+    @cached_property
+    def _weighted_powers(self) -> LevelBlocks:
+        return np.asarray(10 ** (np.asarray(self.weighted_db) / 10))
+
+    @cached_property
+    def _energy(self) -> Float[np.ndarray, " edges"]:
+        return self._accumulate(self._weighted_powers)
+
+    def _accumulate(self, powers: LevelBlocks) -> Float[np.ndarray, " edges"]:
+        return np.concatenate([[0.0], np.cumsum(powers * np.diff(self._edges))])
+
+    def energy(self, moments: Moments) -> Moments:
+        """The A-weighted energy from the clip's start on, in frames of full scale squared."""
+        return np.asarray(np.interp(moments, self._edges, self._energy))
+
+    @cached_property
+    def powers(self) -> Float[np.ndarray, " blocks"]:
+        """Mean square of each block."""
+        return np.asarray(10 ** (np.asarray(self.levels_db) / 10))
+
+
+@dataclass(frozen=True)
+class LevelTable:
+    """Levels of the blocks of many clips, one clip after the other.
+
+    Args:
+        levels_db: RMS levels.
+        weighted_db: The same, A-weighted.
+        edges: Where the blocks of each clip begin, and where those of the last end.
+        attacks: How often each clip may be said to begin in its blocks, None where that was not
+            measured.
+    """
+
+    levels_db: Float32[np.ndarray, " blocks"]
+    weighted_db: Float32[np.ndarray, " blocks"]
+    edges: Int[np.ndarray, " edges"]
+    attacks: Int8[np.ndarray, " blocks"] | None = None
+
+    def attacks_of_clip(self, row: int) -> Int8[np.ndarray, " blocks"] | None:
+        """How often a clip may be said to begin in each of its blocks."""
+        start, end = self.edges[row : row + 2]
+        return None if self.attacks is None else self.attacks[start:end]
+
+    def of_clip(self, row: int) -> tuple[LevelBlocks, LevelBlocks]:
+        """The levels of a clip and the weighted ones, in double precision."""
+        start, end = self.edges[row : row + 2]
+        levels, weighted = self.levels_db[start:end], self.weighted_db[start:end]
+        return levels.astype(np.float64), weighted.astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredEnvelope:
+    """An envelope that lies in a table: of a million clips few are heard at a time.
+
+    Args:
+        table: Holds the levels.
+        row: Of the clip; one that was never heard has no blocks there, and is steady.
+        steady_db: The level of a steady one.
+        block: As of an envelope that is not steady.
+        frames: As of an envelope.
+    """
+
+    table: LevelTable
+    row: int
+    steady_db: Decibels
+    block: float
+    frames: Frames
+
+    def read(self) -> Envelope:
+        """The envelope itself."""
+        levels, weighted = self.table.of_clip(self.row)
+        if not len(levels):
+            level = (self.steady_db,)
+            return Envelope(level, level, float(self.frames), self.frames)
+        attacks = self.table.attacks_of_clip(self.row)
+        return Envelope(levels, weighted, self.block, self.frames, attacks)
+
 
 BLOCK_S: Final[Seconds] = 0.05
 BRUSHED: Final = 0.01

@@ -19,8 +19,17 @@ from synth.base.units import Decibels, Frames, to_gain
 from synth.scene.activity import Activity, Stretch, Stretches, hull
 from synth.scene.scene import Event, Excerpt, Scene
 from synth.scene.timeline import Fade, Placement, Timeline, timeline
-from synth.truth.ear import BLOCK_S, BRUSHED, SILENCE, Ear, Powers, Run, find_acoustics
-from synth.truth.envelope import Envelope, StoredEnvelope
+from synth.truth.ear import (
+    BLOCK_S,
+    BRUSHED,
+    SILENCE,
+    Ear,
+    Envelope,
+    Powers,
+    Run,
+    StoredEnvelope,
+    find_acoustics,
+)
 
 _KEPT: Final = 1 << 16
 _READ: Final = 8192

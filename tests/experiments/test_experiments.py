@@ -38,7 +38,7 @@ from pipelines.spec.spec import Spec
 from synth.base.errors import CorpusError, SourceError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
-from synth.text.order.probes import Probe
+from synth.text.order.clause_swap import Probe
 from train.bench.settings import Task
 from train.config.model import AudioConfig, HeadConfig, HeadKind, ModelConfig
 from train.config.run import Stage

@@ -22,11 +22,10 @@ from experiments.scenes.scenes import FRAMES, GROUPED, HARD_GROUPED, SHORT, buil
 from pipelines.build.build import build
 from pipelines.spec.spec import Spec
 from synth.corpus.corpus import Corpus
-from synth.corpus.rows import read_timeline
+from synth.corpus.schema import read_timeline
 from synth.scene.claim import claim_from_json
 from synth.scene.edit import meaning
-from synth.scene.notation import format_scene, parse
-from synth.scene.scene import from_json, from_text, labels
+from synth.scene.scene import format_scene, from_json, from_text, labels, parse
 from synth.scene.timeline import timeline
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing

@@ -9,7 +9,7 @@ from experiments.together import ALL, CLAP, MEDIUM, MIXED, build_experiment, den
 from pipelines.build.build import build
 from pipelines.spec.spec import Spec
 from synth.corpus.corpus import Corpus
-from synth.corpus.rows import read_timeline
+from synth.corpus.schema import read_timeline
 from synth.scene.claim import claim_from_text
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing

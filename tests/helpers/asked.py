@@ -8,7 +8,7 @@ from typing import Any
 from envelopes import envelope
 
 from synth.base.rng import Randomness
-from synth.corpus.rows import Sample
+from synth.corpus.schema import Sample
 from synth.derived.asking import Asked, ask
 from synth.derived.questions import Subject, subjects
 from synth.labels.lexicon import Treatment, treated_id
@@ -18,7 +18,7 @@ from synth.recipes.base import Clip, Levels, Recipe, Setting
 from synth.recipes.counts import Counts
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets
-from synth.truth.envelope import Envelope
+from synth.truth.ear import Envelope
 
 RATE = 16_000
 AUDIBLE = 1_600

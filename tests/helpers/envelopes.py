@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from synth.audio.dsp import LEVEL_HOP_S
-from synth.truth.envelope import Envelope
+from synth.truth.ear import Envelope
 
 LEVEL_DB = -30.0
 

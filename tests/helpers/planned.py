@@ -9,7 +9,7 @@ import numpy as np
 from synth.recipes.base import Clip
 from synth.sources.own.folder import VocabularySource
 from synth.sources.reading.base import ClipRef
-from synth.truth.envelope import LevelTable
+from synth.truth.ear import LevelTable
 
 
 def clip_of(source: VocabularySource, ref: ClipRef, rate: int) -> Clip:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from synth.base.doors import make_console
-from synth.base.waiting import show_waiting
+from synth.base.progress import show_waiting
 from train.bench.glossary import explain_metrics
 from train.bench.settings import BenchSettings, Padding, Task
 from train.bench.verdicts import verdicts

@@ -14,8 +14,7 @@ import typer
 
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
-from synth.base.progress import Observer
-from synth.base.waiting import show_waiting
+from synth.base.progress import Observer, show_waiting
 from synth.base.yaml_file import YamlFile
 from train.cli.options import (
     CorpusArgument,

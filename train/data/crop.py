@@ -14,7 +14,7 @@ from jaxtyping import Int
 from synth.base.errors import SpecError
 from synth.base.rng import Randomness
 from synth.base.units import Frames
-from synth.corpus.rows import read_timeline
+from synth.corpus.schema import read_timeline
 from synth.scene.claim import claim_from_text
 from synth.scene.timeline import Timeline
 from synth.truth.change import annotate

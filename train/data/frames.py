@@ -12,7 +12,7 @@ from jaxtyping import Int8
 from torch import Tensor
 
 from synth.base.units import Frames
-from synth.corpus.rows import read_timeline
+from synth.corpus.schema import read_timeline
 from synth.labels.lexicon import Phrase
 from synth.scene.timeline import Timeline
 from synth.truth.frames import Audibility, count_frames, label_frames

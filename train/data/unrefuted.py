@@ -13,7 +13,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from synth.base.units import Frames
-from synth.corpus.rows import read_timeline
+from synth.corpus.schema import read_timeline
 from synth.scene.claim import claim_from_text
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing

@@ -26,15 +26,14 @@ from pipelines.checks.audio.findings import (
 from pipelines.checks.audio.measured import MeasuredSample
 from pipelines.checks.audit import Violation, find_violations, read_audible, read_tags
 from pipelines.store.manifest import find_manifest
-from synth.audio.stems import render_stems
+from synth.audio.render import render_stems
 from synth.base.doors import parse_json
 from synth.base.errors import CorpusError, shorten
 from synth.base.progress import Observer, Silent
 from synth.base.units import Decibels, Frames
 from synth.corpus.corpus import CLIPS_FILE, SAMPLES_FILE, Corpus
 from synth.corpus.facts import GET_AGAIN
-from synth.corpus.rows import read_timeline
-from synth.corpus.schema import EAR
+from synth.corpus.schema import EAR, read_timeline
 from synth.corpus.shards import NoSoundError
 from synth.scene.activity import Stretch
 from synth.scene.scene import Scene, from_text

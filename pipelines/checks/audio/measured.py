@@ -17,8 +17,7 @@ from synth.audio.dsp import attacks, block_frames, weighted_levels
 from synth.base.units import Decibels, Seconds
 from synth.scene.activity import Acoustics, Activity, Stretch, cut
 from synth.scene.timeline import Placement
-from synth.truth.ear import BLOCK_S, Ear
-from synth.truth.envelope import Envelope
+from synth.truth.ear import BLOCK_S, Ear, Envelope
 
 _SILENCE: Final = 1e-12
 _SLACK_DB: Final[Decibels] = 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import tomllib
 from pathlib import Path
@@ -32,8 +33,9 @@ def is_server_configured() -> bool:
 def quieten_prefect() -> None:
     """No telemetry, and no log of Prefect's over the command's own output; settings stay if set.
 
-    Its pages show the log.
+    Its pages show the log. That a log could not be sent is not told: the command tells what failed.
     """
+    logging.raiseExceptions = False
     if "PREFECT_LOGGING_LEVEL" not in os.environ:
         os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_INTERNAL_LOGGING_LEVEL", "CRITICAL")

@@ -15,7 +15,7 @@ from pipelines.checks.doctor.run import run_checks
 from pipelines.cli.common.options import JsonOption, StoreOption
 from pipelines.cli.common.show import print_json
 from synth.base.doors import make_console
-from synth.base.waiting import show_waiting
+from synth.base.progress import show_waiting
 
 _STYLES: Final = {
     CheckState.OK: "green",

@@ -15,7 +15,7 @@ from pipelines.look.report.corpus import SHOWN, corpus_page
 from pipelines.look.report.run import run_page
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
-from synth.base.waiting import show_waiting
+from synth.base.progress import show_waiting
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE
 from synth.storage import is_url
 

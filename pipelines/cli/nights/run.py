@@ -24,7 +24,7 @@ from pipelines.cli.nights.schedule import NightlyOption
 from pipelines.flows.nights.settings import read_nightly, settings_beside
 from pipelines.spec.file import read_spec
 from synth.base.doors import make_console
-from synth.base.waiting import show_waiting
+from synth.base.progress import show_waiting
 
 
 def run_command(

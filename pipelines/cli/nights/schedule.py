@@ -23,7 +23,7 @@ from pipelines.flows.nights.settings import read_nightly, settings_beside
 from pipelines.spec.file import read_spec
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
-from synth.base.waiting import show_waiting
+from synth.base.progress import show_waiting
 
 CronOption = Annotated[
     str | None, typer.Option(help='When: minute, hour, day, month, weekday, as in "0 3 * * *".')

@@ -24,7 +24,7 @@ from synth.base.doors import make_console, parse_json, read_text, require_regula
 from synth.base.errors import SourceError, SpecError
 from synth.base.progress import track
 from synth.text.grammar.tagger import SPACY_MODEL, EmbeddedTagger, SpacyTagger, Tagger, best_tagger
-from synth.text.order.probes import SETS, Probe, ProbeCaption, Probed, probe
+from synth.text.order.clause_swap import SETS, Probe, ProbeCaption, Probed, probe
 
 SCHEMA: Final = pa.schema(
     [

@@ -12,8 +12,7 @@ from typing import Final, assert_never
 from synth.labels.lexicon import could_be_called
 from synth.scene.activity import hull, intersect, measure
 from synth.scene.claim import And, Claim, Count, Measured, Not, Only, Part, Quantity, claim_labels
-from synth.scene.notation import format_scene
-from synth.scene.scene import Concat, Event, Overlay, operands
+from synth.scene.scene import Concat, Event, Overlay, format_scene, operands
 from synth.scene.timeline import Placement, Timeline
 from synth.truth.relations import Tolerance
 from synth.truth.truth import refutes

@@ -12,7 +12,7 @@ from pipelines.look.browse.explain import Explainer
 from pipelines.look.browse.query import MAX_SIBLINGS, Manifest, find_mix_licence
 from synth.base.errors import CorpusError, SceneError
 from synth.captions.narrative import Resolution, format_span
-from synth.corpus.rows import read_dense, read_timeline
+from synth.corpus.schema import read_dense, read_timeline
 from synth.labels.lexicon import heard_tags
 from synth.scene.claim import claim_from_text
 from synth.scene.scene import from_text

@@ -16,8 +16,7 @@ from pipelines.look.inspection import draw
 from pipelines.look.report.audio import Listening
 from synth.base.progress import Observer, track
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
-from synth.corpus.rows import read_timeline
-from synth.corpus.schema import AUDIBLE
+from synth.corpus.schema import AUDIBLE, read_timeline
 from synth.scene.claim import claim_from_text
 from synth.scene.scene import from_text
 from synth.truth.change import annotate

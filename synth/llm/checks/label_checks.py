@@ -16,9 +16,8 @@ from synth.base.units import nearest
 from synth.labels.lexicon import Tag
 from synth.llm.checks.check import Case, Check, quote, texts_at
 from synth.scene.claim import claim_from_json
-from synth.scene.notation import format_scene, parse
-from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
-from synth.text.grammar.pos_lexicon import POS, lemma_of, possible_pos_tags
+from synth.scene.scene import Concat, Event, Overlay, Scene, format_scene, labels, operands, parse
+from synth.text.grammar.tagger import POS, lemma_of, possible_pos_tags
 from synth.text.grammar.tokens import function_words, tokenize, word_set
 from synth.text.negation.negators import find_denials, is_denied
 from synth.text.order.connectives import ConnectiveKind, find_connectives

@@ -18,8 +18,7 @@ import numpy as np
 
 from synth.labels.lexicon import Tag
 from synth.text.grammar.tokens import has_markup
-from synth.text.negation.marked_caption import Wordings
-from synth.text.negation.mending import find_sure, mend
+from synth.text.negation.mending import Wordings, find_sure, mend
 from synth.text.negation.negators import (
     Negated,
     NegationExtent,

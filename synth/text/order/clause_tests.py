@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from synth.text.grammar.pos_lexicon import (
+from synth.text.grammar.tagger import (
     POS,
     agent_verbs,
     ends_as_gerund,

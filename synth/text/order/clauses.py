@@ -9,8 +9,9 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Final
 
-from synth.text.grammar.pos_lexicon import (
+from synth.text.grammar.tagger import (
     POS,
+    Tagger,
     agent_verbs,
     ends_as_gerund,
     ends_as_third_person,
@@ -21,7 +22,6 @@ from synth.text.grammar.pos_lexicon import (
     singular_of,
     sound_nouns,
 )
-from synth.text.grammar.tagger import Tagger
 from synth.text.grammar.tokens import PROPER, STOPS, Token, tokenize, word_set
 from synth.text.tags.tags import article
 

@@ -11,8 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from synth.labels.lexicon import Phrase
-from synth.text.grammar.pos_lexicon import POS
-from synth.text.grammar.tagger import EmbeddedTagger, Tagger, is_doubtful
+from synth.text.grammar.tagger import POS, EmbeddedTagger, Tagger, is_doubtful
 from synth.text.grammar.tokens import (
     Piece,
     format_order,

@@ -26,7 +26,7 @@ from pipelines.spec.spec import Spec
 from pipelines.store.locks import sole_writer
 from synth.base.errors import CorpusError, PlanError
 from synth.corpus.corpus import Corpus
-from synth.corpus.rows import read_timeline
+from synth.corpus.schema import read_timeline
 
 Tiny = Callable[..., Spec]
 

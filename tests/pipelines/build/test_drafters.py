@@ -36,7 +36,7 @@ from synth.corpus.schema import canonical_json
 from synth.labels.lexicon import Tag
 from synth.recipes import RECIPES
 from synth.recipes.base import Clip, Groups, Levels, Setting
-from synth.truth.envelope import LevelTable, StoredEnvelope
+from synth.truth.ear import LevelTable, StoredEnvelope
 
 GROUPS = {"train": Uneven(70), "test": Uneven(9)}
 NAMES = (("dog", "rock", "happy"), ("rain", "jazz", "calm"), ("siren", "rock", "calm"))

@@ -8,8 +8,7 @@ import pytest
 from envelopes import envelope
 
 from synth.base.rng import Randomness, digest
-from synth.corpus.rows import caption_row
-from synth.corpus.schema import canonical_json
+from synth.corpus.schema import canonical_json, caption_row
 from synth.recipes import RECIPES
 from synth.recipes.base import Clip, Levels, Setting
 from synth.scene.scene import to_json

@@ -9,8 +9,7 @@ import pytest
 from pipelines.look.browse.drawing import draw
 from pipelines.look.browse.explain import Explainer
 from synth.scene.claim import And, Claim, Count, Not, Only
-from synth.scene.notation import parse
-from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, parse
 from synth.scene.timeline import timeline
 from synth.truth.relations import Tolerance
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from synth.audio.bank import Bank
 from synth.audio.dsp import PCM_SCALE
-from synth.audio.render import waveform
-from synth.audio.stems import quantise_stems, render_stems
+from synth.audio.render import quantise_stems, render_stems, waveform
 from synth.base.errors import CorpusError, SceneError
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, events
 from synth.scene.timeline import Fade, duration, timeline

@@ -8,7 +8,8 @@ import subprocess
 import sys
 
 WAIT = (
-    "from synth.base.waiting import show_waiting\nwith show_waiting('loading'): pass\nprint('done')"
+    "from synth.base.progress import show_waiting\nwith show_waiting('loading'): pass\n"
+    "print('done')"
 )
 
 

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from synth.captions.balance import Member, deal
 from synth.captions.caption import Caption, Style
-from synth.captions.contrast import CaptionSet
+from synth.captions.contrast import CaptionSet, pool
 from synth.captions.narrative import Narrator
-from synth.captions.pool import pool
 from synth.labels.lexicon import Phrase
 from synth.scene.claim import And, Claim, Not, claim_labels
 from synth.scene.edit import EditKind, edit_kind, meaning, recompositions, rename_labels

@@ -20,8 +20,7 @@ from synth.audio.render import Rendering
 from synth.base.errors import CorpusError
 from synth.captions.caption import Connective, Style
 from synth.captions.contrast import Wording, contrast
-from synth.corpus.rows import Sample
-from synth.corpus.schema import PLAN, to_table
+from synth.corpus.schema import PLAN, Sample, to_table
 from synth.corpus.shards import (
     AudioFormat,
     Measurement,

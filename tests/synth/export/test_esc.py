@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from synth.audio.dsp import to_pcm
 from synth.corpus.corpus import Corpus
-from synth.export.esc import category
-from synth.scene.notation import parse
-from synth.scene.scene import Concat, Event, Overlay, Scene
+from synth.export.compa import category
+from synth.scene.scene import Concat, Event, Overlay, Scene, parse
 from synth.sources.sounds.esc50 import Esc50
 
 LABELS = st.sampled_from(["dog", "rain", "a+b", "Whimper (dog)"])

@@ -12,8 +12,7 @@ from synth.llm.checks.registry import read_checks
 from synth.llm.reply import PromptItem
 from synth.scene.activity import Activity, Stretch
 from synth.scene.claim import claim_to_json
-from synth.scene.notation import parse
-from synth.scene.scene import Concat, Event, Excerpt, Overlay
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, parse
 from synth.scene.timeline import timeline
 
 LABELS = ["Bark", "Rain", "Whimper (dog)", "Male speech, man speaking", "C++ talk", "Übung"]

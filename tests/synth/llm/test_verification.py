@@ -14,7 +14,7 @@ from synth.llm.prompt import load_prompt
 from synth.llm.reply import PromptItem
 from synth.llm.verification import Verification, load_verification
 from synth.scene.claim import Claim, claim_from_text, claim_to_json
-from synth.scene.notation import parse
+from synth.scene.scene import parse
 
 BARK_THEN_RAIN = parse("dog + rain")
 PROMPTS = Path(__file__).resolve().parents[3] / "prompts"

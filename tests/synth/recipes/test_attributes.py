@@ -17,7 +17,7 @@ from synth.recipes.attributes import Attributes
 from synth.recipes.base import Clip, Draft, Levels, Setting
 from synth.scene.scene import events
 from synth.scene.timeline import duration
-from synth.truth.envelope import Envelope
+from synth.truth.ear import Envelope
 from tests.synth.truth.oracle import judge_draft
 
 RATE = 16_000

@@ -10,11 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.recipes.composing import Composer, Joining, Mixing, amplify
-from synth.scene.notation import parse
-from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, events
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, events, parse
 from synth.scene.timeline import duration, timeline
-from synth.truth.ear import Ear
-from synth.truth.envelope import Envelope
+from synth.truth.ear import Ear, Envelope
 from synth.truth.listener import Listener
 
 # The run-time type checker samples containers with `random`, also inside strategies.

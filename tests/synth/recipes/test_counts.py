@@ -16,7 +16,7 @@ from synth.recipes.dealing import find_units
 from synth.scene.claim import Count
 from synth.scene.scene import Concat, Event, events
 from synth.scene.timeline import duration
-from synth.truth.envelope import Envelope
+from synth.truth.ear import Envelope
 from tests.synth.truth.oracle import judge_draft
 
 RATE = 16_000

@@ -20,7 +20,7 @@ from synth.recipes.dealing import find_units
 from synth.sources.catalogue import Acceptance
 from synth.sources.sounds.esc10 import Esc10
 from synth.sources.sounds.esc50 import Esc50
-from synth.truth.envelope import Envelope
+from synth.truth.ear import Envelope
 
 SHEETS = Path(__file__).resolve().parents[2] / "data" / "counts"
 RATE = 44_100

@@ -10,9 +10,8 @@ from envelopes import envelope
 
 from synth.base.rng import Randomness
 from synth.recipes.base import Clip, Draft, Levels, Setting, make_listener
-from synth.recipes.class_pairs import ClassPairs
 from synth.recipes.fitting import Fitting
-from synth.recipes.triplets import Triplets
+from synth.recipes.triplets import ClassPairs, Triplets
 from synth.scene.scene import Concat, Event, Overlay, events
 from tests.synth.truth.oracle import judge_draft
 

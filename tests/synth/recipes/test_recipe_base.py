@@ -25,7 +25,7 @@ from synth.recipes.base import (
     permutation,
 )
 from synth.sources.own.folder import VocabularySource
-from synth.truth.envelope import StoredEnvelope
+from synth.truth.ear import StoredEnvelope
 
 RATE = 16_000
 HOP = 800

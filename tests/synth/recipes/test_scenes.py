@@ -28,7 +28,6 @@ from synth.recipes.scenes import Scenes, read_expressions
 from synth.scene.activity import intersect, measure
 from synth.scene.claim import Measured, Quantity, claim_labels
 from synth.scene.edit import EditKind, Meaning, edit_kind, meaning
-from synth.scene.notation import parse
 from synth.scene.scene import (
     Concat,
     Event,
@@ -37,6 +36,7 @@ from synth.scene.scene import (
     Scene,
     events,
     labels,
+    parse,
     statement,
 )
 from synth.scene.timeline import duration

@@ -12,14 +12,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from synth.base.errors import NotationError, SceneError
-from synth.scene.notation import format_scene, parse
 from synth.scene.scene import (
     Concat,
     Event,
     Excerpt,
     Overlay,
     Scene,
+    format_scene,
     from_json,
+    parse,
     statement,
     to_json,
 )

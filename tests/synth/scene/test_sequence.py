@@ -7,8 +7,7 @@ import pytest
 
 from synth.recipes.composing import fill_labels, random_sequence
 from synth.scene.edit import EditKind, edit_kind, meaning
-from synth.scene.notation import parse
-from synth.scene.scene import Concat, Scene, labels, operands
+from synth.scene.scene import Concat, Scene, labels, operands, parse
 from synth.scene.timeline import is_sequence, make_sequence, recompose
 
 LETTERS = "abcdefghijkl"

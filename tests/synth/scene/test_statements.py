@@ -9,8 +9,7 @@ import pytest
 from synth.base.errors import SceneError
 from synth.scene.claim import And, Claim, Count, Measured, Not, Only, Part, Quantity
 from synth.scene.edit import meaning, recompositions
-from synth.scene.notation import parse
-from synth.scene.scene import Event, Scene
+from synth.scene.scene import Event, Scene, parse
 from synth.scene.statements import Statement, classify, complete, state
 
 DOG, RAIN = Event("dog"), Event("rain")

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from synth.base.errors import LexiconError
 from synth.base.rng import Randomness
 from synth.labels.lexicon import Tag
-from synth.text.negation.marked_caption import Wordings
-from synth.text.negation.mending import mend
+from synth.text.negation.mending import Wordings, mend
 from synth.text.negation.negation import Negation, find_stated_tags, negate
 from synth.text.negation.negators import (
     Negated,

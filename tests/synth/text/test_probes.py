@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.base.errors import SpecError
+from synth.text.order.clause_swap import Probe, ProbeCaption, Probed, probe
 from synth.text.order.connectives import SwapReason
-from synth.text.order.probes import Probe, ProbeCaption, Probed, probe
 
 TEXTS = (
     "A goose honks before a gate shuts",

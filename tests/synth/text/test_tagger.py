@@ -13,8 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.text.grammar import tagger as tagger_module
-from synth.text.grammar.pos_lexicon import (
+from synth.text.grammar.tagger import (
     POS,
+    EmbeddedTagger,
+    SpacyTagger,
+    Tagger,
+    best_tagger,
     inflect,
     is_past,
     lemma_of,
@@ -22,7 +26,6 @@ from synth.text.grammar.pos_lexicon import (
     shipped_pos_tags,
     singular_of,
 )
-from synth.text.grammar.tagger import EmbeddedTagger, SpacyTagger, Tagger, best_tagger
 from synth.text.grammar.tokens import format_order, join, to_sentence, tokenize
 from synth.text.order.temporal import KEPT_TAGS
 

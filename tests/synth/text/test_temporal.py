@@ -13,15 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.text.grammar.tagger import EmbeddedTagger
-from synth.text.order.clause_swap import swap_clauses
+from synth.text.order.clause_swap import TOOLS, Probe, swap_clauses
 from synth.text.order.connectives import OrderStep, SwapReason
-from synth.text.order.probes import TOOLS, Probe
 from synth.text.order.temporal import keep_nouns_and_verbs, swap_as_then, swap_before_after
 
 # Run apart, for speed: this suite checks every call's types.
 COUNT = """
 import csv, json, sys
-from synth.text.order.probes import Probe, ProbeCaption, probe
+from synth.text.order.clause_swap import Probe, ProbeCaption, probe
 with open(sys.argv[1], encoding="utf-8", newline="") as file:
     read = [ProbeCaption(row["audiocap_id"], row["caption"]) for row in csv.DictReader(file)]
 captions = read[::16]

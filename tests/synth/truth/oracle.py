@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.corpus.rows import caption_row
+from synth.corpus.schema import caption_row
 from synth.labels.lexicon import are_kin, could_be_called
 from synth.recipes.base import Draft
 from synth.scene.activity import Acoustics, Activity, Stretch, Stretches

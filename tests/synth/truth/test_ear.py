@@ -14,8 +14,7 @@ from synth.base.errors import SceneError
 from synth.scene.activity import Activity, Stretch, Stretches, hull
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 from synth.scene.timeline import Fade, Placement, Timeline, duration, timeline
-from synth.truth.ear import Ear
-from synth.truth.envelope import Envelope
+from synth.truth.ear import Ear, Envelope
 from synth.truth.listener import Listener
 
 RATE = 400

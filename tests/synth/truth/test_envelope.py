@@ -8,11 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from synth.corpus.rows import read_levels
+from synth.corpus.schema import read_levels
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 from synth.truth import listener
-from synth.truth.ear import Ear
-from synth.truth.envelope import Envelope, StoredEnvelope
+from synth.truth.ear import Ear, Envelope, StoredEnvelope
 from synth.truth.listener import Listener
 
 RATE = 16_000

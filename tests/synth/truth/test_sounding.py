@@ -8,8 +8,7 @@ import pytest
 from synth.audio.dsp import block_frames, weighted_levels
 from synth.scene.scene import Concat, Event, Excerpt, Scene
 from synth.scene.timeline import Fade, timeline
-from synth.truth.ear import find_acoustics
-from synth.truth.envelope import Envelope
+from synth.truth.ear import Envelope, find_acoustics
 
 RATE = 16_000
 FRAMES = 2 * RATE

@@ -10,7 +10,7 @@ import pytest
 
 from pipelines.cli.texts.probe import TaggerName, probe_command
 from synth.base.errors import CorpusError, SpecError
-from synth.text.order.probes import Probe
+from synth.text.order.clause_swap import Probe
 from train.bench.data.probe_files import probes_benchmark
 from train.bench.evaluate import assess, open_benchmark
 from train.bench.plan import DataKind

@@ -12,7 +12,7 @@ import pytest
 
 from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
-from synth.corpus.rows import read_timeline
+from synth.corpus.schema import read_timeline
 from synth.scene.claim import And, Count, Not, Only, claim_from_json
 from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.scene.timeline import timeline

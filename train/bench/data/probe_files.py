@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from synth.base.errors import CorpusError
-from synth.text.order.probes import Probe
+from synth.text.order.clause_swap import Probe
 from train.bench.plan import Benchmark, DataKind, TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings, Task
 from train.bench.sounds import Files

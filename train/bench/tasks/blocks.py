@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synth.corpus.rows import compared_with
+from synth.corpus.schema import compared_with
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric, block_scores
 from train.data.rows import Row

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool
 
-from synth.corpus.rows import read_timeline
+from synth.corpus.schema import read_timeline
 from synth.truth.frames import frame_length, label_frames
 from train.bench.embedder import Embeddings, Said
 from train.bench.frames import FrameScores

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from synth.corpus.rows import compared_with
+from synth.corpus.schema import compared_with
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric, pair_accuracy
 from train.bench.plan import TaskPlan, TaskRefusal
