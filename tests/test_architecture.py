@@ -19,6 +19,7 @@ FOLDER = ROOT / "docs" / "assets" / "architecture"
 FIVE = ("segue", "synth", "pipelines", "train", "experiments")
 STALE = "the imports have changed: run `make drawings` and commit what it writes"
 _CLASS = re.compile(r"^ *class (\w+)[(:]", re.MULTILINE)
+_WORD = re.compile(r"^\| [a-z ]+ \|.*\| `([\w.]+)\.(\w+)` \|$", re.MULTILINE)
 _STEP = re.compile(r"`([\w/]+\.py):([\w.]+)`")
 
 graph = pytest.importorskip("drawings.graph")
@@ -54,6 +55,13 @@ def test_no_class_name_stands_in_two_modules() -> None:
         modules[name] = {path for path in places if name in _list_classes(path)}
     shared = {name: modules[name] for name in shared if len(modules[name]) > 1}
     assert not shared, "one name means one thing: rename one of each"
+
+
+def test_every_word_of_the_table_is_a_class() -> None:
+    words = _WORD.findall(PAGE.read_text(encoding="utf-8"))
+    assert 30 <= len(words) <= 35
+    for module, name in words:
+        assert name in _list_classes(ROOT / f"{module.replace('.', '/')}.py"), name
 
 
 def test_every_package_with_more_than_three_modules_is_drawn() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,11 +24,14 @@ from rich.progress import (
 from rich.table import Column
 from rich.text import Text
 
-from synth.base.doors import make_console
+from synth.base.doors import make_console, plain_text
 from synth.base.progress import Observer
 
 INTERVAL_S: Final = 1.0
 """Least time between two lines of JSON of one phase, but for its last."""
+
+TOLD: Final = ("mend", "block")
+"""Phases that end with a note which everybody needs."""
 
 
 @dataclass(slots=True)
@@ -65,13 +69,15 @@ class Display(Protocol):
 
 
 class Hidden:
-    """Shows nothing."""
+    """Shows no progress; what went wrong and was mended is told all the same."""
 
     def begin(self, phase: Phase) -> None:
         """Nothing."""
 
     def move(self, phase: Phase, note: str) -> None:
-        """Nothing."""
+        """A line on stderr of what was mended, or of what a block list lacks."""
+        if phase.is_over and note and phase.name in TOLD:
+            print(f"{phase.name}: {plain_text(note)}", file=sys.stderr, flush=True)
 
 
 class Tracker:
@@ -150,6 +156,8 @@ class JsonLines:
             "unit": phase.unit,
             "seconds": round(now - phase.begun, 2),
         }
+        if note and phase.name in TOLD:
+            line["note"] = note
         print(json.dumps(line, ensure_ascii=False), flush=True)
 
 
@@ -200,7 +208,7 @@ class LeftOrTaken(TimeRemainingColumn):
 
 @contextmanager
 def show_progress(as_json: bool) -> Iterator[Observer]:
-    """Show what is done while the block runs; nothing where stderr is no terminal.
+    """Show what is done while the block runs; off a terminal nothing but notes of `TOLD`.
 
     An error that ends the block gets a note of what the same command will not do again.
 

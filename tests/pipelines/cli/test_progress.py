@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 from collections.abc import Callable
@@ -14,11 +15,13 @@ from typer.testing import CliRunner, Result
 
 from pipelines.build.build import build
 from pipelines.checks.leakage import compare_splits
+from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.look.audit import audit_command
 from pipelines.cli.look.gc import gc_command
 from pipelines.cli.texts.probe import probe_command
 from pipelines.look.inspection import draw, verify
 from pipelines.spec.spec import Spec
+from synth.base.progress import tell_damage
 from synth.corpus.corpus import Corpus
 
 TEXTS = "audiocap_id,caption\n1,a dog barks before rain falls\n2,rain falls\n"
@@ -55,6 +58,15 @@ def test_checks_count_shards_samples_and_clips(manifests: Path) -> None:
     compare_splits(manifests, phases)
     assert phases.ended == ["bank", "verify", "rebuild", "compare"]
     assert phases.total == {"bank": 1, "verify": 12, "rebuild": 2, "compare": 11}
+
+
+def test_what_was_mended_is_told_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    for as_json in (False, True):
+        with show_progress(as_json) as observer:
+            tell_damage(observer, ["a.parquet: differs"], "made again")
+    shown = capsys.readouterr()
+    assert shown.err == "mend: made again: a.parquet: differs\n"
+    assert json.loads(shown.out)["note"] == "made again: a.parquet: differs"
 
 
 def test_no_terminal_gets_plain_lines_with_the_next_command_at_the_end(

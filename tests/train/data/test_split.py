@@ -246,7 +246,7 @@ def test_a_manifest_that_may_not_be_read_is_told(
 
     monkeypatch.setattr("synth.corpus.corpus.pq.ParquetFile", refuse)
     with pytest.raises(CorpusError, match=r"samples\.parquet: cannot be read: Permission denied"):
-        rows.Rows.open(opened, "train", ["id"])
+        rows.SplitRows.open(opened, "train", ["id"])
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
