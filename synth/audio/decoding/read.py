@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import re
 import shutil
 import signal
 import subprocess
@@ -47,6 +48,8 @@ BLOCK_FRAMES: Final = 1 << 18
 INSTALL_FFMPEG: Final = (
     "install it with `apt install ffmpeg`, `brew install ffmpeg` or `conda install ffmpeg`"
 )
+_ADDRESS: Final = re.compile(r" @ 0x[0-9a-f]+")
+"""Where ffmpeg's decoder lies in memory: other in each run."""
 _DEMUXERS: Final[Mapping[FileFormat, str]] = {
     FileFormat.WAV: "wav",
     FileFormat.AIFF: "aiff",
@@ -229,5 +232,6 @@ def _read_with_ffmpeg(
         raise OSError(errno.ENOMEM, f"{program} was ended by {name}, not by the file it decoded")
     if done.returncode:
         said = plain_text(words.rpartition("\n")[2] or f"status {done.returncode}")
+        said = _ADDRESS.sub("", said)
         raise ClipError(f"can be decoded neither by libsndfile ({reason}) nor by ffmpeg ({said})")
     return read_part(read_chunks(done.stdout, limits)[0], limits)

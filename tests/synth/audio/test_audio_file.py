@@ -396,6 +396,14 @@ def test_limits_hold_for_ffmpeg(m4a: bytes) -> None:
             read_audio(m4a, ".m4a", limits)
 
 
+def test_a_reason_is_the_same_in_every_run(ffmpeg: None) -> None:
+    # ffmpeg says where its decoder lies in memory.
+    data = bytearray(encoded(np.zeros(8000), 16_000, "FLAC"))
+    data[20] = 3
+    with pytest.raises(ClipError, match=r"nor by ffmpeg \(\[flac\] decode_frame"):
+        read_audio(bytes(data), ".flac")
+
+
 def test_nothing_is_cut_at_full_scale_by_ffmpeg(ffmpeg: None, tmp_path: Path) -> None:
     command = ["ffmpeg", "-loglevel", "error", "-i", "-", "-c:a", "libopus", "-f", "webm", "-"]
     loud = encoded(4 * np.sin(np.arange(48_000) / 20), 48_000, "WAV", "FLOAT")
