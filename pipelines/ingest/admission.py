@@ -166,41 +166,43 @@ def _withdraw_copies(
     Copies would let a recording be heard in two splits, or be told as what it is not. Other files
     of one sound, in another format perhaps, stay while all are in one split.
     """
-    withdrawn: dict[int, str] = {}
+    withdrawn: dict[int, Told] = {}
     joined: dict[int, Row] = {}
-    names: dict[int, Row] = {}
     for copies in _find_copies(rows):
-        names |= {row[_NUMBER]: row for row in copies}
         usable = [row for row in copies if kept[row[_NUMBER]]]
-        unlike = next((pair for pair in combinations(copies, 2) if not _are_alike(*pair)), None)
+        # One row of each set of labels, the first: a file may have thousands of copies.
+        distinct = {tuple(row["labels"]): row for row in reversed(copies)}
+        firsts = sorted(distinct.values(), key=lambda row: row[_NUMBER])
+        unlike = next((pair for pair in combinations(firsts, 2) if not _are_alike(*pair)), None)
+        refused: list[tuple[Row, str]] = []
         if unlike is not None:
-            named = (f"{row['location']} ({', '.join(row['labels'])})" for row in unlike)
-            reason = f"is one sound under two labels: {' and '.join(named)}"
-            withdrawn |= {row[_NUMBER]: reason for row in usable}
-            continue
-        usable.sort(key=lambda row: not row["labels"])
-        for stays, *others in _group_copies(usable, splits):
-            texts = {name: _unite(row[name] for row in (stays, *others)) for name in _TEXTS}
-            reason = f"is the same sound as {stays['location']}"
-            if any(texts[name] != stays[name] for name in _TEXTS):
-                joined[stays[_NUMBER]] = texts
-                reason += ", which has its captions and tags, too"
-            withdrawn |= {row[_NUMBER]: reason for row in others}
+            both = (f"{row['location']} ({', '.join(row['labels'])})" for row in unlike)
+            reason = f"is one sound under two labels: {' and '.join(both)}"
+            refused = [(row, reason) for row in usable]
+        else:
+            usable.sort(key=lambda row: not row["labels"])
+            for stays, *others in _group_copies(usable, splits):
+                texts = {name: _unite(row[name] for row in (stays, *others)) for name in _TEXTS}
+                reason = f"is the same sound as {stays['location']}"
+                if any(texts[name] != stays[name] for name in _TEXTS):
+                    joined[stays[_NUMBER]] = texts
+                    reason += ", which has its captions and tags, too"
+                refused += [(row, reason) for row in others]
+        for row, reason in refused:
+            told = quarantine_row(row["id"], row["location"], "ingest", reason)
+            withdrawn[row[_NUMBER]] = told
     kept[[*withdrawn]] = False
-    told = (
-        quarantine_row(names[number]["id"], names[number]["location"], "ingest", withdrawn[number])
-        for number in sorted(withdrawn)
-    )
-    return [*told], joined
+    return [withdrawn[number] for number in sorted(withdrawn)], joined
 
 
 def _group_copies(usable: Sequence[Row], splits: Sequence[str]) -> Iterable[list[Row]]:
     """For each clip of a sound that stays those that do not, behind it."""
     groups: dict[int, list[Row]] = {}
+    inside = [row for row in usable if splits[row[_NUMBER]]]
     for row in usable:
-        main = usable[0]
-        is_divided = "" != splits[row[_NUMBER]] != splits[main[_NUMBER]] != ""
-        groups.setdefault(main["file"] if is_divided else row["file"], []).append(row)
+        split = splits[row[_NUMBER]]
+        is_divided = split and split != splits[inside[0][_NUMBER]]
+        groups.setdefault((inside[0] if is_divided else row)["file"], []).append(row)
     return groups.values()
 
 

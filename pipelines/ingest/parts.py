@@ -31,9 +31,8 @@ from synth.base.errors import CorpusError, SourceError
 from synth.base.hashing import FileHash, UnsealedError, seal, unseal
 from synth.base.rng import digest, uniform_hash
 from synth.corpus.schema import CLIPS, canonical_json, to_table
-from synth.sources import ClipRef
+from synth.sources import ClipRef, drop_places
 from synth.sources.catalogue import quarantine_row
-from synth.sources.splits import drop_places
 
 INGEST_VERSION: Final = 10
 PART_CLIPS: Final = 64

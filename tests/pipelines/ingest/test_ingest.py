@@ -222,17 +222,21 @@ def test_copies_hand_on_what_is_said_of_them(tmp_path: Path) -> None:
     root = tmp_path / "lib"
     root.mkdir()
     noise = np.random.default_rng(0).integers(-(2**14), 2**14, RATE, dtype=np.int16)
-    for name in ("a.wav", "b.flac", "c.aiff"):
+    for name in ("0.au", "a.wav", "b.flac", "c.aiff"):
         soundfile.write(root / name, noise, RATE)
     shutil.copy(root / "a.wav", root / "d.wav")
     lines = ["path,caption,split", "a.wav,a hiss,x", "a.wav,noise,x", "b.flac,steam,x"]
-    lines += ["c.aiff,air,y", "d.wav,wind,x"]
+    lines += ["c.aiff,air,y", "d.wav,wind,x", "0.au,far,outside"]
     (root / "index.csv").write_text("\n".join(lines))
     rules = (SplitRule("train", None, ("x",)), SplitRule("test", None, ("y",)))
     library = take(FolderSource(root=root), tmp_path / "banks", split_rules=rules)
     # Another file of the sound stays, but not in another split.
     said = {clip["location"]: clip["captions"] for clip in library.clips}
-    assert said == {"a.wav": ["a hiss", "noise", "air", "wind"], "b.flac": ["steam"]}
+    assert said == {
+        "0.au": ["far"],
+        "a.wav": ["a hiss", "noise", "air", "wind"],
+        "b.flac": ["steam"],
+    }
     reason = "is the same sound as a.wav, which has its captions and tags, too"
     assert reasons(library) == {"c.aiff": reason, "d.wav": reason}
 
