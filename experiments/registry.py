@@ -8,8 +8,7 @@ from typing import Final, TypeVar
 
 from experiments.harness.experiment import PAPERS_SCALES, ExamSplit, Experiment, Scale
 from experiments.harness.library import SoundLibrary
-from synth.base.errors import SpecError
-from synth.base.units import suggestion
+from synth.base.errors import SpecError, suggestion
 
 EXPERIMENTS: Final = {
     "acba": "experiments.acba.acba",

@@ -16,9 +16,8 @@ from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json
 from pipelines.frozen.record import ROOT, BuiltSet, read_records
 from synth.base.doors import make_console
-from synth.base.errors import SpecError
+from synth.base.errors import SpecError, suggestion
 from synth.base.progress import Observer, show_waiting
-from synth.base.units import suggestion
 from train.bench.settings import Padding
 from train.cli.show import quieten_transformers, tell_of_hub
 

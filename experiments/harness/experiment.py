@@ -11,8 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from experiments.harness.claims import Claim
 from pipelines.spec.spec import Spec
-from synth.base.errors import SpecError
-from synth.base.units import suggestion
+from synth.base.errors import SpecError, suggestion
 from synth.corpus.facts import CORPUS_NAME
 from train.bench.plan import Benchmark
 from train.bench.settings import Task

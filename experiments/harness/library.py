@@ -11,9 +11,8 @@ from experiments.harness.experiment import Scale
 from experiments.harness.values import check_values
 from pipelines.spec.spec import Spec
 from synth.base.errors import SpecError
-from synth.sources import open_source, source_class
+from synth.sources import SourceChoice, open_source, source_class
 from synth.sources.reading.base import ClipRef
-from synth.sources.splits import SourceChoice
 
 _Steps = TypeVar("_Steps")
 

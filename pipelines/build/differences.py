@@ -14,7 +14,7 @@ from pipelines.engines.passport import library_versions
 from pipelines.ingest.ingest import IngestedLibrary
 from pipelines.spec.spec import Spec
 from synth.corpus.schema import INCIDENTAL, canonical_json
-from synth.sources.splits import take_places
+from synth.sources import take_places
 
 SHOWN: Final = 10
 _HASH_LETTERS: Final = 12

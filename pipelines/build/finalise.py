@@ -41,8 +41,8 @@ from synth.corpus.corpus import (
 from synth.corpus.receipt import DIFFERS, VersionReceipt, replacing_certified
 from synth.corpus.schema import FORMAT_VERSION, MEASUREMENTS, SAMPLES
 from synth.corpus.validation import check_columns, explain_damage
+from synth.sources import innermost
 from synth.sources.reading.base import Origin
-from synth.sources.splits import innermost
 
 SPEC_FILE = "spec.yaml"
 SIZES_FILE = "sizes.json"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pipelines.spec.spec import Spec
-from synth.sources.splits import drop_places
+from synth.sources import drop_places
 
 LISTS: Final = ("enrich", "block")
 """Settings that list files; the names of the files count, not their folders."""

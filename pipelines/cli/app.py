@@ -25,9 +25,8 @@ from pipelines.cli.common.options import CorpusArgument
 from pipelines.cli.common.packages import naming_packages
 from synth.base.atomic import disk_error
 from synth.base.doors import make_console, plain_text
-from synth.base.errors import SegueError
+from synth.base.errors import SegueError, nearest
 from synth.base.progress import Observer
-from synth.base.units import nearest
 
 DEBUG: Final = "--debug"
 HELP: Final[dict[str, Any]] = {"no_args_is_help": True, "rich_markup_mode": "markdown"}

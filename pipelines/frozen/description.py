@@ -12,8 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipelines.spec.file import parse_spec
 from pipelines.spec.spec import Spec
-from synth.base.errors import SpecError
-from synth.base.units import suggestion
+from synth.base.errors import SpecError, suggestion
 from synth.base.yaml_file import YamlFile, explain_errors, read_yaml
 from synth.sources import Settings, Source, Unheard
 

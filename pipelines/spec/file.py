@@ -11,8 +11,7 @@ from pydantic import ValidationError
 from pipelines.spec.spec import Spec
 from synth.base.errors import SpecError
 from synth.base.yaml_file import YamlFile, explain_errors, read_yaml, suggest_file
-from synth.sources import source_names
-from synth.sources.splits import HELD
+from synth.sources import HELD, source_names
 
 _LISTS: Final = ("enrich", "block")
 _PATHS: Final = {"source": "root", "recipe": "expressions"}

@@ -29,9 +29,9 @@ from synth.labels.lexicon import words_digest
 from synth.recipes import Recipe
 from synth.recipes.base import Levels, Setting
 from synth.scene.timeline import Fade
-from synth.sources import Source, Unheard, open_source
+from synth.sources import Source, SourceChoice, Unheard, open_source
 from synth.sources.catalogue import Acceptance
-from synth.sources.splits import SourceChoice, SplitRule
+from synth.sources.splits import SplitRule
 from synth.truth.ear import Ear
 
 PLAN_VERSION: Final = 11

@@ -16,7 +16,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from synth.base.units import suggestion
+from synth.base.errors import suggestion
 
 
 class StrictModel(BaseModel):

@@ -14,8 +14,7 @@ import yaml
 from pydantic import BaseModel, RootModel, ValidationError
 
 from synth.base.doors import read_text
-from synth.base.errors import SpecError, shorten
-from synth.base.units import suggestion
+from synth.base.errors import SpecError, shorten, suggestion
 
 MOST_LETTERS: Final = 2**20
 """Of a file: reading one takes about a second for every 100,000."""

@@ -10,8 +10,7 @@ from typing import Annotated, Any, Final, TypeAlias
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from synth.base.doors import read_json, read_regular, require_regular
-from synth.base.errors import CorpusError, shorten
-from synth.base.units import list_known, nearest
+from synth.base.errors import CorpusError, list_known, nearest, shorten
 from synth.corpus.schema import FORMAT_VERSION
 from synth.scene.timeline import Fade
 from synth.storage import display_path

@@ -305,7 +305,7 @@ class ClipShelf:
         return found
 
 
-# Leakage: which clips of one corpus, or split, are heard in another one, too.
+# The comparison of two corpora or splits.
 
 
 EXAMPLES: Final = 10

@@ -352,11 +352,7 @@ def _has_more(kind: QuestionKind, more: str, less: str) -> Claim:
     return Measured(Quantity(kind.value), (Event(more), Event(less)), 1)
 
 
-# Asking: questions of all members of minimal-pair groups together, so that no text betrays.
-#
-# The same question is asked of samples that answer it differently: yes of one and no of another,
-# and of two samples the same which-question with the same options in the same order. Yes and no
-# are equally frequent for every kind, and, but for groups of one sample, for every single text.
+# Asking all members of a group together.
 
 
 @dataclass(frozen=True)

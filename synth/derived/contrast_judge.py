@@ -35,8 +35,6 @@ from synth.derived.questions import (
 from synth.derived.wording import wordings
 from synth.scene.claim import Claim, Not
 
-# The judge of exchanges: is the answer right, the wrong one wrong, and do words say the claims?
-
 
 def fault(exchange: Exchange, subjects: Mapping[str, Subject]) -> str | None:
     """Why a stored exchange does not hold; None where it does.

@@ -1,4 +1,4 @@
-"""Conversations about recordings, made of exchanges."""
+"""Contrasts: prompts to which two samples of a group give different answers, and conversations."""
 
 from __future__ import annotations
 

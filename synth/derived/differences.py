@@ -145,11 +145,7 @@ def _list_sounds(kind: DifferenceKind, claims: Claims) -> tuple[str, ...] | None
     return None
 
 
-# Difference captions: what tells two samples of a minimal-pair group apart, proven of both.
-#
-# A difference states one thing of the first sample and another of the second; each is proven of
-# its own sample and refuted of the other. Nothing is made of two samples that differ in nothing of
-# which that can be said.
+# Finding the differences between two samples.
 
 
 @dataclass(frozen=True, slots=True)

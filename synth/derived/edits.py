@@ -142,10 +142,7 @@ def _locate(change: Change, told: Claim) -> tuple[Where | None, str]:
     return None, ""
 
 
-# Edits: pairs of samples of which one becomes the other by one instruction, proven on both.
-#
-# A sample is compared with the others of its group. Both must have the same length and have been
-# turned down by the same gain, so that nothing differs outside of the edit.
+# Finding the edits of a group.
 
 
 _TOLD_PLAINLY: Final = 0.5

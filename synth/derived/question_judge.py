@@ -25,11 +25,6 @@ from synth.derived.wording import is_worded
 from synth.labels.lexicon import are_confusable
 from synth.scene.claim import Not, claim_labels
 
-# The judge of questions: is the stored answer the only right one?
-#
-# A question holds when the claim of its answer is proven and those of all other options are
-# refuted, so that the answer is the only right one however the words are read.
-
 
 def only_answer(subject: Subject, kind: QuestionKind, anchor: str | None) -> str | None:
     """The only right answer to a which-question, None where there is none or several might be.

@@ -1,4 +1,4 @@
-"""Subjects: samples as they are asked about, read from the rows of their manifest."""
+"""Questions with the claims that their answers make, and the samples that they are asked about."""
 
 from __future__ import annotations
 

@@ -25,12 +25,6 @@ from synth.derived.questions import (
 )
 from synth.scene.claim import Claim, Count, Measured, Quantity
 
-# The words of questions: several ways to put each kind, for any sound and either number.
-#
-# No frame makes a sound the subject of a verb, as nouns come in the singular and in the plural: "do
-# you hear bagpipes", "do you hear a bark".
-
-
 _AGAIN: Final = (
     "How do you hear {a.noun} the second time, compared with the first?",
     "You hear {a.noun} twice: how do you hear the second one, compared with the first?",

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final
 
-from synth.base.errors import SpecError
-from synth.base.units import suggestion
+from synth.base.errors import SpecError, suggestion
 from synth.export.base import ExportFormat
 
 FORMATS: Final[Mapping[str, tuple[str, str]]] = {

@@ -1,4 +1,4 @@
-"""DCASE: strong labels as TSV (as DESED has them), and captions as CSV (as Clotho has them)."""
+"""Strong labels of samples: as JAMS, and as DCASE's tables."""
 
 from __future__ import annotations
 

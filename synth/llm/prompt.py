@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from synth.base.doors import read_text
-from synth.base.errors import SpecError
+from synth.base.errors import SpecError, nearest
 from synth.base.rng import digest
-from synth.base.units import nearest
 from synth.base.yaml_file import explain_errors, parse_yaml
 from synth.llm.answer_schema import find_violations, make_strict, reply_schema
 from synth.llm.checks.check import Case, Check, reaches, texts_at

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from synth.base.errors import SpecError
-from synth.base.units import nearest
+from synth.base.errors import SpecError, nearest
 from synth.corpus.licence import (
     CONDITIONS,
     ONLY_VERSION,

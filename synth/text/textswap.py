@@ -282,13 +282,7 @@ def _is_plural(words: str) -> bool:
     return words.endswith("s") and not words.endswith(("ss", "us"))
 
 
-# TextSwap: one keyword per category exchanged for a contrary, which makes a caption false.
-#
-# After Manco et al., Augment, Drop & Swap, section 5.1. The paper's dictionary is not public; ours
-# is built by rule from any vocabulary, and holds the excluded pairs with the reason. An
-# alternative must contradict: it stands in another family ("rock" and "hip hop", a high and a low
-# mood, violin and piano), shares no word that would make it a kind of the other ("alternative
-# rock"), and is seldom on the same recording where the data tell.
+# The exchange itself.
 
 
 _SEXES: Final = frozenset({"male", "female"})

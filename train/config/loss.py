@@ -9,8 +9,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, get_args
 from pydantic import Field, SerializeAsAny, WrapValidator
 
 from synth.base.entry_points import find_entry_points, load_class
-from synth.base.errors import SpecError
-from synth.base.units import suggestion
+from synth.base.errors import SpecError, suggestion
 from train.config.section import Section
 from train.config.text import Ramp
 

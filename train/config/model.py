@@ -8,7 +8,7 @@ from typing import Annotated, Final, Self, TypeAlias
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from synth.base.entry_points import find_entry_points
-from synth.base.units import nearest
+from synth.base.errors import nearest
 from train.config.section import Section
 
 TOWERS: Final = "segue.towers"

@@ -11,11 +11,9 @@ import yaml
 from pydantic import ValidationError
 from rich.console import Console
 
-from synth.base.errors import SpecError
-from synth.base.units import nearest
-from synth.sources import Settings, source_class, source_names
+from synth.base.errors import SpecError, nearest
+from synth.sources import HELD, Settings, source_class, source_names
 from synth.sources.own.folder import index_line
-from synth.sources.splits import HELD
 
 SetOption: TypeAlias = Annotated[
     list[str] | None, typer.Option("--set", help="A setting of the library, such as subset=large.")

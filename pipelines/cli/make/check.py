@@ -15,7 +15,7 @@ from pipelines.cli.common.source import SetOption, apply_settings, parse_source,
 from synth.base.doors import make_console
 from synth.base.errors import SourceError
 from synth.base.progress import Observer
-from synth.sources import Settings, Source, open_source
+from synth.sources import Settings, Source, innermost, open_source
 from synth.sources.reading.collected import (
     Integrity,
     check_files,
@@ -25,7 +25,6 @@ from synth.sources.reading.collected import (
 )
 from synth.sources.reading.files import path_of
 from synth.sources.reading.paths import list_refs
-from synth.sources.splits import innermost
 
 SHOWN: Final = 10
 

@@ -12,8 +12,7 @@ from pipelines.cli.common.options import JsonOption, WorkersOption
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json
 from synth.base.doors import make_console
-from synth.base.errors import SpecError
-from synth.base.units import suggestion
+from synth.base.errors import SpecError, suggestion
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE, Corpus
 from synth.export import FORMATS
 

@@ -21,9 +21,8 @@ from pipelines.spec.values import make_corpus_name
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.labels.lexicon import Phrase
-from synth.sources import source_class, source_names
+from synth.sources import HELD, source_class, source_names
 from synth.sources.own.folder import FolderSource, index_line
-from synth.sources.splits import HELD
 
 
 def new_command(

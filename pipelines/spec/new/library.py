@@ -8,9 +8,8 @@ from typing import Any
 
 from synth.base.errors import SourceError
 from synth.labels.lexicon import shipped_phrases
-from synth.sources import Settings, Source, open_source
+from synth.sources import HELD, Settings, Source, open_source
 from synth.sources.reading.files import MISSING
-from synth.sources.splits import HELD
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from pipelines.spec.new.docstrings import read_summary
-from synth.base.errors import SegueError, SpecError
-from synth.base.units import suggestion
+from synth.base.errors import SegueError, SpecError, suggestion
 from synth.recipes import RECIPES
 
 TAGGED: Final = "jam"

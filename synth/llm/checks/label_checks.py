@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from pydantic import Field
 
-from synth.base.errors import NotationError, SceneError
-from synth.base.units import nearest
+from synth.base.errors import NotationError, SceneError, nearest
 from synth.labels.lexicon import Tag
 from synth.llm.checks.check import Case, Check, quote, texts_at
 from synth.scene.claim import claim_from_json

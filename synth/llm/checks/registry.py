@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from synth.base.units import suggestion
+from synth.base.errors import suggestion
 from synth.llm.checks.check import Check
 from synth.llm.checks.claim_checks import Reading, SameClaim, Truth
 from synth.llm.checks.figure_checks import Measures, Names, SameNumerals

@@ -24,13 +24,13 @@ from synth.base.rng import Randomness
 from synth.base.shipped import shipped_path
 from synth.base.units import Seconds
 from synth.labels.lexicon import Tag
+from synth.sources import innermost
 from synth.sources.own.split_names import find_split_folders
 from synth.sources.reading.base import ClipRef, Settings
 from synth.sources.reading.collected import unheard_row
 from synth.sources.reading.files import FileSource, find_file, require_file, require_folder
 from synth.sources.reading.paths import walk
 from synth.sources.reading.tables import TAG_SEPARATORS, Columns, TableRow, read_rows, tags_of
-from synth.sources.splits import innermost
 
 SEPARATOR: Final = ";"
 _MOST_HEADER: Final = 1 << 16

@@ -19,8 +19,8 @@ from pydantic import AfterValidator
 from synth.audio.decoding import read_audio
 from synth.audio.dsp import Audio
 from synth.base.doors import explain_unreadable
-from synth.base.errors import ClipError, SourceError
-from synth.base.units import Seconds, nearest, to_frames
+from synth.base.errors import ClipError, SourceError, nearest
+from synth.base.units import Seconds, to_frames
 from synth.sources.reading.base import ClipRef, Recording, Settings
 
 # Where a folder that a library lacks may be: what to give in its place.

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from synth.base.errors import SourceError, shorten
+from synth.base.errors import SourceError, nearest, shorten
 from synth.base.rng import digest
-from synth.base.units import Seconds, nearest
+from synth.base.units import Seconds
 from synth.labels.lexicon import Tag
 from synth.sources.reading.cells import DELIMITERS, check_delimiter, read_cells
 from synth.sources.reading.files import require_file

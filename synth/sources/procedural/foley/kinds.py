@@ -1,4 +1,4 @@
-"""Weather, water and fire: filtered noise, random drops and slow swells."""
+"""The sounds of foley: animals, machines, people, and weather."""
 
 from __future__ import annotations
 
