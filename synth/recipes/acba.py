@@ -11,7 +11,7 @@ form that its place in the sentence asks for, and one that has none is not used.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import ClassVar, Final, NamedTuple
@@ -32,31 +32,27 @@ from synth.recipes.base import (
     RecipeSettings,
     Setting,
     SplitCounts,
+    SplitGroups,
     check_splits,
     draft_contrast,
     excerpt,
     explain_misleading,
     explain_too_short,
+    is_proven,
     longest_event,
     make_listener,
-    permutation,
+    pick,
     share_out,
 )
-from synth.scene.scene import Concat, Event, statement
+from synth.scene.scene import Concat, Event
 from synth.text.grammar.tokens import content_words, share_family, whole_words
 from synth.text.order.temporal import Unjoinable, say_caption
-from synth.truth.listener import Listener
-from synth.truth.relations import Tolerance
-from synth.truth.truth import proves
-
-# Settings of `acba`, and what they make of a caption.
-
 
 ORDER_WORDS: Final = ("before", "after", "then", "followed by")
 
 
-class AcbaSettings(RecipeSettings):
-    """Settings of the recipe.
+class Acba(RecipeSettings):
+    """Pairs of clips, joined in one order or in both.
 
     Args:
         pairs: Total samples, shared among the splits by their number of clips; or samples per
@@ -72,6 +68,7 @@ class AcbaSettings(RecipeSettings):
         share_words: Allow two captions that share a content word, or have two words for one sound.
     """
 
+    name: ClassVar[str] = "acba"
     pairs: SplitCounts = 50_000
     relations: tuple[Connective, ...] = (Connective.BEFORE, Connective.AFTER)
     crossfade_s: Seconds = Field(default=1.0, ge=0, le=30)
@@ -106,227 +103,8 @@ class AcbaSettings(RecipeSettings):
             return "is empty"
         if excluded and excluded.search(plain):
             return "holds one of the words " + ", ".join(self.exclude_words)
-        said = self.say(caption)
-        return said.value if isinstance(said, Unjoinable) else ""
-
-
-# Clip pairs: two clips that can follow one another, and the samples of both orders.
-
-
-MAX_DRAWS: Final = 300
-_CAPTIONS: Final = 4
-"""So often a partner is asked for one of its captions."""
-_OPPOSITE: Final = {
-    Connective.BEFORE: Connective.AFTER,
-    Connective.AFTER: Connective.BEFORE,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Saying:
-    """What a clip is called in a scene, and how that is put into a sentence.
-
-    Args:
-        label: Its class, or its whole caption.
-        phrase: The same as a part of a sentence.
-    """
-
-    label: str
-    phrase: Phrase
-
-
-class CalledClip(NamedTuple):
-    """A clip as it is heard, and as it is called."""
-
-    event: Event
-    saying: Saying
-
-
-@dataclass(frozen=True)
-class ClipPairs:
-    """The groups of one split, each computed alone.
-
-    Every clip leads equally often: group i is led by the clip at i in a permutation that is drawn
-    anew each time all clips have led. One that finds no partner leaves its place to the next.
-
-    No two groups have the same two clips while half of all pairs are enough. The clips stand in a
-    circle; each leads only those of the half that follows it, and other ones in each round. One in
-    the place of the clip before it takes the second partner that it finds, and so on.
-    """
-
-    settings: AcbaSettings
-    split: str
-    samples: int
-    clips: tuple[Clip, ...]
-    setting: Setting
-    _sayings: dict[str, tuple[Saying, ...]] = field(default_factory=dict, repr=False, compare=False)
-
-    @property
-    def _group_size(self) -> int:
-        return 2 if self.settings.minimal_pairs else 1
-
-    def __len__(self) -> int:
-        return -(-self.samples // self._group_size)
-
-    def group(self, index: int) -> Sequence[Draft]:
-        """One pair of clips, in one order or both."""
-        rng = self.setting.randomness.at(f"acba/{self.split}", index)
-        found = self._find_new(index) or self._find_any(index, rng)
-        if found is not None:
-            members = self._members(*found, rng)
-            return members[: self.samples - index * self._group_size]
-        fix = "add clips" + ", or shorten recipe.acba.crossfade_s" * (self.settings.crossfade_s > 0)
-        alike = ""
-        if not self.settings.share_words:
-            alike = ", whose captions share no word, nor name the same kind of sound"
-            fix += ", or set recipe.acba.share_words: true"
-        raise PlanError(
-            f"split {self.split}: no two clips found that can be heard one after the other{alike}",
-            fix=fix,
-        )
-
-    @property
-    def crossfade(self) -> Frames:
-        """Overlap of the two clips."""
-        return to_frames(self.settings.crossfade_s, self.setting.rate)
-
-    @property
-    def longest(self) -> Frames | None:
-        """Frames that each of the clips may last."""
-        return longest_event(self.settings.max_event_s, self.crossfade, self.setting)
-
-    @cached_property
-    def listener(self) -> Listener:
-        """Hears the pairs."""
-        return make_listener(self.clips, self.setting)
-
-    def _members(self, one: CalledClip, other: CalledClip, rng: np.random.Generator) -> list[Draft]:
-        a, b = one.event, other.event
-        phrases = {each.saying.label: each.saying.phrase for each in (one, other)}
-        relations, style = self.settings.relations, self.settings.style
-        word = relations[int(rng.integers(len(relations)))]
-        frame = int(rng.integers(frames(style)))
-        wording = Wording(relations, phrases.__getitem__, style, frame)
-        opposite = _OPPOSITE.get(word, word)
-        mirrored = opposite if opposite in relations else word
-        orders = zip(self._orders(a, b), (word, mirrored), strict=True)
-        tolerance = Tolerance(audible=self.setting.audible)
-        is_labelled = all(phrases[label] == Phrase.of_label(label) for label in phrases)
-        drafts = [
-            draft_contrast(scene, connective, wording, self.listener.hear(scene), tolerance)
-            for scene, connective in tuple(orders)[: self._group_size]
-        ]
-        return [replace(draft, is_labelled=is_labelled) for draft in drafts]
-
-    def _orders(self, a: Event, b: Event) -> tuple[Concat, Concat]:
-        return Concat(a, b, self.crossfade), Concat(b, a, self.crossfade)
-
-    def _is_plain(self, a: Event, b: Event) -> bool:
-        """Whether the clips are heard one after the other in both orders."""
-        tolerance = Tolerance(audible=self.setting.audible)
-        return all(
-            proves(self.listener.hear(scene), statement(scene), tolerance)
-            for scene in self._orders(a, b)
-        )
-
-    def _draw_saying(self, clip: Clip, rng: np.random.Generator) -> Saying:
-        sayings = self._sayings.get(clip.id)
-        if sayings is None:
-            sayings = self._sayings[clip.id] = self._list_sayings(clip)
-        return sayings[int(rng.integers(len(sayings)))] if clip.captions else sayings[0]
-
-    def _list_sayings(self, clip: Clip) -> tuple[Saying, ...]:
-        said = map(self.settings.say, self.settings.sentences(clip))
-        phrases = [phrase for phrase in said if isinstance(phrase, Phrase)]
-        if phrases:
-            return tuple(Saying(phrase.plain, phrase) for phrase in phrases)
-        return (Saying(clip.labels[0], Phrase.of_label(clip.labels[0])),)
-
-    def _leaders(self, index: int) -> Iterator[int]:
-        """Places in the circle of who may lead a group: one that finds none leaves it to the next.
-
-        Where it stands in the circle is drawn once for each round.
-        """
-        round_, position = divmod(index, len(self.clips))
-        operation = f"acba/{self.split}/order"
-        order = permutation(self.setting.randomness, operation, round_, len(self.clips))
-        return (int(order[(position + step) % len(order)]) for step in range(len(order)))
-
-    def _find_new(self, index: int) -> tuple[CalledClip, CalledClip] | None:
-        """Two clips that no other group has; None where there seem to be none."""
-        count = len(self.clips)
-        round_ = index // count
-        rounds = -(-len(self) // count)
-        for step, leader in enumerate(self._leaders(index)):
-            # Two that face each other are led by one of them.
-            farthest = (count - 1) // 2 + (count % 2 == 0 and leader < count // 2)
-            partners = range(1 + round_, farthest + 1, rounds)
-            if step < len(partners):
-                rng = self.setting.randomness.at(f"acba/{self.split}/new", round_ * count + leader)
-                found = next(islice(self._pairs(leader, partners, rng), step, None), None)
-                if found is not None:
-                    return found
-        return None
-
-    def _find_any(
-        self, index: int, rng: np.random.Generator
-    ) -> tuple[CalledClip, CalledClip] | None:
-        """Two clips that another group may have, too."""
-        others = range(1, len(self.clips))
-        found = (next(self._pairs(leader, others, rng), None) for leader in self._leaders(index))
-        return next(filter(None, found), None)
-
-    @cached_property
-    def _circle(self) -> Sequence[Clip]:
-        operation = f"acba/{self.split}/circle"
-        return [
-            self.clips[i]
-            for i in self.setting.randomness.at(operation, 0).permutation(len(self.clips))
-        ]
-
-    def _pairs(
-        self, leader: int, distances: range, rng: np.random.Generator
-    ) -> Iterator[tuple[CalledClip, CalledClip]]:
-        """A leader with each partner that it finds so far behind it, none twice."""
-        lead = self._circle[leader]
-        told = self._tell(lead, self._draw_saying(lead, rng), rng)
-        few = min(MAX_DRAWS, len(distances))
-        order = rng.choice(len(distances), few, replace=False)
-        found: set[int] = set()
-        # Another of its captions may fit.
-        for at in np.resize(order, min(MAX_DRAWS, _CAPTIONS * few)).tolist():
-            partner = self._circle[(leader + distances[at]) % len(self.clips)]
-            if at in found or partner.recording == lead.recording:
-                continue
-            answer = self._draw_saying(partner, rng)
-            if not self._can_meet(told.saying, answer):
-                continue
-            other = self._tell(partner, answer, rng)
-            if self._is_plain(told.event, other.event):
-                found.add(at)
-                yield told, other
-
-    def _tell(self, clip: Clip, saying: Saying, rng: np.random.Generator) -> CalledClip:
-        return CalledClip(
-            Event(saying.label, excerpt(clip, self.longest, self.setting, rng)), saying
-        )
-
-    def _can_meet(self, said: Saying, answer: Saying) -> bool:
-        """Whether neither can name the other's sound: labels by the lexicon, captions by words."""
-        if self.settings.share_words:
-            return not are_kin(said.label, answer.label)
-        ours, theirs = (f"{each.phrase.plain}, {each.phrase.clause}" for each in (said, answer))
-        if families(said.label) and families(answer.label):
-            if are_confusable(said.label, answer.label):
-                return False
-            return content_words(ours).isdisjoint(content_words(theirs))
-        return not share_family(ours, theirs) and not are_kin(said.label, answer.label)
-
-
-class Acba(AcbaSettings):
-    """The recipe: pairs of clips, joined in one order or in both."""
-
-    name: ClassVar[str] = "acba"
+        phrase = self.say(caption)
+        return phrase.value if isinstance(phrase, Unjoinable) else ""
 
     def check(self, setting: Setting, splits: Collection[str]) -> None:
         """Events must be longer than the crossfade, and `pairs` must be for the spec's splits."""
@@ -348,23 +126,203 @@ class Acba(AcbaSettings):
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
         """Pairs of clips of different recordings."""
-        samples = self._samples(clips)
-        for split in samples:
-            recordings = {clip.recording for clip in clips.get(split, ())}
-            if len(recordings) < 2:
-                raise PlanError(
-                    f"split {split}: acba needs clips of two recordings, found {len(recordings)}",
-                    fix="add clips, change the splits, or try another `seed`",
-                )
-        return {
-            split: ClipPairs(self, split, count, tuple(clips[split]), setting)
-            for split, count in samples.items()
-        }
+        return ClipPairs.by_split(self, share_out(self.pairs, clips), clips, setting)
 
-    def _samples(self, clips: Mapping[str, Sequence[Clip]]) -> dict[str, int]:
-        if not isinstance(self.pairs, int):
-            return self.pairs
-        return share_out(self.pairs, clips)
+
+# Clip pairs: two clips that can follow one another, and the samples of both orders.
+
+
+MAX_DRAWS: Final = 300
+_CAPTIONS: Final = 4
+"""So often a partner is asked for one of its captions."""
+_OPPOSITE: Final = {
+    Connective.BEFORE: Connective.AFTER,
+    Connective.AFTER: Connective.BEFORE,
+}
+
+
+class Saying(NamedTuple):
+    """What a clip is called in a scene, its class or its whole caption, and in a sentence."""
+
+    label: str
+    phrase: Phrase
+
+
+class FoundPair(NamedTuple):
+    """Two clips as they are heard, and the phrases of their labels."""
+
+    first: Event
+    second: Event
+    phrases: Mapping[str, Phrase]
+
+
+@dataclass(frozen=True)
+class ClipPairs(SplitGroups[Acba]):
+    """Groups of two clips; `count` is of samples.
+
+    Every clip leads equally often: group i is led by the clip at i in a permutation that is drawn
+    anew each time all clips have led. One that finds no partner leaves its place to the next.
+
+    No two groups have the same two clips while half of all pairs are enough. The clips stand in a
+    circle; each leads only those of the half that follows it, and other ones in each round. One in
+    the place of the clip before it takes the second partner that it finds, and so on.
+    """
+
+    def __post_init__(self) -> None:
+        recordings = {clip.recording for clip in self.clips}
+        if len(recordings) < 2:
+            raise PlanError(
+                f"split {self.split}: acba needs clips of two recordings, found {len(recordings)}",
+                fix="add clips, change the splits, or try another `seed`",
+            )
+
+    @property
+    def _group_size(self) -> int:
+        return 2 if self.settings.minimal_pairs else 1
+
+    def __len__(self) -> int:
+        return -(-self.count // self._group_size)
+
+    def group(self, index: int) -> Sequence[Draft]:
+        """One pair of clips, in one order or both."""
+        rng = self.rng(index)
+        pair = self._find_new(index) or self._find_any(index, rng)
+        if pair is not None:
+            return self._members(pair, rng)[: self.count - index * self._group_size]
+        fix = "add clips"
+        if self.settings.crossfade_s > 0:
+            fix += ", or shorten recipe.acba.crossfade_s"
+        alike = ""
+        if not self.settings.share_words:
+            alike = ", whose captions share no word, nor name the same kind of sound"
+            fix += ", or set recipe.acba.share_words: true"
+        raise PlanError(
+            f"split {self.split}: no two clips found that can be heard one after the other{alike}",
+            fix=fix,
+        )
+
+    @cached_property
+    def crossfade(self) -> Frames:
+        """Overlap of the two clips."""
+        return to_frames(self.settings.crossfade_s, self.setting.rate)
+
+    @cached_property
+    def longest(self) -> Frames | None:
+        """Frames that each of the clips may last."""
+        return longest_event(self.settings.max_event_s, self.crossfade, self.setting)
+
+    def _members(self, pair: FoundPair, rng: np.random.Generator) -> list[Draft]:
+        relations, style = self.settings.relations, self.settings.style
+        word = pick(relations, rng)
+        frame = int(rng.integers(frames(style)))
+        wording = Wording(relations, pair.phrases.__getitem__, style, frame)
+        opposite = _OPPOSITE.get(word, word)
+        words = word, opposite if opposite in relations else word
+        orders = list(zip(self._orders(pair.first, pair.second), words, strict=True))
+        drafts = [
+            draft_contrast(
+                scene, connective, wording, self.listener.hear(scene), self.setting.tolerance
+            )
+            for scene, connective in orders[: self._group_size]
+        ]
+        is_labelled = all(
+            phrase == Phrase.of_label(label) for label, phrase in pair.phrases.items()
+        )
+        return [replace(draft, is_labelled=is_labelled) for draft in drafts]
+
+    def _orders(self, a: Event, b: Event) -> tuple[Concat, Concat]:
+        return Concat(a, b, self.crossfade), Concat(b, a, self.crossfade)
+
+    @cached_property
+    def _sayings(self) -> dict[str, tuple[Saying, ...]]:
+        """By clip, those that were asked for."""
+        return {}
+
+    def _draw_saying(self, clip: Clip, rng: np.random.Generator) -> Saying:
+        sayings = self._sayings.get(clip.id)
+        if sayings is None:
+            sayings = self._sayings[clip.id] = self._list_sayings(clip)
+        return pick(sayings, rng) if clip.captions else sayings[0]
+
+    def _list_sayings(self, clip: Clip) -> tuple[Saying, ...]:
+        phrases = map(self.settings.say, self.settings.sentences(clip))
+        sayings = [Saying(each.plain, each) for each in phrases if isinstance(each, Phrase)]
+        if sayings:
+            return tuple(sayings)
+        return (Saying(clip.labels[0], Phrase.of_label(clip.labels[0])),)
+
+    def _leaders(self, index: int) -> Iterator[int]:
+        """Places in the circle of who may lead a group: one that finds none leaves it to the next.
+
+        Where it stands in the circle is drawn once for each round.
+        """
+        round_, position = divmod(index, len(self.clips))
+        order = self.permute("/order", round_, len(self.clips))
+        return (int(order[(position + step) % len(order)]) for step in range(len(order)))
+
+    def _find_new(self, index: int) -> FoundPair | None:
+        """Two clips that no other group has; None where there seem to be none."""
+        count = len(self.clips)
+        round_ = index // count
+        rounds = -(-len(self) // count)
+        for step, leader in enumerate(self._leaders(index)):
+            # Two that face each other are led by one of them.
+            farthest = (count - 1) // 2 + (count % 2 == 0 and leader < count // 2)
+            partners = range(1 + round_, farthest + 1, rounds)
+            if step < len(partners):
+                rng = self.rng(round_ * count + leader, "/new")
+                pair = next(islice(self._pairs(leader, partners, rng), step, None), None)
+                if pair is not None:
+                    return pair
+        return None
+
+    def _find_any(self, index: int, rng: np.random.Generator) -> FoundPair | None:
+        """Two clips that another group may have, too."""
+        others = range(1, len(self.clips))
+        pairs = (next(self._pairs(leader, others, rng), None) for leader in self._leaders(index))
+        return next(filter(None, pairs), None)
+
+    @cached_property
+    def _circle(self) -> Sequence[Clip]:
+        return [self.clips[at] for at in self.rng(0, "/circle").permutation(len(self.clips))]
+
+    def _pairs(
+        self, leader: int, distances: range, rng: np.random.Generator
+    ) -> Iterator[FoundPair]:
+        """A leader with each partner that it finds so far behind it, none twice."""
+        lead = self._circle[leader]
+        saying = self._draw_saying(lead, rng)
+        first = self._cut(lead, saying, rng)
+        few = min(MAX_DRAWS, len(distances))
+        order = rng.choice(len(distances), few, replace=False)
+        used: set[int] = set()
+        # Another of its captions may fit.
+        for at in np.resize(order, min(MAX_DRAWS, _CAPTIONS * few)).tolist():
+            partner = self._circle[(leader + distances[at]) % len(self.clips)]
+            if at in used or partner.recording == lead.recording:
+                continue
+            answer = self._draw_saying(partner, rng)
+            if not self._can_meet(saying, answer):
+                continue
+            second = self._cut(partner, answer, rng)
+            scenes = self._orders(first, second)
+            if all(is_proven(scene, self.listener, self.setting) for scene in scenes):
+                used.add(at)
+                yield FoundPair(first, second, dict((saying, answer)))
+
+    def _cut(self, clip: Clip, saying: Saying, rng: np.random.Generator) -> Event:
+        return Event(saying.label, excerpt(clip, self.longest, self.setting, rng))
+
+    def _can_meet(self, one: Saying, other: Saying) -> bool:
+        """Whether neither can name the other's sound: labels by the lexicon, captions by words."""
+        if self.settings.share_words:
+            return not are_kin(one.label, other.label)
+        texts = [f"{each.phrase.plain}, {each.phrase.clause}" for each in (one, other)]
+        if families(one.label) and families(other.label):
+            if are_confusable(one.label, other.label):
+                return False
+            return content_words(texts[0]).isdisjoint(content_words(texts[1]))
+        return not share_family(*texts) and not are_kin(one.label, other.label)
 
 
 def explain_too_sparse(
@@ -375,11 +333,9 @@ def explain_too_sparse(
     It would lead, as every clip does, and find no partner.
     """
     longest = longest_event(max_event_s, crossfade, setting)
-    rng = setting.randomness.at("acba/sparse", 0)
-    part = excerpt(clip, longest, setting, rng)
+    part = excerpt(clip, longest, setting, setting.randomness.at("acba/sparse", 0))
     joined = Concat(Event("one", part), Event("other", part), crossfade)
-    heard = make_listener([clip], setting).hear(joined)
-    if proves(heard, statement(joined), Tolerance(audible=setting.audible)):
+    if is_proven(joined, make_listener([clip], setting), setting):
         return None
     return (
         "is heard too seldom: half of what is heard of it must be left by a crossfade of "

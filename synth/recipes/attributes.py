@@ -9,21 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import ClassVar, Final
 
 from pydantic import Field, field_validator
 
-from synth.base.errors import LeftOutError, PlanError, TruthError
+from synth.base.errors import LeftOutError, PlanError
 from synth.base.units import Decibels, Seconds
 from synth.captions.caption import Style
-from synth.captions.contrast import judge
-from synth.recipes.attribute_scenes import (
-    Attribute,
-    AttributeScenes,
-    AttributeSounds,
-    DescribedScene,
-)
+from synth.recipes.attribute_scenes import Attribute, AttributeScenes, AttributeSounds
 from synth.recipes.base import (
     Clip,
     Draft,
@@ -31,14 +24,14 @@ from synth.recipes.base import (
     RecipeSettings,
     Setting,
     SplitCounts,
+    SplitGroups,
     check_splits,
     check_unpadded,
-    deal_crosses,
     explain_misleading,
     explain_too_short,
     share_out,
 )
-from synth.truth.relations import Tolerance
+from synth.truth.listener import Listener
 
 _TRIES: Final = 60
 _UNPROVEN: Final = "no clips are found of which the attribute can be proven"
@@ -100,48 +93,35 @@ class Attributes(RecipeSettings):
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
         """Pairs of sounds, or one sound, of each split."""
-        pairs = self.pairs if isinstance(self.pairs, dict) else share_out(self.pairs, clips)
-        for split in pairs:
-            found = {clip.labels[0] for clip in clips.get(split, ())}
-            if len(found) < 2:
-                raise PlanError(
-                    f"split {split}: attributes needs clips of two labels, found {len(found)}",
-                    fix="add clips of other labels, or change the splits",
-                )
-            treated = any(clip.treatment for clip in clips[split])
-            missing = [each.value for each in self.attributes if each.needs_treatment]
-            if missing and not treated:
-                raise PlanError(
-                    f"split {split}: {', '.join(missing)} need treated clips, found none",
-                    fix="wrap the source: `source: {treated: {of: {...}}}`",
-                )
-        return {
-            split: AttributePairs(self, split, count, tuple(clips[split]), setting)
-            for split, count in pairs.items()
-        }
+        return AttributePairs.by_split(self, share_out(self.pairs, clips), clips, setting)
 
 
 @dataclass(frozen=True)
-class AttributePairs:
-    """The groups of one split, each computed alone."""
+class AttributePairs(SplitGroups[Attributes]):
+    """Groups of two scenes that differ in one attribute."""
 
-    settings: Attributes
-    split: str
-    count: int
-    clips: tuple[Clip, ...]
-    setting: Setting
-
-    def __len__(self) -> int:
-        return self.count
+    def __post_init__(self) -> None:
+        labels = {clip.labels[0] for clip in self.clips}
+        if len(labels) < 2:
+            raise PlanError(
+                f"split {self.split}: attributes needs clips of two labels, found {len(labels)}",
+                fix="add clips of other labels, or change the splits",
+            )
+        missing = [each.value for each in self.settings.attributes if each.needs_treatment]
+        if missing and not any(clip.treatment for clip in self.clips):
+            raise PlanError(
+                f"split {self.split}: {', '.join(missing)} need treated clips, found none",
+                fix="wrap the source: `source: {treated: {of: {...}}}`",
+            )
 
     def group(self, index: int) -> Sequence[Draft]:
         """One attribute, told of members that differ in it."""
-        rng = self.setting.randomness.at(f"attributes/{self.split}", index)
+        rng = self.rng(index)
         attributes = self.settings.attributes
         attribute = attributes[index % len(attributes)]
         for _ in range(_TRIES):
-            told = self._scenes.draw(attribute, rng)
-            drafts = told and self._draft(attribute, told)
+            members = self._scenes.draw(attribute, rng)
+            drafts = members and self.draft_rivals(members, attribute.value, self.settings.style)
             if drafts:
                 return drafts
         raise LeftOutError(
@@ -151,27 +131,12 @@ class AttributePairs:
         )
 
     @cached_property
+    def listener(self) -> Listener:
+        """Hears the clips, and how they sound."""
+        return self._scenes.sounds.listener
+
+    @cached_property
     def _scenes(self) -> AttributeScenes:
         settings = self.settings
         sounds = AttributeSounds(self.clips, self.setting, settings.max_event_s, settings.apart_db)
         return AttributeScenes(sounds, settings.style)
-
-    def _draft(self, attribute: Attribute, told: Sequence[DescribedScene]) -> list[Draft] | None:
-        """The members of a group; None where not every one is proven, and the others refuted."""
-        tolerance = Tolerance(audible=self.setting.audible)
-        sentences = [each.caption for each in told]
-        drafts = []
-        for scene, caption in told:
-            heard = self._scenes.sounds.listener.hear(scene)
-            others = [each.of_kind(attribute.value) for each in sentences]
-            try:
-                captions = judge(caption, others, heard, tolerance)
-            except TruthError:
-                return None
-            if len(captions.negatives) != len(told) - 1:
-                return None
-            drafts.append(Draft(scene, captions, heard))
-        if self.settings.style is Style.PAPER:
-            return drafts
-        pairs = combinations([each.text for each in sentences], 2)
-        return deal_crosses(drafts, [(attribute.value, *pair) for pair in pairs])

@@ -4,27 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
+from functools import cached_property, lru_cache
+from itertools import combinations
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    runtime_checkable,
+)
 
 import numpy as np
 from jaxtyping import Int64
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from synth.audio.dsp import block_frames
 from synth.base.choice import StrictModel
-from synth.base.errors import PlanError
+from synth.base.errors import PlanError, TruthError
 from synth.base.rng import Randomness
 from synth.base.units import Decibels, Frames, Seconds, resampled_frames, to_frames
-from synth.captions.caption import Connective, Pair, Style
-from synth.captions.contrast import CaptionSet, Wording, contrast, keep_crossed
+from synth.captions.caption import Caption, Connective, Pair, Style
+from synth.captions.contrast import CaptionSet, Wording, contrast, judge, keep_crossed
 from synth.labels.lexicon import Phrase, Tag, find_treatment, heard_tags, untreated_id
-from synth.scene.scene import Excerpt, Scene
+from synth.scene.scene import Excerpt, Scene, statement
 from synth.scene.timeline import Fade, Timeline
 from synth.text.grammar.tokens import whole_words
 from synth.truth.ear import Ear, Envelope, LevelTable, StoredEnvelope
 from synth.truth.listener import Listener
 from synth.truth.relations import Tolerance
+from synth.truth.truth import proves
+
+T = TypeVar("T")
+S = TypeVar("S", bound="RecipeSettings")
 
 # Clips as recipes see them, and how they are grouped and drawn.
 
@@ -35,15 +49,15 @@ class Clip:
 
     Args:
         id: Clip id.
-        labels: Its labels.
-        captions: Its captions.
+        labels: What is heard.
+        captions: In the library's words.
         recording: The recording it comes from.
-        frames: Length of its active span.
-        loudness_lufs: Of the active span.
-        envelope: How loud the active span is over time.
-        tags: Its tags, but for that of its treatment.
-        treatment: How it was treated, "" for as it was recorded.
-        peak_db: Highest level of the active span at the corpus rate, in dBFS.
+        frames: Length of the active span; loudness, envelope and peak are of that span, too.
+        loudness_lufs: How loud it is.
+        envelope: How loud it is over time.
+        tags: All but that of its treatment.
+        treatment: "" for a clip as it was recorded.
+        peak_db: Highest level at the corpus rate, in dBFS.
     """
 
     id: str
@@ -59,14 +73,7 @@ class Clip:
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any], rate: int, levels: LevelTable, at: int) -> Clip:
-        """From a row of `schema.CLIPS`, without its levels.
-
-        Args:
-            row: The row.
-            rate: Corpus rate in Hz.
-            levels: Holds the levels of its blocks.
-            at: Its row there.
-        """
+        """From a row of `schema.CLIPS`; the levels of its blocks are row `at` of `levels`."""
         frames = resampled_frames(row["offset"] - row["onset"], row["sample_rate"], rate)
         loudness, recording = row["loudness_lufs"], row["recording"]
         return cls(
@@ -93,25 +100,42 @@ class Clip:
         return stored.read() if isinstance(stored, StoredEnvelope) else stored
 
 
-def share_out(total: int, clips: Mapping[str, Sequence[Clip]]) -> dict[str, int]:
-    """`total` dealt to the splits by their number of clips; those that get nothing are left out."""
+def share_out(counts: SplitCounts, clips: Mapping[str, Sequence[Clip]]) -> dict[str, int]:
+    """Counts by split; a total is dealt by number of clips, and splits that get none are left out.
+
+    Args:
+        counts: A total, or a number for each split.
+        clips: Of each split.
+    """
+    if isinstance(counts, dict):
+        return counts
     sizes = np.cumsum([0, *map(len, clips.values())])
-    edges = sizes * total // max(int(sizes[-1]), 1)
-    counts = dict(zip(clips, np.diff(edges).tolist(), strict=True))
-    return {split: count for split, count in counts.items() if count}
+    edges = sizes * counts // max(int(sizes[-1]), 1)
+    shares = dict(zip(clips, np.diff(edges).tolist(), strict=True))
+    return {split: share for split, share in shares.items() if share}
+
+
+def repeat_each(counts: SplitCounts, splits: Iterable[str]) -> dict[str, int]:
+    """Counts by split; one number is for each of them."""
+    return counts if isinstance(counts, dict) else dict.fromkeys(splits, counts)
+
+
+def to_frame_range(seconds: tuple[Seconds, Seconds], rate: int) -> tuple[Frames, Frames]:
+    """Least and most in frames."""
+    return to_frames(seconds[0], rate), to_frames(seconds[1], rate)
 
 
 def by_label(clips: Iterable[Clip]) -> dict[str, list[Clip]]:
     """Clips of one label each, by it."""
-    found: dict[str, list[Clip]] = {}
+    labelled: dict[str, list[Clip]] = {}
     for clip in clips:
-        found.setdefault(clip.labels[0], []).append(clip)
-    return found
+        labelled.setdefault(clip.labels[0], []).append(clip)
+    return labelled
 
 
-def pick(clips: Sequence[Clip], rng: np.random.Generator) -> Clip:
-    """One of the clips, each as likely as the others."""
-    return clips[int(rng.integers(len(clips)))]
+def pick(options: Sequence[T], rng: np.random.Generator) -> T:
+    """One of the options, each as likely as the others."""
+    return options[int(rng.integers(len(options)))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +193,11 @@ class Setting:
     least_frames: Frames = 0
     peak_db: Decibels = 0.0
 
+    @property
+    def tolerance(self) -> Tolerance:
+        """What counts as a transition between sounds."""
+        return Tolerance(audible=self.audible)
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
@@ -176,9 +205,8 @@ class Draft:
 
     Args:
         scene: With excerpts.
-        captions: What is said of it.
-        heard: Its timeline, with what is audible of each sound; None for a recipe that does not
-            ask.
+        captions: The main one, other true ones, and false ones.
+        heard: The timeline with what is audible of each sound, None if the recipe does not ask.
         is_labelled: Whether its events are called by labels. A caption of a whole clip is not true
             of each stretch of it.
     """
@@ -195,8 +223,20 @@ SplitCounts: TypeAlias = Count | Annotated[dict[str, Count], Field(min_length=1)
 Length: TypeAlias = Annotated[Seconds, Field(gt=0, le=36_000)]
 
 
+def _check_order(pauses: tuple[Seconds, Seconds]) -> tuple[Seconds, Seconds]:
+    if pauses[0] > pauses[1]:
+        raise ValueError("expected the shortest pause, above 0, then the longest")
+    return pauses
+
+
+PauseRange: TypeAlias = Annotated[tuple[Length, Length], AfterValidator(_check_order)]
+"""Shortest and longest pause in seconds."""
+
+
 class RecipeSettings(StrictModel):
     """Settings of a recipe, checked when the spec is read."""
+
+    name: ClassVar[str]
 
 
 @runtime_checkable
@@ -234,6 +274,84 @@ class Recipe(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class SplitGroups(Generic[S]):
+    """What the groups of one split are computed from, each alone.
+
+    Args:
+        settings: The recipe.
+        split: Names the draws, with the recipe.
+        count: Number of groups, but for recipes that count otherwise.
+        clips: The split's usable ones.
+        setting: As the recipe is given.
+    """
+
+    settings: S
+    split: str
+    count: int
+    clips: tuple[Clip, ...]
+    setting: Setting
+
+    @classmethod
+    def by_split(
+        cls,
+        settings: S,
+        counts: Mapping[str, int],
+        clips: Mapping[str, Sequence[Clip]],
+        setting: Setting,
+        *more: object,
+    ) -> Mapping[str, Groups]:
+        """The groups of each split that has a count; `more` is given to all of them."""
+        return {
+            split: cls(settings, split, count, tuple(clips.get(split, ())), setting, *more)
+            for split, count in counts.items()
+        }
+
+    def __len__(self) -> int:
+        return self.count
+
+    def group(self, index: int) -> Sequence[Draft]:
+        """See `Groups`."""
+        raise NotImplementedError
+
+    def rng(self, index: int, draw: str = "") -> np.random.Generator:
+        """What decides on group `index`, or on item `index` of another draw, such as "/order"."""
+        return self.setting.randomness.at(f"{self.settings.name}/{self.split}{draw}", index)
+
+    def permute(self, draw: str, round_: int, count: int) -> Int64[np.ndarray, " count"]:
+        """The order of `count` items in one round of a draw; each round has another."""
+        operation = f"{self.settings.name}/{self.split}{draw}"
+        return permutation(self.setting.randomness, operation, round_, count)
+
+    @cached_property
+    def listener(self) -> Listener:
+        """Hears the clips."""
+        return make_listener(self.clips, self.setting)
+
+    def draft_rivals(
+        self, members: Sequence[tuple[Scene, Caption]], kind: str, style: Style
+    ) -> list[Draft] | None:
+        """Members that each prove their caption and refute the others'; None where one does not.
+
+        In natural style the false captions are dealt in crosses.
+        """
+        rivals = [caption.of_kind(kind) for _, caption in members]
+        drafts = []
+        for scene, caption in members:
+            heard = self.listener.hear(scene)
+            try:
+                captions = judge(caption, rivals, heard, self.setting.tolerance)
+            except TruthError:
+                return None
+            if len(captions.negatives) < len(members) - 1:
+                return None
+            drafts.append(Draft(scene, captions, heard))
+        if style is Style.PAPER:
+            return drafts
+        pairs = combinations([rival.text for rival in rivals], 2)
+        return deal_crosses(drafts, [(kind, *pair) for pair in pairs])
+
+
 def check_splits(setting_name: str, counts: object, splits: Collection[str]) -> None:
     """Counts by split must be for the spec's splits, no fewer and no others."""
     if isinstance(counts, Mapping) and set(counts) != set(splits):
@@ -253,29 +371,37 @@ def check_unpadded(setting_name: str, setting: Setting) -> None:
         )
 
 
+def check_pauses(setting_name: str, shortest_s: Seconds, setting: Setting) -> None:
+    """A pause must be heard by everybody."""
+    least = setting.tolerance.pause
+    if to_frames(shortest_s, setting.rate) < least:
+        raise PlanError(
+            f"pauses of {shortest_s:g} s may go unheard",
+            fix=f"give {setting_name} at least {least / setting.rate:g} s",
+        )
+
+
 def explain_too_short(clip: Clip, crossfade: Frames, setting: Setting) -> str | None:
     """Why a clip is too short: half of it at least must be heard alone, and be audible."""
     if clip.frames >= max(2 * crossfade, setting.audible):
         return None
-    heard = f"is too short: {clip.frames / setting.rate:.2f} s of sound"
+    length = f"is too short: {clip.frames / setting.rate:.2f} s of sound"
     if clip.frames < setting.audible:
         least = f"{setting.audible / setting.rate:g} s"
-        return f"{heard}; less than {least} cannot be made out (truth.min_overlap_s)"
+        return f"{length}; less than {least} cannot be made out (truth.min_overlap_s)"
     fade = crossfade / setting.rate
-    return f"{heard}; a crossfade of {fade:g} s needs {2 * fade:g} s"
+    return f"{length}; a crossfade of {fade:g} s needs {2 * fade:g} s"
 
 
 def explain_misleading(label: str, style: Style) -> str | None:
     """Why a label cannot stand in a sentence of a style, None where it can."""
     relating = whole_words(tuple(connective.value for connective in Connective))
     phrase = Phrase.of_label(label)
-    said = phrase.plain if style is Style.PAPER else f"{phrase.clause}; {phrase.gerund}"
-    found = relating.search(said) if relating else None
-    return (
-        f"has {found[0]!r} in its label, which would change the meaning of a caption"
-        if found
-        else None
-    )
+    words = phrase.plain if style is Style.PAPER else f"{phrase.clause}; {phrase.gerund}"
+    match = relating.search(words) if relating else None
+    if match is None:
+        return None
+    return f"has {match[0]!r} in its label, which would change the meaning of a caption"
 
 
 def longest_event(
@@ -314,11 +440,11 @@ def excerpt(
 
 
 def _loud_start(clip: Clip, frames: Frames, rate: int, rng: np.random.Generator) -> Frames:
-    heard = clip.read_envelope()
-    block = heard.block
+    envelope = clip.read_envelope()
+    block = envelope.block
     last = int((clip.frames - frames) // block)
     window = max(1, round(frames / block))
-    energy = np.concatenate([[0.0], np.cumsum(heard.powers)])
+    energy = np.concatenate([[0.0], np.cumsum(envelope.powers)])
     sums = (energy[window:] - energy[:-window])[: last + 1]
     if len(sums) <= 1:
         return 0
@@ -347,19 +473,19 @@ def deal_crosses(drafts: Sequence[Draft], crosses: Iterable[tuple[str, str, str]
     return [replace(draft, captions=captions) for draft, captions in zip(drafts, kept, strict=True)]
 
 
-def make_listener(clips: Iterable[Clip], setting: Setting, acoustics: bool = False) -> Listener:
-    """Who hears scenes over these clips.
+def is_proven(scene: Scene, listener: Listener, setting: Setting) -> bool:
+    """Whether what is heard of a scene proves what it states."""
+    return proves(listener.hear(scene), statement(scene), setting.tolerance)
 
-    Args:
-        clips: They.
-        setting: As the recipe is given.
-        acoustics: Whether to tell how sounds sound, too.
-    """
+
+def make_listener(clips: Iterable[Clip], setting: Setting, acoustics: bool = False) -> Listener:
+    """Who hears scenes over these clips, and with `acoustics` how they sound, too."""
     envelopes: dict[str, Envelope | StoredEnvelope] = {}
     treated: dict[str, tuple[str, str]] = {}
     for clip in clips:
         envelopes[clip.id] = clip.envelope
         if clip.treatment:
             treated[clip.id] = clip.untreated, clip.treatment
-    told = treated if acoustics else None
-    return Listener(setting.ear, setting.rate, envelopes, setting.fade, told)
+    return Listener(
+        setting.ear, setting.rate, envelopes, setting.fade, treated if acoustics else None
+    )

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import reduce
+from functools import partial, reduce
 from itertools import combinations, cycle, pairwise
 from typing import Any, Final, Protocol, TypeVar, assert_never
 
@@ -17,9 +17,11 @@ from synth.base.errors import PlanError
 from synth.base.units import Decibels, Frames, to_decibels
 from synth.captions.balance import Member
 from synth.captions.caption import Caption, Style
+from synth.captions.contrast import CaptionSet
 from synth.captions.measuring import counting_frames, measuring_frames, say_count, say_measure
 from synth.captions.narrative import Narrator, Pick
 from synth.labels.lexicon import Phrase, are_confusable, are_kin, category
+from synth.recipes.base import Draft, Setting, pick
 from synth.scene.activity import measure
 from synth.scene.claim import Claim, Count, Measured, claim_labels
 from synth.scene.edit import EditKind, EditSelection, Outline, rename_labels
@@ -28,6 +30,7 @@ from synth.scene.timeline import Timeline, duration, make_sequence, recompose
 from synth.truth.ear import BLOCK_S
 from synth.truth.listener import Listener
 from synth.truth.relations import MOST_FADED
+from synth.truth.truth import Hearing
 
 
 class Mixing(StrEnum):
@@ -292,7 +295,7 @@ class SceneVocabulary:
         """A label for `any` or a category that is confused with none of those taken, or None."""
         for _ in range(_TRIES):
             among = self.categories[self._draw_category(rng) if leaf == ANY else leaf]
-            label = among[int(rng.integers(len(among)))]
+            label = pick(among, rng)
             if not any(are_confusable(label, other) for other in taken):
                 return label
         return None
@@ -361,7 +364,7 @@ def make_teller(style: Style, is_long: bool, rate: int, rng: np.random.Generator
         rate: In Hz.
         rng: Draws the words.
     """
-    free = Narrator(Phrase.of_label, style, _pick_anew(rng))
+    free = Narrator(Phrase.of_label, style, partial(pick, rng=rng))
     shares = rng.random(_CHOICES).tolist() if is_long else ()
 
     def tell(claim: Claim, kind: str = "") -> Caption:
@@ -378,13 +381,6 @@ def make_teller(style: Style, is_long: bool, rate: int, rng: np.random.Generator
         return Narrator(Phrase.of_label, style, _pick_by(shares)).tell(claim, kind)
 
     return tell
-
-
-def _pick_anew(rng: np.random.Generator) -> Pick:
-    def one_of(options: Sequence[Any]) -> Any:
-        return options[int(rng.integers(len(options)))]
-
-    return one_of
 
 
 def _pick_by(shares: Sequence[float]) -> Pick:
@@ -412,11 +408,26 @@ exchange, and so on."""
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A scene placed in time, what is heard of it, and what is proven."""
+    """A scene placed in time, what is heard of it, and what that proves."""
 
     scene: Scene
     heard: Timeline
     member: Member
+
+    @classmethod
+    def of(cls, scene: Scene, statement: Scene, listener: Listener, setting: Setting) -> Placed:
+        """A scene that is to prove a statement."""
+        heard = listener.hear(scene)
+        return cls(scene, heard, Member(statement, Hearing(heard, setting.tolerance)))
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether what the scene states is proven."""
+        return self.member.hearing.proves(self.member.statement)
+
+    def draft(self, captions: CaptionSet) -> Draft:
+        """The sample."""
+        return Draft(self.scene, captions, self.heard)
 
     @property
     def longest_crossfade(self) -> Frames:

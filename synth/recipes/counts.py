@@ -10,17 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import combinations
 from typing import ClassVar, Final
 
 import numpy as np
-from pydantic import field_validator, model_validator
+from pydantic import field_validator
 
-from synth.base.errors import LeftOutError, PlanError, TruthError
+from synth.base.errors import LeftOutError, PlanError
 from synth.base.units import Frames, to_frames
-from synth.captions.caption import Caption, Style
-from synth.captions.contrast import judge
+from synth.captions.caption import Style
 from synth.captions.measuring import TIMES, counting_frames, say_count
 from synth.labels.lexicon import Phrase, is_countable
 from synth.recipes.base import (
@@ -28,19 +25,19 @@ from synth.recipes.base import (
     Draft,
     Groups,
     Length,
+    PauseRange,
     RecipeSettings,
     Setting,
     SplitCounts,
+    SplitGroups,
+    check_pauses,
     check_splits,
-    deal_crosses,
-    make_listener,
-    permutation,
+    repeat_each,
+    to_frame_range,
 )
 from synth.recipes.dealing import find_units
 from synth.scene.edit import EditKind
-from synth.scene.scene import Concat, Event, Excerpt, Scene
-from synth.truth.listener import Listener
-from synth.truth.relations import Tolerance
+from synth.scene.scene import Concat, Event, Scene
 
 _UNCERTAIN: Final = "no sound of the clip is surely heard as often as it is played"
 
@@ -62,7 +59,7 @@ class Counts(RecipeSettings):
     name: ClassVar[str] = "counts"
     repeats: SplitCounts = 1
     times: tuple[int, ...] = (1, 2, 3)
-    pause_s: tuple[Length, Length] = (0.4, 1.0)
+    pause_s: PauseRange = (0.4, 1.0)
     max_event_s: Length = 1.5
     style: Style = Style.NATURAL
 
@@ -73,20 +70,9 @@ class Counts(RecipeSettings):
             raise ValueError("expected two or more different numbers from 1 to 5")
         return tuple(sorted(times))
 
-    @model_validator(mode="after")
-    def _check_pauses(self) -> Counts:
-        if not 0 < self.pause_s[0] <= self.pause_s[1]:
-            raise ValueError("expected the shortest pause, above 0, then the longest")
-        return self
-
     def check(self, setting: Setting, splits: Collection[str]) -> None:
         """A sound must have room as often as it is played, with pauses that everybody hears."""
-        pause = Tolerance(audible=setting.audible).pause
-        if self.pauses(setting)[0] < pause:
-            raise PlanError(
-                f"pauses of {self.pause_s[0]:g} s may go unheard",
-                fix=f"give recipe.counts.pause_s at least {pause / setting.rate:g} s",
-            )
+        check_pauses("recipe.counts.pause_s", self.pause_s[0], setting)
         if self.longest(setting) < setting.audible:
             raise PlanError(
                 f"{TIMES[max(self.times) - 1]} with pauses of {self.pause_s[0]:g} s leaves no room "
@@ -100,13 +86,8 @@ class Counts(RecipeSettings):
         longest = to_frames(self.max_event_s, setting.rate)
         if setting.max_frames is None:
             return longest
-        most = max(self.times)
-        return min(longest, (setting.max_frames - (most - 1) * self.pauses(setting)[0]) // most)
-
-    def pauses(self, setting: Setting) -> tuple[Frames, Frames]:
-        """Shortest and longest pause in frames."""
-        least, most = (to_frames(seconds, setting.rate) for seconds in self.pause_s)
-        return least, most
+        most, pause = max(self.times), to_frames(self.pause_s[0], setting.rate)
+        return min(longest, (setting.max_frames - (most - 1) * pause) // most)
 
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """A clip must have one label, of a short event, and hold a part that begins once."""
@@ -121,93 +102,56 @@ class Counts(RecipeSettings):
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
         """Each clip of a split in turn, again and again with other sounds and pauses."""
-        repeats = self.repeats
-        if isinstance(repeats, int):
-            repeats = dict.fromkeys(clips, repeats)
-        for split in repeats:
-            if not clips.get(split):
-                raise PlanError(
-                    f"split {split}: counts needs clips of short sounds, found none",
-                    fix="add clips of countable sounds, such as dog, cat or car_horn, "
-                    "or change the splits",
-                )
-        return {
-            split: Repetitions(self, split, count, tuple(clips[split]), setting)
-            for split, count in repeats.items()
-        }
+        return Repetitions.by_split(self, repeat_each(self.repeats, clips), clips, setting)
 
 
 @dataclass(frozen=True)
-class Repetitions:
-    """The groups of one split, each computed alone."""
+class Repetitions(SplitGroups[Counts]):
+    """Groups of one sound."""
 
-    settings: Counts
-    split: str
-    repeats: int
-    clips: tuple[Clip, ...]
-    setting: Setting
+    def __post_init__(self) -> None:
+        if not self.clips:
+            raise PlanError(
+                f"split {self.split}: counts needs clips of short sounds, found none",
+                fix="add clips of countable sounds, such as dog, cat or car_horn, "
+                "or change the splits",
+            )
 
     def __len__(self) -> int:
-        return self.repeats * len(self.clips)
+        return self.count * len(self.clips)
 
     def group(self, index: int) -> Sequence[Draft]:
         """One sound of one clip, as often as each member has it."""
-        randomness, times = self.setting.randomness, self.settings.times
-        round_, at = divmod(index, len(self.clips))
-        order = permutation(randomness, f"counts/{self.split}/order", round_, len(self.clips))
-        clip = self.clips[int(order[at])]
-        rng = randomness.at(f"counts/{self.split}", index)
-        units = find_units(clip, self.settings.longest(self.setting), self.setting)
         style = self.settings.style
+        round_, at = divmod(index, len(self.clips))
+        clip = self.clips[int(self.permute("/order", round_, len(self.clips))[at])]
+        rng = self.rng(index)
+        units = find_units(clip, self.settings.longest(self.setting), self.setting)
         frame = int(rng.integers(counting_frames(style)))
         label = clip.labels[0]
-        said = {count: say_count(label, count, Phrase.of_label, style, frame) for count in times}
+        captions = [
+            say_count(label, count, Phrase.of_label, style, frame) for count in self.settings.times
+        ]
         for number in rng.permutation(len(units)):
-            drafts = self._draft(label, units[number], said, rng)
+            scenes = self._draw_scenes(Event(label, units[number]), rng)
+            members = list(zip(scenes, captions, strict=True))
+            drafts = self.draft_rivals(members, EditKind.COUNT.value, style)
             if drafts is not None:
-                return self._deal(drafts, said)
+                return drafts
         raise LeftOutError(
             _UNCERTAIN, example=clip.id, fix=f"add clips of {label!r} to split {self.split}"
         )
 
-    @cached_property
-    def _listener(self) -> Listener:
-        return make_listener(self.clips, self.setting)
-
-    def _draft(
-        self, label: str, unit: Excerpt, said: Mapping[int, Caption], rng: np.random.Generator
-    ) -> list[Draft] | None:
-        """The members of a group; None where not every count is proven."""
-        drafts = []
-        tolerance = Tolerance(audible=self.setting.audible)
-        for count, scene in self._scenes(Event(label, unit), rng).items():
-            heard = self._listener.hear(scene)
-            others = [each.of_kind(EditKind.COUNT.value) for each in said.values()]
-            try:
-                captions = judge(said[count], others, heard, tolerance)
-            except TruthError:
-                return None
-            drafts.append(Draft(scene, captions, heard))
-        return drafts
-
-    def _scenes(self, sound: Event, rng: np.random.Generator) -> dict[int, Scene]:
+    def _draw_scenes(self, sound: Event, rng: np.random.Generator) -> list[Scene]:
         """The sound as often as each member has it, all but once over the same time."""
         times, frames = self.settings.times, sound.heard.frames
-        most, (least, longest) = max(times), self.settings.pauses(self.setting)
+        most = max(times)
+        least, longest = to_frame_range(self.settings.pause_s, self.setting.rate)
         if self.setting.max_frames is not None:
             longest = min(longest, (self.setting.max_frames - most * frames) // (most - 1))
         span = most * frames + (most - 1) * int(rng.integers(least, longest + 1))
-        return {
-            count: _repeat(sound, count, (span - count * frames) // max(count - 1, 1))
-            for count in times
-        }
-
-    def _deal(self, drafts: Sequence[Draft], said: Mapping[int, Caption]) -> list[Draft]:
-        if self.settings.style is Style.PAPER:
-            return list(drafts)
-        pairs = combinations([caption.text for caption in said.values()], 2)
-        crosses = [(EditKind.COUNT.value, *pair) for pair in pairs]
-        return deal_crosses(drafts, crosses)
+        pauses = [(span - count * frames) // max(count - 1, 1) for count in times]
+        return [_repeat(sound, count, pause) for count, pause in zip(times, pauses, strict=True)]
 
 
 def _repeat(sound: Event, count: int, pause: Frames) -> Scene:

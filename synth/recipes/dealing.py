@@ -7,7 +7,7 @@ groups of each size.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Protocol, TypeAlias
@@ -19,9 +19,17 @@ from synth.base.rng import Randomness
 from synth.base.units import Decibels, Frames
 from synth.captions.caption import Style
 from synth.labels.lexicon import are_confusable, category
-from synth.recipes.base import Clip, Setting, by_label, explain_misleading, explain_too_short, pick
+from synth.recipes.base import (
+    Clip,
+    Setting,
+    by_label,
+    excerpt,
+    explain_misleading,
+    explain_too_short,
+    pick,
+)
 from synth.recipes.composing import ANY, SceneVocabulary, fill_labels
-from synth.scene.scene import Excerpt, Scene, labels
+from synth.scene.scene import Event, Excerpt, Scene, labels
 from synth.truth.ear import Envelope
 
 Hand: TypeAlias = tuple[Clip, ...]
@@ -147,14 +155,35 @@ class Cast(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class DrawnCast:
-    """Every clip of a split, again and again.
+def cast_sounds(
+    cast: Cast,
+    names: Iterable[str],
+    longest: Frames | None,
+    recordings: set[str],
+    setting: Setting,
+    rng: np.random.Generator,
+) -> dict[str, Event]:
+    """An excerpt for each label, of recordings that are not in use if there are any.
 
     Args:
-        vocabulary: The labels.
-        by_label: The clips.
+        cast: Chooses the clips.
+        names: The labels.
+        longest: Frames that a sound may last, None for any.
+        recordings: Those in use; what is chosen is added.
+        setting: As the recipe is given.
+        rng: The group's.
     """
+    sounds: dict[str, Event] = {}
+    for label in dict.fromkeys(names):
+        clip = cast.choose(label, recordings, rng)
+        recordings.add(clip.recording)
+        sounds[label] = Event(label, excerpt(clip, longest, setting, rng))
+    return sounds
+
+
+@dataclass(frozen=True)
+class DrawnCast:
+    """Every clip of a split, again and again."""
 
     vocabulary: SceneVocabulary
     by_label: Mapping[str, Sequence[Clip]]
@@ -166,7 +195,7 @@ class DrawnCast:
     def exchange(self, base: Scene, rng: np.random.Generator) -> dict[str, str] | None:
         """A label for another of its category, else for any."""
         named = labels(base)
-        gone = named[int(rng.integers(len(named)))]
+        gone = pick(named, rng)
         for leaf in (category(gone), ANY):
             known = leaf == ANY or leaf in self.vocabulary.categories
             label = self.vocabulary.draw(leaf, named, rng) if known else None
@@ -212,7 +241,7 @@ class DealtCast:
         named = labels(base)
         (spare,) = {clip.labels[0] for clip in self.hand}.difference(named)
         akin = [label for label in named if category(label) == category(spare)] or named
-        return {akin[int(rng.integers(len(akin)))]: spare}
+        return {pick(akin, rng): spare}
 
     def choose(self, label: str, used: Collection[str], rng: np.random.Generator) -> Clip:
         """The clip of the label."""

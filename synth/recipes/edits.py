@@ -32,33 +32,33 @@ from synth.recipes.base import (
     Draft,
     Groups,
     Length,
+    PauseRange,
     RecipeSettings,
     Setting,
     SplitCounts,
+    SplitGroups,
     by_label,
+    check_pauses,
     check_splits,
     excerpt,
-    make_listener,
-    permutation,
+    pick,
     share_out,
+    to_frame_range,
 )
 from synth.recipes.composing import (
     Composer,
     Joining,
     Mixing,
+    Placed,
     SceneVocabulary,
     amplify,
     make_teller,
     random_sequence,
 )
-from synth.recipes.dealing import DrawnCast, explain_uncast
+from synth.recipes.dealing import DrawnCast, cast_sounds, explain_uncast
 from synth.scene.scene import Event, Scene, labels, statement
 from synth.scene.timeline import PlacedEvent, arrange, places
 from synth.truth.change import find_change, list_claims, proves_change
-from synth.truth.relations import Tolerance
-from synth.truth.truth import Hearing
-
-# Settings of the recipe `edits`: how many pairs, what differs in them, and over which scenes.
 
 
 class EditFamily(StrEnum):
@@ -74,8 +74,8 @@ class EditFamily(StrEnum):
     ORDER = "order"
 
 
-class EditSettings(RecipeSettings):
-    """Settings of the recipe.
+class Edits(RecipeSettings):
+    """Pairs of scenes over clips with one label each.
 
     Args:
         pairs: Pairs of before and after in total, shared among the splits by their number of clips;
@@ -93,11 +93,12 @@ class EditSettings(RecipeSettings):
         style: Caption style.
     """
 
+    name: ClassVar[str] = "edits"
     pairs: SplitCounts = 2_000
     changes: tuple[EditFamily, ...] = tuple(EditFamily)
     max_events: int = Field(default=3, ge=2, le=4)
     change_db: tuple[int, int] = (6, 12)
-    pause_s: tuple[Length, Length] = (0.2, 1.0)
+    pause_s: PauseRange = (0.2, 1.0)
     max_event_s: Length | None = None
     peak_db: Decibels = Field(default=-1.0, ge=-40, le=0)
     captions: int = Field(default=5, ge=1, le=20)
@@ -111,25 +112,49 @@ class EditSettings(RecipeSettings):
         return changes
 
     @model_validator(mode="after")
-    def _check_ranges(self) -> EditSettings:
-        if not 0 < self.pause_s[0] <= self.pause_s[1]:
-            raise ValueError("pause_s: expected the shortest pause, above 0, then the longest")
+    def _check_levels(self) -> Edits:
         if not 3 <= self.change_db[0] <= self.change_db[1] <= 20:
             raise ValueError("change_db: expected the least change, then the greatest, of 3 to 20")
         return self
 
-    def pauses(self, setting: Setting) -> tuple[Frames, Frames]:
-        """Shortest and longest pause in frames."""
-        least, most = (to_frames(seconds, setting.rate) for seconds in self.pause_s)
-        return least, most
-
     def longest_sound(self, count: int, setting: Setting) -> Frames:
         """Frames that each of `count` sounds may last."""
         assert setting.max_frames is not None  # see check
-        room = (setting.max_frames - (count - 1) * self.pauses(setting)[1]) // count
+        pause = to_frames(self.pause_s[1], setting.rate)
+        room = (setting.max_frames - (count - 1) * pause) // count
         if self.max_event_s is None:
             return room
         return min(room, to_frames(self.max_event_s, setting.rate))
+
+    def check(self, setting: Setting, splits: Collection[str]) -> None:
+        """Samples must have one length and one normalisation, and sounds must fit."""
+        check_splits("recipe.edits.pairs", self.pairs, splits)
+        if setting.max_frames is None or setting.least_frames < setting.max_frames:
+            raise PlanError(
+                "edits need samples of one length: else a sound that goes makes its sample shorter",
+                fix="set audio.length, as in `length: exact 10 s`",
+            )
+        if self.peak_db > setting.peak_db:
+            raise PlanError(
+                f"recipe.edits.peak_db is {self.peak_db:g}, above audio.peak_db "
+                f"({setting.peak_db:g}): before and after would be turned down differently",
+                fix=f"set recipe.edits.peak_db to {setting.peak_db:g} or less",
+            )
+        check_pauses("recipe.edits.pause_s", self.pause_s[0], setting)
+        if self.longest_sound(self.max_events, setting) < setting.audible:
+            raise PlanError(
+                f"{self.max_events} sounds with pauses of {self.pause_s[1]:g} s leave no room for "
+                "them",
+                fix="raise audio.length, or lower recipe.edits.max_events or pause_s",
+            )
+
+    def refusal(self, clip: Clip, setting: Setting) -> str | None:
+        """A clip must have one label, and be long enough to be made out."""
+        return explain_uncast(clip, self.name, self.style, setting)
+
+    def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
+        """Pairs over the clips of each split."""
+        return EditPairs.by_split(self, share_out(self.pairs, clips), clips, setting)
 
 
 # Pairs of scenes that differ by one edit, each proven on both sides.
@@ -144,20 +169,16 @@ Pair = tuple[Scene, Scene]
 
 
 @dataclass(frozen=True)
-class EditPairs:
-    """The pairs of one split, each computed alone."""
-
-    settings: EditSettings
-    split: str
-    count: int
-    clips: tuple[Clip, ...]
-    setting: Setting
+class EditPairs(SplitGroups[Edits]):
+    """Groups of a scene before and after an edit."""
 
     def __post_init__(self) -> None:
+        if not self.clips:
+            raise PlanError(
+                f"split {self.split}: edits need clips, found none",
+                fix="add clips, or change the splits",
+            )
         _ = self.cast
-
-    def __len__(self) -> int:
-        return self.count
 
     @cached_property
     def cast(self) -> DrawnCast:
@@ -168,12 +189,12 @@ class EditPairs:
     @cached_property
     def composer(self) -> Composer:
         """Puts sounds together."""
-        joining = Joining(0.0, Mixing.SUM, 0.5, (0.0, 0.0), self.settings.pauses(self.setting))
-        return Composer(joining, make_listener(self.clips, self.setting))
+        pauses = to_frame_range(self.settings.pause_s, self.setting.rate)
+        return Composer(Joining(0.0, Mixing.SUM, 0.5, (0.0, 0.0), pauses), self.listener)
 
     def group(self, index: int) -> Sequence[Draft]:
         """A scene and its edit."""
-        rng = self.setting.randomness.at(f"edits/{self.split}", index)
+        rng = self.rng(index)
         family = self._find_family(index)
         count = int(rng.integers(2, self.settings.max_events + 1))
         for _ in range(_DRAWS):
@@ -190,21 +211,15 @@ class EditPairs:
         """Each once a round, in an order of its own: who takes every fourth pair gets all kinds."""
         changes = self.settings.changes
         round_, at = divmod(index, len(changes))
-        operation = f"edits/{self.split}/changes"
-        order = permutation(self.setting.randomness, operation, round_, len(changes))
-        return changes[int(order[at])]
+        return changes[int(self.permute("/changes", round_, len(changes))[at])]
 
     def _draw(self, family: EditFamily, count: int, rng: np.random.Generator) -> list[Draft] | None:
         base = self.cast.fill(random_sequence(count, _TOGETHER, rng), rng)
         if base is None:
             return None
         longest = self.settings.longest_sound(count, self.setting)
-        sounds: dict[str, Event] = {}
         recordings: set[str] = set()
-        for label in labels(base):
-            clip = self.cast.choose(label, recordings, rng)
-            recordings.add(clip.recording)
-            sounds[label] = Event(label, excerpt(clip, longest, self.setting, rng))
+        sounds = cast_sounds(self.cast, labels(base), longest, recordings, self.setting, rng)
         placed = places(self.composer.compose(base, sounds, rng))
         edited = self._edit(family, base, placed, recordings, rng)
         if edited is None:
@@ -225,7 +240,7 @@ class EditPairs:
         if family is EditFamily.REPLACE:
             names = self.cast.exchange(base, rng)
             return None if names is None else self._recast(names, placed, recordings, rng)
-        target = placed[int(rng.integers(len(placed)))]
+        target = pick(placed, rng)
         others = [place for place in placed if place is not target]
         if family is EditFamily.PRESENCE:
             return others if any(place.onset == 0 for place in others) else None
@@ -282,23 +297,18 @@ class EditPairs:
 
     def _caption(self, pair: Pair, rng: np.random.Generator) -> list[Draft] | None:
         """Both scenes with their captions; None where not all of it is proven."""
-        tolerance = Tolerance(audible=self.setting.audible)
-        heard = [self.composer.listener.hear(scene) for scene in pair]
-        members = [
-            Member(statement(scene), Hearing(timeline, tolerance))
-            for scene, timeline in zip(pair, heard, strict=True)
-        ]
+        placed = [Placed.of(scene, statement(scene), self.listener, self.setting) for scene in pair]
         named = {label for scene in pair for label in labels(scene)}
         if any(could_be_meant(one, other) for one, other in permutations(sorted(named), 2)):
             return None
         change = find_change(*pair)
-        if change is None or not all(each.hearing.proves(each.statement) for each in members):
+        if change is None or not all(each.is_proven for each in placed):
             return None
-        before, after = (member.hearing for member in members)
+        before, after = (each.member.hearing for each in placed)
         if not proves_change(change, next(list_claims(change)), before, after):
             return None
-        captions = self._tell(members, rng)
-        drafts = [Draft(*each) for each in zip(pair, captions, heard, strict=True)]
+        captions = self._tell([each.member for each in placed], rng)
+        drafts = [each.draft(told) for each, told in zip(placed, captions, strict=True)]
         return [drafts[at] for at in rng.permutation(len(drafts))]
 
     def _tell(self, members: Sequence[Member], rng: np.random.Generator) -> list[CaptionSet]:
@@ -327,59 +337,8 @@ def _swap(placed: Sequence[PlacedEvent], rng: np.random.Generator) -> list[Place
     ]
     if not apart:
         return None
-    at = apart[int(rng.integers(len(apart)))]
+    at = pick(apart, rng)
     one, other = ordered[at : at + 2]
     first = PlacedEvent(one.onset, other.event)
     second = PlacedEvent(other.offset - one.event.heard.frames, one.event)
     return [*ordered[:at], first, second, *ordered[at + 2 :]]
-
-
-class Edits(EditSettings):
-    """The recipe: pairs of scenes over clips with one label each."""
-
-    name: ClassVar[str] = "edits"
-
-    def check(self, setting: Setting, splits: Collection[str]) -> None:
-        """Samples must have one length and one normalisation, and sounds must fit."""
-        check_splits("recipe.edits.pairs", self.pairs, splits)
-        if setting.max_frames is None or setting.least_frames < setting.max_frames:
-            raise PlanError(
-                "edits need samples of one length: else a sound that goes makes its sample shorter",
-                fix="set audio.length, as in `length: exact 10 s`",
-            )
-        if self.peak_db > setting.peak_db:
-            raise PlanError(
-                f"recipe.edits.peak_db is {self.peak_db:g}, above audio.peak_db "
-                f"({setting.peak_db:g}): before and after would be turned down differently",
-                fix=f"set recipe.edits.peak_db to {setting.peak_db:g} or less",
-            )
-        pause = Tolerance(audible=setting.audible).pause
-        if self.pauses(setting)[0] < pause:
-            raise PlanError(
-                f"pauses of {self.pause_s[0]:g} s may go unheard",
-                fix=f"give recipe.edits.pause_s at least {pause / setting.rate:g} s",
-            )
-        if self.longest_sound(self.max_events, setting) < setting.audible:
-            raise PlanError(
-                f"{self.max_events} sounds with pauses of {self.pause_s[1]:g} s leave no room for "
-                "them",
-                fix="raise audio.length, or lower recipe.edits.max_events or pause_s",
-            )
-
-    def refusal(self, clip: Clip, setting: Setting) -> str | None:
-        """A clip must have one label, and be long enough to be made out."""
-        return explain_uncast(clip, self.name, self.style, setting)
-
-    def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
-        """Pairs over the clips of each split."""
-        counts = self.pairs if isinstance(self.pairs, dict) else share_out(self.pairs, clips)
-        for split in counts:
-            if not clips.get(split):
-                raise PlanError(
-                    f"split {split}: edits need clips, found none",
-                    fix="add clips, or change the splits",
-                )
-        return {
-            split: EditPairs(self, split, count, tuple(clips[split]), setting)
-            for split, count in counts.items()
-        }

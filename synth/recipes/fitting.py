@@ -15,12 +15,11 @@ import numpy as np
 
 from synth.base.errors import LeftOutError
 from synth.base.units import Frames, Seconds, to_frames
-from synth.recipes.base import Clip, Setting, excerpt
-from synth.scene.scene import Concat, Event, Excerpt, Overlay, statement
+from synth.recipes.base import Clip, Setting, excerpt, is_proven
+from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.scene.timeline import duration
 from synth.truth.ear import BLOCK_S
 from synth.truth.listener import Listener
-from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing
 
 DO_NOT_FIT: Final = (
@@ -84,19 +83,14 @@ class Fitting:
         self, first: Sequence[Clip], second: Sequence[Clip], rng: np.random.Generator
     ) -> FittedPair:
         """A clip of each, drawn at random among those that fit."""
-        found = self.find(first, second, rng)
-        if found is None:
-            raise LeftOutError(
-                DO_NOT_FIT,
-                example=" and ".join(sorted((first[0].labels[0], second[0].labels[0]))),
-                fix="add clips of these labels"
-                + (
-                    ""
-                    if self.longest is None
-                    else ", or allow longer sounds (max_event_s, audio.length)"
-                ),
-            )
-        return found
+        pair = self.find(first, second, rng)
+        if pair is not None:
+            return pair
+        fix = "add clips of these labels"
+        if self.longest is not None:
+            fix += ", or allow longer sounds (max_event_s, audio.length)"
+        example = " and ".join(sorted((first[0].labels[0], second[0].labels[0])))
+        raise LeftOutError(DO_NOT_FIT, example=example, fix=fix)
 
     def find(
         self,
@@ -190,10 +184,9 @@ class Fitting:
 
     def _lay(self, one: Event, other: Event) -> FittedPair | None:
         """The two together, from where both are heard; None where that cannot be proven."""
-        tolerance = Tolerance(audible=self.setting.audible)
         first, second = (self.listener.extent(event) for event in (one, other))
         overlay = Overlay(one, other, first.onset - second.onset)
-        hearing = Hearing(self.listener.hear(overlay), tolerance)
+        hearing = Hearing(self.listener.hear(overlay), self.setting.tolerance)
         a, b = Event(one.label), Event(other.label)
         if not hearing.proves(Overlay(a, b)):
             return None
@@ -205,15 +198,11 @@ class Fitting:
 
     def _find_crossfade(self, one: Event, other: Event) -> Frames | None:
         """The longest by which they can be joined in both orders, None where none is."""
-        tolerance = Tolerance(audible=self.setting.audible)
         for crossfade in dict.fromkeys(self.crossfade // part for part in _PARTS):
             joined = Concat(one, other, crossfade), Concat(other, one, crossfade)
             if crossfade > min(one.heard.frames, other.heard.frames) or self._is_long(joined[0]):
                 continue
-            if all(
-                Hearing(self.listener.hear(scene), tolerance).proves(statement(scene))
-                for scene in joined
-            ):
+            if all(is_proven(scene, self.listener, self.setting) for scene in joined):
                 return crossfade
         return None
 

@@ -24,7 +24,7 @@ from pydantic import Field, field_validator, model_validator
 
 from synth.base.errors import NotationError, PlanError
 from synth.base.units import Decibels, Frames, Seconds, to_frames
-from synth.captions.balance import Member, deal
+from synth.captions.balance import deal
 from synth.captions.caption import Style
 from synth.captions.contrast import pool
 from synth.captions.measuring import ToldQuantity, measured_pool
@@ -36,12 +36,13 @@ from synth.recipes.base import (
     RecipeSettings,
     Setting,
     SplitCounts,
+    SplitGroups,
     by_label,
     check_splits,
     check_unpadded,
-    excerpt,
     make_listener,
     share_out,
+    to_frame_range,
 )
 from synth.recipes.bed import Background
 from synth.recipes.composing import (
@@ -60,27 +61,29 @@ from synth.recipes.composing import (
     random_sequence,
     random_template,
 )
-from synth.recipes.dealing import Cast, ClipDealer, DealtCast, DrawnCast, explain_uncast
+from synth.recipes.dealing import (
+    Cast,
+    ClipDealer,
+    DealtCast,
+    DrawnCast,
+    cast_sounds,
+    explain_uncast,
+)
 from synth.scene.edit import recompositions, rename_labels
 from synth.scene.scene import Event, Scene, labels, parse
 from synth.scene.timeline import is_sequence
 from synth.truth.ear import BLOCK_S
-from synth.truth.relations import Tolerance
-from synth.truth.truth import Hearing
-
-# Settings of the recipe `scenes`: which scenes, how they are joined and mixed, which captions.
-
+from synth.truth.listener import Listener
 
 MOST_EVENTS: Final = 12
 MOST_NESTED: Final = 4
-
 
 Pause: TypeAlias = Annotated[Seconds, Field(ge=0, le=3600)]
 Ratio: TypeAlias = Annotated[Decibels, Field(ge=-120, le=120)]
 
 
-class SceneSettings(RecipeSettings):
-    """Settings of the recipe.
+class Scenes(RecipeSettings):
+    """Groups of `variants` scenes over clips with one label each.
 
     Args:
         scenes: Total samples, shared among the splits by their number of clips; or samples per
@@ -114,6 +117,7 @@ class SceneSettings(RecipeSettings):
             `duration`, `onset`, `position`, `gap`, `longer` and `louder`.
     """
 
+    name: ClassVar[str] = "scenes"
     scenes: SplitCounts = 20_000
     variants: int = Field(default=4, ge=2, le=6)
     max_events: int = Field(default=4, ge=2, le=MOST_EVENTS)
@@ -144,7 +148,7 @@ class SceneSettings(RecipeSettings):
         return expressions
 
     @model_validator(mode="after")
-    def _whole_groups(self) -> SceneSettings:
+    def _whole_groups(self) -> Scenes:
         counts = self.scenes.values() if isinstance(self.scenes, dict) else [self.scenes]
         if any(count % self.variants for count in counts):
             raise ValueError(
@@ -163,7 +167,7 @@ class SceneSettings(RecipeSettings):
         return self
 
     @model_validator(mode="after")
-    def _long_scenes(self) -> SceneSettings:
+    def _long_scenes(self) -> Scenes:
         is_long = not self.expressions and self.max_events > self.polyphony
         if is_long and self.variants % 2:
             raise ValueError(
@@ -197,8 +201,8 @@ class SceneSettings(RecipeSettings):
 
     def join_by(self, rate: int) -> Joining:
         """How parts are put together, at a rate in Hz."""
-        least, most = (to_frames(pause, rate) for pause in self.pause_s)
-        return Joining(self.crossfade, self.mixing, self.ratio, self.snr_db, (least, most))
+        pauses = to_frame_range(self.pause_s, rate)
+        return Joining(self.crossfade, self.mixing, self.ratio, self.snr_db, pauses)
 
     def longest_sound(self, count: int, setting: Setting) -> Frames | None:
         """Frames that each of `count` sounds may last, None for any."""
@@ -232,6 +236,32 @@ class SceneSettings(RecipeSettings):
                 fix="write it as a + b * c + d, or give it fewer sounds",
             )
         return template
+
+    def check(self, setting: Setting, splits: Collection[str]) -> None:
+        """Expressions must read, sounds fit, and `scenes` must be for the spec's splits."""
+        check_splits("recipe.scenes.scenes", self.scenes, splits)
+        if ToldQuantity.POSITION in self.tell:
+            check_unpadded("recipe.scenes.tell", setting)
+        sizes = [len(labels(template)) for template in self.templates] or [self.max_events]
+        longest = self.longest_sound(max(sizes), setting)
+        if longest is not None and longest < setting.audible:
+            raise PlanError(
+                f"{max(sizes)} sounds in a row leave {longest / setting.rate:g} s for "
+                f"each; less than {setting.audible / setting.rate:g} s cannot be made out",
+                fix="raise audio.length or max_event_s, or lower truth.min_overlap_s",
+            )
+
+    def refusal(self, clip: Clip, setting: Setting) -> str | None:
+        """A clip must have one label, and be long enough to be made out."""
+        return explain_uncast(clip, self.name, self.style, setting)
+
+    def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
+        """Groups of `variants` scenes."""
+        if isinstance(self.scenes, dict):
+            counts = {split: count // self.variants for split, count in self.scenes.items()}
+        else:
+            counts = share_out(self.scenes // self.variants, clips)
+        return SceneGroups.by_split(self, counts, clips, setting)
 
 
 def read_expressions(path: Path) -> list[str]:
@@ -267,14 +297,8 @@ _WORDINGS_OF_PAIRS: Final = 2
 
 
 @dataclass(frozen=True)
-class SceneGroups:
-    """The groups of one split, each computed alone."""
-
-    settings: SceneSettings
-    split: str
-    count: int
-    clips: tuple[Clip, ...]
-    setting: Setting
+class SceneGroups(SplitGroups[Scenes]):
+    """Groups of one drawn scene and its edits."""
 
     def __post_init__(self) -> None:
         _ = self.vocabulary, self.bed_clips
@@ -282,21 +306,20 @@ class SceneGroups:
         for template in self.templates:
             self.vocabulary.check(template, "recipe.scenes.expressions")
 
-    def __len__(self) -> int:
-        """Number of groups."""
-        return self.count
-
     @cached_property
     def templates(self) -> Mapping[Scene, float]:
         """Scenes of labels, categories or `any`, with their weights; none to draw them."""
         return self.settings.templates
 
     @cached_property
+    def listener(self) -> Listener:
+        """Hears the clips, and how loud they are if captions tell."""
+        return make_listener(self.clips, self.setting, ToldQuantity.LOUDER in self.settings.tell)
+
+    @cached_property
     def composer(self) -> Composer:
         """Puts parts together."""
-        joining = self.settings.join_by(self.setting.rate)
-        is_loudness_told = ToldQuantity.LOUDER in self.settings.tell
-        return Composer(joining, make_listener(self.clips, self.setting, is_loudness_told))
+        return Composer(self.settings.join_by(self.setting.rate), self.listener)
 
     @cached_property
     def by_label(self) -> Mapping[str, list[Clip]]:
@@ -336,7 +359,7 @@ class SceneGroups:
         before anything can fail: most attempts at four fail, and at sounds together, as one masks
         another. Else most groups would be of two that follow one another.
         """
-        rng = self.setting.randomness.at(f"scenes/{self.split}", index)
+        rng = self.rng(index)
         hand = self.dealer.hand(index) if self.dealer else ()
         if len(hand) > 2 and (drafts := self._make_dealt(DealtCast(hand), rng)) is not None:
             return drafts
@@ -432,20 +455,14 @@ class SceneGroups:
     ) -> Placed | None:
         scene = parts.join(statement, rng)
         placed = self._place(statement, scene) if scene is not None else None
-        return placed if placed and placed.member.hearing.proves(statement) else None
+        return placed if placed and placed.is_proven else None
 
     def _sounds(
         self, named: Sequence[str], cast: Cast, rng: np.random.Generator
     ) -> dict[str, Event]:
         """An excerpt for each label, of different recordings where there are any."""
         longest = self.settings.longest_sound(len(set(named)) - 1, self.setting)
-        recordings: set[str] = set()
-        sounds: dict[str, Event] = {}
-        for label in dict.fromkeys(named):
-            clip = cast.choose(label, recordings, rng)
-            recordings.add(clip.recording)
-            sounds[label] = Event(label, excerpt(clip, longest, self.setting, rng))
-        return sounds
+        return cast_sounds(cast, named, longest, set(), self.setting, rng)
 
     def _compose(
         self, statement: Scene, sounds: Mapping[str, Event], rng: np.random.Generator
@@ -457,15 +474,13 @@ class SceneGroups:
             if scene == last:  # nothing of it was drawn at random
                 return None
             placed = self._place(statement, scene)
-            if placed.member.hearing.proves(statement):
+            if placed.is_proven:
                 return placed
             last = scene
         return None
 
     def _place(self, statement: Scene, scene: Scene) -> Placed:
-        heard = self.composer.listener.hear(scene)
-        hearing = Hearing(heard, Tolerance(audible=self.setting.audible))
-        return Placed(scene, heard, Member(statement, hearing))
+        return Placed.of(scene, statement, self.listener, self.setting)
 
     def _caption(self, placed: Sequence[Placed], rng: np.random.Generator) -> list[Draft] | None:
         statements = [each.member.statement for each in placed]
@@ -487,10 +502,7 @@ class SceneGroups:
         dealt = deal(members, mains, claims, tell, self.settings.captions, rng, close)
         if dealt is None:
             return None
-        return [
-            Draft(each.scene, captions, each.heard)
-            for each, captions in zip(laid, dealt, strict=True)
-        ]
+        return [each.draft(captions) for each, captions in zip(laid, dealt, strict=True)]
 
     def _add_bed(
         self, statements: Sequence[Scene], placed: Sequence[Placed], rng: np.random.Generator
@@ -505,41 +517,4 @@ class SceneGroups:
         if bed is None:
             return placed
         laid = [self._place(each.member.statement, bed.lay_under(each.scene)) for each in placed]
-        stated = all(each.member.hearing.proves(each.member.statement) for each in laid)
-        return laid if stated else None
-
-
-class Scenes(SceneSettings):
-    """The recipe: groups of `variants` scenes over clips with one label each."""
-
-    name: ClassVar[str] = "scenes"
-
-    def check(self, setting: Setting, splits: Collection[str]) -> None:
-        """Expressions must read, sounds fit, and `scenes` must be for the spec's splits."""
-        check_splits("recipe.scenes.scenes", self.scenes, splits)
-        if ToldQuantity.POSITION in self.tell:
-            check_unpadded("recipe.scenes.tell", setting)
-        sizes = [len(labels(template)) for template in self.templates] or [self.max_events]
-        longest = self.longest_sound(max(sizes), setting)
-        if longest is not None and longest < setting.audible:
-            raise PlanError(
-                f"{max(sizes)} sounds in a row leave {longest / setting.rate:g} s for "
-                f"each; less than {setting.audible / setting.rate:g} s cannot be made out",
-                fix="raise audio.length or max_event_s, or lower truth.min_overlap_s",
-            )
-
-    def refusal(self, clip: Clip, setting: Setting) -> str | None:
-        """A clip must have one label, and be long enough to be made out."""
-        return explain_uncast(clip, self.name, self.style, setting)
-
-    def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
-        """Groups of `variants` scenes."""
-        return {
-            split: SceneGroups(self, split, count, tuple(clips[split]), setting)
-            for split, count in self._groups(clips).items()
-        }
-
-    def _groups(self, clips: Mapping[str, Sequence[Clip]]) -> dict[str, int]:
-        if isinstance(self.scenes, dict):
-            return {split: count // self.variants for split, count in self.scenes.items()}
-        return share_out(self.scenes // self.variants, clips)
+        return laid if all(each.is_proven for each in laid) else None

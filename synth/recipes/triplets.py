@@ -21,7 +21,7 @@ from jaxtyping import Int64
 from pydantic import Field
 
 from synth.base.errors import LeftOutError, PlanError
-from synth.base.units import Frames, Seconds, to_frames
+from synth.base.units import Seconds, to_frames
 from synth.captions.caption import Caption, Connective, Pair, Style, frames
 from synth.captions.contrast import Wording, as_main, judge
 from synth.labels.lexicon import Phrase, are_kin
@@ -34,6 +34,7 @@ from synth.recipes.base import (
     RecipeSettings,
     Setting,
     SplitCounts,
+    SplitGroups,
     by_label,
     check_splits,
     deal_crosses,
@@ -41,23 +42,16 @@ from synth.recipes.base import (
     explain_misleading,
     explain_too_short,
     longest_event,
-    make_listener,
-    permutation,
+    repeat_each,
 )
 from synth.recipes.fitting import DO_NOT_FIT, FittedPair, Fitting
 from synth.scene.claim import And, Only
 from synth.scene.edit import EditKind
 from synth.scene.scene import Concat, Event, Overlay, Scene
-from synth.truth.relations import Tolerance
-
-# Class pairs: two clips of two classes that fit one another, in both orders and together.
 
 
-# Settings of `triplets`.
-
-
-class TripletSettings(RecipeSettings):
-    """Settings of the recipe.
+class Triplets(RecipeSettings):
+    """Every ordered pair of classes, in groups that share two clips.
 
     Args:
         repeats: Groups per ordered pair of classes, each with newly drawn clips; one number for all
@@ -72,6 +66,7 @@ class TripletSettings(RecipeSettings):
         stage_a: Make single and combined sounds instead, for TeminAL A.
     """
 
+    name: ClassVar[str] = "triplets"
     repeats: SplitCounts = 1
     most_groups: Count | None = None
     crossfade_s: Seconds = Field(default=0.0, ge=0, le=30)
@@ -79,6 +74,27 @@ class TripletSettings(RecipeSettings):
     least_event_s: Length = 1.0
     style: Style = Style.PAPER
     stage_a: bool = False
+
+    def check(self, setting: Setting, splits: Collection[str]) -> None:
+        """Events must be longer than the crossfade, and `repeats` must be for the spec's splits."""
+        longest_event(self.max_event_s, to_frames(self.crossfade_s, setting.rate), setting)
+        check_splits("recipe.triplets.repeats", self.repeats, splits)
+
+    def refusal(self, clip: Clip, setting: Setting) -> str | None:
+        """A clip must have one label and be twice as long as the crossfade."""
+        if len(clip.labels) != 1:
+            return f"has {len(clip.labels)} labels; triplets need exactly one"
+        if reason := explain_misleading(clip.labels[0], self.style):
+            return reason
+        return explain_too_short(clip, to_frames(self.crossfade_s, setting.rate), setting)
+
+    def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
+        """Every ordered pair of a split's classes, `repeats` times.
+
+        Kin (`lexicon.are_kin`: a dog and a bark, rain and heavy rain) make no pair; ESC-50 has
+        none. An airplane and an engine do: every caption names both, and denies neither.
+        """
+        return ClassPairs.by_split(self, repeat_each(self.repeats, clips), clips, setting)
 
 
 ONE_ORDER: Final = "too few clips for two orders of different sounds"
@@ -114,23 +130,46 @@ def _list_crosses(pair: FittedPair, wording: Wording, flip: bool) -> list[tuple[
 
 
 @dataclass(frozen=True)
-class ClassPairs:
-    """The groups of one split, each computed alone.
+class ClassPairs(SplitGroups[Triplets]):
+    """Groups of two clips of two classes; `count` is of rounds.
 
     Each round holds every pair, shuffled. The two orders of two classes follow one another in
     `pairs`.
     """
 
-    settings: TripletSettings
-    split: str
-    repeats: int
-    pairs: tuple[tuple[str, str], ...]
-    clips: Mapping[str, Sequence[Clip]]
-    setting: Setting
+    def __post_init__(self) -> None:
+        found = self._by_label
+        if len(found) < 2:
+            raise PlanError(
+                f"split {self.split}: triplets need clips of two classes, found {len(found)}",
+                fix=f"give {self.split} more of the library's splits or a larger share, try "
+                "another `seed`, add clips, or leave it out",
+            )
+        _refuse_namesakes(found)
+        if not self.pairs:
+            raise PlanError(
+                f"split {self.split}: each of the labels {', '.join(sorted(found))} could "
+                "describe the others' sounds",
+                fix="add clips of other sounds",
+            )
 
     def __len__(self) -> int:
-        every = self.repeats * len(self.pairs)
+        every = self.count * len(self.pairs)
         return min(every, self.settings.most_groups or every)
+
+    @cached_property
+    def _by_label(self) -> Mapping[str, Sequence[Clip]]:
+        return by_label(self.clips)
+
+    @cached_property
+    def pairs(self) -> Sequence[tuple[str, str]]:
+        """Every ordered pair of classes that are no kin."""
+        return [
+            pair
+            for one, other in combinations(sorted(self._by_label), 2)
+            if not are_kin(one, other)
+            for pair in ((one, other), (other, one))
+        ]
 
     def group(self, index: int) -> Sequence[Draft]:
         """Forward, reversed and overlay of one ordered pair; or TeminAL A's two.
@@ -141,7 +180,7 @@ class ClassPairs:
         """
         round_, position = divmod(index, len(self.pairs))
         number = round_ * len(self.pairs) + int(self._order(round_)[position])
-        rng = self.setting.randomness.at(f"triplets/{self.split}", index)
+        rng = self.rng(index)
         style = self.settings.style
         wording = Wording(CONNECTIVES, Phrase.of_label, style, int(rng.integers(frames(style))))
         pair = self._draw(number)
@@ -163,7 +202,7 @@ class ClassPairs:
             (pair.overlay, Connective.WHILE),
         )
         drafts = [
-            draft_contrast(scene, word, wording, self.fitting.listener.hear(scene), self.tolerance)
+            draft_contrast(scene, word, wording, self.listener.hear(scene), self.setting.tolerance)
             for scene, word in members
         ]
         if style is Style.PAPER:
@@ -171,41 +210,29 @@ class ClassPairs:
         crosses = _list_crosses(pair, wording, flip=bool(rng.integers(2)))
         return deal_crosses(drafts, crosses)
 
-    @property
-    def crossfade(self) -> Frames:
-        """Overlap of joined sounds."""
-        return to_frames(self.settings.crossfade_s, self.setting.rate)
-
-    @property
-    def tolerance(self) -> Tolerance:
-        """What can be heard."""
-        return Tolerance(audible=self.setting.audible)
-
     @cached_property
     def fitting(self) -> Fitting:
         """Finds clips that fit one another."""
-        every = (clip for found in self.clips.values() for clip in found)
+        crossfade = to_frames(self.settings.crossfade_s, self.setting.rate)
         return Fitting(
-            listener=make_listener(every, self.setting),
+            listener=self.listener,
             setting=self.setting,
-            longest=longest_event(self.settings.max_event_s, self.crossfade, self.setting),
+            longest=longest_event(self.settings.max_event_s, crossfade, self.setting),
             least_s=self.settings.least_event_s,
-            crossfade=self.crossfade,
+            crossfade=crossfade,
         )
 
     def _order(self, round_: int) -> Int64[np.ndarray, " pairs"]:
-        operation = f"triplets/{self.split}/order"
-        return permutation(self.setting.randomness, operation, round_, len(self.pairs))
+        return self.permute("/order", round_, len(self.pairs))
 
     def _draw(self, number: int) -> FittedPair | None:
         """The sounds of an ordered pair, from its own half."""
-        rng = self.setting.randomness.at(f"triplets/{self.split}/sounds", number)
-        return self._find(number, rng, number % 2)
+        return self._find(number, self.rng(number, "/sounds"), number % 2)
 
     def _find(
         self, number: int, rng: np.random.Generator, half: int, taken: FittedPair | None = None
     ) -> FittedPair | None:
-        first, second = (self.clips[label] for label in self.pairs[number % len(self.pairs)])
+        first, second = (self._by_label[label] for label in self.pairs[number % len(self.pairs)])
         return self.fitting.find(first, second, rng, half, taken)
 
     def _leave_out(self, number: int, reason: str) -> LeftOutError:
@@ -230,76 +257,16 @@ class ClassPairs:
             "",
             rule,
         )
-        said: tuple[tuple[Scene, Caption, Caption], ...] = (
+        members: tuple[tuple[Scene, Caption, Caption], ...] = (
             (a, alone, both),
             (pair.overlay, both, alone),
         )
         drafts = []
-        for scene, main, other in said:
-            heard = self.fitting.listener.hear(scene)
-            captions = judge(as_main(main), [other], heard, self.tolerance)
+        for scene, main, other in members:
+            heard = self.listener.hear(scene)
+            captions = judge(as_main(main), [other], heard, self.setting.tolerance)
             drafts.append(Draft(scene, captions, heard))
         return drafts
-
-
-class Triplets(TripletSettings):
-    """The recipe: every ordered pair of classes, in groups that share two clips."""
-
-    name: ClassVar[str] = "triplets"
-
-    def check(self, setting: Setting, splits: Collection[str]) -> None:
-        """Events must be longer than the crossfade, and `repeats` must be for the spec's splits."""
-        longest_event(self.max_event_s, to_frames(self.crossfade_s, setting.rate), setting)
-        check_splits("recipe.triplets.repeats", self.repeats, splits)
-
-    def refusal(self, clip: Clip, setting: Setting) -> str | None:
-        """A clip must have one label and be twice as long as the crossfade."""
-        if len(clip.labels) != 1:
-            return f"has {len(clip.labels)} labels; triplets need exactly one"
-        if reason := explain_misleading(clip.labels[0], self.style):
-            return reason
-        return explain_too_short(clip, to_frames(self.crossfade_s, setting.rate), setting)
-
-    def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
-        """Every ordered pair of a split's classes, `repeats` times.
-
-        Kin (`lexicon.are_kin`: a dog and a bark, rain and heavy rain) make no pair; ESC-50 has
-        none. An airplane and an engine do: every caption names both, and denies neither.
-        """
-        return {
-            split: self._groups(split, clips.get(split, ()), repeats, setting)
-            for split, repeats in self._repeats(clips).items()
-        }
-
-    def _repeats(self, splits: Iterable[str]) -> dict[str, int]:
-        if isinstance(self.repeats, int):
-            return dict.fromkeys(splits, self.repeats)
-        return self.repeats
-
-    def _groups(
-        self, split: str, clips: Sequence[Clip], repeats: int, setting: Setting
-    ) -> ClassPairs:
-        found = by_label(clips)
-        if len(found) < 2:
-            raise PlanError(
-                f"split {split}: triplets need clips of two classes, found {len(found)}",
-                fix=f"give {split} more of the library's splits or a larger share, try another "
-                "`seed`, add clips, or leave it out",
-            )
-        _refuse_namesakes(found)
-        pairs = tuple(
-            pair
-            for one, other in combinations(sorted(found), 2)
-            if not are_kin(one, other)
-            for pair in ((one, other), (other, one))
-        )
-        if not pairs:
-            raise PlanError(
-                f"split {split}: each of the labels {', '.join(sorted(found))} could "
-                "describe the others' sounds",
-                fix="add clips of other sounds",
-            )
-        return ClassPairs(self, split, repeats, pairs, found, setting)
 
 
 def _refuse_namesakes(labels: Iterable[str]) -> None:
