@@ -20,7 +20,7 @@ from synth.base.rng import digest
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import canonical_json
 from synth.export import ExportFormat, find_format
-from synth.export.base import Whole
+from synth.export.base import README, Whole
 from synth.export.folder import KEPT, Folder, Writer
 from synth.export.items import Shard, list_shards
 from synth.storage import is_url
@@ -85,7 +85,7 @@ def export_corpus(
     shards = list_shards(corpus, splits)
     made.check(shards)
     folder = Folder(out.resolve())
-    identity = _describe_export(made, corpus, shards)
+    identity = identify_export(made, corpus, shards)
     _refuse_foreign(folder, identity)
     with _hold_folder(folder):
         _refuse_foreign(folder, identity)
@@ -109,7 +109,7 @@ def export_corpus(
         written=len(pending),
         skipped=len(shards) - len(pending),
         seconds=round(time.monotonic() - started, 2),
-        paths={"export": str(folder.root), "readme": str(folder.root / "README.md")},
+        paths={"export": str(folder.root), "readme": str(folder.root / README)},
         counts=_read_json(folder.finished).get("counts", {}),
     )
 
@@ -144,7 +144,7 @@ def _write_parts(
             raise
 
 
-def _describe_export(made: ExportFormat, corpus: Corpus, shards: Sequence[Shard]) -> dict[str, Any]:
+def identify_export(made: ExportFormat, corpus: Corpus, shards: Sequence[Shard]) -> dict[str, Any]:
     """Which export this is; another one must not be written into the same folder."""
     facts = {
         "format": made.name,

@@ -16,7 +16,6 @@ from typing import Final, TypeAlias, TypeVar
 import numpy as np
 
 from synth.base.rng import Randomness
-from synth.derived.question_judge import only_answer
 from synth.derived.questions import (
     ANCHORED,
     COMPARED,
@@ -189,7 +188,7 @@ class Choosing:
         for index in members:
             if anchor is not None and not self.sheet.has(index, anchor):
                 continue
-            answer = only_answer(self.sheet.subjects[index], self.kind, anchor)
+            answer = find_only_answer(self.sheet.subjects[index], self.kind, anchor)
             if answer is not None and answer in self.sheet.subjects[index].sounds:
                 found[index] = answer
         return found
@@ -259,6 +258,24 @@ class Choosing:
             if claim is None or (label != answer and not subject.refutes(claim)):
                 return False
         return True
+
+
+def find_only_answer(subject: Subject, kind: QuestionKind, anchor: str | None) -> str | None:
+    """The only right answer to a which-question, None where there is none or several might be.
+
+    Of everything that is heard one sound must be proven to be meant, and all others not to be.
+    """
+    heard = subject.heard.labels()
+    right: list[str] = []
+    for label in sorted(heard - {anchor}):
+        claim = choice_claim(kind, label, anchor, heard)
+        if claim is None:
+            return None
+        if subject.proves(claim):
+            right.append(label)
+        elif not subject.refutes(claim):
+            return None
+    return right[0] if len(right) == 1 else None
 
 
 # Questions about measures: how often, how long, when, how loud, and how else the second time.

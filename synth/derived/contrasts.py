@@ -11,7 +11,6 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from synth.base.errors import CorpusError
 from synth.base.rng import Randomness
 from synth.captions.caption import capitalise
 from synth.captions.narrative import Resolution, dense_text
@@ -26,7 +25,6 @@ from synth.derived.questions import (
     QuestionKind,
     Subject,
     TrueSentence,
-    read_claims,
 )
 from synth.derived.wording import wordings
 from synth.scene.claim import Claim, Not, claim_to_text
@@ -90,29 +88,6 @@ of the other."""
 def say(answer: str) -> str:
     """An answer as a sentence."""
     return capitalise(answer if answer.endswith((".", "!", "?")) else f"{answer}.")
-
-
-def exchange_from_json(value: Any) -> Exchange:
-    """The exchange that `to_json` wrote; further keys do not count."""
-    match value:
-        case {"kind": str(kind), "prompt": str(prompt), "answer": str(answer), "wrong": str(wrong)}:
-            samples, others = _read_texts(value, "samples"), _read_texts(value, "others")
-            claims, wrong_claims = (
-                read_claims(_read_texts(value, key)) for key in ("claims", "wrong_claims")
-            )
-            if kind in KINDS:
-                return Exchange(kind, prompt, samples, answer, claims, wrong, wrong_claims, others)
-    raise CorpusError(
-        f"not a proof: {value!r}"[:300],
-        fix="expected kind, prompt, samples, answer, claims, wrong, wrong_claims and others",
-    )
-
-
-def _read_texts(value: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    found = value.get(key)
-    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-        raise CorpusError(f"{key} is {found!r}"[:300], fix="expected a list of texts")
-    return tuple(found)
 
 
 # The words of prompts: several ways to ask for each kind of answer.

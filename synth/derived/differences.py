@@ -16,11 +16,10 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from synth.base.errors import CorpusError
 from synth.base.rng import Randomness
 from synth.corpus.schema import canonical_json
 from synth.derived.asking import group_members, shuffle
-from synth.derived.questions import Subject, read_claims
+from synth.derived.questions import Subject
 from synth.derived.wording import sayings
 from synth.scene.claim import Claim, Not, claim_to_json
 from synth.scene.scene import Concat, Event, Overlay
@@ -183,27 +182,6 @@ class Difference:
         }
 
 
-def difference_from_json(row: Mapping[str, Any]) -> Difference:
-    """The difference that `to_json` wrote; further keys do not count."""
-    match row:
-        case {
-            "id": str(name),
-            "first": str(first),
-            "second": str(second),
-            "caption": str(caption),
-            "reverse_caption": str(reverse),
-            "kind": str(kind),
-            "claims": [str(one), str(other)],
-        } if kind in list(DifferenceKind):
-            mine, theirs = read_claims((one, other), f"difference {name!r}")
-            claims = mine, theirs
-            return Difference(name, first, second, caption, reverse, DifferenceKind(kind), claims)
-    raise CorpusError(
-        f"not a difference: {row!r}"[:300],
-        fix="expected id, first, second, caption, reverse_caption, kind and two claims",
-    )
-
-
 @dataclass(frozen=True)
 class FoundDifferences:
     """Differences, and the pairs of one group of which none could be told.
@@ -295,24 +273,3 @@ def _contrasts(first: Subject, second: Subject) -> Iterator[tuple[DifferenceKind
         yield from ((DifferenceKind.REMOVED, (a, Not(a))) for a in gone)
     if not gone:
         yield from ((DifferenceKind.ADDED, (Not(a), a)) for a in new)
-
-
-def fault(difference: Difference, first: Subject, second: Subject) -> str | None:
-    """Why a stored difference does not tell its samples apart; None where it does.
-
-    Both captions must say what it claims, which is judged anew on both timelines.
-    """
-    kind, claims = difference.kind, difference.claims
-    if (difference.first, difference.second) != (first.id, second.id):
-        return f"it tells {difference.first!r} from {difference.second!r}"
-    for own, other, claim in ((first, second, claims[0]), (second, first, claims[1])):
-        if not own.proves(claim):
-            return f"the timeline of {own.id!r} does not prove what it says of it"
-        if not other.refutes(claim):
-            return f"what it says of {own.id!r} may be true of {other.id!r}"
-    if difference.caption not in wordings(kind, claims, first, second):
-        return "its caption does not say what it claims"
-    reverse = wordings(reverse_kind(kind), claims[::-1], second, first)
-    if difference.reverse_caption not in reverse:
-        return "its reverse caption does not say what it claims"
-    return None

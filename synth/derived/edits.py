@@ -15,15 +15,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from synth.base.errors import CorpusError
 from synth.base.rng import Randomness
 from synth.base.units import Decibels, Frames
 from synth.captions.caption import capitalise
 from synth.corpus.schema import canonical_json
 from synth.derived.asking import group_members, shuffle
-from synth.derived.questions import Subject, read_claims, subjects
+from synth.derived.questions import Subject, subjects
 from synth.labels.lexicon import Phrase
-from synth.scene.activity import Stretch
 from synth.scene.claim import Claim, claim_to_json
 from synth.scene.scene import Concat, Event, Overlay, Scene, from_text, labels
 from synth.truth.change import Change, ChangeKind, Claims, find_change, list_claims, proves_change
@@ -209,33 +207,6 @@ class Edit:
         }
 
 
-def edit_from_json(row: Mapping[str, Any]) -> Edit:
-    """The edit that `to_json` wrote; further keys do not count."""
-    match row:
-        case {
-            "id": str(name),
-            "before": str(before),
-            "after": str(after),
-            "kind": str(kind),
-            "sounds": [*sounds],
-            "instruction": str(instruction),
-            "reverse_instruction": str(reverse),
-            "onset": int(onset),
-            "offset": int(offset),
-            "gain_db": int() | float() as gain,
-            "claims": [str(one), str(other)],
-        } if kind in list(ChangeKind) and all(isinstance(each, str) for each in sounds):
-            before_claim, after_claim = read_claims((one, other), f"edit {name!r}")
-            claims = before_claim, after_claim
-            change = Change(ChangeKind(kind), tuple(sounds), Stretch(onset, offset), float(gain))
-            return Edit(name, before, after, change, instruction, reverse, claims)
-    raise CorpusError(
-        f"not an edit: {row!r}"[:300],
-        fix="expected id, before, after, kind, sounds, instruction, reverse_instruction, onset, "
-        "offset, gain_db and two claims",
-    )
-
-
 @dataclass(frozen=True)
 class FoundEdits:
     """Edits, and the pairs of one group of which none leads to the other.
@@ -288,30 +259,6 @@ def find_edits(found: Sequence[Take], randomness: Randomness) -> FoundEdits:
     return FoundEdits(tuple(edits), unlike)
 
 
-def fault(edit: Edit, before: Take, after: Take) -> str | None:
-    """Why a stored edit does not lead from one sample to the other; None where it does.
-
-    It takes nothing on trust but scenes and timelines: what is done, where, the claims and the
-    words of both instructions are judged anew.
-    """
-    names = before.subject.id, after.subject.id
-    if (edit.before, edit.after) != names:
-        return f"it leads from {edit.before!r} to {edit.after!r}"
-    if _differ_as_wholes(before, after):
-        return "the samples differ in length, or were turned down by different gains"
-    if edit.change != find_change(before.scene, after.scene):
-        return "it is not what differs between the scenes"
-    if not _is_listed(edit, before, after):
-        return "its claims are not of its kind"
-    if not proves_change(edit.change, edit.claims, before.hearing, after.hearing):
-        return "its claims are not proven before and after"
-    if edit.instruction not in wordings(edit.change, edit.claims):
-        return "its instruction does not ask for what is done"
-    if edit.reverse_instruction not in wordings(_reverse(edit.change), edit.claims[::-1]):
-        return "its reverse instruction does not ask for what undoes it"
-    return None
-
-
 def _find_edit(before: Take, after: Take, rng: np.random.Generator) -> Edit | None:
     change = find_change(before.scene, after.scene)
     if change is None or _differ_as_wholes(before, after):
@@ -348,10 +295,6 @@ def _reverse(change: Change) -> Change:
         sounds=change.sounds[::-1],
         gain_db=-change.gain_db,
     )
-
-
-def _is_listed(edit: Edit, before: Take, after: Take) -> bool:
-    return edit.claims in list_claims(edit.change, _shared_sounds(before, after))
 
 
 def _shared_sounds(before: Take, after: Take) -> tuple[str, ...]:

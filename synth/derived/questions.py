@@ -8,7 +8,6 @@ from enum import StrEnum
 from functools import cached_property, reduce
 from typing import Any, Final, NamedTuple
 
-from synth.base.errors import CorpusError, SceneError
 from synth.base.units import Frames
 from synth.captions.narrative import DenseCaption, dense_captions
 from synth.corpus.schema import canonical_json, read_dense, read_timeline
@@ -31,20 +30,6 @@ from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing
 
 # Claims of stored rows, which may be a stranger's.
-
-
-def read_claims(texts: Iterable[str], of: str = "") -> tuple[Claim, ...]:
-    """The claims of a row, in order.
-
-    Args:
-        texts: As JSON text, in the form of the manifests.
-        of: What the row is, for the error.
-    """
-    try:
-        return tuple(map(claim_from_text, texts))
-    except (ValueError, SceneError) as error:
-        where = f"{of}: " if of else ""
-        raise CorpusError(f"{where}a claim cannot be read: {error}") from error
 
 
 # A question with its answer, and the claims that its options make.
@@ -127,28 +112,6 @@ class Question:
         }
 
 
-def question_from_json(row: Mapping[str, Any]) -> Question:
-    """The question that `to_json` wrote; further keys do not count."""
-    match row:
-        case {
-            "id": str(name),
-            "sample": str(sample),
-            "question": str(text),
-            "answer": str(answer),
-            "kind": str(kind),
-            "options": [*options],
-            "claims": [*claims],
-        } if kind in list(QuestionKind) and all(
-            isinstance(each, str) for each in [*options, *claims]
-        ):
-            read = read_claims(claims, f"question {name!r}")
-            return Question(name, sample, text, answer, QuestionKind(kind), tuple(options), read)
-    raise CorpusError(
-        f"not a question: {row!r}"[:300],
-        fix="expected id, sample, question, answer, kind, and lists of options and claims",
-    )
-
-
 def choice_claim(
     kind: QuestionKind, candidate: str, anchor: str | None, heard: Collection[str]
 ) -> Claim | None:
@@ -201,57 +164,6 @@ def find_topic(claim: Claim) -> tuple[QuestionKind, tuple[str, ...]] | None:
             named = tuple(event.label for event in of)
             kind = QuestionKind(quantity.value)
             return kind, named[::-1] if kind in COMPARED and value < 0 else named
-    return None
-
-
-def question_labels(question: Question) -> tuple[str | None, tuple[str, ...]] | None:
-    """The labels that a question is about: the one it is anchored at, and the rest.
-
-    Returns:
-        For yes or no, and for measures, the labels of its claim; for which-questions those of its
-        options. None where the claims are not of the question's kind.
-    """
-    if question.kind is QuestionKind.COUNT:
-        return None, ()
-    if question.kind in YES_NO:
-        match question.kind, question.claims[question.options.index(YES)]:
-            case QuestionKind.ORDER, Concat(Event(first), Event(second)):
-                return None, (first, second)
-            case QuestionKind.TOGETHER, Overlay(Event(first), Event(second)):
-                return None, (first, second)
-            case QuestionKind.PRESENCE, Event(label):
-                return None, (label,)
-        return None
-    if question.kind in MEASURED:
-        topics = [find_topic(claim) for claim in question.claims]
-        if question.kind in COMPARED:
-            # Each option is that another of the two has more.
-            topics[1:] = [each and (each[0], each[1][::-1]) for each in topics[1:]]
-        one = topics[0]
-        same = one is not None and one[0] == question.kind and set(topics) == {one}
-        return (None, one[1]) if one is not None and same else None
-    found = [_choice(question.kind, claim) for claim in question.claims]
-    anchors = {each[0] for each in found if each}
-    if None in found or len(anchors) != 1:
-        return None
-    return anchors.pop(), tuple(each[1] for each in found if each)
-
-
-def _choice(kind: QuestionKind, claim: Claim) -> tuple[str | None, str] | None:
-    """Anchor and candidate of one option's claim."""
-    match kind, claim:
-        case QuestionKind.AFTER, Concat(Event(anchor), Event(candidate)):
-            return anchor, candidate
-        case QuestionKind.BEFORE, Concat(Event(candidate), Event(anchor)):
-            return anchor, candidate
-        case QuestionKind.WITH, Overlay(Event(anchor), Event(candidate)):
-            return anchor, candidate
-        case ((QuestionKind.FIRST | QuestionKind.LAST), And(first, _)):
-            return _choice(kind, first)
-        case QuestionKind.FIRST, Concat(Event(candidate), _):
-            return None, candidate
-        case QuestionKind.LAST, Concat(_, Event(candidate)):
-            return None, candidate
     return None
 
 

@@ -15,13 +15,9 @@ from synth.captions.caption import capitalise
 from synth.captions.measuring import TIMES, say_seconds, say_value
 from synth.derived.questions import (
     COMPARED,
-    MEASURED,
-    YES_NO,
-    Question,
     QuestionKind,
     Subject,
     find_topic,
-    question_labels,
 )
 from synth.scene.claim import Claim, Count, Measured, Quantity
 
@@ -172,26 +168,3 @@ def say_measured(claim: Claim, subject: Subject) -> str:
         case Measured(), _:
             return say_value(claim, subject.rate)
     raise SceneError("not a claim on a measure", fix="ask about a count or a quantity")
-
-
-def is_worded(question: Question, subject: Subject) -> bool:
-    """Whether a stored question's text asks for, and its options name, what it claims."""
-    about = question_labels(question)
-    if about is None:
-        return False
-    anchor, labels = about
-    if question.kind in YES_NO:
-        return question.text in wordings(question.kind, labels, subject)
-    if question.kind in MEASURED:
-        try:
-            said = tuple(say_measured(claim, subject) for claim in question.claims)
-        except SceneError:
-            return False
-        return (
-            question.text in wordings(question.kind, labels, subject) and question.options == said
-        )
-    named = () if anchor is None else (anchor,)
-    if question.text not in wordings(question.kind, named, subject):
-        return False
-    said = tuple(subject.phrase(label).noun for label in labels)
-    return question.kind is QuestionKind.COUNT or question.options == said

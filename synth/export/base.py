@@ -21,6 +21,9 @@ from synth.export.folder import KEPT, Folder, Writer
 from synth.export.items import ExportItem, Shard
 from synth.storage import fetch
 
+README: Final = "README.md"
+"""Says how an export is read."""
+
 
 @runtime_checkable
 class ExportFormat(Protocol):
@@ -128,7 +131,7 @@ bookkeeping, not legal advice.
 |---|---:|
 {rights}
 """
-        out.write("README.md", text.encode())
+        out.write(README, text.encode())
         ledger = fetch(own_file(self.corpus.folder, ATTRIBUTION_FILE))
         if ledger.is_file():
             out.write(ATTRIBUTION_FILE, read_regular(ledger))

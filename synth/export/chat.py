@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePosixPath
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final
 
-from synth.base.errors import CorpusError
 from synth.base.rng import Randomness
-from synth.derived.contrast_judge import fault as exchange_fault
 from synth.derived.contrasts import (
     DESCRIBE,
     KINDS,
     Conversation,
-    exchange_from_json,
     find_contrasts,
     find_conversations,
     say,
 )
-from synth.derived.questions import Subject
 from synth.export.base import ExportFormat, Whole, json_line
 from synth.export.folder import Writer
 from synth.export.items import Shard
@@ -43,23 +38,6 @@ def user(prompt: str, recordings: int = 0) -> dict[str, str]:
 def assistant(text: str) -> dict[str, str]:
     """A turn of the assistant."""
     return {"role": "assistant", "content": text}
-
-
-def row_fault(row: Mapping[str, Any], expected: Mapping[str, Any]) -> str | None:
-    """Which part of a stored row is not what its proof makes of it."""
-    for key in (*expected, *row):
-        if row.get(key) != expected.get(key):
-            return f"its {key} are not those of its proof"
-    return None
-
-
-def paths_fault(paths: Any, samples: Sequence[str]) -> str | None:
-    """Whether paths lead to other files than those of some samples."""
-    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
-        return "its audios are no list of paths"
-    if [PurePosixPath(path).stem for path in paths] != list(samples):
-        return "its audios are not those of its samples"
-    return None
 
 
 def write_counts(out: Writer, counts: Mapping[str, Mapping[str, int]]) -> None:
@@ -199,29 +177,3 @@ def chat_row(conversation: Conversation, paths: Mapping[str, str]) -> dict[str, 
         "audios": [paths[each] for each in samples],
         "proofs": [exchange.to_json() for exchange in conversation.exchanges],
     }
-
-
-def fault(row: Mapping[str, Any], subjects: Mapping[str, Subject]) -> str | None:
-    """Why a stored row of this export does not hold; None where it does.
-
-    Args:
-        row: As it was read.
-        subjects: The samples by id, those that it names at least.
-    """
-    proofs = row.get("proofs")
-    if not isinstance(proofs, list) or not proofs:
-        raise CorpusError(f"not a conversation: {row!r}"[:300], fix="expected a list of proofs")
-    exchanges = tuple(map(exchange_from_json, proofs))
-    samples = exchanges[0].samples
-    if any(exchange.samples != samples for exchange in exchanges):
-        return "its answers are about different recordings"
-    for exchange in exchanges:
-        why = exchange_fault(exchange, subjects)
-        if why is not None:
-            return why
-    why = paths_fault(row.get("audios"), samples)
-    if why is not None:
-        return why
-    paths = dict(zip(samples, row["audios"], strict=True))
-    told = Conversation(str(row.get("id")), subjects[samples[0]].group, exchanges)
-    return row_fault(row, chat_row(told, paths))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import tarfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, ClassVar, Final
@@ -16,10 +15,10 @@ import pyarrow.parquet as pq
 from synth.audio.render import quantise_stems, render_stems
 from synth.base.errors import CorpusError
 from synth.base.rng import Randomness
-from synth.base.units import to_frames, to_seconds
+from synth.base.units import to_seconds
 from synth.corpus.shards import AudioFormat, decode_audio, encode_audio
 from synth.derived.differences import find_differences
-from synth.derived.edits import Edit, FoundEdits, edit_from_json, find_edits, takes
+from synth.derived.edits import Edit, FoundEdits, find_edits, takes
 from synth.export.base import ExportFormat, Whole, add_member, json_line
 from synth.export.folder import Writer
 from synth.export.hf import AUDIO_TYPE, card_facts, name_file, with_features
@@ -132,16 +131,6 @@ def describe_edit(edit: Edit, group: EditGroup) -> dict[str, Any]:
             "after_caption": after.texts[0],
         }
     )
-
-
-def read_edit(row: Mapping[str, Any], rate: int) -> Edit:
-    """The edit of a row that `describe_edit` wrote."""
-    frames = {
-        name: to_frames(seconds, rate)
-        for name in ("onset", "offset")
-        if isinstance(seconds := row.get(f"{name}_s"), float) and 0 <= seconds < math.inf
-    }
-    return edit_from_json({**row, **frames})
 
 
 def _take_apart(shard: Shard, item: ExportItem) -> PairSide:

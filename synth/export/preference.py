@@ -7,17 +7,13 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from synth.base.rng import Randomness
-from synth.derived.contrast_judge import fault as exchange_fault
-from synth.derived.contrast_judge import refute_any
-from synth.derived.contrasts import Exchange, exchange_from_json, find_contrasts, say
+from synth.derived.contrasts import Exchange, find_contrasts, say
 from synth.derived.questions import Subject
 from synth.export.base import ExportFormat, Whole, json_line
 from synth.export.chat import (
     LEFT_OUT,
     assistant,
     describe_export,
-    paths_fault,
-    row_fault,
     user,
     write_counts,
 )
@@ -88,7 +84,7 @@ class Preference(ExportFormat):
                     group = about[first].group
                     texts.write(json_line(text_row(name, group, side, paths)))
                     counts["text"][side.kind] += 1
-                if all(audio_fault(side, about) is None for side in contrast):
+                if all(_is_refuted_by_audio(side, about) for side in contrast):
                     for side in contrast:
                         name = f"{first}-p{numbers[first]:03d}"
                         numbers[first] += 1
@@ -156,54 +152,11 @@ def _head(
     }
 
 
-def audio_fault(exchange: Exchange, subjects: Mapping[str, Subject]) -> str | None:
-    """Why the audio of the other recordings is not to be rejected for an answer."""
+def _is_refuted_by_audio(exchange: Exchange, subjects: Mapping[str, Subject]) -> bool:
+    """Whether the answer is false of the other recordings, which must be of the same group."""
     about, others = ([subjects[i] for i in ids] for ids in (exchange.samples, exchange.others))
     if {subject.group for subject in about} != {subject.group for subject in others}:
-        return "the rejected audio is of another group"
-    if not refute_any(others, exchange.claims):
-        return "the timeline of the rejected audio does not refute the answer"
-    return None
-
-
-def fault(row: Mapping[str, Any], subjects: Mapping[str, Subject]) -> str | None:
-    """Why a stored row of this export does not hold; None where it does.
-
-    Args:
-        row: As it was read.
-        subjects: The samples by id, those that it names at least.
-    """
-    exchange = exchange_from_json(row.get("proof"))
-    why = exchange_fault(exchange, subjects) or paths_fault(row.get("audios"), exchange.samples)
-    if why is not None:
-        return why
-    if not exchange.wrong:
-        return "it has no wrong answer"
-    paths = dict(zip(exchange.samples, row["audios"], strict=True))
-    name, group = str(row.get("id")), subjects[exchange.samples[0]].group
-    if "rejected_audios" not in row:
-        # Of recordings of two groups the row names that of the first of its contrast.
-        groups = [subjects[i].group for i in (*exchange.samples, *exchange.others)]
-        group = row["group"] if row.get("group") in groups else group
-        return row_fault(row, text_row(name, group, exchange, paths))
-    why = paths_fault(row["rejected_audios"], exchange.others) or audio_fault(exchange, subjects)
-    if why is not None:
-        return why
-    paths |= dict(zip(exchange.others, row["rejected_audios"], strict=True))
-    return row_fault(row, audio_row(name, group, exchange, paths))
-
-
-def mirror_fault(one: Mapping[str, Any], other: Mapping[str, Any]) -> str | None:
-    """Why two lines are not a preference and its mirror; None where they are.
-
-    Args:
-        one: A row.
-        other: The row behind it; empty where the file ends.
-    """
-    keys = {"prompt": "prompt", "answer": "wrong", "wrong": "answer"}
-    keys |= {"samples": "others", "others": "samples"}
-    match one.get("proof"), other.get("proof"):
-        case dict() as first, dict() as second:
-            if all(second.get(key) == first.get(its) for key, its in keys.items()):
-                return None
-    return "its mirror is not beside it: text alone may tell its answer"
+        return False
+    return any(
+        subject.refutes(claim) for subject, claim in zip(others, exchange.claims, strict=True)
+    )

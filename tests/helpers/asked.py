@@ -10,7 +10,7 @@ from envelopes import envelope
 from synth.base.rng import Randomness
 from synth.corpus.schema import Sample
 from synth.derived.asking import Asked, ask
-from synth.derived.questions import Subject, subjects
+from synth.derived.questions import Question, Subject, subjects
 from synth.labels.lexicon import Treatment, treated_id
 from synth.recipes.attribute_scenes import Attribute
 from synth.recipes.attributes import Attributes
@@ -165,3 +165,11 @@ MEASURED = {"attributes": attributes, "counts": counts}
 def questions(name: str) -> Asked:
     """What is asked of one of the corpora."""
     return ask((CORPORA | MEASURED)[name](), Randomness(0))
+
+
+def holds(question: Question, subject: Subject) -> bool:
+    """Whether the answer is proven of a sample, and every other option refuted."""
+    return all(
+        subject.proves(claim) if option == question.answer else subject.refutes(claim)
+        for option, claim in zip(question.options, question.claims, strict=True)
+    )

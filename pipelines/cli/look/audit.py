@@ -76,8 +76,7 @@ def audit_command(
         typer.Option(
             "--export",
             metavar="FOLDER",
-            help="Judge each line of an export of the corpus instead: questions, differences, "
-            "edits, chat or preference.",
+            help="Make an export of the corpus again instead, and compare each line and file.",
             show_default=False,
         ),
     ] = None,
@@ -91,8 +90,8 @@ def audit_command(
     Takes a finished corpus or a plan. Exits with status 1 if a caption fails its check. `--audio`
     also decodes samples and checks their captions against the measured sounds. `--leakage` compares
     the clips that samples use instead, by recording, bytes and sound, and exits with status 1 if
-    any is shared. `--export` proves each line of an export again, and exits with status 1 if one
-    does not hold.
+    any is shared. `--export` makes an export again, and exits with status 1 if a line or a file is
+    not what the corpus makes.
 
     Examples: `segue audit data_manifests/scenes --blind`,
     `segue audit data_manifests/scenes --audio 500`,
@@ -137,7 +136,7 @@ def audit_command(
 
 
 def _run_export(corpus: Path, folder: Path, samples: int | None, as_json: bool) -> None:
-    """Judge an export, with a blind test of so many lines; status 1 where one does not hold."""
+    """Compare an export, with a blind test of so many lines; status 1 if a line or file differs."""
     from pipelines.checks.blind_export import refuse_no_answers
     from pipelines.checks.blind_export import run_blind_export as run_blind
     from pipelines.checks.exported import audit_export

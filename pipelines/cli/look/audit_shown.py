@@ -133,9 +133,10 @@ def print_audio(heard: AudioAudit) -> None:
 def print_export(found: ExportAudit, told: BlindResult | None, is_blind: bool) -> None:
     """What the audit of an export found; whether a blind test was asked for."""
     console = make_console()
-    console.print(f"{found.format}: {found.rows:,} lines, {found.files:,} audio files")
+    console.print(f"{found.format}: {found.rows:,} lines, {found.files:,} other files")
     for fault in found.faults[:SHOWN]:
-        console.print(f"  {fault.file}:{fault.line} {fault.row}: {fault.why}", markup=False)
+        line = f":{fault.line} {fault.row}" if fault.line else ""
+        console.print(f"  {fault.file}{line}: {fault.why}", markup=False)
     if len(found.faults) > SHOWN:
         console.print(f"  and {len(found.faults) - SHOWN:,} more")
     colour = "red" if found.faults else "green"

@@ -14,12 +14,10 @@ import soundfile
 
 from pipelines.export.corpus import export_corpus
 from synth.corpus.corpus import Corpus
-from synth.derived.differences import difference_from_json
-from synth.derived.differences import fault as difference_fault
-from synth.derived.question_judge import fault
-from synth.derived.questions import Subject, question_from_json
+from synth.derived.questions import Subject
 from synth.export.items import list_shards
 from synth.export.questions import subjects_of
+from synth.scene.claim import claim_from_text
 
 
 def read(folder: Path, corpus: Corpus) -> list[dict[str, Any]]:
@@ -44,7 +42,10 @@ def test_exported_questions_hold_and_lead_to_their_audio(
     assert {row["sample"] for row in rows} == set(about)
     assert len({tuple(sorted(row)) for row in rows}) == 1
     for row in rows:
-        assert fault(question_from_json(row), about[row["sample"]]) is None
+        for option, claim in zip(row["options"], map(claim_from_text, row["claims"]), strict=True):
+            subject = about[row["sample"]]
+            is_right = option == row["answer"]
+            assert subject.proves(claim) if is_right else subject.refutes(claim)
         assert row["group"] == about[row["sample"]].group
     for row in rows[:10]:
         assert soundfile.info(folder / row["audio"]).samplerate == corpus.sample_rate
@@ -61,7 +62,10 @@ def test_exported_differences_hold_and_lead_to_both_files(
     assert rows
     for row in rows:
         first, second = about[row["first"]], about[row["second"]]
-        assert difference_fault(difference_from_json(row), first, second) is None
+        mine, theirs = map(claim_from_text, row["claims"])
+        for own, other, claim in ((first, second, mine), (second, first, theirs)):
+            assert own.proves(claim)
+            assert other.refutes(claim)
         assert first.group == second.group == row["group"]
         assert (folder / row["first_audio"]).is_file()
         assert (folder / row["second_audio"]).is_file()
