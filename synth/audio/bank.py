@@ -95,9 +95,7 @@ class Bank:
     """An open bank.
 
     Args:
-        folder: Where the parts are.
         rate: Sampling rate of every clip in Hz.
-        entries: Where each clip lies, by clip id.
     """
 
     folder: Path

@@ -30,7 +30,6 @@ class Mixdown:
     """How a scene becomes PCM.
 
     Args:
-        fade: Crossfade law of every concatenation.
         peak_db: Level in dBFS that no sample may exceed; louder scenes are turned down as a whole.
     """
 

@@ -107,8 +107,6 @@ class RequiredChange:
     """What a treatment must at least change of a sound.
 
     Args:
-        what: In words.
-        measure: Of the sound before and after.
         least: Difference, below 0 for less of it; of the logarithm to base 2 where `is_ratio`. None
             where only `own` counts.
         own: What is measured after the treatment must reach this, or be below it where it is below
@@ -138,7 +136,6 @@ class TreatmentProcess:
 
     Args:
         apply: Takes the sound, its rate in Hz, and randomness.
-        changes: What it must change, so that it is used.
     """
 
     apply: Callable[[Audio, int, np.random.Generator], Audio]

@@ -46,13 +46,7 @@ _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 def require_regular(
     path: Path, *, refuse: type[SegueError] = CorpusError, fix: str = _REPLACE
 ) -> Path:
-    """The same path, which may be missing; pipes would be waited for, and devices have no end.
-
-    Args:
-        path: The file.
-        refuse: The error's class.
-        fix: What the error advises.
-    """
+    """The same path, which may be missing; pipes would be waited for, and devices have no end."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -82,19 +76,13 @@ def open_regular(
     """Open a regular file for reading.
 
     Raises:
-        SegueError: If it is no regular file.
         OSError: If it is missing, or the system cannot read it: that says nothing of the file.
     """
     return require_regular(path, refuse=refuse, fix=fix).open("rb")
 
 
 def explain_unreadable(error: OSError, path: object) -> str:
-    """Why a file cannot be read, where that is the file's own fault.
-
-    Args:
-        error: What the system said.
-        path: The file, as the user knows it.
-    """
+    """Why a file cannot be read, where that is the file's own fault."""
     reason = error.strerror or str(error)
     if error.errno not in _OF_THE_FILE:
         raise MachineError(f"{plain_text(path)}: cannot be read: {reason}", fix=UNWELL) from error
@@ -108,18 +96,7 @@ def read_regular(
     refuse: type[SegueError] = CorpusError,
     fix: str = _REPLACE,
 ) -> bytes:
-    """All bytes of a regular file.
-
-    Args:
-        path: The file.
-        limit: Most bytes.
-        refuse: The error's class.
-        fix: What the error advises.
-
-    Raises:
-        SegueError: If it is no regular file, or larger.
-        OSError: As in `open_regular`.
-    """
+    """All bytes of a regular file."""
     with open_regular(path, refuse=refuse, fix=fix) as file:
         data = file.read(limit + 1)
     if len(data) > limit:
@@ -131,12 +108,7 @@ def read_regular(
 
 
 def read_text(path: Path, *, refuse: type[SegueError] = CorpusError, fix: str = _REPLACE) -> str:
-    """The text of a regular file in UTF-8, with or without BOM.
-
-    Raises:
-        SegueError: If it is no such file.
-        OSError: As in `open_regular`.
-    """
+    """The text of a regular file in UTF-8, with or without BOM."""
     try:
         return read_regular(path, refuse=refuse, fix=fix).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -149,14 +121,7 @@ def read_json(
     """The value in a regular file of JSON.
 
     Args:
-        path: The file.
-        refuse: The error's class.
-        fix: What the error advises.
         where: What the error calls the file; its path by default.
-
-    Raises:
-        SegueError: If it is no such file.
-        OSError: As in `open_regular`.
     """
     data = read_regular(path, refuse=refuse, fix=fix)
     return parse_json(data, where or str(path), refuse=refuse, fix=fix)
@@ -175,8 +140,6 @@ def parse_json(
     Args:
         text: The JSON; bytes in UTF-8, UTF-16 or UTF-32, as the standard allows.
         where: What it is, for the error: a file, a column, an answer.
-        refuse: The error's class.
-        fix: What the error advises.
         hooks: Passed to `json.loads`.
     """
     try:
@@ -213,7 +176,6 @@ def plain_text(text: object, *, keep: str = "") -> str:
     Spaces of every width are kept; controls, marks of direction and line ends are escaped.
 
     Args:
-        text: The text, or what `str` makes one of.
         keep: Further characters that are kept, such as line ends of our own messages.
     """
     shown = str(text)

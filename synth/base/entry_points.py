@@ -26,12 +26,7 @@ def list_installed(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
 
 
 def load_object(point: EntryPoint, error: type[SegueError]) -> Any:
-    """What is behind an entry point.
-
-    Args:
-        point: Where it is.
-        error: What to raise.
-    """
+    """What is behind an entry point."""
     try:
         return point.load()
     except Exception as fault:
@@ -42,13 +37,7 @@ def load_object(point: EntryPoint, error: type[SegueError]) -> Any:
 
 
 def load_class(point: EntryPoint, base: type[Base], error: type[SegueError]) -> type[Base]:
-    """The class behind an entry point.
-
-    Args:
-        point: Where it is.
-        base: What it must be a subclass of.
-        error: What to raise.
-    """
+    """The class behind an entry point."""
     found = load_object(point, error)
     if not (isinstance(found, type) and issubclass(found, base)):
         raise error(

@@ -10,12 +10,7 @@ _SHOWN: Final = 60
 
 
 class SegueError(Exception):
-    """An error caused by input, printed by the command line as one clear line.
-
-    Args:
-        message: What is wrong and where (file, row or key).
-        fix: What the user can do about it.
-    """
+    """An error caused by input, printed by the command line as one clear line."""
 
     def __init__(self, message: str, *, fix: str = "") -> None:
         super().__init__(message)
@@ -30,8 +25,6 @@ class NotationError(SegueError):
     """Scene notation that does not parse.
 
     Args:
-        reason: What was expected.
-        text: The whole notation.
         column: 1-based column of the fault.
     """
 
@@ -83,8 +76,6 @@ class LeftOutError(PlanError):
 
     Args:
         reason: Why, in words that other groups share.
-        example: Which it is.
-        fix: What the user can do about it.
     """
 
     def __init__(self, reason: str, *, example: str, fix: str) -> None:
@@ -122,12 +113,7 @@ def nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | Non
     """The known name that a misspelt one is most like; upper and lower case do not count.
 
     Args:
-        name: As it was spelt.
-        known: As they are spelt.
         likeness: Least that the two must have, 0 to 1: `difflib.SequenceMatcher.ratio`.
-
-    Returns:
-        None where none is near.
     """
     spelt = {each.casefold(): each for each in known}
     near = difflib.get_close_matches(name.strip().casefold(), spelt, 1, likeness)

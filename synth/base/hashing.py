@@ -66,7 +66,6 @@ class FileHash:
         """What is other with a file; "" where nothing is.
 
         Args:
-            path: The file.
             by_size: Look at its size alone, which costs nothing.
         """
         try:

@@ -18,9 +18,6 @@ class Observer(Protocol):
         """A phase begins.
 
         Args:
-            phase: Its name.
-            total: Its units.
-            unit: What they are, in the plural.
             done: How many an earlier run did; None where nothing is kept from one run to the next.
         """
         ...
@@ -69,11 +66,7 @@ def track(items: Sequence[T], observer: Observer, phase: str, unit: str) -> Iter
 
 @contextmanager
 def show_waiting(what: str) -> Iterator[None]:
-    """Show a moving line on the standard error while the block runs; nothing off a terminal.
-
-    Args:
-        what: What is done, such as "loading torch".
-    """
+    """Show a moving line on the standard error while the block runs; nothing off a terminal."""
     if not sys.stderr.isatty():
         yield
         return

@@ -59,7 +59,6 @@ class YamlFile:
     """What a file holds, and where.
 
     Args:
-        where: What errors call it: its path.
         value: Its content; None if it is empty.
         root: The same as it is laid out; None where it was not read from a file.
     """
@@ -144,7 +143,6 @@ def parse_yaml(text: str, where: str) -> YamlFile:
 
     Args:
         text: The YAML; its tags may name nothing but plain values.
-        where: What errors call it.
     """
     if len(text) > MOST_LETTERS:
         raise SpecError(
@@ -279,14 +277,7 @@ Fault = Mapping[str, Any]
 def explain_errors(
     error: ValidationError, file: YamlFile, model: type[BaseModel], fix: str = ""
 ) -> SpecError:
-    """All faults of a file as one error.
-
-    Args:
-        error: What was found.
-        file: The file that was validated.
-        model: What it was validated as.
-        fix: What to do about it.
-    """
+    """All faults of a file as one error."""
     found = sorted(_group_by_setting(error, file).items(), key=lambda each: file.order(each[0]))
     lines = [
         f"{file.place(keys)}: {_describe_faults(keys, faults, file, model)}"

@@ -29,7 +29,6 @@ class Member:
     """One scene of a group.
 
     Args:
-        statement: The scene over labels.
         hearing: What is heard. It proves the statement.
     """
 
@@ -63,11 +62,7 @@ class _Pool:
 
 
 class Hand:
-    """What has been dealt to a sample: true sentences, and false ones that stand against them.
-
-    Args:
-        main: The main caption.
-    """
+    """What has been dealt to a sample: true sentences, and false ones that stand against them."""
 
     def __init__(self, main: Caption) -> None:
         self.main = main
@@ -150,12 +145,10 @@ def deal(
     """Captions for the members of a group.
 
     Args:
-        members: The scenes.
         mains: The main caption of each, which says its statement; their texts differ.
         pool: What else may be said; a claim that comes twice may be worded twice.
         tell: Puts a claim of the pool into words; asked only for what is dealt.
         limit: Most true sentences of a member, its main caption included, and most false ones.
-        rng: Decides between equally good sentences.
         close: Pairs of members, the lower first, whose main captions may stand against each other;
             all if None.
 

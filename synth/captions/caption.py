@@ -53,11 +53,8 @@ class Caption:
     """A text, the claim it makes and how it came about.
 
     Args:
-        text: The sentence.
-        claim: What it claims.
         kind: What it is to the main caption: `caption`, `restatement`, or an edit kind.
         connective: The relating word it uses, "" for none.
-        generator: The rule that made it.
         against: Of a false sentence: the text of the true one with which it is compared, "" for any
             true one of the sample.
     """
@@ -108,12 +105,8 @@ def realize(
     Args:
         claim: A concatenation or an overlay of two events.
         connective: A word of order for a concatenation, of simultaneity for an overlay.
-        phrases: How a label is said.
         style: `paper` puts the connective between the labels; `natural` writes a sentence.
         frame: Which sentence frame to use, from 0 to `frames(style) - 1`.
-
-    Raises:
-        ValueError: If the connective cannot make such a claim, or a part is no event.
     """
     clause = relate(claim, connective, phrases, style, frame)
     return clause if style is Style.PAPER else capitalise(clause)

@@ -28,8 +28,6 @@ class Wording:
 
     Args:
         connectives: The connectives in play, each at most once.
-        phrases: How a label is said.
-        style: The caption style.
         frame: The sentence frame, shared by all captions of a group.
     """
 
@@ -115,7 +113,6 @@ def keep_crossed(
     stands against it. Who compares the two by their texts alone is right at one member only.
 
     Args:
-        group: One set a member.
         crosses: Kind of edit and two texts. One that the group does not bear is left out.
     """
     kept: list[list[Caption]] = [[] for _ in group]

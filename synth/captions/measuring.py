@@ -82,10 +82,7 @@ def say_measure(
     """The caption that tells a quantity: "A dog barks for about three seconds".
 
     Args:
-        claim: What it claims.
-        phrases: How a label is said.
         style: `paper` says the labels; `natural` writes a sentence.
-        rate: In Hz.
         frame: Which sentence frame to use, from 0 to `measuring_frames - 1`.
     """
     value = say_value(claim, rate)
@@ -103,8 +100,6 @@ def say_background(
     Args:
         loud: Label of the one in front.
         quiet: Label of the one in the background.
-        phrases: How a label is said.
-        style: As of `say_measure`.
         frame: Which sentence frame to use, from 0 to `background_frames - 1`.
     """
     one, other = Event(loud), Event(quiet)
@@ -130,12 +125,7 @@ def _finish(text: str, style: Style) -> str:
 
 
 def say_value(claim: Measured, rate: int) -> str:
-    """The words for a value as captions have them: "two seconds", "at the end", "louder".
-
-    Args:
-        claim: Of the value.
-        rate: In Hz.
-    """
+    """The words for a value as captions have them: "two seconds", "at the end", "louder"."""
     if not claim.quantity.is_time:
         return _VALUES[claim.quantity][claim.value]
     seconds = say_seconds(claim.value, rate)
@@ -149,7 +139,6 @@ def say_seconds(frames: Frames, rate: int) -> str:
 
     Args:
         frames: Whole tenths of a second, to the nearest frame below or above.
-        rate: In Hz.
     """
     tenths = (20 * frames + rate) // (2 * rate)
     if abs(10 * frames - tenths * rate) >= _FRAME:
@@ -188,12 +177,6 @@ def measured_pool(
     """Claims on measures, with the values that members have, each once.
 
     Truth sorts them: a value that is nearly right is neither proven nor refuted.
-
-    Args:
-        members: What is heard of each.
-        told: What may be told.
-        named: Labels that captions may name.
-        rate: In Hz.
     """
     found: dict[Claim, None] = {}
     for member in members:
@@ -267,9 +250,7 @@ def say_count(label: str, times: int, phrases: Phrases, style: Style, frame: int
     """The caption that says how often a sound is heard: "A dog barks three times".
 
     Args:
-        label: Of the sound.
         times: 1 to 5.
-        phrases: How a label is said.
         style: `paper` says the label; `natural` writes a sentence.
         frame: Which sentence frame to use, from 0 to `counting_frames(style) - 1`.
     """

@@ -47,14 +47,7 @@ _SHARDS_FILE: Final = "shards.parquet"
 
 
 def check_version(folder: Path) -> dict[str, Any]:
-    """Check the manifests of a finished corpus, which may come from a stranger.
-
-    Args:
-        folder: Its manifest folder, which holds `corpus.json`.
-
-    Returns:
-        What `corpus.json` says.
-    """
+    """Check the manifests of a finished corpus, which may come from a stranger."""
     facts = read_facts(folder / CORPUS_FILE)
     check_receipt(folder, [CORPUS_FILE, CLIPS_FILE, SAMPLES_FILE, _SHARDS_FILE])
     splits, shards = tuple(facts["splits"]), _locate(folder, facts["shards"])
@@ -119,7 +112,6 @@ class Corpus:
 
     Args:
         folder: Its manifest folder, `data_manifests/CORPUS/VERSION`.
-        facts: What `corpus.json` says of it.
     """
 
     folder: Path
@@ -217,9 +209,7 @@ class Corpus:
         The first part is empty and tells the schema.
 
         Args:
-            split: The split.
             columns: The columns; those of `schema.ADDED` that the manifest lacks are left out.
-            rows: Most rows of a part.
         """
         self._refuse_unknown(split)
         path = self.folder / SAMPLES_FILE

@@ -148,12 +148,7 @@ _MARKS: Final = ("corpus.json", "plan.parquet")
 
 
 def suggest_corpus(path: Path, fix: str) -> str:
-    """The fix for a folder that holds no corpus: the nearest name, or the corpora that are near.
-
-    Args:
-        path: That was given.
-        fix: What to say where there is no corpus near it.
-    """
+    """The fix for a folder that holds no corpus: the nearest name, or the corpora that are near."""
     for folder in (path / MANIFESTS, path, path.parent, Path(MANIFESTS)):
         if names := sorted(_list_corpora(folder)):
             near = nearest(path.name, names)

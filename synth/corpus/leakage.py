@@ -54,7 +54,6 @@ class Match:
     """A known sound that a clip sounds the same as.
 
     Args:
-        name: Of the known sound.
         offset_s: Where the clip begins in it; negative where the clip begins earlier.
         overlap_s: How much of both was compared: the words that say something in both.
         bit_error_rate: Share of their bits that differ.
@@ -90,11 +89,7 @@ class Known:
 
     @classmethod
     def of(cls, names: Sequence[str], fingerprints: Sequence[Words]) -> Known:
-        """Index `fingerprints`.
-
-        Raises:
-            ValueError: If there is not one name a fingerprint.
-        """
+        """Index `fingerprints`."""
         if len(names) != len(fingerprints):
             raise ValueError(f"{len(names)} names for {len(fingerprints)} fingerprints")
         words = np.concatenate([np.zeros(0, dtype=np.uint32), *fingerprints])
@@ -237,9 +232,7 @@ class Partner:
     """A clip that another one shares something with.
 
     Args:
-        id: Of the clip, or the entry of a list.
         by: `id`, `recording`, `bytes` or `sound`.
-        detail: The same for a reader.
     """
 
     id: str
@@ -252,10 +245,8 @@ class ClipShelf:
     """A catalogue's clips by recording, by bytes and by sound.
 
     Args:
-        clips: How many.
         recordings: The first clip of each recording.
         files: The first clip of each SHA-256.
-        sounds: The fingerprints.
         unheard: Clips that cannot be compared by sound: no fingerprint, one of another version,
             or one that says too little (silent, steady or very short sounds).
     """
@@ -319,10 +310,7 @@ class Shared:
     """A clip of A that is heard in B.
 
     Args:
-        a: Its id in A.
-        b: A clip of B that it shares something with.
         by: `recording`, `bytes` or `sound`.
-        detail: The same for a reader.
     """
 
     a: str
@@ -336,15 +324,7 @@ class Leakage:
     """What two sets of clips share; a clip may share in several ways.
 
     Args:
-        clips_a: Clips of A.
-        clips_b: Clips of B.
-        unheard_a: Clips of A that could not be compared by sound.
-        unheard_b: Clips of B that could not be compared by sound.
         unread: Those of both of which no audio was ever read: a listing's.
-        shared: Clips of A that share anything with a clip of B.
-        by_recording: Clips of A whose recording is in B.
-        by_bytes: Clips of A whose file is in B.
-        by_sound: Clips of A that sound the same as one of B.
         pairs: For each clip of A and each way, one clip of B.
     """
 
@@ -381,7 +361,6 @@ def leakage(
     Args:
         rows_a: Rows of `schema.CLIPS`, or their columns `shelf.COLUMNS`; `HEARD` where it is known.
         rows_b: The same.
-        observer: Told of the progress.
     """
     shelf = ClipShelf.of(rows_b)
     pairs = tuple(

@@ -28,13 +28,7 @@ _CHANGED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class VersionReceipt:
-    """What certifies the manifests of a version.
-
-    Args:
-        folder: That they lie in.
-        digest: Of all that determines the build.
-        files: By their paths below the folder.
-    """
+    """What certifies the manifests of a version."""
 
     folder: Path
     digest: str

@@ -45,14 +45,7 @@ def is_key(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RowFault:
-    """A value that cannot be.
-
-    Args:
-        row: Of the batch.
-        column: Its name.
-        value: What it is.
-        expected: What it should be, in words.
-    """
+    """A value that cannot be."""
 
     row: int
     column: str
@@ -66,12 +59,8 @@ def find_fault(
     """The first fault of a batch, column by column; None where there is none.
 
     Args:
-        batch: Some columns of a manifest.
         splits: Those that the corpus has; None where it does not say.
         rules: What the values of columns must be; none may be missing in any.
-
-    Raises:
-        pyarrow.ArrowInvalid: If a text is not UTF-8.
     """
     batch.validate(full=True)
     return next(_find_faults(batch, splits, rules), None)

@@ -181,11 +181,7 @@ _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensu
 
 
 def to_table(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
-    """Rows as an Arrow table of `schema`.
-
-    Raises:
-        pyarrow.ArrowInvalid: If a row lacks a field or holds another type.
-    """
+    """Rows as an Arrow table of `schema`."""
     found = pa.Table.from_pylist(list(rows), schema=schema)
     for field in schema:
         if not field.nullable and found.column(field.name).null_count:
@@ -205,17 +201,8 @@ class Sample:
         index: Position in the plan, from 0.
         group: Minimal-pair group; members use the same clips in another composition.
         split: `train`, `val` or `test`.
-        shard: Name of the shard that holds it.
-        recipe: Name of the recipe that made it.
-        scene: The scene, with excerpts.
         activity: When each of its events is heard, in its order.
-        caption: The main caption.
-        positives: Further true captions.
-        negatives: False captions.
-        frames: Exact length of the audio.
         excerpts: How many of its events are heard in part only.
-        sample_rate: In Hz.
-        dense: What is heard when, as sentences.
     """
 
     id: str

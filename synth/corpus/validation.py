@@ -80,8 +80,6 @@ def check_manifest(
     """Check every row of a plan, of samples or of shards.
 
     Args:
-        path: The Parquet file.
-        expected: Its schema.
         splits: Those that the corpus has; None where it does not say.
         shards: Folder of the shards; those that are there must be as long as the rows say.
         rate: In Hz, of every sample; None where the corpus does not say.
@@ -118,7 +116,6 @@ def check_clips(path: Path, manifest: Path) -> None:
     Those of before there were fingerprints or segments can be opened, too.
 
     Args:
-        path: The catalogue.
         manifest: The plan or the samples that use its clips; checked already.
     """
     check_columns(path, _CATALOGUE)
@@ -225,7 +222,6 @@ def _is_optional(kind: pa.DataType, path: str) -> bool:
     """Whether the leaf of a list of structures may be missing by itself.
 
     Args:
-        kind: Of the column.
         path: Of the leaf, as "positives.list.element.text": a list has two steps of its own.
     """
     return _is_missable(kind, path.split(".")[1:])

@@ -63,12 +63,7 @@ def group_members(subjects: Iterable[Subject]) -> list[list[int]]:
 
 @dataclass
 class Sheet:
-    """Questions in the making.
-
-    Args:
-        subjects: The samples.
-        rng: The source of all that is drawn.
-    """
+    """Questions in the making."""
 
     subjects: Sequence[Subject]
     rng: np.random.Generator
@@ -377,7 +372,6 @@ class Asked:
     """Questions, and what could not be asked.
 
     Args:
-        questions: Those of one sample next to each other, samples in the order they were given.
         unasked: For each kind, how many samples have no question of it; for measures, how many of
             those whose captions tell of them.
     """
@@ -395,7 +389,6 @@ def ask(subjects: Sequence[Subject], randomness: Randomness) -> Asked:
 
     Args:
         subjects: Whole groups, such as all of a shard; a pure function of them and the seed.
-        randomness: The source of all that is drawn.
     """
     if not subjects:
         return Asked((), dict.fromkeys((*YES_NO, *ENDS, *ANCHORED, QuestionKind.COUNT), 0))

@@ -47,13 +47,9 @@ class Exchange:
     """What is asked of one recording, or of two in this order, and what may be answered.
 
     Args:
-        kind: One of `KINDS`.
-        prompt: The user's words.
-        samples: Ids of the recordings.
         answer: The right answer; `said` of it is what the assistant says.
         claims: What it claims of each recording; none for dense captions, which are made anew.
         wrong: A wrong answer, "" where none is given.
-        wrong_claims: What that claims of each recording.
         others: The recordings of which the wrong answer is right, in order.
     """
 
@@ -145,8 +141,6 @@ def put_question(kind: QuestionKind, text: str, options: Sequence[str]) -> list[
     """Every way to put a question, with its options behind it or without.
 
     Args:
-        kind: Of the question.
-        text: Its text.
         options: Two answers; yes and no are not named.
 
     Returns:
@@ -171,7 +165,6 @@ class FoundContrasts:
     """Contrasts, and what gave none.
 
     Args:
-        contrasts: Those of one kind after the other.
         left_out: By kind: questions that no other sample answers differently; pairs of samples of
             one group of which no two captions, or no difference, are proven and refuted.
     """
@@ -191,7 +184,6 @@ def find_contrasts(
 
     Args:
         subjects: Whole groups of one split; a pure function of them and the seed.
-        randomness: The source of all that is drawn.
         one_way: Ask a whole group in the same words, as conversations with a common beginning do;
             a sample may then be asked the same twice.
     """
@@ -393,8 +385,6 @@ class Conversation:
 
     Args:
         id: The id of the first recording and a number.
-        group: The minimal-pair group of the recordings.
-        exchanges: One or more.
     """
 
     id: str
@@ -418,8 +408,6 @@ def find_conversations(
 
     Args:
         subjects: Whole groups of one split; a pure function of all arguments.
-        contrasts: Of these subjects.
-        randomness: The source of all that is drawn.
     """
     if not subjects:
         return ()

@@ -152,12 +152,7 @@ class Difference:
     """What tells two samples of a group apart.
 
     Args:
-        id: The ids of both samples.
-        first: Id of the first sample.
-        second: Id of the second.
-        caption: The difference, said of the first and the second.
         reverse_caption: The same difference, said of them in the opposite order.
-        kind: How the second differs from the first.
         claims: What is true of the first and false of the second, and the reverse.
     """
 
@@ -187,7 +182,6 @@ class FoundDifferences:
     """Differences, and the pairs of one group of which none could be told.
 
     Args:
-        differences: One a pair of samples, in order.
         untold: How many pairs have none.
     """
 

@@ -151,9 +151,6 @@ class Take:
     """One sample of a corpus, as it is edited.
 
     Args:
-        subject: What is heard.
-        scene: What is played.
-        frames: Length of its audio.
         gain_db: By which the whole was turned down.
     """
 
@@ -173,12 +170,6 @@ class Edit:
     """An instruction, and the two samples between which it leads.
 
     Args:
-        id: The ids of both samples.
-        before: Id of the sample that is edited.
-        after: Id of what it becomes.
-        change: What is done, and in which stretch.
-        instruction: Asks for it.
-        reverse_instruction: Asks to undo it.
         claims: What is proven before, and what is proven after.
     """
 
@@ -212,7 +203,6 @@ class FoundEdits:
     """Edits, and the pairs of one group of which none leads to the other.
 
     Args:
-        edits: One a pair of samples, in order.
         unlike: How many pairs have none.
     """
 
@@ -226,7 +216,6 @@ def takes(
     """Samples as they are edited, in the order of their rows.
 
     Args:
-        rows: Rows of `schema.SAMPLES`.
         clips: Rows of `schema.CLIPS` by clip id; labels, captions and tags are read.
         audible: Shortest overlap that can be heard, as the manifest's metadata says.
     """

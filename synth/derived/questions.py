@@ -82,11 +82,6 @@ class Question:
     """A question about one sample.
 
     Args:
-        id: The sample's id and a number.
-        sample: The sample's id.
-        text: The question.
-        answer: The right one of the options.
-        kind: What it asks.
         options: The possible answers, `yes` and `no` where it asks for them.
         claims: What each option claims.
     """
@@ -119,9 +114,7 @@ def choice_claim(
 
     Args:
         kind: One of `ENDS` or `ANCHORED`.
-        candidate: The label that is named.
         anchor: The label that the question names, for `ANCHORED`.
-        heard: Every label that is heard.
 
     Returns:
         None where nothing is claimed: what is first or last needs another sound.
@@ -182,17 +175,13 @@ class Subject:
     """One sample of a corpus.
 
     Args:
-        id: The sample's id.
-        group: Its minimal-pair group.
         heard: What is heard, the tags of its clips included.
-        tolerance: What counts as a transition.
         sounds: The labels that its main caption names, in scene order, each once. A background bed
             is none of them.
         sentences: Those of its labels that are whole captions of a clip. They say nothing of what
             is absent, and a question quotes them.
         told: Its true captions, the main one first.
         dense: Its dense captions, made anew from its activity; none where its recipe makes none.
-        rate: Frames a second.
     """
 
     id: str

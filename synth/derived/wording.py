@@ -135,8 +135,6 @@ def sayings(frames: Iterable[str], named: Mapping[str, str], subject: Subject) -
 
     Args:
         frames: With slots such as {a.noun}.
-        named: Labels by slot.
-        subject: Knows how its labels are said.
     """
     said = {slot: subject.phrase(label) for slot, label in named.items()}
     quoting = any(label in subject.sentences for label in named.values())

@@ -52,7 +52,6 @@ def find_format(name: str, allow_long: bool = False) -> ExportFormat:
     """The format of a name.
 
     Args:
-        name: A name of `FORMATS`.
         allow_long: Let `laion` write samples that its readers crop.
     """
     if name not in FORMATS:

@@ -58,9 +58,7 @@ class Whole:
     """All that is exported.
 
     Args:
-        corpus: The corpus.
         shards: Those of the chosen splits, in plan order.
-        folder: Where the pieces lie.
     """
 
     corpus: Corpus
@@ -96,7 +94,6 @@ class Whole:
         """Write README.md: what this is, how it is read, the clips' licences; and their credits.
 
         Args:
-            out: Where to.
             how: Markdown that says what lies where, and how it is read.
             front_matter: YAML for Hugging Face, without its fences.
         """

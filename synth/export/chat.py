@@ -72,8 +72,6 @@ def describe_export(
     """Write README and `dataset_info.json`; the rows of each column of the README's table.
 
     Args:
-        whole: All that is exported.
-        out: Where to.
         how: As `Whole.readme` takes it, with TABLE and CORPUS to be filled in.
         layout: What LLaMA-Factory is told of each split.
     """
@@ -157,12 +155,7 @@ class Chat(ExportFormat):
 
 
 def chat_row(conversation: Conversation, paths: Mapping[str, str]) -> dict[str, Any]:
-    """A conversation as a row.
-
-    Args:
-        conversation: What is said.
-        paths: Where the audio of each sample lies.
-    """
+    """A conversation as a row."""
     samples = conversation.exchanges[0].samples
     messages = []
     for place, exchange in enumerate(conversation.exchanges):

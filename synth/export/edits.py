@@ -49,7 +49,6 @@ class Stem:
     """One sound of a sample by itself.
 
     Args:
-        label: What it is called.
         name: Unique among the stems of the corpus.
         audio: An audio file, as long as the sample.
     """
@@ -61,12 +60,7 @@ class Stem:
 
 @dataclass(frozen=True, slots=True)
 class PairSide:
-    """A sample of a pair.
-
-    Args:
-        item: It.
-        stems: Its sounds.
-    """
+    """A sample of a pair."""
 
     item: ExportItem
     stems: tuple[Stem, ...]
@@ -74,12 +68,7 @@ class PairSide:
 
 @dataclass(frozen=True, slots=True)
 class EditGroup:
-    """A group with its edits.
-
-    Args:
-        edits: Those between its samples.
-        sides: Its samples, by id.
-    """
+    """A group with its edits."""
 
     edits: tuple[Edit, ...]
     sides: dict[str, PairSide]

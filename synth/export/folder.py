@@ -19,11 +19,7 @@ KEPT: Final = ".segue"
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Where the files of an export lie.
-
-    Args:
-        root: The folder that the user named.
-    """
+    """Where the files of an export lie."""
 
     root: Path
 
@@ -55,7 +51,6 @@ class Writer:
     """Writes files of an export, each whole or not at all, and notes their sizes.
 
     Args:
-        folder: The export's folder.
         shard: Name of the shard whose part is written, "" for what belongs to the whole.
     """
 

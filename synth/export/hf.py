@@ -35,7 +35,6 @@ def with_features(columns: pa.Schema, rate: int) -> pa.Schema:
 
     Args:
         columns: Of texts, numbers, audio (`AUDIO_TYPE`), lists and structs.
-        rate: Of the audio, in Hz.
     """
     ordered = sorted(columns, key=lambda field: field.type == AUDIO_TYPE)
     features = {field.name: _feature(field.type, rate) for field in ordered}
@@ -54,14 +53,7 @@ def _feature(type_: pa.DataType, rate: int) -> Any:
 
 
 def card_facts(whole: Whole, rows: int, category: str, tags: Sequence[str]) -> str:
-    """The front matter of the card, as YAML.
-
-    Args:
-        whole: All that is exported.
-        rows: Of all splits.
-        category: The task.
-        tags: What it is about.
-    """
+    """The front matter of the card, as YAML."""
     files = [{"split": split, "path": f"data/{split}-*.parquet"} for split in whole.splits]
     facts = {
         "pretty_name": f"{whole.corpus.name} ({whole.corpus.version})",

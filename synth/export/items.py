@@ -105,12 +105,8 @@ class Shard:
     """A shard that is to be exported.
 
     Args:
-        corpus: Of which corpus.
-        name: Its file name.
-        split: Its split.
         row_group: Of `samples.parquet`, that lists its samples.
         row: The first of them in the row group.
-        samples: How many there are.
         number: Position among the shards of its split, from 0.
         of: Shards of its split.
     """

@@ -101,14 +101,7 @@ class Preference(ExportFormat):
 
 
 def text_row(name: str, group: str, exchange: Exchange, paths: Mapping[str, str]) -> dict[str, Any]:
-    """A row whose rejected side is another answer.
-
-    Args:
-        name: Its id.
-        group: The minimal-pair group of the contrast.
-        exchange: What is asked and answered.
-        paths: Where the audio of each sample lies.
-    """
+    """A row whose rejected side is another answer."""
     asked = user(exchange.prompt, len(exchange.samples))
     chosen, rejected = assistant(say(exchange.answer)), assistant(say(exchange.wrong))
     return {

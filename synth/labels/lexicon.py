@@ -214,7 +214,6 @@ class Tag:
 
     Args:
         category: What it tells of: "genre", "mood", "instrument", "" where the library says not.
-        name: The word or words as they stand in a caption.
     """
 
     category: str

@@ -86,7 +86,6 @@ class LexiconEntry:
     """One label as it is built.
 
     Args:
-        label: As its vocabulary spells it.
         noun: A noun phrase: "a dog".
         clause: A clause: "a dog barks".
         gerund: A gerund phrase: "a dog barking".
@@ -145,7 +144,6 @@ def build(sources: Mapping[str, str], inflect: Inflect) -> dict[str, list[Lexico
 
     Args:
         sources: The text of each source file, by its name; names as in `SOURCES`.
-        inflect: How a verb is inflected.
     """
     built: dict[str, list[LexiconEntry]] = {}
     owners: dict[str, _Place] = {}

@@ -44,10 +44,6 @@ def make_strict(schema: Any, where: str = "answer") -> dict[str, Any]:
 
     Args:
         schema: A JSON schema of the subset; `required` and `additionalProperties` may be missing.
-        where: What messages call it.
-
-    Raises:
-        ValueError: If it is outside the subset; the message names the place.
     """
     if not isinstance(schema, Mapping):
         raise ValueError(f"{where}: expected a JSON schema, got {schema!r}")

@@ -250,9 +250,6 @@ class Prompt:
         Args:
             items: One to `batch` items with distinct ids.
             complaints: By item id, why its last answer was refused.
-
-        Raises:
-            ValueError: If there are no items, too many, or two of one id.
         """
         if not 1 <= len(items) <= self.batch:
             raise ValueError(f"{len(items)} items; {self.id} takes 1 to {self.batch} a request")

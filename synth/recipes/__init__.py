@@ -42,12 +42,7 @@ class _Recipes(Mapping[str, type[RecipeSettings]]):
     """
 
     def __getitem__(self, name: str) -> type[RecipeSettings]:
-        """The class of a recipe; its fields are the settings.
-
-        Raises:
-            KeyError: If there is no such recipe.
-            PlanError: If another package's cannot be used.
-        """
+        """The class of a recipe; its fields are the settings."""
         if name in _OURS:
             return _OURS[name]
         found = load_class(self._others()[name], RecipeSettings, PlanError)

@@ -103,8 +103,6 @@ class AttributeSounds:
     """The sounds of one split.
 
     Args:
-        clips: Of the split.
-        setting: As the recipe is given.
         max_event_s: Longer sounds are cut.
         apart_db: How far the levels of two sounds lie apart.
     """
@@ -181,8 +179,6 @@ class AttributeSounds:
         None is raised: who is quieter is lowered.
 
         Args:
-            one: A sound.
-            other: Another.
             least_db: So far apart they are in both.
             most_db: And no further; nothing is returned where that cannot be, or where nobody knows
                 how loud they are.
@@ -290,12 +286,7 @@ class DescribedScene(NamedTuple):
 
 @dataclass(frozen=True)
 class AttributeScenes:
-    """Draws the members of groups; whether their sentences hold is for others to prove.
-
-    Args:
-        sounds: Those of one split.
-        style: Caption style.
-    """
+    """Draws the members of groups; whether their sentences hold is for others to prove."""
 
     sounds: AttributeSounds
     style: Style

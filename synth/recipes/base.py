@@ -48,13 +48,8 @@ class Clip:
     """A catalogued clip as a recipe sees it, in frames of the corpus rate.
 
     Args:
-        id: Clip id.
-        labels: What is heard.
         captions: In the library's words.
-        recording: The recording it comes from.
         frames: Length of the active span; loudness, envelope and peak are of that span, too.
-        loudness_lufs: How loud it is.
-        envelope: How loud it is over time.
         tags: All but that of its treatment.
         treatment: "" for a clip as it was recorded.
         peak_db: Highest level at the corpus rate, in dBFS.
@@ -105,7 +100,6 @@ def share_out(counts: SplitCounts, clips: Mapping[str, Sequence[Clip]]) -> dict[
 
     Args:
         counts: A total, or a number for each split.
-        clips: Of each split.
     """
     if isinstance(counts, dict):
         return counts
@@ -172,13 +166,8 @@ class Setting:
     """What every recipe is given beside its own settings.
 
     Args:
-        rate: Corpus rate in Hz.
         max_frames: Exact or longest length of a sample, None for any.
-        levels: Gain control.
         audible: Shortest sound that can be heard beside another, in frames.
-        randomness: The corpus's randomness.
-        ear: What counts as audible.
-        fade: Law of the crossfades.
         least_frames: Shorter samples are padded with silence to so many.
         peak_db: Louder samples are turned down to this level in dBFS. Plans must not depend on it.
     """
@@ -204,7 +193,6 @@ class Draft:
     """One sample of a group, before it has a place in the corpus.
 
     Args:
-        scene: With excerpts.
         captions: The main one, other true ones, and false ones.
         heard: The timeline with what is audible of each sound, None if the recipe does not ask.
         is_labelled: Whether its events are called by labels. A caption of a whole clip is not true
@@ -279,11 +267,8 @@ class SplitGroups(Generic[S]):
     """What the groups of one split are computed from, each alone.
 
     Args:
-        settings: The recipe.
         split: Names the draws, with the recipe.
         count: Number of groups, but for recipes that count otherwise.
-        clips: The split's usable ones.
-        setting: As the recipe is given.
     """
 
     settings: S

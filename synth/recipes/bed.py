@@ -64,11 +64,7 @@ class Background(StrictModel):
         """A bed for a group; None where none is due, or no clip is long enough.
 
         Args:
-            clips: What `clips` found.
-            scenes: The group's scenes.
             named: Labels that its captions name, or deny.
-            setting: As the recipe is given.
-            rng: The group's.
         """
         if rng.random() >= self.share:
             return None

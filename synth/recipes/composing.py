@@ -67,12 +67,7 @@ class Joining:
 
 @dataclass(frozen=True, slots=True)
 class Composer:
-    """Composes statements.
-
-    Args:
-        joining: How parts are put together.
-        listener: Hears where parts are audible, and how loud they are.
-    """
+    """Composes statements."""
 
     joining: Joining
     listener: Listener
@@ -100,8 +95,6 @@ class Composer:
         """The parts, one after the other, with crossfades or pauses.
 
         Args:
-            parts: At least one.
-            rng: Draws pauses.
             limits: The longest crossfade that each part bears; any if None. With limits, parts
                 begin with a block of the listener's, so that they are heard as they are alone.
         """
@@ -194,7 +187,6 @@ def random_template(
 
     Args:
         count: Events, at least 1.
-        rng: Draws it.
         outermost: How its two parts are composed, drawn as well by default.
     """
     if count == 1:
@@ -212,7 +204,6 @@ def random_sequence(count: int, polyphony: int, rng: np.random.Generator) -> Sce
     Args:
         count: Events, at least 2.
         polyphony: Most events of an overlay, at least 1.
-        rng: Draws it.
     """
     parts: list[Scene] = []
     while count:
@@ -247,7 +238,6 @@ class SceneVocabulary:
         """Labels sorted into the lexicon's categories, each as likely as the others.
 
         Args:
-            found: The labels.
             weights: How likely a label of a category is, where it is another share than 1; the
                 categories of `UNNAMED` are left out unless they have a weight.
         """
@@ -357,12 +347,6 @@ def make_teller(style: Style, is_long: bool, rate: int, rng: np.random.Generator
 
     In a group of long scenes, sentences of more than four sounds make the same choices in the same
     order: the false one differs from the true one in what it says, and in nothing else.
-
-    Args:
-        style: Of the captions.
-        is_long: Whether the group's scenes are long.
-        rate: In Hz.
-        rng: Draws the words.
     """
     free = Narrator(Phrase.of_label, style, partial(pick, rng=rng))
     shares = rng.random(_CHOICES).tolist() if is_long else ()
@@ -441,7 +425,6 @@ class Parts:
     """The parts of the sequences of one group.
 
     Args:
-        composer: Joins them.
         place: Places a part by itself; None where it cannot be proven.
     """
 
@@ -469,7 +452,6 @@ class Parts:
             statement: A sequence. Where none can be proven, an overlay of fewer sounds stands in
                 for one, or none.
             names: Labels exchanged for others: the overlays hold with either.
-            rng: Draws sounds and their order.
         """
         assert isinstance(statement, Concat)
         left = list(labels(statement))

@@ -43,10 +43,7 @@ class ClipDealer:
     label has more of than there are groups. Other ones are left in the next round.
 
     Args:
-        clips: The deck.
         most: Clips of the largest hand; a hand has 3 to so many, each number equally often.
-        randomness: The corpus's.
-        operation: Name of the draws.
     """
 
     clips: tuple[Clip, ...]
@@ -121,14 +118,7 @@ _SPARED_AKIN: Final = 0.7
 
 
 def explain_uncast(clip: Clip, recipe: str, style: Style, setting: Setting) -> str | None:
-    """Why a clip cannot be a sound of a scene, None where it can.
-
-    Args:
-        clip: It.
-        recipe: Name of the recipe, in the plural.
-        style: Of the captions.
-        setting: As the recipe is given.
-    """
+    """Why a clip cannot be a sound of a scene, None where it can."""
     if len(clip.labels) != 1:
         return f"has {len(clip.labels)} labels; {recipe} need exactly one"
     label = clip.labels[0]
@@ -166,12 +156,8 @@ def cast_sounds(
     """An excerpt for each label, of recordings that are not in use if there are any.
 
     Args:
-        cast: Chooses the clips.
-        names: The labels.
         longest: Frames that a sound may last, None for any.
         recordings: Those in use; what is chosen is added.
-        setting: As the recipe is given.
-        rng: The group's.
     """
     sounds: dict[str, Event] = {}
     for label in dict.fromkeys(names):
@@ -262,9 +248,7 @@ def find_units(clip: Clip, longest: Frames, setting: Setting) -> list[Excerpt]:
     it, so that nothing of another sound is cut off.
 
     Args:
-        clip: The clip.
         longest: Frames that a part may last.
-        setting: The ear, and the gain.
     """
     envelope = clip.read_envelope()
     gain = setting.levels.gain(clip.loudness_lufs)

@@ -37,8 +37,6 @@ class FittedPair:
     """Two sounds, and both together.
 
     Args:
-        first: One.
-        second: The other.
         overlay: Both at once. It proves that they are together.
         crossfade: By how much they overlap where one follows the other, in either order.
         unordered: How many of the two orders it refutes.
@@ -61,8 +59,6 @@ class Fitting:
     """Finds pairs.
 
     Args:
-        listener: Hears them.
-        setting: As the recipe is given.
         longest: Frames that a sound may last, None for any.
         least_s: No sound is cut to less.
         crossfade: Overlap in frames of the two where they follow one another; shorter where it
@@ -103,9 +99,6 @@ class Fitting:
         """The same; None where no two of them fit.
 
         Args:
-            first: Clips of one sound.
-            second: Clips of the other.
-            rng: Decides.
             half: Look among these pairs of clips only: 0 or 1, whichever sound is the first.
             taken: Not these sounds again.
         """

@@ -64,7 +64,6 @@ class MainCaption:
 
     Args:
         text: One of the clip's captions, "" where it has none and its tags are told.
-        stated: The tags that it states.
         sure: Those of them that the clip bears.
     """
 
@@ -107,8 +106,6 @@ class Amounts:
 
     Args:
         inserts: Captions with one more tag denied.
-        half: Whether there are captions with half of the tags denied.
-        full: Whether there are captions with all tags denied.
     """
 
     inserts: int

@@ -265,11 +265,7 @@ class Scenes(RecipeSettings):
 
 
 def read_expressions(path: Path) -> list[str]:
-    """The scenes of a file: one a line, or the answers of a language model (Parquet).
-
-    Raises:
-        ValueError: If the file cannot be read, or holds none.
-    """
+    """The scenes of a file: one a line, or the answers of a language model (Parquet)."""
     try:
         if path.suffix == ".parquet":
             texts = pq.read_table(path, columns=["texts"])["texts"].to_pylist()

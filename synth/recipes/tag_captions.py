@@ -89,7 +89,6 @@ def group_clips(
     One that is left over joins a pair, to be told from its first; one that fits none is alone.
 
     Args:
-        clips: The clips.
         fits: Whether two of them can be a pair, whichever comes first.
         rng: Decides in which order partners are looked for.
     """
@@ -148,9 +147,7 @@ class TaggedSample:
     """A clip heard whole, and what is dealt to it.
 
     Args:
-        clip: The clip.
         scene: The clip alone.
-        hand: Its captions.
         known: Its tags, and what else its caption states.
     """
 
@@ -168,15 +165,7 @@ class TaggedSample:
         rng: np.random.Generator,
         stated: Sequence[Tag] = (),
     ) -> TaggedSample:
-        """The clip with its main caption, before anything else is dealt.
-
-        Args:
-            clip: The clip.
-            main: Its main caption.
-            setting: What the recipe is given.
-            rng: Draws the excerpt.
-            stated: What its caption states.
-        """
+        """The clip with its main caption, before anything else is dealt."""
         known = tuple(dict.fromkeys((*clip.tags, *stated)))
         return cls(clip, whole_clip(clip, setting, rng), Hand(main), known)
 
@@ -198,8 +187,6 @@ class TagPair:
     nothing.
 
     Args:
-        one: A sample.
-        other: Another.
         is_absent: Whether a tag of the other surely does not hold of a sample's clip.
     """
 

@@ -107,8 +107,6 @@ def _list_crosses(pair: FittedPair, wording: Wording, flip: bool) -> list[tuple[
     Each of the six sentences that a group bears is in one, so that it is false as often as true.
 
     Args:
-        pair: The sounds.
-        wording: How they are said.
         flip: Whether "before", not "after", is exchanged for "while".
     """
     a, b = Event(pair.first.label), Event(pair.second.label)

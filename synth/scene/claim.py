@@ -51,7 +51,6 @@ class Count:
     """A sound is heard so many times, no more and no fewer.
 
     Args:
-        event: The sound, by its label.
         times: How often, at least 1.
     """
 
@@ -118,7 +117,6 @@ class Measured:
     """A quantity has a value, as nearly as people say such things.
 
     Args:
-        quantity: Which.
         of: The sounds, by their labels, as many as its arity.
         value: See `Quantity`.
     """

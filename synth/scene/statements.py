@@ -73,7 +73,6 @@ def state(claim: Claim, rate: int | None = None) -> frozenset[Statement]:
     """All that a claim states, with what follows from it.
 
     Args:
-        claim: The claim.
         rate: In Hz; needed where the claim tells a time.
     """
     return complete(_state(claim, rate))

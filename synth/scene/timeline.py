@@ -40,10 +40,8 @@ class Placement:
     """One event in time: it lasts from `onset` (included) to `offset` (excluded), in frames.
 
     Args:
-        label: What it is called.
         onset: Its first frame.
         offset: The frame after its last.
-        excerpt: What it plays.
         event: Its position among the scene's events, from 0; tags of one sound share it.
         activity: When it is heard, None for all through.
     """
@@ -112,7 +110,6 @@ def timeline(scene: Scene, activities: Sequence[Activity] | None = None) -> Time
     """Place every event of a scene whose events all carry excerpts.
 
     Args:
-        scene: The scene.
         activities: When each event is heard, in the scene's order and on its clock; without, each
             is heard all through.
     """

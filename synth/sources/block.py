@@ -31,11 +31,9 @@ class BlockList:
     """One block list.
 
     Args:
-        name: The file or folder, as it was given.
         entries: Ids of recordings or clips, from a text list. An entry may leave out the name of
             the library: `17150` means `freesound/17150`, too.
         ids: Ids of clips, from a catalogue.
-        shelf: What else a catalogue says of its clips.
         weakness: Why it blocks less than it could, in one line; "" if it does not.
     """
 
@@ -75,7 +73,6 @@ class Blocked:
     """What a block list did.
 
     Args:
-        name: The file or folder, as it was given.
         clips: How many clips it withdrew; one that an earlier list withdrew counts there.
         unmatched: Entries of a text list that are no clip's id or recording.
         entries: How many entries the text list has; 0 for a catalogue.
@@ -109,9 +106,7 @@ def tally(
     """What each list did.
 
     Args:
-        blocks: The lists.
         rows: All rows of `schema.CLIPS`, before any was withdrawn.
-        withdrawn: What `withdraw_blocked` withdrew of them.
     """
     unmatched: set[str] = set().union(*(block.entries for block in blocks))
     for row in rows:
@@ -137,7 +132,6 @@ def withdraw_blocked(
     """Keep the clips that no list blocks, by id, recording, bytes or sound.
 
     Args:
-        rows: Rows of `schema.CLIPS`.
         blocks: The lists, tried in order.
 
     Returns:

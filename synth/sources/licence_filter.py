@@ -67,7 +67,6 @@ def withdraw_unlicensed(
     Args:
         rows: With the columns `id`, `location` and `licence`, the latter in any words that
             `parse_licence` reads.
-        allowed: The licences to keep.
 
     Returns:
         The rows to keep, and rows of `schema.QUARANTINE` for the others.

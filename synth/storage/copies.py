@@ -48,12 +48,7 @@ def cache_folder() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """A folder of copies.
-
-    Args:
-        root: The folder.
-        remote: What it holds copies of.
-    """
+    """A folder of copies."""
 
     root: Path
     remote: Remote
@@ -118,7 +113,6 @@ class Copies:
         """The copy of an object, fetched unless it is there; by one process at a time.
 
         Args:
-            key: The object.
             stored: What the store now says of it; without it a copy that is there is good.
             sha256: What its bytes must be, as hex; None where nobody certified them.
             since_ns: Copies used since then do not go for it, in ns since 1970.

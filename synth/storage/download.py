@@ -29,16 +29,7 @@ def download(
     room: CopySpace | None,
     since_ns: int | None = None,
 ) -> None:
-    """Bring an object to its slot, which the caller holds.
-
-    Args:
-        remote: The store.
-        slot: Where the copy goes.
-        stored: What the store says of the object.
-        sha256: What its bytes must be, as hex; None where nobody certified them.
-        room: What the copy must fit into.
-        since_ns: Copies used since then do not go for it.
-    """
+    """Bring an object to its slot, which the caller holds."""
     for attempt in range(1, _TRIES + 1):
         begun = slot.read_promise()
         if begun != (stored.size, stored.stamp) or not stored.stamp:

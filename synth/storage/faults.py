@@ -83,8 +83,6 @@ def to_storage_error(error: BaseException, url: str, action: str) -> StorageErro
     """The error as a user reads it.
 
     Args:
-        error: What a store's library raised.
-        url: Of the object, or the folder.
         action: What was tried, as in "read" or "written".
     """
     status, code = _answer(error)

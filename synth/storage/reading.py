@@ -99,12 +99,9 @@ def open_file(path: Path, receipt: Path | None = None) -> BufferedReader:
     """Open a file that is read from end to end; a copy of it comes first, if there is room for one.
 
     Args:
-        path: The file.
         receipt: A JSON file whose `sha256` must be that of what comes.
 
     Raises:
-        CorpusError: If it is no regular file.
-        FileNotFoundError: If no such file.
         StorageError: If it cannot be read, or differs from its receipt.
     """
     copies = _copies_of(path)
@@ -117,12 +114,7 @@ def open_file(path: Path, receipt: Path | None = None) -> BufferedReader:
 
 
 def open_mapped(path: Path, receipt: Path | None = None) -> BufferedReader:
-    """Open a file that is to be mapped into memory; its copy stays as long as the map.
-
-    Args:
-        path: The file.
-        receipt: As in `open_file`.
-    """
+    """Open a file that is to be mapped into memory; its copy stays as long as the map."""
     copies = _copies_of(path)
     return open_regular(path) if copies is None else _open_copy(copies, path, receipt)
 
@@ -133,17 +125,6 @@ def read_at(path: Path, offset: int, size: int, receipt: Path | None = None) -> 
     Whoever draws samples at random uses all shards alike, so that one which goes for another is
     soon wanted again. So no copy that was used since this process began goes here: where the rest
     is no room, these bytes alone come.
-
-    Args:
-        path: The file.
-        offset: In bytes.
-        size: In bytes.
-        receipt: As in `open_file`.
-
-    Raises:
-        CorpusError: If it is no regular file.
-        FileNotFoundError: If no such file.
-        StorageError: If it cannot be read, or differs from its receipt.
     """
     copies = _copies_of(path)
     try:

@@ -28,11 +28,7 @@ PARTS_AT_ONCE: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A folder at a store; objects are told by their keys below it.
-
-    Args:
-        url: As `url_of` gives it.
-    """
+    """A folder at a store; objects are told by their keys below it."""
 
     url: str
 
@@ -41,12 +37,7 @@ class Remote:
         return f"{self.url.removesuffix('/')}/{key}" if key else self.url
 
     def list(self, folder: str = "", *, deep: bool = True) -> dict[str, Stored]:
-        """The objects below a folder, by key, sorted; none where no such folder.
-
-        Args:
-            folder: Its key; the whole of it by default.
-            deep: Whether folders below it are entered.
-        """
+        """The objects below a folder, by key, sorted; none where no such folder."""
         filesystem, path = self._locate(folder)
         root = self._locate()[1]
         depth = None if deep else 1
@@ -69,11 +60,7 @@ class Remote:
         return self.find(key) is not None
 
     def get(self, key: str, local: Path) -> Stored:
-        """Copy an object to `local`, which appears whole or not at all.
-
-        Returns:
-            What was copied.
-        """
+        """Copy an object to `local`, which appears whole or not at all."""
         filesystem, path = self._locate(key)
 
         def download() -> Stored:
@@ -90,11 +77,7 @@ class Remote:
         return self._retry(download, key, "read")
 
     def put(self, local: Path, key: str) -> Stored:
-        """Copy a file to the store, in parts where it is large; what was there is replaced.
-
-        Returns:
-            What the store then holds.
-        """
+        """Copy a file to the store, in parts where it is large; what was there is replaced."""
         return self._retry(lambda: self._upload(local, key), key, "written")
 
     def put_over(self, local: Path, key: str, found: Stored | None) -> Stored | None:
@@ -103,16 +86,10 @@ class Remote:
         Other stores are asked first; what another writes in between is lost there.
 
         Args:
-            local: The file.
-            key: Of the object.
             found: What `find` said of it.
 
         Returns:
             What the store then holds; None where the key holds something else, and keeps it.
-
-        Raises:
-            StorageError: If it cannot be written.
-            FileNotFoundError: If no such file here.
         """
         local.stat()  # else that it is gone would be taken for what the store says of the key
 
@@ -183,8 +160,6 @@ class Remote:
         Other stores are asked first; what another writes in between is lost there.
 
         Args:
-            key: Of the object.
-            data: What it is to hold.
             found: What `find` said of it.
 
         Returns:

@@ -38,12 +38,7 @@ STAMPS: Final = ".stamps"
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """The place of one copy.
-
-    Args:
-        root: The folder of copies that it lies in.
-        key: The object's key.
-    """
+    """The place of one copy."""
 
     root: Path
     key: str
@@ -136,7 +131,6 @@ class CopySpace:
     """The disk space of all copies below a folder.
 
     Args:
-        root: The folder, one sub-folder a store.
         limit: Bytes; None for as much as there is.
     """
 
@@ -149,9 +143,6 @@ class CopySpace:
         """Have room for a copy, whose slot the caller holds; the least recently used go for it.
 
         Args:
-            slot: Of the copy.
-            size: In bytes.
-            stamp: Of the object.
             since_ns: What was used since then stays, too, in ns since 1970.
             written: Bytes of it that lie on the disk already, and need no more room there.
         """

@@ -76,7 +76,6 @@ class Stored:
     """What a store says of an object.
 
     Args:
-        size: In bytes.
         stamp: Another one whenever the content is another: the ETag, or what the store has like it.
         time_ns: When it was written, in ns since 1970; 0 where the store does not say.
     """

@@ -114,7 +114,6 @@ class SwapEntry:
     """Whether one tag may stand in for another.
 
     Args:
-        tag: The tag in a caption.
         alternative: What would replace it, of the same category.
         reason: Why it may not; "" where it may.
     """
@@ -133,10 +132,8 @@ def build(
     """Every pair of tags of one category, with the reason where they do not contradict.
 
     Args:
-        vocabulary: The tags.
         items: The tags of recordings, to learn which go together; none where they are not known.
         max_share: Largest share of the rarer tag's recordings that may bear the other too.
-        observer: Told of the progress.
     """
     count: Counter[Tag] = Counter()
     both: Counter[tuple[Tag, Tag]] = Counter()
@@ -294,7 +291,6 @@ class Swapped:
 
     Args:
         text: The new caption; "" where nothing could be exchanged.
-        swaps: Each tag with what replaced it.
     """
 
     text: str = ""
@@ -311,9 +307,6 @@ def swap(
 
     Args:
         caption: The caption; a tag that it denies is left alone.
-        known: The tags of the recording.
-        dictionary: The allowed exchanges.
-        rng: The item's generator.
     """
     if has_markup(caption):
         return Swapped()

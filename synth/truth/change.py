@@ -62,7 +62,6 @@ class Change:
     """What an edit does.
 
     Args:
-        kind: What it is.
         sounds: The labels of the sounds that it is about: one, or for `replace` what goes and what
             comes, and for `swap` the two in the order before.
         stretch: Nothing differs outside of it, in frames.
@@ -113,7 +112,6 @@ def list_claims(change: Change, others: tuple[str, ...] = ()) -> Iterator[Claims
     """What may be proven before and after a change, the plainest first.
 
     Args:
-        change: The change.
         others: Labels heard before and after, by which the place of a sound can be told.
     """
     sounds = [Event(label) for label in change.sounds]
@@ -178,11 +176,7 @@ def annotate(timeline: Timeline, tags: Mapping[str, Iterable[str]]) -> Timeline:
 
 
 def tag_claim(present: Sequence[Tag], absent: Sequence[Tag] = ()) -> Claim:
-    """The claim that these tags hold, and those do not.
-
-    Raises:
-        ValueError: If there are no tags, as nothing would be claimed.
-    """
+    """The claim that these tags hold, and those do not."""
     parts: list[Claim] = [Event(tag.name) for tag in present]
     parts += [Not(Event(tag.name)) for tag in absent]
     if not parts:

@@ -75,8 +75,6 @@ class Envelope:
         """How loud an excerpt is, A-weighted; None where that was not measured.
 
         Args:
-            start: Its first frame.
-            frames: Its length.
             fade: By how much its power is multiplied so many frames from its start; it is not
                 faded by default.
         """
@@ -133,8 +131,6 @@ class LevelTable:
     """Levels of the blocks of many clips, one clip after the other.
 
     Args:
-        levels_db: RMS levels.
-        weighted_db: The same, A-weighted.
         edges: Where the blocks of each clip begin, and where those of the last end.
         attacks: How often each clip may be said to begin in its blocks, None where that was not
             measured.
@@ -162,11 +158,7 @@ class StoredEnvelope:
     """An envelope that lies in a table: of a million clips few are heard at a time.
 
     Args:
-        table: Holds the levels.
         row: Of the clip; one that was never heard has no blocks there, and is steady.
-        steady_db: The level of a steady one.
-        block: As of an envelope that is not steady.
-        frames: As of an envelope.
     """
 
     table: LevelTable
@@ -293,10 +285,7 @@ def find_acoustics(
     """How a sound sounds after gains and crossfades; None where its levels were not measured.
 
     Args:
-        placed: The timeline.
         number: Position of the sound among its placements.
-        envelope: Of its clip.
-        fade: Law of the crossfades.
         treated: The recording and the treatment of each treated clip, by its id.
     """
     place = placed.placements[number]

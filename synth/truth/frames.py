@@ -39,11 +39,7 @@ class Audibility(IntEnum):
 
 
 def frame_length(rate: int) -> Fraction:
-    """Length of a frame of 40 ms in samples.
-
-    Args:
-        rate: Sample rate in Hz.
-    """
+    """Length of a frame of 40 ms in samples."""
     return Fraction(rate, FRAMES_PER_S)
 
 
@@ -102,7 +98,6 @@ class Crop:
 
     Args:
         clips: Those that nobody misses.
-        hearing: Decides claims about it.
     """
 
     clips: tuple[str, ...]
@@ -120,10 +115,6 @@ class Crop:
         """The part of `frames` frames from `start` on.
 
         Args:
-            timeline: Of the whole.
-            start: First frame of the part.
-            frames: Its length.
-            tolerance: Of the whole.
             indivisible: Labels that tell of a whole clip, as its caption does: anything less of it
                 may be something else.
         """

@@ -65,10 +65,6 @@ class Listener:
     """Hears scenes.
 
     Args:
-        ear: What counts as audible.
-        rate: Corpus rate in Hz.
-        envelopes: Of every clip, by its id.
-        fade: Law of the crossfades.
         treated: The recording and the treatment of each treated clip, by its id; None not to tell
             how sounds sound.
     """
@@ -232,7 +228,6 @@ class Listener:
         end counts for as much of one as it is.
 
         Args:
-            placed: The scene.
             moments: From each of these to the next, in frames from the clip's start; no two of
                 them more than a block apart.
             starts: First frame of each excerpt.
@@ -268,7 +263,6 @@ class Listener:
         """Apply the crossfades of a scene to its powers.
 
         Args:
-            placed: The scene.
             powers: They are changed.
             rising: The moment of each block whose gain a rising sound has in it.
             falling: The same of a falling one.

@@ -77,10 +77,7 @@ def judge_one(
 
     Args:
         quantity: Of one sound, heard once.
-        value: See `Quantity`.
         sound: Everybody hears it.
-        whole: Frames of the whole.
-        tolerance: What can be heard.
     """
     heard = sound.activity
     if quantity is Quantity.DURATION:
@@ -114,10 +111,8 @@ def judge_two(
 
     Args:
         quantity: Of two sounds, or of one that is heard twice.
-        value: See `Quantity`.
         first: Everybody hears it.
         second: The same; of a sound that is heard twice, the second time.
-        relations: How they lie to one another.
     """
     match quantity:
         case Quantity.GAP:

@@ -67,7 +67,6 @@ class Sound(NamedTuple):
     Args:
         number: Its position among the timeline's placements.
         event: Position of its event in the scene.
-        activity: When it is heard.
         start: First frame at which it may be heard.
         clear_start: First frame from which on everybody hears it; of a sound that may be missed,
             the last at which somebody may first notice it.
@@ -100,12 +99,7 @@ Span: TypeAlias = tuple[Sound, ...]
 
 
 class Relations:
-    """How the sounds of a timeline lie to one another.
-
-    Args:
-        timeline: What is heard.
-        tolerance: What counts as a transition.
-    """
+    """How the sounds of a timeline lie to one another."""
 
     def __init__(self, timeline: Timeline, tolerance: Tolerance) -> None:
         self.tolerance = tolerance

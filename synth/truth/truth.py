@@ -54,12 +54,7 @@ LOOSEST = Interpretation(
 
 
 class Hearing:
-    """A timeline on which claims are decided, one after the other.
-
-    Args:
-        timeline: What is heard.
-        tolerance: What counts as a transition.
-    """
+    """A timeline on which claims are decided, one after the other."""
 
     def __init__(self, timeline: Timeline, tolerance: Tolerance) -> None:
         self._timeline = timeline

@@ -38,8 +38,6 @@ class FilePart:
     """A stretch of a file that is decoded by itself: files may be joined end to end.
 
     Args:
-        data: Its bytes.
-        form: Its format, None where that is unknown.
         least: Frames that decoding it must give at least.
         clock: Frames a second in which `least` counts; 0 for the sound's own rate.
     """
@@ -173,11 +171,8 @@ class Limits:
     """Which files are decoded; the defaults stop nothing but nonsense.
 
     Args:
-        max_s: Longest file.
-        max_channels: Most channels.
         min_rate: Lowest sampling rate in Hz.
         max_rate: Highest sampling rate in Hz.
-        mislabelled: Whether a file's name must tell its format.
     """
 
     max_s: Seconds = 3600.0

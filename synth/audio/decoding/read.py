@@ -80,7 +80,6 @@ def read_audio(
     """Samples at full scale 1, shape (frames, channels), and the rate in Hz.
 
     Args:
-        data: The whole file.
         suffix: Its extension, with the dot.
         limits: Which files are decoded; by default those that `reading` set.
     """

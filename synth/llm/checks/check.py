@@ -81,7 +81,6 @@ def texts_at(value: Any, path: str) -> Iterator[str]:
     """The texts at a place in an answer: "negatives.caption" is one of each negative.
 
     Args:
-        value: JSON values.
         path: Keys joined by dots. A list on the way stands for each of its entries; an object at
             the end for each of its values.
     """

@@ -122,7 +122,6 @@ def list_sounds(claim: Claim, decoys: int) -> tuple[str, ...]:
 
     Args:
         claim: The claim; equal claims have equal lists.
-        decoys: How many others.
     """
     text, named = claim_to_text(claim), claim_labels(claim)
     listed = list(shipped_phrases())
@@ -228,7 +227,6 @@ def scene_fields(scene: Scene, activity: Sequence[Activity], audible: Frames) ->
 
     Args:
         scene: A scene whose events carry excerpts.
-        activity: When each of them is heard.
         audible: Shortest overlap that can be heard, in frames.
     """
     return {

@@ -104,7 +104,6 @@ def labels_of(ids: str, classes: Mapping[str, str], where: str) -> tuple[str, ..
     Args:
         ids: "/m/04rlf,/m/0342h".
         classes: Names by id; where there are none, no clip has labels.
-        where: The row, for errors.
     """
     if not classes:
         return ()

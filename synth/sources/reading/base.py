@@ -17,10 +17,7 @@ class Origin:
     """Where a published library comes from.
 
     Args:
-        title: Its name in full.
-        url: Where to get it.
         licence: Of the collection, in its own words.
-        reference: The paper to cite.
     """
 
     title: str
@@ -67,8 +64,6 @@ class Recording:
 
     Args:
         audio: Shape (frames,), the mean of the channels.
-        rate: In Hz.
-        channels: In the file.
         sha256: Of the file's bytes (of these and the stretch; of the samples if there is no file).
         untreated: The sound by which it is known again, where `audio` was made of it.
         treatment: How it was.

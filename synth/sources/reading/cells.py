@@ -24,9 +24,6 @@ def read_cells(
 
     Args:
         path: A file in UTF-8, with or without BOM.
-        fix: What to tell a user whose file cannot be read.
-        delimiter: What parts the fields.
-        quoted: Whether quotes hold fields together.
         fallback: Encoding of a file that is not in UTF-8; "" for none.
     """
     line = 0

@@ -157,7 +157,6 @@ class Integrity:
 
     Args:
         listed: Files that the library, its index or its checksums name.
-        missing: Those that are not there.
         checked: Those whose checksum was compared.
         changed: Those whose checksum differs.
         unlisted: Audio files that are there and named nowhere.
@@ -235,11 +234,7 @@ def list_files(root: Path) -> Iterator[str]:
 
 
 def write_index(root: Path, target: Path, advance: Callable[[], None] = lambda: None) -> int:
-    """Write the SHA-256 of every file below `root`.
-
-    Returns:
-        How many there are.
-    """
+    """Write the SHA-256 of every file below `root`."""
     paths = list(list_files(root))
 
     def checksum(path: str) -> str:
@@ -304,7 +299,6 @@ def stems(youtube_id: str, start: str, seconds: Seconds) -> tuple[str, ...]:
     Args:
         youtube_id: 11 characters; it may begin with a dash.
         start: Where the stretch begins in seconds, as the index writes it.
-        seconds: How long it lasts.
     """
     begin = int(float(start))
     end = int(float(start) + seconds)
@@ -327,8 +321,6 @@ class YouTubeClip:
     Args:
         youtube_id: 11 characters; it may begin with a dash.
         start: Where it begins in seconds, as the table writes it.
-        end: Where it ends.
-        seconds: How long it lasts.
     """
 
     youtube_id: str

@@ -50,7 +50,6 @@ class SoundTable:
     """One file of a library of rows.
 
     Args:
-        path: Below the root.
         split: The library's own split that the file holds; "" where no file of the library names
             one, None where others do.
     """

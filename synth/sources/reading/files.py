@@ -33,10 +33,6 @@ SHOWN: Final = 3
 def suggest_folder(path: Path, fix: str) -> str:
     """The fix for a folder that is not there.
 
-    Args:
-        path: The folder, or one that the library's own folder should hold.
-        fix: What to say where nothing like it is found.
-
     Returns:
         That an archive has to be unpacked, a folder of nearly the same name, or the folder one
         level up or down that does hold one of this name.

@@ -25,8 +25,6 @@ def explain_escape(path: str, root: Path, *others: Path) -> str:
 
     Args:
         path: As the index names it, from `root`.
-        root: The library's folder.
-        others: Further folders that the library's settings name.
     """
     if "\0" in path:
         return "its path holds a NUL"

@@ -35,9 +35,7 @@ class Columns:
     """The columns of an index.
 
     Args:
-        required: Those that must be there.
         optional: Those that may be; a column whose name is nearly one of these is an error.
-        fix: What to tell a user whose file is missing or lacks a column.
         usual: Other names that people give to columns, and which column each may be.
         numbered: An optional column of which there may be several, as in `caption_1`.
     """
@@ -87,8 +85,6 @@ class TableRow(dict[str, str]):
     """The fields of a row by column, and where it is, for errors.
 
     Args:
-        fields: By column.
-        where: File and line, or row.
         raw: The same as they are in a table that holds more than text.
     """
 
@@ -127,7 +123,6 @@ def read_rows(
     Args:
         path: `.parquet` files are read as Parquet, others as CSV in UTF-8 (with or without BOM).
         columns: Columns that are looked for; others are passed on.
-        delimiter: What parts the fields of a CSV file.
         fallback: Encoding of a CSV file that is not in UTF-8; "" for none.
     """
     require_file(path, "the index", columns.fix)
@@ -175,7 +170,6 @@ def drop_duplicates(rows: Iterable[TableRow], *key: str) -> Iterator[TableRow]:
     """The rows, each once; a row that is there again, equal in all fields, is left out.
 
     Args:
-        rows: Of one table.
         key: The columns that tell rows apart.
     """
     first: dict[tuple[str, ...], tuple[str, str]] = {}
@@ -197,8 +191,6 @@ def seconds_of(text: str, name: str, where: str) -> Seconds:
 
     Args:
         text: As written: "30", "12.5", "1e-3".
-        name: What it is, for errors.
-        where: The row, for errors.
     """
     if not _SECONDS.fullmatch(text) or not math.isfinite(float(text)):
         raise SourceError(f"{where}: {name} is {text!r}, expected seconds", fix=FIX_ROW)
@@ -225,9 +217,7 @@ def texts_of(value: object, separators: str = "", where: str = "") -> tuple[str,
     """The texts in a list, or in a text that may hold several; empty ones left out.
 
     Args:
-        value: A text, a list of them, or nothing.
         separators: What parts the texts in one; a list as Python or JSON writes it is read, too.
-        where: Row and column, for errors.
     """
     if isinstance(value, str) and not isinstance(value, ClassName):
         value = _split_text(value, separators, where)

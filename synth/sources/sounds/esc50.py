@@ -56,10 +56,7 @@ class Credit:
     """What the file says of one clip.
 
     Args:
-        licence: SPDX-like id.
         title: Of the original on Freesound; may be empty.
-        author: Freesound's name of the user.
-        url: The original's page.
     """
 
     licence: str

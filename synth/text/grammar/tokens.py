@@ -38,7 +38,6 @@ class Token:
     """One word or one mark of a sentence.
 
     Args:
-        text: As it is written.
         start: Where it starts in the sentence, in characters.
         word: Its 0-based position among the words; None for a mark.
         lower: The text in lower case, its apostrophes plain.

@@ -65,7 +65,6 @@ class MarkedToken:
     """A word, a mark or a whole tag.
 
     Args:
-        lower: Its text in lower case.
         start: First character, from 0.
         end: One past the last.
         match: The tag, None for a word or a mark.
@@ -90,10 +89,7 @@ class MarkedCaption:
     """A caption in tokens.
 
     Args:
-        text: The caption.
-        tokens: Its tokens, in order.
         denied: Positions of the tags to deny.
-        negators: The negators to deny them with.
     """
 
     text: str
@@ -317,10 +313,7 @@ def mend(
     """The caption with some of its tags denied.
 
     Args:
-        caption: The caption.
         matches: All tags in it, in order.
-        denied: Those to deny.
-        negators: The negators.
 
     Returns:
         The new caption and None; or "" and the first tag that stands where no edit is safe.
@@ -352,8 +345,6 @@ def find_sure(
     quotation or beside a slash, nor is "world" in "a whole new world".
 
     Args:
-        caption: The caption.
-        matches: Its tags.
         bare: Whether a thing must stand in a list of things by itself, and nothing may tell how
             it is played or by how many: nothing else is strummed as a guitar is.
     """

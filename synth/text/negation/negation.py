@@ -60,9 +60,7 @@ class Negation:
     """How captions are negated.
 
     Args:
-        vocabulary: The tags that count.
         natural: Mend the grammar, rather than put a negator before the tag as printed.
-        negators: The negators to draw from.
     """
 
     vocabulary: TagVocabulary
@@ -102,10 +100,6 @@ def negate(
     stands there stays; so are the other mentions of such a tag.
 
     Args:
-        caption: The caption.
-        mode: What to deny.
-        how: Vocabulary, style and negators.
-        rng: The item's generator.
         known: Further tags of the recording, which no inserted denial may touch.
         insert: The tag that an inserted denial must be of; any that fits, if there is none.
     """

@@ -235,8 +235,6 @@ class Negated:
     """The answer for one caption.
 
     Args:
-        mode: What was asked.
-        outcome: What became of it.
         text: The new caption, "" for none.
         denied: The tags that the text denies and the caption did not.
         kept: The tags that both say are there.

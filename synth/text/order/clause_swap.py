@@ -73,10 +73,7 @@ class _Sides:
     """A caption cut at its connective.
 
     Args:
-        front: What stands before the connective.
         link: The connective with what goes with it.
-        rear: What stands behind.
-        kind: The connective.
     """
 
     front: ClausePart
@@ -345,8 +342,6 @@ class ProbeCaption:
     """One caption of a file.
 
     Args:
-        id: Which row it is from.
-        text: The caption.
         column: Which column it is from, for files with several captions a row.
     """
 
@@ -357,12 +352,7 @@ class ProbeCaption:
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """A caption and what was made of it.
-
-    Args:
-        caption: The caption.
-        outcome: The text, or the reason why there is none.
-    """
+    """A caption and what was made of it."""
 
     caption: ProbeCaption
     outcome: SwapOutcome
@@ -384,12 +374,9 @@ def probe(
     `BALANCED_OUT`.
 
     Args:
-        kind: The tool or the set.
-        captions: The captions.
         tagger: Parts of speech; the embedded tagger by default.
         balanced: For BAT: as many sentences with "before" as with "after".
         size: For BAT: the number of sentences, an even one; by default as many as there are.
-        seed: Decides which sentences balance leaves out.
     """
     if size is not None and (kind is not Probe.BAT or not balanced):
         raise SpecError(f"a size is for a balanced BAT, not for {kind}", fix="leave out the size")

@@ -140,12 +140,7 @@ _EDGES: Final = STOPS | {",", ";", ":"}
 
 @dataclass(frozen=True)
 class ClausePart:
-    """A stretch of a caption.
-
-    Args:
-        tokens: Its tokens.
-        tags: A tag for each.
-    """
+    """A stretch of a caption."""
 
     tokens: tuple[Token, ...]
     tags: tuple[POS, ...]

@@ -79,7 +79,6 @@ class SwapOutcome:
         text: The new text; empty where the caption was left out.
         reason: Why it was left out; None where a text was made.
         connective: The word that was, or would have been, worked on; empty for none.
-        steps: What was done.
         order: The text as 0-based word positions of the caption, with marks and put-in words as
             they are.
     """
@@ -140,7 +139,6 @@ class ConnectiveMatch:
     """One connective of a caption.
 
     Args:
-        kind: Which one.
         start: Index of its first token.
         end: Index past its last token.
         fault: Why it joins nothing; None where it may.

@@ -29,9 +29,6 @@ class TagSentence:
     """A text over tags.
 
     Args:
-        text: The text.
-        present: The tags that it says are there.
-        absent: The tags that it says are not.
         unsaid: Tags that it leaves out, as no words are known to be safe.
     """
 
@@ -51,10 +48,7 @@ def draw_views(
     view, unless the item has one tag only.
 
     Args:
-        tags: The item's tags.
         count: How many views; fewer come back where the tags allow no more.
-        per_category: Most tags of one category in a view.
-        rng: The item's generator.
     """
     groups = _by_category(tags)
     total = sum(map(len, groups))
@@ -108,8 +102,6 @@ def describe(tags: Sequence[Tag], absent: Sequence[Tag] = (), frame: int = 0) ->
     """One or a few sentences that say which tags hold, and which do not.
 
     Args:
-        tags: What is there.
-        absent: What is not.
         frame: Which of the `FRAMES` sentence frames.
 
     Returns:

@@ -46,7 +46,6 @@ class JamendoTrack:
         path: Of its audio below the folder of the archives: "73/773.mp3".
         duration: In seconds, as the table writes it.
         tags: Each once, in the order of the table.
-        line: In the table, from 1.
     """
 
     id: str
@@ -62,7 +61,6 @@ def read_jamendo(
     """The rows of a table, one at a time.
 
     Args:
-        path: The table.
         merged: What other spellings of a tag are, as `tag_map.json` has them: ("genre", "ambiant")
             is "ambient".
     """
@@ -176,11 +174,7 @@ def parse_tag(name: str) -> Tag:
 
 
 def parse_list(text: str) -> list[str]:
-    """The strings of a Python or JSON list of strings, which is never evaluated.
-
-    Raises:
-        ValueError: If the text is anything else.
-    """
+    """The strings of a Python or JSON list of strings, which is never evaluated."""
     body = text.strip()
     if not (body.startswith("[") and body.endswith("]")):
         raise ValueError("a list of quoted strings in brackets")

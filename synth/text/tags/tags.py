@@ -92,9 +92,7 @@ class TagPhrase:
     """A tag in words.
 
     Args:
-        kind: What it tells of.
         words: The words, lower case but for names: "R&B", "hip hop".
-        form: How they stand in a sentence.
     """
 
     kind: TagCategory
@@ -226,7 +224,6 @@ class TagMatch:
     """A tag in a caption.
 
     Args:
-        tag: The vocabulary's tag.
         start: First character, from 0.
         end: One past its last character.
         text: The caption's own spelling.

@@ -64,9 +64,6 @@ def synthesize(label: str, rng: np.random.Generator) -> NDArray[np.float32]:
     Returns:
         Shape (frames,), 1.5 to 5 s, within [-1, 1], peak -20 to -1 dBFS. About one take in three
         has up to 1 s of digital silence around the sound, which itself lasts 1.5 s or more.
-
-    Raises:
-        ValueError: If `label` is not one of `CLASSES`.
     """
     sound = _SOUNDS.get(label)
     if sound is None:

@@ -275,7 +275,6 @@ def reverb(x: FloatArray, rng: np.random.Generator, decay: float, wet: float) ->
 
     Args:
         x: Dry signal, shape (frames,).
-        rng: Source of the room.
         decay: Reverberation time, seconds.
         wet: RMS of the room's sound over that of the dry sound.
     """
@@ -295,7 +294,6 @@ def record(dry: FloatArray, rng: np.random.Generator) -> NDArray[np.float32]:
 
     Args:
         dry: Sound, shape (frames,), any level.
-        rng: Source of the circumstances.
 
     Returns:
         Shape (frames,), peak -20 to -1 dBFS; one take in three has up to 1 s of digital silence

@@ -81,11 +81,7 @@ def compose(rng: np.random.Generator, genre: str | None = None) -> Tune:
     """A new tune; equal states of `rng` give equal tunes.
 
     Args:
-        rng: The only source of variety.
         genre: One of `GENRES`; drawn where none is given.
-
-    Raises:
-        ValueError: If there is no such genre.
     """
     if genre is None:
         genre = GENRES[rng.integers(len(GENRES))]

@@ -42,7 +42,6 @@ class Genre:
     Args:
         tempi: Ranges of bpm, of which one is drawn.
         meter: Beats a bar.
-        arrange: Writes the parts.
         modes: Of which one is drawn.
         halls: Share of loops that are played in a hall.
         looseness: Standard deviation of the players' timing.

@@ -103,8 +103,6 @@ def chords(
     """Block chords in a rhythm, each voice as near to `centre` as can be.
 
     Args:
-        song: Key and chords.
-        pattern: The rhythm of every bar.
         centre: Pitch around which the voices lie.
         size: Notes a chord: 3 a triad, 4 a seventh chord.
         power: Root, fifth and octave above `centre` in place of the chord.
@@ -125,7 +123,6 @@ def line(song: Song, patterns: Sequence[str], centre: int, ring: float = 0.0) ->
     """Bass lines and broken chords.
 
     Args:
-        song: Key and chords.
         patterns: Rhythms of digits, one a bar in turn.
         centre: The root lies as near to it as can be.
         ring: Least length of a note in beats.
@@ -151,10 +148,8 @@ def melody(
     On the tonic a bar starts with the third, which tells major from minor.
 
     Args:
-        song: Key and chords.
         rhythms: Of which two are chosen, for the odd and the even bars.
         centre: Pitch around which it moves.
-        rng: Source of the melody.
     """
     chosen = [rhythms[i] for i in rng.permutation(len(rhythms))[:2]]
     pitch, notes = centre, []

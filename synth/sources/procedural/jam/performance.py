@@ -29,7 +29,6 @@ def stems(tune: Tune, rng: np.random.Generator) -> dict[str, Float32[np.ndarray,
     """Each instrument by itself, dry, and the sound of the room; together they are the loop.
 
     Args:
-        tune: The score.
         rng: Source of the instruments' colour, the players' timing and touch, the room, the level.
 
     Returns:

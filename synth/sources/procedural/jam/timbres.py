@@ -310,12 +310,8 @@ class Tune:
     Args:
         genre: One of `synth.sources.procedural.jam.GENRES`.
         bpm: Beats a minute.
-        meter: Beats a bar.
-        bars: How many.
-        mode: Of the key.
         key: Pitch class of the tonic, 0 for C to 11.
         parts: An instrument may play several.
-        room: Where it is played.
         looseness: Standard deviation of the players' timing.
     """
 
