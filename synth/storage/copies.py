@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from glob import escape
 from io import BufferedReader
@@ -19,10 +20,10 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any, Final
 
-from synth.base.atomic import PARTIAL_SUFFIX, replacing, write_text
+from synth.base.atomic import PARTIAL_SUFFIX, replacing, translate_disk_errors, write_text
 from synth.base.doors import read_json
 from synth.base.errors import SpecError
-from synth.storage.download import download
+from synth.base.hashing import file_sha256
 from synth.storage.faults import StorageError
 from synth.storage.filesystems import is_private
 from synth.storage.remote import Remote
@@ -34,6 +35,8 @@ CORPORA: Final = "corpora"
 MARKER: Final = ".segue-remote.json"
 SIZES: Final = ".sizes"
 AT_ONCE: Final = 16
+BLOCK_BYTES: Final = 16 * 2**20
+_TRIES: Final = 2
 
 
 def cache_folder() -> Path:
@@ -125,17 +128,51 @@ class Copies:
             if not self._is_good(key, stored):
                 slot.beside("stamp").unlink(missing_ok=True)
                 if slot.is_bounded and (found := stored or self.remote.find(key)) is not None:
-                    download(self.remote, slot, found, sha256, self.room, since_ns)
+                    self._download(slot, found, sha256, since_ns)
                 else:
                     found = self.remote.get(key, path)
                 self.note(key, found)
         return path
 
+    def _download(
+        self, slot: Slot, stored: Stored, sha256: str | None, since_ns: int | None
+    ) -> None:
+        """Bring an object to its slot, which the caller holds; go on where an earlier one ended.
+
+        What has come lies beside the stamps until it is whole. Then it is compared with the hash
+        that was certified for it, and gets its name.
+        """
+        room, part = self.room, slot.part(stored)
+        for attempt in range(1, _TRIES + 1):
+            if not (stored.stamp and part.exists()):
+                slot.remove_parts()
+            with room.admit(slot, stored.size, since_ns), translate_disk_errors(part):
+                part.parent.mkdir(exist_ok=True)
+                part.touch()
+            _append(self.remote, slot.key, stored.size, part)
+            if _is_whole(self.remote, slot.key, stored, sha256, part):
+                break
+            slot.remove_parts()
+            if attempt == _TRIES:
+                raise StorageError(
+                    f"{self.remote.address(slot.key)}: differs from its receipt"
+                    if sha256
+                    else f"{self.remote.address(slot.key)}: is being written",
+                    fix="wait for its build to end; if there is none, delete it there and "
+                    "build it again",
+                )
+        with translate_disk_errors(slot.path), room.lock():
+            slot.path.parent.mkdir(parents=True, exist_ok=True)
+            part.replace(slot.path)
+            slot.remove_parts()
+
     @property
-    def room(self) -> CopySpace | None:
-        """The room that its large files share with those of other stores; None for a stage."""
+    def room(self) -> CopySpace:
+        """The room that its large files share with those of other stores; a stage has no limit."""
         shared = cache_folder() / CORPORA
-        return CopySpace(shared, limit_bytes()) if self.root.is_relative_to(shared) else None
+        if self.root.is_relative_to(shared):
+            return CopySpace(shared, limit_bytes())
+        return CopySpace(self.root, None)
 
     def fetch_all(self, listing: Mapping[str, Stored]) -> None:
         """Fetch what a listing holds and is not there."""
@@ -210,6 +247,27 @@ class Copies:
         return Slot(self.root, key)
 
 
+def _append(remote: Remote, key: str, size: int, part: Path) -> None:
+    with translate_disk_errors(part), part.open("ab") as file:
+        while (start := file.tell()) < size:
+            data = remote.read(key, start, min(start + BLOCK_BYTES, size))
+            if not data:
+                raise StorageError(
+                    f"{remote.address(key)}: ends after {start} of {size} bytes",
+                    fix="wait for its writer to end, then run the same command again",
+                )
+            file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _is_whole(remote: Remote, key: str, stored: Stored, sha256: str | None, part: Path) -> bool:
+    """Whether what came is one object: the certified one, or one that is still there."""
+    if sha256 is not None:
+        return file_sha256(part) == sha256
+    return stored.size <= BLOCK_BYTES or remote.find(key) == stored
+
+
 def copies_at(root: Path) -> Copies | None:
     """The copies that a folder is of; None where it is a folder like any other."""
     found = _read_marker(root)
@@ -266,7 +324,7 @@ def open_made(name: str, make: Callable[[Path], None]) -> BufferedReader:
     if found is not None:
         return found
     try:
-        with slot.hold():
+        with slot.hold(), ExitStack() as stack:
             found = open_held(slot.path)
             if found is not None:
                 return found
@@ -276,10 +334,10 @@ def open_made(name: str, make: Callable[[Path], None]) -> BufferedReader:
             with replacing(slot.path) as partial:
                 make(partial)
                 size = partial.stat().st_size
-                CopySpace(root, limit_bytes()).reserve(slot, size, "", written=size)
+                # The lock is let go when the file has its name, and counts.
+                stack.enter_context(CopySpace(root, limit_bytes()).admit(slot, size, written=size))
                 # Held before it has its name, so that it cannot go at once.
                 found = open_held(partial)
-            slot.give_up()
     except OSError as error:
         if error.errno not in _REFUSED:
             raise

@@ -2,14 +2,13 @@
 
 Tables that a trainer makes of large manifests (`made`) count as copies.
 
-The room is shared by all processes of a machine, and nobody runs it. A file's access time, set
-whenever it is opened, says when it was used last. Who has a file open holds a shared lock on it,
-which the system takes back from the dead; a file goes only from under an exclusive one.
+All processes of a machine share the room, and none manages it. One lock guards it: what comes in,
+what goes and what gets its name does so under the lock, so that who holds it can count. A file's
+access time, set whenever it is opened, says when it was used last. An open file stays.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import time
@@ -18,27 +17,45 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from shutil import disk_usage
+from shutil import disk_usage, rmtree
 from typing import Final
 
 from filelock import FileLock, Timeout
 
 from synth.base.atomic import PARTIAL_SUFFIX, format_bytes
-from synth.base.doors import read_json
-from synth.base.errors import SegueError, SpecError
+from synth.base.errors import SpecError
+from synth.base.rng import digest
 from synth.storage.faults import StorageError
+from synth.storage.url import Stored
 
-# The place of one copy: where it lies, who holds it for changing it, and what is coming to it.
-
+try:
+    import fcntl
+except ImportError:  # there, a file that is open cannot be removed anyway
+    fcntl = None  # type: ignore[assignment]
 
 BOUNDED: Final = (".tar", ".pcm", ".arrow")
 """Kinds of files that the limit is on; manifests are small, and stay."""
 STAMPS: Final = ".stamps"
+LIMIT_VARIABLE: Final = "SEGUE_CACHE_LIMIT"
+DEFAULT_LIMIT: Final = "64 GB"
+NO_LIMIT: Final = "none"
+SPARE_BYTES: Final = 10**9
+"""Left free on the disk as long as copies can go."""
+_UNITS: Final = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_AMOUNT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?b)", re.IGNORECASE)
+_PARTS: Final = "parts"
+_PART: Final = re.compile(rf"(?P<key>.+)\.{_PARTS}/(?P<size>\d+)-[0-9a-f]{{16}}", re.DOTALL)
+_DEAD_S: Final = 86_400
+_NEVER_NS: Final = 2**63
+
+
+class NoRoomError(StorageError):
+    """A copy that cannot be kept within the limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """The place of one copy."""
+    """The place of one copy, and what is kept about it."""
 
     root: Path
     key: str
@@ -49,7 +66,7 @@ class Slot:
         return self.root / self.key
 
     def beside(self, suffix: str) -> Path:
-        """A file that is kept about the copy: its stamp, lock, part or promise."""
+        """A file that is kept about the copy: its stamp, its lock or a part of it."""
         return self.root / STAMPS / f"{self.key}.{suffix}"
 
     @property
@@ -59,7 +76,7 @@ class Slot:
 
     @contextmanager
     def hold(self, *, wait: bool = True) -> Iterator[bool]:
-        """Hold the copy for changing it; tells whether it is held, where nobody is waited for."""
+        """Hold the copy for changing it; without waiting, tells whether it is held."""
         lock = self.beside("lock")
         lock.parent.mkdir(parents=True, exist_ok=True)
         own = FileLock(lock, thread_local=False)
@@ -73,43 +90,36 @@ class Slot:
         finally:
             own.release()
 
-    def read_promise(self) -> tuple[int, str]:
-        """Size and stamp of the object that is coming, or was when its reader died; 0 for none."""
-        try:
-            told = read_json(self.beside("coming"))
-            return int(told["size"]), str(told["stamp"])
-        except (OSError, SegueError, ValueError, KeyError, TypeError):
-            return 0, ""
+    def part(self, stored: Stored) -> Path:
+        """Where what has come of an object lies; its name tells the size that it will have."""
+        return self._parts / f"{stored.size}-{digest(stored.stamp)[:16]}"
 
-    def promise(self, size: int, stamp: str) -> None:
-        """Say what is coming; for who holds the slot."""
-        path = self.beside("coming")
-        path.write_text(json.dumps({"size": size, "stamp": stamp}), encoding="utf-8")
+    def remove_parts(self) -> None:
+        """Remove what came of objects; only for the holder of the slot."""
+        rmtree(self._parts, ignore_errors=True)
 
-    def give_up(self) -> None:
-        """Remove what came of an object, and the promise; for who holds the slot."""
-        self.beside("part").unlink(missing_ok=True)
-        self.beside("coming").unlink(missing_ok=True)
+    @property
+    def _parts(self) -> Path:
+        return self.beside(_PARTS)
 
-
-try:
-    import fcntl
-except ImportError:  # there, a file that is open cannot be removed anyway
-    fcntl = None  # type: ignore[assignment]
-
-LIMIT_VARIABLE: Final = "SEGUE_CACHE_LIMIT"
-DEFAULT_LIMIT: Final = "64 GB"
-NO_LIMIT: Final = "none"
-SPARE_BYTES: Final = 10**9
-"""Left free on the disk as long as copies can go."""
-_UNITS: Final = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
-_AMOUNT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?b)", re.IGNORECASE)
-_TOTAL: Final = ".room"
-_DEAD_S: Final = 86_400
-
-
-class NoRoomError(StorageError):
-    """A copy that cannot be kept within the limit."""
+    def remove(self) -> bool:
+        """Remove the copy, and parts of it, unless somebody uses it; tells whether it is gone."""
+        with self.hold(wait=False) as mine:
+            if not mine:
+                return False
+            self.remove_parts()
+            try:
+                with self.path.open("r+b") as file:
+                    if fcntl is not None:
+                        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        self.path.unlink()
+                self.path.unlink(missing_ok=True)
+            except FileNotFoundError:
+                pass
+            except OSError:  # it is open, or not ours
+                return False
+            self.beside("stamp").unlink(missing_ok=True)
+            return True
 
 
 def limit_bytes() -> int | None:
@@ -117,13 +127,13 @@ def limit_bytes() -> int | None:
     text = os.environ.get(LIMIT_VARIABLE) or DEFAULT_LIMIT
     if text.strip().lower() == NO_LIMIT:
         return None
-    found = _AMOUNT.fullmatch(text.strip())
-    if found is None:
+    amount = _AMOUNT.fullmatch(text.strip())
+    if amount is None:
         raise SpecError(
             f"{LIMIT_VARIABLE}: {text!r} is not an amount of bytes",
             fix=f"give one with its unit, as in '{DEFAULT_LIMIT}', or '{NO_LIMIT}'",
         )
-    return int(float(found[1]) * _UNITS[found[2].lower()])
+    return int(float(amount[1]) * _UNITS[amount[2].lower()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,104 +147,96 @@ class CopySpace:
     root: Path
     limit: int | None
 
-    def reserve(
-        self, slot: Slot, size: int, stamp: str, since_ns: int | None = None, written: int = 0
-    ) -> None:
-        """Have room for a copy, whose slot the caller holds; the least recently used go for it.
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Let nobody else count, add, rename or remove; nothing is counted without a limit."""
+        if self.limit is None:
+            yield
+        else:
+            with FileLock(self.root / ".room.lock", thread_local=False):
+                yield
+
+    @contextmanager
+    def admit(
+        self, slot: Slot, size: int, since_ns: int | None = None, written: int = 0
+    ) -> Iterator[None]:
+        """Hold the lock with room for a copy, whose slot the caller holds.
+
+        The least recently used copies go for it. In the block the caller creates what counts for
+        the copy from then on: its part, or itself.
 
         Args:
             since_ns: What was used since then stays, too, in ns since 1970.
             written: Bytes of it that lie on the disk already, and need no more room there.
         """
-        if self.limit is None:
-            slot.promise(size, stamp)
-            return
-        if size > self.limit:
+        if self.limit is not None and size > self.limit:
             raise NoRoomError(
                 f"{slot.path.name}: {format_bytes(size)} are more than the "
                 f"{format_bytes(self.limit)} that copies of stores may take here",
                 fix=f"raise {LIMIT_VARIABLE}",
             )
-        with FileLock(self.root / f"{_TOTAL}.lock", thread_local=False):
-            total = self._total()
-            if total is None or total + size > self._compute_limit(total, written):
-                total = self._sweep(slot, size, since_ns, written)
-            allowed = self._compute_limit(total, written)
-            fits = total + size <= allowed
-            if fits:
-                slot.promise(size, stamp)
-                total += size
-            (self.root / _TOTAL).write_text(str(total), encoding="utf-8")
-        if not fits:
+        with self.lock():
+            if self.limit is not None:
+                total = self._read_total()
+                if total is None or total + size > self._compute_limit(total, written):
+                    total = self._make_room(slot, size, since_ns, written)
+                self._total.write_text(str(total + size), encoding="utf-8")
+            yield
+
+    def _make_room(self, own: Slot, size: int, since_ns: int | None, written: int) -> int:
+        """Remove the least recently used copies until one of this size fits; what stays."""
+        copies = sorted(self._list_copies(own), key=lambda copy: (copy[0], copy[2].key))
+        total = sum(held for _, held, _ in copies)
+        for used_ns, held, slot in copies:
+            if total + size <= self._compute_limit(total, written):
+                break
+            if since_ns is not None and used_ns >= since_ns:
+                break
+            if slot.remove():
+                total -= held
+        allowed = self._compute_limit(total, written)
+        if total + size > allowed:
             raise NoRoomError(
-                f"{slot.path.name}: {format_bytes(size)} find no room beside the "
+                f"{own.path.name}: {format_bytes(size)} find no room beside the "
                 f"{format_bytes(total)} of copies that are in use; "
                 f"they may take {format_bytes(max(0, allowed))}",
                 fix=f"raise {LIMIT_VARIABLE}, or free disk space",
             )
+        return total
+
+    @property
+    def _total(self) -> Path:
+        """Bytes counted last; never less than there are, but for what is put here by hand."""
+        return self.root / ".room"
+
+    def _read_total(self) -> int | None:
+        try:
+            return int(self._total.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
 
     def _compute_limit(self, total: int, written: int) -> int:
         """The limit, or less where the disk is short."""
         assert self.limit is not None
         return min(self.limit, total + written + disk_usage(self.root).free - SPARE_BYTES)
 
-    def _total(self) -> int | None:
-        """What was counted last: never less than there is, but for what is put here by hand."""
-        try:
-            return int((self.root / _TOTAL).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-
-    def _sweep(self, own: Slot, size: int, since_ns: int | None, written: int) -> int:
-        """Count what is here, and remove of it what must go. Returns the bytes that stay."""
-        found = sorted(self._find_slots(own), key=lambda each: (each[0], each[2].key))
-        total = sum(each[1] for each in found)
-        for used_ns, there, slot in found:
-            if total + size <= self._compute_limit(total, written):
-                break
-            if since_ns is not None and used_ns >= since_ns:
-                break
-            if _remove(slot):
-                total -= there
-        return total
-
-    def _find_slots(self, own: Slot) -> Iterator[tuple[int, int, Slot]]:
-        """Last use, size and slot of what is here or is coming; what comes was used in future."""
-        for root in self._stores():
-            # What is coming is looked for first: thus what arrives meanwhile is seen twice, not
-            # never. A copy that is no older than the promise of it is what was promised.
-            coming = dict(self._find_coming(root, own))
+    def _list_copies(self, own: Slot) -> Iterator[tuple[int, int, Slot]]:
+        """Last use, size and slot of each copy, and of each that is coming but the caller's."""
+        for stamps in (*self.root.glob(f"*/{STAMPS}"), *self.root.glob(f"*/*/{STAMPS}")):
+            root = stamps.parent
             for path, status in _list_files(root):
                 slot = Slot(root, path.relative_to(root).as_posix())
                 if slot.is_bounded:
-                    promised_ns = coming[slot][0] if slot in coming else 2**63
-                    if status.st_mtime_ns >= promised_ns:
-                        del coming[slot]
                     yield status.st_atime_ns, status.st_size, slot
-            for slot, (_, used_ns, size) in coming.items():
-                yield used_ns, size, slot
-
-    def _find_coming(self, root: Path, own: Slot) -> Iterator[tuple[Slot, tuple[int, int, int]]]:
-        """Slots of a store to which something is coming: since when, its last use and its size."""
-        stamps = root / STAMPS
-        for path, status in _list_files(stamps):
-            slot = Slot(root, path.relative_to(stamps).with_suffix("").as_posix())
-            if path.suffix != ".coming" or slot == own:
-                continue
-            used_ns, size = 2**63, slot.read_promise()[0]
-            with slot.hold(wait=False) as dead:
-                if dead:
-                    try:
-                        part = slot.beside("part").stat()
-                    except FileNotFoundError:
-                        continue
-                    used_ns, size = part.st_mtime_ns, part.st_size
-            yield slot, (status.st_mtime_ns, used_ns, size)
-
-    def _stores(self) -> list[Path]:
-        """The folders of copies: they have stamps."""
-        found = [*self.root.glob(f"*/{STAMPS}"), *self.root.glob(f"*/*/{STAMPS}")]
-        return sorted(path.parent for path in found)
+            for path, status in _list_files(stamps):
+                part = _PART.fullmatch(path.relative_to(stamps).as_posix())
+                if part is None or (slot := Slot(root, part["key"])) == own:
+                    continue
+                with slot.hold(wait=False) as is_left:  # by a reader that died
+                    if not is_left:
+                        yield _NEVER_NS, int(part["size"]), slot
+                    else:
+                        yield status.st_mtime_ns, status.st_size, slot
 
 
 def _list_files(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
@@ -266,7 +268,7 @@ def open_held(path: Path) -> BufferedReader | None:
         return None
     try:
         if fcntl is not None:
-            with suppress(OSError):  # a disk without locks: there nothing goes, see `_remove`
+            with suppress(OSError):  # a disk without locks: there nothing goes, see `Slot.remove`
                 fcntl.flock(file.fileno(), fcntl.LOCK_SH)
         status = os.fstat(file.fileno())
         if not status.st_nlink:
@@ -278,23 +280,3 @@ def open_held(path: Path) -> BufferedReader | None:
         file.close()
         raise
     return file
-
-
-def _remove(slot: Slot) -> bool:
-    """Remove a copy, or what came of it, unless somebody is at it."""
-    with slot.hold(wait=False) as mine:
-        if not mine:
-            return False
-        slot.give_up()
-        try:
-            with slot.path.open("r+b") as file:
-                if fcntl is not None:
-                    fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    slot.path.unlink()
-            slot.path.unlink(missing_ok=True)
-        except FileNotFoundError:
-            pass
-        except OSError:  # it is open, or not ours
-            return False
-        slot.beside("stamp").unlink(missing_ok=True)
-        return True

@@ -7,9 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from waiting import PATIENCE_S
@@ -19,14 +17,13 @@ from synth.storage import (
     Copies,
     Remote,
     StorageError,
-    download,
     open_file,
     open_made,
     open_mapped,
     read_at,
 )
 from synth.storage.copies import CORPORA, cache_folder
-from synth.storage.room import CopySpace, Slot, limit_bytes
+from synth.storage.room import CopySpace, limit_bytes
 
 SHARD = 1000
 
@@ -218,7 +215,7 @@ class Blocks:
                 self.starts.append(start)
             return plain(remote, key, start, stop)
 
-        monkeypatch.setattr(download, "BLOCK_BYTES", size)
+        monkeypatch.setattr("synth.storage.copies.BLOCK_BYTES", size)
         monkeypatch.setattr(Remote, "read", counted)
 
 
@@ -259,34 +256,7 @@ def test_what_was_broken_off_goes_when_room_is_needed(
     for name in "bcd":
         read(copies, name)
     assert there(copies) == "bcd"
-    assert not list(copies.root.rglob("*.part"))
-
-
-def test_a_copy_that_arrives_while_others_are_counted_is_counted(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is coming when the count begins, and in its place before the count ends."""
-    space = CopySpace(cache / CORPORA, 2 * SHARD)
-    store = space.root / "store"
-    old, late, own = (Slot(store, f"{name}.tar") for name in ("old", "late", "own"))
-    own.beside("lock").parent.mkdir(parents=True)
-    old.path.write_bytes(content("o"))
-    walk = os.walk
-
-    def walk_while_it_arrives(*args: Any, **options: Any) -> Iterator[Any]:
-        for found in walk(*args, **options):
-            yield found
-            if not late.path.exists():
-                late.path.write_bytes(content("l"))
-                late.give_up()
-
-    with late.hold():
-        space.reserve(late, SHARD, "1")
-        (space.root / ".room").unlink()
-        monkeypatch.setattr(os, "walk", walk_while_it_arrives)
-        with own.hold():
-            space.reserve(own, SHARD, "1")
-    assert not old.path.exists()
+    assert not list(copies.root.rglob("*.parts/*"))
 
 
 READER = """
@@ -296,7 +266,7 @@ from synth.storage import Copies, Remote, open_file, read_at
 from synth.storage.copies import CORPORA, cache_folder
 
 copies = Copies.open(cache_folder() / CORPORA / "file", Remote(sys.argv[1]))
-for turn in range(60):
+for turn in range(int(sys.argv[3])):
     name = "abcdef"[(turn * int(sys.argv[2])) % 6]
     path = copies.path(f"{name}.tar")
     if turn % 2:
@@ -308,22 +278,36 @@ for turn in range(60):
 """
 
 
-def test_two_processes_read_through_one_small_cache_at_once(
+def test_processes_that_fight_for_a_small_cache_never_exceed_it(
     remote: Remote, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """One of them is killed; what it was bringing goes, or is brought by another."""
     monkeypatch.setenv("SEGUE_CACHE_LIMIT", f"{2 * SHARD} B")
+    space = CopySpace(cache / CORPORA, 2 * SHARD)
+    space.root.mkdir(parents=True)
+    commands = [(step, "60") for step in ("1", "5", "7")] + [("11", "100000")]
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", READER, remote.url, step], stderr=subprocess.PIPE, text=True
+            [sys.executable, "-c", READER, remote.url, *command], stderr=subprocess.PIPE, text=True
         )
-        for step in ("1", "5")
+        for command in commands
     ]
+    endless = processes.pop()
+    while any(process.poll() is None for process in processes):
+        with space.lock():
+            copies = sum(path.stat().st_size for path in space.root.rglob("*.tar"))
+            coming = len(list(space.root.rglob("*.parts/*"))) * SHARD
+        assert copies + coming <= 2 * SHARD + SHARD * (endless.poll() is not None)
+        if coming:
+            endless.kill()
     for process in processes:
         _, errors = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, errors
-    files = list((cache / CORPORA).rglob("*.tar"))
+    endless.communicate()
+    with open_file(Copies.open(cache_folder() / CORPORA / "file", remote).path("a.tar")) as file:
+        assert file.read() == content("a")
+    files = [*space.root.rglob("*.tar"), *space.root.rglob("*.parts/*")]
     assert sum(path.stat().st_size for path in files) <= 2 * SHARD
-    assert not list((cache / CORPORA).rglob("*.part"))
 
 
 def test_copies_go_before_the_disk_is_full(
@@ -358,7 +342,7 @@ def test_where_nothing_is_limited_all_is_kept(
 
 def test_a_stage_is_not_limited(remote: Remote, tmp_path: Path) -> None:
     stage = Copies.open(tmp_path / "stage", remote)
-    assert stage.room is None
+    assert stage.room.limit is None
     for name in "abcdef":
         read(stage, name)
     assert there(stage) == "abcdef"
