@@ -10,7 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from pipelines.export.corpus import identify_export
 from synth.base.doors import open_regular, own_file, parse_json, read_json
 from synth.base.errors import CorpusError, SpecError
 from synth.base.hashing import file_sha256
@@ -18,7 +17,7 @@ from synth.base.progress import Observer, Silent
 from synth.corpus.corpus import Corpus
 from synth.corpus.facts import SPLIT_NAME
 from synth.export import FORMATS, find_format
-from synth.export.base import README, ExportFormat, Whole
+from synth.export.base import README, ExportFormat, Whole, identify_export
 from synth.export.folder import KEPT, Folder, Writer
 from synth.export.items import Shard, list_shards
 

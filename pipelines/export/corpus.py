@@ -16,11 +16,10 @@ from synth.base.atomic import PARTIAL_SUFFIX, write_text
 from synth.base.doors import own_file, read_json
 from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Observer, Silent
-from synth.base.rng import digest
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import canonical_json
 from synth.export import ExportFormat, find_format
-from synth.export.base import README, Whole
+from synth.export.base import README, Whole, identify_export
 from synth.export.folder import KEPT, Folder, Writer
 from synth.export.items import Shard, list_shards
 from synth.storage import is_url
@@ -142,19 +141,6 @@ def _write_parts(
         except BaseException:
             threads.shutdown(wait=False, cancel_futures=True)
             raise
-
-
-def identify_export(made: ExportFormat, corpus: Corpus, shards: Sequence[Shard]) -> dict[str, Any]:
-    """Which export this is; another one must not be written into the same folder."""
-    facts = {
-        "format": made.name,
-        "format_version": made.version,
-        "corpus": corpus.name,
-        "version": corpus.version,
-        "corpus_digest": str(corpus.facts["digest"]),
-        "splits": list(dict.fromkeys(shard.split for shard in shards)),
-    }
-    return facts | {"digest": digest(canonical_json(facts))}
 
 
 def _refuse_foreign(folder: Folder, identity: dict[str, Any]) -> None:

@@ -15,8 +15,10 @@ from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 import pyarrow as pa
 
 from synth.base.doors import open_regular, own_file, parse_json, read_regular
+from synth.base.rng import digest
 from synth.base.units import Seconds
 from synth.corpus.corpus import ATTRIBUTION_FILE, Corpus
+from synth.corpus.schema import canonical_json
 from synth.export.folder import KEPT, Folder, Writer
 from synth.export.items import ExportItem, Shard
 from synth.storage import fetch
@@ -51,6 +53,19 @@ class ExportFormat(Protocol):
             What the summary of the export tells besides, such as rows that were left out.
         """
         ...
+
+
+def identify_export(made: ExportFormat, corpus: Corpus, shards: Sequence[Shard]) -> dict[str, Any]:
+    """Which export this is; another one must not be written into the same folder."""
+    facts = {
+        "format": made.name,
+        "format_version": made.version,
+        "corpus": corpus.name,
+        "version": corpus.version,
+        "corpus_digest": str(corpus.facts["digest"]),
+        "splits": list(dict.fromkeys(shard.split for shard in shards)),
+    }
+    return facts | {"digest": digest(canonical_json(facts))}
 
 
 @dataclass(frozen=True, slots=True)
