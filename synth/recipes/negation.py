@@ -12,7 +12,7 @@ the clip that lacks it, false of the one that bears it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import ClassVar
 
@@ -22,22 +22,29 @@ from pydantic import Field
 from synth.captions.caption import Caption, Style
 from synth.captions.contrast import CaptionSet, judge
 from synth.labels.lexicon import Tag
-from synth.recipes.base import Clip, Draft, Groups, RecipeSettings, Setting, explain_too_short
-from synth.recipes.tag_captions import (
-    NO_PARTNER,
+from synth.recipes.base import (
+    Clip,
+    Draft,
+    Groups,
+    RecipeSettings,
+    Setting,
+    SplitGroups,
+    explain_too_short,
+)
+from synth.recipes.tag_pairs import (
     Exchange,
     TaggedSample,
+    TagGroups,
     TagPair,
     choose_frames,
     find_exchanges,
-    group_clips,
+    hear_whole,
     heard_tags,
     whole_clip,
     whole_label,
 )
 from synth.scene.edit import EditKind
 from synth.scene.scene import Event
-from synth.scene.timeline import timeline
 from synth.text.negation.negation import Negation, can_be_denied, find_stated_tags, negate
 from synth.text.negation.negators import Negated, NegationExtent, add_denial
 from synth.text.tags.tag_captions import FRAMES, TagSentence, describe
@@ -49,226 +56,12 @@ from synth.text.tags.tag_kin import (
     lacks_opposite,
 )
 from synth.text.tags.tags import TagForm, TagVocabulary, phrase_tag
-from synth.truth.change import annotate, tag_claim
+from synth.truth.change import tag_claim
 from synth.truth.relations import Tolerance
-
-# Negations of clips two by two: each denial is true of one clip and false of the other.
-#
-# What is denied in each way - one more tag, half of them, all - is a tag of the one or of the
-# other. The clip that lacks it makes the denial true, the one that bears it false.
-
-
-@dataclass(frozen=True, slots=True)
-class MainCaption:
-    """A clip's main caption before it has a frame.
-
-    Args:
-        text: One of the clip's captions, "" where it has none and its tags are told.
-        sure: Those of them that the clip bears.
-    """
-
-    text: str
-    stated: tuple[Tag, ...]
-    sure: tuple[Tag, ...]
-
-    @classmethod
-    def of(cls, clip: Clip, vocabulary: TagVocabulary, rng: np.random.Generator) -> MainCaption:
-        """A caption of the clip, one that states a tag of its if there is any."""
-        if not clip.captions:
-            return cls("", clip.tags, describe(clip.tags).present)
-        found = [
-            cls(text, stated, tuple(tag for tag in stated if tag in clip.tags))
-            for text in (clip.captions[i] for i in rng.permutation(len(clip.captions)))
-            for stated in (find_stated_tags(text, vocabulary),)
-        ]
-        return next((told for told in found if told.sure), found[0])
-
-    def caption(self, clip: Clip, frame: int) -> Caption:
-        """In words; it claims what the clip's tags back."""
-        text = self.text or describe(clip.tags, (), frame).text
-        origin = "source:caption" if self.text else "rule:tags"
-        if not self.sure:
-            return Caption(text, Event(whole_label(clip)), "caption", "", f"{origin}/no-tags")
-        return Caption(text, tag_claim(self.sure), "caption", "", origin)
-
-
-def caption_tags(clip: Clip, frame: int) -> Caption | None:
-    """The clip's tags in words, None where none can be said."""
-    told = describe(clip.tags, (), frame)
-    if not told.present:
-        return None
-    return Caption(told.text, tag_claim(told.present), "restatement", "", "rule:tags")
-
-
-@dataclass(frozen=True, slots=True)
-class Amounts:
-    """How many denials are dealt, and of which kinds.
-
-    Args:
-        inserts: Captions with one more tag denied.
-    """
-
-    inserts: int
-    half: bool
-    full: bool
-
-
-@dataclass(frozen=True)
-class NegationPairs:
-    """The groups of one split, each of two clips or a few more, and computed alone."""
-
-    amounts: Amounts
-    split: str
-    clips: Sequence[Clip]
-    how: Negation
-    setting: Setting
-
-    def __len__(self) -> int:
-        return len(self._groups)
-
-    @cached_property
-    def _told(self) -> Mapping[str, MainCaption]:
-        """By clip, its main caption."""
-        found = {}
-        for at, clip in enumerate(self.clips):
-            rng = self.setting.randomness.at(f"negation/{self.split}/captions", at)
-            found[clip.id] = MainCaption.of(clip, self.how.vocabulary, rng)
-        return found
-
-    @cached_property
-    def _groups(self) -> list[tuple[Clip, ...]]:
-        rng = self.setting.randomness.at(f"negation/{self.split}/pairs", 0)
-        return group_clips(self.clips, lambda one, other: bool(self._exchanges(one, other)), rng)
-
-    @cached_property
-    def _absent(self) -> Mapping[str, frozenset[Tag]]:
-        """By clip, the tags that can be denied beside all that are known of it."""
-        known = {
-            clip.id: frozenset((*heard_tags(clip), *self._told[clip.id].stated))
-            for clip in self.clips
-        }
-        deniable = frozenset(
-            tag
-            for tag in self.how.vocabulary.tags
-            if can_be_denied(tag) and not explain_never_denied(tag)
-        )
-        far = {
-            tag: frozenset(each for each in deniable if _is_far(each, tag))
-            for tag in frozenset().union(*known.values())
-        }
-        return {
-            name: frozenset(
-                tag
-                for tag in deniable.intersection(*map(far.__getitem__, tags))
-                if not lacks_opposite(tag, tags)
-            )
-            for name, tags in known.items()
-        }
-
-    def _is_absent(self, tag: Tag, clip: Clip) -> bool:
-        """Whether a tag can be denied of a clip, whose tags and caption say nothing like it."""
-        text = self._told[clip.id].text
-        return tag in self._absent[clip.id] and not (
-            text and explain_undeniable(tag, text, heard_tags(clip))
-        )
-
-    def _exchanges(self, one: Clip, other: Clip) -> list[Exchange]:
-        """Tags of one clip that the other lacks, even in part, with such of the other."""
-        if not (self._told[one.id].sure and self._told[other.id].sure):
-            return []
-        return find_exchanges(one, other, self._is_absent, _are_denied_alike)
-
-    def group(self, index: int) -> Sequence[Draft]:
-        """Clips with their captions, and with denials of what one bears and another lacks."""
-        rng = self.setting.randomness.at(f"negation/{self.split}", index)
-        clips = self._groups[index]
-        frames = choose_frames(int(rng.integers(FRAMES)), len(clips))
-        samples = []
-        for clip, at in zip(clips, frames, strict=True):
-            told = self._told[clip.id]
-            main = told.caption(clip, at)
-            if len(clips) == 1 and told.sure:
-                main = replace(main, generator=f"{main.generator}{NO_PARTNER}")
-            samples.append(TaggedSample.of(clip, main, self.setting, rng, told.stated))
-        for sample, at in zip(samples[1:], frames[1:], strict=True):
-            pair = TagPair(samples[0], sample, self._is_absent)
-            self._deal(pair, at, rng)
-        return [sample.draft() for sample in samples]
-
-    def _deal(self, pair: TagPair, frame: int, rng: np.random.Generator) -> None:
-        """Deal the main captions, the tags in words, then denials."""
-        one, other = pair.one, pair.other
-        told = [caption_tags(clip, frame) for clip in (one.clip, other.clip)]
-        # With a third clip the first is dealt to again, but its main caption is not.
-        main = told[0] if one.hand.is_compared else one.hand.main
-        for ours, theirs in ((main, other.hand.main), told):
-            if ours and theirs:
-                pair.deal(ours, theirs, EditKind.REPLACE.value)
-        for mode, (ours, theirs) in self._denials(one, other, rng):
-            pair.deal(ours, theirs, f"negate-{mode.value}")
-
-    def _denials(
-        self, one: TaggedSample, other: TaggedSample, rng: np.random.Generator
-    ) -> Iterator[tuple[NegationExtent, tuple[Caption, Caption]]]:
-        """Captions that tell what both clips bear, and deny what only the other, or the one, bears.
-
-        The first is true of the first clip, the second of the second.
-        """
-        ours, theirs = one.clip.tags, other.clip.tags
-        shared = [tag for tag in ours if tag in theirs and _is_sayable(tag)]
-        found = self._exchanges(one.clip, other.clip)
-        exchanges = [found[i] for i in rng.permutation(len(found))]
-        kept = [shared[i] for i in sorted(rng.permutation(len(shared))[: len(exchanges)])]
-        frame = int(rng.integers(FRAMES))
-        for exchange in exchanges[: self.amounts.inserts] if kept else ():
-            seed = int(rng.integers(2**32))
-            yield NegationExtent.INSERT, _both([exchange], partial(self._insert, kept, frame, seed))
-        if self.amounts.half and kept:
-            half = exchanges[: len(kept) + int(rng.integers(2))]
-            yield NegationExtent.HALF, _both(half, lambda tags: describe(kept, tags, frame))
-        if self.amounts.full and exchanges:
-            yield NegationExtent.FULL, _both(exchanges, lambda tags: describe((), tags, frame))
-
-    def _insert(
-        self, kept: Sequence[Tag], frame: int, seed: int, absent: Sequence[Tag]
-    ) -> TagSentence:
-        """A sentence with a denial of one tag put in; equal seeds put it alike."""
-        told = describe(kept, (), frame)
-        (tag,) = absent
-        text = add_denial(told.text, tag, self.how.negators, np.random.default_rng(seed))
-        return TagSentence(text, told.present, (tag,))
-
-
-def _both(
-    exchanges: Sequence[Exchange], tell: Callable[[Sequence[Tag]], TagSentence]
-) -> tuple[Caption, Caption]:
-    """The denial of the second clip's tags, true of the first; and of the first clip's."""
-    ours, theirs = (tell([exchange[place] for exchange in exchanges]) for place in (1, 0))
-    return _caption_denial(ours), _caption_denial(theirs)
-
-
-def _caption_denial(told: TagSentence) -> Caption:
-    rule = f"rule:negate/{Style.NATURAL.value}"
-    return Caption(told.text, tag_claim(told.present, told.absent), "", "", rule)
-
-
-def _is_far(tag: Tag, known: Tag) -> bool:
-    """Whether a tag can be denied beside one that is known."""
-    return not is_implied(tag, [known]) and not explain_said(tag, known)
-
-
-def _are_denied_alike(tag: Tag, other: Tag) -> bool:
-    """Whether the denials of two tags have the same form."""
-    ours, theirs = phrase_tag(tag), phrase_tag(other)
-    return (ours.kind, ours.form) == (theirs.kind, theirs.form)
-
-
-def _is_sayable(tag: Tag) -> bool:
-    return phrase_tag(tag).form is not TagForm.NONE
 
 
 class NegationRecipe(RecipeSettings):
-    """Settings of the recipe.
+    """True and false denials of tags.
 
     Args:
         style: `paper` puts a plain negator before a tag, in the paper's distribution: the text
@@ -296,50 +89,79 @@ class NegationRecipe(RecipeSettings):
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
         """Groups of two clips, or of one or a few; the tags of all clips are the vocabulary."""
-        found = TagVocabulary.of(
-            tag for each in clips.values() for clip in each for tag in clip.tags
-        )
-        how = Negation(found)
-        if self.style is Style.PAPER:
-            return {
-                split: Negations(self, split, each, how, setting) for split, each in clips.items()
-            }
-        amounts = Amounts(self.inserts, self.half, self.full)
-        return {
-            split: NegationPairs(amounts, split, each, how, setting)
-            for split, each in clips.items()
-        }
+        tags = (tag for each in clips.values() for clip in each for tag in clip.tags)
+        how = Negation(TagVocabulary.of(tags))
+        kind = Negations if self.style is Style.PAPER else NegationPairs
+        counts = {split: len(each) for split, each in clips.items()}
+        return kind.by_split(self, counts, clips, setting, how)
+
+
+# The style of the paper.
+
+
+@dataclass(frozen=True, slots=True)
+class MainCaption:
+    """A clip's main caption before it has a frame.
+
+    Args:
+        text: One of the clip's captions, "" where it has none and its tags are told.
+        stated: The tags that it states.
+        sure: Those of them that the clip bears.
+    """
+
+    text: str
+    stated: tuple[Tag, ...]
+    sure: tuple[Tag, ...]
+
+    @classmethod
+    def of(cls, clip: Clip, vocabulary: TagVocabulary, rng: np.random.Generator) -> MainCaption:
+        """A caption of the clip, one that states a tag of its if there is any."""
+        if not clip.captions:
+            return cls("", clip.tags, describe(clip.tags).present)
+        mains = []
+        for at in rng.permutation(len(clip.captions)):
+            stated = find_stated_tags(clip.captions[at], vocabulary)
+            sure = tuple(tag for tag in stated if tag in clip.tags)
+            mains.append(cls(clip.captions[at], stated, sure))
+        return next((main for main in mains if main.sure), mains[0])
+
+    def caption(self, clip: Clip, frame: int) -> Caption:
+        """In words; it claims what the clip's tags back."""
+        text = self.text or describe(clip.tags, (), frame).text
+        origin = "source:caption" if self.text else "rule:tags"
+        if not self.sure:
+            return Caption(text, Event(whole_label(clip)), "caption", "", f"{origin}/no-tags")
+        return Caption(text, tag_claim(self.sure), "caption", "", origin)
+
+
+def caption_tags(clip: Clip, frame: int) -> Caption | None:
+    """The clip's tags in words, None where none can be said."""
+    sentence = describe(clip.tags, (), frame)
+    if not sentence.present:
+        return None
+    return Caption(sentence.text, tag_claim(sentence.present), "restatement", "", "rule:tags")
 
 
 @dataclass(frozen=True)
-class Negations:
-    """The groups of one split in the style of the paper, each of one clip and computed alone."""
+class Negations(SplitGroups[NegationRecipe]):
+    """Groups of one clip each, in the style of the paper."""
 
-    settings: NegationRecipe
-    split: str
-    clips: Sequence[Clip]
     how: Negation
-    setting: Setting
-
-    def __len__(self) -> int:
-        return len(self.clips)
 
     def group(self, index: int) -> Sequence[Draft]:
         """The clip with its caption, and that caption's negations."""
-        clip = self.clips[index]
-        rng = self.setting.randomness.at(f"negation/{self.split}", index)
+        clip, rng = self.clips[index], self.rng(index)
         scene = whole_clip(clip, self.setting, rng)
         frame = int(rng.integers(FRAMES))
-        told = MainCaption.of(clip, self.how.vocabulary, rng)
-        main = told.caption(clip, frame)
-        if not told.sure:
-            return [Draft(scene, CaptionSet(main, (), ()))]
-        heard = annotate(timeline(scene), {clip.id: [tag.name for tag in clip.tags]})
-        known = tuple(dict.fromkeys((*clip.tags, *told.stated)))
-        others = self._others(main.text, known, clip.tags, rng)
+        main = MainCaption.of(clip, self.how.vocabulary, rng)
+        caption = main.caption(clip, frame)
+        if not main.sure:
+            return [Draft(scene, CaptionSet(caption, (), ()))]
+        known = tuple(dict.fromkeys((*clip.tags, *main.stated)))
+        others = self._others(caption.text, known, clip.tags, rng)
         if restated := caption_tags(clip, frame):
             others.append(restated)
-        return [Draft(scene, judge(main, others, heard, Tolerance()))]
+        return [Draft(scene, judge(caption, others, hear_whole(clip, scene), Tolerance()))]
 
     def _others(
         self, text: str, known: Sequence[Tag], sure: Collection[Tag], rng: np.random.Generator
@@ -348,12 +170,13 @@ class Negations:
 
         What only the caption states is never denied in a true caption, and alone makes no false.
         """
-        modes = [NegationExtent.INSERT] * self.settings.inserts
-        modes += [NegationExtent.HALF] * self.settings.half + [
-            NegationExtent.FULL
-        ] * self.settings.full
-        found = [negate(text, mode, self.how, rng, known) for mode in modes]
-        captions = (_caption(each, known, sure) for each in found)
+        extents = [NegationExtent.INSERT] * self.settings.inserts
+        if self.settings.half:
+            extents.append(NegationExtent.HALF)
+        if self.settings.full:
+            extents.append(NegationExtent.FULL)
+        negated = [negate(text, extent, self.how, rng, known) for extent in extents]
+        captions = (_caption(each, known, sure) for each in negated)
         return [caption for caption in captions if caption is not None]
 
 
@@ -365,3 +188,148 @@ def _caption(negated: Negated, known: Collection[Tag], sure: Collection[Tag]) ->
     claim = tag_claim([tag for tag in negated.kept if tag in sure], denied)
     rule = f"rule:negate/{Style.PAPER.value}/{negated.outcome.value}"
     return Caption(negated.text, claim, f"negate-{negated.mode.value}", "", rule)
+
+
+# Negations of clips two by two: what is denied in each way - one more tag, half of them, all - is a
+# tag of the one or of the other. The clip that lacks it makes the denial true, the one that bears
+# it false.
+
+
+@dataclass(frozen=True)
+class NegationPairs(TagGroups[NegationRecipe]):
+    """Groups of clips of which each is denied what another bears."""
+
+    how: Negation
+
+    @cached_property
+    def _mains(self) -> Mapping[str, MainCaption]:
+        """By clip, its main caption."""
+        return {
+            clip.id: MainCaption.of(clip, self.how.vocabulary, self.rng(at, "/captions"))
+            for at, clip in enumerate(self.clips)
+        }
+
+    @cached_property
+    def _absent(self) -> Mapping[str, frozenset[Tag]]:
+        """By clip, the tags that can be denied beside all that are known of it."""
+        known = {
+            clip.id: frozenset((*heard_tags(clip), *self._mains[clip.id].stated))
+            for clip in self.clips
+        }
+        deniable = frozenset(
+            tag
+            for tag in self.how.vocabulary.tags
+            if can_be_denied(tag) and not explain_never_denied(tag)
+        )
+        far = {
+            tag: frozenset(each for each in deniable if _is_far(each, tag))
+            for tag in frozenset().union(*known.values())
+        }
+        return {
+            name: frozenset(
+                tag
+                for tag in deniable.intersection(*map(far.__getitem__, tags))
+                if not lacks_opposite(tag, tags)
+            )
+            for name, tags in known.items()
+        }
+
+    def _is_absent(self, tag: Tag, clip: Clip) -> bool:
+        """Whether a tag can be denied of a clip, whose tags and caption say nothing like it."""
+        text = self._mains[clip.id].text
+        return tag in self._absent[clip.id] and not (
+            text and explain_undeniable(tag, text, heard_tags(clip))
+        )
+
+    def exchanges(self, one: Clip, other: Clip) -> list[Exchange]:
+        """Tags of one clip that the other lacks, even in part, with such of the other."""
+        if not (self._mains[one.id].sure and self._mains[other.id].sure):
+            return []
+        return find_exchanges(one, other, self._is_absent, _are_denied_alike)
+
+    def group(self, index: int) -> Sequence[Draft]:
+        """Clips with their captions, and with denials of what one bears and another lacks."""
+        rng = self.rng(index)
+        clips = self.groups[index]
+        frames = choose_frames(int(rng.integers(FRAMES)), len(clips))
+        samples = []
+        for clip, frame in zip(clips, frames, strict=True):
+            main = self._mains[clip.id]
+            is_alone = len(clips) == 1 and bool(main.sure)
+            caption = main.caption(clip, frame)
+            samples.append(TaggedSample.of(clip, caption, self.setting, rng, main.stated, is_alone))
+        first, *others = samples
+        for other, frame in zip(others, frames[1:], strict=True):
+            self._deal(TagPair(first, other, self._is_absent), frame, rng)
+        return [sample.draft() for sample in samples]
+
+    def _deal(self, pair: TagPair, frame: int, rng: np.random.Generator) -> None:
+        """Deal the main captions, the tags in words, then denials."""
+        one, other = pair.one, pair.other
+        restated = [caption_tags(clip, frame) for clip in (one.clip, other.clip)]
+        # With a third clip the first is dealt to again, but its main caption is not.
+        main = restated[0] if one.hand.is_compared else one.hand.main
+        for ours, theirs in ((main, other.hand.main), restated):
+            if ours and theirs:
+                pair.deal(ours, theirs, EditKind.REPLACE.value)
+        for extent, (ours, theirs) in self._denials(one, other, rng):
+            pair.deal(ours, theirs, f"negate-{extent.value}")
+
+    def _denials(
+        self, one: TaggedSample, other: TaggedSample, rng: np.random.Generator
+    ) -> Iterator[tuple[NegationExtent, tuple[Caption, Caption]]]:
+        """Captions that tell what both clips bear, and deny what only the other, or the one, bears.
+
+        The first is true of the first clip, the second of the second.
+        """
+        ours, theirs = one.clip.tags, other.clip.tags
+        shared = [tag for tag in ours if tag in theirs and _is_sayable(tag)]
+        exchanges = self.exchanges(one.clip, other.clip)
+        exchanges = [exchanges[at] for at in rng.permutation(len(exchanges))]
+        kept = [shared[i] for i in sorted(rng.permutation(len(shared))[: len(exchanges)])]
+        frame = int(rng.integers(FRAMES))
+        for exchange in exchanges[: self.settings.inserts] if kept else ():
+            seed = int(rng.integers(2**32))
+            yield NegationExtent.INSERT, _both([exchange], partial(self._insert, kept, frame, seed))
+        if self.settings.half and kept:
+            half = exchanges[: len(kept) + int(rng.integers(2))]
+            yield NegationExtent.HALF, _both(half, lambda tags: describe(kept, tags, frame))
+        if self.settings.full and exchanges:
+            yield NegationExtent.FULL, _both(exchanges, lambda tags: describe((), tags, frame))
+
+    def _insert(
+        self, kept: Sequence[Tag], frame: int, seed: int, absent: Sequence[Tag]
+    ) -> TagSentence:
+        """A sentence with a denial of one tag put in; equal seeds put it alike."""
+        sentence = describe(kept, (), frame)
+        (tag,) = absent
+        text = add_denial(sentence.text, tag, self.how.negators, np.random.default_rng(seed))
+        return TagSentence(text, sentence.present, (tag,))
+
+
+def _both(
+    exchanges: Sequence[Exchange], tell: Callable[[Sequence[Tag]], TagSentence]
+) -> tuple[Caption, Caption]:
+    """The denial of the second clip's tags, true of the first; and of the first clip's."""
+    ours, theirs = (tell([exchange[place] for exchange in exchanges]) for place in (1, 0))
+    return _caption_denial(ours), _caption_denial(theirs)
+
+
+def _caption_denial(sentence: TagSentence) -> Caption:
+    rule = f"rule:negate/{Style.NATURAL.value}"
+    return Caption(sentence.text, tag_claim(sentence.present, sentence.absent), "", "", rule)
+
+
+def _is_far(tag: Tag, known: Tag) -> bool:
+    """Whether a tag can be denied beside one that is known."""
+    return not is_implied(tag, [known]) and not explain_said(tag, known)
+
+
+def _are_denied_alike(tag: Tag, other: Tag) -> bool:
+    """Whether the denials of two tags have the same form."""
+    ours, theirs = phrase_tag(tag), phrase_tag(other)
+    return (ours.kind, ours.form) == (theirs.kind, theirs.form)
+
+
+def _is_sayable(tag: Tag) -> bool:
+    return phrase_tag(tag).form is not TagForm.NONE

@@ -13,7 +13,7 @@ from synth.base.errors import SpecError
 from synth.base.rng import Randomness
 from synth.corpus.schema import canonical_json
 from synth.labels.lexicon import Tag
-from synth.recipes.tag_captions import MUSIC
+from synth.recipes.tag_pairs import MUSIC
 from synth.scene.claim import claim_to_json
 from synth.scene.scene import Event
 from synth.text.negation.negation import Negation, negate

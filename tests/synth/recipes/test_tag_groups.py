@@ -11,14 +11,8 @@ from synth.captions.caption import Caption
 from synth.labels.lexicon import Tag
 from synth.recipes.base import Clip, Levels, Setting
 from synth.recipes.negation import NegationRecipe
-from synth.recipes.tag_captions import (
-    NO_PARTNER,
-    TagCaptions,
-    TaggedSample,
-    TagPair,
-    group_clips,
-    match_tags,
-)
+from synth.recipes.tag_captions import TagCaptions
+from synth.recipes.tag_pairs import NO_PARTNER, TaggedSample, TagPair, group_clips, match_tags
 from synth.text.tags.tag_kin import implies
 from synth.truth.change import tag_claim
 
