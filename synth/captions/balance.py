@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -35,8 +35,6 @@ class Member:
     statement: Scene
     hearing: Hearing
 
-
-_EDITS: Final = tuple(EditKind)
 
 Tell: TypeAlias = Callable[[Claim], Caption]
 """Puts a claim into words."""

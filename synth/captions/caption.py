@@ -44,6 +44,8 @@ class Connective(StrEnum):
 
 SIMULTANEOUS: Final = (Connective.WHILE, Connective.AS, Connective.WITH)
 ORDER: Final = tuple(word for word in Connective if word not in SIMULTANEOUS)
+NUMBERS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+"""The words for 1 to 10."""
 MODEL: Final = "llm:"
 """How the `generator` of a caption begins that a language model wrote."""
 

@@ -1,25 +1,31 @@
-"""Measuring: how long, when, how loud and how otherwise a sound is heard, in words."""
+"""Measuring: how often, how long, when, how loud and how otherwise a sound is heard, in words."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import permutations
-from typing import Final
+from typing import Final, TypeAlias
 
 from synth.base.errors import SceneError
 from synth.base.units import Frames
-from synth.captions.caption import Caption, Phrases, Style, capitalise
-from synth.labels.lexicon import is_countable
+from synth.captions.caption import NUMBERS, Caption, Style, capitalise
+from synth.labels.lexicon import Phrase, is_countable
 from synth.scene.activity import Stretch, hull
-from synth.scene.claim import And, Claim, Count, Measured, Part, Quantity
+from synth.scene.claim import And, Count, Measured, Part, Quantity
 from synth.scene.scene import Event, Overlay
 from synth.scene.timeline import Placement, Timeline
 
+Measure: TypeAlias = Count | Measured | And
+"""A claim on a measure; an `And` says that a sound is heard in the background of another."""
+
+TIMES: Final = ("once", "twice", "three times", "four times", "five times")
+"""The words for 1 to 5."""
+
+_COUNT: Final = "count"
+_BACKGROUND: Final = "background"
 _FRAME: Final = 10
 """In tenths of a frame: at 11,025 Hz a tenth of a second is no whole frames."""
-
-_NUMBERS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 _VALUES: Final[Mapping[Quantity, Mapping[int, str]]] = {
     Quantity.POSITION: {
@@ -37,101 +43,117 @@ _VALUES: Final[Mapping[Quantity, Mapping[int, str]]] = {
     Quantity.AGAIN_FASTER: {1: "faster", -1: "more slowly"},
 }
 
-_AGAIN: Final = ("{a.clause}, then once more, {value}", "{a.clause}, then again, this time {value}")
+_AGAIN: Final = (
+    "{a.plain} again {value}",
+    "{a.clause}, then once more, {value}",
+    "{a.clause}, then again, this time {value}",
+)
 
-_NATURAL: Final = {
-    Quantity.DURATION: ("{a.clause} for about {value}", "for about {value}, {a.clause}"),
-    Quantity.ONSET: ("{a.clause} at about {value}", "at about {value}, {a.clause}"),
-    Quantity.POSITION: ("{a.clause} {value}", "{value}, {a.clause}"),
-    Quantity.TREND: ("{a.clause}, getting {value}", "{a.clause}, {value} and {value}"),
+_FRAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    _COUNT: ("{a.plain} {value}", "{a.clause} {value}", "{a.clause} just {value}"),
+    _BACKGROUND: (
+        "{a.plain} with quiet {b.plain}",
+        "{a.clause} while {b.clause} quietly {value}",
+        "{a.clause} as {b.clause} quietly {value}",
+    ),
+    Quantity.DURATION: (
+        "{a.plain} for {value}",
+        "{a.clause} for about {value}",
+        "for about {value}, {a.clause}",
+    ),
+    Quantity.ONSET: (
+        "{a.plain} at {value}",
+        "{a.clause} at about {value}",
+        "at about {value}, {a.clause}",
+    ),
+    Quantity.POSITION: ("{a.plain} {value}", "{a.clause} {value}", "{value}, {a.clause}"),
+    Quantity.TREND: (
+        "{a.plain} getting {value}",
+        "{a.clause}, getting {value}",
+        "{a.clause}, {value} and {value}",
+    ),
     Quantity.GAP: (
+        "{a.plain} and {value} {b.plain}",
         "{a.clause}, then, {value}, {b.clause}",
         "first, {a.clause}, and {value}, {b.clause}",
     ),
-    Quantity.LONGER: ("{a.gerund} lasts {value} than {b.gerund}",),
-    Quantity.LOUDER: ("{a.gerund} is {value} than {b.gerund}",),
-}
-
-_PAPER: Final = {
-    Quantity.DURATION: "{a.plain} for {value}",
-    Quantity.ONSET: "{a.plain} at {value}",
-    Quantity.POSITION: "{a.plain} {value}",
-    Quantity.TREND: "{a.plain} getting {value}",
-    Quantity.GAP: "{a.plain} and {value} {b.plain}",
-    Quantity.LONGER: "{a.plain} {value} than {b.plain}",
-    Quantity.LOUDER: "{a.plain} {value} than {b.plain}",
-}
-
-_BACKGROUND: Final = {
-    Style.NATURAL: (
-        "{a.clause} while {b.clause} quietly in the background",
-        "{a.clause} as {b.clause} quietly in the background",
+    Quantity.LONGER: (
+        "{a.plain} {value} than {b.plain}",
+        "{a.gerund} lasts {value} than {b.gerund}",
     ),
-    Style.PAPER: ("{a.plain} with quiet {b.plain}",),
+    Quantity.LOUDER: (
+        "{a.plain} {value} than {b.plain}",
+        "{a.gerund} is {value} than {b.gerund}",
+    ),
+    **dict.fromkeys((each for each in Quantity if each.is_again), _AGAIN),
 }
+"""Sentence frames: that of the papers, then those that people write."""
 
 
-def measuring_frames(quantity: Quantity, style: Style) -> int:
-    """How many sentence frames a style has for a quantity."""
-    return len(_find_frames(quantity, style))
+def claim_background(loud: str, quiet: str) -> And:
+    """That a sound is heard quietly in the background of another, by their labels."""
+    pair = Event(loud), Event(quiet)
+    return And(Overlay(*pair), Measured(Quantity.LOUDER, pair, 1))
 
 
-def say_measure(
-    claim: Measured, phrases: Phrases, style: Style, rate: int, frame: int = 0
-) -> Caption:
-    """The caption that tells a quantity: "A dog barks for about three seconds".
+def measuring_frames(claim: Measure, style: Style) -> int:
+    """How many sentence frames a style has for a claim."""
+    return len(_find_frames(_read(claim)[0], style))
+
+
+def say_measure(claim: Measure, style: Style, rate: int, frame: int = 0) -> Caption:
+    """The caption that makes a claim: "A dog barks for about three seconds".
 
     Args:
+        claim: Counts are of 1 to 5.
         style: `paper` says the labels; `natural` writes a sentence.
+        rate: In Hz.
         frame: Which sentence frame to use, from 0 to `measuring_frames - 1`.
     """
+    measure, sounds = _read(claim)
     value = say_value(claim, rate)
-    said = dict(zip("ab", (phrases(event.label) for event in claim.of), strict=False))
-    text = _find_frames(claim.quantity, style)[frame].format(**said, value=value)
-    generator = f"rule:{claim.quantity.value}/{style.value}/{frame}"
-    return Caption(_finish(text, style), claim, "caption", value, generator)
+    phrases = dict(zip("ab", (Phrase.of_label(event.label) for event in sounds), strict=False))
+    text = _find_frames(measure, style)[frame].format(**phrases, value=value)
+    sentence = text if style is Style.PAPER else capitalise(text)
+    return Caption(sentence, claim, "caption", value, f"rule:{measure}/{style.value}/{frame}")
 
 
-def say_background(
-    loud: str, quiet: str, phrases: Phrases, style: Style, frame: int = 0
-) -> Caption:
-    """The caption that a sound is heard quietly in the background of another.
+def _find_frames(measure: str, style: Style) -> tuple[str, ...]:
+    paper, *natural = _FRAMES[measure]
+    return (paper,) if style is Style.PAPER else tuple(natural)
+
+
+def _read(claim: Measure) -> tuple[str, tuple[Event, ...]]:
+    """What a claim measures, and of which sounds."""
+    match claim:
+        case Count(event):
+            return _COUNT, (event,)
+        case Measured(quantity, sounds):
+            return quantity.value, sounds
+        case And(Overlay(), Measured(Quantity.LOUDER, sounds)):
+            return _BACKGROUND, sounds
+    raise ValueError(f"no words for the claim {claim}")
+
+
+def say_value(claim: Measure, rate: int) -> str:
+    """The words for a value as captions have them: "twice", "two seconds", "at the end".
 
     Args:
-        loud: Label of the one in front.
-        quiet: Label of the one in the background.
-        frame: Which sentence frame to use, from 0 to `background_frames - 1`.
+        claim: Of the value.
+        rate: In Hz.
     """
-    one, other = Event(loud), Event(quiet)
-    claim = And(Overlay(one, other), Measured(Quantity.LOUDER, (one, other), 1))
-    text = _BACKGROUND[style][frame].format(a=phrases(loud), b=phrases(quiet))
-    generator = f"rule:background/{style.value}/{frame}"
-    return Caption(_finish(text, style), claim, "caption", "in the background", generator)
-
-
-def background_frames(style: Style) -> int:
-    """How many sentence frames a style has for sounds in the background."""
-    return len(_BACKGROUND[style])
-
-
-def _find_frames(quantity: Quantity, style: Style) -> tuple[str, ...]:
-    if style is Style.PAPER:
-        return ("{a.plain} again {value}" if quantity.is_again else _PAPER[quantity],)
-    return _AGAIN if quantity.is_again else _NATURAL[quantity]
-
-
-def _finish(text: str, style: Style) -> str:
-    return text if style is Style.PAPER else capitalise(text)
-
-
-def say_value(claim: Measured, rate: int) -> str:
-    """The words for a value as captions have them: "two seconds", "at the end", "louder"."""
-    if not claim.quantity.is_time:
-        return _VALUES[claim.quantity][claim.value]
-    seconds = say_seconds(claim.value, rate)
-    if claim.quantity is not Quantity.GAP:
-        return seconds
-    return f"after a pause of about {seconds}" if claim.value else "without a pause"
+    match claim:
+        case And():
+            return "in the background"
+        case Count(_, times):
+            return TIMES[times - 1]
+        case Measured(Quantity.GAP, _, value):
+            seconds = say_seconds(value, rate)
+            return f"after a pause of about {seconds}" if value else "without a pause"
+        case Measured(quantity, _, value) if quantity.is_time:
+            return say_seconds(value, rate)
+        case Measured(quantity, _, value):
+            return _VALUES[quantity][value]
 
 
 def say_seconds(frames: Frames, rate: int) -> str:
@@ -139,6 +161,7 @@ def say_seconds(frames: Frames, rate: int) -> str:
 
     Args:
         frames: Whole tenths of a second, to the nearest frame below or above.
+        rate: In Hz.
     """
     tenths = (20 * frames + rate) // (2 * rate)
     if abs(10 * frames - tenths * rate) >= _FRAME:
@@ -149,7 +172,7 @@ def say_seconds(frames: Frames, rate: int) -> str:
     if tenths % 10:
         return f"{tenths / 10:.1f} seconds"
     whole = tenths // 10
-    number = _NUMBERS[whole - 1] if 1 <= whole <= len(_NUMBERS) else str(whole)
+    number = NUMBERS[whole - 1] if 1 <= whole <= len(NUMBERS) else str(whole)
     return f"{number} second" if whole == 1 else f"{number} seconds"
 
 
@@ -173,25 +196,27 @@ class ToldQuantity(StrEnum):
 
 def measured_pool(
     members: Sequence[Timeline], told: Collection[ToldQuantity], named: Collection[str], rate: int
-) -> list[Claim]:
+) -> list[Count | Measured]:
     """Claims on measures, with the values that members have, each once.
 
     Truth sorts them: a value that is nearly right is neither proven nor refuted.
+
+    Args:
+        members: What is heard of each.
+        told: What may be told.
+        named: Labels that captions may name.
+        rate: In Hz.
     """
-    found: dict[Claim, None] = {}
+    claims: dict[Count | Measured, None] = {}
     for member in members:
         places = sorted(
             (place for place in member.placements if place.label in named and place.heard.clear),
             key=lambda place: place.onset,
         )
-        for claim in _list_claims(places, rate):
-            if _kind(claim) in told:
-                found.setdefault(claim)
-    return list(found)
-
-
-def _kind(claim: Measured | Count) -> ToldQuantity:
-    return ToldQuantity.COUNT if isinstance(claim, Count) else ToldQuantity(claim.quantity.value)
+        claims |= dict.fromkeys(
+            claim for claim in _list_claims(places, rate) if _read(claim)[0] in told
+        )
+    return list(claims)
 
 
 def _list_claims(places: Sequence[Placement], rate: int) -> Iterator[Measured | Count]:
@@ -202,11 +227,11 @@ def _list_claims(places: Sequence[Placement], rate: int) -> Iterator[Measured | 
         yield from (Measured(Quantity.POSITION, (Event(label),), part) for part in Part)
     for place in places:
         onset, offset = _hear(place)
-        told = {
+        values = {
             Quantity.DURATION: _round(offset - onset, rate),
             Quantity.ONSET: _round(_TENTHS * onset, rate) // _TENTHS,
         }
-        for quantity, value in told.items():
+        for quantity, value in values.items():
             if value > 0:
                 yield Measured(quantity, (Event(place.label),), value)
     for first, second in permutations(places, 2):
@@ -227,35 +252,3 @@ def _hear(place: Placement) -> Stretch:
 def _round(frames: Frames, rate: int) -> Frames:
     """To whole seconds."""
     return (2 * frames + rate) // (2 * rate) * rate
-
-
-# Counting: how often a sound is heard, in words.
-
-
-TIMES: Final = ("once", "twice", "three times", "four times", "five times")
-"""The words for 1 to 5."""
-
-_FRAMES: Final = {
-    Style.PAPER: ("{sound.plain} {times}",),
-    Style.NATURAL: ("{sound.clause} {times}", "{sound.clause} just {times}"),
-}
-
-
-def counting_frames(style: Style) -> int:
-    """How many sentence frames a style has."""
-    return len(_FRAMES[style])
-
-
-def say_count(label: str, times: int, phrases: Phrases, style: Style, frame: int = 0) -> Caption:
-    """The caption that says how often a sound is heard: "A dog barks three times".
-
-    Args:
-        times: 1 to 5.
-        style: `paper` says the label; `natural` writes a sentence.
-        frame: Which sentence frame to use, from 0 to `counting_frames(style) - 1`.
-    """
-    words = TIMES[times - 1]
-    text = _FRAMES[style][frame].format(sound=phrases(label), times=words)
-    said = text if style is Style.PAPER else capitalise(text)
-    claim = Count(Event(label), times)
-    return Caption(said, claim, "caption", words, f"rule:count/{style.value}/{frame}")

@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, TypeAlias, assert_never
+from typing import Any, Final, TypeAlias
 
 from synth.base.units import Frames
 from synth.captions.caption import (
+    NUMBERS,
     ORDER,
     SIMULTANEOUS,
     Caption,
@@ -29,7 +30,7 @@ from synth.captions.caption import (
 )
 from synth.labels.lexicon import Phrase
 from synth.scene.activity import Stretch, Stretches, cut, hull, unite
-from synth.scene.claim import And, Claim, Not
+from synth.scene.claim import And, Claim, Not, parts_of
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
 from synth.scene.timeline import Placement, Timeline
 
@@ -40,8 +41,19 @@ Pick: TypeAlias = Callable[[Sequence[Any]], Any]
 _MOST_CLAUSES: Final = 4
 """Parts that follow one another in one breath; of more, each sentence holds fewer."""
 _IN_SENTENCE: Final = 3
-_NUMBERS: Final = {2: "two", 3: "three", 4: "four"}
 _ALL: Final = {2: "both", 3: "all three", 4: "all four"}
+
+_ALONE: Final = ("{sound.clause}", "you can hear {sound.noun}", "{sound.noun} can be heard")
+_PRESENT: Final = ("among the sounds are {nouns}", "{nouns} can be heard")
+_DENIED: Final = (
+    "{text}, but you never hear {absent.noun}",
+    "{text}; at no point do you hear {absent.noun}",
+)
+_DENIED_THROUGHOUT: Final = (
+    "{text}; at no point do you hear {absent.noun}",
+    "{text}; nowhere in the recording do you hear {absent.noun}",
+)
+"""No "after" or "while" before it can be taken to limit the denial."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +61,7 @@ class Narrator:
     """Puts claims into words.
 
     Args:
+        phrases: How a label is said.
         style: `paper` puts bare labels into the sentences; `natural` clauses and gerunds.
         pick: Chooses among equally good words.
     """
@@ -57,43 +70,37 @@ class Narrator:
     style: Style
     pick: Pick
 
-    def tell(self, claim: Claim, kind: str = "", avoid: Connective | None = None) -> Caption:
-        """The caption that makes a claim.
+    def tell(self, claim: Claim, kind: str = "") -> Caption:
+        """The caption that makes a claim, of a kind.
 
         Args:
             claim: A scene over labels; events joined by `And`; or `And` of a scene of at most two
                 events and `Not` of an event.
+            kind: What the caption is to the main one.
+
+        Raises:
+            ValueError: If the claim has another form.
         """
+        word: Connective | None = None
         match claim:
             case Event(label):
-                words, said = self._say_alone(label), None
+                text = self._say_alone(label)
             case Concat() | Overlay():
-                words, said = self._tell_scene(claim, avoid)
+                text, word = self._say_scene(claim)
             case And(Event(label), Not(Event(absent))):
-                words, said = self._deny(self._say_alone(label), absent), None
+                text = self._fill(_DENIED, text=self._say_alone(label), absent=self._phrase(absent))
             case And(Concat() | Overlay() as pair, Not(Event(absent))):
-                words, said = self._tell_scene(pair, avoid)
-                words = self._deny_throughout(words, absent)
-            case And():
-                words, said = self._say_present(_conjuncts(claim)), None
+                text, word = self._say_scene(pair)
+                text = self._fill(_DENIED_THROUGHOUT, text=text, absent=self._phrase(absent))
             case _:
-                raise ValueError(f"no words for the claim {claim}")
+                text = self._fill(_PRESENT, nouns=join_words(self._nouns(claim)))
         return Caption(
-            words if self.style is Style.PAPER else _capitalise_sentences(words),
+            text if self.style is Style.PAPER else _capitalise_sentences(text),
             claim,
             kind,
-            said.value if said else "",
+            word.value if word else "",
             f"rule:narrative/{self.style.value}",
         )
-
-    def _tell_scene(self, scene: Composed, avoid: Connective | None) -> tuple[str, Connective]:
-        words = connectives(scene)
-        if avoid is not None:
-            words = tuple(word for word in words if word is not avoid)
-        said: Connective = self.pick(words)
-        return self._compose(scene, said, at_top=True), said
-
-    # Presence and absence
 
     def _phrase(self, label: str) -> Phrase:
         phrase = self.phrases(label)
@@ -101,35 +108,21 @@ class Narrator:
             return Phrase(phrase.plain, phrase.plain, phrase.plain, phrase.plain)
         return phrase
 
+    def _nouns(self, claim: Claim) -> list[str]:
+        sounds = [part for part in parts_of(claim) if isinstance(part, Event)]
+        if len(sounds) < len(parts_of(claim)):
+            raise ValueError(f"no words for the claim {claim}")
+        return [self._phrase(sound.label).noun for sound in sounds]
+
+    def _fill(self, frames: Sequence[str], **words: str | Phrase) -> str:
+        return str(self.pick(frames)).format(**words)
+
     def _say_alone(self, label: str) -> str:
-        said = self._phrase(label)
-        return str(
-            self.pick((said.clause, f"you can hear {said.noun}", f"{said.noun} can be heard"))
-        )
+        return self._fill(_ALONE, sound=self._phrase(label))
 
-    def _say_present(self, named: Sequence[str]) -> str:
-        nouns = join_words([self._phrase(label).noun for label in named])
-        return str(self.pick((f"among the sounds are {nouns}", f"{nouns} can be heard")))
-
-    def _deny(self, words: str, absent: str) -> str:
-        noun = self._phrase(absent).noun
-        return str(
-            self.pick(
-                (f"{words}, but you never hear {noun}", f"{words}; at no point do you hear {noun}")
-            )
-        )
-
-    def _deny_throughout(self, words: str, absent: str) -> str:
-        """A denial that no "after" or "while" before it can be taken to limit."""
-        noun = self._phrase(absent).noun
-        return str(
-            self.pick(
-                (
-                    f"{words}; at no point do you hear {noun}",
-                    f"{words}; nowhere in the recording do you hear {noun}",
-                )
-            )
-        )
+    def _say_scene(self, scene: Composed) -> tuple[str, Connective]:
+        word: Connective = self.pick(connectives(scene))
+        return self._compose(scene, word, at_top=True), word
 
     # Compositions
 
@@ -220,7 +213,7 @@ class Narrator:
             return f"{told}; {word.value} {every} are heard, {background}"
         background = self._say_alongside(single, gerunds=word is Connective.WITH)
         listed = ", then ".join(self._clause(step) for step in steps)
-        count = _NUMBERS[len(steps)]
+        count = NUMBERS[len(steps) - 1]
         return f"{word.value} {background}, {count} sounds follow one another: {listed}"
 
     def _say_alongside(self, single: Sequence[Event], gerunds: bool) -> str:
@@ -243,31 +236,16 @@ def connectives(scene: Composed) -> tuple[Connective, ...]:
 
 
 def _holds_concat(scene: Scene) -> bool:
-    match scene:
-        case Event():
-            return False
-        case Concat():
-            return True
-        case Overlay(first, second):
-            return _holds_concat(first) or _holds_concat(second)
-        case _:
-            assert_never(scene)
+    if isinstance(scene, Event):
+        return False
+    return isinstance(scene, Concat) or any(map(_holds_concat, operands(scene)))
 
 
-def _conjuncts(claim: Claim) -> list[str]:
-    match claim:
-        case Event(label):
-            return [label]
-        case And(first, second):
-            return _conjuncts(first) + _conjuncts(second)
-    raise ValueError(f"no words for the claim {claim}")
-
-
-def join_words(said: Sequence[str]) -> str:
+def join_words(words: Sequence[str]) -> str:
     """The words as a list: "a", "a and b", or "a, b and c"; "" for none."""
-    if len(said) < 2:
-        return "".join(said)
-    return f"{', '.join(said[:-1])} and {said[-1]}"
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _capitalise_sentences(words: str) -> str:
@@ -303,6 +281,7 @@ class DenseCaption:
     """A sentence about a stretch of a sample.
 
     Args:
+        resolution: How time is cut.
         onset: Its first frame.
         offset: The frame after its last.
         text: The sentence, without a capital or a final stop.
@@ -347,6 +326,7 @@ def dense_text(captions: Sequence[DenseCaption], rate: int) -> str:
 
     Args:
         captions: Those of one resolution.
+        rate: Sample rate in Hz.
     """
     return "; ".join(f"{format_span(each, rate)} {each.text}" for each in captions)
 

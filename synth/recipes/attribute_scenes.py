@@ -14,13 +14,8 @@ import numpy as np
 
 from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.captions.caption import Caption, Style
-from synth.captions.measuring import (
-    background_frames,
-    measuring_frames,
-    say_background,
-    say_measure,
-)
-from synth.labels.lexicon import Phrase, Treatment, are_confusable
+from synth.captions.measuring import Measure, claim_background, measuring_frames, say_measure
+from synth.labels.lexicon import Treatment, are_confusable
 from synth.recipes.base import Clip, Setting, by_label, excerpt, make_listener, pick
 from synth.scene.claim import Measured, Part, Quantity
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
@@ -322,8 +317,7 @@ class AttributeScenes:
         if longest is None or not lengths:
             return None
         label = clip.labels[0]
-        chosen = lengths[int(rng.integers(len(lengths)))]
-        frames = [seconds * self.sounds.setting.rate for seconds in chosen]
+        frames = [seconds * self.sounds.setting.rate for seconds in pick(lengths, rng)]
         sounds = [Event(label, replace(longest, frames=each)) for each in frames]
         return self._tell(sounds, _claims(Quantity.DURATION, label, frames), rng)
 
@@ -411,19 +405,12 @@ class AttributeScenes:
         pairs = self.sounds.set_apart(one, other, *_BEHIND_DB)
         if not pairs:
             return None
-        frame = int(rng.integers(background_frames(self.style)))
-        return [
-            DescribedScene(
-                Overlay(a, b, rim),
-                say_background(front, behind, Phrase.of_label, self.style, frame),
-            )
-            for (a, b), front, behind in zip(
-                pairs,
-                (one.label, other.label),
-                (other.label, one.label),
-                strict=True,
-            )
+        scenes = [Overlay(a, b, rim) for a, b in pairs]
+        claims = [
+            claim_background(one.label, other.label),
+            claim_background(other.label, one.label),
         ]
+        return self._tell(scenes, claims, rng)
 
     def _draw_louder_again(self, rng: np.random.Generator) -> Sequence[DescribedScene] | None:
         clip = pick(self.sounds.plain, rng)
@@ -446,7 +433,7 @@ class AttributeScenes:
     ) -> Sequence[DescribedScene] | None:
         """A recording and its treatment, one after the other in either order."""
         serving = [name for name, effects in EFFECTS.items() if effects.get(quantity)]
-        treatment = serving[int(rng.integers(len(serving)))]
+        treatment = pick(serving, rng)
         pair = self.sounds.pick_treated("", treatment, rng)
         if pair is None:
             return None
@@ -483,13 +470,13 @@ class AttributeScenes:
         return self._tell(scenes, _claims(quantity, more.label, (1, -1)), rng)
 
     def _tell(
-        self, scenes: Sequence[Scene], claims: Sequence[Measured], rng: np.random.Generator
+        self, scenes: Sequence[Scene], claims: Sequence[Measure], rng: np.random.Generator
     ) -> list[DescribedScene]:
         """Scenes with what is true of each, all in one sentence frame."""
-        frame = int(rng.integers(measuring_frames(claims[0].quantity, self.style)))
+        frame = int(rng.integers(measuring_frames(claims[0], self.style)))
         rate = self.sounds.setting.rate
         return [
-            DescribedScene(scene, say_measure(claim, Phrase.of_label, self.style, rate, frame))
+            DescribedScene(scene, say_measure(claim, self.style, rate, frame))
             for scene, claim in zip(scenes, claims, strict=True)
         ]
 

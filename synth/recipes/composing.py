@@ -18,7 +18,7 @@ from synth.base.units import Decibels, Frames, to_decibels
 from synth.captions.balance import Member
 from synth.captions.caption import Caption, Style
 from synth.captions.contrast import CaptionSet
-from synth.captions.measuring import counting_frames, measuring_frames, say_count, say_measure
+from synth.captions.measuring import measuring_frames, say_measure
 from synth.captions.narrative import Narrator, Pick
 from synth.labels.lexicon import Phrase, are_confusable, are_kin, category
 from synth.recipes.base import Draft, Setting, pick
@@ -352,14 +352,9 @@ def make_teller(style: Style, is_long: bool, rate: int, rng: np.random.Generator
     shares = rng.random(_CHOICES).tolist() if is_long else ()
 
     def tell(claim: Claim, kind: str = "") -> Caption:
-        if isinstance(claim, Measured):
-            frame = int(rng.integers(measuring_frames(claim.quantity, style)))
-            return say_measure(claim, Phrase.of_label, style, rate, frame).of_kind(kind)
-        if isinstance(claim, Count):
-            frame = int(rng.integers(counting_frames(style)))
-            return say_count(claim.event.label, claim.times, Phrase.of_label, style, frame).of_kind(
-                kind
-            )
+        if isinstance(claim, Count | Measured):
+            frame = int(rng.integers(measuring_frames(claim, style)))
+            return say_measure(claim, style, rate, frame).of_kind(kind)
         if not is_long or len(claim_labels(claim)) <= _FEW:
             return free.tell(claim, kind)
         return Narrator(Phrase.of_label, style, _pick_by(shares)).tell(claim, kind)

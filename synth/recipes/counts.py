@@ -18,8 +18,8 @@ from pydantic import field_validator
 from synth.base.errors import LeftOutError, PlanError
 from synth.base.units import Frames, to_frames
 from synth.captions.caption import Style
-from synth.captions.measuring import TIMES, counting_frames, say_count
-from synth.labels.lexicon import Phrase, is_countable
+from synth.captions.measuring import TIMES, measuring_frames, say_measure
+from synth.labels.lexicon import is_countable
 from synth.recipes.base import (
     Clip,
     Draft,
@@ -36,6 +36,7 @@ from synth.recipes.base import (
     to_frame_range,
 )
 from synth.recipes.dealing import find_units
+from synth.scene.claim import Count
 from synth.scene.edit import EditKind
 from synth.scene.scene import Concat, Event, Scene
 
@@ -127,11 +128,10 @@ class Repetitions(SplitGroups[Counts]):
         clip = self.clips[int(self.permute("/order", round_, len(self.clips))[at])]
         rng = self.rng(index)
         units = find_units(clip, self.settings.longest(self.setting), self.setting)
-        frame = int(rng.integers(counting_frames(style)))
         label = clip.labels[0]
-        captions = [
-            say_count(label, count, Phrase.of_label, style, frame) for count in self.settings.times
-        ]
+        claims = [Count(Event(label), count) for count in self.settings.times]
+        frame = int(rng.integers(measuring_frames(claims[0], style)))
+        captions = [say_measure(claim, style, self.setting.rate, frame) for claim in claims]
         for number in rng.permutation(len(units)):
             scenes = self._draw_scenes(Event(label, units[number]), rng)
             members = list(zip(scenes, captions, strict=True))

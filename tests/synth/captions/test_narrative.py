@@ -57,15 +57,12 @@ class Enumerator:
 
 
 def tellings(
-    claim: Claim,
-    style: Style,
-    phrases: Callable[[str], Phrase] = nonsense,
-    avoid: Connective | None = None,
+    claim: Claim, style: Style, phrases: Callable[[str], Phrase] = nonsense
 ) -> Iterator[Caption]:
     """Every caption that a narrator may make of a claim."""
     choices = Enumerator()
     while True:
-        yield Narrator(phrases, style, choices.pick).tell(claim, "kind", avoid)
+        yield Narrator(phrases, style, choices.pick).tell(claim, "kind")
         if not choices.advance():
             return
 
@@ -329,14 +326,6 @@ def test_the_connective_relates_what_the_statement_relates(count: int, style: St
             seen.add(word)
             assert re.search(rf"\b{word.value}\b", caption.text.lower()), caption.text
         assert seen == set(possible)
-
-
-@pytest.mark.parametrize("avoid", Connective)
-def test_a_word_to_be_avoided_is_not_the_one_that_relates(avoid: Connective) -> None:
-    for count in (2, 3):
-        for statement in statements(count).values():
-            for caption in tellings(statement, Style.NATURAL, avoid=avoid):
-                assert caption.connective != avoid.value
 
 
 # Presence and denial
