@@ -26,7 +26,7 @@ from pipelines.build.build import build
 from pipelines.build.documents.energon import META
 from pipelines.spec.spec import Spec
 from synth.base.progress import Silent
-from synth.recipes.attribute_scenes import Attribute
+from synth.recipes.attributes import Attribute
 from train.config.loss import HardNegatives
 from train.config.model import AudioConfig, HeadConfig, ModelConfig
 from train.config.run import Stage, TrainConfig

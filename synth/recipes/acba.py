@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import ClassVar, Final, NamedTuple
+from typing import Annotated, ClassVar, Final, NamedTuple
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -33,6 +33,7 @@ from synth.recipes.base import (
     Setting,
     SplitCounts,
     SplitGroups,
+    all_different,
     check_splits,
     draft_contrast,
     excerpt,
@@ -70,7 +71,10 @@ class Acba(RecipeSettings):
 
     name: ClassVar[str] = "acba"
     pairs: SplitCounts = 50_000
-    relations: tuple[Connective, ...] = (Connective.BEFORE, Connective.AFTER)
+    relations: Annotated[tuple[Connective, ...], all_different("ordering words")] = (
+        Connective.BEFORE,
+        Connective.AFTER,
+    )
     crossfade_s: Seconds = Field(default=1.0, ge=0, le=30)
     max_event_s: Length | None = None
     style: Style = Style.NATURAL
@@ -81,8 +85,6 @@ class Acba(RecipeSettings):
     @field_validator("relations")
     @classmethod
     def _order_words(cls, relations: tuple[Connective, ...]) -> tuple[Connective, ...]:
-        if not relations or len(set(relations)) < len(relations):
-            raise ValueError("expected one or more different ordering words")
         if not all(relation.is_order for relation in relations):
             raise ValueError("acba joins sounds in order; 'while' is for triplets")
         return relations

@@ -6,17 +6,22 @@ three seconds" is true of one of them and false of the other.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import ClassVar, Final
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property, partial
+from typing import Annotated, ClassVar, Final, TypeAlias
 
-from pydantic import Field, field_validator
+import numpy as np
+from pydantic import Field
 
 from synth.base.errors import LeftOutError, PlanError
-from synth.base.units import Decibels, Seconds
+from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.captions.caption import Style
-from synth.recipes.attribute_scenes import Attribute, AttributeScenes, AttributeSounds
+from synth.captions.measuring import Measure, claim_background, measuring_frames, say_measure
+from synth.labels.lexicon import Treatment
+from synth.recipes.attribute_sounds import BED_S, PAUSE_S, AttributeSounds, cut, lower
 from synth.recipes.base import (
     Clip,
     Draft,
@@ -25,20 +30,71 @@ from synth.recipes.base import (
     Setting,
     SplitCounts,
     SplitGroups,
+    all_different,
     check_splits,
     check_unpadded,
     explain_misleading,
     explain_too_short,
+    pick,
     share_out,
 )
+from synth.scene.claim import Measured, Part, Quantity
+from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.truth.listener import Listener
+from synth.truth.measures import EFFECTS
 
-_TRIES: Final = 60
-_UNPROVEN: Final = "no clips are found of which the attribute can be proven"
+GAPS_S: Final = (2, 3, 4)
+"""Pauses that are told."""
+
+LENGTHS: Final = 2.5
+"""Of two lengths that can be told from one another the longer is so many times the shorter."""
+
+
+class Attribute(StrEnum):
+    """What members differ in; named like the quantities of `synth.scene.claim`."""
+
+    DURATION = "duration"
+    LONGER = "longer"
+    GAP = "gap"
+    ONSET = "onset"
+    POSITION = "position"
+    LOUDER = "louder"
+    BACKGROUND = "background"
+    AGAIN_LOUDER = "again_louder"
+    TREND = "trend"
+    AGAIN_FARTHER = "again_farther"
+    AGAIN_ROOMIER = "again_roomier"
+    AGAIN_HIGHER = "again_higher"
+    AGAIN_FASTER = "again_faster"
+
+    @property
+    def needs_treatment(self) -> bool:
+        """Whether it is told of treated clips."""
+        return self is Attribute.TREND or (
+            self.value.startswith("again_") and self is not Attribute.AGAIN_LOUDER
+        )
+
+    def measure_room(self, longest_s: Seconds) -> Seconds:
+        """How long a sample must be for its members.
+
+        Args:
+            longest_s: No sound lasts longer; one over which others are heard is cut as needed.
+        """
+        match self:
+            case Attribute.DURATION:
+                return math.ceil(LENGTHS)
+            case Attribute.ONSET | Attribute.POSITION:
+                return BED_S
+            case Attribute.TREND | Attribute.BACKGROUND:
+                return longest_s
+            case Attribute.GAP:
+                return 2 * longest_s + max(GAPS_S)
+            case _:
+                return 2 * longest_s + PAUSE_S[1]
 
 
 class Attributes(RecipeSettings):
-    """Settings of the recipe.
+    """Groups of two scenes that differ in one attribute.
 
     Args:
         pairs: Total groups, shared among the splits by their number of clips; or groups per
@@ -56,19 +112,12 @@ class Attributes(RecipeSettings):
 
     name: ClassVar[str] = "attributes"
     pairs: SplitCounts = 1000
-    attributes: tuple[Attribute, ...] = tuple(
+    attributes: Annotated[tuple[Attribute, ...], all_different("attributes")] = tuple(
         each for each in Attribute if not each.needs_treatment
     )
     max_event_s: Seconds = Field(default=3.0, ge=0.5, le=36_000)
     apart_db: Decibels = Field(default=10.0, ge=8, le=30)
     style: Style = Style.NATURAL
-
-    @field_validator("attributes")
-    @classmethod
-    def _check_attributes(cls, found: tuple[Attribute, ...]) -> tuple[Attribute, ...]:
-        if not found or len(set(found)) < len(found):
-            raise ValueError("expected one or more different attributes")
-        return found
 
     def check(self, setting: Setting, splits: Collection[str]) -> None:
         """A sample must have room for its sounds, and the pause between them."""
@@ -96,6 +145,37 @@ class Attributes(RecipeSettings):
         return AttributePairs.by_split(self, share_out(self.pairs, clips), clips, setting)
 
 
+# The members of a group; whether their captions hold is proven when they are drafted.
+
+
+_TRIES: Final = 60
+
+_LONGER_S: Final[Seconds] = 0.3
+"""By so much a pause between two times is longer than one within either."""
+
+_EARLIEST_S: Final = 0.5
+"""What comes sooner begins at once."""
+
+_APART_S: Final = 1.1
+"""Two times that can be told from one another are so far apart."""
+
+_OVER_S: Final = 0.4
+"""And the sound is over so long before the later one."""
+
+_BEHIND_DB: Final[tuple[Decibels, Decibels]] = (8.0, 11.0)
+"""So far a sound in the background lies below the other: below that it may be masked at times."""
+
+_TOGETHER_S: Final[Seconds] = 1.4
+"""Sounds that are heard for a shorter time have no background."""
+
+_RIM_S: Final[Seconds] = 0.2
+"""By so much one of two sounds at once begins later, and ends earlier."""
+
+
+Members: TypeAlias = Iterator[tuple[Scene, Measure]]
+"""Scenes, with what is true of each; none where the clips that were drawn do not serve."""
+
+
 @dataclass(frozen=True)
 class AttributePairs(SplitGroups[Attributes]):
     """Groups of two scenes that differ in one attribute."""
@@ -114,29 +194,208 @@ class AttributePairs(SplitGroups[Attributes]):
                 fix="wrap the source: `source: {treated: {of: {...}}}`",
             )
 
-    def group(self, index: int) -> Sequence[Draft]:
-        """One attribute, told of members that differ in it."""
-        rng = self.rng(index)
-        attributes = self.settings.attributes
-        attribute = attributes[index % len(attributes)]
-        for _ in range(_TRIES):
-            members = self._scenes.draw(attribute, rng)
-            drafts = members and self.draft_rivals(members, attribute.value, self.settings.style)
-            if drafts:
-                return drafts
-        raise LeftOutError(
-            _UNPROVEN,
-            example=attribute.value,
-            fix=f"add clips to split {self.split}, or leave the attribute out",
-        )
+    @cached_property
+    def sounds(self) -> AttributeSounds:
+        """The clips, and what is heard of them."""
+        longest = to_frames(self.settings.max_event_s, self.setting.rate)
+        return AttributeSounds(self.clips, self.setting, longest)
 
     @cached_property
     def listener(self) -> Listener:
         """Hears the clips, and how they sound."""
-        return self._scenes.sounds.listener
+        return self.sounds.listener
+
+    def group(self, index: int) -> Sequence[Draft]:
+        """One attribute, told of members that differ in it."""
+        rng = self.rng(index)
+        attribute = self.settings.attributes[index % len(self.settings.attributes)]
+        style, rate = self.settings.style, self.setting.rate
+        for _ in range(_TRIES):
+            members = list(self._draw(attribute, rng))
+            if not members:
+                continue
+            frame = int(rng.integers(measuring_frames(members[0][1], style)))
+            told = [(scene, say_measure(claim, style, rate, frame)) for scene, claim in members]
+            drafts = self.draft_rivals(told, attribute.value, style)
+            if drafts:
+                return drafts
+        raise LeftOutError(
+            "no clips are found of which the attribute can be proven",
+            example=attribute.value,
+            fix=f"add clips to split {self.split}, or leave the attribute out",
+        )
+
+    def _draw(self, attribute: Attribute, rng: np.random.Generator) -> Members:
+        draw = self._drawers.get(attribute)
+        return draw(rng) if draw else self._draw_treated(Quantity(attribute.value), rng)
 
     @cached_property
-    def _scenes(self) -> AttributeScenes:
-        settings = self.settings
-        sounds = AttributeSounds(self.clips, self.setting, settings.max_event_s, settings.apart_db)
-        return AttributeScenes(sounds, settings.style)
+    def _drawers(self) -> Mapping[Attribute, Callable[[np.random.Generator], Members]]:
+        return {
+            Attribute.DURATION: self._draw_duration,
+            Attribute.LONGER: self._draw_longer,
+            Attribute.GAP: self._draw_gap,
+            Attribute.ONSET: self._draw_onset,
+            Attribute.POSITION: self._draw_position,
+            Attribute.LOUDER: self._draw_louder,
+            Attribute.BACKGROUND: self._draw_background,
+            Attribute.AGAIN_LOUDER: self._draw_louder_again,
+            Attribute.TREND: self._draw_trend,
+        }
+
+    def _draw_duration(self, rng: np.random.Generator) -> Members:
+        clip = pick(self.sounds.plain, rng)
+        run = self.sounds.find_run(clip)
+        whole = run.heard.frames // self.setting.rate if run else 0
+        lengths = [(a, b) for b in range(2, whole + 1) for a in range(1, b) if b >= LENGTHS * a]
+        if run is None or not lengths:
+            return
+        for seconds in pick(lengths, rng):
+            frames = seconds * self.setting.rate
+            yield cut(run, frames), _claim(Quantity.DURATION, frames, run)
+
+    def _draw_longer(self, rng: np.random.Generator) -> Members:
+        pair = self.sounds.pick_two(rng, self.sounds.cut_run)
+        if pair is None:
+            return
+        one, other = pair
+        longest = min(one.heard.frames, other.heard.frames)
+        shorter = int(longest / LENGTHS)
+        pause = self.sounds.draw_pause(rng)
+        more, less = _mirror(Quantity.LONGER, one, other, rng)
+        yield _join(cut(one, longest), cut(other, shorter), pause), more
+        yield _join(cut(one, shorter), cut(other, longest), pause), less
+
+    def _draw_gap(self, rng: np.random.Generator) -> Members:
+        pair = self.sounds.pick_two(rng, partial(self.sounds.cut_loud, rng=rng))
+        if pair is None:
+            return
+        gap = int(rng.choice(GAPS_S)) * self.setting.rate
+        for pause in (0, gap):
+            yield _join(*pair, pause), _claim(Quantity.GAP, pause, *pair)
+
+    def _draw_onset(self, rng: np.random.Generator) -> Members:
+        pair = self.sounds.draw_over_bed(rng)
+        if pair is None:
+            return
+        bed, sound = pair
+        rate, room = self.setting.rate, bed.heard.frames - sound.heard.frames
+        tenths = 10 * room // rate
+        earliest = round(10 * _EARLIEST_S)
+        # Whoever hears it still at the second time may say that it is heard then.
+        apart = round(10 * max(_APART_S, sound.heard.frames / rate + _OVER_S))
+        if tenths <= earliest + apart:
+            return
+        first = int(rng.integers(earliest, tenths - apart))
+        second = int(rng.integers(first + apart, tenths))
+        for tenth in (first, second):
+            onset = tenth * rate // 10
+            yield Overlay(bed, sound, onset), _claim(Quantity.ONSET, onset, sound)
+
+    def _draw_position(self, rng: np.random.Generator) -> Members:
+        pair = self.sounds.draw_over_bed(rng)
+        if pair is None:
+            return
+        bed, sound = pair
+        room = bed.heard.frames - sound.heard.frames
+        # Two of three, as each sentence must be false as often as it is true.
+        for part in map(Part, rng.permutation(len(Part))[:2].tolist()):
+            yield Overlay(bed, sound, room * part // 2), _claim(Quantity.POSITION, part, sound)
+
+    def _draw_louder(self, rng: np.random.Generator) -> Members:
+        pair = self.sounds.pick_two(rng, partial(self.sounds.cut_loud, rng=rng))
+        if pair is None:
+            return
+        pause = self.sounds.draw_pause(rng)
+        apart = self.sounds.set_apart(*pair, self.settings.apart_db)
+        if apart:
+            claims = _mirror(Quantity.LOUDER, *pair, rng)
+            for sounds, claim in zip(apart, claims, strict=True):
+                yield _join(*sounds, pause), claim
+
+    def _draw_background(self, rng: np.random.Generator) -> Members:
+        pair = self.sounds.pick_two(rng, self.sounds.cut_run)
+        if pair is None:
+            return
+        frames = min(sound.heard.frames for sound in pair)
+        if frames < _TOGETHER_S * self.setting.rate:
+            return
+        one, other = (cut(sound, frames) for sound in pair)
+        # Else they may begin, or end, a moment apart to somebody, and neither lies in the other.
+        rim = round(_RIM_S * self.setting.rate)
+        heard = other.heard
+        inner = replace(heard, start=heard.start + rim, frames=frames - 2 * rim)
+        claims = claim_background(one.label, other.label), claim_background(other.label, one.label)
+        apart = self.sounds.set_apart(one, Event(other.label, inner), *_BEHIND_DB)
+        for sounds, claim in zip(apart, claims, strict=False):
+            yield Overlay(*sounds, rim), claim
+
+    def _draw_louder_again(self, rng: np.random.Generator) -> Members:
+        loud = self.sounds.cut_loud(pick(self.sounds.plain, rng), rng)
+        return self._repeat(loud, lower(loud, self.settings.apart_db), Quantity.AGAIN_LOUDER, rng)
+
+    def _draw_trend(self, rng: np.random.Generator) -> Members:
+        """A recording that gets louder, and the same getting quieter."""
+        pair = self.sounds.pick_treated(Treatment.RISING, Treatment.FALLING, rng)
+        if pair is None or self.sounds.are_longer(pair, self.setting.max_frames):
+            return
+        for clip, direction in zip(pair, (1, -1), strict=True):
+            sound = self.sounds.play_whole(clip, clip.loudness_lufs)
+            yield sound, _claim(Quantity.TREND, direction, sound)
+
+    def _draw_treated(self, quantity: Quantity, rng: np.random.Generator) -> Members:
+        """A recording and its treatment, one after the other in either order."""
+        serving = [name for name, effects in EFFECTS.items() if effects.get(quantity)]
+        treatment = pick(serving, rng)
+        pair = self.sounds.pick_treated("", treatment, rng)
+        room = self.setting.max_frames
+        most = room and (room - to_frames(PAUSE_S[1], self.setting.rate)) // 2
+        if pair is None or self.sounds.are_longer(pair, most):
+            return
+        original = pair[0].loudness_lufs
+        # What is far away stays quieter.
+        is_level = quantity is not Quantity.AGAIN_FARTHER
+        less, more = (
+            self.sounds.play_whole(clip, clip.loudness_lufs if is_level else original)
+            for clip in pair
+        )
+        if EFFECTS[treatment][quantity] < 0:
+            less, more = more, less
+        yield from self._repeat(more, less, quantity, rng)
+
+    def _repeat(
+        self, more: Event, less: Event, quantity: Quantity, rng: np.random.Generator
+    ) -> Members:
+        """A sound twice, with more of a quantity the second time, and the first time.
+
+        The pause between is longer than any within the sound: else a bark of the first time may be
+        taken for one of the second.
+        """
+        inner = max(self.sounds.find_pause(more), self.sounds.find_pause(less))
+        least = inner + to_frames(_LONGER_S, self.setting.rate)
+        pause = max(self.sounds.draw_pause(rng), least)
+        room = self.setting.max_frames
+        if room is not None and more.heard.frames + pause + less.heard.frames > room:
+            return
+        yield _join(less, more, pause), _claim(quantity, 1, more)
+        yield _join(more, less, pause), _claim(quantity, -1, more)
+
+
+def _join(first: Event, second: Event, pause: Frames) -> Concat:
+    return Concat(first, second, -pause)
+
+
+def _claim(quantity: Quantity, value: int, *sounds: Event) -> Measured:
+    return Measured(quantity, tuple(Event(sound.label) for sound in sounds), value)
+
+
+def _mirror(
+    quantity: Quantity, one: Event, other: Event, rng: np.random.Generator
+) -> tuple[Measured, Measured]:
+    """That one sound has more of a quantity, and that the other has.
+
+    Half of the groups say that one is more, the others that the other is less.
+    """
+    if rng.integers(2):
+        return _claim(quantity, 1, one, other), _claim(quantity, 1, other, one)
+    return _claim(quantity, -1, other, one), _claim(quantity, -1, one, other)

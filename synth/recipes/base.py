@@ -217,6 +217,17 @@ def _check_order(pauses: tuple[Seconds, Seconds]) -> tuple[Seconds, Seconds]:
     return pauses
 
 
+def all_different(what: str) -> AfterValidator:
+    """Refuses a setting that lists nothing, or a thing twice."""
+
+    def check(values: tuple[T, ...]) -> tuple[T, ...]:
+        if not values or len(set(values)) < len(values):
+            raise ValueError(f"expected one or more different {what}")
+        return values
+
+    return AfterValidator(check)
+
+
 PauseRange: TypeAlias = Annotated[tuple[Length, Length], AfterValidator(_check_order)]
 """Shortest and longest pause in seconds."""
 

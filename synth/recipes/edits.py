@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from itertools import pairwise, permutations
-from typing import ClassVar, Final
+from typing import Annotated, ClassVar, Final
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from synth.base.errors import LeftOutError, PlanError
 from synth.base.units import Decibels, Frames, to_decibels, to_frames, to_gain
@@ -37,6 +37,7 @@ from synth.recipes.base import (
     Setting,
     SplitCounts,
     SplitGroups,
+    all_different,
     by_label,
     check_pauses,
     check_splits,
@@ -95,7 +96,7 @@ class Edits(RecipeSettings):
 
     name: ClassVar[str] = "edits"
     pairs: SplitCounts = 2_000
-    changes: tuple[EditFamily, ...] = tuple(EditFamily)
+    changes: Annotated[tuple[EditFamily, ...], all_different("changes")] = tuple(EditFamily)
     max_events: int = Field(default=3, ge=2, le=4)
     change_db: tuple[int, int] = (6, 12)
     pause_s: PauseRange = (0.2, 1.0)
@@ -103,13 +104,6 @@ class Edits(RecipeSettings):
     peak_db: Decibels = Field(default=-1.0, ge=-40, le=0)
     captions: int = Field(default=5, ge=1, le=20)
     style: Style = Style.NATURAL
-
-    @field_validator("changes")
-    @classmethod
-    def _check_changes(cls, changes: tuple[EditFamily, ...]) -> tuple[EditFamily, ...]:
-        if not changes or len(set(changes)) < len(changes):
-            raise ValueError("expected one or more different changes")
-        return changes
 
     @model_validator(mode="after")
     def _check_levels(self) -> Edits:

@@ -12,8 +12,7 @@ from synth.corpus.schema import Sample
 from synth.derived.asking import Asked, ask
 from synth.derived.questions import Question, Subject, subjects
 from synth.labels.lexicon import Treatment, treated_id
-from synth.recipes.attribute_scenes import Attribute
-from synth.recipes.attributes import Attributes
+from synth.recipes.attributes import Attribute, Attributes
 from synth.recipes.base import Clip, Levels, Recipe, Setting
 from synth.recipes.counts import Counts
 from synth.recipes.scenes import Scenes

@@ -12,8 +12,7 @@ from synth.base.errors import LeftOutError, PlanError
 from synth.base.rng import Randomness
 from synth.captions.caption import Style
 from synth.labels.lexicon import Treatment
-from synth.recipes.attribute_scenes import Attribute
-from synth.recipes.attributes import Attributes
+from synth.recipes.attributes import Attribute, Attributes
 from synth.recipes.base import Clip, Draft, Levels, Setting
 from synth.scene.scene import events
 from synth.scene.timeline import duration
