@@ -14,6 +14,7 @@ import numpy as np
 from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.labels.lexicon import are_confusable
 from synth.recipes.base import Clip, Setting, by_label, excerpt, make_listener, pick
+from synth.recipes.composing import amplify_sound
 from synth.scene.scene import Event, Excerpt
 from synth.truth.ear import BLOCK_S
 from synth.truth.listener import Listener
@@ -102,7 +103,7 @@ class AttributeSounds:
             return None
         longest = min(run.heard.frames // _BED_PARTS, self.longest)
         sound = Event(clip.labels[0], excerpt(clip, longest, self.setting, rng))
-        return lower(run, _BED_DB), sound
+        return amplify_sound(run, -_BED_DB), sound
 
     def set_apart(
         self, one: Event, other: Event, least_db: Decibels, most_db: Decibels | None = None
@@ -126,7 +127,7 @@ class AttributeSounds:
             return []
         apart, louder = least_db + abs(means - peaks) / 2, (means + peaks) / 2
         return [
-            (lower(one, max(-change, 0)), lower(other, max(change, 0)))
+            (amplify_sound(one, min(change, 0)), amplify_sound(other, min(-change, 0)))
             for change in (apart - louder, -apart - louder)
         ]
 
@@ -179,9 +180,3 @@ class AttributeSounds:
 def cut(sound: Event, frames: Frames) -> Event:
     """The begin of a sound."""
     return Event(sound.label, replace(sound.heard, frames=frames))
-
-
-def lower(event: Event, by_db: Decibels) -> Event:
-    """The event, quieter by so much."""
-    heard = event.heard
-    return Event(event.label, replace(heard, gain_db=round(heard.gain_db - by_db, 2)))

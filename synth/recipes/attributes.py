@@ -21,7 +21,7 @@ from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.captions.caption import Style
 from synth.captions.measuring import Measure, claim_background, measuring_frames, say_measure
 from synth.labels.lexicon import Treatment
-from synth.recipes.attribute_sounds import BED_S, PAUSE_S, AttributeSounds, cut, lower
+from synth.recipes.attribute_sounds import BED_S, PAUSE_S, AttributeSounds, cut
 from synth.recipes.base import (
     Clip,
     Draft,
@@ -38,6 +38,7 @@ from synth.recipes.base import (
     pick,
     share_out,
 )
+from synth.recipes.composing import amplify_sound
 from synth.scene.claim import Measured, Part, Quantity
 from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.truth.listener import Listener
@@ -332,7 +333,8 @@ class AttributePairs(SplitGroups[Attributes]):
 
     def _draw_louder_again(self, rng: np.random.Generator) -> Members:
         loud = self.sounds.cut_loud(pick(self.sounds.plain, rng), rng)
-        return self._repeat(loud, lower(loud, self.settings.apart_db), Quantity.AGAIN_LOUDER, rng)
+        quiet = amplify_sound(loud, -self.settings.apart_db)
+        return self._repeat(loud, quiet, Quantity.AGAIN_LOUDER, rng)
 
     def _draw_trend(self, rng: np.random.Generator) -> Members:
         """A recording that gets louder, and the same getting quieter."""

@@ -14,6 +14,7 @@ from synth.base.errors import PlanError
 from synth.base.units import Decibels, Frames, to_frames
 from synth.labels.lexicon import category, could_be_called
 from synth.recipes.base import Clip, Length, Setting, excerpt, pick
+from synth.recipes.composing import amplify_sound
 from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.scene.timeline import duration
 
@@ -78,9 +79,8 @@ class Background(StrictModel):
         if not fitting:
             return None
         clip = pick(fitting, rng)
-        heard = excerpt(clip, longest, setting, rng)
-        lowered = replace(heard, gain_db=round(heard.gain_db - self.snr_db, 2))
-        return Bed(Event(clip.labels[0], lowered), self._crossfade(setting.rate))
+        sound = Event(clip.labels[0], excerpt(clip, longest, setting, rng))
+        return Bed(amplify_sound(sound, -self.snr_db), self._crossfade(setting.rate))
 
     def _crossfade(self, rate: int) -> Frames:
         return to_frames(self.repeat_crossfade_s or 0, rate)

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial, reduce
-from itertools import combinations, cycle, pairwise
-from typing import Any, Final, Protocol, TypeVar, assert_never
+from itertools import cycle, pairwise
+from typing import Any, Final, assert_never
 
 import numpy as np
 
 from synth.audio.dsp import between_class_gains
-from synth.base.errors import PlanError
 from synth.base.units import Decibels, Frames, to_decibels
-from synth.captions.balance import Member
+from synth.captions.balance import Member, Tell
 from synth.captions.caption import Caption, Style
 from synth.captions.contrast import CaptionSet
 from synth.captions.measuring import measuring_frames, say_measure
 from synth.captions.narrative import Narrator, Pick
-from synth.labels.lexicon import Phrase, are_confusable, are_kin, category
+from synth.labels.lexicon import Phrase
 from synth.recipes.base import Draft, Setting, pick
 from synth.scene.activity import measure
 from synth.scene.claim import Claim, Count, Measured, claim_labels
 from synth.scene.edit import EditKind, EditSelection, Outline, rename_labels
-from synth.scene.scene import Concat, Event, Overlay, Scene, events, format_scene, labels, operands
-from synth.scene.timeline import Timeline, duration, make_sequence, recompose
+from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
+from synth.scene.timeline import Timeline, duration, make_sequence
 from synth.truth.ear import BLOCK_S
 from synth.truth.listener import Listener
 from synth.truth.relations import MOST_FADED
@@ -46,8 +45,8 @@ class Mixing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Joining:
-    """How parts are put together.
+class Composer:
+    """Composes statements.
 
     Args:
         crossfade: Share of the shorter of two joined parts over which they overlap.
@@ -58,19 +57,12 @@ class Joining:
             place of a crossfade.
     """
 
-    crossfade: float
-    mixing: Mixing
-    ratio: float
-    snr_db: tuple[Decibels, Decibels]
-    pause: tuple[Frames, Frames] = (0, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Composer:
-    """Composes statements."""
-
-    joining: Joining
     listener: Listener
+    crossfade: float = 0.0
+    mixing: Mixing = Mixing.SUM
+    ratio: float = 0.5
+    snr_db: tuple[Decibels, Decibels] = (0.0, 0.0)
+    pause: tuple[Frames, Frames] = (0, 0)
 
     def compose(
         self, statement: Scene, sounds: Mapping[str, Event], rng: np.random.Generator
@@ -101,7 +93,7 @@ class Composer:
         joined = parts[0]
         for at, (previous, part) in enumerate(pairwise(parts)):
             shorter = min(duration(previous), duration(part))
-            crossfade = int(self.joining.crossfade * shorter)
+            crossfade = int(self.crossfade * shorter)
             if limits is not None:
                 crossfade = min(crossfade, *limits[at : at + 2])
             crossfade = -self._draw_pause(rng) or crossfade
@@ -116,7 +108,7 @@ class Composer:
         return length - round(math.ceil((length - crossfade) / block) * block)
 
     def _draw_pause(self, rng: np.random.Generator) -> Frames:
-        least, most = self.joining.pause
+        least, most = self.pause
         return int(rng.integers(least, most + 1)) if most > 0 else 0
 
     def _mix(self, parts: list[Scene], rng: np.random.Generator) -> Scene:
@@ -130,18 +122,18 @@ class Composer:
     def _weigh(
         self, longer: Scene, shorter: Scene, rng: np.random.Generator
     ) -> tuple[Scene, Scene]:
-        match self.joining.mixing:
+        match self.mixing:
             case Mixing.SUM:
                 return longer, shorter
             case Mixing.SNR:
-                return longer, amplify(shorter, -float(rng.uniform(*self.joining.snr_db)))
+                return longer, amplify(shorter, -float(rng.uniform(*self.snr_db)))
             case Mixing.BETWEEN_CLASS:
                 louder, other = map(self.listener.loudest_weighted, (longer, shorter))
-                gains = between_class_gains(louder, other, self.joining.ratio)
+                gains = between_class_gains(louder, other, self.ratio)
                 one, other = map(to_decibels, gains)
                 return amplify(longer, one), amplify(shorter, other)
             case _:
-                assert_never(self.joining.mixing)
+                assert_never(self.mixing)
 
     def _draw_offset(self, longer: Scene, shorter: Scene, rng: np.random.Generator) -> Frames:
         """Where the shorter part starts: what is heard of it lies within what is of the longer."""
@@ -154,175 +146,16 @@ class Composer:
 
 def amplify(scene: Scene, gain_db: Decibels) -> Scene:
     """The scene with every sound raised by `gain_db`."""
-    match scene:
-        case Event(label):
-            heard = scene.heard
-            return Event(label, replace(heard, gain_db=round(heard.gain_db + gain_db, 2)))
-        case Concat(first, second) | Overlay(first, second):
-            return replace(scene, first=amplify(first, gain_db), second=amplify(second, gain_db))
-        case _:
-            assert_never(scene)
+    if isinstance(scene, Event):
+        return amplify_sound(scene, gain_db)
+    first, second = amplify(scene.first, gain_db), amplify(scene.second, gain_db)
+    return replace(scene, first=first, second=second)
 
 
-# The scene grammar: templates of scenes, filled with labels of a weighted choice of categories.
-
-
-T = TypeVar("T")
-ANY: Final = "any"
-UNNAMED: Final = ("ambience",)
-"""Categories of rooms, effects and noises that nobody could point out among other sounds."""
-
-_TRIES: Final = 20
-
-
-def draw_operator(rng: np.random.Generator) -> type[Concat | Overlay]:
-    """One sound after the other, or both together: each as likely."""
-    return Concat if rng.random() < 0.5 else Overlay
-
-
-def random_template(
-    count: int, rng: np.random.Generator, outermost: type[Concat | Overlay] | None = None
-) -> Scene:
-    """A scene of `count` events of any label, every operator and every division equally likely.
-
-    Args:
-        count: Events, at least 1.
-        outermost: How its two parts are composed, drawn as well by default.
-    """
-    if count == 1:
-        return Event(ANY)
-    left = int(rng.integers(1, count))
-    parts = random_template(left, rng), random_template(count - left, rng)
-    return (outermost or draw_operator(rng))(*parts)
-
-
-def random_sequence(count: int, polyphony: int, rng: np.random.Generator) -> Scene:
-    """A scene of `count` events of any label, one after the other or in small overlays.
-
-    Half of the parts are single events. Of the overlays, those of one event more are half as many.
-
-    Args:
-        count: Events, at least 2.
-        polyphony: Most events of an overlay, at least 1.
-    """
-    parts: list[Scene] = []
-    while count:
-        size = min(int(rng.geometric(0.5)), polyphony, count)
-        sounds: list[Scene] = [Event(ANY)] * size
-        parts.append(reduce(Overlay, sounds))
-        count -= size
-    return make_sequence(parts)
-
-
-def draw_weighted(options: Sequence[T], weights: Sequence[float], rng: np.random.Generator) -> T:
-    """One of the options, drawn by their weights."""
-    cumulative = np.cumsum(weights)
-    drawn = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], "right"))
-    return options[min(drawn, len(options) - 1)]
-
-
-@dataclass(frozen=True)
-class SceneVocabulary:
-    """The labels that scenes are made of.
-
-    Args:
-        categories: Labels by category.
-        weights: How likely each category is, relative to the others.
-    """
-
-    categories: Mapping[str, tuple[str, ...]]
-    weights: Mapping[str, float]
-
-    @classmethod
-    def of_labels(cls, found: Iterable[str], weights: Mapping[str, float]) -> SceneVocabulary:
-        """Labels sorted into the lexicon's categories, each as likely as the others.
-
-        Args:
-            weights: How likely a label of a category is, where it is another share than 1; the
-                categories of `UNNAMED` are left out unless they have a weight.
-        """
-        categories: dict[str, list[str]] = {}
-        for label in sorted(set(found)):
-            categories.setdefault(category(label), []).append(label)
-        unknown = sorted(set(weights) - set(categories))
-        weights = dict.fromkeys(UNNAMED, 0.0) | dict(weights)
-        if unknown:
-            raise PlanError(
-                f"recipe.scenes.categories: no label is in category {', '.join(unknown)}",
-                fix=f"the labels are in {', '.join(sorted(categories))}",
-            )
-        chosen = {name: weights.get(name, 1.0) for name in sorted(categories)}
-        used = [name for name, weight in chosen.items() if weight > 0]
-        if not used:
-            raise PlanError(
-                "recipe.scenes.categories: every label is in a category of weight 0",
-                fix=f"give one of {', '.join(categories)} a higher weight",
-            )
-        return cls(
-            {name: tuple(categories[name]) for name in used},
-            {name: chosen[name] * len(categories[name]) for name in used},
-        )
-
-    def check(self, template: Scene, where: str) -> None:
-        """Every leaf of a template must be a label, a category or `any`, no two labels kin."""
-        known = {ANY, *self.categories, *(each for row in self.categories.values() for each in row)}
-        for leaf in labels(template):
-            if leaf not in known:
-                raise PlanError(
-                    f"{where}: {format_scene(template)} names {leaf!r}, which is not the "
-                    "label of any clip",
-                    fix=f"name a label, 'any' or one of {', '.join(self.categories)}",
-                )
-        for first, second in combinations(self._named_labels(template), 2):
-            if are_kin(first, second):
-                raise PlanError(
-                    f"{where}: {format_scene(template)} names {first!r} and {second!r}, "
-                    "which could describe the same sound",
-                    fix="combine sounds that cannot be confused",
-                )
-
-    def draw(self, leaf: str, taken: Collection[str], rng: np.random.Generator) -> str | None:
-        """A label for `any` or a category that is confused with none of those taken, or None."""
-        for _ in range(_TRIES):
-            among = self.categories[self._draw_category(rng) if leaf == ANY else leaf]
-            label = pick(among, rng)
-            if not any(are_confusable(label, other) for other in taken):
-                return label
-        return None
-
-    def _named_labels(self, template: Scene) -> list[str]:
-        """The leaves that are labels themselves."""
-        return [leaf for leaf in labels(template) if leaf != ANY and leaf not in self.categories]
-
-    def _draw_category(self, rng: np.random.Generator) -> str:
-        return draw_weighted(tuple(self.weights), tuple(self.weights.values()), rng)
-
-    def fill(self, template: Scene, rng: np.random.Generator) -> Scene | None:
-        """The template with a label for every leaf; None where one leaf finds none.
-
-        What is drawn is confused with no other label, whereas a template may name two that are,
-        such as rain and thunder.
-        """
-        named = self._named_labels(template)
-        drawn: list[str] = []
-        for event in events(template):
-            fixed = event.label in named
-            label = event.label if fixed else self.draw(event.label, [*named, *drawn], rng)
-            if label is None:
-                return None
-            drawn.append(label)
-        return fill_labels(template, iter(drawn))
-
-
-def fill_labels(template: Scene, names: Iterable[str]) -> Scene:
-    """The template with these labels, left to right."""
-    names = iter(names)
-    match template:
-        case Event():
-            return Event(next(names))
-        case Concat(first, second) | Overlay(first, second):
-            left = fill_labels(first, names)
-            return type(template)(left, fill_labels(second, names))
+def amplify_sound(sound: Event, gain_db: Decibels) -> Event:
+    """The sound, raised by `gain_db`, to 0.01 dB."""
+    heard = sound.heard
+    return Event(sound.label, replace(heard, gain_db=round(heard.gain_db + gain_db, 2)))
 
 
 # Telling: the words for the claims of a group of scenes.
@@ -334,14 +167,6 @@ _FEW: Final = 4
 _CHOICES: Final = 16
 
 
-class Tell(Protocol):
-    """Puts claims into words."""
-
-    def __call__(self, claim: Claim, kind: str = "") -> Caption:
-        """The caption that makes a claim, of a kind."""
-        ...
-
-
 def make_teller(style: Style, is_long: bool, rate: int, rng: np.random.Generator) -> Tell:
     """Who tells the claims of a group, in words drawn anew for each.
 
@@ -351,13 +176,13 @@ def make_teller(style: Style, is_long: bool, rate: int, rng: np.random.Generator
     free = Narrator(Phrase.of_label, style, partial(pick, rng=rng))
     shares = rng.random(_CHOICES).tolist() if is_long else ()
 
-    def tell(claim: Claim, kind: str = "") -> Caption:
+    def tell(claim: Claim) -> Caption:
         if isinstance(claim, Count | Measured):
             frame = int(rng.integers(measuring_frames(claim, style)))
-            return say_measure(claim, style, rate, frame).of_kind(kind)
+            return say_measure(claim, style, rate, frame)
         if not is_long or len(claim_labels(claim)) <= _FEW:
-            return free.tell(claim, kind)
-        return Narrator(Phrase.of_label, style, _pick_by(shares)).tell(claim, kind)
+            return free.tell(claim)
+        return Narrator(Phrase.of_label, style, _pick_by(shares)).tell(claim)
 
     return tell
 
@@ -478,30 +303,15 @@ class Parts:
         return self._placed[part]
 
 
-def list_variants(
-    base: Scene, names: dict[str, str], most: int, rng: np.random.Generator
-) -> Iterator[tuple[Scene, Scene]]:
-    """Pairs of statements: the base and its exchange, then an edit of the base and the same of it.
-
-    Args:
-        base: A sequence.
-        names: The label that is exchanged, and for which.
-        most: Most sounds of an overlay.
-        rng: Shuffles the edits, of one kind after the other.
-    """
-    assert isinstance(base, Concat)
-    yield base, rename_labels(base, names)
-    for edited in alternate(base, list(recompose(base, most)), rng):
-        yield edited, rename_labels(edited, names)
-
-
-def alternate(base: Scene, found: Sequence[Scene], rng: np.random.Generator) -> Iterator[Scene]:
+def alternate(base: Scene, edits: Iterable[Scene], rng: np.random.Generator) -> Iterator[Scene]:
     """Recompositions of one kind after the other, shuffled; the rarest kind goes first."""
+    statements = list(edits)
     by_kind: dict[str, list[Scene]] = {}
-    edits = EditSelection(base)
-    for i in rng.permutation(len(found)):
-        by_kind.setdefault(edits.kind(Outline.of(found[i])), []).append(found[i])
-    kinds = [sorted(by_kind)[i] for i in rng.permutation(len(by_kind))]
+    selection = EditSelection(base)
+    for at in rng.permutation(len(statements)):
+        kind = selection.kind(Outline.of(statements[at]))
+        by_kind.setdefault(kind, []).append(statements[at])
+    kinds = [sorted(by_kind)[at] for at in rng.permutation(len(by_kind))]
     kinds.sort(key=lambda kind: kind != EditKind.REBIND)
     while any(by_kind.values()):
         yield from [by_kind[kind].pop() for kind in kinds if by_kind[kind]]

@@ -8,7 +8,7 @@ nobody could count it as two (`dsp.attacks`), and only labels that name one shor
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import field_validator
 
 from synth.base.errors import LeftOutError, PlanError
-from synth.base.units import Frames, to_frames
+from synth.base.units import Decibels, Frames, to_frames
 from synth.captions.caption import Style
 from synth.captions.measuring import TIMES, measuring_frames, say_measure
 from synth.labels.lexicon import is_countable
@@ -35,10 +35,10 @@ from synth.recipes.base import (
     repeat_each,
     to_frame_range,
 )
-from synth.recipes.dealing import find_units
 from synth.scene.claim import Count
 from synth.scene.edit import EditKind
-from synth.scene.scene import Concat, Event, Scene
+from synth.scene.scene import Concat, Event, Excerpt, Scene
+from synth.truth.ear import Envelope
 
 _UNCERTAIN: Final = "no sound of the clip is surely heard as often as it is played"
 
@@ -159,3 +159,49 @@ def _repeat(sound: Event, count: int, pause: Frames) -> Scene:
     for _ in range(count - 1):
         scene = Concat(scene, sound, -pause)
     return scene
+
+
+# Units: parts of a clip that hold one short sound, with silence around it.
+
+
+_FOREGROUND_DB: Decibels = 15.0
+"""A unit further below the loudest block of its clip may be another sound than the label's."""
+
+
+def find_units(clip: Clip, longest: Frames, setting: Setting) -> list[Excerpt]:
+    """The parts of a clip that begin once, and are over, in order of time.
+
+    Each holds one attack. At either end of it the clip ends or is not clearly heard, as the ear has
+    it, so that nothing of another sound is cut off.
+
+    Args:
+        longest: Frames that a part may last.
+    """
+    envelope = clip.read_envelope()
+    gain = setting.levels.gain(clip.loudness_lufs)
+    found = []
+    for first, last in _runs(envelope, setting.ear.clear_db):
+        start = round(first * envelope.block)
+        frames = min(round(last * envelope.block), clip.frames) - start
+        if setting.audible <= frames <= longest:
+            found.append(Excerpt(clip.id, start, frames, gain))
+    return found
+
+
+def _runs(envelope: Envelope, clear_db: Decibels) -> Iterator[tuple[int, int]]:
+    """Runs of blocks, as [start, end), around single attacks."""
+    levels = np.asarray(envelope.levels_db)
+    attacks = np.zeros(len(levels), int)
+    if envelope.attacks is not None:
+        attacks = np.asarray(envelope.attacks)
+    loudest = levels.max(initial=-np.inf)
+    for at in np.flatnonzero(attacks):
+        heard = levels > levels[at] - clear_db
+        first, last = int(at), int(at) + 1
+        while first and heard[first - 1]:
+            first -= 1
+        while last < len(levels) and heard[last]:
+            last += 1
+        nearby = attacks[max(first - 1, 0) : last + 1].sum()
+        if nearby == 1 and levels[first:last].max() >= loudest - _FOREGROUND_DB:
+            yield first, last

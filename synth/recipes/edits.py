@@ -38,7 +38,6 @@ from synth.recipes.base import (
     SplitCounts,
     SplitGroups,
     all_different,
-    by_label,
     check_pauses,
     check_splits,
     excerpt,
@@ -46,17 +45,8 @@ from synth.recipes.base import (
     share_out,
     to_frame_range,
 )
-from synth.recipes.composing import (
-    Composer,
-    Joining,
-    Mixing,
-    Placed,
-    SceneVocabulary,
-    amplify,
-    make_teller,
-    random_sequence,
-)
-from synth.recipes.dealing import DrawnCast, cast_sounds, explain_uncast
+from synth.recipes.casting import DrawnCast, cast_sounds, explain_uncast, random_sequence
+from synth.recipes.composing import Composer, Placed, amplify, amplify_sound, make_teller
 from synth.scene.scene import Event, Scene, labels, statement
 from synth.scene.timeline import PlacedEvent, arrange, places
 from synth.truth.change import find_change, list_claims, proves_change
@@ -177,14 +167,13 @@ class EditPairs(SplitGroups[Edits]):
     @cached_property
     def cast(self) -> DrawnCast:
         """Casts scenes with any clips."""
-        clips = by_label(self.clips)
-        return DrawnCast(SceneVocabulary.of_labels(clips, {}), clips)
+        return DrawnCast.of(self.clips, {})
 
     @cached_property
     def composer(self) -> Composer:
         """Puts sounds together."""
         pauses = to_frame_range(self.settings.pause_s, self.setting.rate)
-        return Composer(Joining(0.0, Mixing.SUM, 0.5, (0.0, 0.0), pauses), self.listener)
+        return Composer(self.listener, pause=pauses)
 
     def group(self, index: int) -> Sequence[Draft]:
         """A scene and its edit."""
@@ -239,8 +228,7 @@ class EditPairs(SplitGroups[Edits]):
         if family is EditFamily.PRESENCE:
             return others if any(place.onset == 0 for place in others) else None
         least, most = self.settings.change_db
-        lowered = amplify(target.event, -float(rng.integers(least, most + 1)))
-        assert isinstance(lowered, Event)
+        lowered = amplify_sound(target.event, -float(rng.integers(least, most + 1)))
         return [*others, PlacedEvent(target.onset, lowered)]
 
     def _recast(
@@ -313,7 +301,7 @@ class EditPairs(SplitGroups[Edits]):
         """
         statements = [member.statement for member in members]
         tell = make_teller(self.settings.style, False, self.setting.rate, rng)
-        mains = [tell(each, "caption") for each in statements]
+        mains = [tell(statement) for statement in statements]
         claims = list(pool(statements))
         dealt = deal(members, mains, claims, tell, self.settings.captions, rng)
         return dealt or [CaptionSet(as_main(main), (), ()) for main in mains]

@@ -11,9 +11,10 @@ to 7 false; `balance` deals them so that no text betrays which it is.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, TypeAlias
 
@@ -37,7 +38,6 @@ from synth.recipes.base import (
     Setting,
     SplitCounts,
     SplitGroups,
-    by_label,
     check_splits,
     check_unpadded,
     make_listener,
@@ -45,33 +45,30 @@ from synth.recipes.base import (
     to_frame_range,
 )
 from synth.recipes.bed import Background
-from synth.recipes.composing import (
-    CLOSE_PAIRS,
-    Composer,
-    Joining,
-    Mixing,
-    Parts,
-    Placed,
-    SceneVocabulary,
-    alternate,
-    draw_operator,
-    draw_weighted,
-    list_variants,
-    make_teller,
-    random_sequence,
-    random_template,
-)
-from synth.recipes.dealing import (
+from synth.recipes.casting import (
     Cast,
     ClipDealer,
     DealtCast,
     DrawnCast,
     cast_sounds,
+    draw_operator,
+    draw_weighted,
     explain_uncast,
+    random_sequence,
+    random_template,
+)
+from synth.recipes.composing import (
+    CLOSE_PAIRS,
+    Composer,
+    Mixing,
+    Parts,
+    Placed,
+    alternate,
+    make_teller,
 )
 from synth.scene.edit import recompositions, rename_labels
-from synth.scene.scene import Event, Scene, labels, parse
-from synth.scene.timeline import is_sequence
+from synth.scene.scene import Concat, Event, Scene, labels, parse
+from synth.scene.timeline import is_sequence, recompose
 from synth.truth.ear import BLOCK_S
 from synth.truth.listener import Listener
 
@@ -199,11 +196,6 @@ class Scenes(RecipeSettings):
             )
         return found
 
-    def join_by(self, rate: int) -> Joining:
-        """How parts are put together, at a rate in Hz."""
-        pauses = to_frame_range(self.pause_s, rate)
-        return Joining(self.crossfade, self.mixing, self.ratio, self.snr_db, pauses)
-
     def longest_sound(self, count: int, setting: Setting) -> Frames | None:
         """Frames that each of `count` sounds may last, None for any."""
         limits = []
@@ -297,10 +289,10 @@ class SceneGroups(SplitGroups[Scenes]):
     """Groups of one drawn scene and its edits."""
 
     def __post_init__(self) -> None:
-        _ = self.vocabulary, self.bed_clips
+        _ = self.cast, self.bed_clips
         _ = self.dealer and self.dealer.sizes
         for template in self.templates:
-            self.vocabulary.check(template, "recipe.scenes.expressions")
+            self.cast.check(template, "recipe.scenes.expressions")
 
     @cached_property
     def templates(self) -> Mapping[Scene, float]:
@@ -315,17 +307,21 @@ class SceneGroups(SplitGroups[Scenes]):
     @cached_property
     def composer(self) -> Composer:
         """Puts parts together."""
-        return Composer(self.settings.join_by(self.setting.rate), self.listener)
+        settings = self.settings
+        pauses = to_frame_range(settings.pause_s, self.setting.rate)
+        return Composer(
+            self.listener,
+            settings.crossfade,
+            settings.mixing,
+            settings.ratio,
+            settings.snr_db,
+            pauses,
+        )
 
     @cached_property
-    def by_label(self) -> Mapping[str, list[Clip]]:
-        """Clips by label."""
-        return by_label(self.clips)
-
-    @cached_property
-    def vocabulary(self) -> SceneVocabulary:
-        """The labels, by category."""
-        return SceneVocabulary.of_labels(self.by_label, self.settings.categories)
+    def cast(self) -> DrawnCast:
+        """Casts scenes with any clips."""
+        return DrawnCast.of(self.clips, self.settings.categories)
 
     @cached_property
     def bed_clips(self) -> Sequence[Clip]:
@@ -334,16 +330,11 @@ class SceneGroups(SplitGroups[Scenes]):
         return background.clips(self.clips) if background else ()
 
     @cached_property
-    def drawn(self) -> DrawnCast:
-        """Casts scenes with any clips."""
-        return DrawnCast(self.vocabulary, self.by_label)
-
-    @cached_property
     def dealer(self) -> ClipDealer | None:
         """Deals the clips in turn, if it is asked for."""
         if not self.settings.without_replacement:
             return None
-        named = {label for each in self.vocabulary.categories.values() for label in each}
+        named = self.cast.labels
         deck = tuple(clip for clip in self.clips if clip.labels[0] in named)
         operation = f"scenes/{self.split}/deck"
         return ClipDealer(deck, self.settings.max_events + 1, self.setting.randomness, operation)
@@ -362,7 +353,7 @@ class SceneGroups(SplitGroups[Scenes]):
         for _ in range(_TEMPLATES):
             draw_template = self._choose_template(rng)
             for _ in range(_DRAWS):
-                drafts = self._draw(draw_template(), self.drawn, rng)
+                drafts = self._draw(draw_template(), self.cast, rng)
                 if drafts is not None:
                     return drafts
         raise PlanError(
@@ -404,10 +395,10 @@ class SceneGroups(SplitGroups[Scenes]):
             return self._draw_sequences(base, names, sounds, rng)
         exchanged = rename_labels(base, names)
         placed: list[Placed] = []
-        for statement in self._variants(base, exchanged, rng):
-            found = self._compose(statement, sounds, rng)
-            if found is not None:
-                placed.append(found)
+        for statement in chain((base, exchanged), alternate(base, recompositions(base), rng)):
+            scene = self._compose(statement, sounds, rng)
+            if scene is not None:
+                placed.append(scene)
             elif statement in (base, exchanged):
                 return None
             if len(placed) == self.settings.variants:
@@ -416,12 +407,6 @@ class SceneGroups(SplitGroups[Scenes]):
 
     def _is_long(self, statement: Scene) -> bool:
         return len(labels(statement)) > self.settings.polyphony
-
-    def _variants(self, base: Scene, exchanged: Scene, rng: np.random.Generator) -> Iterator[Scene]:
-        """The base, the exchange, then recompositions of one kind after the other."""
-        yield base
-        yield exchanged
-        yield from alternate(base, list(recompositions(base)), rng)
 
     def _draw_sequences(
         self,
@@ -435,11 +420,13 @@ class SceneGroups(SplitGroups[Scenes]):
         if not self.templates:
             base = parts.arrange(base, names, rng)
         placed: list[Placed] = []
-        for statements in list_variants(base, names, self.settings.polyphony, rng):
-            pair = [self._compose_sequence(each, parts, rng) for each in statements]
-            found = [each for each in pair if each is not None]
-            if len(found) == len(pair):
-                placed += found
+        assert isinstance(base, Concat)
+        edits = alternate(base, recompose(base, self.settings.polyphony), rng)
+        for edited in chain((base,), edits):
+            one = self._compose_sequence(edited, parts, rng)
+            other = self._compose_sequence(rename_labels(edited, names), parts, rng)
+            if one and other:
+                placed += (one, other)
             elif not placed:
                 return None
             if len(placed) == self.settings.variants:
@@ -485,7 +472,7 @@ class SceneGroups(SplitGroups[Scenes]):
             return None
         is_long = self._is_long(statements[0])
         tell = make_teller(self.settings.style, is_long, self.setting.rate, rng)
-        mains = [tell(statement, "caption") for statement in statements]
+        mains = [tell(statement) for statement in statements]
         wordings = _WORDINGS_OF_PAIRS if len(labels(statements[0])) == 2 else 1
         claims = list(pool(statements)) * wordings
         if self.settings.tell:

@@ -7,7 +7,7 @@ import pytest
 
 from synth.captions.caption import Connective, Style
 from synth.captions.narrative import connectives
-from synth.recipes.composing import fill_labels, random_sequence
+from synth.recipes.casting import fill_labels, random_sequence
 from synth.scene.scene import Scene, labels, operands
 from tests.synth.captions.test_narrative import LETTERS, of, sentences, tellings, told
 

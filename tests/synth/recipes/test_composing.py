@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.recipes.composing import Composer, Joining, Mixing, amplify
+from synth.recipes.composing import Composer, Mixing, amplify
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, events, parse
 from synth.scene.timeline import duration, timeline
 from synth.truth.ear import Ear, Envelope
@@ -31,7 +31,7 @@ def composer(
         name: Envelope((-20.0,) * len(each), tuple(each), BLOCK, BLOCK * len(each))
         for name, each in weighted.items()
     }
-    return Composer(Joining(0.1, mixing, ratio, (-6.0, 6.0)), Listener(Ear(), RATE, envelopes))
+    return Composer(Listener(Ear(), RATE, envelopes), 0.1, mixing, ratio, (-6.0, 6.0))
 
 
 def composed(
@@ -107,7 +107,7 @@ def test_the_shorter_sound_is_heard_within_what_is_heard_of_the_longer(seed: int
     envelopes = {
         name: Envelope(each, each, BLOCK, BLOCK * len(each)) for name, each in levels.items()
     }
-    made = Composer(Joining(0.1, Mixing.SUM, 0.5, (0.0, 0.0)), Listener(Ear(), RATE, envelopes))
+    made = Composer(Listener(Ear(), RATE, envelopes), 0.1)
     sounds = {
         name: Event(name, Excerpt(name, 0, BLOCK * len(each))) for name, each in levels.items()
     }

@@ -11,8 +11,7 @@ from synth.base.errors import LeftOutError, PlanError
 from synth.base.rng import Randomness
 from synth.captions.caption import Style
 from synth.recipes.base import Clip, Draft, Levels, Setting
-from synth.recipes.counts import Counts
-from synth.recipes.dealing import find_units
+from synth.recipes.counts import Counts, find_units
 from synth.scene.claim import Count
 from synth.scene.scene import Concat, Event, events
 from synth.scene.timeline import duration

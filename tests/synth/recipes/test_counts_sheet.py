@@ -15,8 +15,7 @@ from synth.audio.dsp import active_span, attacks, block_frames, levels
 from synth.base.rng import Randomness
 from synth.labels.lexicon import is_countable
 from synth.recipes.base import Clip, Levels, Setting
-from synth.recipes.counts import Counts
-from synth.recipes.dealing import find_units
+from synth.recipes.counts import Counts, find_units
 from synth.sources.catalogue import Acceptance
 from synth.sources.sounds.esc10 import Esc10
 from synth.sources.sounds.esc50 import Esc50

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from synth.recipes.composing import fill_labels, random_sequence
+from synth.recipes.casting import fill_labels, random_sequence
 from synth.scene.edit import EditKind, edit_kind, meaning
 from synth.scene.scene import Concat, Scene, labels, operands, parse
 from synth.scene.timeline import is_sequence, make_sequence, recompose

@@ -12,7 +12,7 @@ from synth.base.errors import PlanError
 from synth.base.rng import Randomness
 from synth.labels.lexicon import are_confusable
 from synth.recipes.base import Clip
-from synth.recipes.dealing import ClipDealer
+from synth.recipes.casting import ClipDealer
 
 LABELS = (
     "Bark", "Meow", "Moo", "Rain", "Siren", "Church bell", "Piano", "Snoring", "Laughter",
