@@ -23,7 +23,7 @@ from synth.base.errors import SpecError, nearest
 from synth.base.rng import digest
 from synth.base.yaml_file import explain_errors, parse_yaml
 from synth.llm.answer_schema import find_violations, make_strict, reply_schema
-from synth.llm.checks.check import Case, Check, reaches, texts_at
+from synth.llm.checks.check import Case, Check, SettingRole, reaches, texts_at
 from synth.llm.checks.registry import read_checks
 from synth.llm.reply import PromptItem, read_reply
 
@@ -391,13 +391,13 @@ def _check_places(prompt: Prompt) -> None:
         raise SpecError(f"{prompt.where}: texts: an answer has no texts at {file.texts!r}")
     for number, check in enumerate(prompt.checks):
         where = f"{prompt.where}: checks.{number}.{check.name}"
-        for path in sorted(check.paths()):
+        for path in sorted(check.named(SettingRole.PLACE)):
             if not reaches(file.answer, path):
                 raise SpecError(f"{where}: an answer has no texts at {path!r}")
-        for name in sorted({*check.fields(), *check.when}):
+        for name in sorted({*check.named(SettingRole.NEEDED), *check.when}):
             if name not in file.fields:
                 raise SpecError(f"{where}: {name!r} is not among the fields that an item must have")
-        for name in sorted(check.optional_fields()):
+        for name in sorted(check.named(SettingRole.OPTIONAL)):
             if name not in file.fields and name not in file.optional:
                 raise SpecError(f"{where}: {name!r} is neither among the fields nor optional")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from synth.base.errors import SpecError
-from synth.llm.checks.check import Case, Check, quote
+from synth.llm.checks.check import Case, Check, SettingRole, quote
 from synth.llm.checks.registry import read_checks
 from synth.llm.prompt import Prompt, load_prompt
 from synth.llm.reply import PromptItem
@@ -62,7 +62,9 @@ def load_verification(prompt: Prompt) -> Verification | None:
     except ValueError as error:
         raise SpecError(f"{where}.{error}") from error
     for number, check in enumerate(checks):
-        for missing in sorted({*check.fields(), *check.when} - prompt.file.fields.keys()):
+        for missing in sorted(
+            {*check.named(SettingRole.NEEDED), *check.when} - prompt.file.fields.keys()
+        ):
             raise SpecError(
                 f"{where}.checks.{number}.{check.name}: {quote(missing)} is not among the fields "
                 "that an item must have"

@@ -5,11 +5,25 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from enum import Enum
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from synth.llm.reply import PromptItem
+
+
+class SettingRole(Enum):
+    """What a setting of a check names."""
+
+    NEEDED = "a field that an item must have"
+    OPTIONAL = "a field that it looks at where an item has it"
+    PLACE = "a place in an answer, with keys joined by dots"
+
+
+NeededField: TypeAlias = Annotated[str, SettingRole.NEEDED]
+OptionalField: TypeAlias = Annotated[str, SettingRole.OPTIONAL]
+AnswerPlace: TypeAlias = Annotated[str, SettingRole.PLACE]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +55,7 @@ class Check(BaseModel, ABC):
     main: ClassVar[str] = ""
     """The setting that a bare value in the file stands for, "" for none."""
 
-    of: str = ""
+    of: AnswerPlace = ""
     when: Mapping[str, str] = Field(default_factory=dict)
 
     def applies(self, case: Case) -> bool:
@@ -56,17 +70,11 @@ class Check(BaseModel, ABC):
         """The texts that are checked."""
         return list(texts_at(case.answer, self.of)) if self.of else list(case.texts)
 
-    def fields(self) -> frozenset[str]:
-        """The fields of an item that it cannot do without."""
-        return frozenset()
-
-    def optional_fields(self) -> frozenset[str]:
-        """The fields that it looks at where an item has them."""
-        return frozenset()
-
-    def paths(self) -> frozenset[str]:
-        """The places in an answer that it looks at."""
-        return frozenset({self.of} - {""})
+    def named(self, role: SettingRole) -> frozenset[str]:
+        """The fields or places that its settings of a role name."""
+        settings = type(self).model_fields.items()
+        names = (getattr(self, name) for name, info in settings if role in info.metadata)
+        return frozenset(name for name in names if name)
 
     def tells(self, item: PromptItem) -> Mapping[str, Any]:
         """Of a second request (`verify`): further fields for it, made of the first item."""
@@ -75,6 +83,37 @@ class Check(BaseModel, ABC):
     def kind(self, item: PromptItem) -> str:
         """Of a second request: under which kind the item is counted, "" for none."""
         return ""
+
+
+class TextCheck(Check):
+    """A check of each text by itself."""
+
+    @abstractmethod
+    def explain(self, text: str, case: Case) -> Iterator[str]:
+        """What is wrong with a text, in words that go on behind the quoted text."""
+
+    def faults(self, case: Case) -> list[str]:
+        """What is wrong with each text."""
+        return [
+            f"{quote(text)} {fault}"
+            for text in self.select_texts(case)
+            for fault in self.explain(text, case)
+        ]
+
+
+class ComparingCheck(TextCheck):
+    """A check of each text beside its original.
+
+    Args:
+        source: The item's field that holds the original.
+    """
+
+    main: ClassVar[str] = "source"
+    source: NeededField = "caption"
+
+    def original(self, case: Case) -> str:
+        """The text that the item gives."""
+        return str(case.field(self.source))
 
 
 def texts_at(value: Any, path: str) -> Iterator[str]:

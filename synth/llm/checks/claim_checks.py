@@ -13,7 +13,7 @@ from synth.base.errors import SceneError
 from synth.base.rng import uniform_hash
 from synth.base.units import Frames
 from synth.labels.lexicon import are_confusable, shipped_phrases
-from synth.llm.checks.check import Case, Check, quote
+from synth.llm.checks.check import Case, Check, NeededField, quote
 from synth.llm.checks.label_checks import parse_scene
 from synth.llm.reply import PromptItem
 from synth.scene.activity import Activity
@@ -39,11 +39,7 @@ class Reading(Check):
 
     name: ClassVar[str] = "reading"
     main: ClassVar[str] = "sounds"
-    sounds: str = "sounds"
-
-    def fields(self) -> frozenset[str]:
-        """The list."""
-        return frozenset({self.sounds})
+    sounds: NeededField = "sounds"
 
     def faults(self, case: Case) -> list[str]:
         """Sounds that are not listed, too many or too few of them, and values out of range."""
@@ -72,12 +68,8 @@ class SameClaim(Check):
 
     name: ClassVar[str] = "same_claim"
     main: ClassVar[str] = "claim"
-    claim: str = "claim"
+    claim: NeededField = "claim"
     decoys: int = Field(default=6, ge=0, le=50)
-
-    def fields(self) -> frozenset[str]:
-        """The claim."""
-        return frozenset({self.claim})
 
     def tells(self, item: PromptItem) -> Mapping[str, Any]:
         """The `sounds` that a reader chooses from, in an order that says nothing."""
@@ -137,7 +129,7 @@ def list_sounds(claim: Claim, decoys: int) -> tuple[str, ...]:
 
 def _list(statements: frozenset[Statement]) -> str:
     shown: Sequence[str] = sorted(map(str, statements))
-    more = [f"{len(shown) - _SHOWN} more"] * (len(shown) > _SHOWN)
+    more = [f"{len(shown) - _SHOWN} more"] if len(shown) > _SHOWN else []
     return ", ".join([*map(quote, shown[:_SHOWN]), *more])
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from synth.llm.checks.check import Case, Check, quote
+from synth.llm.checks.check import Case, ComparingCheck, NeededField, quote
 from synth.text.grammar.tokens import word_set
 
 _GROUPED: Final = re.compile(
@@ -28,35 +29,22 @@ _STEM: Final = 4
 """Letters by which a name is known again where a language puts its own ending: "Londres"."""
 
 
-class SameNumerals(Check):
+class SameNumerals(ComparingCheck):
     """Each text has the numerals of the original, in whatever way its language writes them.
 
     "1,000" is "1.000", "3.5" is "3,5" and "the 1980s" are "die 80er".
-
-    Args:
-        source: The item's field that holds the original.
     """
 
     name: ClassVar[str] = "figures"
-    main: ClassVar[str] = "source"
-    source: str = "text"
+    source: NeededField = "text"
 
-    def fields(self) -> frozenset[str]:
-        """The original."""
-        return frozenset({self.source})
-
-    def faults(self, case: Case) -> list[str]:
+    def explain(self, text: str, case: Case) -> Iterator[str]:
         """Numerals that are lost, and those that are new."""
-        wanted = find_numerals(str(case.field(self.source)))
-        found = []
-        for text in self.select_texts(case):
-            given = find_numerals(text)
-            lost, new = sorted((wanted - given).elements()), sorted((given - wanted).elements())
-            if lost:
-                found.append(f"{quote(text)} loses the number {', '.join(lost)}; keep its digits")
-            if new:
-                found.append(f"{quote(text)} adds the number {', '.join(new)}")
-        return found
+        wanted, given = find_numerals(self.original(case)), find_numerals(text)
+        if lost := sorted((wanted - given).elements()):
+            yield f"loses the number {', '.join(lost)}; keep its digits"
+        if new := sorted((given - wanted).elements()):
+            yield f"adds the number {', '.join(new)}"
 
 
 def find_numerals(text: str) -> Counter[str]:
@@ -67,7 +55,7 @@ def find_numerals(text: str) -> Counter[str]:
     return Counter(_DIGITS.findall(_DECADE.sub(r"\1", plain)))
 
 
-class Names(Check):
+class SameNames(ComparingCheck):
     """Each text keeps the names of the original, but for the ending that its language gives them.
 
     A name is an acronym, a word of letters and digits, or a capitalised word that opens no
@@ -75,32 +63,24 @@ class Names(Check):
     title case shows no names by its capitals.
 
     Args:
-        source: The item's field that holds the original.
         field: The item's field that lists further names, to be kept letter by letter.
     """
 
     name: ClassVar[str] = "names"
-    main: ClassVar[str] = "source"
-    source: str = "text"
+    source: NeededField = "text"
     field: str = "names"
 
-    def fields(self) -> frozenset[str]:
-        """The original."""
-        return frozenset({self.source})
-
-    def faults(self, case: Case) -> list[str]:
-        """Names that a text does not hold."""
-        wanted = find_names(str(case.field(self.source)))
+    def explain(self, text: str, case: Case) -> Iterator[str]:
+        """SettingRole that a text does not hold."""
         listed = tuple(map(str, case.field(self.field) or ()))
-        found = []
-        for text in self.select_texts(case):
-            plain = unicodedata.normalize("NFKC", text)
-            words = [_fold(word) for word in _WORD.findall(plain)]
-            lost = [name for name in wanted if not _is_kept(_fold(name), words)]
-            lost += [name for name in listed if unicodedata.normalize("NFKC", name) not in plain]
-            if lost:
-                found.append(f"{quote(text)} must keep {', '.join(map(quote, lost))}")
-        return found
+        plain = unicodedata.normalize("NFKC", text)
+        words = [_fold(word) for word in _WORD.findall(plain)]
+        lost = [
+            name for name in find_names(self.original(case)) if not _is_kept(_fold(name), words)
+        ]
+        lost += [name for name in listed if unicodedata.normalize("NFKC", name) not in plain]
+        if lost:
+            yield f"must keep {', '.join(map(quote, lost))}"
 
 
 def find_names(text: str) -> tuple[str, ...]:
@@ -167,38 +147,24 @@ _FOUND: Final = re.compile(
 )
 
 
-class Measures(Check):
+class Measures(ComparingCheck):
     """Each text tells the counts, times and comparisons of the original, and no others.
 
     "Twice" is "two times", "softer" is "quieter". What is compared keeps its side of "than".
-
-    Args:
-        source: The item's field that holds the original.
     """
 
     name: ClassVar[str] = "measures"
-    main: ClassVar[str] = "source"
-    source: str = "caption"
 
-    def fields(self) -> frozenset[str]:
-        """The original."""
-        return frozenset({self.source})
-
-    def faults(self, case: Case) -> list[str]:
+    def explain(self, text: str, case: Case) -> Iterator[str]:
         """Measures that are lost, that are new, and comparisons that are turned round."""
-        original = str(case.field(self.source))
-        wanted = find_measures(original)
-        found = []
-        for text in self.select_texts(case):
-            given = find_measures(text)
-            lost, new = sorted((wanted - given).elements()), sorted((given - wanted).elements())
-            if lost:
-                found.append(f"{quote(text)} does not say {quote(lost[0])}; keep what is measured")
-            elif new:
-                found.append(f"{quote(text)} adds {quote(new[0])}; measure nothing else")
-            elif wanted and not _compares_alike(text, original):
-                found.append(f"{quote(text)} must compare the same two sounds, in the same order")
-        return found
+        original = self.original(case)
+        wanted, given = find_measures(original), find_measures(text)
+        if lost := sorted((wanted - given).elements()):
+            yield f"does not say {quote(lost[0])}; keep what is measured"
+        elif new := sorted((given - wanted).elements()):
+            yield f"adds {quote(new[0])}; measure nothing else"
+        elif wanted and not _compares_alike(text, original):
+            yield "must compare the same two sounds, in the same order"
 
 
 def find_measures(text: str) -> Counter[str]:

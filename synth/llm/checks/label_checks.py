@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations
@@ -13,7 +13,16 @@ from pydantic import Field
 
 from synth.base.errors import NotationError, SceneError, nearest
 from synth.labels.lexicon import Tag
-from synth.llm.checks.check import Case, Check, quote, texts_at
+from synth.llm.checks.check import (
+    AnswerPlace,
+    Case,
+    Check,
+    NeededField,
+    OptionalField,
+    TextCheck,
+    quote,
+    texts_at,
+)
 from synth.scene.claim import claim_from_json
 from synth.scene.scene import Concat, Event, Overlay, Scene, format_scene, labels, operands, parse
 from synth.text.grammar.tagger import POS, lemma_of, possible_pos_tags
@@ -22,7 +31,9 @@ from synth.text.negation.negators import find_denials, is_denied
 from synth.text.order.connectives import ConnectiveKind, find_connectives
 from synth.text.tags.tags import TagVocabulary, are_same_words, words_of
 
-_SHOWN = 5
+UNCLEAR: Final = "tells its order unclearly; use then, before, after, while or followed by"
+DENIES: Final = "must deny what the original denies, and nothing else"
+_SHOWN: Final = 5
 
 
 def parse_scene(text: str) -> tuple[Scene | None, str]:
@@ -46,14 +57,10 @@ class ScenesCheck(Check):
 
     name: ClassVar[str] = "scenes"
     main: ClassVar[str] = "labels"
-    labels: str = "labels"
+    labels: OptionalField = "labels"
     least: int = Field(default=1, ge=1)
     most: int = Field(default=100, ge=1)
     repeats: bool = False
-
-    def optional_fields(self) -> frozenset[str]:
-        """The labels."""
-        return frozenset({self.labels} - {""})
 
     def faults(self, case: Case) -> list[str]:
         """Notation that does not parse, unknown labels, too few or many sounds, scenes repeated."""
@@ -116,12 +123,8 @@ class Recomposed(Check):
     """
 
     name: ClassVar[str] = "recomposed"
-    original: str = "scene"
+    original: AnswerPlace = "scene"
     same: bool = False
-
-    def paths(self) -> frozenset[str]:
-        """The notations, and that of the original."""
-        return super().paths() | {self.original}
 
     def faults(self, case: Case) -> list[str]:
         """Notation that does not parse, other labels, and the composition that is not wanted."""
@@ -163,7 +166,7 @@ def _claimed_scene(case: Case) -> Scene | None:
     return read if isinstance(read, Event | Concat | Overlay) else None
 
 
-class TagsCheck(Check):
+class TagsCheck(TextCheck):
     """Each text names all tags of the item, denies none, and names no other of the vocabulary.
 
     Args:
@@ -174,50 +177,31 @@ class TagsCheck(Check):
 
     name: ClassVar[str] = "tags"
     main: ClassVar[str] = "tags"
-    tags: str = "tags"
-    vocabulary: str = "vocabulary"
+    tags: NeededField = "tags"
+    vocabulary: OptionalField = "vocabulary"
 
-    def fields(self) -> frozenset[str]:
-        """The tags."""
-        return frozenset({self.tags})
-
-    def optional_fields(self) -> frozenset[str]:
-        """The vocabulary."""
-        return frozenset({self.vocabulary})
-
-    def faults(self, case: Case) -> list[str]:
+    def explain(self, text: str, case: Case) -> Iterator[str]:
         """Tags that are missing, denied, or none of the item's."""
         own = tuple(map(str, case.field(self.tags)))
         known = tuple(map(str, case.field(self.vocabulary) or ()))
-        vocabulary = _vocabulary(tuple(sorted({*own, *known})))
-        return [
-            f"{quote(text)} {fault}"
-            for text in self.select_texts(case)
-            for fault in _tag_faults(text, own, vocabulary)
-        ]
+        matches = _vocabulary(tuple(sorted({*own, *known}))).find(text)
+        denials = find_denials(text, matches)
+        named = [name for match in matches for name in own if are_same_words(name, match.tag.name)]
+        for problem, names in (
+            ("does not name", [tag for tag in own if not _is_among(tag, named)]),
+            ("denies", [match.text for match in matches if is_denied(match, denials)]),
+            (
+                "names what is not among the tags:",
+                [match.text for match in matches if not _is_among(match.tag.name, own)],
+            ),
+        ):
+            if names:
+                yield f"{problem} {', '.join(map(quote, names[:_SHOWN]))}"
 
 
 @lru_cache(maxsize=64)
 def _vocabulary(names: tuple[str, ...]) -> TagVocabulary:
     return TagVocabulary.of(Tag("", name) for name in names)
-
-
-def _tag_faults(text: str, own: tuple[str, ...], vocabulary: TagVocabulary) -> list[str]:
-    matches = vocabulary.find(text)
-    negations = find_denials(text, matches)
-    ours = [name for match in matches for name in own if are_same_words(name, match.tag.name)]
-    missing = [tag for tag in own if not _is_among(tag, ours)]
-    negated = [match.text for match in matches if is_denied(match, negations)]
-    foreign = [match.text for match in matches if not _is_among(match.tag.name, own)]
-    found = []
-    for problem, names in (
-        ("does not name", missing),
-        ("denies", negated),
-        ("names what is not among the tags:", foreign),
-    ):
-        if names:
-            found.append(f"{problem} {', '.join(map(quote, names[:_SHOWN]))}")
-    return found
 
 
 def _is_among(name: str, others: Iterable[str]) -> bool:

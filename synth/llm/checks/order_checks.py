@@ -6,15 +6,17 @@ Only what the words leave no doubt of is held against a text.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import ClassVar
 
 from pydantic import Field
 
 from synth.labels.lexicon import Phrase
-from synth.llm.checks.check import Case, Check, quote, texts_at
+from synth.llm.checks.check import AnswerPlace, Case, Check, ComparingCheck, quote, texts_at
 from synth.llm.checks.label_checks import (
+    DENIES,
+    UNCLEAR,
     Content,
     align,
     in_words_of,
@@ -26,46 +28,35 @@ from synth.scene.scene import Concat, Event, Overlay, Scene, labels
 from synth.text.negation.negators import find_denials
 
 
-class SameOrder(Check):
+class SameOrder(ComparingCheck):
     """No text changes an order that its original tells, or denies what that affirms.
 
     Args:
-        source: The item's field that holds the original.
         unclear: Whether a text is refused whose order cannot be read.
     """
 
     name: ClassVar[str] = "same_order"
-    main: ClassVar[str] = "source"
-    source: str = "caption"
     unclear: bool = True
 
-    def fields(self) -> frozenset[str]:
-        """The original."""
-        return frozenset({self.source})
-
-    def faults(self, case: Case) -> list[str]:
-        """Texts with another order, and texts that deny more or less."""
-        caption = str(case.field(self.source))
+    def explain(self, text: str, case: Case) -> Iterator[str]:
+        """Another order, and denials that are more or fewer."""
+        caption = self.original(case)
         original = parse_content(caption)
-        found = []
-        for text in self.select_texts(case):
-            content = align(parse_content(text), original)
-            fault = _explain_change(content, original, self.unclear)
-            if fault:
-                found.append(f"{quote(text)} {fault}")
-            if bool(find_denials(text)) is not bool(find_denials(caption)):
-                found.append(f"{quote(text)} must deny what the original denies, and nothing else")
-        return found
+        fault = _explain_change(align(parse_content(text), original), original)
+        if fault and (self.unclear or fault != UNCLEAR):
+            yield fault
+        if bool(find_denials(text)) is not bool(find_denials(caption)):
+            yield DENIES
 
 
-def _explain_change(content: Content, original: Content, unclear: bool) -> str:
+def _explain_change(content: Content, original: Content) -> str:
     """How a text tells another order than its original, "" where it does not."""
     ours, theirs = parse_order(content), parse_order(original)
     wanted = {} if theirs is None else theirs.relations()
     if not wanted:
         return ""
     if ours is None:
-        return unclear * "tells its order unclearly; use then, before, after, while or followed by"
+        return UNCLEAR
     given = ours.relations()
     changed = min(
         (pair for pair, sign in wanted.items() if given.get(pair, sign) != sign), default=None
@@ -75,33 +66,24 @@ def _explain_change(content: Content, original: Content, unclear: bool) -> str:
     return f"changes the order of {' and '.join(map(quote, changed))}"
 
 
-class Shares(Check):
+class Shares(ComparingCheck):
     """Each text keeps a share of the nouns and verbs of its original.
 
     Args:
         least: The share, 0 to 1.
-        source: The item's field that holds the original.
     """
 
     name: ClassVar[str] = "shares"
     main: ClassVar[str] = "least"
     least: float = Field(ge=0, le=1)
-    source: str = "caption"
 
-    def fields(self) -> frozenset[str]:
-        """The original."""
-        return frozenset({self.source})
-
-    def faults(self, case: Case) -> list[str]:
-        """Texts that have little in common with their original."""
-        words = parse_content(str(case.field(self.source))).words()
-        found = []
-        for text in self.select_texts(case):
-            ours = Counter(in_words_of(parse_content(text).words(), words))
-            kept = (ours & Counter(words)).total()
-            if kept < self.least * len(words):
-                found.append(f"{quote(text)} keeps {kept} of {len(words)} nouns and verbs")
-        return found
+    def explain(self, text: str, case: Case) -> Iterator[str]:
+        """That a text has little in common with its original."""
+        words = parse_content(self.original(case)).words()
+        own = Counter(in_words_of(parse_content(text).words(), words))
+        kept = (own & Counter(words)).total()
+        if kept < self.least * len(words):
+            yield f"keeps {kept} of {len(words)} nouns and verbs"
 
 
 class NotationTold(Check):
@@ -116,12 +98,8 @@ class NotationTold(Check):
 
     name: ClassVar[str] = "notation_told"
     main: ClassVar[str] = "notation"
-    notation: str
+    notation: AnswerPlace
     strict: bool = True
-
-    def paths(self) -> frozenset[str]:
-        """The texts and the notations."""
-        return super().paths() | {self.notation}
 
     def faults(self, case: Case) -> list[str]:
         """Labels without a word in the text, and an order that the words contradict."""

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from synth.base.errors import suggestion
 from synth.llm.checks.check import Check
 from synth.llm.checks.claim_checks import Reading, SameClaim, Truth
-from synth.llm.checks.figure_checks import Measures, Names, SameNumerals
+from synth.llm.checks.figure_checks import Measures, SameNames, SameNumerals
 from synth.llm.checks.label_checks import Recomposed, ScenesCheck, TagsCheck
 from synth.llm.checks.order_checks import NotationTold, SameOrder, Shares
 from synth.llm.checks.text_checks import (
@@ -30,7 +30,7 @@ CHECKS: Final[Mapping[str, type[Check]]] = {
     for check in (
         *(OneLine, Differs, Distinct, Words, MaxWords, TextCount, Language),
         *(Reordered, Rebound, SameOrder, NotationTold, Shares),
-        *(ScenesCheck, Recomposed, TagsCheck, SameNumerals, Names, Measures, Truth),
+        *(ScenesCheck, Recomposed, TagsCheck, SameNumerals, SameNames, Measures, Truth),
         *(Reading, SameClaim),
     )
 }

@@ -5,15 +5,31 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from itertools import chain, combinations
+from itertools import combinations
 from typing import ClassVar, Final
 
 from pydantic import Field
 
-from synth.llm.checks.check import Case, Check, quote
-from synth.llm.checks.label_checks import Content, StatedOrder, align, parse_content, parse_order
+from synth.llm.checks.check import (
+    Case,
+    Check,
+    ComparingCheck,
+    NeededField,
+    SettingRole,
+    TextCheck,
+    quote,
+)
+from synth.llm.checks.label_checks import (
+    DENIES,
+    UNCLEAR,
+    Content,
+    StatedOrder,
+    align,
+    parse_content,
+    parse_order,
+)
 from synth.text.negation.negators import find_denials
 
 # Which language a sentence is in: English, German, French, Italian or Spanish, by common words.
@@ -130,29 +146,15 @@ def _plain_faults(text: str) -> list[str]:
     return []
 
 
-class Differs(Check):
-    """No text repeats the original, whatever its case, marks and Unicode form.
-
-    Args:
-        source: The item's field that holds the original.
-    """
+class Differs(ComparingCheck):
+    """No text repeats the original, whatever its case, marks and Unicode form."""
 
     name: ClassVar[str] = "differs"
-    main: ClassVar[str] = "source"
-    source: str = "caption"
 
-    def fields(self) -> frozenset[str]:
-        """The original."""
-        return frozenset({self.source})
-
-    def faults(self, case: Case) -> list[str]:
-        """Texts that read as the original."""
-        original = normalise(str(case.field(self.source)))
-        return [
-            f"{quote(text)} is the original itself"
-            for text in self.select_texts(case)
-            if normalise(text) == original
-        ]
+    def explain(self, text: str, case: Case) -> Iterator[str]:
+        """That a text reads as the original."""
+        if normalise(text) == normalise(self.original(case)):
+            yield "is the original itself"
 
 
 class Distinct(Check):
@@ -172,7 +174,7 @@ class Distinct(Check):
         return found
 
 
-class Words(Check):
+class Words(TextCheck):
     """The length of each text in words.
 
     Args:
@@ -185,23 +187,13 @@ class Words(Check):
     least: int = Field(default=1, ge=0)
     most: int = Field(default=10_000, ge=1)
 
-    def faults(self, case: Case) -> list[str]:
-        """Texts that are too short or too long."""
-        counts = [(text, word_count(text)) for text in self.select_texts(case)]
-        return list(
-            chain(
-                (
-                    f"{quote(text)} has {count} words; at least {self.least} are needed"
-                    for text, count in counts
-                    if count < self.least
-                ),
-                (
-                    f"{quote(text)} has {count} words; at most {self.most} are allowed"
-                    for text, count in counts
-                    if count > self.most
-                ),
-            )
-        )
+    def explain(self, text: str, case: Case) -> Iterator[str]:
+        """That a text is too short or too long."""
+        count = word_count(text)
+        if count < self.least:
+            yield f"has {count} words; at least {self.least} are needed"
+        if count > self.most:
+            yield f"has {count} words; at most {self.most} are allowed"
 
 
 class MaxWords(Words):
@@ -223,11 +215,7 @@ class TextCount(Check):
     main: ClassVar[str] = "most"
     least: int = Field(default=0, ge=0)
     most: int = Field(default=100, ge=1)
-    field: str = ""
-
-    def fields(self) -> frozenset[str]:
-        """The field that gives the most."""
-        return frozenset({self.field} - {""})
+    field: NeededField = ""
 
     def faults(self, case: Case) -> list[str]:
         """Too few texts, or too many."""
@@ -240,7 +228,7 @@ class TextCount(Check):
         return [f"{count} texts are given; at least {least} are needed"] if count < least else []
 
 
-class Language(Check):
+class Language(TextCheck):
     """The language of each text, told by its commonest words.
 
     Args:
@@ -253,22 +241,19 @@ class Language(Check):
     code: str = Field(default="", pattern=f"^({'|'.join(LANGUAGES)})?$")
     field: str = "language"
 
-    def fields(self) -> frozenset[str]:
-        """The field that says the language, where the file does not."""
-        return frozenset() if self.code else frozenset({self.field})
+    def named(self, role: SettingRole) -> frozenset[str]:
+        """With the field that says the language, where the file does not."""
+        said = {self.field} if role is SettingRole.NEEDED and not self.code else set()
+        return super().named(role) | said
 
-    def faults(self, case: Case) -> list[str]:
-        """Texts that read as another language, or, if they have some words, as none."""
+    def explain(self, text: str, case: Case) -> Iterator[str]:
+        """That a text reads as another language, or, if it has some words, as none."""
         wanted = self.code or str(case.field(self.field))
-        found = []
-        for text in self.select_texts(case):
-            languages = detect_languages(text)
-            if wanted in languages or (not languages and word_count(text) <= _UNDECIDED):
-                continue
-            read = " or ".join(LANGUAGES[code] for code in sorted(languages)) or "no known language"
-            name = LANGUAGES.get(wanted, wanted)
-            found.append(f"{quote(text)} reads as {read}; {name} is asked for")
-        return found
+        languages = detect_languages(text)
+        if wanted in languages or (not languages and word_count(text) <= _UNDECIDED):
+            return
+        read = " or ".join(LANGUAGES[code] for code in sorted(languages)) or "no known language"
+        yield f"reads as {read}; {LANGUAGES.get(wanted, wanted)} is asked for"
 
 
 # Checks that a text holds the words of its original in another composition (CompA, section 3.3).
@@ -281,44 +266,33 @@ _BOUND: Final = 2  # a source and what it does
 _SAME_ORDER: Final = "tells no order that contradicts the original's"
 
 
-class _SameWords(Check):
-    """The nouns and verbs are those of the original, each as often.
+class _SameWords(ComparingCheck):
+    """The nouns and verbs are those of the original, each as often."""
 
-    Args:
-        source: The item's field that holds the original.
-    """
-
-    source: str = "caption"
-
-    def fields(self) -> frozenset[str]:
-        """The original."""
-        return frozenset({self.source})
-
-    def faults(self, case: Case) -> list[str]:
-        """Texts with other words, and those that the check in question refuses."""
-        caption = str(case.field(self.source))
+    def explain(self, text: str, case: Case) -> Iterator[str]:
+        """Other words, what the check in question refuses, or other denials."""
+        caption = self.original(case)
         original = parse_content(caption)
-        found = []
-        for text in self.select_texts(case):
-            content = align(parse_content(text), original)
-            fault = _explain_words(content, original) or self._fault(content, original)
-            if not fault and bool(find_denials(text)) is not bool(find_denials(caption)):
-                fault = "must deny what the original denies, and nothing else"
-            if fault:
-                found.append(f"{quote(text)} {fault}")
-        return found
+        content = align(parse_content(text), original)
+        if fault := _explain_words(content, original) or self._fault(content, original):
+            yield fault
+        elif bool(find_denials(text)) is not bool(find_denials(caption)):
+            yield DENIES
 
     def _fault(self, content: Content, original: Content) -> str:
         raise NotImplementedError
 
 
 def _explain_words(content: Content, original: Content) -> str:
-    ours, theirs = Counter(content.words()), Counter(original.words())
-    lost, added = list((theirs - ours).elements()), list((ours - theirs).elements())
-    told = [f"leaves out {_quote_all(lost)}"] * bool(lost) + [f"adds {_quote_all(added)}"] * bool(
-        added
-    )
-    return f"must keep the nouns and verbs of the original: it {' and '.join(told)}" * bool(told)
+    given, wanted = Counter(content.words()), Counter(original.words())
+    changes = []
+    if lost := list((wanted - given).elements()):
+        changes.append(f"leaves out {_quote_all(lost)}")
+    if added := list((given - wanted).elements()):
+        changes.append(f"adds {_quote_all(added)}")
+    if not changes:
+        return ""
+    return f"must keep the nouns and verbs of the original: it {' and '.join(changes)}"
 
 
 def _quote_all(words: Sequence[str]) -> str:
@@ -334,7 +308,6 @@ class Reordered(_SameWords):
     """
 
     name: ClassVar[str] = "reordered"
-    main: ClassVar[str] = "source"
 
     def _fault(self, content: Content, original: Content) -> str:
         if len(original.parts) < 2:
@@ -353,7 +326,6 @@ class Rebound(_SameWords):
     """The same nouns and the same verbs, but other verbs with other nouns."""
 
     name: ClassVar[str] = "rebound"
-    main: ClassVar[str] = "source"
 
     def _fault(self, content: Content, original: Content) -> str:
         if any(len(part) < _BOUND for each in (original, content) for part in each.parts):
@@ -370,7 +342,7 @@ def _explain_agreement(ours: StatedOrder | None, theirs: StatedOrder) -> str:
     if not wanted:
         return "changes the order of a caption that tells none; give an empty list"
     if ours is None:
-        return "tells its order unclearly; use then, before, after, while or followed by"
+        return UNCLEAR
     given = ours.relations()
     if any(given.get(pair, sign) != sign for pair, sign in wanted.items()):
         return ""
