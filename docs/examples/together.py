@@ -1,6 +1,6 @@
 """A recipe. Two sounds of different classes at once: "a dog barks while it rains"."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -14,18 +14,17 @@ from synth.recipes.base import (
     Clip,
     Draft,
     Groups,
-    RecipeSettings,
+    Recipe,
     Setting,
+    SplitGroups,
     draft_contrast,
     explain_too_short,
-    make_listener,
     pick,
 )
 from synth.recipes.fitting import Fitting
-from synth.truth.relations import Tolerance
 
 
-class Together(RecipeSettings):
+class Together(Recipe):
     """Settings of the recipe.
 
     Args:
@@ -35,44 +34,31 @@ class Together(RecipeSettings):
     name: ClassVar[str] = "together"
     pairs: PositiveInt = 100
 
-    def check(self, setting: Setting, splits: Collection[str]) -> None:
-        """Any length and any split will do."""
-
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """Why a clip cannot be used: it needs one label, and enough sound to be made out."""
         return "needs one label" if len(clip.labels) != 1 else explain_too_short(clip, 0, setting)
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
         """The groups of every split."""
-        return {split: Pairs(self.pairs, split, each, setting) for split, each in clips.items()}
+        return Pairs.by_split(self, dict.fromkeys(clips, self.pairs), clips, setting)
 
 
 @dataclass(frozen=True)
-class Pairs:
+class Pairs(SplitGroups[Together]):
     """The groups of one split: group i is a pure function of the seed and i."""
-
-    count: int
-    split: str
-    clips: Sequence[Clip]
-    setting: Setting
-
-    def __len__(self) -> int:
-        return self.count
 
     def group(self, index: int) -> Sequence[Draft]:
         """One pair, told by "while"; "before" and "after" are its false captions."""
-        rng = self.setting.randomness.at(f"together/{self.split}", index)
+        rng = self.rng(index)
         first = pick(self.clips, rng)
         others = [c for c in self.clips if not are_kin(c.labels[0], first.labels[0])]
         scene = self.fitting.draw([first], others, rng).overlay
         words = (Connective.WHILE, Connective.BEFORE, Connective.AFTER)
         wording = Wording(words, Phrase.of_label, Style.NATURAL, frame=0)
-        heard = self.fitting.listener.hear(scene)
-        tolerance = Tolerance(audible=self.setting.audible)
-        return [draft_contrast(scene, Connective.WHILE, wording, heard, tolerance)]
+        heard = self.listener.hear(scene)
+        return [draft_contrast(scene, Connective.WHILE, wording, heard, self.setting.tolerance)]
 
     @cached_property
     def fitting(self) -> Fitting:
         """Finds two sounds of which neither can be said to come first."""
-        listener = make_listener(self.clips, self.setting)
-        return Fitting(listener, self.setting, longest=self.setting.max_frames)
+        return Fitting(self.listener, self.setting, longest=self.setting.max_frames)

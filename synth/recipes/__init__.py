@@ -10,7 +10,7 @@ from synth.base.entry_points import find_entry_points, load_class
 from synth.base.errors import PlanError
 from synth.recipes.acba import Acba
 from synth.recipes.attributes import Attributes
-from synth.recipes.base import Recipe, RecipeSettings
+from synth.recipes.base import Recipe
 from synth.recipes.counts import Counts
 from synth.recipes.edits import Edits
 from synth.recipes.negation import NegationRecipe
@@ -22,7 +22,7 @@ ENTRY_POINTS: Final = "segue.recipes"
 
 __all__ = ["ENTRY_POINTS", "RECIPES", "Recipe"]
 
-_OURS: Final[Mapping[str, type[RecipeSettings]]] = {
+_OURS: Final[Mapping[str, type[Recipe]]] = {
     "acba": Acba,
     "attributes": Attributes,
     "counts": Counts,
@@ -34,18 +34,18 @@ _OURS: Final[Mapping[str, type[RecipeSettings]]] = {
 }
 
 
-class _Recipes(Mapping[str, type[RecipeSettings]]):
+class _Recipes(Mapping[str, type[Recipe]]):
     """The recipes that come with Segue, then those of other packages, by name.
 
     Other packages add theirs by an entry point of the group `segue.recipes`, which names a subclass
-    of `RecipeSettings` that keeps the protocol `Recipe`. It is imported when it is asked for.
+    of `Recipe`. It is imported when it is asked for.
     """
 
-    def __getitem__(self, name: str) -> type[RecipeSettings]:
+    def __getitem__(self, name: str) -> type[Recipe]:
         """The class of a recipe; its fields are the settings."""
         if name in _OURS:
             return _OURS[name]
-        found = load_class(self._others()[name], RecipeSettings, PlanError)
+        found = load_class(self._others()[name], Recipe, PlanError)
         if getattr(found, "name", None) != name:
             raise PlanError(
                 f"{found.__module__}.{found.__qualname__} must be named {name!r}, like its entry "
@@ -67,4 +67,4 @@ class _Recipes(Mapping[str, type[RecipeSettings]]):
         return find_entry_points(ENTRY_POINTS, _OURS)
 
 
-RECIPES: Final[Mapping[str, type[RecipeSettings]]] = _Recipes()
+RECIPES: Final[Mapping[str, type[Recipe]]] = _Recipes()

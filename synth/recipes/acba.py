@@ -29,7 +29,7 @@ from synth.recipes.base import (
     Draft,
     Groups,
     Length,
-    RecipeSettings,
+    Recipe,
     Setting,
     SplitCounts,
     SplitGroups,
@@ -52,7 +52,7 @@ from synth.text.order.temporal import Unjoinable, say_caption
 ORDER_WORDS: Final = ("before", "after", "then", "followed by")
 
 
-class Acba(RecipeSettings):
+class Acba(Recipe):
     """Pairs of clips, joined in one order or in both.
 
     Args:

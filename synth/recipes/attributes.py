@@ -26,7 +26,7 @@ from synth.recipes.base import (
     Clip,
     Draft,
     Groups,
-    RecipeSettings,
+    Recipe,
     Setting,
     SplitCounts,
     SplitGroups,
@@ -94,7 +94,7 @@ class Attribute(StrEnum):
                 return 2 * longest_s + PAUSE_S[1]
 
 
-class Attributes(RecipeSettings):
+class Attributes(Recipe):
     """Groups of two scenes that differ in one attribute.
 
     Args:

@@ -38,7 +38,7 @@ from synth.truth.relations import Tolerance
 from synth.truth.truth import proves
 
 T = TypeVar("T")
-S = TypeVar("S", bound="RecipeSettings")
+S = TypeVar("S", bound="Recipe")
 
 # Clips as recipes see them, and how they are grouped and drawn.
 
@@ -232,10 +232,21 @@ PauseRange: TypeAlias = Annotated[tuple[Length, Length], AfterValidator(_check_o
 """Shortest and longest pause in seconds."""
 
 
-class RecipeSettings(StrictModel):
-    """Settings of a recipe, checked when the spec is read."""
+class Recipe(StrictModel):
+    """A corpus family; its fields are the settings, and equal settings make equal corpora."""
 
     name: ClassVar[str]
+
+    def check(self, setting: Setting, splits: Collection[str]) -> None:
+        """Refuse settings that cannot work, before any clip is opened; any will do by default."""
+
+    def refusal(self, clip: Clip, setting: Setting) -> str | None:
+        """Why the recipe cannot use a clip, None where it can."""
+        raise NotImplementedError
+
+    def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
+        """The groups of each split over its usable clips."""
+        raise NotImplementedError
 
 
 @runtime_checkable
@@ -254,28 +265,9 @@ class Groups(Protocol):
         ...
 
 
-@runtime_checkable
-class Recipe(Protocol):
-    """A corpus family. The instance holds the settings; equal settings make equal corpora."""
-
-    name: ClassVar[str]
-
-    def check(self, setting: Setting, splits: Collection[str]) -> None:
-        """Refuse settings that cannot work, before any clip is opened."""
-        ...
-
-    def refusal(self, clip: Clip, setting: Setting) -> str | None:
-        """Why the recipe cannot use a clip, None where it can."""
-        ...
-
-    def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
-        """The groups of each split over its usable clips."""
-        ...
-
-
 @dataclass(frozen=True)
 class SplitGroups(Generic[S]):
-    """What the groups of one split are computed from, each alone.
+    """The groups of one split, each computed alone: what the shipped recipes share.
 
     Args:
         split: Names the draws, with the recipe.

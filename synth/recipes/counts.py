@@ -26,7 +26,7 @@ from synth.recipes.base import (
     Groups,
     Length,
     PauseRange,
-    RecipeSettings,
+    Recipe,
     Setting,
     SplitCounts,
     SplitGroups,
@@ -43,7 +43,7 @@ from synth.truth.ear import Envelope
 _UNCERTAIN: Final = "no sound of the clip is surely heard as often as it is played"
 
 
-class Counts(RecipeSettings):
+class Counts(Recipe):
     """Settings of the recipe.
 
     Args:

@@ -33,7 +33,7 @@ from synth.recipes.base import (
     Groups,
     Length,
     PauseRange,
-    RecipeSettings,
+    Recipe,
     Setting,
     SplitCounts,
     SplitGroups,
@@ -65,7 +65,7 @@ class EditFamily(StrEnum):
     ORDER = "order"
 
 
-class Edits(RecipeSettings):
+class Edits(Recipe):
     """Pairs of scenes over clips with one label each.
 
     Args:

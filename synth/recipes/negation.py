@@ -26,7 +26,7 @@ from synth.recipes.base import (
     Clip,
     Draft,
     Groups,
-    RecipeSettings,
+    Recipe,
     Setting,
     SplitGroups,
     explain_too_short,
@@ -60,7 +60,7 @@ from synth.truth.change import tag_claim
 from synth.truth.relations import Tolerance
 
 
-class NegationRecipe(RecipeSettings):
+class NegationRecipe(Recipe):
     """True and false denials of tags.
 
     Args:
@@ -77,9 +77,6 @@ class NegationRecipe(RecipeSettings):
     inserts: int = Field(default=1, ge=0, le=20)
     half: bool = True
     full: bool = True
-
-    def check(self, setting: Setting, splits: Collection[str]) -> None:
-        """Any clip length and any split will do."""
 
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """A clip must have a caption, or tags that can be said."""

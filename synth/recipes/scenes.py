@@ -34,7 +34,7 @@ from synth.recipes.base import (
     Draft,
     Groups,
     Length,
-    RecipeSettings,
+    Recipe,
     Setting,
     SplitCounts,
     SplitGroups,
@@ -79,7 +79,7 @@ Pause: TypeAlias = Annotated[Seconds, Field(ge=0, le=3600)]
 Ratio: TypeAlias = Annotated[Decibels, Field(ge=-120, le=120)]
 
 
-class Scenes(RecipeSettings):
+class Scenes(Recipe):
     """Groups of `variants` scenes over clips with one label each.
 
     Args:

@@ -7,7 +7,7 @@ natural style clips are taken two by two, and keywords exchanged between them, i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
@@ -24,7 +24,7 @@ from synth.recipes.base import (
     Count,
     Draft,
     Groups,
-    RecipeSettings,
+    Recipe,
     Setting,
     SplitGroups,
     explain_too_short,
@@ -51,7 +51,7 @@ Change: TypeAlias = Mapping[Tag, Tag]
 """Tags of one clip, with the tags of another that stand for them."""
 
 
-class TagCaptions(RecipeSettings):
+class TagCaptions(Recipe):
     """Captions from a clip's tags.
 
     Args:
@@ -71,9 +71,6 @@ class TagCaptions(RecipeSettings):
     per_category: Count = 3
     swaps: int = Field(default=3, ge=0, le=20)
     max_share: float = Field(default=0.05, ge=0, le=1)
-
-    def check(self, setting: Setting, splits: Collection[str]) -> None:
-        """Any clip length and any split will do."""
 
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """A clip must have a tag that can be said."""

@@ -17,7 +17,7 @@ import numpy as np
 from synth.captions.balance import Hand, cross
 from synth.captions.caption import Caption
 from synth.labels.lexicon import Tag
-from synth.recipes.base import Clip, Draft, RecipeSettings, Setting, SplitGroups, excerpt
+from synth.recipes.base import Clip, Draft, Recipe, Setting, SplitGroups, excerpt
 from synth.scene.claim import Claim, claim_labels, parts_of
 from synth.scene.scene import Event
 from synth.scene.timeline import Timeline, timeline
@@ -36,7 +36,7 @@ _TRIED: Final = 4096
 _MOST: Final = 4
 """Clips of a group: the first is dealt to once for each other, and its words come to an end."""
 
-S = TypeVar("S", bound=RecipeSettings)
+S = TypeVar("S", bound=Recipe)
 Exchange: TypeAlias = tuple[Tag, Tag]
 """A tag of one clip, and the tag of the other that stands in its place."""
 Fits: TypeAlias = Callable[[Clip, Clip], bool]

@@ -31,7 +31,7 @@ from synth.recipes.base import (
     Draft,
     Groups,
     Length,
-    RecipeSettings,
+    Recipe,
     Setting,
     SplitCounts,
     SplitGroups,
@@ -50,7 +50,7 @@ from synth.scene.edit import EditKind
 from synth.scene.scene import Concat, Event, Overlay, Scene
 
 
-class Triplets(RecipeSettings):
+class Triplets(Recipe):
     """Every ordered pair of classes, in groups that share two clips.
 
     Args:

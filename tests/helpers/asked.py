@@ -5,22 +5,19 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from envelopes import envelope
+from planned import AUDIBLE, RATE, level_clip, make_setting, spread_clips
 
 from synth.base.rng import Randomness
 from synth.corpus.schema import Sample
 from synth.derived.asking import Asked, ask
 from synth.derived.questions import Question, Subject, subjects
-from synth.labels.lexicon import Treatment, treated_id
+from synth.labels.lexicon import Treatment
 from synth.recipes.attributes import Attribute, Attributes
-from synth.recipes.base import Clip, Levels, Recipe, Setting
+from synth.recipes.base import Clip, Recipe, Setting
 from synth.recipes.counts import Counts
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets
-from synth.truth.ear import Envelope
 
-RATE = 16_000
-AUDIBLE = 1_600
 SPREAD = (
     "Bark", "Meow", "Moo", "Rain", "Thunder", "Siren", "Church bell", "Piano", "Acoustic guitar",
     "Snoring", "Laughter", "Motorcycle", "Helicopter", "Chainsaw", "Typing", "Applause",
@@ -31,26 +28,14 @@ SPREAD = (
 
 def clips(names: tuple[str, ...] = SPREAD, each: int = 3) -> list[Clip]:
     """A few clips a label, from 0.5 s to about 8 s."""
-    return [
-        Clip(
-            f"lib/{label}-{take}",
-            (label,),
-            (),
-            f"{label}-{take}",
-            8_000 + 7_000 * ((i * 5 + take * 3) % 17),
-            -30.0,
-            envelope(8_000 + 7_000 * ((i * 5 + take * 3) % 17)),
-        )
-        for i, label in enumerate(names)
-        for take in range(each)
-    ]
+    return spread_clips(names, each)
 
 
 def rows(
     recipe: Recipe, found: list[Clip], seed: int = 7, setting: Setting | None = None
 ) -> list[dict[str, Any]]:
     """The plan of a corpus of one split."""
-    setting = setting or Setting(RATE, None, Levels(-23.0, 20.0, 15.0), AUDIBLE, Randomness(seed))
+    setting = setting or make_setting(seed=seed)
     recipe.check(setting, ["train"])
     groups = recipe.groups({"train": found}, setting)["train"]
     planned: list[dict[str, Any]] = []
@@ -110,49 +95,37 @@ def triplets() -> tuple[Subject, ...]:
     return tuple(planned(Triplets(), [clip for clip in found if clip.frames >= RATE]))
 
 
-BLOCK = 800
-_SOUNDS = {
-    "rain": (-20.0,) * 100,
-    "vacuum_cleaner": (-20.0,) * 100,
-    "dog": (-14.0, *(-20.0,) * 19),
-    "rooster": (-14.0, *(-20.0,) * 19),
-}
+_SHORT = (-14.0, *(-20.0,) * 19)
 _RISING = tuple(-30 + 18 * at / 40 for at in range(40))
 _TREATED = {
     Treatment.RISING: _RISING,
     Treatment.FALLING: _RISING[::-1],
     Treatment.FAR: (-35.0,) * 40,
 }
-
-
-def heard_clip(
-    label: str, levels: tuple[float, ...], treatment: str = "", attacks: tuple[int, ...] = ()
-) -> Clip:
-    """A clip of these levels, in dB a block."""
-    frames = BLOCK * len(levels)
-    sound = Envelope(levels, levels, BLOCK, frames, attacks)
-    name = treated_id(f"lib/{label}", Treatment(treatment)) if treatment else f"lib/{label}"
-    return Clip(name, (label,), (), label, frames, -23.0, sound, (), treatment)
+PLAIN = [
+    *(level_clip(label, (-20.0,) * 100) for label in ("rain", "vacuum_cleaner")),
+    *(level_clip(label, _SHORT) for label in ("dog", "rooster")),
+]
+TREATED = PLAIN + [
+    level_clip(label, _TREATED.get(treatment, (-20.0,) * 40), treatment)
+    for label in ("dog", "rooster")
+    for treatment in Treatment
+]
+"""Clips of which every attribute can be proven."""
 
 
 @cache
 def attributes() -> tuple[Subject, ...]:
     """Four groups of each attribute."""
-    found = [heard_clip(label, levels) for label, levels in _SOUNDS.items()]
-    found += [
-        heard_clip(label, _TREATED.get(treatment, (-20.0,) * 40), treatment)
-        for label in ("dog", "rooster")
-        for treatment in Treatment
-    ]
     recipe = Attributes(pairs=4 * len(Attribute), attributes=tuple(Attribute))
-    return tuple(planned(recipe, found))
+    return tuple(planned(recipe, TREATED))
 
 
 @cache
 def counts() -> tuple[Subject, ...]:
     """12 groups of one sound, heard once to three times."""
     levels = (-20.0, -22.0, -30.0, -60.0)
-    found = [heard_clip(label, levels, attacks=(1, 0, 0, 0)) for label in ("dog", "cat", "frog")]
+    found = [level_clip(label, levels, attacks=(1, 0, 0, 0)) for label in ("dog", "cat", "frog")]
     return tuple(planned(Counts(repeats=4), found))
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import combinations
 
 import pytest
-from envelopes import envelope
+from planned import RATE, make_clip
 
 from synth.base.errors import PlanError
 from synth.base.rng import Randomness
@@ -22,9 +22,7 @@ LABELS = (
 
 def clips(each: int = 12) -> tuple[Clip, ...]:
     return tuple(
-        Clip(f"{label}-{take}", (label,), (), f"{label}-{take}", 16_000, -30.0, envelope(16_000))
-        for label in LABELS
-        for take in range(each)
+        make_clip(f"{label}-{take}", label, frames=RATE) for label in LABELS for take in range(each)
     )
 
 
@@ -72,10 +70,7 @@ def test_a_hand_is_a_pure_function_of_its_number() -> None:
 
 
 def test_a_label_that_most_clips_bear_leaves_some_to_the_next_round() -> None:
-    many = tuple(
-        Clip(f"Bark-{take}", ("Bark",), (), f"b{take}", 16_000, -30.0, envelope(16_000))
-        for take in range(100, 400)
-    )
+    many = tuple(make_clip(f"Bark-{take}", "Bark", frames=RATE) for take in range(100, 400))
     made = dealer(clips(2) + many, 5)
     hands = [made.hand(index) for index in range(len(made.sizes))]
     used = Counter(clip.id for hand in hands for clip in hand)

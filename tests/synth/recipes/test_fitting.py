@@ -7,17 +7,14 @@ from itertools import permutations
 
 import numpy as np
 from envelopes import envelope
+from planned import BLOCK, RATE, make_clip, make_setting, plan
 
-from synth.base.rng import Randomness
-from synth.recipes.base import Clip, Draft, Levels, Setting, make_listener
+from synth.recipes.base import Clip, Draft, make_listener
 from synth.recipes.fitting import Fitting
-from synth.recipes.triplets import ClassPairs, Triplets
+from synth.recipes.triplets import Triplets
 from synth.scene.scene import Concat, Event, Overlay, events
 from tests.synth.truth.oracle import judge_draft
 
-RATE = 16_000
-BLOCK = RATE // 20
-AUDIBLE = 1_600
 LEAST_S = 1.0
 
 
@@ -44,32 +41,23 @@ def clip(label: int, take: int, levels: tuple[float, ...] = ()) -> Clip:
     levels = levels or levels_like_esc50(label, take)
     frames = BLOCK * len(levels)
     power = float(np.mean(10 ** (np.asarray(levels) / 10)))
-    return Clip(
+    return make_clip(
         f"lib/{label}-{take}",
-        (f"class_{label:02d}",),
-        (),
-        f"r{label}-{take}",
-        frames,
-        10 * float(np.log10(power)),
-        envelope(frames, levels, RATE),
+        f"class_{label:02d}",
+        frames=frames,
+        loudness_lufs=10 * float(np.log10(power)),
+        envelope=envelope(frames, levels, RATE),
     )
 
 
 LIBRARY = [clip(label, take) for label in range(20) for take in range(8)]
-SETTING = Setting(RATE, 10 * RATE, Levels(-23.0, 20.0, 15.0), AUDIBLE, Randomness(7))
+SETTING = make_setting(10 * RATE)
 RECIPE = Triplets(least_event_s=LEAST_S)
-
-
-def pairs() -> ClassPairs:
-    found = RECIPE.groups({"train": LIBRARY}, SETTING)["train"]
-    assert isinstance(found, ClassPairs)
-    return found
 
 
 @cache
 def groups() -> list[list[Draft]]:
-    made = pairs()
-    return [list(made.group(index)) for index in range(len(made))]
+    return plan(RECIPE, LIBRARY, SETTING)
 
 
 def test_all_pairs_are_kept() -> None:
@@ -100,7 +88,7 @@ def test_of_most_that_are_together_neither_order_may_be_said() -> None:
 def test_every_member_is_right_to_a_second_judge() -> None:
     for group in groups()[::3]:
         for draft in group:
-            assert judge_draft(draft, RATE, AUDIBLE / RATE) == []
+            assert judge_draft(draft, RATE) == []
 
 
 @cache
@@ -126,14 +114,6 @@ def test_longer_sounds_may_be_asked_for() -> None:
     for index in range(0, len(found), 9):
         for event in events(found.group(index)[0].scene):
             assert event.heard.frames >= min(lengths()[event.heard.clip], 2.5 * RATE)
-
-
-def test_the_same_pairs_are_found_in_any_order_and_again() -> None:
-    again = pairs()
-    for index in reversed(range(0, len(again), 7)):
-        assert list(again.group(index)) == groups()[index]
-    other = Setting(RATE, 10 * RATE, SETTING.levels, AUDIBLE, Randomness(8))
-    assert list(RECIPE.groups({"train": LIBRARY}, other)["train"].group(0)) != groups()[0]
 
 
 def fitting(found: list[Clip], least_s: float = LEAST_S, crossfade: int = 0) -> Fitting:

@@ -7,6 +7,7 @@ from functools import cache
 from itertools import pairwise
 
 import pytest
+from planned import RATE, make_setting, spread_clips
 
 from synth.base.errors import PlanError
 from synth.recipes.base import Draft
@@ -14,16 +15,7 @@ from synth.recipes.scenes import Scenes
 from synth.scene.edit import edit_kind, meaning
 from synth.scene.scene import Concat, Event, Overlay, events, labels, operands, statement
 from synth.scene.timeline import duration, is_sequence, recompose, timeline
-from tests.synth.recipes.test_scenes import (
-    BEDS,
-    RATE,
-    clips,
-    judge,
-    made,
-    parts,
-    plan,
-    setting,
-)
+from tests.synth.recipes.test_scenes import BEDS, CLIPS, SPREAD, judge, parts, plan
 
 MOST = 12
 
@@ -31,7 +23,7 @@ MOST = 12
 @cache
 def long() -> list[list[Draft]]:
     """24 groups of up to twelve sounds, two at once."""
-    return made(plan(Scenes(scenes=96, max_events=MOST, polyphony=2, max_event_s=3)))
+    return plan(Scenes(scenes=96, max_events=MOST, polyphony=2, max_event_s=3))
 
 
 def drafts() -> list[Draft]:
@@ -91,7 +83,7 @@ def test_each_text_is_as_often_true_as_false_in_a_group() -> None:
 
 def test_a_long_expression_is_kept_as_it_is() -> None:
     expression = "Bark + any * any + Piano + Siren + any"
-    for group in made(plan(Scenes(scenes=16, expressions=[expression], max_event_s=2))):
+    for group in plan(Scenes(scenes=16, expressions=[expression], max_event_s=2)):
         base = statement(group[0].scene)
         sizes = [len(labels(part)) for part in operands(base)]
         assert sizes == [1, 2, 1, 1, 1]
@@ -104,7 +96,7 @@ def test_a_long_expression_is_kept_as_it_is() -> None:
 def test_sounds_that_follow_one_another_are_apart_by_a_pause() -> None:
     recipe = Scenes(scenes=24, max_events=6, polyphony=1, pause_s=(0.3, 0.9), max_event_s=1)
     pauses = set()
-    for group in made(plan(recipe)):
+    for group in plan(recipe):
         for draft in group:
             judge(draft)
             for before, after in pairwise(timeline(draft.scene).placements):
@@ -115,12 +107,12 @@ def test_sounds_that_follow_one_another_are_apart_by_a_pause() -> None:
 
 
 def test_pauses_count_for_the_length_of_a_sample() -> None:
-    where = setting(20 * RATE)
+    where = make_setting(20 * RATE)
     recipe = Scenes(scenes=24, max_events=6, polyphony=1, pause_s=(1, 2))
-    for group in made(plan(recipe, where=where)):
+    for group in plan(recipe, where=where):
         assert all(duration(draft.scene) <= 20 * RATE for draft in group)
     with pytest.raises(PlanError, match="6 sounds in a row leave"):
-        plan(recipe, where=setting(10 * RATE))
+        plan(recipe, where=make_setting(10 * RATE))
 
 
 # The bed
@@ -129,7 +121,7 @@ def test_pauses_count_for_the_length_of_a_sample() -> None:
 def test_a_short_bed_is_repeated_with_crossfades() -> None:
     background = {"of": ["Air conditioning"], "repeat_crossfade_s": 0.25}
     tiles = 0
-    for group in made(plan(Scenes(scenes=24, background=background), clips() + BEDS)):
+    for group in plan(Scenes(scenes=24, background=background), CLIPS + BEDS):
         for draft in group:
             if "Air conditioning" not in labels(draft.scene):
                 continue  # it could be called by the name of another sound
@@ -151,8 +143,8 @@ def test_a_short_bed_is_repeated_with_crossfades() -> None:
 def test_a_bed_that_would_be_repeated_too_often_is_not_laid() -> None:
     background = {"of": ["Air conditioning"], "repeat_crossfade_s": 0.5}
     recipe = Scenes(scenes=8, expressions=["any + any + any + any"], background=background)
-    longer = [each for each in clips() if each.frames > 5 * RATE] + BEDS[2:]
-    for group in made(plan(recipe, longer)):
+    longer = [each for each in CLIPS if each.frames > 5 * RATE] + BEDS[2:]
+    for group in plan(recipe, longer):
         assert all(isinstance(draft.scene, Concat) for draft in group)
 
 
@@ -160,12 +152,11 @@ def test_a_bed_that_would_be_repeated_too_often_is_not_laid() -> None:
 
 
 def test_no_clip_is_used_again_before_all_are_used() -> None:
-    found = clips(each=6)
+    found = spread_clips(SPREAD, 6)
     recipe = Scenes(scenes=96, max_events=6, polyphony=2, max_event_s=2, without_replacement=True)
-    groups = plan(recipe, found)
     each = [
-        {event.heard.clip for draft in groups.group(at) for event in events(draft.scene)}
-        for at in range(24)
+        {event.heard.clip for draft in group for event in events(draft.scene)}
+        for group in plan(recipe, found)
     ]
     used: Counter[str] = Counter()
     rounds = []
@@ -176,11 +167,10 @@ def test_no_clip_is_used_again_before_all_are_used() -> None:
         used.update(its)
     assert rounds
     assert all(count >= len(found) - 7 for count in rounds)
-    assert groups.group(17) == plan(recipe, found).group(17)
 
 
 def test_twelve_single_sounds_can_be_asked_for() -> None:
     recipe = Scenes(scenes=4, expressions=[" + ".join(["any"] * MOST)], max_event_s=1)
-    (group,) = made(plan(recipe))
+    (group,) = plan(recipe)
     assert all(isinstance(part, Event) for part in operands(group[0].scene))
     assert len(labels(group[0].scene)) == MOST

@@ -9,16 +9,14 @@ import pytest
 from envelopes import envelope
 from hypothesis import given
 from hypothesis import strategies as st
-from planned import clip_of, clip_of_row
+from planned import BLOCK, RATE, clip_of, clip_of_row, make_clip, make_setting
 
-from synth.base.errors import PlanError
 from synth.base.rng import Randomness
 from synth.captions.caption import Style
 from synth.recipes.base import (
     Clip,
     Levels,
     Setting,
-    check_splits,
     excerpt,
     explain_misleading,
     explain_too_short,
@@ -27,16 +25,14 @@ from synth.recipes.base import (
 from synth.sources.own.folder import VocabularySource
 from synth.truth.ear import StoredEnvelope
 
-RATE = 16_000
-HOP = 800
-
 
 def clip(frames: int, levels_db: tuple[float, ...] = (), loudness: float = -30.0) -> Clip:
-    return Clip("lib/a", ("dog",), (), "r", frames, loudness, envelope(frames, levels_db))
+    heard = envelope(frames, levels_db)
+    return make_clip("lib/a", "dog", frames=frames, loudness_lufs=loudness, envelope=heard)
 
 
-def setting(max_frames: int | None = None, max_gain_db: float = 20.0) -> Setting:
-    return Setting(RATE, max_frames, Levels(-23.0, max_gain_db, 15.0), 0, Randomness(7))
+def setting(max_gain_db: float = 20.0) -> Setting:
+    return make_setting(audible=0, levels=Levels(-23.0, max_gain_db, 15.0))
 
 
 def draw(item: Clip, longest: int | None, index: int = 0) -> tuple[int, int]:
@@ -51,14 +47,14 @@ def test_a_clip_that_fits_is_heard_whole(longest: int | None) -> None:
 
 @given(
     st.lists(st.floats(-120, 0), min_size=1, max_size=60),
-    st.integers(1, HOP),
-    st.integers(1, 60 * HOP),
+    st.integers(1, BLOCK),
+    st.integers(1, 60 * BLOCK),
     st.integers(0, 1000),
 )
 def test_an_excerpt_lies_inside_and_is_as_long_as_asked(
     levels: list[float], rest: int, longest: int, index: int
 ) -> None:
-    item = clip((len(levels) - 1) * HOP + rest, tuple(levels))
+    item = clip((len(levels) - 1) * BLOCK + rest, tuple(levels))
     start, frames = draw(item, longest, index)
     assert frames == min(longest, item.frames)
     assert 0 <= start <= item.frames - frames
@@ -68,13 +64,13 @@ def test_an_excerpt_lies_inside_and_is_as_long_as_asked(
 def test_an_excerpt_falls_on_the_loud_part_and_never_into_a_pause(at: int, index: int) -> None:
     levels = [-60.0] * 40
     levels[at : at + 10] = [-20.0] * 10
-    start, frames = draw(clip(40 * HOP, tuple(levels)), 10 * HOP, index)
-    heard = min(start + frames, (at + 10) * HOP) - max(start, at * HOP)
-    assert heard >= frames / 2 - HOP
+    start, frames = draw(clip(40 * BLOCK, tuple(levels)), 10 * BLOCK, index)
+    heard = min(start + frames, (at + 10) * BLOCK) - max(start, at * BLOCK)
+    assert heard >= frames / 2 - BLOCK
 
 
 def test_takes_of_an_even_sound_vary() -> None:
-    starts = {draw(clip(100 * HOP, (-20.0,) * 100), 10 * HOP, index)[0] for index in range(60)}
+    starts = {draw(clip(100 * BLOCK, (-20.0,) * 100), 10 * BLOCK, index)[0] for index in range(60)}
     assert len(starts) > 20
 
 
@@ -164,11 +160,3 @@ def test_a_label_that_holds_a_relating_word_is_refused(label: str, word: str) ->
 def test_a_label_that_is_said_otherwise_misleads_in_paper_style_only() -> None:
     assert explain_misleading("Fill (with liquid)", Style.NATURAL) is None
     assert "'with'" in str(explain_misleading("Fill (with liquid)", Style.PAPER))
-
-
-def test_counts_for_other_splits_are_refused() -> None:
-    check_splits("pairs", 5, ("train", "test"))
-    check_splits("pairs", {"test": 1, "train": 5}, ("train", "test"))
-    for counts in ({"train": 1}, {"train": 1, "test": 1, "dev": 1}):
-        with pytest.raises(PlanError, match="name the same splits"):
-            check_splits("pairs", counts, ("train", "test"))

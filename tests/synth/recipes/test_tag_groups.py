@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from envelopes import envelope
+from planned import make_clip, make_setting, plan
 
 from synth.base.rng import Randomness
 from synth.captions.caption import Caption
 from synth.labels.lexicon import Tag
-from synth.recipes.base import Clip, Levels, Setting
+from synth.recipes.base import Clip
 from synth.recipes.negation import NegationRecipe
 from synth.recipes.tag_captions import TagCaptions
 from synth.recipes.tag_pairs import NO_PARTNER, TaggedSample, TagPair, group_clips, match_tags
 from synth.text.tags.tag_kin import implies
 from synth.truth.change import tag_claim
 
-RATE = 16_000
 KINDS = {
     **dict.fromkeys(("rock", "jazz", "pop", "reggae", "techno", "electronic"), "genre"),
     **dict.fromkeys(("classical", "hip hop", "contemporary", "groove", "alternative"), "genre"),
     **dict.fromkeys(("happy", "sad", "calm", "energetic"), "mood"),
     **dict.fromkeys(("guitar", "piano", "violin", "drums"), "instrument"),
 }
-SETTING = Setting(RATE, None, Levels(-23.0, 20.0, 15.0), 0, Randomness(3))
+SETTING = make_setting(seed=3)
 
 
 def tag(name: str) -> Tag:
@@ -31,9 +30,7 @@ def tag(name: str) -> Tag:
 
 
 def clip(name: str, *tags: str) -> Clip:
-    frames = 4 * RATE
-    own = tuple(map(tag, tags))
-    return Clip(name, ("music",), (), name, frames, -30.0, envelope(frames), own)
+    return make_clip(name, "music", tags=tuple(map(tag, tags)))
 
 
 def groups(clips: list[Clip], fits: bool = True) -> list[set[str]]:
@@ -140,18 +137,15 @@ VAGUE = [
 def test_vague_tags_are_neither_exchanged_nor_denied(
     recipe: NegationRecipe | TagCaptions,
 ) -> None:
-    made = recipe.groups({"train": VAGUE}, SETTING)["train"]
-    for index in range(len(made)):
-        for draft in made.group(index):
+    for group in plan(recipe, VAGUE, SETTING):
+        for draft in group:
             assert draft.captions.negatives
             for caption in (*draft.captions.negatives, *draft.captions.positives):
                 assert "not contemporary" not in caption.text
                 assert "not groove" not in caption.text
                 assert "not alternative" not in caption.text
     only = [clip("a", "contemporary"), clip("b", "groove")]
-    alone = recipe.groups({"train": only}, SETTING)["train"]
-    for index in range(2):
-        (draft,) = alone.group(index)
+    for (draft,) in plan(recipe, only, SETTING):
         assert draft.captions.negatives == ()
         assert draft.captions.caption.generator.endswith(NO_PARTNER)
 
@@ -164,10 +158,9 @@ def test_what_a_clips_tags_imply_is_never_denied_of_it() -> None:
         clip("d", "electronic", "calm", "violin"),
     ]
     by_id = {each.id: each for each in clips}
-    made = NegationRecipe(inserts=4).groups({"train": clips}, SETTING)["train"]
     denied = 0
-    for index in range(len(made)):
-        for draft in made.group(index):
+    for group in plan(NegationRecipe(inserts=4), clips, SETTING):
+        for draft in group:
             own = by_id[draft.scene.heard.clip].tags
             for caption in draft.captions.positives:
                 for name in KINDS:
