@@ -18,6 +18,7 @@ import numpy as np
 from synth.base.rng import Randomness
 from synth.derived.questions import (
     ANCHORED,
+    ASKED_KINDS,
     COMPARED,
     ENDS,
     MEASURED,
@@ -25,6 +26,7 @@ from synth.derived.questions import (
     NUMBERS,
     YES,
     YES_NO,
+    AskedKind,
     Question,
     QuestionKind,
     Subject,
@@ -88,7 +90,7 @@ class Sheet:
     def add(
         self,
         index: int,
-        kind: QuestionKind,
+        kind: AskedKind,
         text: str,
         answer: str,
         options: tuple[str, ...],
@@ -101,7 +103,7 @@ class Sheet:
 
     def questions(self) -> tuple[Question, ...]:
         """All questions, sample by sample, numbered within each by kind."""
-        order = {kind: i for i, kind in enumerate(QuestionKind)}
+        order = {kind: i for i, kind in enumerate(ASKED_KINDS)}
         found: list[Question] = []
         for index in sorted(self._drafts):
             drafts = sorted(self._drafts[index], key=lambda each: order[each.kind])
@@ -276,7 +278,7 @@ def find_only_answer(subject: Subject, kind: QuestionKind, anchor: str | None) -
 # Questions about measures: how often, how long, when, how loud, and how else the second time.
 
 
-Topic: TypeAlias = tuple[QuestionKind, tuple[str, ...]]
+Topic: TypeAlias = tuple[AskedKind, tuple[str, ...]]
 
 
 def ask_measured(sheet: Sheet) -> None:
@@ -286,7 +288,7 @@ def ask_measured(sheet: Sheet) -> None:
     A sample gets at most one question of each kind.
     """
     for members in group_members(sheet.subjects):
-        asked: set[tuple[int, QuestionKind]] = set()
+        asked: set[tuple[int, AskedKind]] = set()
         for topic, claims in _find_topics(sheet, members).items():
             free = [index for index in members if (index, topic[0]) not in asked]
             answers = _find_answers(sheet, free, claims)
@@ -295,7 +297,7 @@ def ask_measured(sheet: Sheet) -> None:
                 asked.update((index, topic[0]) for index in answers.values())
 
 
-def count_telling(subjects: Sequence[Subject]) -> Mapping[QuestionKind, int]:
+def count_telling(subjects: Sequence[Subject]) -> Mapping[AskedKind, int]:
     """Of how many samples the captions tell something of each kind; kinds without any are left out.
 
     Only measures are counted, which few recipes tell.
@@ -314,8 +316,8 @@ def _tell(subject: Subject) -> Iterator[tuple[Topic, Claim]]:
             if topic is None:
                 continue
             kind, named = topic
-            if kind in COMPARED:
-                claim = _has_more(kind, *named)
+            if isinstance(kind, Quantity) and kind in COMPARED:
+                claim = Measured(kind, tuple(map(Event, named)), 1)
                 named = tuple(sorted(named))
             yield (kind, named), claim
 
@@ -358,10 +360,6 @@ def _put(sheet: Sheet, topic: Topic, answers: Mapping[Claim, int]) -> None:
     text = sheet.pick(ways)
     for claim, index in answers.items():
         sheet.add(index, kind, text, say_measured(claim, speaker), said, claims)
-
-
-def _has_more(kind: QuestionKind, more: str, less: str) -> Claim:
-    return Measured(Quantity(kind.value), (Event(more), Event(less)), 1)
 
 
 # Asking all members of a group together.
@@ -408,7 +406,9 @@ def ask(subjects: Sequence[Subject], randomness: Randomness) -> Asked:
     questions = sheet.questions()
     has = {(question.sample, question.kind) for question in questions}
     found = Counter(kind for _, kind in has)
-    could = {kind: len(subjects) for kind in QuestionKind if kind not in MEASURED}
+    could: dict[AskedKind, int] = {
+        kind: len(subjects) for kind in QuestionKind if kind is not QuestionKind.TIMES
+    }
     could.update(count_telling(subjects))
     return Asked(questions, {kind.value: could[kind] - found[kind] for kind in could})
 

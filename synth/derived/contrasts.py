@@ -17,17 +17,19 @@ from synth.captions.narrative import Resolution, dense_text
 from synth.derived.asking import ask, group_members, pick, shuffle
 from synth.derived.differences import Difference, find_differences
 from synth.derived.questions import (
+    ASKED_KINDS,
     MEASURED,
     NO,
     YES,
     YES_NO,
+    AskedKind,
     Question,
     QuestionKind,
     Subject,
     TrueSentence,
 )
 from synth.derived.wording import wordings
-from synth.scene.claim import Claim, Not, claim_to_text
+from synth.scene.claim import Claim, Not, Quantity, claim_to_text
 from synth.scene.scene import Concat, Event, Overlay, labels
 
 # An exchange: a prompt about recordings, the right answer, a wrong one, and what both claim.
@@ -37,7 +39,7 @@ DESCRIBE: Final = "describe"
 TIMESTAMPS: Final = "timestamps"
 DIFFERENCE: Final = "difference"
 WHICH: Final = "which"
-KINDS: Final = (DESCRIBE, TIMESTAMPS, *(kind.value for kind in QuestionKind), DIFFERENCE, WHICH)
+KINDS: Final = (DESCRIBE, TIMESTAMPS, *(kind.value for kind in ASKED_KINDS), DIFFERENCE, WHICH)
 """What is asked: a caption, dense captions, a question, or how two recordings differ; `which` of
 two recordings a caption fits."""
 
@@ -61,6 +63,20 @@ class Exchange:
     wrong: str = ""
     wrong_claims: tuple[Claim, ...] = ()
     others: tuple[str, ...] = ()
+
+    def contrast(self) -> Contrast:
+        """It, and the same prompt about the other recordings, with both answers exchanged."""
+        mirror = Exchange(
+            self.kind,
+            self.prompt,
+            self.others,
+            self.wrong,
+            self.wrong_claims,
+            self.answer,
+            self.claims,
+            self.samples,
+        )
+        return self, mirror
 
     def to_json(self) -> dict[str, Any]:
         """As values for JSON; claims are JSON text, as in the manifests."""
@@ -127,7 +143,7 @@ _WHICH: Final = (
     "Is this true of the first recording or of the second? “{text}”",
     "One of the two recordings is described by “{text}”. Which one?",
 )
-_NAMED: Final = (QuestionKind.TREND, QuestionKind.LONGER, QuestionKind.LOUDER)
+_NAMED: Final = (Quantity.TREND, Quantity.LONGER, Quantity.LOUDER)
 """Kinds of which each text names both answers."""
 
 
@@ -137,7 +153,7 @@ def ask_which(text: str) -> list[str]:
     return [frame.format(text=quoted) for frame in _WHICH]
 
 
-def put_question(kind: QuestionKind, text: str, options: Sequence[str]) -> list[str]:
+def put_question(kind: AskedKind, text: str, options: Sequence[str]) -> list[str]:
     """Every way to put a question, with its options behind it or without.
 
     Args:
@@ -232,10 +248,7 @@ def _describe(
 ) -> Contrast:
     prompt = pick(DESCRIBING, rng)
     (a, mine), (b, theirs) = said
-    return (
-        Exchange(DESCRIBE, prompt, (one.id,), a, (mine,), b, (theirs,), (other.id,)),
-        Exchange(DESCRIBE, prompt, (other.id,), b, (theirs,), a, (mine,), (one.id,)),
-    )
+    return Exchange(DESCRIBE, prompt, (one.id,), a, (mine,), b, (theirs,), (other.id,)).contrast()
 
 
 def _ask_which(
@@ -246,20 +259,17 @@ def _ask_which(
     prompt = pick(ask_which(text), rng)
     order = one.id, other.id
     of_first, of_second = (claim, Not(claim)), (Not(claim), claim)
-    return (
-        Exchange(WHICH, prompt, order, FIRST, of_first, SECOND, of_second, order[::-1]),
-        Exchange(WHICH, prompt, order[::-1], SECOND, of_second, FIRST, of_first, order),
-    )
+    exchange = Exchange(WHICH, prompt, order, FIRST, of_first, SECOND, of_second, order[::-1])
+    return exchange.contrast()
 
 
 def _tell_difference(told: Difference, rng: np.random.Generator) -> Contrast:
     prompt = pick(COMPARING, rng)
     order, claims = (told.first, told.second), told.claims
     caption, reverse = told.caption, told.reverse_caption
-    return (
-        Exchange(DIFFERENCE, prompt, order, caption, claims, reverse, claims[::-1], order[::-1]),
-        Exchange(DIFFERENCE, prompt, order[::-1], reverse, claims[::-1], caption, claims, order),
-    )
+    return Exchange(
+        DIFFERENCE, prompt, order, caption, claims, reverse, claims[::-1], order[::-1]
+    ).contrast()
 
 
 def _pair_questions(

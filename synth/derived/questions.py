@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, reduce
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from synth.base.units import Frames
 from synth.captions.narrative import DenseCaption, dense_captions
@@ -29,9 +29,6 @@ from synth.truth.change import annotate
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing
 
-# Claims of stored rows, which may be a stranger's.
-
-
 # A question with its answer, and the claims that its options make.
 
 
@@ -39,8 +36,8 @@ class QuestionKind(StrEnum):
     """What a question asks.
 
     `order`, `together`, `presence`: yes or no. `first`, `last`, `after`, `before`, `with`: which
-    sound. `count`: how many different sounds. `times`: how often one sound is heard. The rest are
-    quantities of `synth.scene.claim`, asked of one sound, of two, or of one that is heard twice.
+    sound. `count`: how many different sounds. `times`: how often one sound is heard. A question
+    may also ask for a `Quantity`: of one sound, of two, or of one that is heard twice.
     """
 
     ORDER = "order"
@@ -53,27 +50,18 @@ class QuestionKind(StrEnum):
     WITH = "with"
     COUNT = "count"
     TIMES = "times"
-    DURATION = "duration"
-    ONSET = "onset"
-    POSITION = "position"
-    TREND = "trend"
-    GAP = "gap"
-    LONGER = "longer"
-    LOUDER = "louder"
-    AGAIN_LOUDER = "again_louder"
-    AGAIN_FARTHER = "again_farther"
-    AGAIN_ROOMIER = "again_roomier"
-    AGAIN_HIGHER = "again_higher"
-    AGAIN_FASTER = "again_faster"
 
+
+AskedKind: TypeAlias = QuestionKind | Quantity
+ASKED_KINDS: Final[tuple[AskedKind, ...]] = (*QuestionKind, *Quantity)
 
 YES: Final = "yes"
 NO: Final = "no"
 YES_NO: Final = (QuestionKind.ORDER, QuestionKind.TOGETHER, QuestionKind.PRESENCE)
 ENDS: Final = (QuestionKind.FIRST, QuestionKind.LAST)
 ANCHORED: Final = (QuestionKind.AFTER, QuestionKind.BEFORE, QuestionKind.WITH)
-COMPARED: Final = (QuestionKind.LONGER, QuestionKind.LOUDER)
-MEASURED: Final = (QuestionKind.TIMES, *(QuestionKind(each.value) for each in Quantity))
+COMPARED: Final = (Quantity.LONGER, Quantity.LOUDER)
+MEASURED: Final[tuple[AskedKind, ...]] = (QuestionKind.TIMES, *Quantity)
 NUMBERS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -90,12 +78,12 @@ class Question:
     sample: str
     text: str
     answer: str
-    kind: QuestionKind
+    kind: AskedKind
     options: tuple[str, ...]
     claims: tuple[Claim, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As a row; claims are JSON text, as in the manifests. `question_from_json` reads it."""
+        """As a row; claims are JSON text, as in the manifests."""
         return {
             "id": self.id,
             "sample": self.sample,
@@ -145,7 +133,7 @@ def count_claim(heard: Collection[str]) -> Claim:
     return Only(reduce(And, every))
 
 
-def find_topic(claim: Claim) -> tuple[QuestionKind, tuple[str, ...]] | None:
+def find_topic(claim: Claim) -> tuple[AskedKind, tuple[str, ...]] | None:
     """What a claim on a measure answers: a kind of question, and the labels that it names.
 
     Of two sounds that are compared the one with more comes first. None for any other claim.
@@ -155,8 +143,7 @@ def find_topic(claim: Claim) -> tuple[QuestionKind, tuple[str, ...]] | None:
             return QuestionKind.TIMES, (event.label,)
         case Measured(quantity, of, value):
             named = tuple(event.label for event in of)
-            kind = QuestionKind(quantity.value)
-            return kind, named[::-1] if kind in COMPARED and value < 0 else named
+            return quantity, named[::-1] if quantity in COMPARED and value < 0 else named
     return None
 
 

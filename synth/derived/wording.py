@@ -15,6 +15,7 @@ from synth.captions.caption import capitalise
 from synth.captions.measuring import TIMES, say_seconds, say_value
 from synth.derived.questions import (
     COMPARED,
+    AskedKind,
     QuestionKind,
     Subject,
     find_topic,
@@ -27,7 +28,7 @@ _AGAIN: Final = (
 )
 _SLOT: Final = re.compile(r"\{(?P<sound>[abc])\.(?P<form>noun|clause)\}")
 
-FRAMES: Final[Mapping[QuestionKind, tuple[str, ...]]] = {
+FRAMES: Final[Mapping[AskedKind, tuple[str, ...]]] = {
     QuestionKind.ORDER: (
         "Do you hear {a.noun} before {b.noun}?",
         "Do you hear {b.noun} after {a.noun}?",
@@ -87,43 +88,43 @@ FRAMES: Final[Mapping[QuestionKind, tuple[str, ...]]] = {
         "How many times do you hear {a.noun}?",
         "How often can you hear {a.noun}?",
     ),
-    QuestionKind.DURATION: (
+    Quantity.DURATION: (
         "How long do you hear {a.noun}?",
         "For how long can you hear {a.noun}?",
         "For how many seconds do you hear {a.noun}?",
     ),
-    QuestionKind.ONSET: (
+    Quantity.ONSET: (
         "When do you first hear {a.noun}?",
         "At what time do you begin to hear {a.noun}?",
         "At which second do you first hear {a.noun}?",
     ),
-    QuestionKind.POSITION: (
+    Quantity.POSITION: (
         "In which part of the recording do you hear {a.noun}?",
         "Where in the recording do you hear {a.noun}?",
         "Where in the recording does it happen that {a.clause}?",
     ),
-    QuestionKind.TREND: (
+    Quantity.TREND: (
         "Do you hear {a.noun} get louder or quieter?",
         "While {a.clause}, does the sound get louder or quieter?",
     ),
-    QuestionKind.GAP: (
+    Quantity.GAP: (
         "How long is the pause between {a.noun} and {b.noun}?",
         "How long a pause do you hear between {a.noun} and {b.noun}?",
         "First you hear {a.noun}, then {b.noun}. How long is the pause between them?",
     ),
-    QuestionKind.LONGER: (
+    Quantity.LONGER: (
         "Which sound lasts longer, {a.noun} or {b.noun}?",
         "Which do you hear for a longer time, {a.noun} or {b.noun}?",
     ),
-    QuestionKind.LOUDER: (
+    Quantity.LOUDER: (
         "Which sound is louder, {a.noun} or {b.noun}?",
         "Which of the two is louder, {a.noun} or {b.noun}?",
     ),
-    QuestionKind.AGAIN_LOUDER: _AGAIN,
-    QuestionKind.AGAIN_FARTHER: _AGAIN,
-    QuestionKind.AGAIN_ROOMIER: _AGAIN,
-    QuestionKind.AGAIN_HIGHER: _AGAIN,
-    QuestionKind.AGAIN_FASTER: _AGAIN,
+    Quantity.AGAIN_LOUDER: _AGAIN,
+    Quantity.AGAIN_FARTHER: _AGAIN,
+    Quantity.AGAIN_ROOMIER: _AGAIN,
+    Quantity.AGAIN_HIGHER: _AGAIN,
+    Quantity.AGAIN_FASTER: _AGAIN,
 }
 
 
@@ -145,7 +146,7 @@ def sayings(frames: Iterable[str], named: Mapping[str, str], subject: Subject) -
     ]
 
 
-def wordings(kind: QuestionKind, named: Iterable[str], subject: Subject) -> list[str]:
+def wordings(kind: AskedKind, named: Iterable[str], subject: Subject) -> list[str]:
     """Every way to ask a question about the labels that it names, in the order of its claim."""
     return sayings(FRAMES[kind], dict(zip("ab", named, strict=False)), subject)
 
