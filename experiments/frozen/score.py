@@ -40,7 +40,6 @@ class SetSounds(CorpusSounds):
 
     Args:
         data: The split that holds them.
-        rows: The rows of the sounds.
         backwards: Play them backwards; the silence at their end stays there.
     """
 
@@ -61,8 +60,6 @@ class OpenSet:
     """A built set, opened and proven to be what its record says.
 
     Args:
-        built: Its record.
-        data: Its samples.
         rows: Their rows.
         blocks: What is scored.
     """
@@ -74,13 +71,7 @@ class OpenSet:
 
     @classmethod
     def open(cls, built: BuiltSet, root: Path, observer: Observer) -> OpenSet:
-        """Open a set.
-
-        Args:
-            built: Its record.
-            root: Folder of all sets.
-            observer: Told of the progress.
-        """
+        """Open a set."""
         corpus = Corpus.open(locate_corpus(built, root))
         if digest_corpus(corpus, observer) != built.digest:
             raise CorpusError(
@@ -128,12 +119,7 @@ class OpenSet:
 
 
 class OnePhase(Silent):
-    """Counts whatever is done inside as one phase of another observer.
-
-    Args:
-        observer: The other one.
-        phase: Its phase.
-    """
+    """Counts whatever is done inside as one phase of another observer."""
 
     def __init__(self, observer: Observer, phase: str) -> None:
         self._observer = observer
@@ -154,8 +140,6 @@ def score_set(
     """`text`, `audio` and `group`; and the same with every sound played backwards.
 
     Args:
-        embedder: The model.
-        opened: The set.
         sounds: Those of `opened.list_sounds`.
         padding: What fills up the model's input behind a sound.
         observer: Told of `opened.effort` units.

@@ -29,7 +29,6 @@ class Cell:
     """A place in the table.
 
     Args:
-        arm: Name of an arm.
         metric: `EXAM.METRIC`.
     """
 
@@ -43,7 +42,6 @@ class Claim:
 
     Args:
         text: The claim in words, with the paper's numbers.
-        cell: The cell.
         less: The cell that is taken from it, None to look at the cell alone.
         above: It must be greater than this.
         below: It must be less than this.

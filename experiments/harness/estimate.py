@@ -27,9 +27,6 @@ class Estimate:
 
     Args:
         value: Mean over the seeds.
-        low: Lower end of the 95 % interval.
-        high: Upper end.
-        by_seed: The value of each seed.
     """
 
     value: float

@@ -26,14 +26,7 @@ _PROBES: Final[dict[Probe, tuple[Task, _Planner]]] = {
 
 
 def make_exam(name: str, corpus: str, *tasks: Task, settings: BenchSettings | None = None) -> Exam:
-    """Tasks that `segue eval` knows.
-
-    Args:
-        name: Of the exam.
-        corpus: Name of the corpus in the experiment.
-        tasks: Which tasks.
-        settings: Of the bench.
-    """
+    """Tasks that `segue eval` knows."""
     return Exam(
         name,
         lambda folders, split: corpus_benchmark(folders[corpus], split.value, settings=settings),
@@ -48,8 +41,6 @@ def make_probe_exam(name: str, corpus: str, kind: Probe) -> Exam:
     sound among those of the set.
 
     Args:
-        name: Of the exam.
-        corpus: Name of the corpus in the experiment.
         kind: `PTE`, `BAT` or `AS_THEN_SET`.
     """
     return Exam(

@@ -111,7 +111,6 @@ class Exam:
     """A test that every arm takes; its metrics are called `EXAM.METRIC`.
 
     Args:
-        name: Its name.
         benchmark: From the folders of the corpora and a split to the test.
         tasks: Which tasks of the benchmark.
     """
@@ -143,13 +142,8 @@ class Experiment:
     Args:
         name: What the command line calls it.
         title: Of the paper, with authors, year and where its numbers stand.
-        scale: Its scale.
-        source: The library of sounds.
         setup: What is as in the paper and what is not, in a few sentences.
         corpora: A spec, or a view of corpora that have one, by name: letters, digits, - and _.
-        arms: What is compared.
-        exams: How.
-        lines: What is shown.
         claims: The paper's directions, and our aims.
         whole: Whether all its arms are there.
     """

@@ -33,7 +33,6 @@ class SoundLibrary:
     """A source by name.
 
     Args:
-        name: Of the source.
         settings: As a spec has them.
         known_splits: As a spec's `splits`; None to find them in what the library lists.
     """

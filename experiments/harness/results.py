@@ -28,7 +28,6 @@ def write_results(outcome: ExperimentOutcome, command: str, folder: Path) -> dic
     """Write `NAME-SCALE-SOURCE.json`, `.md` and `.svg`; equal outcomes give equal bytes.
 
     Args:
-        outcome: The outcome.
         command: That makes it again.
         folder: Made where it is not there; older files of the same names are replaced.
 

@@ -63,7 +63,6 @@ class ArmRun:
     """One arm with one seed.
 
     Args:
-        arm: The arm.
         seed: Of weights, order and dropout.
         config: Its settings, complete.
         digest: Of the settings, the seed and the corpus.
@@ -85,8 +84,6 @@ class ExperimentOutcome:
     """What an experiment gave.
 
     Args:
-        experiment: The experiment.
-        seeds: The seeds.
         split: Which recordings the tests were on.
         corpora: What `corpus.json` says of each corpus, by name.
         runs: Every run, arm by arm.
@@ -125,7 +122,6 @@ def carry_out(
     corpora and the tests are the same for all.
 
     Args:
-        experiment: The experiment.
         seeds: At least one.
         machine: Where.
         observer: Told of the progress: builds, views, planning, training in steps, tests in runs.

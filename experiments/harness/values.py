@@ -15,8 +15,6 @@ def check_values(model: type[_Model], values: object, where: str = "") -> _Model
     """Make a pydantic model of settings that the user gave.
 
     Args:
-        model: Its class.
-        values: The settings.
         where: What the message begins with; "" for nothing.
     """
     try:

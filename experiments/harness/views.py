@@ -30,7 +30,6 @@ def write_view(name: str, view: CorpusView, parts: Mapping[str, Path], root: Pat
 
     Args:
         name: What to call the corpus.
-        view: The view.
         parts: Manifest folder of each part.
         root: Holds one folder a view, and in it one a version.
 

@@ -34,8 +34,6 @@ def make_overlays_spec(name: str, scale: Scale, library: SoundLibrary, audio: An
     """Two or three sounds at once, and as many with one of them exchanged.
 
     Args:
-        name: Of the corpus.
-        scale: The scale.
         library: Of labelled sounds.
         audio: As a spec's `audio`.
     """

@@ -38,7 +38,6 @@ def by_rules(row: Row, most: int) -> Row:
     second (section 3.4).
 
     Args:
-        row: The sample.
         most: Most true captions, the main one included, and most false ones.
     """
     told = flatten(_read_statement(row))
@@ -49,7 +48,6 @@ def untested(row: Row, most: int) -> Row:
     """The sample with the paper's further captions, true or not.
 
     Args:
-        row: The sample.
         most: Most true captions, the main one included, and most false ones.
     """
     return _retell(row, *list_candidates(_read_statement(row)), most)
@@ -59,7 +57,6 @@ def tested(row: Row, most: int, audible: Frames) -> Row:
     """The sample with those of the paper's captions that the timeline proves, or refutes.
 
     Args:
-        row: The sample.
         most: Most true captions, the main one included, and most false ones.
         audible: Shortest overlap that can be heard, in frames.
     """
@@ -70,7 +67,6 @@ def tested_by_spans(row: Row, most: int, audible: Frames) -> Row:
     """The same, where every sound counts as heard from its first frame to its last.
 
     Args:
-        row: The sample.
         most: Most true captions, the main one included, and most false ones.
         audible: Shortest overlap that can be heard, in frames.
     """
@@ -114,9 +110,6 @@ def restated(row: Row) -> Row:
 
 def list_candidates(statement: Scene) -> tuple[list[Scene], list[Scene]]:
     """What the paper's templates take for true of a scene beside its caption, and for false.
-
-    Args:
-        statement: The scene over labels.
 
     Returns:
         Its parts of two sounds or more; and their edits, but for those that say what a part says.

@@ -35,7 +35,6 @@ def make_scenes_spec(
     """Scenes and their edits.
 
     Args:
-        scale: The scale.
         library: Of labelled sounds.
         longer: How many times longer scenes and sounds are than at that scale.
         truth: What can be heard, where it is not as usual.
@@ -66,7 +65,6 @@ def make_counts_spec(scale: Scale, library: SoundLibrary) -> Spec:
     """One short sound once, twice or three times.
 
     Args:
-        scale: The scale.
         library: Of labelled sounds, some of which can be counted.
     """
     train = 6 if scale is Scale.TINY else 60
@@ -84,7 +82,6 @@ def make_measures_spec(scale: Scale, library: SoundLibrary) -> Spec:
     """The same sounds twice, which differ in one of `MEASURED`.
 
     Args:
-        scale: The scale.
         library: Of labelled sounds.
     """
     train = 1200 if scale is Scale.TINY else 12_000

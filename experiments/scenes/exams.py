@@ -48,9 +48,7 @@ def make_order_exam(name: str, corpus: str, style: Style = Style.NATURAL) -> Exa
     """CompA-order: A before B, B before A, and in every fourth instance A while B.
 
     Args:
-        name: Of the exam.
         corpus: Name of a corpus of `scenes` or `triplets` in the experiment.
-        style: Of the captions.
     """
     return Exam(
         name,
@@ -63,7 +61,6 @@ def make_attribute_exam(name: str, corpus: str) -> Exam:
     """CompA-attribute: the same sounds, one of them bound to another partner.
 
     Args:
-        name: Of the exam.
         corpus: Name of a corpus of `scenes` in the experiment.
     """
     return Exam(name, partial(_make_compa, corpus=corpus, members=_find_rebound), (Task.COMPA,))

@@ -53,17 +53,10 @@ class Summary:
     """What a build did.
 
     Args:
-        corpus: Name.
-        version: Version's name.
-        samples: In the corpus.
-        shards: In the corpus.
-        rendered: Shards made by this run.
         skipped: Shards that were there, or were linked from another version.
         quarantined: Clips that could not be used.
         hours: Of audio in the corpus.
         excerpts_of_captioned_clips: Sounds heard in part, whose captions speak of the whole.
-        seconds: That this run took.
-        paths: Manifest folder, shard folder.
         findings: Why clips are quarantined and what the library lacks, as
             `pipelines.build.findings.Findings` in JSON.
         blocked: What each block list did, as `synth.sources.block.Blocked` in JSON.
@@ -93,10 +86,6 @@ class Prepared:
     """A build with its plan made.
 
     Args:
-        spec: The spec.
-        library: The ingested library.
-        places: Where everything lies.
-        shards: The planned shards.
         pending: Those to be rendered.
         facts: What `corpus.json` says, if this very build was finalised before.
         receipt: What certifies the manifests of a finished version.
@@ -132,11 +121,8 @@ def build(
     """Build the corpus of a spec under `out`; what is there and certified is not made again.
 
     Args:
-        spec: The spec.
         out: Root of banks, shards and manifests; a path, or a URL that is mirrored from a stage.
         worker_count: Worker processes, 0 runs in this process; or an engine.
-        observer: Told of the progress.
-        settings: How long a shard may take and how often it is tried.
     """
     started = time.monotonic()
     observer = observer or Silent()

@@ -30,7 +30,6 @@ def claim_version(places: Places, digest: str) -> None:
     """Make the version that of a build; for the version's sole writer, before it writes.
 
     Args:
-        places: Of the version.
         digest: Of all that determines the build.
     """
     if read_finished(places, digest) is not None:

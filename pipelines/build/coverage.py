@@ -19,7 +19,6 @@ class Lacking:
     """A split that lacks labels.
 
     Args:
-        split: Its name.
         labels: The labels of which it has no clip.
         of: Labels in all.
     """

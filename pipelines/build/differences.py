@@ -27,8 +27,6 @@ class Differences:
     """One line a difference, by what it is about; all empty where nothing differs.
 
     Args:
-        settings: Of the spec.
-        algorithms: Of Segue.
         libraries: Packages whose version is another.
         missing: Clips that are not there any more.
         changed: Clips that are other than they were.

@@ -44,7 +44,6 @@ class SharedDrafter:
     """A drafter in a file: its pickle, the levels of its clips, and how long each of these is.
 
     Args:
-        path: The file.
         sha256: Of its bytes; nothing else is unpickled.
         lengths: Where the lengths begin.
     """
@@ -85,7 +84,6 @@ def draft_all(drafter: Drafter, where: Engine, folder: Path, key: str) -> Genera
     """The rows of all groups of all splits, in order.
 
     Args:
-        drafter: Of the corpus.
         where: Whose workers draft; few groups, or enriched ones, are drafted in this process.
         folder: Of the plan; the workers see it, too.
         key: Of the plan: equal keys have equal groups.

@@ -36,7 +36,6 @@ class DraftedRows:
     """The rows of a run of groups.
 
     Args:
-        split: Theirs.
         rows: Of `schema.PLAN`; `id` and `shard` are empty, `index` is 0.
         texts: The same rows as canonical JSON.
         sizes: Rows of each group, 0 for one that is left out.
@@ -73,11 +72,8 @@ class Drafter:
     """Drafts the groups of a corpus; a value that travels to workers.
 
     Args:
-        corpus: Its name.
-        recipe: The recipe's name.
         groups: Of each split.
         listener: Hears what a recipe leaves unheard.
-        audio: Of the corpus.
         enrichment: Captions that were bought for some samples.
         shortage: Tells why clips are missing where a group cannot be made.
     """
@@ -94,7 +90,6 @@ class Drafter:
         """The rows of a run of groups.
 
         Args:
-            run: The groups.
             first: The number in its split of the first sample; only enrichment asks for it.
         """
         groups: list[list[Sample]] = []

@@ -59,9 +59,6 @@ def finalise(
     """Join plan and measurements, write sizes, card, the receipt of all and, last, `corpus.json`.
 
     Args:
-        spec: The spec.
-        library: The ingested library.
-        places: Of the version.
         shards: As they were planned.
         finished: The receipt of a finished version, which what is made again must match.
 

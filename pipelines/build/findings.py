@@ -51,7 +51,6 @@ class Findings:
         """From the tables that a plan leaves in its folder.
 
         Args:
-            manifests: The folder.
             splits: As the spec has them.
             quarantine: Clips that the library lacks today; a finished version's table tells why
                 they were lacking when it was planned, and is used for want of this.

@@ -21,12 +21,8 @@ class LeftOut:
     """Groups of one split that are left out for one reason.
 
     Args:
-        split: Theirs.
-        groups: How many.
         of: Groups of the split.
-        reason: Why.
         kinds: How many of them differ.
-        examples: The first of these.
     """
 
     split: str

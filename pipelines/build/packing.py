@@ -21,8 +21,6 @@ class PackedShard:
     """A shard's rows.
 
     Args:
-        name: File name.
-        split: Split.
         rows: Of `schema.PLAN`.
         texts: The same rows as canonical JSON, all with `index` 0.
     """
@@ -37,7 +35,6 @@ def pack(corpus: str, most: int, drafted: Iterable[DraftedRows]) -> Iterator[Pac
     """One shard after the other; a group is never divided.
 
     Args:
-        corpus: Its name.
         most: Samples that a shard may hold, but for one group that has more.
         drafted: The rows of all groups, split by split.
     """

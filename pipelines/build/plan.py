@@ -81,9 +81,7 @@ class ShardPlan:
     """A row of `shards.parquet`.
 
     Args:
-        shard: File name.
         split: Split, which is also the folder.
-        samples: Rows.
         row_group: Where its rows are in `plan.parquet`.
         digest: Of its rows, its clips' content and the render settings.
         row: Its first row in the row group.
@@ -115,11 +113,7 @@ def plan(
     """Write the catalogue, the quarantine and the plan; a whole plan is read, not made again.
 
     Args:
-        spec: The spec.
-        library: The ingested library.
-        places: Where the plan goes.
         where: Whose workers draft.
-        observer: Told of the progress.
         finished: The receipt of a finished version, which what is made again must match.
     """
     plan_digest = spec.build_digest(library.digest)
@@ -212,12 +206,7 @@ def _read(places: Places, plan_digest: str) -> list[ShardPlan] | None:
 
 
 class _ClipContent:
-    """What of clips determines the shards that they are heard in.
-
-    Args:
-        rows: Of the library.
-        numbers: The rows of clips.
-    """
+    """What of clips determines the shards that they are heard in."""
 
     def __init__(self, rows: RowFile, numbers: Mapping[str, int]) -> None:
         self._rows = rows

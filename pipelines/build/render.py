@@ -42,7 +42,6 @@ class RenderJob:
 
     Args:
         places: Where the plan is and the shards go.
-        index: The bank's index file.
         mixdown: How scenes become PCM.
         audio_format: How PCM is stored.
     """
@@ -58,12 +57,8 @@ class ShardReceipt:
     """What certifies a finished shard; written last.
 
     Args:
-        shard: File name.
-        split: Split.
-        samples: Rows.
         digest: `ShardPlan.digest` of what was rendered.
         bytes: Size of the file.
-        sha256: Of the file.
         libraries: Versions of the libraries that made it.
         measurements: SHA-256 of its measurements; older receipts have none.
     """

@@ -141,7 +141,6 @@ def schedule(
         shards: Those that are missing.
         render: Has a worker render one, and waits for it; called from several threads.
         engine: Where the workers are; so many portions are under way as it has use for by then.
-        settings: How often a shard is tried.
         submit: Begins a portion; by default a thread does.
         show: Told how many shards are done, whenever a portion is.
         note: Told of an error of the file system after which a shard is tried again.

@@ -71,7 +71,6 @@ class UsableClips:
         numbers: The row of each in the library.
         refused: Rows of `schema.QUARANTINE` for the others.
         quarantine: Those of clips that were refused when they were measured.
-        truth: The spec's thresholds.
     """
 
     clips: dict[str, list[Clip]]

@@ -46,8 +46,6 @@ class Violation:
     """A sentence that is not what the corpus says it is.
 
     Args:
-        sample: The sample's id.
-        text: The sentence.
         said: `true` or `false`: what the corpus takes it for.
         why: What the timeline, or another sentence, says instead.
     """
@@ -117,11 +115,7 @@ def audit(path: Path, observer: Observer | None = None) -> Audit:
 
 
 def read_tags(clips: Path) -> dict[str, list[str]]:
-    """The tags of each clip that has any.
-
-    Args:
-        clips: The corpus's catalogue.
-    """
+    """The tags of each clip that has any."""
     if not clips.is_file():
         raise CorpusError(f"{clips}: missing", fix="build or plan again")
     rows = pq.read_table(clips, columns=["id", "tags"]).to_pylist()

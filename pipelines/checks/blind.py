@@ -44,8 +44,6 @@ def run_blind_test(
     Args:
         path: As `find_manifest` takes it.
         most_samples: Groups are drawn until they hold about this many samples.
-        seed: Of the draw, the folds and the bootstrap.
-        observer: Told of the progress.
     """
     observer = observer or Silent()
     recipe, rows = _draw_rows(find_manifest(path), most_samples, seed)
@@ -66,10 +64,6 @@ def measure_parts(
 
     Args:
         path: Where they are from, for an error.
-        parts: By split.
-        texts: By number.
-        seed: Of the folds.
-        observer: Told of the progress.
     """
     tasks = [
         (split, part, kind)

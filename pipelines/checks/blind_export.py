@@ -24,10 +24,7 @@ def run_blind_export(
     In a conversation what was said before stands before it.
 
     Args:
-        out: The folder of the export.
         most_lines: Groups are drawn until they hold about this many lines of a split.
-        seed: Of the draw and the folds.
-        observer: Told of the progress.
     """
     refuse_no_answers(out)
     identity = read_identity(out)

@@ -26,7 +26,6 @@ class BlindFigure:
             is a true sentence taken for truer than all negatives that stand against it?
         value: Balanced accuracy, or share of true sentences that come first.
         low: Lower end of its 95 % interval, by bootstrap over groups.
-        high: Upper end.
         chance: What guessing gives.
         n: Sentences, or true sentences that are ranked.
     """
@@ -51,7 +50,6 @@ class BlindResult:
     """What text alone gives away.
 
     Args:
-        recipe: Of the corpus.
         figures: By split and kind of edit.
     """
 

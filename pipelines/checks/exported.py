@@ -35,7 +35,6 @@ class ExportFault:
         file: Its path, from the folder of the export.
         line: From 1; 0 if the whole file is meant.
         row: The id of the line, "" if it has none.
-        why: What is wrong.
     """
 
     file: str
@@ -49,7 +48,6 @@ class ExportAudit:
     """What the audit of an export found.
 
     Args:
-        format: Of the export.
         rows: Lines that were compared.
         files: Other files that were compared.
         faults: Lines and files that the corpus does not make.
@@ -75,8 +73,6 @@ def audit_export(path: Path, out: Path, observer: Observer | None = None) -> Exp
 
     Args:
         path: The corpus, as `Corpus.open` takes it.
-        out: The folder of the export.
-        observer: Told of the progress.
     """
     observer = observer or Silent()
     corpus = Corpus.open(path)

@@ -34,10 +34,8 @@ def compare_corpora(
 
     Args:
         path_a: A manifest folder, the folder above it, or the manifest itself; rendered or planned.
-        path_b: The same.
         split_a: One split of A; all without.
         split_b: One split of B; all without.
-        observer: Told of the progress.
     """
     return leakage(read_used_clips(path_a, split_a), read_used_clips(path_b, split_b), observer)
 

@@ -30,8 +30,6 @@ class Call(Generic[P, T]):
     sets a limit tries again by itself: a cluster does not.
 
     Args:
-        function: What is called.
-        label: Its name for people.
         limit_s: Longest that it may take.
     """
 

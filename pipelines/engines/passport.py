@@ -35,7 +35,6 @@ class WorkerRefusal:
     """A clear error as a worker's answer: trying again would not fix it.
 
     Args:
-        error: What went wrong.
         worker: Where a call is overdue and to be ended, Dask's address; else empty.
     """
 

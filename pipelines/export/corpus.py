@@ -32,13 +32,6 @@ class ExportSummary:
     """What an export did.
 
     Args:
-        format: Its name.
-        samples: Exported.
-        parts: One a shard.
-        written: Parts made by this run.
-        skipped: Parts that were there.
-        seconds: That this run took.
-        paths: The folder, and its README.
         counts: What the format counts besides, such as rows that were left out.
     """
 
@@ -68,12 +61,9 @@ def export_corpus(
     """Export a corpus; what is there and certified is not made again.
 
     Args:
-        corpus: The corpus.
         format_name: A name of `synth.export.FORMATS`.
         out: A new or empty folder, or one that this very export has begun.
         splits: Which splits; all if none is named.
-        worker_count: Worker processes; 0 runs in this process.
-        observer: Told of the progress.
         allow_long: Let `laion` write samples of more than 10 s, which its readers crop.
     """
     started = time.monotonic()

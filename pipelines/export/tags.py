@@ -53,8 +53,6 @@ class ToolReport:
     """What a tool did.
 
     Args:
-        path: The file it wrote.
-        rows: Rows in it.
         counts: Rows by what became of them.
     """
 

@@ -21,7 +21,6 @@ class RenderProgress:
     """The bar of a run's shards.
 
     Args:
-        corpus: Name.
         total: Shards to render.
     """
 

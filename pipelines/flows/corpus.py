@@ -130,8 +130,6 @@ def flow_of(
     """The flow of a name in `BODIES`.
 
     Args:
-        name: Its name.
-        observer: Told of the progress.
         keep: Given the result. The state has it as well, but not where an answer of the server is
             lost: the server's own copy of a state has none.
     """

@@ -51,7 +51,6 @@ class NightRun:
     """A run of a corpus's night.
 
     Args:
-        corpus: Which.
         name: Prefect's name for it.
         state: Prefect's word for how it went.
         message: What it failed of; empty where all is well.
@@ -76,10 +75,8 @@ class Scheduled:
     """A corpus that has nights.
 
     Args:
-        corpus: Its name.
         times: When, in words.
         paused: Whether nothing begins.
-        spec: Its spec.
         last: The last run's state; empty before the first.
     """
 

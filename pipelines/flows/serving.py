@@ -36,7 +36,6 @@ def serve(
     """Begin a corpus's nights when their time comes, until this process is interrupted.
 
     Args:
-        night: The nights.
         now: Begin with one at once.
         ready: Called with the server's address when all is set.
         report: Called with each run when it begins and when it ends.

@@ -19,12 +19,7 @@ REFUSED: Final = "segue.refused"
 
 
 class LoggedPhases:
-    """An observer that logs where phases begin and end, and tells another of everything.
-
-    Args:
-        observer: The other.
-        log: The run's.
-    """
+    """An observer that logs where phases begin and end, and tells another of everything."""
 
     def __init__(self, observer: Observer, log: Log) -> None:
         self._observer = observer
@@ -71,7 +66,6 @@ def emit(event: str, places: Places, gates: Sequence[Gate]) -> None:
 
     Args:
         event: `PROMOTED` or `REFUSED`.
-        places: Of the version.
         gates: All that it was put to.
     """
     emit_event(

@@ -33,11 +33,7 @@ class Work:
     """A corpus being built. No dataclass: Prefect would walk through it.
 
     Args:
-        spec: The spec.
-        out: Root of banks, shards and manifests.
-        settings: Of the night.
         engine: Runs functions on workers.
-        observer: Told of the progress.
     """
 
     def __init__(

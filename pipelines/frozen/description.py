@@ -81,8 +81,6 @@ class FrozenSet(_DescriptionPart):
 
     Args:
         name: As in `order-v1`; the version changes with whatever changes the set.
-        path: Of the description.
-        description: What it says.
     """
 
     name: str

@@ -34,12 +34,7 @@ _ALL: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class MadeSet:
-    """What `make_set` did.
-
-    Args:
-        built: The set.
-        summary: Of its build.
-    """
+    """What `make_set` did."""
 
     built: BuiltSet
     summary: Summary
@@ -62,11 +57,7 @@ def make_set(
     Other clips, or another plan, are refused before anything is rendered.
 
     Args:
-        frozen: The set.
         source: The library, and where it lies.
-        root: Folder of all sets.
-        workers: Worker processes; 0 runs in this process.
-        observer: Told of the progress.
         publish: Folder to publish the digest in, instead of comparing it.
     """
     name = str(source.name)  # type: ignore[attr-defined]

@@ -39,7 +39,6 @@ class AdmittedClips:
     """What became of clips.
 
     Args:
-        kept: Which are.
         splits: Of every clip; "" for those outside of all splits.
         withdrawn: Rows of `schema.QUARANTINE` for those that are not kept.
         blocked: What each block list did.
@@ -61,7 +60,6 @@ class Admission:
         allowed: The licences they may have, None for any.
         blocks: Lists of what may not be used.
         split_rules: How they are dealt to splits.
-        seed: Of the splits.
     """
 
     allowed: Allowed | None

@@ -54,7 +54,6 @@ class IngestedLibrary:
     Args:
         clips: Rows of `schema.CLIPS`, by id in the source's order; `split` is "" outside of all.
         quarantine: Rows of `schema.QUARANTINE`.
-        index: The bank's index file.
         digest: Of the clips' content and splits.
         blocked: What each block list did.
         decoded: The files of sounds that were written just now.

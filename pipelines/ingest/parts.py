@@ -119,8 +119,6 @@ class PartReceipt:
     """What certifies a part.
 
     Args:
-        pcm: The file of its sounds.
-        rows: The file of its rows.
         quarantine: Rows of `schema.QUARANTINE` for clips that were refused.
     """
 
@@ -233,7 +231,6 @@ def withdraw_damaged(
     """Hash the sounds that are to be rendered from; where they are others, the receipt goes.
 
     Args:
-        index: Of the bank.
         clips: Those that are to be heard.
         sound: Names of parts that are known to be right.
         threads: That hash at a time.

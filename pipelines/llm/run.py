@@ -77,10 +77,7 @@ class Books:
     """What is written down of a run's items in a store.
 
     Args:
-        run: The run.
-        store: The store.
         job: Whose budget pays, "" if nothing is to be changed.
-        limit: Of it.
     """
 
     def __init__(

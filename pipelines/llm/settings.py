@@ -16,14 +16,8 @@ class GenerateSettings:
 
     Args:
         task: Id of a prompt of ours, or the path of one.
-        source: The items.
-        out: The Parquet file to write.
-        endpoint: Who answers.
-        store: The store's file.
         budget: Dollars that all runs for `out` may cost together.
-        prices: The user's prices.
         local: The model costs nothing.
-        concurrency: Requests at a time.
         seed: Sampling seed, where the endpoint takes one.
         batch: Send everything as batches.
         retry_failed: Ask again for items that failed.

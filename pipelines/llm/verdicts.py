@@ -56,9 +56,7 @@ def apply_fault(
     Several are asked again in halves, so that one item cannot spoil the others; one alone fails.
 
     Args:
-        members: The items.
         states: Their states before.
-        reason: What was wrong.
         ask_again: One alone is asked once more, with the reason.
     """
     alone = len(members) == 1
@@ -113,7 +111,6 @@ def _refuse(
 
     Args:
         faults: Why it was refused.
-        before: The state before.
         together: At most so many items in the next request.
         for_nothing: The attempt does not count.
     """

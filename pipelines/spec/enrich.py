@@ -44,11 +44,7 @@ class ModelAnswer:
     """What a model said of a sample.
 
     Args:
-        prompt: That asked.
-        value: The answer.
         generator: Prompt, version and model.
-        path: The file that holds it.
-        row: The row of the file.
         verification: How the prompt's texts are verified, None if they are not.
     """
 
@@ -72,7 +68,6 @@ class Enrichment:
     """The answers for a corpus.
 
     Args:
-        answers: By sample id.
         audible: Shortest overlap that can be heard, in frames.
     """
 

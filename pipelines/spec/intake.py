@@ -16,11 +16,8 @@ class Intake:
     """A sound library to ingest.
 
     Args:
-        source: The library.
-        rate: Of the bank in Hz.
         acceptance: Which recordings can be used.
         split_rules: How clips are dealt to splits.
-        seed: Of the splits.
         limit: Take the first so many clips only, None for all.
         licences: The licences that clips may have, None for any; see `licence_filter.Allowed`.
         block: Lists of what may not be used; see `leakage.block.Block`.

@@ -47,7 +47,6 @@ class Lease:
     """A lease that was taken.
 
     Args:
-        remote: The store.
         folder: Key of the folder of the corpus's leases.
         number: Of this one.
         holder: Who holds it: a stage of a machine.
@@ -110,7 +109,6 @@ def take_lease(
     """Take the lease of a corpus.
 
     Args:
-        remote: The store.
         folder: Key of the folder of the corpus's leases.
         holder: Takes a lease over from itself; whoever calls knows that its predecessor is dead.
         now: This machine's time, which is told to people; of stores that tell no times it counts.

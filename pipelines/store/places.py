@@ -20,8 +20,6 @@ class Places:
 
     Args:
         out: Root of everything a build writes.
-        corpus: The corpus's name.
-        version: The version's name.
         mirror: The store that mirrors `out`, where one does.
     """
 

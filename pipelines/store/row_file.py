@@ -38,7 +38,6 @@ class RowFile(Sequence[dict[str, Any]]):
 
         Args:
             folder: On the disk that has room for them.
-            schema: Theirs.
             tables: The rows, in tables of any length.
         """
         folder.mkdir(parents=True, exist_ok=True)

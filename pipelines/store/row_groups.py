@@ -20,11 +20,7 @@ LEAST_ROWS: Final = 1024
 
 
 class ShardTables:
-    """Writes the tables of shards, several a row group until it has `LEAST_ROWS`.
-
-    Args:
-        writer: Of the file.
-    """
+    """Writes the tables of shards, several a row group until it has `LEAST_ROWS`."""
 
     def __init__(self, writer: pq.ParquetWriter) -> None:
         self._writer = writer
@@ -66,10 +62,7 @@ def read_rows(path: Path, row_group: int, row: int, rows: int) -> pa.Table:
     """The rows of one shard; the row group that was read last is kept.
 
     Args:
-        path: The Parquet file.
-        row_group: Where they are.
         row: The first of them in the row group.
-        rows: How many.
     """
     return _read_group(path, file_state(path), row_group).slice(row, rows)
 

@@ -66,7 +66,6 @@ class Sweep:
     """What garbage collection removes, or removed.
 
     Args:
-        corpus: The corpus's name.
         kept: Versions that keep their shards, the oldest first.
         versions: What goes of the others.
         leftovers: What killed reproductions left.
@@ -121,7 +120,6 @@ def collect_garbage(
         keep: Versions to keep, 1 at least.
         banks: Whether the banks' files go that no version with shards, of any corpus, needs.
         dry_run: Tell what would go, and remove nothing.
-        observer: Told of the progress.
 
     Returns:
         What was removed, or would be.

@@ -36,7 +36,6 @@ class Version:
     """A version of a corpus.
 
     Args:
-        places: Where it lies.
         state: What is left of it.
         time_ns: When it was finished, or last worked on, by file time; in ns since 1970.
         samples: In its manifest, or in its plan.

@@ -42,10 +42,8 @@ class OldVersion:
     """A version to be reproduced.
 
     Args:
-        places: Where it lies.
         facts: Its `corpus.json`.
         spec: Its own, files taken from where they lie now.
-        receipts: By shard.
         shards: As they were planned.
     """
 

@@ -16,8 +16,6 @@ class Removal:
     """Files that go.
 
     Args:
-        name: Of the folder that they lie in.
-        files: The files.
         freed: Bytes that this frees: those of files that keep no other name.
     """
 

@@ -53,14 +53,10 @@ class Reproduction:
     """What came of reproducing a version.
 
     Args:
-        corpus: Name.
-        version: Version's name.
         shards: In the version.
         rendered: Shards that were made again.
         linked: Shards that another version holds.
         differences: What is other than it was; where anything is, nothing was changed.
-        seconds: That this run took.
-        paths: Manifest folder, shard folder.
     """
 
     corpus: str
@@ -91,11 +87,7 @@ def reproduce(
     """Make the missing shards of a finished version again, and prove all of them.
 
     Args:
-        places: Where the version lies.
         given: A spec to compare its own with, which also says where the library lies now.
-        worker_count: Worker processes; 0 runs in this process.
-        observer: Told of the progress.
-        settings: How long a shard may take and how often it is tried.
     """
     started = time.monotonic()
     observer = observer or Silent()

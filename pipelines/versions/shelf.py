@@ -30,7 +30,6 @@ class FileFacts:
     """What is known of a file without reading it.
 
     Args:
-        size: In bytes.
         time_ns: When it was written, in ns since 1970.
         node: The file behind the name; None where every name has its own, as at a store.
         names: Names of the file.
@@ -57,7 +56,6 @@ class VersionShelf:
 
     Args:
         out: Root of banks/, shards/ and data_manifests/, or of copies of them.
-        corpus: The corpus's name.
         folders: The files of each version's manifest folder and shard folder, by folder.
         copies: What `out` is in, where it holds copies of a store's files.
     """

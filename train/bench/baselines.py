@@ -41,11 +41,7 @@ class RandomModel:
 
 @dataclass(frozen=True)
 class BagOfWords:
-    """A model that is given the words of each text in alphabetical order.
-
-    Args:
-        model: The model.
-    """
+    """A model that is given the words of each text in alphabetical order."""
 
     model: Embedder
 

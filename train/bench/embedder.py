@@ -85,8 +85,6 @@ class Evaluator:
 
     Args:
         model: In evaluation mode, on the device to compute on.
-        tokenizer: Of the run.
-        sample_rate: In Hz.
     """
 
     model: Clap
@@ -175,10 +173,8 @@ def embed_sounds(
     Sounds of similar length stand together, and only one batch is in memory.
 
     Args:
-        embedder: The model.
         sounds: At least one.
         cut: Hear the first part of sounds that are too long for the model.
-        observer: Told of the progress.
     """
     order = sorted(range(len(sounds)), key=lambda number: (sounds.size(number), number))
     parts, was_cut = [], 0

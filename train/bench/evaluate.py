@@ -58,14 +58,6 @@ def evaluate(
 ) -> dict[str, Metric]:
     """Every metric that the samples of a split allow.
 
-    Args:
-        run: Folder of a finished run.
-        corpus: Manifest folder of the corpus.
-        split: The split.
-        mode: Where audio comes from.
-        device: Where to compute.
-        observer: Told of the progress.
-
     Returns:
         `bat`, `triplets`, `audio_to_text_*` and `text_to_audio_*` retrieval, `negatives_*`,
         `negation_*`, `zero_shot_*` and `zste_*`; those that nothing in the split can be judged by
@@ -93,13 +85,7 @@ def open_benchmark(
     Args:
         data: Manifest folder of a corpus, or the file of a benchmark; its columns tell which.
         audio: Folder of the file's audio; by default where it is published, or the file's own.
-        split: Of a corpus.
-        mode: Of a corpus.
-        settings: Of the bench.
         sample_rate: Of the model, in Hz; a corpus at another one is refused.
-        file_column: Of a caption table.
-        caption_columns: Of a caption table.
-        fold: Of a class table.
     """
     kind = data_kind(data)
     for given, name, owner in (
@@ -159,11 +145,8 @@ def assess(
     """Test a model: each sound and each different text is embedded once.
 
     Args:
-        embedder: The model.
         benchmark: The data, planned with the settings of the test.
         tasks: Which tasks; by default all that the data allows.
-        model: What to call the model in a report.
-        observer: Told of the progress.
         digest: Of the model's weights, for a report.
     """
     chosen = benchmark.settings

@@ -26,7 +26,6 @@ class Repeated(OtherSounds):
     """Sounds that are repeated where they are shorter than a model's input.
 
     Args:
-        sounds: The sounds.
         longest: Length of the input, in samples.
         whole: Repeat as often as the whole sound fits; else up to the end.
     """
@@ -48,7 +47,6 @@ def fill_up(sounds: Sounds, padding: Padding, longest: int | None) -> Sounds:
     """The sounds, repeated where that is how a model's input is filled up.
 
     Args:
-        sounds: The sounds.
         padding: What fills it up.
         longest: Length of the input in samples; None where the model takes any.
     """
@@ -68,7 +66,6 @@ class Fused:
 
     Args:
         plain: The model; it takes sounds that are not longer.
-        tower: Its audio half.
     """
 
     plain: Evaluator

@@ -27,12 +27,7 @@ _TEXTS: Final = ("a dog", "rain falls on a roof")
 
 @dataclass(frozen=True)
 class Foreign:
-    """A model of other code, whose answers are checked and brought to unit length.
-
-    Args:
-        embedder: The model.
-        name: What to call it in an error.
-    """
+    """A model of other code, whose answers are checked and brought to unit length."""
 
     embedder: Embedder
     name: str

@@ -64,12 +64,10 @@ def score_frames(
     A frame that several stretches of a model share has their mean, by how much of it each covers.
 
     Args:
-        embedder: The model.
         sounds: At least one.
         texts: What is looked for.
         said: Their embeddings.
         settings: Say whether windows are used, what fills them up, and whether long sounds are cut.
-        observer: Told of the progress.
     """
     rate, window_s = embedder.sample_rate, window_of(embedder, settings)
     window, hop = round((window_s or 0) * rate), round((settings.hop_s or DEFAULT_HOP_S) * rate)
@@ -105,8 +103,6 @@ class Windows:
     """Parts of one sound: a window about the middle of each hop, moved into the sound at its ends.
 
     Args:
-        waveform: The sound.
-        called: Its name.
         window: Length of a window in samples; a shorter sound is one in itself.
         hop: From one to the next, in samples.
     """

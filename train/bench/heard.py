@@ -19,7 +19,6 @@ def add_heard_fact(benchmark: Benchmark, model: Path) -> Benchmark:
     """The benchmark, with the fact of how many of its recordings a model was trained on.
 
     Args:
-        benchmark: The data.
         model: Folder of a run; of any other model it is not known.
     """
     told = describe_heard(benchmark.recordings, f"a {benchmark.kind}", model)

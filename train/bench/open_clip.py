@@ -87,7 +87,6 @@ def load_open_clip(model: Path, device: torch.device) -> OpenClip:
         model: A folder, or a name: `local-dir:FOLDER`, `hf-hub:OWNER/NAME`, or
             `open_clip:MODEL:CHECKPOINT` for one of open_clip's own configurations, where the
             checkpoint is a file of open_clip's training or one of its tags.
-        device: Where to compute.
     """
     name = model.as_posix()
     library = _open_clip(name)

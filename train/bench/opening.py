@@ -25,7 +25,6 @@ def open_embedder(
             its name on huggingface.co, a model of open_clip by its folder, `hf-hub:OWNER/NAME` or
             `open_clip:MODEL:CHECKPOINT`, a LAION-CLAP checkpoint, `module:factory`, or the name of
             an entry point of `segue.embedders`.
-        device: Where to compute.
         tokenizer: Of a LAION-CLAP checkpoint, by folder or name; by default RoBERTa's.
     """
     place = torch_device(device)

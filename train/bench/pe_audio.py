@@ -79,7 +79,6 @@ def open_pe_audio(name: str, device: torch.device) -> PeAudio:
 
     Args:
         name: Its folder, or its name on huggingface.co.
-        device: Where to compute.
     """
     try:
         from transformers import PeAudioFeatureExtractor, PeAudioModel

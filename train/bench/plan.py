@@ -74,10 +74,7 @@ class Benchmark:
     """Data, and the tasks planned over it.
 
     Args:
-        kind: Its kind.
-        name: What to call it in an error.
         facts: What it is, for a report: corpus, version, split, seed, ...
-        sounds: Its sounds.
         settings: What it was planned with.
         answers: The plan of each task that its kind knows, or why there is none.
         left_out: How many items of the data no task sees, by reason.

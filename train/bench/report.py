@@ -30,7 +30,6 @@ def write_report(evaluation: Evaluation, folder: Path, plot: bool = True) -> dic
     """Write a test's results into a folder; equal results give equal JSON and Markdown.
 
     Args:
-        evaluation: The results.
         folder: Made where it is not there; older files of the same names are replaced.
         plot: Whether to draw the plot.
 

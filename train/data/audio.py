@@ -94,11 +94,9 @@ def feature_cache(
     """Read a split once and keep its features.
 
     Args:
-        data: The split.
         config: Says how much memory they may take, and whether samples are cropped.
         tower: Gives the features.
         device: Where they are computed and kept.
-        observer: Told of the progress.
 
     Returns:
         The features, or None where they do not fit, or samples are cropped at random.

@@ -39,7 +39,6 @@ class Batch:
 
     Args:
         step: Step of the run.
-        audio: The sounds.
         texts: Ids of every different text, encoded once each: the members of a minimal-pair group
             share most of their sentences.
         captions: Number in `texts` of each row's caption.

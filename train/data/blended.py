@@ -35,7 +35,6 @@ class BlendedCorpora(IterableDataset[list[dict[str, Any]]]):
         weights: Of each corpus, by manifest folder or URL; they need not sum to 1.
         batch: Samples of a batch, over all processes.
         split: Of every corpus.
-        seed: Of the orders.
         mode: Read shards, or render from plan and bank.
         rank: Number of this process.
         ranks: Processes, each of which takes a part of every batch.

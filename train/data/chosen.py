@@ -26,7 +26,6 @@ class Chosen:
     or where groups stay together, it has an order of batches in each.
 
     Args:
-        config: The run.
         ranks: Processes.
         orders: Of the run's corpus, one a stage.
         blend: How many samples each corpus gives; None where nothing is mixed in.

@@ -36,9 +36,7 @@ class Cropper:
     A tag holds of its clip and of every part of it; a caption only of the whole clip.
 
     Args:
-        data: The split.
         frames: Longest that a sample may be.
-        seed: Of the run.
         told: The captions that a part keeps.
     """
 

@@ -42,7 +42,6 @@ def token_states(
     Args:
         data: The split that the rows are of.
         rows: Its rows, each with its `position` and maybe a `crop`.
-        labels: The sounds.
         token: Length of a token in samples of audio.
     """
     step = Fraction(token)

@@ -55,7 +55,6 @@ class Assembler:
     """Turns manifest rows into batches.
 
     Args:
-        data: The split.
         tokenizer: For the texts.
         sampler: Chooses the texts.
         cropper: Cuts long samples, None to keep them whole.
@@ -114,7 +113,6 @@ class Assembler:
         Args:
             positions: Those of this process.
             stage: Says which texts.
-            step: Of the run.
             counts: How many samples each process takes; none where this one takes all.
             rank: Number of this process.
             everywhere: Positions of the samples of all processes, where this one does not take
@@ -188,7 +186,6 @@ class Loader:
 
     Args:
         assembler: Makes batches of samples; another one may take its place before the first step.
-        config: The run.
         share: Which part of every batch to make.
     """
 

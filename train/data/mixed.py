@@ -28,7 +28,6 @@ class MixedData(SplitData):
     every stage, as their own groups.
 
     Args:
-        main: The split.
         others: Those mixed in.
     """
 
@@ -139,8 +138,6 @@ def refuse_unlike(where: str, corpus: Corpus, split: str, others: Sequence[Corpu
 
     Args:
         where: Names the corpus in an error.
-        corpus: The corpus.
-        split: The split.
         others: Those it is to be mixed with.
     """
     if split not in corpus.splits:

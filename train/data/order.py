@@ -69,7 +69,6 @@ class BatchOrder:
             epochs; None where all units are equally large.
         per_batch: Fewest units in a batch.
         batches: Batches of an epoch.
-        seed: Of the run.
         name: Tells apart the orders of one run.
     """
 
@@ -95,11 +94,9 @@ class BatchOrder:
         """The order of a pool of samples.
 
         Args:
-            pool: The samples in play.
             groups: Number of the group of each sample of the pool.
             batch: Most samples in a batch.
             keep_groups: Whether groups stay together.
-            seed: Of the run.
             name: Tells apart the orders of one run.
         """
         if keep_groups:

@@ -61,9 +61,7 @@ class SplitData:
     """One split of a corpus, by position.
 
     Args:
-        corpus: The corpus.
         split: Name of the split.
-        mode: Where audio comes from.
     """
 
     def __init__(self, corpus: Corpus, split: str, mode: AudioMode) -> None:

@@ -21,9 +21,7 @@ class Stream:
     are three times as many as `most`.
 
     Args:
-        samples: The samples.
         most: Most of them that are taken for one batch.
-        seed: Of the run.
         name: Tells apart the streams of one run.
     """
 

@@ -18,8 +18,6 @@ def draw_swaps(rows: slice, total: int, step: int, seed: int) -> Float[Tensor, "
     Args:
         rows: Those of this process.
         total: Rows of all processes.
-        step: Of the run.
-        seed: Of the run.
     """
     generator = torch.Generator().manual_seed(
         int(digest(str(seed), "textswap", str(step))[:15], 16)

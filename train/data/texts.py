@@ -76,7 +76,6 @@ class TextSampler:
     Args:
         sampling: What is done to captions.
         tags: Tags of each clip, by clip id.
-        seed: Of the run.
     """
 
     sampling: TextSampling

@@ -93,7 +93,6 @@ class TextTokenizer:
         """The tokenizer of a transformers model, by name or folder.
 
         Args:
-            name: Of the model.
             longest: Most ids of a text; what follows is cut off.
         """
         loaded = load_tokenizer(name)

@@ -45,7 +45,6 @@ class State:
     """All that training changes; with the random states, all that a checkpoint holds.
 
     Args:
-        model: The model.
         optimizer: Over its learning parameters.
         average: Moving average of the model, None where none is kept.
         step: Steps done.
@@ -115,8 +114,6 @@ def create_state(
     """The state before the first step, its weights drawn from torch's generator.
 
     Args:
-        config: The run.
-        sample_rate: Of the corpus, in Hz.
         vocabulary: Number of words, for a text tower that learns its own.
         process: This one.
     """

@@ -32,7 +32,6 @@ class Encoder(nn.Module):
     """Both sides of a model in one call, since DDP synchronises gradients once a forward pass.
 
     Args:
-        model: The model.
         precision: Of towers and heads; embeddings are float32.
     """
 

@@ -54,7 +54,6 @@ class TrainResult:
     """How a run ended.
 
     Args:
-        folder: The run folder.
         step: Steps done, by this run and those it resumed.
         finished: False where it was interrupted; then `resume=True` goes on.
         loss: Loss of the last step done, in nats.
@@ -93,8 +92,6 @@ def train(
     several processes share every batch, and the first of them writes.
 
     Args:
-        config: The run.
-        observer: Told of the progress.
         resume: Go on from the checkpoint in `config.out`, if there is one.
         overwrite: Begin anew even if `config.out` holds a run.
     """

@@ -27,7 +27,6 @@ def default(corpus: Path, out: Path) -> TrainConfig:
     the corpus does not tell when each sound is heard.
 
     Args:
-        corpus: Manifest folder of the corpus.
         out: Run folder.
     """
     config = _make_small(corpus, out, _choose_stages(corpus))
@@ -43,7 +42,6 @@ def demo(corpus: Path, out: Path, head: HeadKind = HeadKind.TRANSFORMER) -> Trai
     hard negatives give every relation its direction. Learning when each sound is heard helps both.
 
     Args:
-        corpus: Manifest folder of the corpus.
         out: Run folder.
         head: With `mlp`, a mean over tokens, order cannot be heard.
     """
@@ -66,7 +64,6 @@ def fine_tuning(corpus: Path, out: Path, clap: str, head: HeadKind) -> TrainConf
     """Settings that fine-tune a CLAP: with its own projections, or with a head over its tokens.
 
     Args:
-        corpus: Manifest folder of the corpus.
         out: Run folder.
         clap: Folder of a ClapModel, or its name on huggingface.co.
         head: `projection` keeps the model whole; others hear its feature map a second at a time.

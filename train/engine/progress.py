@@ -103,7 +103,6 @@ def describe_pace(pace: StepPace, threads: int) -> str:
     """What holds such steps up, and what helps; empty where nothing does.
 
     Args:
-        pace: The steps.
         threads: Of torch.
     """
     share = pace.ran_s / pace.wall_s

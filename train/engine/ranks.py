@@ -31,7 +31,6 @@ class RankProcess:
 
     Args:
         rank: Its number; number 0 writes and shows.
-        ranks: How many there are.
         device: Where it computes.
     """
 

@@ -75,7 +75,6 @@ class LoadedRun:
     """A finished run, ready to encode.
 
     Args:
-        config: Its settings.
         sample_rate: In Hz, of the audio it takes.
         tokenizer: From text to ids.
         model: On the CPU, in evaluation mode, adapters merged into its weights.
@@ -173,7 +172,6 @@ def save_tensors(path: Path, value: dict[str, Any], earlier: Path | None = None)
     so a process that is killed at any moment leaves a file with a receipt.
 
     Args:
-        path: The file.
         value: What it will hold.
         earlier: What the file that is there is then called; None to drop it.
     """

@@ -82,7 +82,6 @@ def train_step(
 
     Args:
         batch: This process's part of the batch.
-        config: The run.
         state: Is changed: weights, optimizer, moving average, step and what `settle` reads.
         encoder: What `build_encoder` made of the model.
         process: This one.
@@ -123,7 +122,6 @@ def find_fault(
 
     Args:
         latest: Loss and norm of the gradient of this step.
-        step: Its number.
         before: The same of the steps before.
     """
     if before is None:

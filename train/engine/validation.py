@@ -29,7 +29,6 @@ class Validator:
     """Measures the loss of the last stage on the split `val`, always on the same batches.
 
     Args:
-        config: The run.
         assembler: Makes the batches, each sample described by its main caption.
         pool: Positions of the samples in play in the last stage.
         cache: Features of the split, where they are kept.

@@ -56,9 +56,7 @@ def write_onnx(run: LoadedRun, folder: Path, observer: Observer) -> Written:
     """Write the halves of a run as graphs of ONNX, and compare them with torch.
 
     Args:
-        run: The run.
         folder: To write to.
-        observer: Told of the progress.
     """
     _check_packages()
     model = run.model

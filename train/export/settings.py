@@ -23,7 +23,6 @@ class ExportSettings(Section):
     """What is needed, beside the weights, to build an exported model again.
 
     Args:
-        format: Of the folder.
         sample_rate: In Hz, of the audio that the model takes.
         weights: The file of the weights that the towers' folders do not hold; "" for none.
         model: The model, its bias as it was learnt. Towers of transformers are named by their
@@ -40,8 +39,6 @@ class ExportSettings(Section):
         """Those of a run.
 
         Args:
-            run: The run.
-            weights: The file of its weights.
             audio: Folder of its audio tower in the exported one.
             text: Folder of its text tower.
         """

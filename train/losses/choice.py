@@ -37,8 +37,6 @@ def loss_of(
 
     Args:
         settings: Which loss, and its weights.
-        batch: The rows of this process.
-        world: The processes.
         share: Of TextSwap: the share of wrong captions that is replaced at this step.
         uniform: Of TextSwap: the numbers that decide which. None where none is replaced.
     """

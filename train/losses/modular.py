@@ -27,7 +27,6 @@ def modular_loss(batch: Embedded, world: World, variant: ModularVariant) -> Floa
 
     Args:
         batch: Rows may have any number K of positives, and any number of negatives.
-        world: The processes.
         variant: `in_denominator`: the caption is one of K + 1 answers, all of which stand in the
             denominator, and each of which is an anchor of weight 1 / (K + 1). `literal`: as
             printed; the K positives alone are the answers and stand in no denominator, so the loss

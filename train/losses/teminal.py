@@ -37,8 +37,6 @@ def teminal_a_loss(batch: Embedded, world: World, settings: TeminalA) -> Float[T
 
     Args:
         batch: Of views 0, single, and 1, combined.
-        world: The processes.
-        settings: The weights.
     """
     views = _views(batch, world, 2, "single and combined sounds (triplets, stage A)")
     classes = world.gather(batch.classes)
@@ -64,8 +62,6 @@ def teminal_b_loss(batch: Embedded, world: World, settings: TeminalB) -> Float[T
 
     Args:
         batch: Of views 0, forward, 1, reversed, and 2, overlay.
-        world: The processes.
-        settings: The weights.
     """
     views = _views(batch, world, 3, "triplets (forward, reversed and overlay)")
     groups = world.gather(batch.groups)

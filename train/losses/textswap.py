@@ -28,7 +28,6 @@ def textswap_loss(
 
     Args:
         batch: Its negatives are the swapped captions.
-        world: The processes.
         share: 0 to 1. At 0 it is InfoNCE; at 1 a row sees its own caption and swapped ones only.
         uniform: Numbers in [0, 1), evenly drawn: rows of this process against those of all. They
             decide alone, so equal numbers give an equal loss.

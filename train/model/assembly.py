@@ -60,13 +60,7 @@ class ModelLibrary:
 
 
 def audio_tower(config: ModelConfig, sample_rate: int, library: ModelLibrary) -> AudioTower:
-    """The audio tower that a config describes.
-
-    Args:
-        config: Of the model.
-        sample_rate: Of the audio, in Hz.
-        library: Gives models of transformers.
-    """
+    """The audio tower that a config describes."""
     audio = config.audio
     if audio.kind == TowerKind.SMALL:
         _check_summary(config.head, False, "the small audio tower")
@@ -101,9 +95,7 @@ def text_tower(config: ModelConfig, vocabulary: int, library: ModelLibrary) -> T
     """The text tower that a config describes.
 
     Args:
-        config: Of the model.
         vocabulary: Number of words, for a tower that learns its own.
-        library: Gives models of transformers.
     """
     text = config.text
     if text.kind == TowerKind.SMALL:
@@ -128,9 +120,6 @@ def head(config: HeadConfig, tower: Tower, dim: int, projection: nn.Module | Non
     """The head over a tower.
 
     Args:
-        config: Its settings.
-        tower: Gives the tokens.
-        dim: Width of the embedding.
         projection: CLAP's own, whose weights a head of kind `projection` takes over.
     """
     if config.kind is HeadKind.MLP:

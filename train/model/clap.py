@@ -50,7 +50,6 @@ def _build_model(
 
     Args:
         config: Towers and heads, and what learns.
-        sample_rate: Of the audio, in Hz.
         vocabulary: Number of words, for a text tower that learns its own.
         library: Models that are at hand; the others are looked for by their names.
     """

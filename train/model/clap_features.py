@@ -24,10 +24,8 @@ class ClapInput:
     """What a CLAP takes.
 
     Args:
-        sample_rate: In Hz.
         n_fft: Window of the Fourier transform, in samples.
         hop: Step between frames, in samples.
-        mels: Number of mel bands.
         lowest: Lower edge of the lowest band, in Hz.
         highest: Upper edge of the highest band, in Hz.
         samples: Length of the input; shorter audio is filled up with silence.
@@ -94,9 +92,6 @@ class ClapLogMel(nn.Module):
 
     Shorter audio is followed by silence and never looped, since a loop makes captions that tell
     order false.
-
-    Args:
-        settings: Of the input.
     """
 
     bank: Tensor
@@ -170,7 +165,6 @@ def fusion_views(
     they draw from, so that a sound has one embedding.
 
     Args:
-        frames: Of the whole.
         count: Number of frames of the input, at most as many.
     """
     size = (count, frames.shape[1])

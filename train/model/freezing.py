@@ -28,7 +28,6 @@ def parameter_groups(
     temperature. Of a tower with adapters only these learn.
 
     Args:
-        model: The model.
         last_layers: How many layers the `last` groups are.
     """
     idle = {id(one) for tower in _towers(model) for one in _idle_parameters(tower)}
@@ -53,7 +52,6 @@ def freeze(model: Clap, trainable: Sequence[Group], last_layers: LastLayers = ON
     train: its batch norms keep their statistics, and nothing of it is dropped, masked or shifted.
 
     Args:
-        model: Is changed.
         trainable: Groups that learn; a group's `last` part is named beside or instead of it.
         last_layers: How many layers the `last` groups are.
     """

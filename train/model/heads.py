@@ -41,8 +41,6 @@ class MeanPoolHead(nn.Module):
     """Mean over the real tokens, then a two-layer perceptron: blind to the order of tokens.
 
     Args:
-        inputs: Width of the tokens.
-        dim: Width of the embedding.
         dropout: Share of hidden units left out in training.
     """
 
@@ -72,10 +70,7 @@ class TransformerHead(nn.Module):
     2017, section 3.5): learned or small positions left order unheard in trials.
 
     Args:
-        inputs: Width of the tokens.
         dim: Width of the Transformer and of the embedding; divisible by `heads`, and even.
-        layers: Number of Transformer layers.
-        heads: Number of attention heads.
         dropout: Share of units left out in training.
     """
 
@@ -154,8 +149,6 @@ class ProjectionHead(nn.Module):
     Names of the weights are those of transformers, so that they can be taken over as they are.
 
     Args:
-        inputs: Width of the summary.
-        dim: Width of the embedding.
         activation: Between the layers, a name that transformers knows.
     """
 
@@ -178,9 +171,7 @@ def sinusoids(count: int, dim: int, like: Tensor) -> Float[Tensor, "count dim"]:
     """Fixed position vectors of unit amplitude; wavelengths from 2 pi to 200 pi tokens.
 
     Args:
-        count: Number of positions.
         dim: Width, even.
-        like: Gives dtype and device.
     """
     position = torch.arange(count, device=like.device, dtype=torch.float32)[:, None]
     exponent = torch.arange(0, dim, 2, device=like.device, dtype=torch.float32) / dim

@@ -46,15 +46,7 @@ def run_no_code() -> Iterator[None]:
 
 
 def load_pretrained(kind: Any, name: str, what: str, fix: str, **options: Any) -> Any:
-    """What a class of transformers makes of a folder, or of a name on huggingface.co.
-
-    Args:
-        kind: The class.
-        name: The folder or the name.
-        what: What an error calls it.
-        fix: What an error advises.
-        options: Passed on.
-    """
+    """What a class of transformers makes of a folder, or of a name on huggingface.co."""
     try:
         check_folder(Path(name))
         return kind.from_pretrained(name, trust_remote_code=False, **options)

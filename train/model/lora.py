@@ -18,8 +18,6 @@ def add_adapters(tower: Tower, settings: Lora, name: str) -> None:
     """Put adapters beside the linear layers of a tower; they change nothing until they learn.
 
     Args:
-        tower: Is changed.
-        settings: Of the adapters.
         name: What errors call the tower: `audio` or `text`.
     """
     try:

@@ -73,7 +73,6 @@ def is_damaged(path: Path, name: str = "") -> bool:
     """Whether a file is not what its receipts say; one without a receipt is not checked.
 
     Args:
-        path: The file.
         name: The one that its receipts go by, where that is another.
     """
     receipts = read_receipts(path.parent).get(name or path.name)

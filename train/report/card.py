@@ -25,8 +25,6 @@ def model_card(folder: Path, run: LoadedRun, written: Written) -> str:
     """The card as Markdown, with the front matter of huggingface.co.
 
     Args:
-        folder: Of the run.
-        run: The run.
         written: What was exported.
     """
     learnt = find_learnt(run.config, read_outcome(folder).digests)

@@ -24,7 +24,6 @@ class Tested:
 
     Args:
         name: Its folder or file, below the run's folder.
-        metrics: By name.
         facts: What was tested on what; empty where it is not told.
         left_out: How many items were passed over, by reason.
         other_weights: Whether it is told to be of other weights than the run has now.

@@ -29,7 +29,6 @@ class Curves:
     """What one plot of a report shows.
 
     Args:
-        title: What is drawn.
         points: Points (step, value) of each curve, by its name.
         last: Last step of the axis.
         rule: Name and value of a level to compare with; None for none.

@@ -81,7 +81,6 @@ def find_learnt(config: TrainConfig, digests: Sequence[str]) -> list[Learnt]:
     """What a run learnt from: its corpus, then those mixed in.
 
     Args:
-        config: Of the run.
         digests: Of the versions it learnt from, in the same order; none where nobody knows.
     """
     places = [

@@ -29,7 +29,6 @@ class PublishedFolder:
     """An exported folder.
 
     Args:
-        folder: The folder.
         files: Sizes of its files in bytes, by name.
         opener: A command or an expression that opens it.
         largest_difference: From torch's embeddings, for what does not compute with torch.
@@ -49,8 +48,6 @@ def publish(
     Args:
         run_folder: Of the run, or the file of the checkpoint.
         out: New or empty folder; appears whole or not at all.
-        to: What to write.
-        observer: Told of the progress.
     """
     observer = observer or Silent()
     checkpoint = run_folder.is_file() and model_kind(run_folder) is ModelKind.CHECKPOINT

@@ -28,7 +28,6 @@ class RunReport:
 
     Args:
         name: Of the run, in letters that a file's name may have.
-        curves: Its plots.
         values: All other values of the page's template, by name.
         facts: What a program wants to know of the run, as JSON values.
     """

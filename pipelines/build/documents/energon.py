@@ -32,7 +32,6 @@ def write_index(path: Path, rows: pa.Table, rights: Mapping[str, Mapping[str, st
     again for its length.
 
     Args:
-        path: The shard.
         rows: Its rows of `schema.SAMPLES`.
         rights: Licence and attribution of each clip, by clip id.
     """

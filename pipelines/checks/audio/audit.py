@@ -77,10 +77,8 @@ class AudioAudit:
         samples: That were listened to.
         sounds: In them.
         sentences: About them.
-        findings: What is wrong.
         listeners: By the level in dB below a sound's loudest block down to which another listener
             hears it: sentences that are not what they are said to be to that one.
-        seconds: That it took.
     """
 
     samples: int
@@ -126,7 +124,6 @@ def audit_audio(path: Path, count: int = DRAWN, observer: Observer | None = None
     Args:
         path: Its manifest folder, or as `find_manifest` takes it.
         count: How many samples; all of a corpus that has no more.
-        observer: Told of the progress.
     """
     started = time.monotonic()
     observer = observer or Silent()
@@ -165,10 +162,8 @@ class _Auditor:
     """Judges samples, and counts what it judged.
 
     Args:
-        corpus: Theirs.
         ear: What counts as audible in it.
         audible: The shortest overlap that can be heard, in frames.
-        tags: Of its clips.
     """
 
     corpus: Corpus

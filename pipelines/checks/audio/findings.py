@@ -31,9 +31,7 @@ class AudioFinding:
     """What a sample is otherwise than its corpus says.
 
     Args:
-        sample: The sample's id.
         check: `samples`, `clear`, `faint`, `treatment` or `captions`.
-        said: What is wrong.
     """
 
     sample: str
@@ -46,11 +44,8 @@ class SamplePlan:
     """What a corpus says of one sample.
 
     Args:
-        sample: Its id.
-        timeline: Its sounds, with their activity.
         frames: How long it lasts; after the last sound comes silence.
         gain_db: The gain that was applied to the whole.
-        rate: In Hz.
     """
 
     sample: str
@@ -63,13 +58,7 @@ class SamplePlan:
 def compare_samples(
     plan: SamplePlan, pcm: Pcm, stems: Float32[np.ndarray, "events frames"]
 ) -> Iterator[AudioFinding]:
-    """Whether a sample is the sum of its sounds, to one step of 16 bits.
-
-    Args:
-        plan: What the corpus says of it.
-        pcm: As its shard holds it.
-        stems: Each of its sounds alone.
-    """
+    """Whether a sample is the sum of its sounds, to one step of 16 bits."""
     if pcm.ndim != 1 or len(pcm) != plan.frames or len(pcm) < stems.shape[1]:
         said = (
             f"its shard holds {pcm.size:,} frames: {plan.frames:,} are planned, and its sounds "
@@ -108,8 +97,6 @@ def compare_activity(
     """Whether each sound is heard where the plan says, and nowhere else.
 
     Args:
-        plan: What the corpus says of the sample.
-        measured: How loud its sounds are.
         ear: What counts as audible in the corpus.
     """
     keen = measured.find_audible(ear.faint_db, ear.masked_db + KEEN_DB)
@@ -145,10 +132,6 @@ def compare_treatments(
     """Whether each treated sound differs from the same recording untreated as it should.
 
     Half of what was asked of it when it was ingested is enough.
-
-    Args:
-        plan: What the corpus says of the sample.
-        stems: Each of its sounds alone.
     """
     sounds = [
         (place, how, stem[place.onset : place.offset])

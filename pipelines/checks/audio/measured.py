@@ -57,7 +57,6 @@ class MeasuredSample:
 
         Args:
             stems: Each sound alone, on the sample's clock.
-            rate: In Hz.
             planned: Where each is to play, and which recording in which treatment; none not to
                 tell how they sound.
         """

@@ -21,9 +21,6 @@ class DoctorCheck:
     """One line of the table.
 
     Args:
-        name: What was looked at.
-        state: How that ended.
-        found: What is there.
         needed_for: The commands that need it, and what goes without.
         fix: How to get it, "" where all is well.
     """

@@ -52,8 +52,6 @@ class DiskEstimate:
         manifests: Of the manifests and receipts still to be written.
         bank: Of the decoded clips, which ingest has written already.
         there: Of shards that are made, here or in another version they can be linked from.
-        free: Where they go.
-        ratio: Of the audio.
     """
 
     shards: int
@@ -121,7 +119,6 @@ class PendingShards:
     """What of a plan is still to be made.
 
     Args:
-        shards: The shards.
         frames: Of their samples.
         there: Bytes of the shards that are made.
     """
@@ -168,9 +165,7 @@ def estimate_disk(
     """The bytes that a build will write.
 
     Args:
-        places: Of the version.
         left: What is to be made.
-        ratio: Of the audio.
         rows: Some rows of the plan, by which the size of the JSON is judged.
         licences: Licence and attribution by clip id.
         index: The bank's index file; it need not exist.

@@ -36,7 +36,6 @@ class RenderPace:
 
     Args:
         seconds: Wall clock, of all of them.
-        frames: Of each.
         audio_bytes: Of each, encoded.
     """
 

@@ -19,11 +19,8 @@ class PreflightReport:
     """A plan beside a training run that can be carried out.
 
     Args:
-        training: The run.
-        splits: Of the plan.
         trained: Those that are trained on.
         left: What is still to be rendered.
-        disk: What it takes.
         pace: Of rendering, None where nothing can be rendered.
         processes: That would render on this machine.
         blocked: What each block list did.

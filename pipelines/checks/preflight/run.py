@@ -27,13 +27,6 @@ def run_preflight(
 ) -> tuple[Places, int, PreflightReport]:
     """Plan a corpus and foretell what a training run gets of it; nothing is rendered to disk.
 
-    Args:
-        spec: The spec.
-        training: The run.
-        out: Root of banks, shards and manifests.
-        processes: That plan, and would render.
-        observer: Told of the progress.
-
     Returns:
         Where the plan lies, its samples, and what was found.
     """

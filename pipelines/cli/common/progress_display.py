@@ -39,9 +39,7 @@ class Phase:
     """How far a phase has come.
 
     Args:
-        name: Its name.
         unit: What its units are, in the plural.
-        total: Its units.
         done: Those that are done.
         is_kept: Whether they stay done when the command is stopped.
         begun: When it began, in s of the clock.

@@ -113,12 +113,8 @@ def run_build(
     """Build with Prefect or without; the result is the same.
 
     Args:
-        spec: The spec.
-        out: Root of banks, shards and manifests.
         where: An engine's name, or a number of worker processes.
         prefect: Whether as a Prefect flow; None for a flow if a server is configured.
-        observer: Told of the progress.
-        settings: How long a shard may take and how often it is tried.
     """
     if not (is_server_configured() if prefect is None else prefect):
         from pipelines.build.build import build

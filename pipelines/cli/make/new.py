@@ -123,7 +123,6 @@ def _find_given(text: str, source: Any, folder: Path) -> dict[str, Any]:
     Args:
         text: What stands before the root are names of sources, each of which holds the next.
         source: That the text is of.
-        folder: The spec's own.
     """
     _, _, rest = text.partition(":")
     held = getattr(source, HELD, None)

@@ -28,7 +28,6 @@ class ReproductionRequest:
     """A finished version that is to be reproduced.
 
     Args:
-        places: Where it lies.
         given: The spec that was given, None where the version's own is meant.
     """
 

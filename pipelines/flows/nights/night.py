@@ -36,7 +36,6 @@ class Gate:
 
     Args:
         name: Its key in the settings, or `audit`.
-        passed: Whether it did.
         found: What was found, in words.
         wanted: What was wanted, in words.
     """

@@ -68,11 +68,7 @@ class Night:
 
     Args:
         corpus: Its name, and the deployment's.
-        spec: Its spec.
-        out: Root of banks, shards and manifests.
         workers: Worker processes, or an engine's name.
-        nightly: Settings of the night, None for the defaults.
-        times: When.
         variables: Environment variables of the runs on a work pool. A value may name a block or a
             variable of Prefect: `{{ prefect.blocks.secret.NAME }}`, `{{ prefect.variables.NAME }}`.
     """

@@ -71,7 +71,6 @@ class Ledger:
         """Take open items that nobody else holds, and tell their states.
 
         Args:
-            digests: Of the items.
             owner: For whom; for this process by default.
         """
         mine: dict[str, ItemState] = {}
@@ -111,7 +110,6 @@ class Ledger:
         """Write requests down as sent, and the most they can cost as spent.
 
         Args:
-            orders: The requests.
             owner: Who sends them; this process by default.
             kept: What must be left after it for other requests.
 

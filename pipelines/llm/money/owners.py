@@ -12,11 +12,7 @@ _SUFFIX: Final = ".lock"
 
 
 class Owners:
-    """The processes that work on one store, each with a locked file in a folder beside it.
-
-    Args:
-        folder: Of the files.
-    """
+    """The processes that work on one store, each with a locked file in a folder beside it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -101,7 +101,6 @@ def find_price(model: str, path: Path | None = None, local: bool = False) -> Pri
 
     Args:
         model: Its name, as sent to the endpoint.
-        path: The user's prices.
         local: The model costs nothing.
     """
     if local:

@@ -33,10 +33,6 @@ class Scope:
     """What an answer depends on besides its item.
 
     Args:
-        prompt: The prompt's id.
-        version: The prompt's version.
-        digest: Of the prompt's contents.
-        model: The model's name.
         parameters: What else is sent: temperature, seed.
         endpoint: Who answers: its address, without what may hold a key.
     """
@@ -54,7 +50,6 @@ class ItemState:
     """How far an item has come.
 
     Args:
-        status: What became of it.
         answer: Where it is answered.
         reason: Why it failed; of an open item, what went wrong last.
         attempts: How often its answer was judged.

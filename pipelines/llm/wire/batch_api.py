@@ -47,7 +47,6 @@ async def submit(
     """Hands the requests in as one batch, or finds the batch that already holds them.
 
     Args:
-        endpoint: An open endpoint.
         requests: At most `MOST_REQUESTS`, by key.
         attempts: By key, how often a request was bought before; 0 where it is left out.
 

@@ -55,7 +55,6 @@ class EndpointSettings:
 
     Args:
         base_url: Address of the API, usually ending in /v1.
-        model: The model's name there.
         key_variable: Environment variable that holds the key; "none" for a server without keys.
         timeout_s: The longest one attempt may take, from the first byte out to the last byte in.
     """

@@ -111,7 +111,6 @@ class AttemptError(SegueError):
     """One attempt that brought no answer.
 
     Args:
-        kind: What went wrong.
         message: What the endpoint said, without any key.
         retry_after: Seconds the endpoint asked to wait.
         usage: What the attempt cost all the same; None where it cost nothing.

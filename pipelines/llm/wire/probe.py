@@ -57,9 +57,7 @@ async def probe(
     One tiny request where the endpoint takes everything; up to ten where it does not.
 
     Args:
-        endpoint: An open endpoint.
         policy: How passing faults of the probe itself are retried.
-        sleep: Waits some seconds.
     """
     probing = _Probe(endpoint, policy or Policy(attempts=4), sleep)
     try:

@@ -103,7 +103,6 @@ async def ask_with_retries(
         ask: One attempt.
         request: What to ask. The answer belongs to this request's key, whatever room it was given.
         policy: When to give up.
-        sleep: Waits some seconds.
         gate: Shared by all requests to one endpoint; held during an attempt, not between attempts.
         clock: Seconds on a clock that never goes back.
     """

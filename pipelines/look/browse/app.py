@@ -57,7 +57,6 @@ class BrowsedCorpus:
 
     Args:
         place: As the user named it.
-        manifest: Its rows.
         sounds: Its audio; None for a plan.
     """
 

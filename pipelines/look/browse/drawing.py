@@ -26,8 +26,6 @@ class Bar:
     """One event of the timeline.
 
     Args:
-        label: Its label.
-        clip: Its clip's id.
         start_s: When it sets in.
         end_s: When it is over.
         gain_db: Gain applied to the clip.
@@ -80,7 +78,6 @@ class Node:
         name: The label, or what the composition does.
         detail: Its numbers, in words.
         colour: Of an event, as its bar's.
-        parts: What is composed.
     """
 
     kind: str
@@ -126,7 +123,6 @@ def draw(
     Args:
         scene: Its events have excerpts.
         frames: Of the audio, which may end after the scene.
-        sample_rate: In Hz.
         colours: Of labels; the others take the colours that come next.
         heard: Its timeline, where it is known when each event is heard.
     """

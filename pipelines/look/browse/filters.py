@@ -75,7 +75,6 @@ def build_query(wanted: Filter, mixes: list[list[str]]) -> tuple[str, dict[str, 
     What the reader wrote is in the values alone.
 
     Args:
-        wanted: The filter.
         mixes: The sets of clip licences that make a mix of the wanted licence.
     """
     asked = wanted.to_params()

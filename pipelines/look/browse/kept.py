@@ -19,7 +19,6 @@ class KeptPage:
     """A page, or a part of one.
 
     Args:
-        body: Its HTML.
         tag: What it is called in `ETag`; equal for equal bodies.
     """
 

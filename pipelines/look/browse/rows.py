@@ -90,7 +90,6 @@ class ManifestRows:
         Near is the row's own row group and its neighbours as far as they hold the first value.
 
         Args:
-            place: The row's.
             names: Of columns of text.
         """
         here = int(np.searchsorted(self._starts, place, side="right")) - 1

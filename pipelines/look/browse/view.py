@@ -32,7 +32,6 @@ class JudgedCaption:
     """A caption, and what its timeline says of it.
 
     Args:
-        text: The caption.
         kind: Edit kind of a negative, or `restatement`.
         generator: What worded it.
         holds: Whether the timeline proves a true one, or refutes a false one; None where the
@@ -52,7 +51,6 @@ class DenseGroup:
     """The dense captions of one resolution.
 
     Args:
-        name: The resolution.
         about: What it is, in words.
         captions: When each holds, and its text.
     """

@@ -23,7 +23,6 @@ class ChangeGroup:
 
     Args:
         name: What became of them, or the reason.
-        count: How many they are.
         first: Ids of the first of them.
         reasons: Why, the most frequent ones; empty where they do not say.
         more_reasons: How many there are beside those.
@@ -61,11 +60,7 @@ class Comparison:
     """What differs between A and B, and why; causes first.
 
     Args:
-        a: The first.
-        b: The second.
-        settings: Of the spec.
         clips: Of the catalogue, each kind with the reasons.
-        algorithms: Of Segue.
         libraries: Packages that made the audio.
         samples: By their place in the plan, each kind with the parts that are other.
         shards: By their place, other where anything that determines their bytes is.

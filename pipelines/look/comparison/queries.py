@@ -83,7 +83,6 @@ def build_keyed_view(side: str, corpus: str, audible: bool) -> str:
 
     Args:
         side: `a` or `b`.
-        corpus: Its name.
         audible: Whether to compare the audio, too.
     """
     parts = PARTS | {"place": PARTS["place"].format(shard=_strip_corpus(corpus, "shard"))}

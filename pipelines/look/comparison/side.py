@@ -35,7 +35,6 @@ class ComparedSide:
 
     Args:
         manifest: `samples.parquet`, or `plan.parquet` of a plan.
-        corpus: Its name.
         facts: What `corpus.json` says; None of a plan.
     """
 

@@ -47,7 +47,6 @@ class QueryAnswer:
     Args:
         columns: Of the rows, each with a name of its own.
         schema: The same as Arrow has them.
-        batches: The rows.
     """
 
     columns: tuple[Column, ...]

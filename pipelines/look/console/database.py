@@ -39,7 +39,6 @@ class Database:
     """The tables of a corpus, open for queries.
 
     Args:
-        folder: Its manifest folder.
         tables: Those that it has; `samples` is missing where nothing is rendered.
         connection: What answers.
     """

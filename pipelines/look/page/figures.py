@@ -27,9 +27,7 @@ class Bin:
         high: One past the highest; the last bar counts it, too.
         count: Values counted.
         left: Place of its left side.
-        width: Its width.
         top: Place of its upper side.
-        height: Its height.
     """
 
     low: float
@@ -47,16 +45,10 @@ class Histogram:
 
     Args:
         title: What is counted.
-        unit: Of the values.
         count: How many values there are.
-        low: The smallest.
-        median: The middle one.
-        high: The largest.
         bins: The bars; none where all values are equal.
         values: Ticks of the values.
         counts: Ticks of the counts.
-        width: Of the drawing.
-        height: Of the drawing.
     """
 
     title: str
@@ -87,7 +79,6 @@ def histogram(title: str, unit: str, values: NDArray[np.float64]) -> Histogram:
 
     Args:
         title: What is counted.
-        unit: Of the values.
         values: Finite, one at least.
 
     Raises:
@@ -137,15 +128,10 @@ class Plot:
     """Curves over steps.
 
     Args:
-        title: What is drawn.
-        curves: The lines.
         rule: Name and place of a level to compare with; None for none.
         borders: Places where one stage gives way to the next.
         steps: Ticks of the steps.
         values: Ticks of the values.
-        summary: The figure in a sentence.
-        width: Of the drawing.
-        height: Of the drawing.
     """
 
     title: str
@@ -178,7 +164,6 @@ def plot(
     """Draw curves over the steps from 0 to `last`.
 
     Args:
-        title: What is drawn.
         curves: By name, each with one point at least.
         last: Last step of the axis, above 0.
         rule: Name and value of a level to compare with.

@@ -24,7 +24,6 @@ class Page:
 
     Args:
         name: What it is of, in letters that a file's name may have.
-        html: The whole file.
         facts: What a program wants to know of it, as JSON values.
     """
 

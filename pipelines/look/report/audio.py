@@ -51,7 +51,6 @@ def playable(pcm: Pcm, rate: int) -> str:
     """A sound as a `data:` URI; equal samples give equal text.
 
     Args:
-        pcm: The samples.
         rate: In Hz; where MP3 does not know it, the sound is resampled to the next that it knows.
     """
     wanted = next((each for each in _RATES if each >= rate), _RATES[-1])

@@ -37,9 +37,6 @@ class ReportedSample:
     """One sample as a report shows it.
 
     Args:
-        row: Its row of the manifest.
-        drawing: Its timeline.
-        negatives: Its false captions.
         sound: Its audio as a `data:` URI; "" where there is none.
         silence: Why there is none; "" where there is one.
     """
@@ -60,7 +57,6 @@ def examples(
         manifest: `samples.parquet` or `plan.parquet`, as `find_manifest` gives it.
         tags: Names of the tags of each clip that has any.
         count: How many; fewer where the manifest holds fewer.
-        observer: Told how many are done.
     """
     rendered = manifest.name == SAMPLES_FILE
     listening = Listening(Corpus.open(manifest.parent) if rendered else None)

@@ -20,7 +20,6 @@ class LibraryFacts:
         clips: Those whose files are there.
         listed: Those of its index.
         splits: Its own splits, or folds, that have a clip; none where a clip is of no split.
-        labels: Of its clips.
     """
 
     clips: int
@@ -40,7 +39,6 @@ def find_innermost(name: str, given: Mapping[str, Any]) -> str:
 
     Args:
         name: Of the source that is chosen.
-        given: Its settings.
     """
     while HELD in given:
         ((name, given),) = given[HELD].items()

@@ -21,7 +21,6 @@ class Start:
     """What a new spec starts from.
 
     Args:
-        recipe: The recipe's name.
         source: A source that comes with Segue and suits it.
         settings: What differs from the recipe's defaults.
         audio: What differs from the defaults of `audio`.

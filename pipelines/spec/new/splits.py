@@ -43,7 +43,6 @@ def choose_splits(source: str, library: LibraryFacts | None = None) -> ChosenSpl
     """The splits of a new spec over a source.
 
     Args:
-        source: Its name.
         library: What there is of it; None takes it for whole.
     """
     own = _OWN_SPLITS.get(source)

@@ -37,7 +37,6 @@ def render_spec(
 
     Args:
         name: One of `list_starts`.
-        corpus: Its name.
         source: A source's name; by default one that comes with Segue and suits the recipe.
         given: The source's settings; by default a folder that has to be changed, if it takes one.
         library: What the folder holds, None where nobody looked: it says what the splits can be.

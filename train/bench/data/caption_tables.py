@@ -47,7 +47,6 @@ def captions_benchmark(
             are put together; or AudioTime's JSON, by the file's name: {"caption": ...}.
         audio: Folder that the files are in; endings such as .wav may be left out of the table. By
             default the table's own, or with AudioTime the folder `audio` in it.
-        settings: Of the bench.
         file_column: By default the first of `FILE_COLUMNS` that is there.
         caption_columns: By default all called caption, or caption_1, caption_2, ...
     """

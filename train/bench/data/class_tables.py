@@ -63,7 +63,6 @@ class TableLayout:
         """The rows of a table and their numbers.
 
         Args:
-            table: The table.
             by_fold: Whether folds are needed.
         """
         if self.unnamed is not None:
@@ -141,9 +140,7 @@ def classes_benchmark(
     Clips of one recording are drawn together in the bootstrap.
 
     Args:
-        table: The CSV file.
         audio: Folder that the files are in; by default the layout's own, or the table's.
-        settings: Hold the templates.
         fold: Test on this fold or split alone; by default on what published figures are of. The
             classes are those of the whole table.
     """

@@ -29,8 +29,6 @@ def compa_benchmark(table: Path, audio: Path, settings: BenchSettings | None = N
         table: CSV with the columns pair_caption, reversed_pair_caption, pair_file and
             reversed_pair_file; and for instances of three also triplet_caption and triplet_file,
             "-" where an instance has none.
-        audio: Folder that the files are in.
-        settings: Of the bench.
     """
     fix = f"give CompA's CSV, with the columns {', '.join(COMPA_COLUMNS)}"
     files, instances = Files(audio, table), []

@@ -45,10 +45,6 @@ def corpus_benchmark(
     """The tasks that a split's samples allow.
 
     Args:
-        path: Manifest folder of the corpus.
-        split: The split.
-        mode: Where audio comes from.
-        settings: Of the bench.
         sample_rate: Of the model, in Hz; where it is given, another one is refused here.
     """
     chosen = settings or BenchSettings()

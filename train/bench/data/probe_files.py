@@ -37,10 +37,8 @@ def probes_benchmark(table: Path, audio: Path, settings: BenchSettings | None = 
     Captions that were left out of the set are counted, by the reason that the file gives.
 
     Args:
-        table: The Parquet file.
         audio: Folder of the audio files, named as the set's `id` column says, with or without
             ending; cut the set with `--id-column` naming the column of files.
-        settings: Of the bench.
     """
     found = _read(table)
     metadata: Mapping[bytes, bytes] = found.schema.metadata or {}

@@ -29,7 +29,6 @@ def questions_benchmark(
     Args:
         table: CSV with question, audio_path, optionA to optionD, and the letter in correct.
         audio: Folder that audio_path starts from; by default that of the table.
-        settings: Of the bench.
     """
     files, questions = Files(audio or table.parent, table), []
     fix = f"give TREA's CSV, with the columns {', '.join(QUESTION_COLUMNS)}"

@@ -47,9 +47,6 @@ class Metric:
     """A measured value.
 
     Args:
-        value: The value; NaN where nothing was judged.
-        low: Lower end of the 95 % interval.
-        high: Upper end.
         chance: What a guess at random gives.
         n: Number of units judged.
         draws: Of the bootstrap, where it is at hand.
@@ -85,10 +82,8 @@ def measure(
 
     Args:
         statistic: Of the units at some positions.
-        count: Number of units.
         groups: Number of each unit's group; without, each stands alone.
         chance: What a guess at random gives.
-        seed: Of the bootstrap.
         resamples: How many draws.
     """
     if groups is not None and groups.shape != (count,):

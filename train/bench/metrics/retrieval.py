@@ -90,7 +90,6 @@ def chance(name: str, right: Int[np.ndarray, " queries"], items: int) -> float:
     Args:
         name: Key of `query_points`.
         right: Number of right items of each query.
-        items: Number of items.
     """
     if name == "median_rank":
         return median_rank_chance(right, items)

@@ -30,7 +30,6 @@ def subset_retrieval(
         similarity: Of every audio to every text.
         correct: Which texts are right for which audio.
         size: Audios in a subset, at most as many as there are.
-        subsets: Number of subsets.
         groups: Number of each audio's group; without, each stands alone.
         text_groups: Number of each text's group; without, that of the first audio it is right for.
         seed: Of the subsets and of the bootstrap.

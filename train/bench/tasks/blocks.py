@@ -20,7 +20,6 @@ class Block:
 
     Args:
         sounds: Positions of the samples' rows.
-        texts: The captions.
         group: Name of the minimal-pair group.
     """
 

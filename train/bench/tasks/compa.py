@@ -19,7 +19,6 @@ class Instance:
 
     Args:
         sounds: Number of each sound.
-        captions: The caption of each.
     """
 
     sounds: tuple[int, ...]

@@ -29,7 +29,6 @@ def plan_samples(
     """`localisation_*`: the labels of the split as texts ("a dog barks").
 
     Args:
-        samples: Of the split.
         rate: Their sample rate in Hz.
         labelled: Which of them have labels with times.
         settings: Hold the seed.

@@ -81,7 +81,6 @@ def retrieval_both_ways(
     Args:
         similarity: Of every audio to every text.
         correct: Which texts are right for which audio, of the same shape.
-        groups: Of the audios.
         text_groups: Of the texts, by the same numbers.
         settings: Say whether subsets are drawn.
     """

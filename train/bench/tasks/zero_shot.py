@@ -41,7 +41,6 @@ def plan_labels(
         labels: The labels that each item bears.
         classes: All labels, each once.
         groups: Number of each item's group.
-        settings: Hold the templates.
         several: Whether an item may bear several, even where none does.
     """
     if len(classes) < 2:

@@ -66,7 +66,6 @@ def plan_singles(
         single: Number of each single sound, and its class.
         classes: All classes, each once.
         groups: Of all sounds, by number.
-        settings: Of the bench.
     """
     texts = [row[0] for row in prompts(classes, (T1,))]
     numbers = [number for number, _ in single]

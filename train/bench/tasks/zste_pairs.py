@@ -29,7 +29,6 @@ class SoundPair:
     """Two sounds of different classes.
 
     Args:
-        number: Of the sample.
         first: Position of the class that is heard first, or written first where both sound.
         second: Position of the other class.
         in_order: Whether one follows the other, rather than both sounding together.
@@ -71,7 +70,6 @@ class PromptChoice:
     """Samples of which each chooses among its own prompts.
 
     Args:
-        heard: The samples.
         options: Numbers of the prompts of each.
         correct: Which of them are right.
     """

@@ -40,7 +40,6 @@ class Chunks:
 
         Args:
             encoder: From features of single chunks to one vector each.
-            dim: Width of the vectors.
         """
         places = self.places
         if places is None:
@@ -51,11 +50,7 @@ class Chunks:
 
 
 class Tower(nn.Module):
-    """A network that makes tokens.
-
-    Args:
-        dim: Width of the tokens.
-    """
+    """A network that makes tokens."""
 
     pooled: bool = False
     """Whether it gives one token, its own summary: a `projection` head takes no more."""
@@ -97,12 +92,7 @@ class AudioTower(Tower):
 
     @classmethod
     def build(cls, config: AudioConfig, sample_rate: int) -> AudioTower:
-        """The tower that settings describe; what an entry point of `segue.towers` offers.
-
-        Args:
-            config: Its settings.
-            sample_rate: Of the audio, in Hz.
-        """
+        """The tower that settings describe; what an entry point of `segue.towers` offers."""
         raise NotImplementedError
 
     @property
@@ -135,7 +125,6 @@ class TextTower(Tower):
         Args:
             config: Its settings. Ids are those of the tokenizer of the model `name`, or numbers of
                 the corpus's own words where no name is given.
-            vocabulary: Number of ids.
         """
         raise NotImplementedError
 
@@ -154,7 +143,6 @@ class ChunkTower(AudioTower):
         frontend: From chunks of samples to features; holds no learned weights.
         encoder: From features of single chunks to one vector each.
         chunk: Length of a chunk in samples.
-        dim: Width of the vectors.
     """
 
     def __init__(self, frontend: nn.Module, encoder: nn.Module, chunk: int, dim: int) -> None:
@@ -181,11 +169,9 @@ def averaging_weights(
     """Weights that average evenly spaced positions over chunks of time; rows sum to one.
 
     Args:
-        positions: Number of positions.
         span: Time that they cover, in samples.
         chunk: Length of a token, in samples.
         tokens: Number of tokens; all begin within the span.
-        like: Gives dtype and device.
     """
     start = torch.arange(positions, device=like.device, dtype=torch.float64) * (span / positions)
     begin = torch.arange(tokens, device=like.device, dtype=torch.float64)[:, None] * chunk

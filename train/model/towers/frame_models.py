@@ -180,7 +180,6 @@ def frame_tower(model: Any, config: AudioConfig, sample_rate: int) -> FrameTower
     Args:
         model: Of one of `FRAME_KINDS`.
         config: Its name, and what a token is.
-        sample_rate: Of the audio, in Hz.
     """
     made, extractor_class = _KINDS[model.config.model_type]
     extractor = feature_extractor(config.name, extractor_class)

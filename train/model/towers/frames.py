@@ -41,9 +41,6 @@ class FrameModel(nn.Module, ABC):
     """A transformers model that hears frames, and its feature extractor.
 
     Args:
-        model: The model.
-        extractor: Its feature extractor.
-        dim: Width of its hidden states.
         width: Numbers in a frame.
         hop: Step between frames, in samples.
         shortest: Fewest samples that it takes.
@@ -104,7 +101,6 @@ class FrameTower(AudioTower):
     """Sounds as frames; tokens are stretches of the model's hidden states, or its summary.
 
     Args:
-        model: The model.
         tokens: `chunks`: each chunk is heard alone. `map`: the states of the whole, averaged over
             stretches of one chunk. `pooled`: the model's summary of the whole.
         chunk: Length of a chunk in samples.

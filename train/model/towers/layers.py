@@ -45,7 +45,6 @@ def last_parts(model: nn.Module, count: int = 1) -> list[nn.Module]:
     """The last layers or stages of an encoder, and the norm and pooler behind them.
 
     Args:
-        model: The encoder.
         count: How many layers, at least 1.
 
     Returns:

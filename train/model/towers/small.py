@@ -14,13 +14,7 @@ from train.model.towers.base import ChunkTower, TextTower
 
 
 class ChunkCnn(nn.Module):
-    """A small convolutional network over time with mel bands as channels, averaged over time.
-
-    Args:
-        mels: Number of mel bands.
-        width: Number of channels.
-        dim: Width of the token.
-    """
+    """A small convolutional network over time with mel bands as channels, averaged over time."""
 
     def __init__(self, mels: int, width: int, dim: int) -> None:
         super().__init__()
@@ -41,12 +35,7 @@ class ChunkCnn(nn.Module):
 
 
 class EmbeddingTower(TextTower):
-    """One learned vector a word, of unit variance at the start.
-
-    Args:
-        vocabulary: Number of words.
-        dim: Width of the tokens.
-    """
+    """One learned vector a word, of unit variance at the start."""
 
     def __init__(self, vocabulary: int, dim: int) -> None:
         super().__init__(dim)
@@ -58,13 +47,7 @@ class EmbeddingTower(TextTower):
 
 
 def cnn_tower(config: AudioConfig, sample_rate: int, dim: int) -> ChunkTower:
-    """The small audio tower: log-mel chunks, augmented in training, and `ChunkCnn`.
-
-    Args:
-        config: Its settings.
-        sample_rate: Of the audio, in Hz.
-        dim: Width of the tokens.
-    """
+    """The small audio tower: log-mel chunks, augmented in training, and `ChunkCnn`."""
     frontend = LogMel(sample_rate, config.mels, config.window_s, config.hop_s)
     augment = SpecAugment(config.mask_mels, config.shift_mels, config.mask_frames)
     encoder = nn.Sequential(augment, ChunkCnn(config.mels, config.width, dim))

@@ -29,7 +29,6 @@ class SpectrogramTower(AudioTower):
 
     Args:
         model: A ClapAudioModel.
-        settings: What it takes.
         tokens: `chunks`: the summary of each chunk, heard alone at the start of an input of its
             own. `map`: the last feature map of the whole, averaged over frequency and over
             stretches of one chunk. `pooled`: the summary of the whole.
@@ -124,7 +123,6 @@ def spectrogram_tower(
     Args:
         model: A ClapAudioModel.
         config: Its name, and what a token is.
-        sample_rate: Of the audio, in Hz.
         settings: What the model takes.
     """
     check_rate(config.name, settings.sample_rate, sample_rate)

@@ -63,8 +63,6 @@ def text_model(model: Any, name: str, pooled: bool) -> TextModel:
     """A text tower around a loaded model.
 
     Args:
-        model: The model.
-        name: Its name or folder.
         pooled: Whether its summary is asked for.
     """
     kind = model.config.model_type

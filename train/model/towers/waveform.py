@@ -20,7 +20,6 @@ class WaveformModel(nn.Module):
     """A transformers model that takes waveform (wav2vec 2.0, HuBERT, WavLM, MERT, ...).
 
     Args:
-        model: The model.
         mix: Its last hidden states, or all of them through a learned convolution of kernel 1 over
             the layers (Manco et al. 2024, "Augment, Drop & Swap", for MERT), at first their mean.
         normalise: Whether it hears waveform of zero mean and unit variance.
@@ -71,9 +70,7 @@ class WaveformTower(ChunkTower):
     """Chunks of waveform, each heard alone.
 
     Args:
-        encoder: The model.
         chunk: Length of a chunk in samples.
-        dim: Width of its hidden states.
     """
 
     encoder: WaveformModel
@@ -125,7 +122,6 @@ def waveform_tower(model: Any, config: AudioConfig, sample_rate: int) -> AudioTo
     Args:
         model: It takes waveform.
         config: Its name, and what a token is.
-        sample_rate: Of the audio, in Hz.
     """
     check_rate(config.name, model_rate(config.name), sample_rate)
     if config.tokens is TokenKind.POOLED:
