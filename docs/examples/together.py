@@ -17,7 +17,6 @@ from synth.recipes.base import (
     Recipe,
     Setting,
     SplitGroups,
-    draft_contrast,
     explain_too_short,
     pick,
 )
@@ -55,8 +54,7 @@ class Pairs(SplitGroups[Together]):
         scene = self.fitting.draw([first], others, rng).overlay
         words = (Connective.WHILE, Connective.BEFORE, Connective.AFTER)
         wording = Wording(words, Phrase.of_label, Style.NATURAL, frame=0)
-        heard = self.listener.hear(scene)
-        return [draft_contrast(scene, Connective.WHILE, wording, heard, self.setting.tolerance)]
+        return [self.draft_contrast(scene, Connective.WHILE, wording)]
 
     @cached_property
     def fitting(self) -> Fitting:

@@ -9,8 +9,9 @@ true one, by the same kind of edit. Who compares the two by their texts alone - 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from typing import TypeAlias
 
@@ -38,25 +39,6 @@ class Member:
 
 Tell: TypeAlias = Callable[[Claim], Caption]
 """Puts a claim into words."""
-
-
-class _Pool:
-    """Claims that are put into words when one is first dealt; a text is used once."""
-
-    def __init__(self, claims: Sequence[Claim], tell: Tell, used: Iterable[str]) -> None:
-        self.claims = claims
-        self.outlines = [Outline.of(claim) for claim in claims]
-        self.forms = [_form(*pair) for pair in zip(self.outlines, claims, strict=True)]
-        self._tell = tell
-        self._used = set(used)
-
-    def tell(self, number: int) -> Caption | None:
-        """The words for a claim, None where another claim has taken them."""
-        caption = self._tell(self.claims[number])
-        if caption.text in self._used:
-            return None
-        self._used.add(caption.text)
-        return caption
 
 
 class Hand:
@@ -100,35 +82,18 @@ def cross(one: Hand, first: Caption, other: Hand, second: Caption, kind: str) ->
 
 
 class _MemberHand(Hand):
-    """What has been dealt to a member, and what is known of the pool's claims there."""
+    """What has been dealt to a member, and what is known there of the pool's claims, by number."""
 
-    def __init__(self, member: Member, main: Caption, pool: _Pool) -> None:
+    def __init__(self, member: Member, main: Caption, pool: Sequence[Claim]) -> None:
         super().__init__(main)
         self.edits = EditSelection(member.statement)
-        self._hearing = member.hearing
-        self._pool = pool
-        self._proven: dict[int, bool] = {}
-        self._refuted: dict[int, bool] = {}
+        self.hearing = member.hearing
+        self.proves = cache(lambda number: member.hearing.proves(pool[number]))
+        self.refutes = cache(lambda number: member.hearing.refutes(pool[number]))
 
     def kind(self, claim: Claim) -> EditKind:
         """The edit that leads from what is heard to a claim."""
         return self.edits.kind(Outline.of(claim))
-
-    def refutes(self, claim: Claim) -> bool:
-        """Whether what is heard refutes a claim."""
-        return self._hearing.refutes(claim)
-
-    def proves_number(self, number: int) -> bool:
-        """Whether what is heard proves a claim of the pool."""
-        if number not in self._proven:
-            self._proven[number] = self._hearing.proves(self._pool.claims[number])
-        return self._proven[number]
-
-    def refutes_number(self, number: int) -> bool:
-        """Whether it refutes a claim of the pool."""
-        if number not in self._refuted:
-            self._refuted[number] = self._hearing.refutes(self._pool.claims[number])
-        return self._refuted[number]
 
 
 def deal(
@@ -154,9 +119,8 @@ def deal(
         One set a member; a negative at least stands against each main caption. None where that
         cannot be.
     """
-    known = _Pool(pool, tell, (caption.text for caption in mains))
-    hands = [_MemberHand(*pair, known) for pair in zip(members, mains, strict=True)]
-    dealer = _Dealer(hands, known, limit, rng)
+    hands = [_MemberHand(*pair, pool) for pair in zip(members, mains, strict=True)]
+    dealer = _Dealer(hands, pool, tell, limit, rng)
     if not dealer.deal_mains(close):
         return None
     dealer.deal_pool()
@@ -164,29 +128,42 @@ def deal(
 
 
 class _Dealer:
-    """Deals crosses."""
+    """Deals crosses; a claim is put into words when it is first dealt, and a text is used once."""
 
     def __init__(
-        self, hands: Sequence[_MemberHand], pool: _Pool, limit: int, rng: np.random.Generator
+        self,
+        hands: Sequence[_MemberHand],
+        pool: Sequence[Claim],
+        tell: Tell,
+        limit: int,
+        rng: np.random.Generator,
     ) -> None:
         self._hands = hands
         self._pool = pool
+        self._tell_claim = tell
         self._limit = limit
         self._kinds: Counter[EditKind] = Counter()
         self._spent: set[int] = set()
-        self._by_kind = [self._sort_claims(hand, rng) for hand in hands]
+        self._used = {hand.main.text for hand in hands}
+        outlines = [Outline.of(claim) for claim in pool]
+        forms = [_form(*pair) for pair in zip(outlines, pool, strict=True)]
+        self._by_kind = [self._sort_claims(hand, outlines, forms, rng) for hand in hands]
         self._left = [list(claims) for claims in self._by_kind]
         self._order = rng.permutation(len(hands)).tolist()
 
     def _sort_claims(
-        self, hand: _MemberHand, rng: np.random.Generator
+        self,
+        hand: _MemberHand,
+        outlines: Sequence[Outline],
+        forms: Sequence[Hashable],
+        rng: np.random.Generator,
     ) -> dict[tuple[EditKind, Hashable], list[int]]:
         """The pool by the edit that leads to a claim, and by the claim's form, shuffled."""
-        found: dict[tuple[EditKind, Hashable], list[int]] = {}
-        for number in rng.permutation(len(self._pool.claims)).tolist():
-            key = hand.edits.kind(self._pool.outlines[number]), self._pool.forms[number]
-            found.setdefault(key, []).append(number)
-        return found
+        claims: dict[tuple[EditKind, Hashable], list[int]] = {}
+        for number in rng.permutation(len(outlines)).tolist():
+            key = hand.edits.kind(outlines[number]), forms[number]
+            claims.setdefault(key, []).append(number)
+        return claims
 
     def deal_mains(self, close: Collection[tuple[int, int]] | None) -> bool:
         """Let a false sentence stand against each main caption; False where none can."""
@@ -197,8 +174,8 @@ class _Dealer:
                 continue
             kind = first.kind(second.main.claim)
             if (
-                first.refutes(second.main.claim)
-                and second.refutes(first.main.claim)
+                first.hearing.refutes(second.main.claim)
+                and second.hearing.refutes(first.main.claim)
                 and second.kind(first.main.claim) is kind
             ):
                 self._cross(one, first.main, other, second.main, kind)
@@ -211,17 +188,17 @@ class _Dealer:
         form = _form(Outline.of(main), main)
         for other in self._order:
             second = self._hands[other]
-            if other == one or len(second.true) >= self._limit or not second.refutes(main):
+            if other == one or len(second.true) >= self._limit or not second.hearing.refutes(main):
                 continue
             kind = second.kind(main)
             for number in self._by_kind[one].get((kind, form), ()):
                 if (
                     number not in self._spent
-                    and hand.refutes_number(number)
-                    and second.proves_number(number)
-                    and (said := self._tell(number))
+                    and hand.refutes(number)
+                    and second.proves(number)
+                    and (caption := self._tell(number))
                 ):
-                    self._cross(one, hand.main, other, said, kind)
+                    self._cross(one, hand.main, other, caption, kind)
                     return True
         return False
 
@@ -245,10 +222,10 @@ class _Dealer:
         others.sort(key=lambda other: len(self._hands[other].true))
         hand = self._hands[one]
         for number in self._by_kind[one][key]:
-            if number in self._spent or not hand.refutes_number(number):
+            if number in self._spent or not hand.refutes(number):
                 continue
             for other in others:
-                if not self._hands[other].proves_number(number):
+                if not self._hands[other].proves(number):
                     continue
                 mirror = self._find_mirror(one, other, key)
                 if mirror is None:
@@ -266,9 +243,7 @@ class _Dealer:
             (
                 number
                 for number in self._by_kind[other].get(key, ())
-                if number not in self._spent
-                and hand.proves_number(number)
-                and second.refutes_number(number)
+                if number not in self._spent and hand.proves(number) and second.refutes(number)
             ),
             None,
         )
@@ -278,8 +253,13 @@ class _Dealer:
         return max(len(hand.true), len(hand.false)) < self._limit
 
     def _tell(self, number: int) -> Caption | None:
+        """The words for a claim, None where another claim has taken them."""
         self._spent.add(number)
-        return self._pool.tell(number)
+        caption = self._tell_claim(self._pool[number])
+        if caption.text in self._used:
+            return None
+        self._used.add(caption.text)
+        return caption
 
     def _cross(self, one: int, first: Caption, other: int, second: Caption, kind: EditKind) -> None:
         cross(self._hands[one], first, self._hands[other], second, kind.value)
@@ -288,5 +268,5 @@ class _Dealer:
 
 def _form(outline: Outline, claim: Claim) -> Hashable:
     """What compared sentences have in common: how many sounds, and what is said of them."""
-    told = claim.quantity if isinstance(claim, Measured) else None
-    return outline.denies, len(claim_labels(claim)), outline.composition is None, told
+    quantity = claim.quantity if isinstance(claim, Measured) else None
+    return outline.denies, len(claim_labels(claim)), outline.composition is None, quantity

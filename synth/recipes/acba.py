@@ -35,7 +35,6 @@ from synth.recipes.base import (
     SplitGroups,
     all_different,
     check_splits,
-    draft_contrast,
     excerpt,
     explain_misleading,
     explain_too_short,
@@ -222,9 +221,7 @@ class ClipPairs(SplitGroups[Acba]):
         words = word, opposite if opposite in relations else word
         orders = list(zip(self._orders(pair.first, pair.second), words, strict=True))
         drafts = [
-            draft_contrast(
-                scene, connective, wording, self.listener.hear(scene), self.setting.tolerance
-            )
+            self.draft_contrast(scene, connective, wording)
             for scene, connective in orders[: self._group_size]
         ]
         is_labelled = all(

@@ -316,6 +316,12 @@ class SplitGroups(Generic[S]):
         """Hears the clips."""
         return make_listener(self.clips, self.setting)
 
+    def draft_contrast(self, scene: Pair, connective: Connective, wording: Wording) -> Draft:
+        """A sample whose caption states the whole scene."""
+        heard = self.listener.hear(scene)
+        captions = contrast(scene, connective, wording, heard, self.setting.tolerance)
+        return Draft(scene, captions, heard)
+
     def draft_rivals(
         self, members: Sequence[tuple[Scene, Caption]], kind: str, style: Style
     ) -> list[Draft] | None:
@@ -446,13 +452,6 @@ def permutation(
 ) -> Int64[np.ndarray, " count"]:
     """The order of `count` items in one round; each round has another."""
     return randomness.at(operation, round_).permutation(count)
-
-
-def draft_contrast(
-    scene: Pair, connective: Connective, wording: Wording, heard: Timeline, tolerance: Tolerance
-) -> Draft:
-    """A sample whose caption states the whole scene."""
-    return Draft(scene, contrast(scene, connective, wording, heard, tolerance), heard)
 
 
 def deal_crosses(drafts: Sequence[Draft], crosses: Iterable[tuple[str, str, str]]) -> list[Draft]:

@@ -38,7 +38,6 @@ from synth.recipes.base import (
     by_label,
     check_splits,
     deal_crosses,
-    draft_contrast,
     explain_misleading,
     explain_too_short,
     longest_event,
@@ -199,10 +198,7 @@ class ClassPairs(SplitGroups[Triplets]):
             (Concat(pair.second, pair.first, pair.crossfade), Connective.AFTER),
             (pair.overlay, Connective.WHILE),
         )
-        drafts = [
-            draft_contrast(scene, word, wording, self.listener.hear(scene), self.setting.tolerance)
-            for scene, word in members
-        ]
+        drafts = [self.draft_contrast(scene, word, wording) for scene, word in members]
         if style is Style.PAPER:
             return drafts
         crosses = _list_crosses(pair, wording, flip=bool(rng.integers(2)))
