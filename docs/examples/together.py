@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from pydantic import PositiveInt
 
+from synth.base.rng import pick
 from synth.captions.caption import Connective, Style
 from synth.captions.contrast import Wording
 from synth.labels.lexicon import Phrase, are_kin
@@ -18,7 +19,6 @@ from synth.recipes.base import (
     Setting,
     SplitGroups,
     explain_too_short,
-    pick,
 )
 from synth.recipes.fitting import Fitting
 

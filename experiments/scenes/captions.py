@@ -7,14 +7,14 @@ of a part as false (Ghosh et al., section 3.4, figure 6 and algorithm 1).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import reduce
+from functools import partial, reduce
 from itertools import combinations
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from experiments.harness.experiment import Row
-from synth.base.rng import Randomness
+from synth.base.rng import Randomness, pick
 from synth.base.units import Frames
 from synth.captions.caption import Style
 from synth.captions.narrative import Narrator
@@ -140,10 +140,7 @@ def _retell(
     """The sample with these captions; `anew` tells its claim in new words, too."""
     rng = Randomness(_SEED).at(f"scenes/{row['id']}", 0)
 
-    def draw_one(options: Sequence[Any]) -> Any:
-        return options[int(rng.integers(len(options)))]
-
-    tell = Narrator(Phrase.of_label, Style.NATURAL, draw_one).tell
+    tell = Narrator(Phrase.of_label, Style.NATURAL, partial(pick, rng=rng)).tell
     heard = _read_statement(row)
     main = {"caption": tell(heard).text} if anew else {}
     positives = [tell(claim, "restatement") for claim in _draw_claims(true, most - 1, rng)]

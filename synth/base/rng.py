@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+
+T = TypeVar("T")
 
 
 def digest(*parts: str) -> str:
@@ -60,3 +63,13 @@ class Randomness:
         counter = np.array([0, 0, int(digest(operation)[:16], 16), index], dtype=np.uint64)
         key = np.array([self.seed, 0], dtype=np.uint64)
         return np.random.Generator(np.random.Philox(key=key, counter=counter))
+
+
+def pick(options: Sequence[T], rng: np.random.Generator) -> T:
+    """One of the options, each as likely as the others."""
+    return options[int(rng.integers(len(options)))]
+
+
+def shuffle(values: Sequence[T], rng: np.random.Generator) -> list[T]:
+    """The values in random order."""
+    return [values[at] for at in rng.permutation(len(values))]

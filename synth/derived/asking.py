@@ -15,7 +15,7 @@ from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from synth.base.rng import Randomness
+from synth.base.rng import Randomness, pick, shuffle
 from synth.derived.questions import (
     ANCHORED,
     ASKED_KINDS,
@@ -43,16 +43,6 @@ from synth.scene.scene import Concat, Event, Overlay, Scene, labels
 
 
 T = TypeVar("T")
-
-
-def shuffle(values: Sequence[T], rng: np.random.Generator) -> list[T]:
-    """The values in random order."""
-    return [values[i] for i in rng.permutation(len(values))]
-
-
-def pick(values: Sequence[T], rng: np.random.Generator) -> T:
-    """One of the values, each as likely as the others."""
-    return values[int(rng.integers(len(values)))]
 
 
 def group_members(subjects: Iterable[Subject]) -> list[list[int]]:

@@ -11,10 +11,10 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from synth.base.rng import Randomness
+from synth.base.rng import Randomness, pick, shuffle
 from synth.captions.caption import capitalise
 from synth.captions.narrative import Resolution, dense_text
-from synth.derived.asking import ask, group_members, pick, shuffle
+from synth.derived.asking import ask, group_members
 from synth.derived.differences import Difference, find_differences
 from synth.derived.questions import (
     ASKED_KINDS,

@@ -16,9 +16,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from synth.base.rng import Randomness
+from synth.base.rng import Randomness, pick, shuffle
 from synth.corpus.schema import canonical_json
-from synth.derived.asking import group_members, shuffle
+from synth.derived.asking import group_members
 from synth.derived.questions import Subject
 from synth.derived.wording import sayings
 from synth.scene.claim import Claim, Not, claim_to_json
@@ -221,7 +221,7 @@ def _find_difference(
     if not by_kind:
         return None
     kind = min(shuffle(sorted(by_kind), rng), key=lambda each: kinds[each])
-    claims = by_kind[kind][int(rng.integers(len(by_kind[kind])))]
+    claims = pick(by_kind[kind], rng)
     captions = wordings(kind, claims, first, second)
     reverse = wordings(reverse_kind(kind), claims[::-1], second, first)
     if not captions:

@@ -15,11 +15,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from synth.base.rng import Randomness
+from synth.base.rng import Randomness, pick, shuffle
 from synth.base.units import Decibels, Frames
 from synth.captions.caption import capitalise
 from synth.corpus.schema import canonical_json
-from synth.derived.asking import group_members, shuffle
+from synth.derived.asking import group_members
 from synth.derived.questions import Subject, subjects
 from synth.labels.lexicon import Phrase
 from synth.scene.claim import Claim, claim_to_json
@@ -262,7 +262,7 @@ def _find_edit(before: Take, after: Take, rng: np.random.Generator) -> Edit | No
         return None
     plain, *placed = candidates
     is_plain = not placed or rng.random() < _TOLD_PLAINLY
-    claims = plain if is_plain else placed[int(rng.integers(len(placed)))]
+    claims = plain if is_plain else pick(placed, rng)
     asked, undone = wordings(change, claims), wordings(_reverse(change), claims[::-1])
     if not asked or not undone:
         return None
@@ -271,8 +271,8 @@ def _find_edit(before: Take, after: Take, rng: np.random.Generator) -> Edit | No
         before=before.subject.id,
         after=after.subject.id,
         change=change,
-        instruction=asked[int(rng.integers(len(asked)))],
-        reverse_instruction=undone[int(rng.integers(len(undone)))],
+        instruction=pick(asked, rng),
+        reverse_instruction=pick(undone, rng),
         claims=claims,
     )
 

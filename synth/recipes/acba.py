@@ -20,6 +20,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from synth.base.errors import PlanError
+from synth.base.rng import pick, shuffle
 from synth.base.units import Frames, Seconds, to_frames
 from synth.captions.caption import Connective, Style, frames
 from synth.captions.contrast import Wording
@@ -41,7 +42,6 @@ from synth.recipes.base import (
     is_proven,
     longest_event,
     make_listener,
-    pick,
     share_out,
 )
 from synth.scene.scene import Concat, Event
@@ -283,7 +283,7 @@ class ClipPairs(SplitGroups[Acba]):
 
     @cached_property
     def _circle(self) -> Sequence[Clip]:
-        return [self.clips[at] for at in self.rng(0, "/circle").permutation(len(self.clips))]
+        return shuffle(self.clips, self.rng(0, "/circle"))
 
     def _pairs(
         self, leader: int, distances: range, rng: np.random.Generator

@@ -11,9 +11,10 @@ from typing import Final
 
 import numpy as np
 
+from synth.base.rng import pick, shuffle
 from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.labels.lexicon import are_confusable
-from synth.recipes.base import Clip, Setting, by_label, excerpt, make_listener, pick
+from synth.recipes.base import Clip, Setting, by_label, excerpt, make_listener
 from synth.recipes.composing import amplify_sound
 from synth.scene.scene import Event, Excerpt
 from synth.truth.ear import BLOCK_S
@@ -80,8 +81,8 @@ class AttributeSounds:
         if one is None:
             return None
         labels = [*self._by_label]
-        for at in rng.permutation(len(labels))[:_PARTNERS]:
-            second = pick(self._by_label[labels[at]], rng)
+        for label in shuffle(labels, rng)[:_PARTNERS]:
+            second = pick(self._by_label[label], rng)
             if self._are_apart(first, second) and (other := take(second)) is not None:
                 return one, other
         return None

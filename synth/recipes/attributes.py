@@ -17,6 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from synth.base.errors import LeftOutError, PlanError
+from synth.base.rng import pick, shuffle
 from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.captions.caption import Style
 from synth.captions.measuring import Measure, claim_background, measuring_frames, say_measure
@@ -35,7 +36,6 @@ from synth.recipes.base import (
     check_unpadded,
     explain_misleading,
     explain_too_short,
-    pick,
     share_out,
 )
 from synth.recipes.composing import amplify_sound
@@ -300,7 +300,7 @@ class AttributePairs(SplitGroups[Attributes]):
         bed, sound = pair
         room = bed.heard.frames - sound.heard.frames
         # Two of three, as each sentence must be false as often as it is true.
-        for part in map(Part, rng.permutation(len(Part))[:2].tolist()):
+        for part in shuffle(list(Part), rng)[:2]:
             yield Overlay(bed, sound, room * part // 2), _claim(Quantity.POSITION, part, sound)
 
     def _draw_louder(self, rng: np.random.Generator) -> Members:

@@ -127,11 +127,6 @@ def by_label(clips: Iterable[Clip]) -> dict[str, list[Clip]]:
     return labelled
 
 
-def pick(options: Sequence[T], rng: np.random.Generator) -> T:
-    """One of the options, each as likely as the others."""
-    return options[int(rng.integers(len(options)))]
-
-
 @dataclass(frozen=True, slots=True)
 class Levels:
     """Gain control of single sounds.

@@ -11,9 +11,10 @@ from pydantic import Field
 
 from synth.base.choice import StrictModel
 from synth.base.errors import PlanError
+from synth.base.rng import pick
 from synth.base.units import Decibels, Frames, to_frames
 from synth.labels.lexicon import category, could_be_called
-from synth.recipes.base import Clip, Length, Setting, excerpt, pick
+from synth.recipes.base import Clip, Length, Setting, excerpt
 from synth.recipes.composing import amplify_sound
 from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.scene.timeline import duration

@@ -12,7 +12,7 @@ from typing import Final, Protocol, TypeAlias
 import numpy as np
 
 from synth.base.errors import PlanError
-from synth.base.rng import Randomness
+from synth.base.rng import Randomness, pick, shuffle
 from synth.base.units import Frames
 from synth.captions.caption import Style
 from synth.labels.lexicon import are_confusable, are_kin, category
@@ -24,7 +24,6 @@ from synth.recipes.base import (
     excerpt,
     explain_misleading,
     explain_too_short,
-    pick,
 )
 from synth.scene.scene import Concat, Event, Overlay, Scene, events, format_scene, labels
 from synth.scene.timeline import make_sequence
@@ -294,7 +293,7 @@ class DealtCast:
         """The labels of all but one clip, shuffled; one that is akin to another is often spared."""
         spare = pick(self._akin if self._akin and rng.random() < _SPARED_AKIN else self.hand, rng)
         named = [clip.labels[0] for clip in self.hand if clip is not spare]
-        return fill_labels(template, (named[at] for at in rng.permutation(len(named))))
+        return fill_labels(template, shuffle(named, rng))
 
     def exchange(self, base: Scene, rng: np.random.Generator) -> dict[str, str]:
         """A label of the spare clip's category, else any, for the spare one."""
@@ -383,8 +382,8 @@ class ClipDealer:
             free = (room > 0) & ~met[self._foes[stack]].any(axis=0)
             wanting = np.lexsort((rng.random(len(hands)), -room))
             chosen = wanting[free[wanting]][: len(clips)]
-            for place, take in zip(chosen.tolist(), rng.permutation(len(clips)), strict=False):
-                hands[place].append(clips[take])
+            for place, take in zip(chosen.tolist(), shuffle(clips, rng), strict=False):
+                hands[place].append(take)
             room[chosen] -= 1
             met[stack, chosen] = True
-        return [tuple(hand[at] for at in rng.permutation(len(hand))) for hand in hands]
+        return [tuple(shuffle(hand, rng)) for hand in hands]

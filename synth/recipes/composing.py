@@ -13,6 +13,7 @@ from typing import Any, Final, assert_never
 import numpy as np
 
 from synth.audio.dsp import between_class_gains
+from synth.base.rng import pick, shuffle
 from synth.base.units import Decibels, Frames, to_decibels
 from synth.captions.balance import Member, Tell
 from synth.captions.caption import Caption, Style
@@ -20,7 +21,7 @@ from synth.captions.contrast import CaptionSet
 from synth.captions.measuring import measuring_frames, say_measure
 from synth.captions.narrative import Narrator, Pick
 from synth.labels.lexicon import Phrase
-from synth.recipes.base import Draft, Setting, pick
+from synth.recipes.base import Draft, Setting
 from synth.scene.activity import measure
 from synth.scene.claim import Claim, Count, Measured, claim_labels
 from synth.scene.edit import EditKind, EditSelection, Outline, rename_labels
@@ -283,15 +284,14 @@ class Parts:
                 parts.append(found)
                 left = [label for label in left if label not in labels(found)]
         parts += map(Event, left)
-        return make_sequence([parts[at] for at in rng.permutation(len(parts))])
+        return make_sequence(shuffle(parts, rng))
 
     def _draw_overlay(
         self, among: Sequence[str], size: int, names: dict[str, str], rng: np.random.Generator
     ) -> Scene | None:
         for count in range(size, 1, -1):
             for _ in range(_SEQUENCE_TRIES // (count - 1)):
-                chosen = rng.permutation(len(among))[:count]
-                sounds: list[Scene] = [Event(among[at]) for at in chosen]
+                sounds: list[Scene] = [Event(label) for label in shuffle(among, rng)[:count]]
                 part = reduce(Overlay, sounds)
                 if all(self._find(each) is not None for each in (part, rename_labels(part, names))):
                     return part
@@ -305,13 +305,11 @@ class Parts:
 
 def alternate(base: Scene, edits: Iterable[Scene], rng: np.random.Generator) -> Iterator[Scene]:
     """Recompositions of one kind after the other, shuffled; the rarest kind goes first."""
-    statements = list(edits)
     by_kind: dict[str, list[Scene]] = {}
     selection = EditSelection(base)
-    for at in rng.permutation(len(statements)):
-        kind = selection.kind(Outline.of(statements[at]))
-        by_kind.setdefault(kind, []).append(statements[at])
-    kinds = [sorted(by_kind)[at] for at in rng.permutation(len(by_kind))]
+    for statement in shuffle(list(edits), rng):
+        by_kind.setdefault(selection.kind(Outline.of(statement)), []).append(statement)
+    kinds = shuffle(sorted(by_kind), rng)
     kinds.sort(key=lambda kind: kind != EditKind.REBIND)
     while any(by_kind.values()):
         yield from [by_kind[kind].pop() for kind in kinds if by_kind[kind]]

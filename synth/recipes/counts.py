@@ -16,6 +16,7 @@ import numpy as np
 from pydantic import field_validator
 
 from synth.base.errors import LeftOutError, PlanError
+from synth.base.rng import shuffle
 from synth.base.units import Decibels, Frames, to_frames
 from synth.captions.caption import Style
 from synth.captions.measuring import TIMES, measuring_frames, say_measure
@@ -132,8 +133,8 @@ class Repetitions(SplitGroups[Counts]):
         claims = [Count(Event(label), count) for count in self.settings.times]
         frame = int(rng.integers(measuring_frames(claims[0], style)))
         captions = [say_measure(claim, style, self.setting.rate, frame) for claim in claims]
-        for number in rng.permutation(len(units)):
-            scenes = self._draw_scenes(Event(label, units[number]), rng)
+        for unit in shuffle(units, rng):
+            scenes = self._draw_scenes(Event(label, unit), rng)
             members = list(zip(scenes, captions, strict=True))
             drafts = self.draft_rivals(members, EditKind.COUNT.value, style)
             if drafts is not None:

@@ -22,6 +22,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from synth.base.errors import LeftOutError, PlanError
+from synth.base.rng import pick, shuffle
 from synth.base.units import Decibels, Frames, to_decibels, to_frames, to_gain
 from synth.captions.balance import Member, deal
 from synth.captions.caption import Style
@@ -41,7 +42,6 @@ from synth.recipes.base import (
     check_pauses,
     check_splits,
     excerpt,
-    pick,
     share_out,
     to_frame_range,
 )
@@ -291,7 +291,7 @@ class EditPairs(SplitGroups[Edits]):
             return None
         captions = self._tell([each.member for each in placed], rng)
         drafts = [each.draft(told) for each, told in zip(placed, captions, strict=True)]
-        return [drafts[at] for at in rng.permutation(len(drafts))]
+        return shuffle(drafts, rng)
 
     def _tell(self, members: Sequence[Member], rng: np.random.Generator) -> list[CaptionSet]:
         """What is said of both; no false captions where nothing true of one is false of the other.

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from synth.base.errors import LeftOutError
+from synth.base.rng import shuffle
 from synth.base.units import Frames, Seconds, to_frames
 from synth.recipes.base import Clip, Setting, excerpt, is_proven
 from synth.scene.scene import Concat, Event, Excerpt, Overlay
@@ -115,9 +116,9 @@ class Fitting:
                 for clip in second[(start + at) % step :: step]
                 if not apart or clip.recording != lead.recording
             ]
-            for other in rng.permutation(len(others))[:_PARTNERS]:
+            for other in shuffle(others, rng)[:_PARTNERS]:
                 tried += 1
-                found = self._fit(*(self._event(clip, rng) for clip in (lead, others[other])))
+                found = self._fit(*(self._event(clip, rng) for clip in (lead, other)))
                 if found is None or (taken and found.sounds == taken.sounds):
                     continue
                 if found.unordered == 2:

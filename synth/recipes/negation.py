@@ -19,6 +19,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
+from synth.base.rng import shuffle
 from synth.captions.caption import Caption, Style
 from synth.captions.contrast import CaptionSet, judge
 from synth.labels.lexicon import Tag
@@ -116,10 +117,10 @@ class MainCaption:
         if not clip.captions:
             return cls("", clip.tags, describe(clip.tags).present)
         mains = []
-        for at in rng.permutation(len(clip.captions)):
-            stated = find_stated_tags(clip.captions[at], vocabulary)
+        for text in shuffle(clip.captions, rng):
+            stated = find_stated_tags(text, vocabulary)
             sure = tuple(tag for tag in stated if tag in clip.tags)
-            mains.append(cls(clip.captions[at], stated, sure))
+            mains.append(cls(text, stated, sure))
         return next((main for main in mains if main.sure), mains[0])
 
     def caption(self, clip: Clip, frame: int) -> Caption:
@@ -281,8 +282,7 @@ class NegationPairs(TagGroups[NegationRecipe]):
         """
         ours, theirs = one.clip.tags, other.clip.tags
         shared = [tag for tag in ours if tag in theirs and _is_sayable(tag)]
-        exchanges = self.exchanges(one.clip, other.clip)
-        exchanges = [exchanges[at] for at in rng.permutation(len(exchanges))]
+        exchanges = shuffle(self.exchanges(one.clip, other.clip), rng)
         kept = [shared[i] for i in sorted(rng.permutation(len(shared))[: len(exchanges)])]
         frame = int(rng.integers(FRAMES))
         for exchange in exchanges[: self.settings.inserts] if kept else ():

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 
+from synth.base.rng import shuffle
 from synth.captions.balance import Hand, cross
 from synth.captions.caption import Caption
 from synth.labels.lexicon import Tag
@@ -97,7 +98,7 @@ def group_clips(
     One that is left over joins a pair, to be told from its first; one that fits none is alone.
     """
     tags = {clip.id: frozenset(clip.tags) for clip in clips}
-    left = [clips[i] for i in rng.permutation(len(clips))]
+    left = shuffle(clips, rng)
     pairs: list[tuple[Clip, ...]] = []
     over: list[Clip] = []
     while left:
