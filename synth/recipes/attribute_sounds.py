@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Final
@@ -14,7 +14,7 @@ import numpy as np
 from synth.base.rng import pick, shuffle
 from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.labels.lexicon import are_confusable
-from synth.recipes.base import Clip, Setting, by_label, excerpt, make_listener
+from synth.recipes.base import Clip, Setting, by_label, make_listener, retake, take
 from synth.recipes.composing import amplify_sound
 from synth.scene.scene import Event, Excerpt
 from synth.truth.ear import BLOCK_S
@@ -73,17 +73,17 @@ class AttributeSounds:
         return (first, second) if first and second else None
 
     def pick_two(
-        self, rng: np.random.Generator, take: Callable[[Clip], Event | None]
+        self, rng: np.random.Generator, cut: Callable[[Clip], Event | None]
     ) -> tuple[Event, Event] | None:
-        """Two sounds of other labels and recordings, as `take` leaves them."""
+        """Two sounds of other labels and recordings, as `cut` leaves them."""
         first = pick(self.plain, rng)
-        one = take(first)
+        one = cut(first)
         if one is None:
             return None
         labels = [*self._by_label]
         for label in shuffle(labels, rng)[:_PARTNERS]:
             second = pick(self._by_label[label], rng)
-            if self._are_apart(first, second) and (other := take(second)) is not None:
+            if self._are_apart(first, second) and (other := cut(second)) is not None:
                 return one, other
         return None
 
@@ -103,8 +103,7 @@ class AttributeSounds:
         if not self._are_apart(bed, clip):
             return None
         longest = min(run.heard.frames // _BED_PARTS, self.longest)
-        sound = Event(clip.labels[0], excerpt(clip, longest, self.setting, rng))
-        return amplify_sound(run, -_BED_DB), sound
+        return amplify_sound(run, -_BED_DB), take(clip, longest, self.setting, rng)
 
     def set_apart(
         self, one: Event, other: Event, least_db: Decibels, most_db: Decibels | None = None
@@ -146,16 +145,16 @@ class AttributeSounds:
         frames = min(longest.offset - start, most)
         if frames <= 0:
             return None
-        return Event(whole.label, replace(whole.heard, start=start, frames=frames))
+        return retake(whole, start=start, frames=frames)
 
     def cut_loud(self, clip: Clip, rng: np.random.Generator) -> Event:
         """A loud part of a clip, or all of a short one."""
-        return Event(clip.labels[0], excerpt(clip, self.longest, self.setting, rng))
+        return take(clip, self.longest, self.setting, rng)
 
     def cut_run(self, clip: Clip) -> Event | None:
         """The begin of what `find_run` finds."""
         run = self.find_run(clip)
-        return run and cut(run, min(run.heard.frames, self.longest))
+        return run and retake(run, frames=min(run.heard.frames, self.longest))
 
     def find_pause(self, event: Event) -> Frames:
         """The longest pause within a sound."""
@@ -176,8 +175,3 @@ class AttributeSounds:
         """Whether clips cannot be played whole: that takes twice what others may last at most."""
         longest = max(clip.frames for clip in clips)
         return longest > 2 * self.longest or (most is not None and longest > most)
-
-
-def cut(sound: Event, frames: Frames) -> Event:
-    """The begin of a sound."""
-    return Event(sound.label, replace(sound.heard, frames=frames))

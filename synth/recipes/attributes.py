@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, partial
 from typing import Annotated, ClassVar, Final, TypeAlias
@@ -22,7 +22,7 @@ from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.captions.caption import Style
 from synth.captions.measuring import Measure, claim_background, measuring_frames, say_measure
 from synth.labels.lexicon import Treatment
-from synth.recipes.attribute_sounds import BED_S, PAUSE_S, AttributeSounds, cut
+from synth.recipes.attribute_sounds import BED_S, PAUSE_S, AttributeSounds
 from synth.recipes.base import (
     Clip,
     Draft,
@@ -36,6 +36,7 @@ from synth.recipes.base import (
     check_unpadded,
     explain_misleading,
     explain_too_short,
+    retake,
     share_out,
 )
 from synth.recipes.composing import amplify_sound
@@ -253,7 +254,7 @@ class AttributePairs(SplitGroups[Attributes]):
             return
         for seconds in pick(lengths, rng):
             frames = seconds * self.setting.rate
-            yield cut(run, frames), _claim(Quantity.DURATION, frames, run)
+            yield retake(run, frames=frames), _claim(Quantity.DURATION, frames, run)
 
     def _draw_longer(self, rng: np.random.Generator) -> Members:
         pair = self.sounds.pick_two(rng, self.sounds.cut_run)
@@ -264,8 +265,9 @@ class AttributePairs(SplitGroups[Attributes]):
         shorter = int(longest / LENGTHS)
         pause = self.sounds.draw_pause(rng)
         more, less = _mirror(Quantity.LONGER, one, other, rng)
-        yield _join(cut(one, longest), cut(other, shorter), pause), more
-        yield _join(cut(one, shorter), cut(other, longest), pause), less
+        for claim, one_lasts, other_lasts in ((more, longest, shorter), (less, shorter, longest)):
+            scene = _join(retake(one, frames=one_lasts), retake(other, frames=other_lasts), pause)
+            yield scene, claim
 
     def _draw_gap(self, rng: np.random.Generator) -> Members:
         pair = self.sounds.pick_two(rng, partial(self.sounds.cut_loud, rng=rng))
@@ -321,13 +323,12 @@ class AttributePairs(SplitGroups[Attributes]):
         frames = min(sound.heard.frames for sound in pair)
         if frames < _TOGETHER_S * self.setting.rate:
             return
-        one, other = (cut(sound, frames) for sound in pair)
+        one, other = (retake(sound, frames=frames) for sound in pair)
         # Else they may begin, or end, a moment apart to somebody, and neither lies in the other.
         rim = round(_RIM_S * self.setting.rate)
-        heard = other.heard
-        inner = replace(heard, start=heard.start + rim, frames=frames - 2 * rim)
+        inner = retake(other, start=other.heard.start + rim, frames=frames - 2 * rim)
         claims = claim_background(one.label, other.label), claim_background(other.label, one.label)
-        apart = self.sounds.set_apart(one, Event(other.label, inner), *_BEHIND_DB)
+        apart = self.sounds.set_apart(one, inner, *_BEHIND_DB)
         for sounds, claim in zip(apart, claims, strict=False):
             yield Overlay(*sounds, rim), claim
 

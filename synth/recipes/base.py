@@ -29,7 +29,7 @@ from synth.base.units import Decibels, Frames, Seconds, resampled_frames, to_fra
 from synth.captions.caption import Caption, Connective, Pair, Style
 from synth.captions.contrast import CaptionSet, Wording, contrast, judge, keep_crossed
 from synth.labels.lexicon import Phrase, Tag, find_treatment, heard_tags, untreated_id
-from synth.scene.scene import Excerpt, Scene, statement
+from synth.scene.scene import Event, Excerpt, Scene, statement
 from synth.scene.timeline import Fade, Timeline
 from synth.text.grammar.tokens import whole_words
 from synth.truth.ear import Ear, Envelope, LevelTable, StoredEnvelope
@@ -426,6 +426,16 @@ def excerpt(
         return Excerpt(clip.id, 0, clip.frames, gain)
     start = _loud_start(clip, longest, setting.rate, rng)
     return Excerpt(clip.id, start, longest, gain)
+
+
+def take(clip: Clip, longest: Frames | None, setting: Setting, rng: np.random.Generator) -> Event:
+    """An excerpt of a clip of one label, called by it."""
+    return Event(clip.labels[0], excerpt(clip, longest, setting, rng))
+
+
+def retake(sound: Event, **changes: Any) -> Event:
+    """The sound with another excerpt or another gain."""
+    return Event(sound.label, replace(sound.heard, **changes))
 
 
 def _loud_start(clip: Clip, frames: Frames, rate: int, rng: np.random.Generator) -> Frames:

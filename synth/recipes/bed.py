@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -14,7 +14,7 @@ from synth.base.errors import PlanError
 from synth.base.rng import pick
 from synth.base.units import Decibels, Frames, to_frames
 from synth.labels.lexicon import category, could_be_called
-from synth.recipes.base import Clip, Length, Setting, excerpt
+from synth.recipes.base import Clip, Length, Setting, retake, take
 from synth.recipes.composing import amplify_sound
 from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.scene.timeline import duration
@@ -41,13 +41,13 @@ class Background(StrictModel):
 
     def clips(self, clips: Sequence[Clip]) -> list[Clip]:
         """The clips that can serve."""
-        found = {clip.labels[0] for clip in clips}
+        labels = {clip.labels[0] for clip in clips}
         for name in self.of:
-            if not any(name in (label, category(label)) for label in found):
+            if not any(name in (label, category(label)) for label in labels):
                 raise PlanError(
                     f"recipe.scenes.background.of: no clip is labelled {name!r}, or of that "
                     "category",
-                    fix=f"there are {', '.join(sorted({category(label) for label in found}))}",
+                    fix=f"there are {', '.join(sorted({category(label) for label in labels}))}",
                 )
         return [
             clip
@@ -79,8 +79,7 @@ class Background(StrictModel):
         ]
         if not fitting:
             return None
-        clip = pick(fitting, rng)
-        sound = Event(clip.labels[0], excerpt(clip, longest, setting, rng))
+        sound = take(pick(fitting, rng), longest, setting, rng)
         return Bed(amplify_sound(sound, -self.snr_db), self._crossfade(setting.rate))
 
     def _crossfade(self, rate: int) -> Frames:
@@ -117,5 +116,4 @@ class Bed:
         return Overlay(scene, laid)
 
     def _cut(self, frames: Frames) -> Event:
-        heard = self.event.heard
-        return Event(self.event.label, replace(heard, frames=min(heard.frames, frames)))
+        return retake(self.event, frames=min(self.event.heard.frames, frames))

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import combinations
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -21,9 +21,9 @@ from synth.recipes.base import (
     Setting,
     T,
     by_label,
-    excerpt,
     explain_misleading,
     explain_too_short,
+    take,
 )
 from synth.scene.scene import Concat, Event, Overlay, Scene, events, format_scene, labels
 from synth.scene.timeline import make_sequence
@@ -112,44 +112,6 @@ def explain_uncast(clip: Clip, recipe: str, style: Style, setting: Setting) -> s
     if reason := explain_misleading(label, style):
         return reason
     return explain_too_short(clip, 0, setting)
-
-
-class Cast(Protocol):
-    """Gives labels and clips."""
-
-    def fill(self, template: Scene, rng: np.random.Generator) -> Scene | None:
-        """The template with a label for every leaf; None where one leaf finds none."""
-        ...
-
-    def exchange(self, base: Scene, rng: np.random.Generator) -> dict[str, str] | None:
-        """A label of the base and one that takes its place, of its category if there is one."""
-        ...
-
-    def choose(self, label: str, used: Collection[str], rng: np.random.Generator) -> Clip:
-        """A clip of a label, of none of the recordings in use if there is one."""
-        ...
-
-
-def cast_sounds(
-    cast: Cast,
-    names: Iterable[str],
-    longest: Frames | None,
-    recordings: set[str],
-    setting: Setting,
-    rng: np.random.Generator,
-) -> dict[str, Event]:
-    """An excerpt for each label, of recordings that are not in use if there are any.
-
-    Args:
-        longest: Frames that a sound may last, None for any.
-        recordings: Those in use; what is chosen is added.
-    """
-    sounds: dict[str, Event] = {}
-    for label in dict.fromkeys(names):
-        clip = cast.choose(label, recordings, rng)
-        recordings.add(clip.recording)
-        sounds[label] = Event(label, excerpt(clip, longest, setting, rng))
-    return sounds
 
 
 @dataclass(frozen=True)
@@ -278,11 +240,6 @@ class DealtCast:
 
     hand: Hand
 
-    @property
-    def sounds(self) -> int:
-        """Sounds of a scene."""
-        return len(self.hand) - 1
-
     @cached_property
     def _akin(self) -> Hand:
         """Those whose category another one has."""
@@ -305,6 +262,31 @@ class DealtCast:
     def choose(self, label: str, used: Collection[str], rng: np.random.Generator) -> Clip:
         """The clip of the label."""
         return next(clip for clip in self.hand if clip.labels[0] == label)
+
+
+Cast: TypeAlias = DrawnCast | DealtCast
+
+
+def cast_sounds(
+    cast: Cast,
+    names: Iterable[str],
+    longest: Frames | None,
+    recordings: set[str],
+    setting: Setting,
+    rng: np.random.Generator,
+) -> dict[str, Event]:
+    """An excerpt for each label, of recordings that are not in use if there are any.
+
+    Args:
+        longest: Frames that a sound may last, None for any.
+        recordings: Those in use; what is chosen is added.
+    """
+    sounds: dict[str, Event] = {}
+    for label in dict.fromkeys(names):
+        clip = cast.choose(label, recordings, rng)
+        recordings.add(clip.recording)
+        sounds[label] = take(clip, longest, setting, rng)
+    return sounds
 
 
 # Dealing: the clips of a split as a deck, dealt to groups until it is used up, then dealt anew.
@@ -382,8 +364,8 @@ class ClipDealer:
             free = (room > 0) & ~met[self._foes[stack]].any(axis=0)
             wanting = np.lexsort((rng.random(len(hands)), -room))
             chosen = wanting[free[wanting]][: len(clips)]
-            for place, take in zip(chosen.tolist(), shuffle(clips, rng), strict=False):
-                hands[place].append(take)
+            for place, clip in zip(chosen.tolist(), shuffle(clips, rng), strict=False):
+                hands[place].append(clip)
             room[chosen] -= 1
             met[stack, chosen] = True
         return [tuple(shuffle(hand, rng)) for hand in hands]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial, reduce
 from itertools import cycle, pairwise
@@ -21,7 +21,7 @@ from synth.captions.contrast import CaptionSet
 from synth.captions.measuring import measuring_frames, say_measure
 from synth.captions.narrative import Narrator, Pick
 from synth.labels.lexicon import Phrase
-from synth.recipes.base import Draft, Setting
+from synth.recipes.base import Draft, Setting, retake
 from synth.scene.activity import measure
 from synth.scene.claim import Claim, Count, Measured, claim_labels
 from synth.scene.edit import EditKind, EditSelection, Outline, rename_labels
@@ -155,8 +155,7 @@ def amplify(scene: Scene, gain_db: Decibels) -> Scene:
 
 def amplify_sound(sound: Event, gain_db: Decibels) -> Event:
     """The sound, raised by `gain_db`, to 0.01 dB."""
-    heard = sound.heard
-    return Event(sound.label, replace(heard, gain_db=round(heard.gain_db + gain_db, 2)))
+    return retake(sound, gain_db=round(sound.heard.gain_db + gain_db, 2))
 
 
 # Telling: the words for the claims of a group of scenes.
@@ -246,12 +245,11 @@ class Parts:
     """The parts of the sequences of one group.
 
     Args:
-        place: Places a part by itself; None where it cannot be proven.
+        place: Places a part by itself, the same each time; None where it cannot be proven.
     """
 
     composer: Composer
     place: Callable[[Scene], Placed | None]
-    _placed: dict[Scene, Placed | None] = field(default_factory=dict)
 
     def join(self, statement: Scene, rng: np.random.Generator) -> Scene | None:
         """The sequence of placed parts; None where one cannot be proven.
@@ -259,9 +257,9 @@ class Parts:
         Crossfades are shortened where a sound would mostly lie in one.
         """
         assert isinstance(statement, Concat)
-        found = [self._find(part) for part in operands(statement)]
-        placed = [part for part in found if part is not None]
-        if len(placed) < len(found):
+        parts = [self.place(part) for part in operands(statement)]
+        placed = [part for part in parts if part is not None]
+        if len(placed) < len(parts):
             return None
         limits = [part.longest_crossfade for part in placed]
         return self.composer.join([part.scene for part in placed], rng, limits)
@@ -279,10 +277,10 @@ class Parts:
         parts: list[Scene] = []
         sizes = (len(labels(part)) for part in operands(statement))
         for size in sorted((size for size in sizes if size > 1), reverse=True):
-            found = self._draw_overlay(left, size, names, rng)
-            if found is not None:
-                parts.append(found)
-                left = [label for label in left if label not in labels(found)]
+            overlay = self._draw_overlay(left, size, names, rng)
+            if overlay is not None:
+                parts.append(overlay)
+                left = [label for label in left if label not in labels(overlay)]
         parts += map(Event, left)
         return make_sequence(shuffle(parts, rng))
 
@@ -293,14 +291,9 @@ class Parts:
             for _ in range(_SEQUENCE_TRIES // (count - 1)):
                 sounds: list[Scene] = [Event(label) for label in shuffle(among, rng)[:count]]
                 part = reduce(Overlay, sounds)
-                if all(self._find(each) is not None for each in (part, rename_labels(part, names))):
+                if self.place(part) and self.place(rename_labels(part, names)):
                     return part
         return None
-
-    def _find(self, part: Scene) -> Placed | None:
-        if part not in self._placed:
-            self._placed[part] = self.place(part)
-        return self._placed[part]
 
 
 def alternate(base: Scene, edits: Iterable[Scene], rng: np.random.Generator) -> Iterator[Scene]:

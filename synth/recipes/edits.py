@@ -41,13 +41,13 @@ from synth.recipes.base import (
     all_different,
     check_pauses,
     check_splits,
-    excerpt,
     share_out,
+    take,
     to_frame_range,
 )
 from synth.recipes.casting import DrawnCast, cast_sounds, explain_uncast, random_sequence
 from synth.recipes.composing import Composer, Placed, amplify, amplify_sound, make_teller
-from synth.scene.scene import Event, Scene, labels, statement
+from synth.scene.scene import Scene, labels, statement
 from synth.scene.timeline import PlacedEvent, arrange, places
 from synth.truth.change import find_change, list_claims, proves_change
 
@@ -246,8 +246,8 @@ class EditPairs(SplitGroups[Edits]):
                 edited.append(place)
                 continue
             clip = self.cast.choose(label, recordings, rng)
-            taken = excerpt(clip, place.event.heard.frames, self.setting, rng)
-            edited.append(PlacedEvent(place.onset, Event(label, taken)))
+            sound = take(clip, place.event.heard.frames, self.setting, rng)
+            edited.append(PlacedEvent(place.onset, sound))
         return edited
 
     def _lower(self, before: Scene, after: Scene) -> Pair:
@@ -259,18 +259,18 @@ class EditPairs(SplitGroups[Edits]):
 
     def _bound_peak(self, scene: Scene) -> float:
         """What no sample of the scene exceeds: the peaks of the sounds at any one time, added."""
-        found = places(scene)
+        placed = places(scene)
         peaks = [
             to_gain(self._peaks_db[place.event.heard.clip] + place.event.heard.gain_db)
-            for place in found
+            for place in placed
         ]
         return max(
             sum(
                 peak
-                for other, peak in zip(found, peaks, strict=True)
+                for other, peak in zip(placed, peaks, strict=True)
                 if other.onset <= place.onset < other.offset
             )
-            for place in found
+            for place in placed
         )
 
     @cached_property
@@ -290,7 +290,7 @@ class EditPairs(SplitGroups[Edits]):
         if not proves_change(change, next(list_claims(change)), before, after):
             return None
         captions = self._tell([each.member for each in placed], rng)
-        drafts = [each.draft(told) for each, told in zip(placed, captions, strict=True)]
+        drafts = [each.draft(its) for each, its in zip(placed, captions, strict=True)]
         return shuffle(drafts, rng)
 
     def _tell(self, members: Sequence[Member], rng: np.random.Generator) -> list[CaptionSet]:

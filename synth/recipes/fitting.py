@@ -16,8 +16,8 @@ import numpy as np
 from synth.base.errors import LeftOutError
 from synth.base.rng import shuffle
 from synth.base.units import Frames, Seconds, to_frames
-from synth.recipes.base import Clip, Setting, excerpt, is_proven
-from synth.scene.scene import Concat, Event, Excerpt, Overlay
+from synth.recipes.base import Clip, Setting, is_proven, retake, take
+from synth.scene.scene import Concat, Event, Overlay
 from synth.scene.timeline import duration
 from synth.truth.ear import BLOCK_S
 from synth.truth.listener import Listener
@@ -118,7 +118,7 @@ class Fitting:
             ]
             for other in shuffle(others, rng)[:_PARTNERS]:
                 tried += 1
-                found = self._fit(*(self._event(clip, rng) for clip in (lead, other)))
+                found = self._fit(self._take(lead, rng), self._take(other, rng))
                 if found is None or (taken and found.sounds == taken.sounds):
                     continue
                 if found.unordered == 2:
@@ -129,8 +129,8 @@ class Fitting:
                 break
         return best
 
-    def _event(self, clip: Clip, rng: np.random.Generator) -> Event:
-        return Event(clip.labels[0], excerpt(clip, self.longest, self.setting, rng))
+    def _take(self, clip: Clip, rng: np.random.Generator) -> Event:
+        return take(clip, self.longest, self.setting, rng)
 
     def _fit(self, one: Event, other: Event) -> FittedPair | None:
         """The whole sounds where they fit, else the excerpts that do, else the better of both."""
@@ -162,7 +162,7 @@ class Fitting:
         block = BLOCK_S * self.setting.rate
         latest = int((heard.frames - frames) // block * block)
         start = heard.start + min(extent.onset, latest)
-        return Event(event.label, Excerpt(heard.clip, start, frames, heard.gain_db))
+        return retake(event, start=start, frames=frames)
 
     def _windows(self, event: Event, length: Frames) -> Iterator[Event]:
         """Excerpts of a length, each from where a stretch of the sound begins."""
@@ -173,8 +173,7 @@ class Fitting:
         for start in starts[::spread]:
             frames = min(length, heard.frames - start)
             if frames >= min(self._least, heard.frames):
-                excerpt = Excerpt(heard.clip, heard.start + start, frames, heard.gain_db)
-                yield self._trim(Event(event.label, excerpt))
+                yield self._trim(retake(event, start=heard.start + start, frames=frames))
 
     def _lay(self, one: Event, other: Event) -> FittedPair | None:
         """The two together, from where both are heard; None where that cannot be proven."""

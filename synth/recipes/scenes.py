@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, TypeAlias
@@ -364,7 +364,7 @@ class SceneGroups(SplitGroups[Scenes]):
 
     def _make_dealt(self, cast: DealtCast, rng: np.random.Generator) -> list[Draft] | None:
         for _ in range(_TEMPLATES):
-            draw_template = self._draw_shape(cast.sounds, rng)
+            draw_template = self._draw_shape(len(cast.hand) - 1, rng)
             for _ in range(_DEALT_DRAWS):
                 drafts = self._draw(draw_template(), cast, rng)
                 if drafts is not None:
@@ -390,7 +390,9 @@ class SceneGroups(SplitGroups[Scenes]):
         names = cast.exchange(base, rng) if base is not None else None
         if base is None or names is None:
             return None
-        sounds = self._sounds((*labels(base), *names.values()), cast, rng)
+        longest = self.settings.longest_sound(len(labels(base)), self.setting)
+        named = *labels(base), *names.values()
+        sounds = cast_sounds(cast, named, longest, set(), self.setting, rng)
         if self._is_long(base):
             return self._draw_sequences(base, names, sounds, rng)
         exchanged = rename_labels(base, names)
@@ -416,7 +418,7 @@ class SceneGroups(SplitGroups[Scenes]):
         rng: np.random.Generator,
     ) -> list[Draft] | None:
         """Members in pairs that differ in one label, each pair an edit of the first."""
-        parts = Parts(self.composer, partial(self._compose, sounds=sounds, rng=rng))
+        parts = Parts(self.composer, cache(partial(self._compose, sounds=sounds, rng=rng)))
         if not self.templates:
             base = parts.arrange(base, names, rng)
         placed: list[Placed] = []
@@ -439,13 +441,6 @@ class SceneGroups(SplitGroups[Scenes]):
         scene = parts.join(statement, rng)
         placed = self._place(statement, scene) if scene is not None else None
         return placed if placed and placed.is_proven else None
-
-    def _sounds(
-        self, named: Sequence[str], cast: Cast, rng: np.random.Generator
-    ) -> dict[str, Event]:
-        """An excerpt for each label, of different recordings where there are any."""
-        longest = self.settings.longest_sound(len(set(named)) - 1, self.setting)
-        return cast_sounds(cast, named, longest, set(), self.setting, rng)
 
     def _compose(
         self, statement: Scene, sounds: Mapping[str, Event], rng: np.random.Generator
