@@ -87,11 +87,11 @@ def _frames() -> Mapping[tuple[Style, Connective], tuple[str, ...]]:
     twins: exchanging the word, or the two sounds, leaves all else as it was.
     """
     text = shipped_path(CONNECTIVES).read_text(encoding="utf-8")
-    found: dict[tuple[Style, Connective], tuple[str, ...]] = {}
+    frames: dict[tuple[Style, Connective], tuple[str, ...]] = {}
     for row in csv.DictReader(text.splitlines()):
         key = Style(row["style"]), Connective(row["connective"])
-        found[key] = (*found.get(key, ()), row["frame"])
-    return found
+        frames[key] = (*frames.get(key, ()), row["frame"])
+    return frames
 
 
 def frames(style: Style) -> int:
@@ -123,8 +123,8 @@ def relate(
         raise ValueError(f"{connective.value!r} cannot say {pair}")
     if not (isinstance(claim.first, Event) and isinstance(claim.second, Event)):
         raise ValueError("only a pair of events can be put into one simple sentence")
-    said = {"a": phrases(claim.first.label), "b": phrases(claim.second.label)}
-    return _frames()[style, connective][frame].format_map(said)
+    a, b = phrases(claim.first.label), phrases(claim.second.label)
+    return _frames()[style, connective][frame].format(a=a, b=b)
 
 
 def capitalise(sentence: str) -> str:

@@ -107,7 +107,6 @@ def say_measure(claim: Measure, style: Style, rate: int, frame: int = 0) -> Capt
     Args:
         claim: Counts are of 1 to 5.
         style: `paper` says the labels; `natural` writes a sentence.
-        rate: In Hz.
         frame: Which sentence frame to use, from 0 to `measuring_frames - 1`.
     """
     measure, sounds = _read(claim)
@@ -136,12 +135,7 @@ def _read(claim: Measure) -> tuple[str, tuple[Event, ...]]:
 
 
 def say_value(claim: Measure, rate: int) -> str:
-    """The words for a value as captions have them: "twice", "two seconds", "at the end".
-
-    Args:
-        claim: Of the value.
-        rate: In Hz.
-    """
+    """The words for a value as captions have them: "twice", "two seconds", "at the end"."""
     match claim:
         case And():
             return "in the background"
@@ -161,7 +155,6 @@ def say_seconds(frames: Frames, rate: int) -> str:
 
     Args:
         frames: Whole tenths of a second, to the nearest frame below or above.
-        rate: In Hz.
     """
     tenths = (20 * frames + rate) // (2 * rate)
     if abs(10 * frames - tenths * rate) >= _FRAME:
@@ -200,12 +193,6 @@ def measured_pool(
     """Claims on measures, with the values that members have, each once.
 
     Truth sorts them: a value that is nearly right is neither proven nor refuted.
-
-    Args:
-        members: What is heard of each.
-        told: What may be told.
-        named: Labels that captions may name.
-        rate: In Hz.
     """
     claims: dict[Count | Measured, None] = {}
     for member in members:

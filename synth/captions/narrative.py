@@ -174,9 +174,9 @@ class Narrator:
             if alone or len(sentences[-1]) == _IN_SENTENCE:
                 sentences.append([])
             sentences[-1].append(self._clause(part))
-        told = [", then ".join(clauses) for clauses in sentences if clauses]
+        parted = [", then ".join(clauses) for clauses in sentences if clauses]
         link = "; then " if word is Connective.THEN else f"; {word.value} all of that, "
-        return link.join(told)
+        return link.join(parted)
 
     def _say_in_order(self, parts: Sequence[Scene], word: Connective) -> str:
         """Parts in order, some of them composed."""
@@ -192,7 +192,8 @@ class Narrator:
         that = "all of that" if _holds_concat(parts[0]) else "that"
         links = [that] + ["all of that"] * (len(parts) - 2)
         further = [
-            f"{word.value} {link}, {told}" for link, told in zip(links, clauses[1:], strict=True)
+            f"{word.value} {link}, {clause}"
+            for link, clause in zip(links, clauses[1:], strict=True)
         ]
         return "; ".join([clauses[0], *further])
 
@@ -206,19 +207,19 @@ class Narrator:
         steps = operands(orders[0])
         in_a_row = all(isinstance(step, Event) for step in steps)
         if at_top and not (in_a_row and self.pick((True, False))):
-            told, every = self._clause(orders[0]), _ALL[len(labels(orders[0]))]
+            order, every = self._clause(orders[0]), _ALL[len(labels(orders[0]))]
             if word is Connective.WITH:
-                return f"{told}, {every} with {self._say_alongside(single, gerunds=True)}"
+                return f"{order}, {every} with {self._say_alongside(single, gerunds=True)}"
             background = self._say_alongside(single, gerunds=False)
-            return f"{told}; {word.value} {every} are heard, {background}"
+            return f"{order}; {word.value} {every} are heard, {background}"
         background = self._say_alongside(single, gerunds=word is Connective.WITH)
         listed = ", then ".join(self._clause(step) for step in steps)
         count = NUMBERS[len(steps) - 1]
         return f"{word.value} {background}, {count} sounds follow one another: {listed}"
 
     def _say_alongside(self, single: Sequence[Event], gerunds: bool) -> str:
-        said = join_words([(self._gerund if gerunds else self._clause)(event) for event in single])
-        return f"{said} at the same time" if len(single) > 1 else said
+        words = join_words([(self._gerund if gerunds else self._clause)(event) for event in single])
+        return f"{words} at the same time" if len(single) > 1 else words
 
 
 def connectives(scene: Composed) -> tuple[Connective, ...]:
@@ -339,16 +340,16 @@ def format_span(caption: DenseCaption, rate: int) -> str:
 def _find_hulls(places: Sequence[Placement], clear: Stretches) -> Stretches:
     """What is clear of a label, from first to last, of each run of events that touch."""
     runs = unite(Stretch(place.onset, place.offset) for place in places)
-    return tuple(found for run in runs if (found := hull(cut(clear, *run))))
+    return tuple(stretch for run in runs if (stretch := hull(cut(clear, *run))))
 
 
 def _list_sounds(resolution: Resolution, stretches: Mapping[str, Stretches]) -> list[DenseCaption]:
-    found = [
+    captions = [
         DenseCaption(resolution, onset, offset, Phrase.of_label(label).clause)
         for label, its in stretches.items()
         for onset, offset in its
     ]
-    return sorted(found, key=lambda each: (each.onset, each.offset))
+    return sorted(captions, key=lambda caption: (caption.onset, caption.offset))
 
 
 def _list_segments(

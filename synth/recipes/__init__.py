@@ -45,14 +45,14 @@ class _Recipes(Mapping[str, type[Recipe]]):
         """The class of a recipe; its fields are the settings."""
         if name in _OURS:
             return _OURS[name]
-        found = load_class(self._others()[name], Recipe, PlanError)
-        if getattr(found, "name", None) != name:
+        recipe = load_class(self._others()[name], Recipe, PlanError)
+        if getattr(recipe, "name", None) != name:
             raise PlanError(
-                f"{found.__module__}.{found.__qualname__} must be named {name!r}, like its entry "
+                f"{recipe.__module__}.{recipe.__qualname__} must be named {name!r}, like its entry "
                 "point",
                 fix="use the same name for the class's `name` and the entry point",
             )
-        return found
+        return recipe
 
     def __contains__(self, name: object) -> bool:
         return name in _OURS or name in self._others()

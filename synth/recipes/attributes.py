@@ -217,8 +217,10 @@ class AttributePairs(SplitGroups[Attributes]):
             if not members:
                 continue
             frame = int(rng.integers(measuring_frames(members[0][1], style)))
-            told = [(scene, say_measure(claim, style, rate, frame)) for scene, claim in members]
-            drafts = self.draft_rivals(told, attribute.value, style)
+            captioned = [
+                (scene, say_measure(claim, style, rate, frame)) for scene, claim in members
+            ]
+            drafts = self.draft_rivals(captioned, attribute.value, style)
             if drafts:
                 return drafts
         raise LeftOutError(

@@ -314,17 +314,17 @@ class ClipDealer:
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Clips of each hand of a round."""
-        found: list[int] = []
+        sizes: list[int] = []
         left = len(self.clips)
-        while left >= (size := 3 + len(found) % (self.most - 2)):
-            found.append(size)
+        while left >= (size := 3 + len(sizes) % (self.most - 2)):
+            sizes.append(size)
             left -= size
-        if not found:
+        if not sizes:
             raise PlanError(
                 f"recipe.scenes.without_replacement: {len(self.clips)} clips do not make one group",
                 fix="add clips, or set without_replacement: false",
             )
-        return tuple(found)
+        return tuple(sizes)
 
     def hand(self, index: int) -> Hand:
         """The clips of a group, of labels that cannot be confused; fewer where too few fit."""
@@ -341,8 +341,8 @@ class ClipDealer:
 
     @cached_property
     def _stacks(self) -> Sequence[list[Clip]]:
-        found = by_label(self.clips)
-        return [found[label] for label in sorted(found)]
+        stacks = by_label(self.clips)
+        return [stacks[label] for label in sorted(stacks)]
 
     @cached_property
     def _foes(self) -> Sequence[list[int]]:

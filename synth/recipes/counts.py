@@ -180,13 +180,13 @@ def find_units(clip: Clip, longest: Frames, setting: Setting) -> list[Excerpt]:
     """
     envelope = clip.read_envelope()
     gain = setting.levels.gain(clip.loudness_lufs)
-    found = []
+    units = []
     for first, last in _runs(envelope, setting.ear.clear_db):
         start = round(first * envelope.block)
         frames = min(round(last * envelope.block), clip.frames) - start
         if setting.audible <= frames <= longest:
-            found.append(Excerpt(clip.id, start, frames, gain))
-    return found
+            units.append(Excerpt(clip.id, start, frames, gain))
+    return units
 
 
 def _runs(envelope: Envelope, clear_db: Decibels) -> Iterator[tuple[int, int]]:
@@ -197,11 +197,11 @@ def _runs(envelope: Envelope, clear_db: Decibels) -> Iterator[tuple[int, int]]:
         attacks = np.asarray(envelope.attacks)
     loudest = levels.max(initial=-np.inf)
     for at in np.flatnonzero(attacks):
-        heard = levels > levels[at] - clear_db
+        is_heard = levels > levels[at] - clear_db
         first, last = int(at), int(at) + 1
-        while first and heard[first - 1]:
+        while first and is_heard[first - 1]:
             first -= 1
-        while last < len(levels) and heard[last]:
+        while last < len(levels) and is_heard[last]:
             last += 1
         nearby = attacks[max(first - 1, 0) : last + 1].sum()
         if nearby == 1 and levels[first:last].max() >= loudest - _FOREGROUND_DB:

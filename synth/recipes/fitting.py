@@ -118,13 +118,13 @@ class Fitting:
             ]
             for other in shuffle(others, rng)[:_PARTNERS]:
                 tried += 1
-                found = self._fit(self._take(lead, rng), self._take(other, rng))
-                if found is None or (taken and found.sounds == taken.sounds):
+                pair = self._fit(self._take(lead, rng), self._take(other, rng))
+                if pair is None or (taken and pair.sounds == taken.sounds):
                     continue
-                if found.unordered == 2:
-                    return found
-                if best is None or found.unordered > best.unordered:
-                    best = found
+                if pair.unordered == 2:
+                    return pair
+                if best is None or pair.unordered > best.unordered:
+                    best = pair
             if best is not None and tried >= _PARTNERS:
                 break
         return best
@@ -136,10 +136,10 @@ class Fitting:
         """The whole sounds where they fit, else the excerpts that do, else the better of both."""
         best = None
         for first, second in self._excerpts(one, other):
-            found = self._lay(first, second)
-            if found and (best is None or found.unordered > best.unordered):
-                best = found
-            if found and found.unordered == 2:
+            pair = self._lay(first, second)
+            if pair and (best is None or pair.unordered > best.unordered):
+                best = pair
+            if pair and pair.unordered == 2:
                 break
         return best
 

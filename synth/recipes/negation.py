@@ -267,11 +267,11 @@ class NegationPairs(TagGroups[NegationRecipe]):
         restated = [caption_tags(clip, frame) for clip in (one.clip, other.clip)]
         # With a third clip the first is dealt to again, but its main caption is not.
         main = restated[0] if one.hand.is_compared else one.hand.main
-        for ours, theirs in ((main, other.hand.main), restated):
-            if ours and theirs:
-                pair.deal(ours, theirs, EditKind.REPLACE.value)
-        for extent, (ours, theirs) in self._denials(one, other, rng):
-            pair.deal(ours, theirs, f"negate-{extent.value}")
+        for first, second in ((main, other.hand.main), restated):
+            if first and second:
+                pair.deal(first, second, EditKind.REPLACE.value)
+        for extent, (first, second) in self._denials(one, other, rng):
+            pair.deal(first, second, f"negate-{extent.value}")
 
     def _denials(
         self, one: TaggedSample, other: TaggedSample, rng: np.random.Generator
@@ -280,8 +280,7 @@ class NegationPairs(TagGroups[NegationRecipe]):
 
         The first is true of the first clip, the second of the second.
         """
-        ours, theirs = one.clip.tags, other.clip.tags
-        shared = [tag for tag in ours if tag in theirs and _is_sayable(tag)]
+        shared = [tag for tag in one.clip.tags if tag in other.clip.tags and _is_sayable(tag)]
         exchanges = shuffle(self.exchanges(one.clip, other.clip), rng)
         kept = [shared[i] for i in sorted(rng.permutation(len(shared))[: len(exchanges)])]
         frame = int(rng.integers(FRAMES))
@@ -308,8 +307,8 @@ def _both(
     exchanges: Sequence[Exchange], tell: Callable[[Sequence[Tag]], TagSentence]
 ) -> tuple[Caption, Caption]:
     """The denial of the second clip's tags, true of the first; and of the first clip's."""
-    ours, theirs = (tell([exchange[place] for exchange in exchanges]) for place in (1, 0))
-    return _caption_denial(ours), _caption_denial(theirs)
+    first, second = (tell([exchange[place] for exchange in exchanges]) for place in (1, 0))
+    return _caption_denial(first), _caption_denial(second)
 
 
 def _caption_denial(sentence: TagSentence) -> Caption:
@@ -324,8 +323,8 @@ def _is_far(tag: Tag, known: Tag) -> bool:
 
 def _are_denied_alike(tag: Tag, other: Tag) -> bool:
     """Whether the denials of two tags have the same form."""
-    ours, theirs = phrase_tag(tag), phrase_tag(other)
-    return (ours.kind, ours.form) == (theirs.kind, theirs.form)
+    first, second = phrase_tag(tag), phrase_tag(other)
+    return (first.kind, first.form) == (second.kind, second.form)
 
 
 def _is_sayable(tag: Tag) -> bool:

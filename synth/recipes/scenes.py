@@ -174,10 +174,10 @@ class Scenes(Recipe):
         if not self.without_replacement:
             return self
         weights = [name for name, weight in self.categories.items() if weight not in (0, 1)]
-        for name, found in (("expressions", self.expressions), ("categories", weights)):
-            if found:
+        for name, values in (("expressions", self.expressions), ("categories", weights)):
+            if values:
                 raise ValueError(
-                    f"{name}: {', '.join(map(str, found))} cannot be had with "
+                    f"{name}: {', '.join(map(str, values))} cannot be had with "
                     "without_replacement, by which every clip is used as often; leave one of them "
                     "out"
                 )
@@ -186,15 +186,15 @@ class Scenes(Recipe):
     @property
     def templates(self) -> dict[Scene, float]:
         """The expressions as scenes, with their weights; none where they are drawn."""
-        found = {self._read_template(text): weight for text, weight in self.expressions.items()}
-        sizes = [len(labels(template)) for template in found]
+        templates = {self._read_template(text): weight for text, weight in self.expressions.items()}
+        sizes = [len(labels(template)) for template in templates]
         if self.variants % 2 and any(size > self.polyphony for size in sizes):
             raise PlanError(
                 f"recipe.scenes.variants: {self.variants} is odd: scenes of more than "
                 f"{self.polyphony} sounds come in pairs",
                 fix="give an even number",
             )
-        return found
+        return templates
 
     def longest_sound(self, count: int, setting: Setting) -> Frames | None:
         """Frames that each of `count` sounds may last, None for any."""
@@ -266,10 +266,10 @@ def read_expressions(path: Path) -> list[str]:
             lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
         raise ValueError(f"{path}: cannot be read: {error}") from error
-    found = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
-    if not found:
+    scenes = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    if not scenes:
         raise ValueError(f"{path}: holds no scene; give one per line")
-    return found
+    return scenes
 
 
 # Scene groups: one drawn scene and its edits, composed, proven and captioned.

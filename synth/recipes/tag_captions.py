@@ -197,10 +197,10 @@ class TaggedPairs(TagGroups[TagCaptions]):
         self, pair: TagPair, there: Change, back: Change, rng: np.random.Generator
     ) -> None:
         """Deal views of either clip, each with what becomes of it by the exchange."""
-        ours = self._draw_views(pair.one.clip, there, rng)
-        theirs = self._draw_views(pair.other.clip, back, rng)
+        one = self._draw_views(pair.one.clip, there, rng)
+        other = self._draw_views(pair.other.clip, back, rng)
         # In turn, as what cannot be exchanged is left out of the other's view.
-        for both in zip_longest(ours, ((new, old) for old, new in theirs)):
+        for both in zip_longest(one, ((new, old) for old, new in other)):
             for views in both:
                 if views is None or len(pair.other.hand.false) > self.settings.views:
                     continue

@@ -115,9 +115,9 @@ def group_clips(
 
 def _nearness(tags: Mapping[str, frozenset[Tag]], clip: Clip, other: Clip) -> tuple[int, int]:
     """How many tags they share that each can be told by another from, and how many they share."""
-    ours, theirs = tags[clip.id], tags[other.id]
-    shared = len(ours & theirs)
-    return min(shared, len(ours) - shared, len(theirs) - shared), shared
+    own, others = tags[clip.id], tags[other.id]
+    shared = len(own & others)
+    return min(shared, len(own) - shared, len(others) - shared), shared
 
 
 def _join(
@@ -151,18 +151,18 @@ def find_exchanges(
     one: Clip, other: Clip, is_absent: IsAbsent, fit: Callable[[Tag, Tag], bool]
 ) -> list[Exchange]:
     """Tags of one clip that the other lacks, each with such a one of the other's."""
-    ours = [tag for tag in one.tags if is_absent(tag, other)]
-    theirs = [tag for tag in other.tags if ours and is_absent(tag, one)]
-    return match_tags(ours, theirs, fit)
+    own = [tag for tag in one.tags if is_absent(tag, other)]
+    others = [tag for tag in other.tags if own and is_absent(tag, one)]
+    return match_tags(own, others, fit)
 
 
 def match_tags(
-    ours: Sequence[Tag], theirs: Sequence[Tag], fit: Callable[[Tag, Tag], bool]
+    own: Sequence[Tag], others: Sequence[Tag], fit: Callable[[Tag, Tag], bool]
 ) -> list[Exchange]:
     """Tags of one clip, each with one of the other's that fits and no other has taken."""
-    free = list(theirs)
+    free = list(others)
     matched: list[Exchange] = []
-    for tag in ours:
+    for tag in own:
         other = next((each for each in free if fit(tag, each)), None)
         if other is not None:
             free.remove(other)
@@ -230,11 +230,11 @@ class TagPair:
         self.one = one
         self.other = other
         self._doubted = {
-            id(ours): _find_doubted(ours, theirs, is_absent)
-            for ours, theirs in ((one, other), (other, one))
+            id(sample): _find_doubted(sample, partner, is_absent)
+            for sample, partner in ((one, other), (other, one))
         }
 
-    def deal(self, ours: Caption, theirs: Caption, kind: str) -> bool:
+    def deal(self, first: Caption, second: Caption, kind: str) -> bool:
         """Deal two captions, each proven of its own sample, refuted of the other, and new to both.
 
         Returns:
@@ -244,13 +244,13 @@ class TagPair:
         new = not any(
             hand.holds(caption) and caption is not hand.main
             for hand in (one, other)
-            for caption in (ours, theirs)
+            for caption in (first, second)
         )
-        proven = self._proves(self.one, ours.claim) and self._proves(self.other, theirs.claim)
-        refuted = self._refutes(self.one, theirs.claim) and self._refutes(self.other, ours.claim)
+        proven = self._proves(self.one, first.claim) and self._proves(self.other, second.claim)
+        refuted = self._refutes(self.one, second.claim) and self._refutes(self.other, first.claim)
         if not (new and proven and refuted):
             return False
-        cross(one, ours, other, theirs, kind)
+        cross(one, first, other, second, kind)
         return True
 
     def _proves(self, sample: TaggedSample, claim: Claim) -> bool:
@@ -267,13 +267,15 @@ class TagPair:
         return self._doubted[id(sample)].isdisjoint(claim_labels(claim))
 
 
-def _find_doubted(ours: TaggedSample, theirs: TaggedSample, is_absent: IsAbsent) -> frozenset[str]:
+def _find_doubted(
+    sample: TaggedSample, partner: TaggedSample, is_absent: IsAbsent
+) -> frozenset[str]:
     """Names of the other's tags of which nobody knows whether they hold of a sample."""
-    own = {tag.name for tag in ours.clip.tags}
+    own = {tag.name for tag in sample.clip.tags}
     return frozenset(
         tag.name
-        for tag in (*theirs.clip.tags, *theirs.stated)
-        if tag.name not in own and not is_absent(tag, ours.clip)
+        for tag in (*partner.clip.tags, *partner.stated)
+        if tag.name not in own and not is_absent(tag, sample.clip)
     )
 
 

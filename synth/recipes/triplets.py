@@ -135,17 +135,17 @@ class ClassPairs(SplitGroups[Triplets]):
     """
 
     def __post_init__(self) -> None:
-        found = self._by_label
-        if len(found) < 2:
+        labels = sorted(self._by_label)
+        if len(labels) < 2:
             raise PlanError(
-                f"split {self.split}: triplets need clips of two classes, found {len(found)}",
+                f"split {self.split}: triplets need clips of two classes, found {len(labels)}",
                 fix=f"give {self.split} more of the library's splits or a larger share, try "
                 "another `seed`, add clips, or leave it out",
             )
-        _refuse_namesakes(found)
+        _refuse_namesakes(labels)
         if not self.pairs:
             raise PlanError(
-                f"split {self.split}: each of the labels {', '.join(sorted(found))} could "
+                f"split {self.split}: each of the labels {', '.join(labels)} could "
                 "describe the others' sounds",
                 fix="add clips of other sounds",
             )
