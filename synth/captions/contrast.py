@@ -117,7 +117,7 @@ def keep_crossed(
     """
     kept: list[list[Caption]] = [[] for _ in group]
     for kind, *pair in crosses:
-        found = [
+        crossed = [
             (at, false.of_kind(kind, against=true))
             for true, text in (pair, pair[::-1])
             for at, member in enumerate(group)
@@ -125,8 +125,8 @@ def keep_crossed(
             for false in member.negatives
             if false.text == text
         ]
-        if len(found) == 2:
-            for at, caption in found:
+        if len(crossed) == 2:
+            for at, caption in crossed:
                 kept[at].append(caption)
     return [
         replace(member, negatives=tuple(negatives))
@@ -175,8 +175,8 @@ def _parts(members: Sequence[Scene]) -> Iterator[Scene]:
         named = labels(member)
         for kept in _choose(named):
             part = projection(member, kept)
-            if part is not None and (said := meaning(part)) not in seen:
-                seen.add(said)
+            if part is not None and (key := meaning(part)) not in seen:
+                seen.add(key)
                 yield part
 
 

@@ -61,7 +61,6 @@ class Narrator:
     """Puts claims into words.
 
     Args:
-        phrases: How a label is said.
         style: `paper` puts bare labels into the sentences; `natural` clauses and gerunds.
         pick: Chooses among equally good words.
     """
@@ -76,10 +75,6 @@ class Narrator:
         Args:
             claim: A scene over labels; events joined by `And`; or `And` of a scene of at most two
                 events and `Not` of an event.
-            kind: What the caption is to the main one.
-
-        Raises:
-            ValueError: If the claim has another form.
         """
         word: Connective | None = None
         match claim:
@@ -282,7 +277,6 @@ class DenseCaption:
     """A sentence about a stretch of a sample.
 
     Args:
-        resolution: How time is cut.
         onset: Its first frame.
         offset: The frame after its last.
         text: The sentence, without a capital or a final stop.
@@ -327,7 +321,6 @@ def dense_text(captions: Sequence[DenseCaption], rate: int) -> str:
 
     Args:
         captions: Those of one resolution.
-        rate: Sample rate in Hz.
     """
     return "; ".join(f"{format_span(each, rate)} {each.text}" for each in captions)
 

@@ -178,9 +178,7 @@ class TaggedSample:
     """A clip heard whole, and what is dealt to it.
 
     Args:
-        clip: The clip.
         scene: The clip alone.
-        hand: Its captions.
         stated: Tags that its main caption states, whether the clip bears them or not.
     """
 
@@ -221,8 +219,6 @@ class TagPair:
     nothing.
 
     Args:
-        one: A sample.
-        other: Another.
         is_absent: Whether a tag of the other surely does not hold of a sample's clip.
     """
 
@@ -270,7 +266,7 @@ class TagPair:
 def _find_doubted(
     sample: TaggedSample, partner: TaggedSample, is_absent: IsAbsent
 ) -> frozenset[str]:
-    """Names of the other's tags of which nobody knows whether they hold of a sample."""
+    """Names of a partner's tags of which nobody knows whether they hold of a sample."""
     own = {tag.name for tag in sample.clip.tags}
     return frozenset(
         tag.name

@@ -142,7 +142,7 @@ class ClassPairs(SplitGroups[Triplets]):
                 fix=f"give {self.split} more of the library's splits or a larger share, try "
                 "another `seed`, add clips, or leave it out",
             )
-        _refuse_namesakes(labels)
+        _refuse_namesakes(self._by_label)
         if not self.pairs:
             raise PlanError(
                 f"split {self.split}: each of the labels {', '.join(labels)} could "
