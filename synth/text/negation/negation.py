@@ -18,7 +18,6 @@ import numpy as np
 
 from synth.labels.lexicon import Tag
 from synth.text.grammar.tokens import has_markup
-from synth.text.tags.sure_tags import find_sure
 from synth.text.negation.negators import (
     Negated,
     NegationExtent,
@@ -30,6 +29,7 @@ from synth.text.negation.negators import (
     is_denied,
     shipped_negators,
 )
+from synth.text.tags.sure_tags import find_sure
 from synth.text.tags.tag_captions import FRAMES, describe
 from synth.text.tags.tag_kin import (
     explain_undeniable,
