@@ -2,13 +2,13 @@
 
 Every sentence comes from an edited claim, never from an edited string. Over one minimal-pair group
 each sentence is true of exactly one member and false of the others, so that nothing in its looks
-tells a positive from a negative; `keep_crossed` sees to it for every kind of edit by itself.
+tells a positive from a negative; recipes see to it for every kind of edit by itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
@@ -102,36 +102,6 @@ def contrast(
         others.append(wording.say(relate(second, first), word, kind))
     main_caption = wording.say(type(claim)(first, second), connective, "caption")
     return judge(main_caption, others, timeline, tolerance)
-
-
-def keep_crossed(
-    group: Sequence[CaptionSet], crosses: Iterable[tuple[str, str, str]]
-) -> list[CaptionSet]:
-    """The captions of a minimal-pair group with only the negatives that are dealt in crosses.
-
-    In a cross each of two sentences is true of one member, where the other is a negative and now
-    stands against it. Who compares the two by their texts alone is right at one member only.
-
-    Args:
-        crosses: Kind of edit and two texts. One that the group does not bear is left out.
-    """
-    kept: list[list[Caption]] = [[] for _ in group]
-    for kind, *pair in crosses:
-        crossed = [
-            (at, false.of_kind(kind, against=true))
-            for true, text in (pair, pair[::-1])
-            for at, member in enumerate(group)
-            if true in {each.text for each in (member.caption, *member.positives)}
-            for false in member.negatives
-            if false.text == text
-        ]
-        if len(crossed) == 2:
-            for at, caption in crossed:
-                kept[at].append(caption)
-    return [
-        replace(member, negatives=tuple(negatives))
-        for member, negatives in zip(group, kept, strict=True)
-    ]
 
 
 # The pool of a minimal-pair group: statements of every granularity that tell its members apart.

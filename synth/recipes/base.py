@@ -27,7 +27,7 @@ from synth.base.errors import PlanError, TruthError
 from synth.base.rng import Randomness
 from synth.base.units import Decibels, Frames, Seconds, resampled_frames, to_frames
 from synth.captions.caption import Caption, Connective, Pair, Style
-from synth.captions.contrast import CaptionSet, Wording, contrast, judge, keep_crossed
+from synth.captions.contrast import CaptionSet, Wording, contrast, judge
 from synth.labels.lexicon import Phrase, Tag, find_treatment, heard_tags, untreated_id
 from synth.scene.scene import Event, Excerpt, Scene, statement
 from synth.scene.timeline import Fade, Timeline
@@ -460,9 +460,31 @@ def permutation(
 
 
 def deal_crosses(drafts: Sequence[Draft], crosses: Iterable[tuple[str, str, str]]) -> list[Draft]:
-    """A group with only the negatives that are dealt in crosses (`contrast.keep_crossed`)."""
-    kept = keep_crossed([draft.captions for draft in drafts], crosses)
-    return [replace(draft, captions=captions) for draft, captions in zip(drafts, kept, strict=True)]
+    """The drafts of a group with only the negatives that are dealt in crosses.
+
+    In a cross each of two sentences is true of one member, where the other is a negative and now
+    stands against it. Who compares the two by their texts alone is right at one member only.
+
+    Args:
+        crosses: Kind of edit and two texts. One that the group does not bear is left out.
+    """
+    kept: list[list[Caption]] = [[] for _ in drafts]
+    for kind, *pair in crosses:
+        crossed = [
+            (negatives, false.of_kind(kind, against=true))
+            for true, text in (pair, pair[::-1])
+            for negatives, member in zip(kept, (draft.captions for draft in drafts), strict=True)
+            if true in {each.text for each in (member.caption, *member.positives)}
+            for false in member.negatives
+            if false.text == text
+        ]
+        if len(crossed) == 2:
+            for negatives, caption in crossed:
+                negatives.append(caption)
+    return [
+        replace(draft, captions=replace(draft.captions, negatives=tuple(negatives)))
+        for draft, negatives in zip(drafts, kept, strict=True)
+    ]
 
 
 def is_proven(scene: Scene, listener: Listener, setting: Setting) -> bool:

@@ -75,9 +75,9 @@ def random_sequence(count: int, polyphony: int, rng: np.random.Generator) -> Sce
     return make_sequence(parts)
 
 
-def draw_weighted(options: Sequence[T], weights: Sequence[float], rng: np.random.Generator) -> T:
+def draw_weighted(weights: Mapping[T, float], rng: np.random.Generator) -> T:
     """One of the options, drawn by their weights."""
-    cumulative = np.cumsum(weights)
+    options, cumulative = tuple(weights), np.cumsum(tuple(weights.values()))
     drawn = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], "right"))
     return options[min(drawn, len(options) - 1)]
 
@@ -189,9 +189,7 @@ class DrawnCast:
     def _draw(self, leaf: str, taken: Collection[str], rng: np.random.Generator) -> str | None:
         """A label for `any` or a category that is confused with none of those taken, or None."""
         for _ in range(_TRIES):
-            name = leaf
-            if leaf == ANY:
-                name = draw_weighted(tuple(self.weights), tuple(self.weights.values()), rng)
+            name = draw_weighted(self.weights, rng) if leaf == ANY else leaf
             label = pick(self.categories[name], rng)
             if not any(are_confusable(label, other) for other in taken):
                 return label

@@ -374,8 +374,7 @@ class SceneGroups(SplitGroups[Scenes]):
     def _choose_template(self, rng: np.random.Generator) -> Callable[[], Scene]:
         """One of the spec's expressions, or templates of one size and outermost operator."""
         if self.templates:
-            weights = tuple(self.templates.values())
-            template = draw_weighted(tuple(self.templates), weights, rng)
+            template = draw_weighted(self.templates, rng)
             return lambda: template
         return self._draw_shape(int(rng.integers(2, self.settings.max_events + 1)), rng)
 
