@@ -6,7 +6,7 @@ from typing import Final
 
 GROUPS: Final[dict[str, str]] = {
     "night": "Rebuild a corpus every night and promote it if it passes; look back on its nights.",
-    "text": "Make texts from captions and tags, without audio: probes, negations, phrases.",
+    "text": "Make texts from captions and tags, without audio: probes, negations, swaps.",
     "bench": "Frozen test sets: build them, score models on them, compare models on one page.",
     "llm": "Ask a language model about captions: answers are checked and paid for once.",
 }
@@ -111,10 +111,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "text textswap": (
         "pipelines.cli.texts.tags:textswap_command",
         "Build a dictionary of tags that contradict each other.",
-    ),
-    "text lexicon": (
-        "pipelines.cli.texts.lexicon:lexicon_command",
-        "Build the phrases of every label from their readable sources.",
     ),
     "llm run": (
         "pipelines.cli.texts.llm:llm_run_command",

@@ -16,9 +16,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks import lexicon as lexicon_build
+from benchmarks.lexicon import (
+    BARRED,
+    BUILT,
+    CATEGORIES,
+    COLUMNS,
+    SOURCES,
+    build,
+    format_table,
+    lexicon_folder,
+    make_inflector,
+    read_sources,
+)
 from synth.base.errors import LexiconError
 from synth.base.shipped import shipped_path
-from synth.labels import lexicon_build
 from synth.labels.lexicon import (
     OTHER,
     Phrase,
@@ -30,18 +42,6 @@ from synth.labels.lexicon import (
     families,
     other_families,
     shipped_phrases,
-)
-from synth.labels.lexicon_build import (
-    BARRED,
-    BUILT,
-    CATEGORIES,
-    COLUMNS,
-    SOURCES,
-    build,
-    format_table,
-    lexicon_folder,
-    make_inflector,
-    read_sources,
 )
 from synth.sources.procedural.foley import CLASSES
 from synth.sources.sounds.esc10 import ESC50_NAMES

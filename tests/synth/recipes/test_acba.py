@@ -16,10 +16,10 @@ from envelopes import envelope
 from one_sound import PLAIN_PAIRS
 from planned import RATE, make_clip, make_setting
 
+from benchmarks.lexicon import lexicon_folder, read_sources
 from synth.base.errors import PlanError
 from synth.captions.caption import Connective, Style
 from synth.labels.lexicon import Phrase
-from synth.labels.lexicon_build import lexicon_folder, read_sources
 from synth.recipes.acba import ORDER_WORDS, Acba
 from synth.recipes.base import Clip, Draft, Groups, Setting
 from synth.scene.scene import Concat, Event, events

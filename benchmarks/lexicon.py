@@ -1,4 +1,6 @@
-"""Builds the shipped phrases: readable sources in, checked forms out, the same every time.
+"""Build lexicons/phrases.csv: readable sources in, checked forms out, the same every time.
+
+`python -m benchmarks.lexicon` writes it, `--check` fails where it is not as its sources make it.
 
 `data_manifests/lexicons/sources/*.csv` say each label in parts a person can edit: a noun phrase,
 then a subject, a verb in its base form and the rest of the clause. The verb is inflected here, so
@@ -15,16 +17,19 @@ dog's bark does, a sneeze of two parts or a ticking clock does not.
 
 from __future__ import annotations
 
+import argparse
 import csv
 import io
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import combinations
+from itertools import combinations, zip_longest
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeAlias
 
+from synth.base.atomic import write_text
 from synth.base.errors import LexiconError
 from synth.base.shipped import shipped_path
 from synth.labels.lexicon import PHRASES, are_related
@@ -287,3 +292,41 @@ def _check_exclusive(entries: list[LexiconEntry], owners: Mapping[str, _Place]) 
                 f"kin to {first.label!r}, though the labels of this file exclude one another",
                 "give the two family paths that part",
             )
+
+
+def make_lexicon(folder: Path, *, check: bool = False) -> Mapping[str, int]:
+    """Write `phrases.csv` anew, unless it is as its sources make it; the labels of each source."""
+    built = build(read_sources(folder), make_inflector())
+    text, path = format_table(built), folder / "phrases.csv"
+    old = path.read_bytes().decode(errors="replace") if path.exists() else ""
+    if check and old != text:
+        raise LexiconError(
+            f"{path} is not what its sources make: {_find_first_difference(old, text)}",
+            fix="run: python -m benchmarks.lexicon",
+        )
+    if old != text:
+        write_text(path, text)
+    return {name: len(entries) for name, entries in built.items()}
+
+
+def _find_first_difference(old: str, new: str) -> str:
+    pairs = zip_longest(old.splitlines(), new.splitlines(), fillvalue="nothing")
+    for number, (before, after) in enumerate(pairs, start=1):
+        if before != after:
+            return f"line {number} is {before!r}, not {after!r}"
+    return "its line ends differ"
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if it differs")
+    try:
+        labels = make_lexicon(lexicon_folder(), check=parser.parse_args().check)
+    except LexiconError as error:
+        sys.exit(f"error: {error}")
+    print(f"phrases.csv: {labels}")
+
+
+if __name__ == "__main__":
+    main()
