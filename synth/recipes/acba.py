@@ -22,7 +22,7 @@ from pydantic import Field, field_validator
 from synth.base.errors import PlanError
 from synth.base.rng import pick, shuffle
 from synth.base.units import Frames, Seconds, to_frames
-from synth.captions.caption import Connective, Style, frames
+from synth.captions.caption import ORDER, Connective, Style, frames
 from synth.captions.contrast import Wording
 from synth.labels.lexicon import Phrase, are_confusable, are_kin, families
 from synth.recipes.base import (
@@ -48,7 +48,7 @@ from synth.scene.scene import Concat, Event
 from synth.text.grammar.tokens import content_words, share_family, whole_words
 from synth.text.order.temporal import Unjoinable, say_caption
 
-ORDER_WORDS: Final = ("before", "after", "then", "followed by")
+ORDER_WORDS: Final = tuple(word.value for word in ORDER)
 
 
 class Acba(Recipe):
