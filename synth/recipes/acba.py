@@ -123,7 +123,16 @@ class Acba(Recipe):
         crossfade = to_frames(self.crossfade_s, setting.rate)
         if reason := explain_too_short(clip, crossfade, setting):
             return reason
-        return explain_too_sparse(clip, crossfade, self.max_event_s, setting)
+        # Joined even to itself, too much of it may be covered: it would lead, and find no partner.
+        longest = longest_event(self.max_event_s, crossfade, setting)
+        part = excerpt(clip, longest, setting, setting.randomness.at("acba/sparse", 0))
+        joined = Concat(Event("one", part), Event("other", part), crossfade)
+        if is_proven(joined, make_listener([clip], setting), setting):
+            return None
+        return (
+            "is heard too seldom: half of what is heard of it must be left by a crossfade of "
+            f"{crossfade / setting.rate:g} s"
+        )
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
         """Pairs of clips of different recordings."""
@@ -322,21 +331,3 @@ class ClipPairs(SplitGroups[Acba]):
                 return False
             return content_words(texts[0]).isdisjoint(content_words(texts[1]))
         return not share_family(*texts) and not are_kin(one.label, other.label)
-
-
-def explain_too_sparse(
-    clip: Clip, crossfade: Frames, max_event_s: Seconds | None, setting: Setting
-) -> str | None:
-    """Why a clip cannot be joined to any: not even to itself, so much of it the crossfade covers.
-
-    It would lead, as every clip does, and find no partner.
-    """
-    longest = longest_event(max_event_s, crossfade, setting)
-    part = excerpt(clip, longest, setting, setting.randomness.at("acba/sparse", 0))
-    joined = Concat(Event("one", part), Event("other", part), crossfade)
-    if is_proven(joined, make_listener([clip], setting), setting):
-        return None
-    return (
-        "is heard too seldom: half of what is heard of it must be left by a crossfade of "
-        f"{crossfade / setting.rate:g} s"
-    )

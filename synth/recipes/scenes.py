@@ -145,7 +145,7 @@ class Scenes(Recipe):
         return expressions
 
     @model_validator(mode="after")
-    def _whole_groups(self) -> Scenes:
+    def _check_together(self) -> Scenes:
         counts = self.scenes.values() if isinstance(self.scenes, dict) else [self.scenes]
         if any(count % self.variants for count in counts):
             raise ValueError(
@@ -161,21 +161,15 @@ class Scenes(Recipe):
             least, most = getattr(self, name)
             if least > most:
                 raise ValueError(f"{name}: {least:g} is above {most:g}")
-        return self
-
-    @model_validator(mode="after")
-    def _long_scenes(self) -> Scenes:
         is_long = not self.expressions and self.max_events > self.polyphony
         if is_long and self.variants % 2:
             raise ValueError(
                 f"variants: {self.variants} is odd: scenes of more than {self.polyphony} sounds "
                 "(polyphony) come in pairs; give an even number"
             )
-        if not self.without_replacement:
-            return self
         weights = [name for name, weight in self.categories.items() if weight not in (0, 1)]
         for name, values in (("expressions", self.expressions), ("categories", weights)):
-            if values:
+            if self.without_replacement and values:
                 raise ValueError(
                     f"{name}: {', '.join(map(str, values))} cannot be had with "
                     "without_replacement, by which every clip is used as often; leave one of them "
