@@ -71,13 +71,19 @@ async function showSample(link, found = "") {
   }
 }
 
+// Not scrollIntoView: in newer browsers Tab goes on from what it scrolled to.
+function reveal(row) {
+  const [list, own] = [results.getBoundingClientRect(), row.getBoundingClientRect()];
+  results.scrollTop += Math.min(0, own.top - list.top) + Math.max(0, own.bottom - list.bottom);
+}
+
 function markRow() {
   const focused = results.contains(document.activeElement) && document.activeElement !== results;
   for (const row of rows()) {
     if (row.dataset.sample !== chosen) row.removeAttribute("aria-current");
     else {
       row.setAttribute("aria-current", "true");
-      row.scrollIntoView({ block: "nearest" });
+      reveal(row);
       if (focused) row.focus({ preventScroll: true });
     }
   }
@@ -160,5 +166,5 @@ listenToKeys(
   help,
 );
 
-current()?.scrollIntoView({ block: "nearest" });
+if (current()) reveal(current());
 openPlayers();
