@@ -49,7 +49,7 @@ from synth.scene.scene import Event
 from synth.text.negation.negation import Negation, can_be_denied, find_stated_tags, negate
 from synth.text.negation.negators import Negated, NegationExtent, add_denial
 from synth.text.tags.tag_captions import FRAMES, TagSentence, describe
-from synth.text.tags.tag_kin import (
+from synth.text.tags.tag_relations import (
     explain_never_denied,
     explain_said,
     explain_undeniable,

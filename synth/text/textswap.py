@@ -28,72 +28,16 @@ from synth.labels.lexicon import Tag
 from synth.text.grammar.tokens import has_markup
 from synth.text.negation.negation import find_stated_tags
 from synth.text.tags.sure_tags import find_sure, words
-from synth.text.tags.tag_kin import (
-    are_opposed,
-    explain_nearness,
-    families,
+from synth.text.tags.tag_relations import (
+    explain_not_contrary,
     find_listed,
     holds_words,
-    implies,
     is_implied,
-    is_vague,
+    leaves_open,
     makes_likely,
+    share_family,
 )
 from synth.text.tags.tags import TagCategory, TagVocabulary, fix_article, phrase_tag, words_of
-
-# Which tags contradict: those of disjoint families, by a shipped list of families.
-#
-# A genre's family is its root ("rock", "electronic"), an instrument's its section; a mood stands
-# high or low in valence and in arousal, and contradicts one that stands opposite. Vague tags
-# contradict nothing.
-
-
-_KINDS: Final = frozenset(
-    {
-        TagCategory.GENRE,
-        TagCategory.MOOD,
-        TagCategory.INSTRUMENT,
-        TagCategory.VOCAL,
-        TagCategory.ERA,
-    }
-)
-
-
-def explain_not_contrary(first: Tag, second: Tag) -> str:
-    """Why two tags do not contradict, "" where they do."""
-    ours, theirs = phrase_tag(first), phrase_tag(second)
-    if ours.kind is not theirs.kind:
-        return "of another kind"
-    if ours.kind not in _KINDS:
-        return f"{ours.kind.value} tags do not exclude one another"
-    if is_vague(first) or is_vague(second):
-        return "too vague"
-    if ours.kind is TagCategory.ERA:
-        return "same name" if ours.words == theirs.words else ""
-    named = "" if ours.kind is TagCategory.VOCAL else explain_nearness(first.name, second.name)
-    if named:
-        return named
-    if ours.kind is TagCategory.MOOD and families(first) and families(second):
-        return "" if are_opposed(first, second) else "moods that may go together"
-    return _shared_family(families(first), families(second))
-
-
-def leaves_open(known: Tag, other: Tag) -> bool:
-    """Whether a tag says nothing of another: it is vague or of another kind, and nowhere near."""
-    ours, theirs = phrase_tag(known), phrase_tag(other)
-    if ours.kind is theirs.kind and not (
-        is_vague(known) and families(known).isdisjoint(families(other))
-    ):
-        return False
-    return not implies(known, other) and not explain_nearness(known.name, other.name)
-
-
-def _shared_family(ours: frozenset[str], theirs: frozenset[str]) -> str:
-    if not ours or not theirs:
-        return "of no known family"
-    common = sorted(ours & theirs)
-    return f"both {common[0]}" if common else ""
-
 
 # The dictionary of TextSwap: which tag of a vocabulary may stand in for which, and why not.
 
@@ -221,8 +165,7 @@ class Dictionary:
             if other.category != alternative.category or other not in self._tags
         ]
         implied = any(
-            makes_likely(other, alternative) or _share_family(other, alternative)
-            for other in untold
+            makes_likely(other, alternative) or share_family(other, alternative) for other in untold
         )
         return not implied and not is_implied(alternative, untold)
 
@@ -268,11 +211,6 @@ def are_alike(tag: Tag, other: Tag) -> bool:
         and _is_plural(ours.words) is _is_plural(theirs.words)
         and (ours.words in words("collective")) is (theirs.words in words("collective"))
     )
-
-
-def _share_family(tag: Tag, other: Tag) -> bool:
-    same_kind = phrase_tag(tag).kind is phrase_tag(other).kind
-    return same_kind and not families(tag).isdisjoint(families(other))
 
 
 def _is_plural(words: str) -> bool:

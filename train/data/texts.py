@@ -19,7 +19,7 @@ from synth.scene.scene import Event
 from synth.text.negation.negation import Negation, negate
 from synth.text.negation.negators import NegationExtent, shipped_negators
 from synth.text.tags.tag_captions import join_tags
-from synth.text.tags.tag_kin import explain_never_denied
+from synth.text.tags.tag_relations import explain_never_denied
 from synth.text.tags.tags import TagCategory, TagVocabulary
 from synth.truth.change import tag_claim
 from train.config.loss import Role

@@ -31,7 +31,7 @@ from synth.text.negation.negators import (
 )
 from synth.text.tags.sure_tags import find_sure
 from synth.text.tags.tag_captions import FRAMES, describe
-from synth.text.tags.tag_kin import (
+from synth.text.tags.tag_relations import (
     explain_undeniable,
     families,
     holds_words,

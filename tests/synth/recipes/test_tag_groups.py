@@ -13,7 +13,7 @@ from synth.recipes.base import Clip
 from synth.recipes.negation import NegationRecipe
 from synth.recipes.tag_captions import TagCaptions
 from synth.recipes.tag_pairs import NO_PARTNER, TaggedSample, TagPair, group_clips, match_tags
-from synth.text.tags.tag_kin import implies
+from synth.text.tags.tag_relations import implies
 from synth.truth.change import tag_claim
 
 KINDS = {

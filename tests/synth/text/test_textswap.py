@@ -16,7 +16,7 @@ from synth.labels.lexicon import Tag
 from synth.text.negation.negation import find_stated_tags
 from synth.text.tags.tag_captions import describe
 from synth.text.tags.tag_files import read_items, read_vocabulary
-from synth.text.tags.tag_kin import explain_nearness, is_implied, is_vague
+from synth.text.tags.tag_relations import explain_nearness, is_implied, is_vague
 from synth.text.tags.tags import TagVocabulary
 from synth.text.textswap import Dictionary, SwapEntry, build, swap
 

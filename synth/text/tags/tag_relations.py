@@ -1,4 +1,4 @@
-"""Which tags one recording may bear at once, by their words alone."""
+"""How two tags relate: what one implies, makes likely or excludes, by words and shipped lists."""
 
 from __future__ import annotations
 
@@ -157,10 +157,7 @@ def explain_said(tag: Tag, other: Tag) -> str:
     """How a tag is said by another, or made likely, "" where it is far from it."""
     if makes_likely(other, tag):
         return f"said by {other.name}"
-    same_kind = phrase_tag(other).kind is phrase_tag(tag).kind
-    if same_kind and not families(tag).isdisjoint(families(other)):
-        return f"near {other.name}"
-    return ""
+    return f"near {other.name}" if share_family(tag, other) else ""
 
 
 def lacks_opposite(tag: Tag, named: Iterable[Tag]) -> bool:
@@ -237,3 +234,63 @@ def find_listed(caption: str) -> tuple[Tag, ...]:
 @lru_cache(maxsize=65_536)
 def _plain(name: str) -> str:
     return " ".join(word.key for word in words_of(name))
+
+
+# Which tags contradict: those of disjoint families, by a shipped list of families.
+#
+# A genre's family is its root ("rock", "electronic"), an instrument's its section; a mood stands
+# high or low in valence and in arousal, and contradicts one that stands opposite. Vague tags
+# contradict nothing.
+
+
+_KINDS: Final = frozenset(
+    {
+        TagCategory.GENRE,
+        TagCategory.MOOD,
+        TagCategory.INSTRUMENT,
+        TagCategory.VOCAL,
+        TagCategory.ERA,
+    }
+)
+
+
+def explain_not_contrary(first: Tag, second: Tag) -> str:
+    """Why two tags do not contradict, "" where they do."""
+    ours, theirs = phrase_tag(first), phrase_tag(second)
+    if ours.kind is not theirs.kind:
+        return "of another kind"
+    if ours.kind not in _KINDS:
+        return f"{ours.kind.value} tags do not exclude one another"
+    if is_vague(first) or is_vague(second):
+        return "too vague"
+    if ours.kind is TagCategory.ERA:
+        return "same name" if ours.words == theirs.words else ""
+    named = "" if ours.kind is TagCategory.VOCAL else explain_nearness(first.name, second.name)
+    if named:
+        return named
+    if ours.kind is TagCategory.MOOD and families(first) and families(second):
+        return "" if are_opposed(first, second) else "moods that may go together"
+    return _shared_family(families(first), families(second))
+
+
+def leaves_open(known: Tag, other: Tag) -> bool:
+    """Whether a tag says nothing of another: it is vague or of another kind, and nowhere near."""
+    ours, theirs = phrase_tag(known), phrase_tag(other)
+    if ours.kind is theirs.kind and not (
+        is_vague(known) and families(known).isdisjoint(families(other))
+    ):
+        return False
+    return not implies(known, other) and not explain_nearness(known.name, other.name)
+
+
+def _shared_family(ours: frozenset[str], theirs: frozenset[str]) -> str:
+    if not ours or not theirs:
+        return "of no known family"
+    common = sorted(ours & theirs)
+    return f"both {common[0]}" if common else ""
+
+
+def share_family(tag: Tag, other: Tag) -> bool:
+    """Whether two tags of one kind stand in one family."""
+    same_kind = phrase_tag(tag).kind is phrase_tag(other).kind
+    return same_kind and not families(tag).isdisjoint(families(other))
