@@ -78,8 +78,8 @@ def read_index(index: Path) -> tuple[pa.Table, int]:
     for name, (is_good, expected) in _RULES.items():
         at = pc.index(is_good(table[name]), False).as_py()
         if at >= 0:
-            found = shorten(table[name][at].as_py())
-            raise _make_index_error(index, f"row {at}: {name} is {found}: expected {expected}")
+            value = shorten(table[name][at].as_py())
+            raise _make_index_error(index, f"row {at}: {name} is {value}: expected {expected}")
     return table, rate
 
 

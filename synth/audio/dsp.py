@@ -80,10 +80,10 @@ def attacks(audio: Audio, rate: int, rise_db: Decibels = _ATTACK_DB) -> Int8[np.
     must not miss one.
     """
     hop, block = max(1, round(_ATTACK_HOP_S * rate)), block_frames(rate)
-    found = np.zeros(-(-len(audio) // block), dtype=np.int8)
+    marks = np.zeros(-(-len(audio) // block), dtype=np.int8)
     starts = np.arange(0, len(audio), hop)
     if not len(starts):
-        return found
+        return marks
     energy = np.add.reduceat(np.square(audio, dtype=np.float64), starts)
     lengths = np.diff(np.append(starts, len(audio))).astype(np.float64)
     # Over 10 ms the pitch of a low voice is heard as beats.
@@ -98,7 +98,7 @@ def attacks(audio: Audio, rate: int, rise_db: Decibels = _ATTACK_DB) -> Int8[np.
     # Of peaks that are equal to the last bit each would be taken for the highest.
     apart = padded - 1e-9 * np.arange(len(padded))
     peaks, _ = scipy.signal.find_peaks(apart, prominence=rise_db)
-    each = np.bincount(starts[peaks - 1] // block, minlength=len(found))
+    each = np.bincount(starts[peaks - 1] // block, minlength=len(marks))
     return each.clip(max=np.iinfo(np.int8).max).astype(np.int8)
 
 

@@ -40,8 +40,8 @@ def measure_reverberation(audio: Audio, rate: int) -> Seconds:
     if not len(audio):
         return 0.0
     around = (_FALL_BLOCKS, _FALL_BLOCKS)
-    found = np.pad(levels(audio, rate), around, constant_values=SILENCE_DB)
-    heard = np.maximum(found, found.max() - _FALL_DB)
+    decibels = np.pad(levels(audio, rate), around, constant_values=SILENCE_DB)
+    heard = np.maximum(decibels, decibels.max() - _FALL_DB)
     fall = float((heard[:-_FALL_BLOCKS] - heard[_FALL_BLOCKS:]).max())
     return 60 * _FALL_BLOCKS * LEVEL_HOP_S / max(fall, 1e-3)
 
@@ -68,22 +68,22 @@ def measure_slope(audio: Audio, rate: int) -> Decibels:
     The halves are those of the time between the first and the last 50 ms block within 30 dB of the
     loudest. A steady sound under a gain that rises by 18 dB gives some 9 dB.
     """
-    found = weighted_levels(audio, rate).astype(np.float64)
-    heard = np.flatnonzero(found >= found.max(initial=SILENCE_DB) - _HEARD_DB)
+    decibels = weighted_levels(audio, rate).astype(np.float64)
+    heard = np.flatnonzero(decibels >= decibels.max(initial=SILENCE_DB) - _HEARD_DB)
     half = (heard[-1] + 1 - heard[0]) // 2 if len(heard) else 0
     if not half:
         return 0.0
-    powers = 10 ** (found[heard[0] : heard[-1] + 1] / 10)
+    powers = 10 ** (decibels[heard[0] : heard[-1] + 1] / 10)
     return float(10 * np.log10(powers[-half:].mean() / powers[:half].mean()))
 
 
 def measure_range(audio: Audio, rate: int) -> Decibels:
     """How far the level rises and falls while the sound lasts: 90 % of its blocks are within."""
-    found = levels(audio, rate)
-    heard = np.flatnonzero(found >= found.max(initial=SILENCE_DB) - RANGE_DB)
+    decibels = levels(audio, rate)
+    heard = np.flatnonzero(decibels >= decibels.max(initial=SILENCE_DB) - RANGE_DB)
     if not len(heard):
         return 0.0
-    low, high = np.percentile(found[heard[0] : heard[-1] + 1], (5, 95))
+    low, high = np.percentile(decibels[heard[0] : heard[-1] + 1], (5, 95))
     return float(high - low)
 
 

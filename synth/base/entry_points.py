@@ -15,8 +15,8 @@ Base = TypeVar("Base")
 
 def find_entry_points(group: str, ours: Collection[str]) -> dict[str, EntryPoint]:
     """The entry points of a group by name; a name of ours is not theirs to take."""
-    found = list_installed(group, tuple(sys.path))
-    return {each.name: each for each in found if each.name not in ours}
+    points = list_installed(group, tuple(sys.path))
+    return {each.name: each for each in points if each.name not in ours}
 
 
 @cache
@@ -38,13 +38,13 @@ def load_object(point: EntryPoint, error: type[SegueError]) -> Any:
 
 def load_class(point: EntryPoint, base: type[Base], error: type[SegueError]) -> type[Base]:
     """The class behind an entry point."""
-    found = load_object(point, error)
-    if not (isinstance(found, type) and issubclass(found, base)):
+    kind = load_object(point, error)
+    if not (isinstance(kind, type) and issubclass(kind, base)):
         raise error(
             f"{_name(point)} is not a subclass of {base.__module__}.{base.__qualname__}",
             fix="see docs/extend.md",
         )
-    return found
+    return kind
 
 
 def _name(point: EntryPoint) -> str:

@@ -251,14 +251,14 @@ def _refuse_repeated_keys(root: yaml.Node, where: str) -> None:
 def _find_repeated(node: yaml.MappingNode) -> list[tuple[Any, str, int]]:
     """Mark and name of the keys that a mapping holds already, and the line of the first."""
     lines: dict[str, int] = {}
-    found = []
+    keys = []
     for key, _ in node.value:
         if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
             continue
         if key.value in lines:
-            found.append((key.start_mark, str(key.value), lines[key.value]))
+            keys.append((key.start_mark, str(key.value), lines[key.value]))
         lines.setdefault(key.value, key.start_mark.line + 1)
-    return found
+    return keys
 
 
 # What pydantic finds wrong with a file's settings, told a line a fault, each with its place.

@@ -109,7 +109,7 @@ class Known:
         Of several offsets of one sound the one with the longest overlap is given, of equal ones
         the one with the fewest errors, then the earliest.
         """
-        found: dict[int, tuple[float, float, int]] = {}
+        candidates: dict[int, tuple[float, float, int]] = {}
         for sounds, offsets in self._candidates(fingerprint):
             compared, errors = self._compare(fingerprint, sounds, offsets)
             rates = errors / np.maximum(BITS * compared, 1)
@@ -117,10 +117,10 @@ class Known:
             for i in np.flatnonzero(alike):
                 sound = int(sounds[i])
                 rank = (-int(compared[i]), float(rates[i]), int(offsets[i]))
-                found[sound] = min(rank, found.get(sound, rank))
+                candidates[sound] = min(rank, candidates.get(sound, rank))
         return [
             Match(self.names[sound], offset * HOP_S, -words * HOP_S, rate)
-            for sound, (words, rate, offset) in sorted(found.items())
+            for sound, (words, rate, offset) in sorted(candidates.items())
         ]
 
     def _candidates(
@@ -277,13 +277,15 @@ class ClipShelf:
 
     def partners(self, row: Mapping[str, Any]) -> list[Partner]:
         """What a clip shares with those on the shelf, one partner for each way at most."""
-        found = []
+        partners = []
         recording, sha256 = row.get("recording") or "", row.get("sha256") or ""
         if recording in self.recordings:
-            found.append(Partner(self.recordings[recording], "recording", f"recording {recording}"))
+            partners.append(
+                Partner(self.recordings[recording], "recording", f"recording {recording}")
+            )
         if sha256 in self.files:
             same = self.files[sha256]
-            found.append(Partner(same, "bytes", f"the same file as {same}"))
+            partners.append(Partner(same, "bytes", f"the same file as {same}"))
         words = words_of(row)
         matches = self.sounds.matches(words) if words is not None else []
         if matches:
@@ -292,8 +294,8 @@ class ClipShelf:
                 f"sounds the same as {best.name}: bit error rate {best.bit_error_rate:.3f} "
                 f"over {best.overlap_s:.1f} s"
             )
-            found.append(Partner(best.name, "sound", detail))
-        return found
+            partners.append(Partner(best.name, "sound", detail))
+        return partners
 
 
 # The comparison of two corpora or splits.

@@ -333,11 +333,11 @@ def parse_licence(text: str) -> Licence:
     address = _URL.search(folded)
     if address is None:
         return _find_licence(read_words(folded)) or _make_reference(plain)
-    found = _find_licence(_read_address(address))
+    licence = _find_licence(_read_address(address))
     others = (folded[: address.start()] + " " + folded[address.end() :]).strip(" <>()[].,;:-")
-    if found is None or (others and not _agrees(_find_licence(read_words(others)), found)):
+    if licence is None or (others and not _agrees(_find_licence(read_words(others)), licence)):
         return _make_reference(plain)
-    return found
+    return licence
 
 
 def is_versioned(family: str) -> bool:

@@ -182,11 +182,11 @@ _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensu
 
 def to_table(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
     """Rows as an Arrow table of `schema`."""
-    found = pa.Table.from_pylist(list(rows), schema=schema)
+    table = pa.Table.from_pylist(list(rows), schema=schema)
     for field in schema:
-        if not field.nullable and found.column(field.name).null_count:
+        if not field.nullable and table.column(field.name).null_count:
             raise pa.ArrowInvalid(f"a row lacks {field.name!r}")
-    return found
+    return table
 
 
 # The rows of a plan: a sample as a row, and what is read of one.
@@ -277,15 +277,15 @@ def read_timeline(row: Mapping[str, Any]) -> Timeline:
     """
     told = row.get("activity")
     activities = None if told is None else [Activity.from_json(each) for each in told]
-    found = timeline(from_text(row["scene"]), activities)
-    clips = {place.excerpt.clip for place in found.placements}
+    placed = timeline(from_text(row["scene"]), activities)
+    clips = {place.excerpt.clip for place in placed.placements}
     if unlisted := clips - {*row.get("clips", clips)}:
         raise SceneError(
             f"sample {row.get('id')}: its scene has clip {shorten(min(unlisted))}, which its clips "
             "lack",
             fix="download or build the corpus again",
         )
-    return replace(found, frames=max(found.frames, row.get("frames", 0)))
+    return replace(placed, frames=max(placed.frames, row.get("frames", 0)))
 
 
 def read_dense(row: Mapping[str, Any]) -> tuple[DenseCaption, ...]:

@@ -50,18 +50,18 @@ def check_columns(path: Path, expected: pa.Schema) -> pq.FileMetaData:
     require_regular(path)
     with explain_damage(path):
         metadata: pq.FileMetaData = pq.read_metadata(path)
-        found = metadata.schema.to_arrow_schema()
-    if twice := sorted({name for name in found.names if found.names.count(name) > 1}):
+        schema = metadata.schema.to_arrow_schema()
+    if twice := sorted({name for name in schema.names if schema.names.count(name) > 1}):
         raise CorpusError(f"{path}: has the column {shorten(twice[0])} twice", fix=GET_AGAIN)
     for field in expected:
-        if field.name not in found.names:
+        if field.name not in schema.names:
             if field.name in ADDED:
                 continue
             raise CorpusError(
                 f"{path}: lacks the column {field.name!r}",
                 fix="it was made by an older version: build or plan again",
             )
-        kind = found.field(field.name).type
+        kind = schema.field(field.name).type
         if not _fits(kind, field.type):
             raise CorpusError(
                 f"{path}: column {field.name!r} is {shorten(kind)}: expected {field.type}",
@@ -208,12 +208,12 @@ def _choose_columns(metadata: pq.FileMetaData, expected: pa.Schema, rules: Rules
             yield path
         elif name != path:
             nested.setdefault(name, []).append(at)
-    found = metadata.schema.to_arrow_schema()
+    schema = metadata.schema.to_arrow_schema()
     for name, leaves in nested.items():
         smallest = min(leaves, key=lambda at: _measure_leaf(metadata, at))
         for at in leaves:
             path = metadata.schema.column(at).path
-            is_asked = at == smallest or _is_optional(found.field(name).type, path)
+            is_asked = at == smallest or _is_optional(schema.field(name).type, path)
             if is_asked and _may_hold_nulls(metadata, at):
                 yield path
 

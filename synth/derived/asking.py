@@ -47,10 +47,10 @@ T = TypeVar("T")
 
 def group_members(subjects: Iterable[Subject]) -> list[list[int]]:
     """The positions of the members of each group, in order."""
-    found: dict[str, list[int]] = {}
+    members: dict[str, list[int]] = {}
     for index, subject in enumerate(subjects):
-        found.setdefault(subject.group, []).append(index)
-    return list(found.values())
+        members.setdefault(subject.group, []).append(index)
+    return list(members.values())
 
 
 @dataclass
@@ -94,11 +94,11 @@ class Sheet:
     def questions(self) -> tuple[Question, ...]:
         """All questions, sample by sample, numbered within each by kind."""
         order = {kind: i for i, kind in enumerate(ASKED_KINDS)}
-        found: list[Question] = []
+        questions: list[Question] = []
         for index in sorted(self._drafts):
             drafts = sorted(self._drafts[index], key=lambda each: order[each.kind])
             for number, draft in enumerate(drafts):
-                found.append(
+                questions.append(
                     Question(
                         f"{draft.sample}-q{number:02d}",
                         draft.sample,
@@ -109,7 +109,7 @@ class Sheet:
                         draft.claims,
                     )
                 )
-        return tuple(found)
+        return tuple(questions)
 
 
 # Which-questions with options: one is proven, all others refuted.
@@ -139,15 +139,15 @@ class Choosing:
         Two members of a group that answer differently are asked the same, with the same options in
         the same order; one that finds no such partner is asked alone.
         """
-        found = [self._answers(members) for members in group_members(self.sheet.subjects)]
+        groups = [self._answers(members) for members in group_members(self.sheet.subjects)]
         pool = [
             answer
-            for group in found
+            for group in groups
             for answers in group.values()
             for index, answer in answers.items()
             if answer not in self.sheet.subjects[index].sentences
         ]
-        for group in found:
+        for group in groups:
             self._ask_group(group, pool)
 
     def _ask_group(self, group: Answers, pool: Sequence[str]) -> None:
@@ -171,14 +171,14 @@ class Choosing:
 
     def _right(self, members: Sequence[int], anchor: str | None) -> dict[int, str]:
         """The only right answer of each member that has one which can be named."""
-        found: dict[int, str] = {}
+        answers: dict[int, str] = {}
         for index in members:
             if anchor is not None and not self.sheet.has(index, anchor):
                 continue
             answer = find_only_answer(self.sheet.subjects[index], self.kind, anchor)
             if answer is not None and answer in self.sheet.subjects[index].sounds:
-                found[index] = answer
-        return found
+                answers[index] = answer
+        return answers
 
     def _put(self, anchor: str | None, answers: dict[int, str], pool: Sequence[str]) -> bool:
         """Ask these members the same; whether enough options were found."""
@@ -292,10 +292,10 @@ def count_telling(subjects: Sequence[Subject]) -> Mapping[AskedKind, int]:
 
     Only measures are counted, which few recipes tell.
     """
-    found = Counter(
+    telling = Counter(
         kind for subject in subjects for kind in {topic[0] for topic, _ in _tell(subject)}
     )
-    return {kind: found[kind] for kind in MEASURED if kind in found}
+    return {kind: telling[kind] for kind in MEASURED if kind in telling}
 
 
 def _tell(subject: Subject) -> Iterator[tuple[Topic, Claim]]:
@@ -314,13 +314,13 @@ def _tell(subject: Subject) -> Iterator[tuple[Topic, Claim]]:
 
 def _find_topics(sheet: Sheet, members: Sequence[int]) -> dict[Topic, list[Claim]]:
     """The claims of a group by what they are about, in random order."""
-    found: dict[Topic, list[Claim]] = {}
+    topics: dict[Topic, list[Claim]] = {}
     for index in members:
         for topic, claim in _tell(sheet.subjects[index]):
-            its = found.setdefault(topic, [])
+            its = topics.setdefault(topic, [])
             if claim not in its:
                 its.append(claim)
-    return {topic: found[topic] for topic in shuffle(list(found), sheet.rng)}
+    return {topic: topics[topic] for topic in shuffle(list(topics), sheet.rng)}
 
 
 def _find_answers(
@@ -340,8 +340,8 @@ def _put(sheet: Sheet, topic: Topic, answers: Mapping[Claim, int]) -> None:
     kind, named = topic
     claims = tuple(answers)
     if kind in COMPARED:
-        found = find_topic(claims[0])
-        named = found[1] if found else named
+        told = find_topic(claims[0])
+        named = told[1] if told else named
     speaker = sheet.subjects[answers[claims[0]]]
     ways = wordings(kind, named, speaker)
     said = tuple(say_measured(claim, speaker) for claim in claims)
@@ -395,12 +395,12 @@ def ask(subjects: Sequence[Subject], randomness: Randomness) -> Asked:
     ask_measured(sheet)
     questions = sheet.questions()
     has = {(question.sample, question.kind) for question in questions}
-    found = Counter(kind for _, kind in has)
+    counts = Counter(kind for _, kind in has)
     could: dict[AskedKind, int] = {
         kind: len(subjects) for kind in QuestionKind if kind is not QuestionKind.TIMES
     }
     could.update(count_telling(subjects))
-    return Asked(questions, {kind.value: could[kind] - found[kind] for kind in could})
+    return Asked(questions, {kind.value: could[kind] - counts[kind] for kind in could})
 
 
 def _claims(sounds: Sequence[str], kind: QuestionKind, rng: np.random.Generator) -> list[Scene]:

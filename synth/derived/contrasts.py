@@ -207,7 +207,7 @@ def find_contrasts(
         return FoundContrasts((), {})
     rng = randomness.at(f"contrasts/{subjects[0].id}", 0)
     left_out: Counter[str] = Counter()
-    found = []
+    contrasts_made = []
     for group in group_members(subjects):
         for pair in combinations(group, 2):
             one, other = (subjects[i] for i in shuffle(pair, rng))
@@ -215,17 +215,17 @@ def find_contrasts(
             if sentences is None:
                 left_out.update((DESCRIBE, WHICH))
             else:
-                found.append(_describe(one, other, sentences, rng))
-                found.append(_ask_which(one, other, sentences, rng))
+                contrasts_made.append(_describe(one, other, sentences, rng))
+                contrasts_made.append(_ask_which(one, other, sentences, rng))
     pairs, unpaired = _pair_questions(
         ask(subjects, randomness).questions, subjects, rng, one_way=one_way
     )
-    found += [_put(one, other, is_open, rng) for one, other, is_open in pairs]
+    contrasts_made += [_put(one, other, is_open, rng) for one, other, is_open in pairs]
     left_out.update(question.kind.value for question in unpaired)
     told = find_differences(subjects, randomness)
-    found += [_tell_difference(difference, rng) for difference in told.differences]
+    contrasts_made += [_tell_difference(difference, rng) for difference in told.differences]
     left_out[DIFFERENCE] += told.untold
-    return FoundContrasts(tuple(found), +left_out)
+    return FoundContrasts(tuple(contrasts_made), +left_out)
 
 
 def _find_captions(
@@ -432,14 +432,14 @@ def find_conversations(
             alone[exchange.samples[0]].append(exchange)
     apart = (DESCRIBE, DIFFERENCE, WHICH)
     asked = _converse(shuffle([each for each in contrasts if each[0].kind not in apart], rng))
-    found: list[Conversation] = []
+    conversations: list[Conversation] = []
     for subject in subjects:
         spoken = [*((each,) for each in alone[subject.id]), *asked.get(subject.id, ())]
-        found += [
+        conversations += [
             Conversation(f"{subject.id}-c{place:02d}", subject.group, exchanges)
             for place, exchanges in enumerate(spoken)
         ]
-    return tuple(found)
+    return tuple(conversations)
 
 
 def dense_texts(subject: Subject) -> Mapping[Resolution, str]:
@@ -467,9 +467,9 @@ def _converse(contrasts: Sequence[Contrast]) -> dict[str, list[tuple[Exchange, .
     A contrast follows other questions only if these were answered alike by both sides: so no
     earlier answer tells a later one, and neither does its place.
     """
-    found: dict[str, list[list[Exchange]]] = {}
+    talks: dict[str, list[list[Exchange]]] = {}
     for one, other in contrasts:
-        mine, theirs = (found.setdefault(each.samples[0], []) for each in (one, other))
+        mine, theirs = (talks.setdefault(each.samples[0], []) for each in (one, other))
         pairs = ((a, b) for a in mine for b in theirs if _are_alike(a, b))
         a, b = next(pairs, ([], []))
         if not a:
@@ -477,7 +477,7 @@ def _converse(contrasts: Sequence[Contrast]) -> dict[str, list[tuple[Exchange, .
             theirs.append(b)
         a.append(one)
         b.append(other)
-    return {sample: [tuple(each) for each in its] for sample, its in found.items()}
+    return {sample: [tuple(each) for each in its] for sample, its in talks.items()}
 
 
 def _are_alike(one: Sequence[Exchange], other: Sequence[Exchange]) -> bool:

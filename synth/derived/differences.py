@@ -120,8 +120,8 @@ def wordings(kind: DifferenceKind, claims: Claims, first: Subject, second: Subje
     if named is None:
         return []
     speaker = replace(first, sentences=first.sentences | second.sentences)
-    found = sayings(FRAMES[kind], dict(zip("abc", named, strict=False)), speaker)
-    return [f"{text}." for text in found]
+    sentences = sayings(FRAMES[kind], dict(zip("abc", named, strict=False)), speaker)
+    return [f"{text}." for text in sentences]
 
 
 def _list_sounds(kind: DifferenceKind, claims: Claims) -> tuple[str, ...] | None:
@@ -196,7 +196,7 @@ def find_differences(subjects: Sequence[Subject], randomness: Randomness) -> Fou
         subjects: Whole groups of one split; a pure function of them and the seed.
         randomness: The source of all that is drawn; also which sample of a pair is the first.
     """
-    found: list[Difference] = []
+    differences: list[Difference] = []
     untold = 0
     kinds: Counter[DifferenceKind] = Counter()
     for number, members in enumerate(group_members(subjects)):
@@ -207,8 +207,8 @@ def find_differences(subjects: Sequence[Subject], randomness: Randomness) -> Fou
             if difference is None:
                 untold += 1
             else:
-                found.append(difference)
-    return FoundDifferences(tuple(found), untold)
+                differences.append(difference)
+    return FoundDifferences(tuple(differences), untold)
 
 
 def _find_difference(

@@ -223,21 +223,21 @@ def _subject(
 ) -> Subject:
     scene = from_text(row["scene"])
     named = claim_labels(claim_from_text(row["claim"]))
-    found = list(events(scene))
+    played = list(events(scene))
     placed = read_timeline(row)
     is_dense = bool(read_dense(row)) and row.get("activity") is not None
     tags = {
         event.heard.clip: [tag.name for tag in heard_tags(clips[event.heard.clip]["tags"])]
-        for event in found
+        for event in played
     }
     return Subject(
         id=row["id"],
         group=row["group"],
         heard=annotate(placed, tags),
         tolerance=Tolerance(audible=audible),
-        sounds=tuple(dict.fromkeys(event.label for event in found if event.label in named)),
+        sounds=tuple(dict.fromkeys(event.label for event in played if event.label in named)),
         sentences=frozenset(
-            event.label for event in found if _is_sentence(event.label, clips[event.heard.clip])
+            event.label for event in played if _is_sentence(event.label, clips[event.heard.clip])
         ),
         told=tuple(
             TrueSentence(each["text"], claim_from_text(each["claim"]))

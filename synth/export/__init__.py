@@ -57,11 +57,11 @@ def find_format(name: str, allow_long: bool = False) -> ExportFormat:
     if name not in FORMATS:
         raise SpecError(f"no export format {name!r}", fix=suggestion(name, FORMATS))
     module, attribute = FORMATS[name][0].split(":")
-    found: Any = getattr(import_module(module), attribute)
+    kind: Any = getattr(import_module(module), attribute)
     if not allow_long:
-        return found()  # type: ignore[no-any-return]
+        return kind()  # type: ignore[no-any-return]
     if name != "laion":
         raise SpecError(
             f"export format {name} takes samples of any length", fix="drop --allow-long"
         )
-    return found(allow_long=True)  # type: ignore[no-any-return]
+    return kind(allow_long=True)  # type: ignore[no-any-return]

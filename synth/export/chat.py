@@ -84,8 +84,10 @@ def describe_export(
 def _write_dataset_info(whole: Whole, out: Writer, layout: Mapping[str, Any]) -> None:
     """Write what LLaMA-Factory asks of a folder: its data sets, one a split."""
     name = whole.corpus.name
-    found = {f"{name}_{split}": {"file_name": f"{split}.jsonl", **layout} for split in whole.splits}
-    out.write("dataset_info.json", f"{json.dumps(found, indent=2)}\n".encode())
+    datasets = {
+        f"{name}_{split}": {"file_name": f"{split}.jsonl", **layout} for split in whole.splits
+    }
+    out.write("dataset_info.json", f"{json.dumps(datasets, indent=2)}\n".encode())
 
 
 _LAYOUT: Final = {
@@ -137,14 +139,14 @@ class Chat(ExportFormat):
         """Audio files, and the conversations about this shard's samples."""
         paths = store_audio(shard, out)
         about = subjects_of(shard)
-        found = find_contrasts(about, Randomness(SEED), one_way=True)
+        made = find_contrasts(about, Randomness(SEED), one_way=True)
         turns: Counter[str] = Counter()
         with out.piece("conversations") as lines:
-            for each in find_conversations(about, found.contrasts, Randomness(SEED)):
+            for each in find_conversations(about, made.contrasts, Randomness(SEED)):
                 lines.write(json_line(chat_row(each, paths)))
                 turns.update(exchange.kind for exchange in each.exchanges)
         # Of samples without a pair of captions that oppose each other one is told all the same.
-        left_out = {kind: count for kind, count in found.left_out.items() if kind != DESCRIBE}
+        left_out = {kind: count for kind, count in made.left_out.items() if kind != DESCRIBE}
         write_counts(out, {"answers": turns, LEFT_OUT: left_out})
 
     def finish(self, whole: Whole, out: Writer) -> dict[str, int]:

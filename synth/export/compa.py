@@ -47,9 +47,9 @@ class Compa(ExportFormat):
         instances = []
         single = 0
         for _, group in groupby(subjects_of(shard), lambda subject: subject.group):
-            found = _choose(list(group), claims)
-            instances.append(found)
-            single += not found
+            texts = _choose(list(group), claims)
+            instances.append(texts)
+            single += not texts
         wanted = {name for instance in instances for name in instance}
         said: dict[str, tuple[str, str]] = {}
         for item in shard.items():
@@ -144,8 +144,10 @@ class Esc(ExportFormat):
     def finish(self, whole: Whole, out: Writer) -> None:
         """The table, its classes numbered."""
         folds = {split: str(number) for number, split in enumerate(whole.corpus.splits, 1)}
-        found = {row["category"] for split in whole.splits for row in whole.values(split, "meta")}
-        targets = {name: str(number) for number, name in enumerate(sorted(found))}
+        categories = {
+            row["category"] for split in whole.splits for row in whole.values(split, "meta")
+        }
+        targets = {name: str(number) for number, name in enumerate(sorted(categories))}
         with out.open("meta/esc50.csv") as file:
             file.write(table_line((*COLUMNS, "split", "caption")))
             for split in whole.splits:

@@ -176,9 +176,9 @@ class EditsFormat(EditFormat):
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio, stems, and the edits of this shard's groups."""
-        found = read_edits(shard)
+        pairs = read_edits(shard)
         with out.piece("edits") as lines:
-            for group in edit_groups(shard, found.edits):
+            for group in edit_groups(shard, pairs.edits):
                 told = {name: _store(side, out) for name, side in group.sides.items()}
                 for edit in group.edits:
                     sides = {
@@ -187,7 +187,7 @@ class EditsFormat(EditFormat):
                         for key, value in told[name].items()
                     }
                     lines.write(json_line(describe_edit(edit, group) | sides))
-        note_unlike(out, found)
+        note_unlike(out, pairs)
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """One file a split."""
@@ -328,12 +328,12 @@ class EditsWebDataset(EditFormat):
 
     def part(self, shard: Shard, out: Writer) -> None:
         """The edits of a shard, members of each adjacent."""
-        found = read_edits(shard)
+        pairs = read_edits(shard)
         with (
             out.open(f"{shard.split}/{shard.name}") as file,
             tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar,
         ):
-            for group in edit_groups(shard, found.edits):
+            for group in edit_groups(shard, pairs.edits):
                 for edit in group.edits:
                     row = describe_edit(edit, group)
                     for which in ("before", "after"):
@@ -344,7 +344,7 @@ class EditsWebDataset(EditFormat):
                             name = f"{edit.id}.{which}-stem{number}{side.item.suffix}"
                             add_member(tar, name, stem.audio)
                     add_member(tar, f"{edit.id}.json", json_line(row))
-        note_unlike(out, found)
+        note_unlike(out, pairs)
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """The README."""
@@ -359,18 +359,18 @@ class EditsHuggingFace(EditFormat):
 
     def part(self, shard: Shard, out: Writer) -> None:
         """The edits of a shard, a row group each group."""
-        found = read_edits(shard)
+        pairs = read_edits(shard)
         schema = with_features(_COLUMNS, shard.corpus.sample_rate)
         samples = 0
         with (
             out.open(name_file(shard)) as file,
             pq.ParquetWriter(file, schema, write_statistics=["id"], use_dictionary=False) as writer,
         ):
-            for group in edit_groups(shard, found.edits):
+            for group in edit_groups(shard, pairs.edits):
                 rows = list(_rows(group))
                 samples += len(rows)
                 writer.write_table(pa.Table.from_pylist(rows, schema=schema))
-        note_unlike(out, found)
+        note_unlike(out, pairs)
         with out.piece("rows") as facts:
             facts.write(json_line(samples))
 

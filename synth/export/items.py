@@ -163,8 +163,8 @@ class Shard:
         member = tar.next()
         file = tar.extractfile(member) if member is not None and member.name == name else None
         if member is None or file is None:
-            found = member.name if member is not None else "the end"
-            raise self._damage_error(f"expected {name}, found {found}")
+            place = member.name if member is not None else "the end"
+            raise self._damage_error(f"expected {name}, found {place}")
         if member.size > most:
             raise self._damage_error(f"{name} has {member.size} bytes: expected {most} at most")
         return file.read()
@@ -183,7 +183,7 @@ def list_shards(corpus: Corpus, splits: Sequence[str] = ()) -> tuple[Shard, ...]
                 fix=f"it has {', '.join(corpus.splits)}",
             )
     path = corpus.folder / SAMPLES_FILE
-    found: list[tuple[str, str, int, int, int]] = []
+    pieces: list[tuple[str, str, int, int, int]] = []
     try:
         with pq.ParquetFile(path) as file:
             for group in range(file.num_row_groups):
@@ -192,14 +192,14 @@ def list_shards(corpus: Corpus, splits: Sequence[str] = ()) -> tuple[Shard, ...]
                 row = 0
                 for (shard, split), each in groupby(rows):
                     samples = sum(1 for _ in each)
-                    found.append((shard, split, group, row, samples))
+                    pieces.append((shard, split, group, row, samples))
                     row += samples
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
         raise CorpusError(f"{path}: damaged: {error}", fix=_MEND) from error
-    names = [each[0] for each in found]
+    names = [each[0] for each in pieces]
     if len(set(names)) < len(names):
         raise CorpusError(f"{path}: the samples of a shard are not together", fix=_MEND)
-    chosen = [each for each in found if not splits or each[1] in splits]
+    chosen = [each for each in pieces if not splits or each[1] in splits]
     totals = {split: sum(each[1] == split for each in chosen) for split in corpus.splits}
     seen = dict.fromkeys(totals, 0)
     result = []
@@ -218,8 +218,8 @@ def count_longer(shards: Sequence[Shard], seconds: Seconds) -> int:
         for group, members in groupby(shards, lambda shard: shard.row_group):
             table = file.read_row_group(group, columns=["frames", "sample_rate"])
             most = pc.multiply(table["sample_rate"], seconds)
-            found = pc.greater(table["frames"], most)
+            exceeds = pc.greater(table["frames"], most)
             longer += sum(
-                pc.sum(found.slice(shard.row, shard.samples)).as_py() for shard in members
+                pc.sum(exceeds.slice(shard.row, shard.samples)).as_py() for shard in members
             )
     return longer

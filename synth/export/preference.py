@@ -72,11 +72,11 @@ class Preference(ExportFormat):
         """Audio files, and both sides of each contrast of this shard."""
         paths = store_audio(shard, out)
         about = {subject.id: subject for subject in subjects_of(shard)}
-        found = find_contrasts([*about.values()], Randomness(SEED))
+        made = find_contrasts([*about.values()], Randomness(SEED))
         counts: dict[str, Counter[str]] = {"text": Counter(), "audio": Counter()}
         numbers: Counter[str] = Counter()
         with out.piece("texts") as texts, out.piece("audios") as audios:
-            for contrast in found.contrasts:
+            for contrast in made.contrasts:
                 first = contrast[0].samples[0]
                 for side in contrast:
                     name = f"{first}-p{numbers[first]:03d}"
@@ -90,7 +90,7 @@ class Preference(ExportFormat):
                         numbers[first] += 1
                         audios.write(json_line(audio_row(name, group, side, paths)))
                         counts["audio"][side.kind] += 1
-        write_counts(out, counts | {LEFT_OUT: found.left_out})
+        write_counts(out, counts | {LEFT_OUT: made.left_out})
 
     def finish(self, whole: Whole, out: Writer) -> dict[str, int]:
         """Two files a split, and what LLaMA-Factory asks for."""

@@ -104,5 +104,5 @@ def read_clips(shard: Shard) -> tuple[list[dict[str, Any]], dict[str, dict[str, 
     clips = pq.read_table(
         folder / CLIPS_FILE, columns=list(_COLUMNS), filters=[("id", "in", sorted(used))]
     )
-    found = {row["id"]: row for row in clips.to_pylist()}
-    return rows, found, int(metadata[AUDIBLE.encode()])
+    by_id = {row["id"]: row for row in clips.to_pylist()}
+    return rows, by_id, int(metadata[AUDIBLE.encode()])

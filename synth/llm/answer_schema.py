@@ -139,23 +139,25 @@ def find_violations(value: Any, schema: Mapping[str, Any], where: str = "the ans
 
 def _in_object(value: dict[str, Any], schema: Mapping[str, Any], where: str) -> list[str]:
     properties = schema["properties"]
-    found = [f"{where} lacks {name!r}" for name in properties if name not in value]
-    found += [f"{where} has {name!r}, which is not asked for" for name in value.keys() - properties]
+    faults = [f"{where} lacks {name!r}" for name in properties if name not in value]
+    faults += [
+        f"{where} has {name!r}, which is not asked for" for name in value.keys() - properties
+    ]
     for name, inner in properties.items():
         if name in value:
-            found += find_violations(value[name], inner, repr(name))
-    return found
+            faults += find_violations(value[name], inner, repr(name))
+    return faults
 
 
 def _in_array(value: list[Any], schema: Mapping[str, Any], where: str) -> list[str]:
-    found = []
+    faults = []
     if len(value) < schema.get("minItems", 0):
-        found.append(f"{where} needs at least {schema['minItems']} entries")
+        faults.append(f"{where} needs at least {schema['minItems']} entries")
     if len(value) > schema.get("maxItems", len(value)):
-        found.append(f"{where} may have at most {schema['maxItems']} entries")
+        faults.append(f"{where} may have at most {schema['maxItems']} entries")
     for place, each in enumerate(value, start=1):
-        found += find_violations(each, schema["items"], f"entry {place} of {where}")
-    return found
+        faults += find_violations(each, schema["items"], f"entry {place} of {where}")
+    return faults
 
 
 def _in_string(value: str, schema: Mapping[str, Any], where: str) -> list[str]:

@@ -144,8 +144,8 @@ class PromptFile(_PromptPart):
 def shipped_files() -> dict[str, str]:
     """The text of every prompt that ships with the project, by id."""
     folder = resources.files("prompts")
-    found = sorted(each.name for each in folder.iterdir() if each.name.endswith(_SUFFIXES))
-    return {Path(name).stem: folder.joinpath(name).read_text(encoding="utf-8") for name in found}
+    names = sorted(each.name for each in folder.iterdir() if each.name.endswith(_SUFFIXES))
+    return {Path(name).stem: folder.joinpath(name).read_text(encoding="utf-8") for name in names}
 
 
 def file_text(id_or_path: str | Path) -> tuple[str, str]:
@@ -265,11 +265,11 @@ class Prompt:
         for name, schema in chain(self.file.fields.items(), self.file.optional.items()):
             value = item.fields.get(name)
             if name not in item.fields:
-                found = [f"{name!r} is missing"] * (name in self.file.fields)
+                faults = [f"{name!r} is missing"] * (name in self.file.fields)
             else:
-                found = find_violations(value, schema, repr(name)) if schema else []
-            if found:
-                raise SpecError(f"prompt {self.id}: item {item.id!r}: {found[0]}")
+                faults = find_violations(value, schema, repr(name)) if schema else []
+            if faults:
+                raise SpecError(f"prompt {self.id}: item {item.id!r}: {faults[0]}")
 
     def parse(self, text: str) -> dict[str, dict[str, Any]]:
         """The answers of a reply by id, each still to be put to `faults`.
@@ -288,8 +288,10 @@ class Prompt:
         if broken:
             return broken
         case = Case(item, answer, self.texts(answer))
-        found = chain.from_iterable(each.faults(case) for each in self.checks if each.applies(case))
-        return list(dict.fromkeys(found))
+        faults = chain.from_iterable(
+            each.faults(case) for each in self.checks if each.applies(case)
+        )
+        return list(dict.fromkeys(faults))
 
     def texts(self, answer: Mapping[str, Any]) -> list[str]:
         """The generated texts of an answer."""

@@ -36,15 +36,15 @@ def read_reply(text: str) -> dict[str, dict[str, Any]]:
         text: What the model wrote: JSON, perhaps after its thoughts, or in a code fence with words
             around that.
     """
-    found: dict[str, dict[str, Any]] = {}
+    answers: dict[str, dict[str, Any]] = {}
     for entry in answers_of(_read_json(text)):
         name = _id_of(entry)
         if name is None:
             continue
-        if name in found:
+        if name in answers:
             raise AnswerError(f"the id {name!r} is answered twice", fix="answer each item once")
-        found[name] = {key: value for key, value in entry.items() if key != "id"}
-    return found
+        answers[name] = {key: value for key, value in entry.items() if key != "id"}
+    return answers
 
 
 def _read_json(text: str) -> Any:
@@ -97,10 +97,10 @@ def _explain(plain: str, error: json.JSONDecodeError) -> str:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         raise AnswerError("an object of the reply has a key twice", fix="give each key once")
-    return found
+    return fields
 
 
 def _no_number(name: str) -> NoReturn:

@@ -69,7 +69,7 @@ def load_verification(prompt: Prompt) -> Verification | None:
                 f"{where}.checks.{number}.{check.name}: {quote(missing)} is not among the fields "
                 "that an item must have"
             )
-    found = Verification(second, checks)
+    verification = Verification(second, checks)
     for item, answer in prompt.examples():
         texts = prompt.texts(answer)
         if len(texts) != 1:
@@ -78,7 +78,7 @@ def load_verification(prompt: Prompt) -> Verification | None:
                 fix="let `texts` name one text of an answer",
             )
         try:
-            second.check_item(PromptItem(item.id, found.make_fields(item, texts[0])))
+            second.check_item(PromptItem(item.id, verification.make_fields(item, texts[0])))
         except SpecError as error:
             raise SpecError(f"{where}: {error.message}") from error
-    return found
+    return verification

@@ -189,16 +189,16 @@ class Activity:
 
 
 def _read_stretches(values: Sequence[Any]) -> Stretches:
-    found: list[Stretch] = []
+    stretches: list[Stretch] = []
     for value in values:
         match value:
             case {"onset": int(onset), "offset": int(offset)} if (
-                (found[-1].offset if found else 0) <= onset < offset
+                (stretches[-1].offset if stretches else 0) <= onset < offset
             ):
-                found.append(Stretch(onset, offset))
+                stretches.append(Stretch(onset, offset))
             case _:
                 raise SceneError(
                     f"not a stretch of time: {value!r:.200}",
                     fix="expected onset and offset in frames, in order of time",
                 )
-    return tuple(found)
+    return tuple(stretches)

@@ -204,9 +204,9 @@ def _read(value: Any, depth: int) -> Claim:
         case {"only": inner}:
             return Only(_read(inner, depth + 1))
         case {"count": event, "times": int(times)} if type(times) is int:
-            found = from_json(event)
-            if isinstance(found, Event):
-                return Count(found, times)
+            scene = from_json(event)
+            if isinstance(scene, Event):
+                return Count(scene, times)
         case {"measure": str(name), "of": [*of], "value": int(told)} if type(
             told
         ) is int and name in tuple(Quantity):

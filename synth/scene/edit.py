@@ -132,12 +132,12 @@ class EditSelection:
 
     def _part(self, named: frozenset[str]) -> Composition:
         """How the statement composes some of its labels."""
-        found = self._parts.get(named)
-        if found is None:
+        composition = self._parts.get(named)
+        if composition is None:
             part = projection(self._heard, named)
             assert part is not None
-            found = self._parts[named] = Composition.of(part)
-        return found
+            composition = self._parts[named] = Composition.of(part)
+        return composition
 
 
 def edit_kind(claim: Claim, heard: Scene) -> EditKind:

@@ -85,13 +85,17 @@ def complete(statements: Iterable[Statement]) -> frozenset[Statement]:
     other. What is compared with itself is heard twice. What is before another is before all that
     the other is before.
     """
-    found = {_arrange(each) for each in statements}
-    heard = (sound for each in found if each.says != "absent" for sound in each.sounds)
-    found |= {Statement("heard", (sound,)) for sound in list(heard)}
-    found |= {Statement("before", each.sounds) for each in found if each.says == "pause"}
-    again = [each.sounds for each in found if each.says.startswith("again_")]
-    found |= {Statement("times", sounds, 2.0) for sounds in again}
-    return frozenset(found | set(_chain(each.sounds for each in found if each.says == "before")))
+    complete_set = {_arrange(each) for each in statements}
+    heard = (sound for each in complete_set if each.says != "absent" for sound in each.sounds)
+    complete_set |= {Statement("heard", (sound,)) for sound in list(heard)}
+    complete_set |= {
+        Statement("before", each.sounds) for each in complete_set if each.says == "pause"
+    }
+    again = [each.sounds for each in complete_set if each.says.startswith("again_")]
+    complete_set |= {Statement("times", sounds, 2.0) for sounds in again}
+    return frozenset(
+        complete_set | set(_chain(each.sounds for each in complete_set if each.says == "before"))
+    )
 
 
 def classify(claim: Claim) -> str:

@@ -80,8 +80,8 @@ def source_class(name: str) -> type[Settings]:
     """
     if name in SOURCES:
         module, attribute = SOURCES[name].split(":")
-        found: type[Settings] = getattr(import_module(module), attribute)
-        return found
+        kind: type[Settings] = getattr(import_module(module), attribute)
+        return kind
     others = _plugins()
     if name not in others:
         raise SourceError(f"no source {name!r}", fix=suggestion(name, source_names()))

@@ -139,8 +139,8 @@ def withdraw_blocked(
     """
     kept, withdrawn = [], []
     for row in rows:
-        found = ((block, block.partner(row)) for block in blocks)
-        block, partner = next((pair for pair in found if pair[1]), (None, None))
+        partners = ((block, block.partner(row)) for block in blocks)
+        block, partner = next((pair for pair in partners if pair[1]), (None, None))
         if block is None or partner is None:
             kept.append(row)
             continue

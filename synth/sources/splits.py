@@ -66,10 +66,10 @@ def _withdraw_divided(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
             splits.setdefault(row["recording"], set()).add(row["split"])
     withdrawn = []
     for row in rows:
-        found = sorted(splits.get(row["recording"], ()))
-        if row["split"] and len(found) > 1:
+        splits_of = sorted(splits.get(row["recording"], ()))
+        if row["split"] and len(splits_of) > 1:
             row["split"] = ""
-            named = " and ".join(found)
+            named = " and ".join(splits_of)
             reason = f"is from recording {row['recording']}, which lies in the splits {named}"
             withdrawn.append(quarantine_row(row["id"], row["location"], "split", reason))
     return withdrawn

@@ -60,19 +60,19 @@ class Copies:
     def open(cls, root: Path, remote: Remote) -> Copies:
         """Make the folder, or take up one that was made before."""
         wanted = _read_own_marker(remote.url)
-        found = _read_marker(root)
-        if found is None and root.is_dir() and any(map(_is_foreign, root.iterdir())):
-            found = _read_marker(root)  # another process may have made it meanwhile
-            if found is None:
+        marker = _read_marker(root)
+        if marker is None and root.is_dir() and any(map(_is_foreign, root.iterdir())):
+            marker = _read_marker(root)  # another process may have made it meanwhile
+            if marker is None:
                 raise SpecError(
                     f"{root}: contains files that are not copies of {remote.url}",
                     fix="choose a new or empty folder",
                 )
-        if found is not None and found.get("url") != remote.url:
+        if marker is not None and marker.get("url") != remote.url:
             raise SpecError(
-                f"{root}: holds copies of {found.get('url')}", fix="choose another folder"
+                f"{root}: holds copies of {marker.get('url')}", fix="choose another folder"
             )
-        if found != wanted:
+        if marker != wanted:
             write_text(root / MARKER, json.dumps(wanted) + "\n")
         return cls(root, remote)
 
@@ -87,11 +87,11 @@ class Copies:
     def has(self, key: str, stored: Stored) -> bool:
         """Whether the copy is there, of this very object, and nobody wrote over it."""
         try:
-            found = self.path(key).stat()
+            status = self.path(key).stat()
         except OSError:
             return False
-        noted = f"{found.st_mtime_ns} {stored.stamp}"
-        return found.st_size == stored.size and bool(stored.stamp) and self._stamp(key) == noted
+        noted = f"{status.st_mtime_ns} {stored.stamp}"
+        return status.st_size == stored.size and bool(stored.stamp) and self._stamp(key) == noted
 
     def note(self, key: str, stored: Stored) -> None:
         """Keep in mind that the file under `key` is, as it is now, a copy of this object."""
@@ -127,11 +127,11 @@ class Copies:
         with slot.hold():
             if not self._is_good(key, stored):
                 slot.beside("stamp").unlink(missing_ok=True)
-                if slot.is_bounded and (found := stored or self.remote.find(key)) is not None:
-                    self._download(slot, found, sha256, since_ns)
+                if slot.is_bounded and (object_now := stored or self.remote.find(key)) is not None:
+                    self._download(slot, object_now, sha256, since_ns)
                 else:
-                    found = self.remote.get(key, path)
-                self.note(key, found)
+                    object_now = self.remote.get(key, path)
+                self.note(key, object_now)
         return path
 
     def _download(
@@ -220,10 +220,10 @@ class Copies:
 
     def files(self, folder: str, *, deep: bool) -> list[Path]:
         """The copies below a folder; hidden files are none."""
-        found = self.path(folder).glob("**/*" if deep else "*")
+        paths = self.path(folder).glob("**/*" if deep else "*")
         return sorted(
             path
-            for path in found
+            for path in paths
             if path.is_file()
             and not any(part.startswith(".") for part in path.relative_to(self.root).parts)
         )
@@ -270,13 +270,13 @@ def _is_whole(remote: Remote, key: str, stored: Stored, sha256: str | None, part
 
 def copies_at(root: Path) -> Copies | None:
     """The copies that a folder is of; None where it is a folder like any other."""
-    found = _read_marker(root)
-    if found is None:
+    marker = _read_marker(root)
+    if marker is None:
         return None
-    url = str(found["url"])
-    if found != _read_own_marker(url):
+    url = str(marker["url"])
+    if marker != _read_own_marker(url):
         raise StorageError(
-            f"{url}: lives in process {found.get('process')} only, and this is another one",
+            f"{url}: lives in process {marker.get('process')} only, and this is another one",
             fix="use one process, with 0 workers; or a folder, file:///FOLDER, or a store "
             "that all processes reach",
         )
@@ -290,10 +290,10 @@ def _read_own_marker(url: str) -> dict[str, Any]:
 
 def _read_marker(root: Path) -> dict[str, Any] | None:
     try:
-        found = read_json(root / MARKER)
+        marker = read_json(root / MARKER)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return found if isinstance(found, dict) else {}
+    return marker if isinstance(marker, dict) else {}
 
 
 def _is_foreign(path: Path) -> bool:
@@ -320,14 +320,14 @@ def open_made(name: str, make: Callable[[Path], None]) -> BufferedReader:
     """
     root = cache_folder() / CORPORA
     slot = Slot(root / _MADE, name)
-    found = open_held(slot.path)
-    if found is not None:
-        return found
+    file = open_held(slot.path)
+    if file is not None:
+        return file
     try:
         with slot.hold(), ExitStack() as stack:
-            found = open_held(slot.path)
-            if found is not None:
-                return found
+            file = open_held(slot.path)
+            if file is not None:
+                return file
             # Of killed makers: who holds the slot is the only one.
             for left in slot.path.parent.glob(f".{escape(name)}.*{PARTIAL_SUFFIX}"):
                 left.unlink()
@@ -337,7 +337,7 @@ def open_made(name: str, make: Callable[[Path], None]) -> BufferedReader:
                 # The lock is let go when the file has its name, and counts.
                 stack.enter_context(CopySpace(root, limit_bytes()).admit(slot, size, written=size))
                 # Held before it has its name, so that it cannot go at once.
-                found = open_held(partial)
+                file = open_held(partial)
     except OSError as error:
         if error.errno not in _REFUSED:
             raise
@@ -345,5 +345,5 @@ def open_made(name: str, make: Callable[[Path], None]) -> BufferedReader:
             f"{root}: is not writable",
             fix=f"name a folder of your own in ${CACHE_VARIABLE}",
         ) from error
-    assert found is not None
-    return found
+    assert file is not None
+    return file

@@ -148,7 +148,7 @@ def display_path(path: Path) -> str:
 
 def _copies_of(path: Path) -> Copies | None:
     """The copies that a path is among."""
-    return next((found for folder in path.parents if (found := copies_at(folder))), None)
+    return next((copies for folder in path.parents if (copies := copies_at(folder))), None)
 
 
 def _open_copy(
@@ -228,9 +228,9 @@ def _bring_manifests(copies: Copies, folder: str) -> None:
 
 def _bring(copies: Copies, folder: str) -> dict[str, Stored]:
     """Let the copies right in a folder be what the store holds there."""
-    found = copies.remote.list(folder, deep=False)
+    objects = copies.remote.list(folder, deep=False)
     listing = {
-        key: stored for key, stored in found.items() if "/." not in f"/{key}" and "\0" not in key
+        key: stored for key, stored in objects.items() if "/." not in f"/{key}" and "\0" not in key
     }
     copies.fetch_all(listing)
     copies.forget(folder, listing, deep=False)

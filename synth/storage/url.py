@@ -25,10 +25,10 @@ def url_of(place: Path | str) -> str | None:
     A `Path` made of `s3://bucket/prefix` holds `s3:/bucket/prefix`, which is understood too, so
     that commands, settings and functions take paths and URLs alike.
     """
-    found = _URL.fullmatch(str(place))
-    if found is None:
+    url = _URL.fullmatch(str(place))
+    if url is None:
         return None
-    scheme, rest = found["scheme"], found["rest"].rstrip("/")
+    scheme, rest = url["scheme"], url["rest"].rstrip("/")
     if "@" in rest.split("/", 1)[0]:
         raise StorageError(
             f"a URL of {scheme} contains a user name or password",

@@ -85,7 +85,7 @@ def build(
         ordered = sorted(set(tags))
         count.update(ordered)
         both.update(combinations(ordered, 2))
-    found: list[SwapEntry] = []
+    entries: list[SwapEntry] = []
     categories = list(vocabulary.by_category.values())
     for tags_of in track(categories, observer or Silent(), "textswap", "categories"):
         for first, second in combinations(tags_of, 2):
@@ -94,9 +94,9 @@ def build(
             together = both[min(first, second), max(first, second)]
             if not reason and together > max_share * rarer:
                 reason = f"together on {together / rarer:.0%} of the rarer one's recordings"
-            found += [SwapEntry(first, second, reason), SwapEntry(second, first, reason)]
-    rank = {tag: at for at, tag in enumerate(sorted({entry.tag for entry in found}))}
-    return sorted(found, key=lambda entry: (rank[entry.tag], rank[entry.alternative]))
+            entries += [SwapEntry(first, second, reason), SwapEntry(second, first, reason)]
+    rank = {tag: at for at, tag in enumerate(sorted({entry.tag for entry in entries}))}
+    return sorted(entries, key=lambda entry: (rank[entry.tag], rank[entry.alternative]))
 
 
 @dataclass(frozen=True)
@@ -116,11 +116,11 @@ class Dictionary:
 
     @cached_property
     def _allowed(self) -> Mapping[Tag, frozenset[Tag]]:
-        found: dict[Tag, set[Tag]] = {}
+        allowed: dict[Tag, set[Tag]] = {}
         for entry in self.entries:
             if not entry.reason:
-                found.setdefault(entry.tag, set()).add(entry.alternative)
-        return {tag: frozenset(others) for tag, others in found.items()}
+                allowed.setdefault(entry.tag, set()).add(entry.alternative)
+        return {tag: frozenset(others) for tag, others in allowed.items()}
 
     @cached_property
     def _beside(self) -> Mapping[Tag, frozenset[Tag]]:
@@ -136,22 +136,24 @@ class Dictionary:
     def draw(self, tag: Tag, known: Collection[Tag], rng: np.random.Generator) -> Tag | None:
         """One of the alternatives, each as likely as the others; None where there is none."""
         allowed = self._allowed.get(tag, frozenset())
-        found = sorted(allowed & self.find_contraries((tag, *known)))
-        order = (found[at] for at in rng.permutation(len(found)))
+        candidates = sorted(allowed & self.find_contraries((tag, *known)))
+        order = (candidates[at] for at in rng.permutation(len(candidates)))
         return next(
             (each for each in order if are_alike(tag, each) and self.is_apart(each, known)), None
         )
 
     def find_contraries(self, known: Collection[Tag]) -> frozenset[Tag]:
         """The tags that contradict a known one, and each other of its category that is not open."""
-        found: dict[str, frozenset[Tag]] = {}
+        contraries: dict[str, frozenset[Tag]] = {}
         beside: dict[str, frozenset[Tag]] = {}
         for tag in dict.fromkeys(known):
             if tag in self._tags:
                 kind = tag.category
-                found[kind] = found.get(kind, frozenset()) | self._allowed.get(tag, frozenset())
+                contraries[kind] = contraries.get(kind, frozenset()) | self._allowed.get(
+                    tag, frozenset()
+                )
                 beside[kind] = beside.get(kind, self._beside[tag]) & self._beside[tag]
-        return frozenset().union(*(found[kind] & beside[kind] for kind in found))
+        return frozenset().union(*(contraries[kind] & beside[kind] for kind in contraries))
 
     def are_contrary(self, tag: Tag, other: Tag) -> bool:
         """Whether one may stand in for the other."""
@@ -250,9 +252,9 @@ def swap(
         return Swapped()
     stated = find_stated_tags(caption, dictionary.vocabulary)
     own = tuple(dict.fromkeys((*known, *stated, *find_listed(caption))))
-    found = dictionary.vocabulary.find(caption)
-    sure = find_sure(caption, found, bare=True)
-    unsure = {match.tag for match in found if match not in sure}
+    matches = dictionary.vocabulary.find(caption)
+    sure = find_sure(caption, matches, bare=True)
+    unsure = {match.tag for match in matches if match not in sure}
     whole = tuple(
         tag for tag in stated if tag not in unsure and not _has_company(tag, stated, caption)
     )

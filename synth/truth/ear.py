@@ -261,15 +261,15 @@ def _runs(marked: Marks, wanted: Marks) -> list[list[Run]]:
     padded = np.zeros((2, events * width + 1), dtype=np.bool_)
     padded[:, 1:].reshape(2, events, width)[:, :, :-1] = marked, wanted
     edges = np.flatnonzero(padded[0, 1:] != padded[0, :-1])
-    found: list[list[Run]] = [[] for _ in range(events)]
+    runs: list[list[Run]] = [[] for _ in range(events)]
     if len(edges):
         is_wanted = np.logical_or.reduceat(padded[1, 1:], edges)[::2].tolist()
         starts, ends = edges[::2].tolist(), edges[1::2].tolist()
         for start, end, is_kept in zip(starts, ends, is_wanted, strict=True):
             if is_kept:
                 event, first = divmod(start, width)
-                found[event].append((first, end - event * width))
-    return found
+                runs[event].append((first, end - event * width))
+    return runs
 
 
 # Sounding: how each sound of a timeline sounds, by the levels of its clip.

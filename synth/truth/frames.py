@@ -67,16 +67,16 @@ def label_frames(
         step: Length of a frame, in samples of audio.
     """
     count = count_frames(length, step)
-    found = np.full(count, Audibility.ABSENT, dtype=np.int8)
+    states = np.full(count, Audibility.ABSENT, dtype=np.int8)
     for place in heard.placements:
         if are_confusable(place.label, label):
             for onset, offset in place.heard.faint:
-                found[int(onset // step) : -int(-offset // step)] = Audibility.FAINT
+                states[int(onset // step) : -int(-offset // step)] = Audibility.FAINT
     own = (place.heard.clear for place in heard.placements if place.label == label)
     for onset, offset in unite(stretch for clear in own for stretch in clear):
         stop = count if offset >= length else int(offset // step)
-        found[-int(-onset // step) : stop] = Audibility.CLEAR
-    return found
+        states[-int(-onset // step) : stop] = Audibility.CLEAR
+    return states
 
 
 def find_runs(states: Int8[np.ndarray, " frames"], state: Audibility) -> list[list[int]]:
@@ -118,7 +118,7 @@ class Crop:
             indivisible: Labels that tell of a whole clip, as its caption does: anything less of it
                 may be something else.
         """
-        found = []
+        indivisible_kept = []
         for place in timeline.placements:
             part = _crop_placement(place, start, frames)
             if not part.heard.faint:
@@ -126,9 +126,9 @@ class Crop:
             cut = measure(part.heard.faint) < measure(place.heard.faint)
             if cut and (place.label in indivisible or _is_little(part, place, tolerance)):
                 part = replace(part, activity=Activity((), part.heard.faint))
-            found.append(part)
-        sure = dict.fromkeys(place.excerpt.clip for place in found if place.heard.clear)
-        heard = replace(timeline, placements=tuple(found), frames=frames)
+            indivisible_kept.append(part)
+        sure = dict.fromkeys(place.excerpt.clip for place in indivisible_kept if place.heard.clear)
+        heard = replace(timeline, placements=tuple(indivisible_kept), frames=frames)
         return cls(tuple(sure), Hearing(heard, tolerance))
 
 

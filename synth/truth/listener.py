@@ -78,13 +78,13 @@ class Listener:
     def hear(self, scene: Scene) -> Timeline:
         """The timeline of a scene, with the activity of each event."""
         recent = self._recent
-        found = recent.get(scene)
-        if found is None:
-            found = self._listen(timeline(scene))
+        placed = recent.get(scene)
+        if placed is None:
+            placed = self._listen(timeline(scene))
             if len(recent) >= _RECENT:
                 recent.pop(next(iter(recent)), None)
-            recent[scene] = found
-        return found
+            recent[scene] = placed
+        return placed
 
     def _listen(self, placed: Timeline) -> Timeline:
         low, high, sure = self._bounds(placed)
@@ -132,11 +132,11 @@ class Listener:
 
     def extent(self, scene: Scene) -> Stretch:
         """From where to where anything of a scene is heard clearly, each sound by itself."""
-        found = []
+        edges = []
         for place in timeline(scene).placements:
             alone = self._hear_alone(place.excerpt).extent
-            found.append(Stretch(alone.onset + place.onset, alone.offset + place.onset))
-        return Stretch(min(each.onset for each in found), max(each.offset for each in found))
+            edges.append(Stretch(alone.onset + place.onset, alone.offset + place.onset))
+        return Stretch(min(each.onset for each in edges), max(each.offset for each in edges))
 
     def loudest_weighted(self, scene: Scene) -> Decibels:
         """A-weighted level in dB of the scene's loudest block."""
@@ -147,16 +147,16 @@ class Listener:
 
     def _hear_alone(self, excerpt: Excerpt) -> _Alone:
         key = excerpt.clip, excerpt.start, excerpt.frames
-        found = self._alone.get(key)
-        if found is None:
+        alone = self._alone.get(key)
+        if alone is None:
             scene = Event("sound", Excerpt(*key))
             powers = self._weighted_powers(timeline(scene))
             (place,) = self.hear(scene).placements
             extent = hull(place.heard.clear) or Stretch(0, excerpt.frames)
-            found = _Alone(extent, 10 * float(np.log10(max(powers.max(), SILENCE))))
+            alone = _Alone(extent, 10 * float(np.log10(max(powers.max(), SILENCE))))
             if len(self._alone) < _KEPT:
-                self._alone[key] = found
-        return found
+                self._alone[key] = alone
+        return alone
 
     @cached_property
     def _recent(self) -> dict[Scene, Timeline]:
@@ -283,15 +283,15 @@ class Listener:
         return int(place.onset // block), int(-(-place.offset // block))
 
     def _envelope(self, clip: str) -> Envelope:
-        found = self._read.get(clip) or self.envelopes.get(clip)
-        if found is None:
+        envelope = self._read.get(clip) or self.envelopes.get(clip)
+        if envelope is None:
             raise SceneError(f"no levels are known of clip {clip!r}", fix="build again")
-        if isinstance(found, StoredEnvelope):
-            found = found.read()
+        if isinstance(envelope, StoredEnvelope):
+            envelope = envelope.read()
             if len(self._read) >= _READ:
                 self._read.pop(next(iter(self._read)), None)
-            self._read[clip] = found
-        return found
+            self._read[clip] = envelope
+        return envelope
 
     def _to_frames(self, runs: list[Run], place: Placement) -> Stretches:
         """Runs of blocks as stretches of a placement."""

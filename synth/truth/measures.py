@@ -197,10 +197,10 @@ def _follows(frames: Frames, first: Sound, second: Sound, relations: Relations) 
         return False
     least, most = second.start - first.end, second.clear_start - first.clear_end
     if frames:
-        found = _is_about(least, most, frames, tolerance)
+        verdict = _is_about(least, most, frames, tolerance)
     else:
-        found = _is_within(least, most, 0, _to_frames(_RIGHT_AFTER, tolerance))
-    return found if not found or relations.is_over_when_next_starts(one, other) else None
+        verdict = _is_within(least, most, 0, _to_frames(_RIGHT_AFTER, tolerance))
+    return verdict if not verdict or relations.is_over_when_next_starts(one, other) else None
 
 
 def _outlasts(first: Sound, second: Sound) -> bool | None:

@@ -178,14 +178,14 @@ class Hearing:
 
     def _find_called(self, name: str) -> list[tuple[Sound, Placement]]:
         """The sounds of other labels that could be called by a name, with their places."""
-        found = self._others.get(name)
-        if found is None:
-            found = self._others[name] = [
+        called = self._others.get(name)
+        if called is None:
+            called = self._others[name] = [
                 (sound, place)
                 for sound, place in zip(self._sounds, self._timeline.placements, strict=True)
                 if place.label != name and could_be_called(place.label, name)
             ]
-        return found
+        return called
 
     def _is_ambiguous(self, named: frozenset[str]) -> bool:
         """Whether a name could also be said of another sound than those that bear it.

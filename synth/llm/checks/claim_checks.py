@@ -44,18 +44,18 @@ class Reading(Check):
     def faults(self, case: Case) -> list[str]:
         """Sounds that are not listed, too many or too few of them, and values out of range."""
         known = [*case.field(self.sounds), OTHER]
-        found = []
+        faults = []
         for each in read_statements(case.answer):
             strange = [sound for sound in each.sounds if sound not in known]
             if strange:
-                found.append(f'{quote(strange[0])} is not in the list; say "{OTHER}"')
+                faults.append(f'{quote(strange[0])} is not in the list; say "{OTHER}"')
             elif each.says not in SOUNDS:
-                found.append(f"{quote(each.says)} is not among the things that can be said")
+                faults.append(f"{quote(each.says)} is not among the things that can be said")
             elif len(set(each.sounds)) != len(each.sounds) or len(each.sounds) != SOUNDS[each.says]:
-                found.append(f'"{each.says}" is said of {SOUNDS[each.says]} different sounds')
+                faults.append(f'"{each.says}" is said of {SOUNDS[each.says]} different sounds')
             elif each.value < 0 or (each.says == "times" and each.value < 1):
-                found.append(f'"{each.says}" cannot have the value {each.value:g}')
-        return found
+                faults.append(f'"{each.says}" cannot have the value {each.value:g}')
+        return faults
 
 
 class SameClaim(Check):
@@ -117,14 +117,14 @@ def list_sounds(claim: Claim, decoys: int) -> tuple[str, ...]:
     """
     text, named = claim_to_text(claim), claim_labels(claim)
     listed = list(shipped_phrases())
-    found = set(named)
+    sounds = set(named)
     for turn in range(20 * decoys):
         label = listed[int(uniform_hash("decoy", text, str(turn)) * len(listed))]
-        if len(found) == len(named) + decoys:
+        if len(sounds) == len(named) + decoys:
             break
-        if not any(are_confusable(label, other) for other in found):
-            found.add(label)
-    return tuple(sorted(found, key=lambda label: uniform_hash("place", text, label)))
+        if not any(are_confusable(label, other) for other in sounds):
+            sounds.add(label)
+    return tuple(sorted(sounds, key=lambda label: uniform_hash("place", text, label)))
 
 
 def _list(statements: frozenset[Statement]) -> str:
@@ -168,12 +168,12 @@ class Truth(Check):
     def faults(self, case: Case) -> list[str]:
         """Notation that does not parse, labels that are not heard, and untested claims."""
         try:
-            found = self._timeline(case.item.fields)
+            placed = self._timeline(case.item.fields)
         except SceneError as error:
             return [f"its recording has no timeline: {error.message}"]
-        if found is None:
+        if placed is None:
             return []
-        heard, tolerance = found
+        heard, tolerance = placed
         faults = [(text, self._fault(text, heard, tolerance)) for text in self.select_texts(case)]
         return [fault for _, fault in faults if fault]
 

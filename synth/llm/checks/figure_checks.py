@@ -85,11 +85,11 @@ class SameNames(ComparingCheck):
 
 def find_names(text: str) -> tuple[str, ...]:
     """The names in an English text, each once."""
-    found = [(match.group(), match.start()) for match in _WORD.finditer(text)]
-    capitals = sum(word[0].isupper() for word, _ in found)
-    titled = len(found) > 2 and capitals > len(found) / 2
+    words = [(match.group(), match.start()) for match in _WORD.finditer(text)]
+    capitals = sum(word[0].isupper() for word, _ in words)
+    titled = len(words) > 2 and capitals > len(words) / 2
     names = []
-    for word, start in found:
+    for word, start in words:
         head = re.sub(r"['\u2019]s?$", "", word)
         if head.split("-")[0].casefold() in _TRANSLATED or not any(map(str.isalpha, head)):
             continue
@@ -169,18 +169,18 @@ class Measures(ComparingCheck):
 
 def find_measures(text: str) -> Counter[str]:
     """What a text counts, measures and compares, in words of its own kind: "2 times", "louder"."""
-    found: Counter[str] = Counter()
+    measures: Counter[str] = Counter()
     for match in _FOUND.finditer(text.casefold()):
         if match["said"]:
-            found[_WORDS[match["said"]]] += 1
+            measures[_WORDS[match["said"]]] += 1
         elif match["times"]:
-            found[f"{_TIMES[match['times']]} times"] += 1
+            measures[f"{_TIMES[match['times']]} times"] += 1
         else:
             number = "1" if match["number"] == "a" else match["number"]
             if number in _NUMBERS:
                 number = str(_NUMBERS.index(number) + 1)
-            found[f"{float(number):g} {match['unit'].rstrip('s')}s"] += 1
-    return found
+            measures[f"{float(number):g} {match['unit'].rstrip('s')}s"] += 1
+    return measures
 
 
 def _compares_alike(text: str, original: str) -> bool:

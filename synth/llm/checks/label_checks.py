@@ -66,40 +66,40 @@ class ScenesCheck(Check):
         """Notation that does not parse, unknown labels, too few or many sounds, scenes repeated."""
         known = case.field(self.labels) if self.labels else None
         seen: set[str] = set()
-        found = []
+        faults = []
         for text in self.select_texts(case):
             scene, fault = parse_scene(text)
             if scene is None:
-                found.append(fault)
+                faults.append(fault)
                 continue
-            found += [f"{quote(text)} {fault}" for fault in self._in_scene(scene, known)]
+            faults += [f"{quote(text)} {fault}" for fault in self._in_scene(scene, known)]
             told = repr(composition(scene))
             if told in seen:
-                found.append(f"{quote(text)} is a scene given before")
+                faults.append(f"{quote(text)} is a scene given before")
             seen.add(told)
-        return found
+        return faults
 
     def _in_scene(self, scene: Scene, known: Sequence[str] | None) -> list[str]:
         named = labels(scene)
-        found = []
+        faults = []
         if known is not None:
-            found += _explain_unknown(named, known)
+            faults += _explain_unknown(named, known)
         if not self.least <= len(named) <= self.most:
-            found.append(f"has {len(named)} sounds; {self.least} to {self.most} are asked for")
+            faults.append(f"has {len(named)} sounds; {self.least} to {self.most} are asked for")
         if not self.repeats and len(set(named)) < len(named):
-            found.append("names a label twice")
-        return found
+            faults.append("names a label twice")
+        return faults
 
 
 def _explain_unknown(named: Iterable[str], known: Sequence[str]) -> list[str]:
-    found = []
+    faults = []
     for label in dict.fromkeys(named):
         if label in known:
             continue
         near = nearest(label, known)
         hint = f"; did you mean {quote(near)}?" if near else ""
-        found.append(f"names {quote(label)}, which is no label of the list{hint}")
-    return found
+        faults.append(f"names {quote(label)}, which is no label of the list{hint}")
+    return faults
 
 
 def composition(scene: Scene) -> tuple[Any, ...]:
@@ -137,13 +137,13 @@ class Recomposed(Check):
             original, fault = parse_scene(given)
             if original is None:
                 return [fault]
-        found = []
+        faults = []
         for text in texts:
             scene, fault = parse_scene(text)
             fault = fault if scene is None else self._fault(scene, original)
             if fault:
-                found.append(fault if scene is None else f"{quote(text)} {fault}")
-        return found
+                faults.append(fault if scene is None else f"{quote(text)} {fault}")
+        return faults
 
     def _fault(self, scene: Scene, original: Scene) -> str:
         shown = quote(format_scene(original))
@@ -269,13 +269,13 @@ class StatedOrder:
             for word, _ in group
             if counts[word] == 1 and word not in often
         }
-        found = {}
+        signs = {}
         for (one, (place, group)), (other, (later, second)) in permutations(at.items(), 2):
             if place != later:
-                found[one, other] = 1 if place < later else -1
+                signs[one, other] = 1 if place < later else -1
             elif frozenset({group, second}) in self.together:
-                found[one, other] = 0
-        return found
+                signs[one, other] = 0
+        return signs
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,9 +304,9 @@ def parse_content(caption: str) -> Content:
     """The content words of a caption, in parts cut at connectives, "and" and marks."""
     words = [token.lower for token in tokenize(caption)]
     cuts: dict[int, tuple[int, str]] = {
-        found.start: (found.end, found.kind.value)
-        for found in find_connectives(words)
-        if not found.fault
+        connective.start: (connective.end, connective.kind.value)
+        for connective in find_connectives(words)
+        if not connective.fault
     }
     parts: list[list[str]] = [[]]
     joins: list[str] = [""]
@@ -358,12 +358,12 @@ def lemmas(word: str) -> frozenset[str]:
     from lemminflect import getAllLemmas
 
     known = getAllLemmas(word)
-    found = {word, *(form for tag in ("NOUN", "VERB") for form in known.get(tag, ()))}
+    forms = {word, *(form for tag in ("NOUN", "VERB") for form in known.get(tag, ()))}
     if POS.VERB in possible_pos_tags(word):
-        found.add(lemma_of(word))
+        forms.add(lemma_of(word))
     if not known and word.endswith("s") and not word.endswith("ss"):
-        found.add(word[:-1])
-    return frozenset(found - {""})
+        forms.add(word[:-1])
+    return frozenset(forms - {""})
 
 
 def in_words_of(words: Sequence[str], original: Sequence[str]) -> list[str]:

@@ -108,20 +108,20 @@ class NotationTold(Check):
             texts *= len(notations)
         if len(texts) != len(notations):
             return ["there must be one notation for each text"]
-        found = []
+        faults = []
         for text, notation in zip(texts, notations, strict=True):
             scene, _ = parse_scene(notation)
             fault = "" if scene is None else _explain_omission(text, scene, self.strict)
             if fault:
-                found.append(f"{quote(text)} does not say {quote(notation)}: {fault}")
-        return found
+                faults.append(f"{quote(text)} does not say {quote(notation)}: {fault}")
+        return faults
 
 
 def _explain_omission(text: str, scene: Scene, strict: bool) -> str:
     content = parse_content(text)
     named = labels(scene)
     words = {label: _words_in(label, content) for label in dict.fromkeys(named)}
-    lost = [label for label, found in words.items() if found is not None and not found]
+    lost = [label for label, present in words.items() if present is not None and not present]
     if lost and strict:
         return f"no word of it is of {quote(lost[0])}"
     order = parse_order(content)
@@ -141,13 +141,13 @@ def _words_in(label: str, content: Content) -> frozenset[str] | None:
     said = Phrase.of_label(label)
     own = parse_content(f"{said.plain}. {said.noun}. {said.clause}. {said.gerund}").words()
     words = content.words()
-    found = in_words_of(own, words)
-    return frozenset(found) & frozenset(words) if own else None
+    present = in_words_of(own, words)
+    return frozenset(present) & frozenset(words) if own else None
 
 
 def _own_words(label: str, words: Mapping[str, frozenset[str] | None]) -> frozenset[str]:
     """The words of a text that are of this label and of no other."""
-    others = (found or () for other, found in words.items() if other != label)
+    others = (present or () for other, present in words.items() if other != label)
     return (words[label] or frozenset()).difference(*others)
 
 

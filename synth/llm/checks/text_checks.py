@@ -100,11 +100,11 @@ def detect_languages(text: str) -> frozenset[str]:
 @cache
 def _owners() -> Mapping[str, tuple[str, ...]]:
     """By word, the languages that have it."""
-    found: dict[str, tuple[str, ...]] = {}
+    codes: dict[str, tuple[str, ...]] = {}
     for code, words in _WORDS.items():
         for word in dict.fromkeys(words.split()):
-            found[word] = (*found.get(word, ()), code)
-    return found
+            codes[word] = (*codes.get(word, ()), code)
+    return codes
 
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['\u2019.,-][^\W_]+)*")
@@ -165,13 +165,13 @@ class Distinct(Check):
     def faults(self, case: Case) -> list[str]:
         """Every text that repeats one before it."""
         seen: set[str] = set()
-        found = []
+        faults = []
         for text in self.select_texts(case):
             plain = normalise(text)
             if plain in seen:
-                found.append(f"{quote(text)} is given twice")
+                faults.append(f"{quote(text)} is given twice")
             seen.add(plain)
-        return found
+        return faults
 
 
 class Words(TextCheck):

@@ -139,18 +139,18 @@ def _places(split: str, name: str) -> tuple[str, ...]:
 
 
 def _seconds(samples: str) -> Seconds | None:
-    found = _SPAN.fullmatch(samples.strip())
-    if found is None or int(found[2]) <= int(found[1]):
+    span = _SPAN.fullmatch(samples.strip())
+    if span is None or int(span[2]) <= int(span[1]):
         return None
-    return (int(found[2]) - int(found[1])) / RATE
+    return (int(span[2]) - int(span[1])) / RATE
 
 
 def _freesound(row: Mapping[str, str]) -> str:
     """The Freesound id, "" where the metadata do not say."""
-    found = _ID.fullmatch(row.get("sound_id", "").strip()) or _LINK.search(
+    number = _ID.fullmatch(row.get("sound_id", "").strip()) or _LINK.search(
         row.get("sound_link", "")
     )
-    return found[1] if found else ""
+    return number[1] if number else ""
 
 
 def _recording(row: Mapping[str, str], name: str) -> str:

@@ -80,12 +80,12 @@ class Macs(Collected):
         if not annotations:
             raise SourceError(f"{self.root / FILE}: lists no files", fix=_MEND)
         files = self.files()
-        for name, found in annotations.items():
+        for name, annotated in annotations.items():
             stem = name.removesuffix(".wav")
             tags = Counter(
-                tag for each in found for tag in dict.fromkeys(map(str.strip, each.tags)) if tag
+                tag for each in annotated for tag in dict.fromkeys(map(str.strip, each.tags)) if tag
             )
-            sentences = (each.sentence.strip() for each in found)
+            sentences = (each.sentence.strip() for each in annotated)
             yield ClipRef(
                 id=f"macs/{stem}",
                 location=files.find_path(f"audio/{name}", name) if files else name,
@@ -121,5 +121,5 @@ def _refuse_deep(text: str, path: Path) -> None:
 
 
 def _recording(stem: str) -> str:
-    found = _NAME.fullmatch(stem)
-    return f"macs/{found['city']}-{found['place']}" if found else f"macs/{stem}"
+    name_parts = _NAME.fullmatch(stem)
+    return f"macs/{name_parts['city']}-{name_parts['place']}" if name_parts else f"macs/{stem}"

@@ -90,12 +90,12 @@ def _place(files: AudioFiles | None, name: str) -> str:
 
 
 def _origin(row: TableRow) -> tuple[str, str]:
-    found = _SITE.match(row["view_link"])
-    if found is None:
+    site = _SITE.match(row["view_link"])
+    if site is None:
         row.refuse(
             f"view_link is {row['view_link']!r}, expected a page of BigSoundBank or SoundBible"
         )
-    return found["big"] or found["bible"], found["number"] or found["id"]
+    return site["big"] or site["bible"], site["number"] or site["id"]
 
 
 def _tags(row: TableRow) -> tuple[Tag, ...]:

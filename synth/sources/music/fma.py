@@ -123,14 +123,14 @@ class Fma(Collected):
 
     def _tags(self, row: TableRow, genres: Mapping[str, str]) -> tuple[Tag, ...]:
         """Its genres, then those above them, then the uploader's words if they are asked for."""
-        found = []
+        tags = []
         for number in (*_numbers(row, "track.genres"), *_numbers(row, "track.genres_all")):
             if number not in genres:
                 raise SourceError(
                     f"{row.where}: genre {number} is not in genres.csv",
                     fix="use both files as published",
                 )
-            found.append(Tag("genre", genres[number]))
+            tags.append(Tag("genre", genres[number]))
         if self.uploader_tags and row["track.tags"].strip():
             try:
                 words = parse_list(row["track.tags"])
@@ -139,8 +139,8 @@ class Fma(Collected):
                     f"{row.where}: track.tags is not a list, expected {error}",
                     fix=FIX_FILE,
                 ) from error
-            found.extend(parse_tag(word) for word in words if word.strip())
-        return tuple(dict.fromkeys(found))
+            tags.extend(parse_tag(word) for word in words if word.strip())
+        return tuple(dict.fromkeys(tags))
 
 
 def _numbers(row: TableRow, column: str) -> list[str]:

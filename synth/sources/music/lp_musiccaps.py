@@ -96,10 +96,10 @@ class LpMusicCaps(Collected):
         return read_vocabulary(path).tags if path.is_file() else ()
 
     def _annotations(self) -> list[Path]:
-        found = [path for name in ANNOTATIONS if (path := self.root / name).is_file()]
-        if len(found) > 1:
+        paths = [path for name in ANNOTATIONS if (path := self.root / name).is_file()]
+        if len(paths) > 1:
             raise SourceError(f"{self.root}: holds {' and '.join(ANNOTATIONS)}", fix="keep one")
-        return found
+        return paths
 
     def _predictions(self) -> list[Path]:
         """Files of the kinds of captions that are asked for."""
@@ -129,8 +129,8 @@ class LpMusicCaps(Collected):
             yield replace(ref, captions=self._captions(row), split=split)
 
     def _captions(self, row: Mapping[str, Any]) -> tuple[str, ...]:
-        found = (row.get(f"caption_{kind}") for kind in self.captions)
-        return tuple(dict.fromkeys(text.strip() for text in found if text and text.strip()))
+        texts = (row.get(f"caption_{kind}") for kind in self.captions)
+        return tuple(dict.fromkeys(text.strip() for text in texts if text and text.strip()))
 
     def _youtube(
         self,
@@ -207,7 +207,7 @@ class LpMusicCaps(Collected):
             )
 
     def _by_ground_truth(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
+        captions: dict[str, list[str]] = {}
         for path in self._predictions():
             rows = read_json(path)
             if not isinstance(rows, list):
@@ -216,8 +216,8 @@ class LpMusicCaps(Collected):
                 where = f"{path}: entry {number}"
                 row = row if isinstance(row, dict) else {}
                 truth = _words(row.get("ground_truth"), where)
-                found.setdefault(truth, []).append(_words(row.get("prediction"), where))
-        return found
+                captions.setdefault(truth, []).append(_words(row.get("prediction"), where))
+        return captions
 
 
 def _names(value: Any, where: str) -> Sequence[str]:

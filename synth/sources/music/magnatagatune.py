@@ -105,10 +105,10 @@ class MagnaTagATune(Collected):
 
     def files(self) -> AudioFiles | None:
         """The clips; None where `audio` is not set, and no usual folder is there."""
-        found = super().files()
-        if found is None and any((self.root / folder).is_dir() for folder in _FOLDERS):
+        usual = super().files()
+        if usual is None and any((self.root / folder).is_dir() for folder in _FOLDERS):
             return AudioFiles(self.root, Path())
-        return found
+        return usual
 
     def refs(self) -> Iterator[ClipRef]:
         """One clip a row of the tags' table."""
@@ -166,13 +166,13 @@ def heard_tags(names: Iterable[str]) -> tuple[Tag, ...]:
 
 
 def _match(path: str, where: str) -> re.Match[str]:
-    found = _PATH.fullmatch(path)
-    if found is None:
+    name_parts = _PATH.fullmatch(path)
+    if name_parts is None:
         raise SourceError(
             f"{where}: {path!r} is not a clip path, expected 0/NAME-30-59.mp3",
             fix=FIX_FILE,
         )
-    return found
+    return name_parts
 
 
 def _rows(path: Path, *columns: str) -> Iterator[TableRow]:

@@ -102,13 +102,13 @@ class MtgJamendo(Collected):
         files = self.files()
         if files is None:
             return {}
-        found: dict[str, set[str]] = {}
+        checksums: dict[str, set[str]] = {}
         for path in sorted((self.root / "data" / "download").glob("*_audio*_sha256_tracks.txt")):
             for place, checksum in read_checksums(path, "sha256"):
                 location = (files.folder / place).as_posix()
                 if (self.root / location).is_file():
-                    found.setdefault(location, set()).add(checksum)
-        return {location: sums.pop() for location, sums in found.items() if len(sums) == 1}
+                    checksums.setdefault(location, set()).add(checksum)
+        return {location: sums.pop() for location, sums in checksums.items() if len(sums) == 1}
 
     def _tables(self) -> list[tuple[str, Path]]:
         """Tables by split, "" for a table of all."""
@@ -152,7 +152,7 @@ def read_rights(path: Path | None) -> dict[str, TrackRights]:
     """Licences by track number ("773"); none where there is no file."""
     if path is None:
         return {}
-    found: dict[str, TrackRights] = {}
+    rights: dict[str, TrackRights] = {}
     lines = [line.strip() for line in read_text(path).split("\n")]
     starts = [number for number, line in enumerate(lines) if _PATH.fullmatch(line)]
     if not starts:
@@ -167,8 +167,8 @@ def read_rights(path: Path | None) -> dict[str, TrackRights]:
             )
         address, words = _ADDRESS.search(said[-1]), _WORDS.fullmatch(said[-1])
         text = address[0] if address else words["words"] if words else said[-1]
-        found[match["track"]] = TrackRights(" ".join(said[:-1]), parse_licence(text).id)
-    return found
+        rights[match["track"]] = TrackRights(" ".join(said[:-1]), parse_licence(text).id)
+    return rights
 
 
 def track_number(track_id: str, where: str) -> str:

@@ -89,13 +89,13 @@ class FolderSource(FileSource):
             return self.index
         if (self.root / DEFAULT_INDEX).is_file():
             return Path(DEFAULT_INDEX)
-        found = [path.name for path in self._tables() if "path" in _header(path)]
-        if len(found) > 1:
+        indexes = [path.name for path in self._tables() if "path" in _header(path)]
+        if len(indexes) > 1:
             raise SourceError(
-                f"{self.root}: each of {', '.join(found)} could be the index",
-                fix=f"name one, as in index: {found[0]}",
+                f"{self.root}: each of {', '.join(indexes)} could be the index",
+                fix=f"name one, as in index: {indexes[0]}",
             )
-        return Path(found[0]) if found else None
+        return Path(indexes[0]) if indexes else None
 
     def _tables(self) -> list[Path]:
         """The CSV and Parquet files beside the sub-folders, by name."""

@@ -122,10 +122,10 @@ def read_checksums(path: Path, algorithm: str) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip():
             continue
-        found = _SUM.fullmatch(line.strip())
-        if found is None or len(found["hex"]) != _DIGITS[algorithm]:
+        entry = _SUM.fullmatch(line.strip())
+        if entry is None or len(entry["hex"]) != _DIGITS[algorithm]:
             raise SourceError(
                 f"{path}: line {number}: expected a checksum ({algorithm}) and a path",
                 fix=FIX_FILE,
             )
-        yield found["path"], f"{algorithm}:{found['hex']}"
+        yield entry["path"], f"{algorithm}:{entry['hex']}"

@@ -58,12 +58,12 @@ class AudioFiles:
 
     @cached_property
     def _by_stem(self) -> dict[str, list[Path]]:
-        found: dict[str, list[Path]] = {}
+        by_stem: dict[str, list[Path]] = {}
         base = self.root / self.folder
         for path in walk(base):
             if path.suffix.lower() in SUFFIXES:
-                found.setdefault(path.stem, []).append(path.relative_to(base))
-        return found
+                by_stem.setdefault(path.stem, []).append(path.relative_to(base))
+        return by_stem
 
     def find_stem(self, *stems: str) -> str:
         """Location of the first file that has one of these names, without extension.
@@ -206,12 +206,14 @@ def check_files(
 
     with ThreadPoolExecutor() as pool:
         verdicts = dict(zip(listed, pool.map(verdict, listed), strict=True))
-    found = {kind: tuple(p for p in listed if verdicts[p] == kind) for kind in verdicts.values()}
-    changed = found.get("changed", ())
+    by_verdict = {
+        kind: tuple(p for p in listed if verdicts[p] == kind) for kind in verdicts.values()
+    }
+    changed = by_verdict.get("changed", ())
     return Integrity(
         listed=len(listed),
-        missing=found.get("missing", ()),
-        checked=len(found.get("same", ())) + len(changed),
+        missing=by_verdict.get("missing", ()),
+        checked=len(by_verdict.get("same", ())) + len(changed),
         changed=changed,
         unlisted=tuple(
             path
@@ -253,21 +255,21 @@ def read_index(path: Path) -> dict[str, str]:
     if not isinstance(value, dict):
         raise SourceError(f"{path}: expected an object", fix=_MEND)
     if isinstance(value.get("files"), dict):
-        found: dict[str, str] = value["files"]
+        checksums: dict[str, str] = value["files"]
     else:
-        found = {
+        checksums = {
             location: f"md5:{checksum}"
             for part in _ENTRIES
             for entry in _objects(value.get(part))
             for location, checksum in _pairs(entry)
         }
     known = hashlib.algorithms_available
-    for location, checksum in found.items():
+    for location, checksum in checksums.items():
         if str(checksum).partition(":")[0] not in known:
             raise SourceError(f"{path}: {location}: no checksum: {checksum!r}", fix=_MEND)
-    if not found:
+    if not checksums:
         raise SourceError(f"{path}: names no file", fix=_MEND)
-    return found
+    return checksums
 
 
 def _objects(part: object) -> Iterator[Any]:

@@ -180,14 +180,14 @@ class RowSource(Settings):
             for role, names in NAMES.items()
         }
         usual["caption"] = tuple(filter(_CAPTION.fullmatch, schema.names)) or usual["caption"]
-        found = usual | {role: (name,) for role, name in self.columns.items()}
-        if not found["audio"]:
+        columns = usual | {role: (name,) for role, name in self.columns.items()}
+        if not columns["audio"]:
             raise SourceError(
                 f"{path}: no column audio, path or file_name",
                 fix=f"name it, as in columns: {{audio: {schema.names[0]}}}; "
                 f"it has {', '.join(schema.names)}",
             )
-        return found
+        return columns
 
     def _ref(
         self,

@@ -43,8 +43,8 @@ def suggest_folder(path: Path, fix: str) -> str:
     if lost == path:
         above = path.parent.parent / path.name
         below = sorted(path.parent.glob(f"*/{path.name}/"))
-        if found := [above.parent] * above.is_dir() or [each.parent for each in below]:
-            return f"did you mean {' or '.join(map(str, found[:SHOWN]))}?"
+        if folders := [above.parent] * above.is_dir() or [each.parent for each in below]:
+            return f"did you mean {' or '.join(map(str, folders[:SHOWN]))}?"
     near = nearest(lost.name, (each.name for each in lost.parent.glob("*/")))
     return f"did you mean {lost.parent / near}?" if near else fix
 
@@ -110,10 +110,10 @@ def path_of(location: str) -> str:
 
 
 def _split(location: str) -> tuple[str, tuple[Seconds, Seconds] | None]:
-    found = _STRETCH.fullmatch(location)
-    if found is None:
+    parts = _STRETCH.fullmatch(location)
+    if parts is None:
         return location, None
-    return found["path"], (float(found["begin"]), float(found["end"]))
+    return parts["path"], (float(parts["begin"]), float(parts["end"]))
 
 
 def find_file(folder: Path, name: str) -> Path:
@@ -125,12 +125,12 @@ def find_file(folder: Path, name: str) -> Path:
     path = folder / name
     if name.isascii() or os.path.lexists(path):
         return path
-    found = folder
+    place = folder
     for part in Path(name).parts:
         forms = (part, *(unicodedata.normalize(form, part) for form in ("NFC", "NFD")))
-        places = (found / form for form in forms)
-        found = next(filter(os.path.lexists, places), found / part)
-    return found if os.path.lexists(found) else path
+        places = (place / form for form in forms)
+        place = next(filter(os.path.lexists, places), place / part)
+    return place if os.path.lexists(place) else path
 
 
 def stamp_of(path: Path) -> str:

@@ -29,10 +29,10 @@ def explain_escape(path: str, root: Path, *others: Path) -> str:
     if "\0" in path:
         return "its path holds a NUL"
     here = Path.cwd()
-    found = here / root / path
+    place = here / root / path
     for each in (root, *others):
         for base in (here / each, Path(os.path.normpath(here / each))):
-            if found.is_relative_to(base) and ".." not in found.relative_to(base).parts:
+            if place.is_relative_to(base) and ".." not in place.relative_to(base).parts:
                 return ""
     return "its path leads out of the library; paths of an index are below `root`, without any `..`"
 

@@ -221,15 +221,15 @@ def texts_of(value: object, separators: str = "", where: str = "") -> tuple[str,
     """
     if isinstance(value, str) and not isinstance(value, ClassName):
         value = _split_text(value, separators, where)
-    found: list[str] = []
+    texts: list[str] = []
     for part in value if isinstance(value, list) else [value]:
         if isinstance(part, list):
-            found += texts_of(part, "", where)
+            texts += texts_of(part, "", where)
         elif part is not None and not isinstance(part, str):
             raise SourceError(f"{where} is {shorten(part)}, expected text", fix=_FIX_TEXT)
         elif text := (part or "").strip():
-            found.append(text)
-    return tuple(found)
+            texts.append(text)
+    return tuple(texts)
 
 
 def _split_text(text: str, separators: str, where: str) -> list[str]:

@@ -134,7 +134,7 @@ def _segments(path: Path, names: dict[str, str]) -> dict[str, list[_Event]]:
         raise SourceError(
             f"{path}: row 1: columns are {header}, expected {', '.join(COLUMNS)}", fix=_MEND
         )
-    found: dict[str, dict[_Event, None]] = {}
+    segments: dict[str, dict[_Event, None]] = {}
     for line, row in rows:
         where = f"{path}: line {line}"
         if len(row) != len(COLUMNS):
@@ -153,22 +153,22 @@ def _segments(path: Path, names: dict[str, str]) -> dict[str, list[_Event]]:
             )
         onset = seconds_of(begin, "start_time_seconds", where)
         event = _Event(onset, seconds_of(end, "end_time_seconds", where), intern(mid))
-        found.setdefault(segment, {})[event] = None
-    if not found:
+        segments.setdefault(segment, {})[event] = None
+    if not segments:
         raise SourceError(f"{path}: holds no rows below its header", fix=_MEND)
-    return {segment: list(events) for segment, events in found.items()}
+    return {segment: list(events) for segment, events in segments.items()}
 
 
 def _names(path: Path) -> dict[str, str]:
     """Display names by Freebase id."""
     require_file(path, "the names of the labels", _MEND)
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for line, row in read_cells(path, FIX_FILE, delimiter="\t", quoted=False):
         if len(row) != 2 or not all(field.strip() for field in row):
             raise SourceError(
                 f"{path}: line {line}: expected a label, a tab and its name", fix=FIX_ROW
             )
         mid, name = row
-        if found.setdefault(mid, name.strip()) != name.strip():
+        if names.setdefault(mid, name.strip()) != name.strip():
             raise SourceError(f"{path}: line {line}: {mid} has two names", fix="keep one of them")
-    return found
+    return names

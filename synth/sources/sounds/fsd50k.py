@@ -162,13 +162,13 @@ def _rows(root: Path, subset: Subset) -> dict[str, tuple[tuple[str, ...], str]]:
     """Labels and split of each clip."""
     columns = Columns(("fname", "labels", *(("split",) if subset == "dev" else ())), _MEND)
     path = root / "FSD50K.ground_truth" / f"{subset}.csv"
-    found: dict[str, tuple[tuple[str, ...], str]] = {}
+    rows: dict[str, tuple[tuple[str, ...], str]] = {}
     for row in drop_duplicates(read_rows(path, columns), "fname"):
         labels = tuple(
             dict.fromkeys(name for part in row["labels"].split(",") if (name := part.strip()))
         )
-        found[row["fname"]] = labels, row["split"] if subset == "dev" else "eval"
-    return found
+        rows[row["fname"]] = labels, row["split"] if subset == "dev" else "eval"
+    return rows
 
 
 def _infos(path: Path) -> Mapping[str, _Info]:

@@ -83,9 +83,9 @@ def possible_pos_tags(word: str) -> PosTags:
         POS.VERB in shipped_pos_tags().get(base, ()) for base in _gerund_stems(word)
     ):
         return (POS.VERB,)
-    found = _in_dictionary(word)
-    if found:
-        return found
+    tags = _in_dictionary(word)
+    if tags:
+        return tags
     return _by_last_part(word) if "-" in word else _by_ending(word)
 
 

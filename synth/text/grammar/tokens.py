@@ -60,10 +60,10 @@ def tokenize(sentence: str) -> tuple[Token, ...]:
     """Split a sentence; hyphens, dots and apostrophes inside a word stay in it."""
     tokens: list[Token] = []
     words = 0
-    for found in _TOKEN.finditer(sentence):
-        text = found.group()
+    for match in _TOKEN.finditer(sentence):
+        text = match.group()
         is_word = text[0].isalnum()
-        tokens.append(Token(text, found.start(), words if is_word else None))
+        tokens.append(Token(text, match.start(), words if is_word else None))
         words += is_word
     return tuple(tokens)
 
@@ -247,10 +247,10 @@ def _listed_stems() -> Mapping[str, int]:
         path: sum(1 << bit for bit, each in enumerate(paths) if f"{each}/".startswith(f"{path}/"))
         for path in paths
     }
-    found: dict[str, int] = {}
+    bits: dict[str, int] = {}
     for word, families in listed_words().items():
         for stem in content_words(word):
-            found[stem] = 0
+            bits[stem] = 0
             for path in families:
-                found[stem] |= below[path]
-    return found
+                bits[stem] |= below[path]
+    return bits

@@ -225,9 +225,9 @@ def _insert_tag(read: _Read, tag: Tag, negators: Negators, rng: np.random.Genera
     closed = [(match.start, match.end) for match in read.matches]
     closed += [(denial.start, denial.end) for denial in find_denials(caption, read.matches)]
     places = [
-        found.start()
-        for found in _PLACE.finditer(caption)
-        if not any(start < found.start() < end for start, end in closed)
+        place.start()
+        for place in _PLACE.finditer(caption)
+        if not any(start < place.start() < end for start, end in closed)
     ]
     end = len(caption.rstrip(_FINAL_MARKS))
     at = int(rng.choice([*places, end]))

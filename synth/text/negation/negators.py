@@ -109,13 +109,13 @@ def find_denials(caption: str, tags: Sequence[TagMatch] = ()) -> tuple[Denial, .
     A denial reaches to the next mark or "but", and on through a list with "or". "not only" denies
     nothing, and a negator inside a tag is part of its name ("no wave").
     """
-    found: list[Denial] = []
+    denials: list[Denial] = []
     harmless = [match.start() for match in _HARMLESS.finditer(caption)]
     for cue in _CUE.finditer(caption):
         inside = any(tag.start <= cue.start() < tag.end for tag in tags)
         if not inside and cue.start() not in harmless:
-            found.append(Denial(cue.start(), _scope_end(caption, cue.end())))
-    return tuple(found)
+            denials.append(Denial(cue.start(), _scope_end(caption, cue.end())))
+    return tuple(denials)
 
 
 def _scope_end(caption: str, at: int) -> int:
@@ -157,7 +157,7 @@ _SENTENCE_END: Final = re.compile(r"(?<=[^\W_]{3})[.!?](?=\s+[A-Z])|[.!?](?=\s*$
 def add_denial(caption: str, tag: Tag, negators: Negators, rng: np.random.Generator) -> str:
     """A short sentence behind a random sentence; a thing may also join a caption without stop."""
     words = phrase_tag(tag)
-    ends = [found.end() for found in _SENTENCE_END.finditer(caption)]
+    ends = [end.end() for end in _SENTENCE_END.finditer(caption)]
     thing = str(rng.choice(negators.thing))
     if words.is_thing and not ends and caption:
         return f"{caption}, {_say_lacking(thing, words.words, words.noun)}"

@@ -94,14 +94,18 @@ def swap_clauses(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
     part = ClausePart.parse(caption, tagger)
     if not any(token.word is not None for token in part.tokens):
         return SwapOutcome.omit(SwapReason.EMPTY)
-    found = [each for each in find_connectives(part.words) if each.kind in ORDERING]
-    if len(found) == 2 and found[0].kind is ConnectiveKind.THEN and found[0].end == found[1].start:
-        found = found[1:]
-    if not found:
+    connectives = [each for each in find_connectives(part.words) if each.kind in ORDERING]
+    if (
+        len(connectives) == 2
+        and connectives[0].kind is ConnectiveKind.THEN
+        and connectives[0].end == connectives[1].start
+    ):
+        connectives = connectives[1:]
+    if not connectives:
         return SwapOutcome.omit(SwapReason.NO_CONNECTIVE)
-    if len(found) > 1:
+    if len(connectives) > 1:
         return SwapOutcome.omit(SwapReason.SEVERAL_CONNECTIVES)
-    only = found[0]
+    only = connectives[0]
     fault = only.fault or explain_unreadable(caption, part)
     if fault:
         return SwapOutcome.omit(fault, only.kind)

@@ -156,27 +156,27 @@ def find_connectives(words: Sequence[str]) -> tuple[ConnectiveMatch, ...]:
     Args:
         words: Tokens in lower case, marks among them.
     """
-    found: list[ConnectiveMatch] = []
+    connectives: list[ConnectiveMatch] = []
     for index, word in enumerate(words):
         if word in {ConnectiveKind.BEFORE, ConnectiveKind.AFTER}:
             fault = _order_fault(words, index)
-            found.append(ConnectiveMatch(ConnectiveKind(word), index, index + 1, fault))
+            connectives.append(ConnectiveMatch(ConnectiveKind(word), index, index + 1, fault))
         elif word == ConnectiveKind.THEN:
-            found.append(
+            connectives.append(
                 ConnectiveMatch(ConnectiveKind.THEN, index, index + 1, _then_fault(words, index))
             )
         elif word == ConnectiveKind.AS:
-            found.append(
+            connectives.append(
                 ConnectiveMatch(ConnectiveKind.AS, index, index + 1, _as_fault(words, index))
             )
         elif word == ConnectiveKind.WHILE and _at(words, index - 1) not in _QUANTITY:
-            found.append(ConnectiveMatch(ConnectiveKind.WHILE, index, index + 1))
+            connectives.append(ConnectiveMatch(ConnectiveKind.WHILE, index, index + 1))
         elif word == "followed":
             end = _followed_by_end(words, index)
             if end:
                 fault = None if index > 0 and _has_word(words[end:]) else SwapReason.DANGLING
-                found.append(ConnectiveMatch(ConnectiveKind.FOLLOWED_BY, index, end, fault))
-    return tuple(found)
+                connectives.append(ConnectiveMatch(ConnectiveKind.FOLLOWED_BY, index, end, fault))
+    return tuple(connectives)
 
 
 def _at(words: Sequence[str], index: int) -> str:

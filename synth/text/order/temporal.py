@@ -95,18 +95,22 @@ def swap_before_after(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
     two events that are heard. All else stays byte for byte, so the swap undoes itself.
     """
     part = ClausePart.parse(caption, tagger)
-    found, reason = _find_only(part, {ConnectiveKind.BEFORE, ConnectiveKind.AFTER})
-    if found is None:
+    connective, reason = _find_only(part, {ConnectiveKind.BEFORE, ConnectiveKind.AFTER})
+    if connective is None:
         return SwapOutcome.omit(reason)
-    fault = found.fault or explain_unreadable(caption, part) or _explain_not_ordered(part, found)
+    fault = (
+        connective.fault
+        or explain_unreadable(caption, part)
+        or _explain_not_ordered(part, connective)
+    )
     if fault:
-        return SwapOutcome.omit(fault, found.kind)
-    token = part.tokens[found.start]
-    word = _match_case(_OTHER_ORDER[found.kind], like=token.text)
+        return SwapOutcome.omit(fault, connective.kind)
+    token = part.tokens[connective.start]
+    word = _match_case(_OTHER_ORDER[connective.kind], like=token.text)
     text = caption[: token.start] + word + caption[token.start + len(token.text) :]
     pieces: list[Piece] = [*part.tokens]
-    pieces[found.start] = word
-    return SwapOutcome(text, None, found.kind, (OrderStep.REPLACED,), format_order(pieces))
+    pieces[connective.start] = word
+    return SwapOutcome(text, None, connective.kind, (OrderStep.REPLACED,), format_order(pieces))
 
 
 def swap_as_then(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
@@ -118,17 +122,17 @@ def swap_as_then(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
     connective.
     """
     part = ClausePart.parse(caption, tagger)
-    found, reason = _find_only(part, {ConnectiveKind.AS, ConnectiveKind.THEN})
-    if found is None:
+    connective, reason = _find_only(part, {ConnectiveKind.AS, ConnectiveKind.THEN})
+    if connective is None:
         return SwapOutcome.omit(reason)
     if len(find_connectives(part.words)) > 1:
-        return SwapOutcome.omit(SwapReason.SEVERAL_CONNECTIVES, found.kind)
-    fault = found.fault or explain_unreadable(caption, part)
+        return SwapOutcome.omit(SwapReason.SEVERAL_CONNECTIVES, connective.kind)
+    fault = connective.fault or explain_unreadable(caption, part)
     if fault:
-        return SwapOutcome.omit(fault, found.kind)
-    if found.kind is ConnectiveKind.AS:
-        return _as_to_then(part, found)
-    return _then_to_as(part, found)
+        return SwapOutcome.omit(fault, connective.kind)
+    if connective.kind is ConnectiveKind.AS:
+        return _as_to_then(part, connective)
+    return _then_to_as(part, connective)
 
 
 def _as_to_then(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
@@ -234,12 +238,12 @@ def _find_only(
     """The one connective of these kinds, or why there is no one."""
     if not any(token.word is not None for token in part.tokens):
         return None, SwapReason.EMPTY
-    found = [each for each in find_connectives(part.words) if each.kind in kinds]
-    if len(found) == 1:
-        return found[0], SwapReason.EMPTY
-    if not found:
+    connectives = [each for each in find_connectives(part.words) if each.kind in kinds]
+    if len(connectives) == 1:
+        return connectives[0], SwapReason.EMPTY
+    if not connectives:
         return None, SwapReason.NO_CONNECTIVE
-    fixed = all(each.fault is SwapReason.FIXED_PHRASE for each in found)
+    fixed = all(each.fault is SwapReason.FIXED_PHRASE for each in connectives)
     return None, SwapReason.FIXED_PHRASE if fixed else SwapReason.SEVERAL_CONNECTIVES
 
 

@@ -142,12 +142,12 @@ def find_sure(
         bare: Whether a thing must stand in a list of things by itself, and nothing may tell how
             it is played or by how many: nothing else is strummed as a guitar is.
     """
-    found = MarkedCaption.of(caption, matches)
+    marked = MarkedCaption.of(caption, matches)
     return tuple(
         token.match
-        for at, token in enumerate(found.tokens)
-        if token.match and not _is_named(found, at) and _means_music(found, at)
-        if not bare or _is_bare(found, at)
+        for at, token in enumerate(marked.tokens)
+        if token.match and not _is_named(marked, at) and _means_music(marked, at)
+        if not bare or _is_bare(marked, at)
     )
 
 

@@ -53,17 +53,17 @@ def draw_views(
     groups = _by_category(tags)
     total = sum(map(len, groups))
     seen: dict[Tag, int] = dict.fromkeys(tags, 0)
-    found: dict[frozenset[Tag], tuple[Tag, ...]] = {}
+    views: dict[frozenset[Tag], tuple[Tag, ...]] = {}
     for _ in range(_TRIES * count):
-        if len(found) == count:
+        if len(views) == count:
             break
-        view = _view(groups, seen, per_category, count - len(found), rng)
+        view = _view(groups, seen, per_category, count - len(views), rng)
         key = frozenset(view)
-        if view and key not in found and (len(view) < total or total == 1):
-            found[key] = view
+        if view and key not in views and (len(view) < total or total == 1):
+            views[key] = view
             for tag in view:
                 seen[tag] += 1
-    return list(found.values())
+    return list(views.values())
 
 
 def _by_category(tags: Iterable[Tag]) -> list[list[Tag]]:

@@ -146,20 +146,20 @@ def read_items(path: Path) -> list[TaggedRecording]:
 
 def read_vocabulary(path: Path) -> TagVocabulary:
     """All tags that a file names; the shipped list gives a category where the file gives none."""
-    found = TagVocabulary.of(chain.from_iterable(item.tags for item in read_items(path)))
-    if not found.tags:
+    vocabulary = TagVocabulary.of(chain.from_iterable(item.tags for item in read_items(path)))
+    if not vocabulary.tags:
         raise SourceError(f"{path}: names no tag", fix=f"expected {FORMATS}")
-    return found
+    return vocabulary
 
 
 def read_captions(path: Path) -> list[TaggedRecording]:
     """The recordings of a file that have captions."""
-    found = [item for item in read_items(path) if item.caption]
-    if not found:
+    items = [item for item in read_items(path) if item.caption]
+    if not items:
         raise SourceError(
             f"{path}: holds no caption", fix="expected a caption column, or LP-MusicCaps JSON"
         )
-    return found
+    return items
 
 
 @lru_cache(maxsize=65_536)
@@ -178,17 +178,17 @@ def parse_list(text: str) -> list[str]:
     body = text.strip()
     if not (body.startswith("[") and body.endswith("]")):
         raise ValueError("a list of quoted strings in brackets")
-    body, found, at = body[1:-1].strip(), [], 0
+    body, strings, at = body[1:-1].strip(), [], 0
     while at < len(body):
         match = _STRING.match(body, at)
         if match is None:
             raise ValueError(f"a quoted string at {body[at : at + 20]!r}")
-        found.append(_ESCAPE.sub(_unescape, match[1] if match[1] is not None else match[2]))
+        strings.append(_ESCAPE.sub(_unescape, match[1] if match[1] is not None else match[2]))
         rest = body[match.end() :].lstrip()
         if rest and not rest.startswith(","):
             raise ValueError(f"a comma at {rest[:20]!r}")
         at = len(body) - len(rest[1:].lstrip())
-    return found
+    return strings
 
 
 def _unescape(match: re.Match[str]) -> str:

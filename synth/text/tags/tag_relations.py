@@ -196,10 +196,10 @@ def _listed_families(tag: Tag) -> frozenset[str]:
         for size in range(1, _LONGEST)
         for at in range(len(words) - size + 1)
     )
-    found = [_read_listing().get((run, kind), frozenset()) for run in runs]
+    listed = [_read_listing().get((run, kind), frozenset()) for run in runs]
     # "contemporary jazz" is as clear as "jazz".
-    is_clear = any(each and _VAGUE not in each for each in found)
-    return frozenset().union(*found) - ({_VAGUE} if is_clear else set())
+    is_clear = any(each and _VAGUE not in each for each in listed)
+    return frozenset().union(*listed) - ({_VAGUE} if is_clear else set())
 
 
 @cache

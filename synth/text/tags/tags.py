@@ -186,12 +186,12 @@ def article(words: str) -> str:
 
 def fix_article(before: str, words: str) -> str:
     """The text before some words, an article at its end made to agree with them."""
-    found = _LAST_ARTICLE.search(before)
-    if found is None:
+    last = _LAST_ARTICLE.search(before)
+    if last is None:
         return before
     proper = article(words)
-    proper = proper.capitalize() if found[1][0].isupper() else proper
-    return f"{before[: found.start()]}{proper}{found[2]}"
+    proper = proper.capitalize() if last[1][0].isupper() else proper
+    return f"{before[: last.start()]}{proper}{last[2]}"
 
 
 def _begins_with_vowel(word: str) -> bool:
@@ -262,10 +262,10 @@ class TagVocabulary:
     @cached_property
     def by_category(self) -> Mapping[str, tuple[Tag, ...]]:
         """The tags of each category."""
-        found: dict[str, list[Tag]] = {}
+        by_kind: dict[str, list[Tag]] = {}
         for tag in self.tags:
-            found.setdefault(tag.category, []).append(tag)
-        return {category: tuple(tags) for category, tags in found.items()}
+            by_kind.setdefault(tag.category, []).append(tag)
+        return {category: tuple(tags) for category, tags in by_kind.items()}
 
     @cached_property
     def _forms(self) -> Mapping[str, tuple[tuple[Words, Tag], ...]]:
@@ -277,10 +277,10 @@ class TagVocabulary:
         for tag in self.tags:  # "bell" is said "bells"
             for form in sorted(_spellings(phrase_tag(tag).words)):
                 forms.setdefault(form, tag)
-        found: dict[str, list[tuple[Words, Tag]]] = {}
+        by_word: dict[str, list[tuple[Words, Tag]]] = {}
         for form, tag in forms.items():
-            found.setdefault(form[0], []).append((form, tag))
-        return {first: tuple(each) for first, each in found.items()}
+            by_word.setdefault(form[0], []).append((form, tag))
+        return {first: tuple(each) for first, each in by_word.items()}
 
     def find(self, caption: str) -> tuple[TagMatch, ...]:
         """The tags that the caption names, from left to right; they never overlap.
@@ -327,7 +327,7 @@ class TagVocabulary:
 
 def words_of(text: str) -> list[Word]:
     """The words of a text: NFKC, no case, no apostrophes; "and", "&" and "n" are one word."""
-    return [Word(_key(found.group()), found.start(), found.end()) for found in _WORD.finditer(text)]
+    return [Word(_key(match.group()), match.start(), match.end()) for match in _WORD.finditer(text)]
 
 
 def are_same_words(first: str, second: str) -> bool:
@@ -343,15 +343,15 @@ def _key(word: str) -> str:
 @lru_cache(maxsize=65_536)
 def _spellings(name: str) -> frozenset[Words]:
     """The words of a tag, as named and as said, apart and run together."""
-    found: list[Words] = []
+    spellings: list[Words] = []
     for text in dict.fromkeys((name, spell(name))):
         words = tuple(word.key for word in words_of(text))
         if not words:
             continue
-        found.append(words)
+        spellings.append(words)
         if len(words) > 1:
-            found.append(("".join("n" if word == "&" else word for word in words),))
-    return frozenset(found)
+            spellings.append(("".join("n" if word == "&" else word for word in words),))
+    return frozenset(spellings)
 
 
 def _are_together(caption: str, words: Sequence[Word]) -> bool:
