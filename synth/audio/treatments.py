@@ -184,6 +184,6 @@ def explain_lack(
 ) -> str:
     """Why a treated sound is not clearly another; "" where it is."""
     lacks = (
-        each.explain_lack(before, after, rate, share) for each in TREATMENTS[treatment].changes
+        change.explain_lack(before, after, rate, share) for change in TREATMENTS[treatment].changes
     )
     return next(filter(None, lacks), "")

@@ -30,10 +30,12 @@ class StrictModel(BaseModel):
         if not isinstance(value, dict):
             return value
         faults = [
-            InitErrorDetails(type="int_type" if int in kinds else "float_type", loc=loc, input=each)
+            InitErrorDetails(
+                type="int_type" if int in kinds else "float_type", loc=loc, input=boolean
+            )
             for name, field in cls.model_fields.items()
             if name in value and bool not in (kinds := _kinds_in(field.annotation))
-            for loc, each in _find_booleans(value[name], (name,))
+            for loc, boolean in _find_booleans(value[name], (name,))
             if kinds & {int, float}
         ]
         if faults:
@@ -122,11 +124,11 @@ def _make_nested_error(name: str, error: ValidationError) -> ValidationError:
         error.title,
         [
             InitErrorDetails(
-                type=each["type"],
-                loc=(name, *each["loc"]),
-                input=each["input"],
-                ctx=each.get("ctx", {}),
+                type=detail["type"],
+                loc=(name, *detail["loc"]),
+                input=detail["input"],
+                ctx=detail.get("ctx", {}),
             )
-            for each in error.errors()
+            for detail in error.errors()
         ],
     )

@@ -16,7 +16,7 @@ Base = TypeVar("Base")
 def find_entry_points(group: str, ours: Collection[str]) -> dict[str, EntryPoint]:
     """The entry points of a group by name; a name of ours is not theirs to take."""
     points = list_installed(group, tuple(sys.path))
-    return {each.name: each for each in points if each.name not in ours}
+    return {point.name: point for point in points if point.name not in ours}
 
 
 @cache

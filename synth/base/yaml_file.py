@@ -134,7 +134,7 @@ def read_yaml(path: Path) -> YamlFile:
 
 def suggest_file(path: Path) -> str:
     """What to give in the place of a YAML file that is not there; "" where no other is near."""
-    here = [str(path.with_name(each.name)) for each in sorted(path.parent.glob("*.y*ml"))]
+    here = [str(path.with_name(sibling.name)) for sibling in sorted(path.parent.glob("*.y*ml"))]
     return suggestion(str(path), here) if here else ""
 
 
@@ -301,7 +301,7 @@ def _group_by_setting(error: ValidationError, file: YamlFile) -> dict[Location, 
     return {
         keys: faults
         for keys, faults in found.items()
-        if keys in listed or not any(keys == each[: len(keys)] != each for each in found)
+        if keys in listed or not any(keys == key[: len(keys)] != key for key in found)
     }
 
 
@@ -318,10 +318,10 @@ def _describe_faults(
     if first["loc"] and first["loc"][-1] == _KEY:
         return f"{name}: {_explain_unknown(first) or first['msg']}"
     if any(map(_wants_list, faults)):
-        others = [each["ctx"]["expected"] for each in faults if each["type"] in _CHOICES]
+        others = [fault["ctx"]["expected"] for fault in faults if fault["type"] in _CHOICES]
         return f"{name}: " + " or ".join([f"expected a list, as in [{first['input']}]", *others])
     told = list(dict.fromkeys(map(_describe_fault, faults)))
-    joined = " or ".join([told[0], *(each.removeprefix("expected ") for each in told[1:])])
+    joined = " or ".join([told[0], *(fault.removeprefix("expected ") for fault in told[1:])])
     return f"{name}: {joined}{_quote_value(first)}"
 
 
@@ -406,10 +406,10 @@ def _models_below(models: tuple[type[BaseModel], ...], part: str) -> tuple[type[
 
 def _is_called(model: type[BaseModel], part: str) -> bool:
     kinds = [get_args(field.annotation) for field in model.model_fields.values()]
-    return model.__name__ == part or any(part in map(str, each) for each in kinds)
+    return model.__name__ == part or any(part in map(str, kind) for kind in kinds)
 
 
 def _models_in(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    return [model for each in get_args(annotation) for model in _models_in(each)]
+    return [model for part in get_args(annotation) for model in _models_in(part)]

@@ -56,7 +56,7 @@ class Hand:
 
     def holds(self, caption: Caption) -> bool:
         """Whether a sentence of the same words has been dealt."""
-        return any(caption.text == each.text for each in (*self.true, *self.false))
+        return any(caption.text == other.text for other in (*self.true, *self.false))
 
     def add(self, true: Caption) -> None:
         """Deal a true sentence against which none stands, unless it is held already."""

@@ -322,7 +322,7 @@ def dense_text(captions: Sequence[DenseCaption], rate: int) -> str:
     Args:
         captions: Those of one resolution.
     """
-    return "; ".join(f"{format_span(each, rate)} {each.text}" for each in captions)
+    return "; ".join(f"{format_span(caption, rate)} {caption.text}" for caption in captions)
 
 
 def format_span(caption: DenseCaption, rate: int) -> str:

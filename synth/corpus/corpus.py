@@ -67,8 +67,8 @@ def check_version(folder: Path) -> dict[str, Any]:
     # What is not listed nobody would compare with its receipt.
     if require_regular(listing).exists():
         listed, held = (
-            {place: count for place, (count, _) in each.items()}
-            for each in (check_manifest(listing, SHARDS, splits), extents)
+            {place: count for place, (count, _) in problem.items()}
+            for problem in (check_manifest(listing, SHARDS, splits), extents)
         )
         for place in sorted(listed.keys() | held.keys()):
             if listed.get(place) != held.get(place):

@@ -140,7 +140,7 @@ def _flatten_segments(segments: pa.Array) -> tuple[_Whole, _Whole, _Whole]:
     """The row, onset and offset of each stretch."""
     flat = segments.flatten()
     values = pc.list_parent_indices(segments), flat.field("onset"), flat.field("offset")
-    parents, onsets, offsets = (each.to_numpy(zero_copy_only=False) for each in values)
+    parents, onsets, offsets = (column.to_numpy(zero_copy_only=False) for column in values)
     return parents, onsets, offsets
 
 

@@ -240,8 +240,8 @@ class Sample:
             "clips": [event.heard.clip for event in events(self.scene)],
             "notation": format_scene(self.scene),
             "scene": to_text(self.scene),
-            "activity": [each.to_json() for each in self.activity],
-            "dense": [asdict(each) for each in self.dense],
+            "activity": [item.to_json() for item in self.activity],
+            "dense": [asdict(item) for item in self.dense],
             "frames": self.frames,
             "excerpts": self.excerpts,
             "sample_rate": self.sample_rate,
@@ -276,7 +276,7 @@ def read_timeline(row: Mapping[str, Any]) -> Timeline:
     In a corpus of an older format, which does not tell activity, sounds are heard all through.
     """
     told = row.get("activity")
-    activities = None if told is None else [Activity.from_json(each) for each in told]
+    activities = None if told is None else [Activity.from_json(item) for item in told]
     placed = timeline(from_text(row["scene"]), activities)
     clips = {place.excerpt.clip for place in placed.placements}
     if unlisted := clips - {*row.get("clips", clips)}:
@@ -294,9 +294,9 @@ def read_dense(row: Mapping[str, Any]) -> tuple[DenseCaption, ...]:
     try:
         return tuple(
             DenseCaption(
-                Resolution(each["resolution"]), each["onset"], each["offset"], each["text"]
+                Resolution(item["resolution"]), item["onset"], item["offset"], item["text"]
             )
-            for each in told
+            for item in told
         )
     except ValueError as error:
         raise SceneError(

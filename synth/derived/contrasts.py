@@ -232,8 +232,16 @@ def _find_captions(
     one: Subject, other: Subject, rng: np.random.Generator
 ) -> tuple[TrueSentence, TrueSentence] | None:
     """A true caption of each that is false of the other; of all such those most alike in words."""
-    mine = [each for each in one.told if other.refutes(each.claim) and one.proves(each.claim)]
-    theirs = [each for each in other.told if one.refutes(each.claim) and other.proves(each.claim)]
+    mine = [
+        sentence
+        for sentence in one.told
+        if other.refutes(sentence.claim) and one.proves(sentence.claim)
+    ]
+    theirs = [
+        sentence
+        for sentence in other.told
+        if one.refutes(sentence.claim) and other.proves(sentence.claim)
+    ]
     pairs = shuffle([(a, b) for a in mine for b in theirs], rng)
     return max(pairs, key=lambda pair: _measure_likeness(*pair), default=None)
 
@@ -332,9 +340,9 @@ def _ask_all(
     """A question of yes or no to every member that hears its sounds, in several ways or one."""
     claim = question.claims[question.options.index(YES)]
     named = labels(claim) if isinstance(claim, Event | Concat | Overlay) else ()
-    heard = [each for each in group if all(each.has(label) for label in named)]
-    yes = [each for each in heard if each.proves(claim)]
-    no = [each for each in heard if each.refutes(claim)]
+    heard = [subject for subject in group if all(subject.has(label) for label in named)]
+    yes = [subject for subject in heard if subject.proves(claim)]
+    no = [subject for subject in heard if subject.refutes(claim)]
     ways = shuffle(wordings(question.kind, named, heard[0]), rng)[: 1 if one_way else None]
     asked = replace(question, options=(YES, NO), claims=(claim, Not(claim)))
     return [
@@ -353,7 +361,7 @@ def _match(bucket: Sequence[Question]) -> tuple[list[tuple[Question, Question]],
     rest: list[Question] = []
     while free:
         one = free.pop(0)
-        at = next((i for i, each in enumerate(free) if each.answer != one.answer), None)
+        at = next((i for i, candidate in enumerate(free) if candidate.answer != one.answer), None)
         if at is None:
             rest.append(one)
         else:
@@ -445,7 +453,7 @@ def find_conversations(
 def dense_texts(subject: Subject) -> Mapping[Resolution, str]:
     """The dense captions of each resolution in one line; none for a sample without any."""
     told = groupby(subject.dense, lambda caption: caption.resolution)
-    return {resolution: dense_text(list(each), subject.rate) for resolution, each in told}
+    return {resolution: dense_text(list(captions), subject.rate) for resolution, captions in told}
 
 
 def _describe_sounds(subject: Subject, rng: np.random.Generator) -> Exchange:
@@ -469,7 +477,7 @@ def _converse(contrasts: Sequence[Contrast]) -> dict[str, list[tuple[Exchange, .
     """
     talks: dict[str, list[list[Exchange]]] = {}
     for one, other in contrasts:
-        mine, theirs = (talks.setdefault(each.samples[0], []) for each in (one, other))
+        mine, theirs = (talks.setdefault(exchange.samples[0], []) for exchange in (one, other))
         pairs = ((a, b) for a in mine for b in theirs if _are_alike(a, b))
         a, b = next(pairs, ([], []))
         if not a:
@@ -477,7 +485,7 @@ def _converse(contrasts: Sequence[Contrast]) -> dict[str, list[tuple[Exchange, .
             theirs.append(b)
         a.append(one)
         b.append(other)
-    return {sample: [tuple(each) for each in its] for sample, its in talks.items()}
+    return {sample: [tuple(exchange) for exchange in its] for sample, its in talks.items()}
 
 
 def _are_alike(one: Sequence[Exchange], other: Sequence[Exchange]) -> bool:

@@ -240,8 +240,8 @@ def _subject(
             event.label for event in played if _is_sentence(event.label, clips[event.heard.clip])
         ),
         told=tuple(
-            TrueSentence(each["text"], claim_from_text(each["claim"]))
-            for each in ({"text": row["caption"], "claim": row["claim"]}, *row["positives"])
+            TrueSentence(sentence["text"], claim_from_text(sentence["claim"]))
+            for sentence in ({"text": row["caption"], "claim": row["claim"]}, *row["positives"])
         ),
         dense=dense_captions(placed, row["frames"], audible) if is_dense else (),
         rate=row["sample_rate"],

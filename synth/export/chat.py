@@ -43,7 +43,7 @@ def assistant(text: str) -> dict[str, str]:
 def write_counts(out: Writer, counts: Mapping[str, Mapping[str, int]]) -> None:
     """Note how many rows of each kind a shard has, by column of the README's table."""
     with out.piece("counts") as facts:
-        facts.write(json_line({column: dict(each) for column, each in counts.items()}))
+        facts.write(json_line({column: dict(kinds) for column, kinds in counts.items()}))
 
 
 def sum_counts(whole: Whole) -> dict[str, Counter[str]]:
@@ -51,8 +51,8 @@ def sum_counts(whole: Whole) -> dict[str, Counter[str]]:
     found: dict[str, Counter[str]] = {}
     for split in whole.splits:
         for counts in whole.values(split, "counts"):
-            for column, each in counts.items():
-                found.setdefault(column, Counter()).update(each)
+            for column, kinds in counts.items():
+                found.setdefault(column, Counter()).update(kinds)
     return found
 
 
@@ -60,7 +60,7 @@ def tabulate(counts: Mapping[str, Mapping[str, int]], kinds: Iterable[str] = KIN
     """Counts by kind as a table in Markdown; kinds without any are left out."""
     lines = [f"| kind | {' | '.join(counts)} |", "|---|" + "---:|" * len(counts)]
     for kind in kinds:
-        numbers = [each.get(kind, 0) for each in counts.values()]
+        numbers = [column.get(kind, 0) for column in counts.values()]
         if any(numbers):
             lines.append(f"| {kind} | {' | '.join(f'{number:,}' for number in numbers)} |")
     return "\n".join(lines)
@@ -78,7 +78,7 @@ def describe_export(
     _write_dataset_info(whole, out, layout)
     counts = sum_counts(whole)
     whole.readme(out, how.replace("TABLE", tabulate(counts)).replace("CORPUS", whole.corpus.name))
-    return {column: each.total() for column, each in counts.items()}
+    return {column: kinds.total() for column, kinds in counts.items()}
 
 
 def _write_dataset_info(whole: Whole, out: Writer, layout: Mapping[str, Any]) -> None:
@@ -142,9 +142,9 @@ class Chat(ExportFormat):
         made = find_contrasts(about, Randomness(SEED), one_way=True)
         turns: Counter[str] = Counter()
         with out.piece("conversations") as lines:
-            for each in find_conversations(about, made.contrasts, Randomness(SEED)):
-                lines.write(json_line(chat_row(each, paths)))
-                turns.update(exchange.kind for exchange in each.exchanges)
+            for conversation in find_conversations(about, made.contrasts, Randomness(SEED)):
+                lines.write(json_line(chat_row(conversation, paths)))
+                turns.update(exchange.kind for exchange in conversation.exchanges)
         # Of samples without a pair of captions that oppose each other one is told all the same.
         left_out = {kind: count for kind, count in made.left_out.items() if kind != DESCRIBE}
         write_counts(out, {"answers": turns, LEFT_OUT: left_out})
@@ -169,6 +169,6 @@ def chat_row(conversation: Conversation, paths: Mapping[str, str]) -> dict[str, 
         "group": conversation.group,
         "samples": list(samples),
         "messages": messages,
-        "audios": [paths[each] for each in samples],
+        "audios": [paths[sample] for sample in samples],
         "proofs": [exchange.to_json() for exchange in conversation.exchanges],
     }

@@ -84,7 +84,7 @@ class ExportItem:
         """The dense captions of each resolution in one line; empty for a sample without any."""
         told = groupby(read_dense(self.row), lambda caption: caption.resolution.value)
         rate = self.row["sample_rate"]
-        return {resolution: dense_text(list(each), rate) for resolution, each in told}
+        return {resolution: dense_text(list(captions), rate) for resolution, captions in told}
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -94,9 +94,9 @@ class ExportItem:
     def _add_durations(self, told: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         rate = self.row["sample_rate"]
         return [
-            each
-            | {"duration_s": to_seconds(round((each["offset_s"] - each["onset_s"]) * rate), rate)}
-            for each in told
+            event
+            | {"duration_s": to_seconds(round((event["offset_s"] - event["onset_s"]) * rate), rate)}
+            for event in told
         ]
 
 
@@ -190,17 +190,17 @@ def list_shards(corpus: Corpus, splits: Sequence[str] = ()) -> tuple[Shard, ...]
                 table = file.read_row_group(group, columns=["shard", "split"])
                 rows = zip(table["shard"].to_pylist(), table["split"].to_pylist(), strict=True)
                 row = 0
-                for (shard, split), each in groupby(rows):
-                    samples = sum(1 for _ in each)
+                for (shard, split), entry in groupby(rows):
+                    samples = sum(1 for _ in entry)
                     pieces.append((shard, split, group, row, samples))
                     row += samples
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
         raise CorpusError(f"{path}: damaged: {error}", fix=_MEND) from error
-    names = [each[0] for each in pieces]
+    names = [entry[0] for entry in pieces]
     if len(set(names)) < len(names):
         raise CorpusError(f"{path}: the samples of a shard are not together", fix=_MEND)
-    chosen = [each for each in pieces if not splits or each[1] in splits]
-    totals = {split: sum(each[1] == split for each in chosen) for split in corpus.splits}
+    chosen = [entry for entry in pieces if not splits or entry[1] in splits]
+    totals = {split: sum(entry[1] == split for entry in chosen) for split in corpus.splits}
     seen = dict.fromkeys(totals, 0)
     result = []
     for name, split, group, row, samples in chosen:

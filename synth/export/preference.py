@@ -123,7 +123,7 @@ def audio_row(
     asked = user(exchange.prompt, len(exchange.samples))
     return {
         **_head(name, group, exchange, [asked, assistant(say(exchange.answer))], paths),
-        "rejected_audios": [paths[each] for each in exchange.others],
+        "rejected_audios": [paths[sample] for sample in exchange.others],
         "proof": exchange.to_json(),
     }
 
@@ -141,7 +141,7 @@ def _head(
         "group": group,
         "samples": list(exchange.samples),
         "messages": messages,
-        "audios": [paths[each] for each in exchange.samples],
+        "audios": [paths[sample] for sample in exchange.samples],
     }
 
 

@@ -102,7 +102,7 @@ def _jam(item: ExportItem, shard: Shard) -> dict[str, Any]:
 
 def _group_dense(item: ExportItem) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """The dense captions of each resolution as observations."""
-    for resolution, each in groupby(item.dense, lambda caption: caption["resolution"]):
+    for resolution, captions in groupby(item.dense, lambda caption: caption["resolution"]):
         yield (
             resolution,
             [
@@ -112,7 +112,7 @@ def _group_dense(item: ExportItem) -> Iterator[tuple[str, list[dict[str, Any]]]]
                     "value": caption["text"],
                     "confidence": 1.0,
                 }
-                for caption in each
+                for caption in captions
             ],
         )
 

@@ -149,7 +149,7 @@ def are_confusable(first: str, second: str) -> bool:
 
 def could_be_meant(noun_of: str, sound: str) -> bool:
     """Whether the noun of one label ends that of another: "the fire" may mean artillery fire."""
-    said, named = (Phrase.of_label(each).definite.split()[1:] for each in (noun_of, sound))
+    said, named = (Phrase.of_label(label).definite.split()[1:] for label in (noun_of, sound))
     return 0 < len(said) <= len(named) and named[-len(said) :] == said
 
 

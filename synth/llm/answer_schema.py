@@ -155,8 +155,8 @@ def _in_array(value: list[Any], schema: Mapping[str, Any], where: str) -> list[s
         faults.append(f"{where} needs at least {schema['minItems']} entries")
     if len(value) > schema.get("maxItems", len(value)):
         faults.append(f"{where} may have at most {schema['maxItems']} entries")
-    for place, each in enumerate(value, start=1):
-        faults += find_violations(each, schema["items"], f"entry {place} of {where}")
+    for place, entry in enumerate(value, start=1):
+        faults += find_violations(entry, schema["items"], f"entry {place} of {where}")
     return faults
 
 

@@ -144,7 +144,7 @@ class PromptFile(_PromptPart):
 def shipped_files() -> dict[str, str]:
     """The text of every prompt that ships with the project, by id."""
     folder = resources.files("prompts")
-    names = sorted(each.name for each in folder.iterdir() if each.name.endswith(_SUFFIXES))
+    names = sorted(file.name for file in folder.iterdir() if file.name.endswith(_SUFFIXES))
     return {Path(name).stem: folder.joinpath(name).read_text(encoding="utf-8") for name in names}
 
 
@@ -258,7 +258,7 @@ class Prompt:
         for item in items:
             self.check_item(item)
         asked = {"role": "user", "content": self._request(items, complaints)}
-        return [dict(each) for each in (*self._opening, asked)]
+        return [dict(message) for message in (*self._opening, asked)]
 
     def check_item(self, item: PromptItem) -> None:
         """See that an item has the fields that the prompt needs."""
@@ -289,7 +289,7 @@ class Prompt:
             return broken
         case = Case(item, answer, self.texts(answer))
         faults = chain.from_iterable(
-            each.faults(case) for each in self.checks if each.applies(case)
+            check.faults(case) for check in self.checks if check.applies(case)
         )
         return list(dict.fromkeys(faults))
 

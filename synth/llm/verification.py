@@ -39,7 +39,9 @@ class Verification:
     def faults(self, item: PromptItem, answer: Mapping[str, Any]) -> list[str]:
         """Why a text is not taken; none if it is."""
         case = Case(item, answer, self.prompt.texts(answer))
-        return [fault for each in self.checks if each.applies(case) for fault in each.faults(case)]
+        return [
+            fault for check in self.checks if check.applies(case) for fault in check.faults(case)
+        ]
 
     def kind(self, item: PromptItem) -> str:
         """Under which kind a first item is counted."""

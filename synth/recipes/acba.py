@@ -254,7 +254,7 @@ class ClipPairs(SplitGroups[Acba]):
 
     def _list_sayings(self, clip: Clip) -> tuple[Saying, ...]:
         phrases = map(self.settings.say, self.settings.sentences(clip))
-        sayings = [Saying(each.plain, each) for each in phrases if isinstance(each, Phrase)]
+        sayings = [Saying(phrase.plain, phrase) for phrase in phrases if isinstance(phrase, Phrase)]
         if sayings:
             return tuple(sayings)
         return (Saying(clip.labels[0], Phrase.of_label(clip.labels[0])),)
@@ -325,7 +325,7 @@ class ClipPairs(SplitGroups[Acba]):
         """Whether neither can name the other's sound: labels by the lexicon, captions by words."""
         if self.settings.share_words:
             return not are_kin(one.label, other.label)
-        texts = [f"{each.phrase.plain}, {each.phrase.clause}" for each in (one, other)]
+        texts = [f"{option.phrase.plain}, {option.phrase.clause}" for option in (one, other)]
         if families(one.label) and families(other.label):
             if are_confusable(one.label, other.label):
                 return False

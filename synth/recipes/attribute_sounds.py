@@ -118,7 +118,7 @@ class AttributeSounds:
                 how loud they are.
         """
         first, second = (
-            self.listener.hear(each).placements[0].heard.acoustics for each in (one, other)
+            self.listener.hear(sound).placements[0].heard.acoustics for sound in (one, other)
         )
         if first is None or second is None:
             return []

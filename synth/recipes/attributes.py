@@ -189,7 +189,9 @@ class AttributePairs(SplitGroups[Attributes]):
                 f"split {self.split}: attributes needs clips of two labels, found {len(labels)}",
                 fix="add clips of other labels, or change the splits",
             )
-        missing = [each.value for each in self.settings.attributes if each.needs_treatment]
+        missing = [
+            attribute.value for attribute in self.settings.attributes if attribute.needs_treatment
+        ]
         if missing and not any(clip.treatment for clip in self.clips):
             raise PlanError(
                 f"split {self.split}: {', '.join(missing)} need treated clips, found none",

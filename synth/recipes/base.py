@@ -474,7 +474,7 @@ def deal_crosses(drafts: Sequence[Draft], crosses: Iterable[tuple[str, str, str]
             (negatives, false.of_kind(kind, against=true))
             for true, text in (pair, pair[::-1])
             for negatives, member in zip(kept, (draft.captions for draft in drafts), strict=True)
-            if true in {each.text for each in (member.caption, *member.positives)}
+            if true in {sentence.text for sentence in (member.caption, *member.positives)}
             for false in member.negatives
             if false.text == text
         ]

@@ -284,13 +284,13 @@ class EditPairs(SplitGroups[Edits]):
         if any(could_be_meant(one, other) for one, other in permutations(sorted(named), 2)):
             return None
         change = find_change(*pair)
-        if change is None or not all(each.is_proven for each in placed):
+        if change is None or not all(member.is_proven for member in placed):
             return None
-        before, after = (each.member.hearing for each in placed)
+        before, after = (member.member.hearing for member in placed)
         if not proves_change(change, next(list_claims(change)), before, after):
             return None
-        captions = self._tell([each.member for each in placed], rng)
-        drafts = [each.draft(its) for each, its in zip(placed, captions, strict=True)]
+        captions = self._tell([member.member for member in placed], rng)
+        drafts = [member.draft(its) for member, its in zip(placed, captions, strict=True)]
         return shuffle(drafts, rng)
 
     def _tell(self, members: Sequence[Member], rng: np.random.Generator) -> list[CaptionSet]:

@@ -87,10 +87,10 @@ class NegationRecipe(Recipe):
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
         """Groups of two clips, or of one or a few; the tags of all clips are the vocabulary."""
-        tags = (tag for each in clips.values() for clip in each for tag in clip.tags)
+        tags = (tag for members in clips.values() for clip in members for tag in clip.tags)
         how = Negation(TagVocabulary.of(tags))
         kind = Negations if self.style is Style.PAPER else NegationPairs
-        counts = {split: len(each) for split, each in clips.items()}
+        counts = {split: len(members) for split, members in clips.items()}
         return kind.by_split(self, counts, clips, setting, how)
 
 
@@ -174,7 +174,7 @@ class Negations(SplitGroups[NegationRecipe]):
         if self.settings.full:
             extents.append(NegationExtent.FULL)
         negated = [negate(text, extent, self.how, rng, known) for extent in extents]
-        captions = (_caption(each, known, sure) for each in negated)
+        captions = (_caption(negation, known, sure) for negation in negated)
         return [caption for caption in captions if caption is not None]
 
 
@@ -220,7 +220,7 @@ class NegationPairs(TagGroups[NegationRecipe]):
             if can_be_denied(tag) and not explain_never_denied(tag)
         )
         far = {
-            tag: frozenset(each for each in deniable if _is_far(each, tag))
+            tag: frozenset(other for other in deniable if _is_far(other, tag))
             for tag in frozenset().union(*known.values())
         }
         return {

@@ -255,7 +255,7 @@ def read_expressions(path: Path) -> list[str]:
     try:
         if path.suffix == ".parquet":
             texts = pq.read_table(path, columns=["texts"])["texts"].to_pylist()
-            lines = [text for each in texts for text in each]
+            lines = [text for lines_of in texts for text in lines_of]
         else:
             lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
@@ -454,7 +454,7 @@ class SceneGroups(SplitGroups[Scenes]):
         return Placed.of(scene, statement, self.listener, self.setting)
 
     def _caption(self, placed: Sequence[Placed], rng: np.random.Generator) -> list[Draft] | None:
-        statements = [each.member.statement for each in placed]
+        statements = [member.member.statement for member in placed]
         laid = self._add_bed(statements, placed, rng)
         if laid is None:
             return None
@@ -466,14 +466,14 @@ class SceneGroups(SplitGroups[Scenes]):
         if self.settings.tell:
             named = {label for statement in statements for label in labels(statement)}
             claims += measured_pool(
-                [each.heard for each in laid], self.settings.tell, named, self.setting.rate
+                [member.heard for member in laid], self.settings.tell, named, self.setting.rate
             )
-        members = [each.member for each in laid]
+        members = [member.member for member in laid]
         close = CLOSE_PAIRS if is_long else None
         dealt = deal(members, mains, claims, tell, self.settings.captions, rng, close)
         if dealt is None:
             return None
-        return [each.draft(captions) for each, captions in zip(laid, dealt, strict=True)]
+        return [member.draft(captions) for member, captions in zip(laid, dealt, strict=True)]
 
     def _add_bed(
         self, statements: Sequence[Scene], placed: Sequence[Placed], rng: np.random.Generator
@@ -483,9 +483,11 @@ class SceneGroups(SplitGroups[Scenes]):
         if background is None:
             return placed
         named = {label for statement in statements for label in labels(statement)}
-        scenes = [each.scene for each in placed]
+        scenes = [member.scene for member in placed]
         bed = background.draw(self.bed_clips, scenes, named, self.setting, rng)
         if bed is None:
             return placed
-        laid = [self._place(each.member.statement, bed.lay_under(each.scene)) for each in placed]
-        return laid if all(each.is_proven for each in laid) else None
+        laid = [
+            self._place(member.member.statement, bed.lay_under(member.scene)) for member in placed
+        ]
+        return laid if all(member.is_proven for member in laid) else None

@@ -84,11 +84,11 @@ class TagCaptions(Recipe):
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
         """Groups of two clips, or of one or a few; what contradicts is learnt from all clips."""
-        tags = [clip.tags for each in clips.values() for clip in each]
-        vocabulary = TagVocabulary.of(tag for each in tags for tag in each)
+        tags = [clip.tags for members in clips.values() for clip in members]
+        vocabulary = TagVocabulary.of(tag for members in tags for tag in members)
         dictionary = Dictionary(tuple(build(vocabulary, tags, self.max_share)))
         kind = TaggedClips if self.style is Style.PAPER else TaggedPairs
-        counts = {split: len(each) for split, each in clips.items()}
+        counts = {split: len(members) for split, members in clips.items()}
         return kind.by_split(self, counts, clips, setting, dictionary)
 
     def caption(self, sentence: TagSentence, kind: str = "") -> Caption:

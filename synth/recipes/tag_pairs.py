@@ -143,7 +143,7 @@ def _join_one(groups: list[tuple[Clip, ...]], clip: Clip, fits: Fits) -> tuple[C
         for first in group[: 2 if len(group) == 2 else 1]:
             if fits(first, clip):
                 groups.pop(at)
-                return first, *(each for each in group if each is not first), clip
+                return first, *(clip_of for clip_of in group if clip_of is not first), clip
     return None
 
 
@@ -163,7 +163,7 @@ def match_tags(
     free = list(others)
     matched: list[Exchange] = []
     for tag in own:
-        other = next((each for each in free if fit(tag, each)), None)
+        other = next((candidate for candidate in free if fit(tag, candidate)), None)
         if other is not None:
             free.remove(other)
             matched.append((tag, other))

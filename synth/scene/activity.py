@@ -50,7 +50,7 @@ class Acoustics:
                 "thirds_dba": [first, second, last],
                 "recording": str(recording),
                 "treatment": str(treatment),
-            } if all(_is_level(each) for each in (mean, peak, first, second, last)):
+            } if all(_is_level(level) for level in (mean, peak, first, second, last)):
                 return cls(mean, peak, (first, second, last), recording, treatment)
         raise SceneError(
             f"not the acoustics of a sound: {value!r:.200}",
@@ -117,9 +117,9 @@ def intersect(first: Stretches, second: Stretches) -> Stretches:
 def cut(stretches: Stretches, onset: Frames, offset: Frames) -> Stretches:
     """What of them lies from `onset` (included) to `offset` (excluded)."""
     return tuple(
-        Stretch(max(each.onset, onset), min(each.offset, offset))
-        for each in stretches
-        if each.onset < offset and each.offset > onset
+        Stretch(max(stretch.onset, onset), min(stretch.offset, offset))
+        for stretch in stretches
+        if stretch.onset < offset and stretch.offset > onset
     )
 
 

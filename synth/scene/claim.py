@@ -126,11 +126,11 @@ class Measured:
     value: int
 
     def __post_init__(self) -> None:
-        if len(self.of) != self.quantity.arity or len({each.label for each in self.of}) < len(
+        if len(self.of) != self.quantity.arity or len({event.label for event in self.of}) < len(
             self.of
         ):
             raise SceneError(
-                f"{self.quantity.value} of {', '.join(each.label for each in self.of)}",
+                f"{self.quantity.value} of {', '.join(event.label for event in self.of)}",
                 fix=f"tell it of {self.quantity.arity} different sounds",
             )
         if self.value not in self._values():

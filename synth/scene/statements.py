@@ -85,16 +85,24 @@ def complete(statements: Iterable[Statement]) -> frozenset[Statement]:
     other. What is compared with itself is heard twice. What is before another is before all that
     the other is before.
     """
-    complete_set = {_arrange(each) for each in statements}
-    heard = (sound for each in complete_set if each.says != "absent" for sound in each.sounds)
+    complete_set = {_arrange(statement) for statement in statements}
+    heard = (
+        sound
+        for statement in complete_set
+        if statement.says != "absent"
+        for sound in statement.sounds
+    )
     complete_set |= {Statement("heard", (sound,)) for sound in list(heard)}
     complete_set |= {
-        Statement("before", each.sounds) for each in complete_set if each.says == "pause"
+        Statement("before", statement.sounds)
+        for statement in complete_set
+        if statement.says == "pause"
     }
-    again = [each.sounds for each in complete_set if each.says.startswith("again_")]
+    again = [statement.sounds for statement in complete_set if statement.says.startswith("again_")]
     complete_set |= {Statement("times", sounds, 2.0) for sounds in again}
     return frozenset(
-        complete_set | set(_chain(each.sounds for each in complete_set if each.says == "before"))
+        complete_set
+        | set(_chain(statement.sounds for statement in complete_set if statement.says == "before"))
     )
 
 
@@ -105,7 +113,7 @@ def classify(claim: Claim) -> str:
         `negation`, `count`, `measured`, `order`, `together`, `order and together` or `presence`,
         the first that fits.
     """
-    said = {each.says for each in _state(claim, 1)}
+    said = {statement.says for statement in _state(claim, 1)}
     if said & {"absent", "only", "denied"}:
         return "negation"
     if "times" in said:

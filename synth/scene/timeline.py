@@ -199,8 +199,8 @@ class PlacedEvent(NamedTuple):
 def places(scene: Scene) -> tuple[PlacedEvent, ...]:
     """The sounds of a scene in its order, and where they begin."""
     return tuple(
-        PlacedEvent(each.onset, Event(each.label, each.excerpt))
-        for each in timeline(scene).placements
+        PlacedEvent(place.onset, Event(place.label, place.excerpt))
+        for place in timeline(scene).placements
     )
 
 
@@ -251,7 +251,7 @@ def is_sequence(statement: Scene, most: int) -> bool:
         or (
             isinstance(part, Overlay)
             and len(labels(part)) <= most
-            and all(isinstance(each, Event) for each in operands(part))
+            and all(isinstance(operand, Event) for operand in operands(part))
         )
         for part in operands(statement)
     )
@@ -285,12 +285,12 @@ def _edits(statement: Concat, most: int) -> Iterator[Scene]:
         edited: list[tuple[Scene, ...]] = [(other, one)]
         if len(labels(one)) + len(labels(other)) <= most:
             edited.append((Overlay(one, other),))
-        for each in edited:
-            yield make_sequence((*parts[:at], *each, *parts[at + 2 :]))
+        for edit in edited:
+            yield make_sequence((*parts[:at], *edit, *parts[at + 2 :]))
     for at, part in enumerate(parts):
         if isinstance(part, Overlay):
             steps = operands(part)
-            for each in (steps, steps[::-1]):
-                yield make_sequence((*parts[:at], *each, *parts[at + 1 :]))
+            for edit in (steps, steps[::-1]):
+                yield make_sequence((*parts[:at], *edit, *parts[at + 1 :]))
     for first, second in combinations(labels(statement), 2):
         yield rename_labels(statement, {first: second, second: first})

@@ -175,7 +175,7 @@ def explain_inaudible(row: Mapping[str, Any], ear: Ear) -> str | None:
     if row["segments"]:
         return None
     segments = find_segments(row, replace(ear, blip_s=0.0))
-    longest = max(each["offset"] - each["onset"] for each in segments)
+    longest = max(segment["offset"] - segment["onset"] for segment in segments)
     return (
         f"is audible for at most {_length(longest, row['sample_rate'])} at a time; "
         f"truth.blip_s is {ear.blip_s:g} s (see also clear_db, leave_db)"

@@ -85,7 +85,7 @@ def withdraw_unlicensed(
 
 def suggest_licences(found: Iterable[str]) -> str:
     """What a spec may say for clips of some licences: those most clips have, in words it takes."""
-    counts = Counter(parse_licence(each).id for each in found)
+    counts = Counter(parse_licence(text).id for text in found)
     names = [name for name, _ in counts.most_common(_SUGGESTED)]
     known = ", ".join(names)
     more = f" (and {len(counts) - len(names)} more)" if len(counts) > len(names) else ""

@@ -55,16 +55,16 @@ def is_passing(error: BaseException) -> bool:
     if status is not None or code:
         return status in _PASSING_STATUS or code in _PASSING_CODES
     return is_unreached(error) or any(
-        isinstance(each, TimeoutError | ConnectionError | EOFError) or _is_cut_off(each)
-        for each in _chain(error)
+        isinstance(cause, TimeoutError | ConnectionError | EOFError) or _is_cut_off(cause)
+        for cause in _chain(error)
     )
 
 
 def is_unreached(error: BaseException) -> bool:
     """Whether no store answered at all."""
     return any(
-        isinstance(each, _UNREACHED_TYPES) or _names(each) & set(_UNREACHED)
-        for each in _chain(error)
+        isinstance(cause, _UNREACHED_TYPES) or _names(cause) & set(_UNREACHED)
+        for cause in _chain(error)
     )
 
 
@@ -87,7 +87,7 @@ def to_storage_error(error: BaseException, url: str, action: str) -> StorageErro
     """
     status, code = _answer(error)
     store = url.split("/", 3)[2] if url.count("/") > 1 else url
-    if any(_names(each) & _NO_CREDENTIALS for each in _chain(error)):
+    if any(_names(cause) & _NO_CREDENTIALS for cause in _chain(error)):
         return StorageError(
             f"{url}: cannot be {action} without credentials",
             fix="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
@@ -118,12 +118,12 @@ def to_storage_error(error: BaseException, url: str, action: str) -> StorageErro
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
     """The error, and what it came of."""
-    each: BaseException | None = error
+    cause: BaseException | None = error
     seen: set[int] = set()
-    while each is not None and id(each) not in seen:
-        seen.add(id(each))
-        yield each
-        each = each.__cause__ or each.__context__
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def _names(error: BaseException) -> set[str]:
@@ -138,13 +138,13 @@ def _is_cut_off(error: BaseException) -> bool:
 
 def _answer(error: BaseException) -> tuple[int | None, str]:
     """Status and error code of the store's answer, where there was one."""
-    for each in _chain(error):
-        response: Any = getattr(each, "response", None)
+    for cause in _chain(error):
+        response: Any = getattr(cause, "response", None)
         if isinstance(response, dict) and "Error" in response:
             status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
             code = str(response["Error"].get("Code", ""))
             return status, code
-        status = getattr(each, "status", None) or getattr(each, "code", None)
+        status = getattr(cause, "status", None) or getattr(cause, "code", None)
         if isinstance(status, int) and 400 <= status < 600:
             return status, ""
     return None, ""

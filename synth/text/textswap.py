@@ -139,7 +139,12 @@ class Dictionary:
         candidates = sorted(allowed & self.find_contraries((tag, *known)))
         order = (candidates[at] for at in rng.permutation(len(candidates)))
         return next(
-            (each for each in order if are_alike(tag, each) and self.is_apart(each, known)), None
+            (
+                alternative
+                for alternative in order
+                if are_alike(tag, alternative) and self.is_apart(alternative, known)
+            ),
+            None,
         )
 
     def find_contraries(self, known: Collection[Tag]) -> frozenset[Tag]:

@@ -136,7 +136,7 @@ class Listener:
         for place in timeline(scene).placements:
             alone = self._hear_alone(place.excerpt).extent
             edges.append(Stretch(alone.onset + place.onset, alone.offset + place.onset))
-        return Stretch(min(each.onset for each in edges), max(each.offset for each in edges))
+        return Stretch(min(edge.onset for edge in edges), max(edge.offset for edge in edges))
 
     def loudest_weighted(self, scene: Scene) -> Decibels:
         """A-weighted level in dB of the scene's loudest block."""

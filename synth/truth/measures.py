@@ -225,7 +225,7 @@ def _is_changed(quantity: Quantity, sign: int, first: Sound, second: Sound) -> b
     one, other = first.activity.acoustics, second.activity.acoustics
     if one is None or other is None or not one.recording or one.recording != other.recording:
         return None
-    before, after = (EFFECTS.get(each.treatment, {}).get(quantity) for each in (one, other))
+    before, after = (EFFECTS.get(sound.treatment, {}).get(quantity) for sound in (one, other))
     if before is None or after is None:
         return None
     is_changed = (after - before) * sign > 0

@@ -171,9 +171,9 @@ class Hearing:
     def _is_filled(self, first: Sound, second: Sound) -> bool:
         """Whether another sound may be heard between two: then the pause is another one."""
         return any(
-            cut(each.activity.faint, first.clear_end, second.clear_start)
-            for each in self._sounds
-            if each.event not in (first.event, second.event)
+            cut(sound.activity.faint, first.clear_end, second.clear_start)
+            for sound in self._sounds
+            if sound.event not in (first.event, second.event)
         )
 
     def _find_called(self, name: str) -> list[tuple[Sound, Placement]]:

@@ -124,13 +124,13 @@ def texts_at(value: Any, path: str) -> Iterator[str]:
             the end for each of its values.
     """
     if isinstance(value, list):
-        for each in value:
-            yield from texts_at(each, path)
+        for part in value:
+            yield from texts_at(part, path)
     elif isinstance(value, Mapping):
         key, _, rest = path.partition(".")
         inner = list(value.values()) if not key else [value[key]] if key in value else []
-        for each in inner:
-            yield from texts_at(each, rest)
+        for part in inner:
+            yield from texts_at(part, rest)
     elif isinstance(value, str) and not path:
         yield value
 

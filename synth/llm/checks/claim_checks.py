@@ -45,16 +45,21 @@ class Reading(Check):
         """Sounds that are not listed, too many or too few of them, and values out of range."""
         known = [*case.field(self.sounds), OTHER]
         faults = []
-        for each in read_statements(case.answer):
-            strange = [sound for sound in each.sounds if sound not in known]
+        for statement in read_statements(case.answer):
+            strange = [sound for sound in statement.sounds if sound not in known]
             if strange:
                 faults.append(f'{quote(strange[0])} is not in the list; say "{OTHER}"')
-            elif each.says not in SOUNDS:
-                faults.append(f"{quote(each.says)} is not among the things that can be said")
-            elif len(set(each.sounds)) != len(each.sounds) or len(each.sounds) != SOUNDS[each.says]:
-                faults.append(f'"{each.says}" is said of {SOUNDS[each.says]} different sounds')
-            elif each.value < 0 or (each.says == "times" and each.value < 1):
-                faults.append(f'"{each.says}" cannot have the value {each.value:g}')
+            elif statement.says not in SOUNDS:
+                faults.append(f"{quote(statement.says)} is not among the things that can be said")
+            elif (
+                len(set(statement.sounds)) != len(statement.sounds)
+                or len(statement.sounds) != SOUNDS[statement.says]
+            ):
+                faults.append(
+                    f'"{statement.says}" is said of {SOUNDS[statement.says]} different sounds'
+                )
+            elif statement.value < 0 or (statement.says == "times" and statement.value < 1):
+                faults.append(f'"{statement.says}" cannot have the value {statement.value:g}')
         return faults
 
 
@@ -99,8 +104,12 @@ class SameClaim(Check):
 def read_statements(answer: Mapping[str, Any]) -> list[Statement]:
     """The statements of an answer to `read-claim`."""
     return [
-        Statement(each["says"], tuple(each["sounds"]), each["value"] if _has_value(each) else 0.0)
-        for each in answer["statements"]
+        Statement(
+            statement["says"],
+            tuple(statement["sounds"]),
+            statement["value"] if _has_value(statement) else 0.0,
+        )
+        for statement in answer["statements"]
     ]
 
 
@@ -181,7 +190,7 @@ class Truth(Check):
         if fields.get("scene") is not None:
             scene = from_json(fields["scene"])
             told = fields.get("activity")
-            activities = None if told is None else [Activity.from_json(each) for each in told]
+            activities = None if told is None else [Activity.from_json(item) for item in told]
             tolerance = Tolerance(audible=int(fields.get("audible") or 1))
             return timeline(scene, activities), tolerance
         if fields.get("events") is not None:
@@ -223,7 +232,7 @@ def scene_fields(scene: Scene, activity: Sequence[Activity], audible: Frames) ->
     """
     return {
         "scene": to_json(scene),
-        "activity": [each.to_json() for each in activity],
+        "activity": [item.to_json() for item in activity],
         "audible": audible,
         "labels": list(dict.fromkeys(labels(scene))),
     }

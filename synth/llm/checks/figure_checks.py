@@ -184,7 +184,7 @@ def find_measures(text: str) -> Counter[str]:
 
 
 def _compares_alike(text: str, original: str) -> bool:
-    ours, theirs = (_split_at_than(each) for each in (text, original))
+    ours, theirs = (_split_at_than(sentence) for sentence in (text, original))
     if ours is None or theirs is None:
         return ours is theirs
     kept = [len(one & other) for one, other in zip(ours, theirs, strict=True)]
@@ -196,5 +196,5 @@ def _split_at_than(text: str) -> tuple[frozenset[str], frozenset[str]] | None:
     first, than, second = text.casefold().partition(" than ")
     if not than:
         return None
-    words, others = (frozenset(re.findall(r"\w+", each)) for each in (first, second))
+    words, others = (frozenset(re.findall(r"\w+", side)) for side in (first, second))
     return words - others, others - words

@@ -83,9 +83,12 @@ class Macs(Collected):
         for name, annotated in annotations.items():
             stem = name.removesuffix(".wav")
             tags = Counter(
-                tag for each in annotated for tag in dict.fromkeys(map(str.strip, each.tags)) if tag
+                tag
+                for annotation in annotated
+                for tag in dict.fromkeys(map(str.strip, annotation.tags))
+                if tag
             )
-            sentences = (each.sentence.strip() for each in annotated)
+            sentences = (annotation.sentence.strip() for annotation in annotated)
             yield ClipRef(
                 id=f"macs/{stem}",
                 location=files.find_path(f"audio/{name}", name) if files else name,

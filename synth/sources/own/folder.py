@@ -117,7 +117,7 @@ class FolderSource(FileSource):
 
     def _by_index(self, index: Path) -> Iterator[ClipRef]:
         path = find_file(self.root, str(index))
-        there = ", ".join(each.name for each in self._tables()) or "no CSV or Parquet file"
+        there = ", ".join(table.name for table in self._tables()) or "no CSV or Parquet file"
         require_file(path, "index", f"`index` is a path below root, where there is: {there}")
         places: dict[str, str] = {}
         clips: dict[str, ClipRef] = {}

@@ -151,11 +151,11 @@ class RowSource(Settings):
             raise ClipError("has no audio in its row")
         if data is None:
             beside = (folder, self.folder)
-            reasons = [explain_escape(name, each, self.folder) for each in beside]
-            inside = [each for each, why in zip(beside, reasons, strict=True) if not why]
+            reasons = [explain_escape(name, place, self.folder) for place in beside]
+            inside = [place for place, why in zip(beside, reasons, strict=True) if not why]
             if not inside:
                 raise ClipError(reasons[0])
-            paths = [find_file(each, name) for each in inside]
+            paths = [find_file(place, name) for place in inside]
             # Unlike Path.is_file, it takes a name that is too long.
             return read_recording(next(filter(os.path.isfile, paths), paths[0]))
         channels, rate = read_audio(data, Path(name).suffix)

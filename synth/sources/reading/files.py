@@ -37,15 +37,15 @@ def suggest_folder(path: Path, fix: str) -> str:
         That an archive has to be unpacked, a folder of nearly the same name, or the folder one
         level up or down that does hold one of this name.
     """
-    lost = next((each for each in (*reversed(path.parents), path) if not each.is_dir()), path)
+    lost = next((folder for folder in (*reversed(path.parents), path) if not folder.is_dir()), path)
     if lost.is_file():
         return f"{lost} is a file: unpack it and give the folder" if lost != path else fix
     if lost == path:
         above = path.parent.parent / path.name
         below = sorted(path.parent.glob(f"*/{path.name}/"))
-        if folders := [above.parent] * above.is_dir() or [each.parent for each in below]:
+        if folders := [above.parent] * above.is_dir() or [folder.parent for folder in below]:
             return f"did you mean {' or '.join(map(str, folders[:SHOWN]))}?"
-    near = nearest(lost.name, (each.name for each in lost.parent.glob("*/")))
+    near = nearest(lost.name, (folder.name for folder in lost.parent.glob("*/")))
     return f"did you mean {lost.parent / near}?" if near else fix
 
 

@@ -141,13 +141,13 @@ def _classes(feature: Any) -> Any:
                 names = dict(sorted(names.items(), key=_number)).values()
             return [*map(str, names)]
         case [{"name": _}, *_]:
-            return {str(each["name"]): _classes(_kind(each)) for each in feature}
+            return {str(item["name"]): _classes(_kind(item)) for item in feature}
         case [inner] | {"_type": str(), "feature": inner}:
             return _classes(inner)
         case dict() if len(feature) == 1 and (kind := _kind(feature)) is not None:
             return _classes(kind)
         case dict():
-            return {key: _classes(each) for key, each in feature.items()}
+            return {key: _classes(item) for key, item in feature.items()}
     return None
 
 

@@ -89,8 +89,8 @@ class AudioSetStrong(Collected):
             start = f"{int(begin_ms) / 1000:.3f}"
             location = files.find_stem(segment, f"Y{segment}", *stems(video, start, CLIP_S))
         for event in events:
-            others = [each for each in events if _overlap(event, each)]
-            labels = dict.fromkeys(names[each.mid] for each in (event, *others))
+            others = [other for other in events if _overlap(event, other)]
+            labels = dict.fromkeys(names[other.mid] for other in (event, *others))
             code = event.mid.strip("/").replace("/", "-")
             span = f"{round(event.begin * 1000)}_{round(event.end * 1000)}"
             yield ClipRef(

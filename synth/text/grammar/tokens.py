@@ -244,7 +244,7 @@ def _listed_stems() -> Mapping[str, int]:
     """A bit for each family of a stem, and for each family below one of these."""
     paths = sorted({path for families in listed_words().values() for path in families})
     below = {
-        path: sum(1 << bit for bit, each in enumerate(paths) if f"{each}/".startswith(f"{path}/"))
+        path: sum(1 << bit for bit, other in enumerate(paths) if f"{other}/".startswith(f"{path}/"))
         for path in paths
     }
     bits: dict[str, int] = {}

@@ -94,7 +94,7 @@ def swap_clauses(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
     part = ClausePart.parse(caption, tagger)
     if not any(token.word is not None for token in part.tokens):
         return SwapOutcome.omit(SwapReason.EMPTY)
-    connectives = [each for each in find_connectives(part.words) if each.kind in ORDERING]
+    connectives = [match for match in find_connectives(part.words) if match.kind in ORDERING]
     if (
         len(connectives) == 2
         and connectives[0].kind is ConnectiveKind.THEN
@@ -394,17 +394,17 @@ def probe(
 def _drop_repeats(probed: Sequence[Probed]) -> list[Probed]:
     seen: set[str] = set()
     kept: list[Probed] = []
-    for each in probed:
-        text = " ".join(each.caption.text.split()).casefold()
-        repeated = each.outcome.made and text in seen
-        kept.append(_omit(each, SwapReason.REPEATED) if repeated else each)
+    for answer in probed:
+        text = " ".join(answer.caption.text.split()).casefold()
+        repeated = answer.outcome.made and text in seen
+        kept.append(_omit(answer, SwapReason.REPEATED) if repeated else answer)
         seen.add(text)
     return kept
 
 
 def _balance(probed: Sequence[Probed], size: int | None, seed: int) -> list[Probed]:
     places = {
-        kind: [at for at, each in enumerate(probed) if _holds(each, kind)]
+        kind: [at for at, answer in enumerate(probed) if _holds(answer, kind)]
         for kind in (ConnectiveKind.BEFORE, ConnectiveKind.AFTER)
     }
     most = min(map(len, places.values()))
@@ -421,8 +421,10 @@ def _balance(probed: Sequence[Probed], size: int | None, seed: int) -> list[Prob
         draw = Randomness(seed).at(f"bat {kind}", 0).permutation(len(where))[:half]
         drawn.update(where[at] for at in draw)
     return [
-        _omit(each, SwapReason.BALANCED_OUT) if each.outcome.made and at not in drawn else each
-        for at, each in enumerate(probed)
+        _omit(answer, SwapReason.BALANCED_OUT)
+        if answer.outcome.made and at not in drawn
+        else answer
+        for at, answer in enumerate(probed)
     ]
 
 

@@ -238,12 +238,12 @@ def _find_only(
     """The one connective of these kinds, or why there is no one."""
     if not any(token.word is not None for token in part.tokens):
         return None, SwapReason.EMPTY
-    connectives = [each for each in find_connectives(part.words) if each.kind in kinds]
+    connectives = [match for match in find_connectives(part.words) if match.kind in kinds]
     if len(connectives) == 1:
         return connectives[0], SwapReason.EMPTY
     if not connectives:
         return None, SwapReason.NO_CONNECTIVE
-    fixed = all(each.fault is SwapReason.FIXED_PHRASE for each in connectives)
+    fixed = all(match.fault is SwapReason.FIXED_PHRASE for match in connectives)
     return None, SwapReason.FIXED_PHRASE if fixed else SwapReason.SEVERAL_CONNECTIVES
 
 

@@ -82,7 +82,7 @@ def _view(
 ) -> tuple[Tag, ...]:
     """A view in which each category's share lets all its tags be seen by the last one."""
     unseen = [sum(not seen[tag] for tag in group) for group in groups]
-    due = [0 if each < views_left else -(-each // views_left) for each in unseen]
+    due = [0 if count < views_left else -(-count // views_left) for count in unseen]
     level = max(int(rng.integers(1, per_category + 1)), min(max(due, default=1), per_category))
     chosen: list[Tag] = []
     for group, needed in zip(groups, due, strict=True):
@@ -132,14 +132,14 @@ class _Words:
     @classmethod
     def of(cls, tags: Sequence[Tag]) -> _Words:
         words = {tag: phrase_tag(tag) for tag in dict.fromkeys(tags)}
-        safe = {tag: each for tag, each in words.items() if each.form is not TagForm.NONE}
+        safe = {tag: phrase for tag, phrase in words.items() if phrase.form is not TagForm.NONE}
 
         def of_form(form: TagForm, *kinds: TagCategory) -> tuple[str, ...]:
             return tuple(
                 dict.fromkeys(
-                    each.words
-                    for each in safe.values()
-                    if each.form is form and (not kinds or each.kind in kinds)
+                    phrase.words
+                    for phrase in safe.values()
+                    if phrase.form is form and (not kinds or phrase.kind in kinds)
                 )
             )
 
@@ -152,7 +152,7 @@ class _Words:
                 TagForm.ADJECTIVE, TagCategory.GENRE, TagCategory.INSTRUMENT, TagCategory.VOCAL
             ),
             eras=of_form(TagForm.ERA),
-            things=tuple(dict.fromkeys(each.noun for each in safe.values() if each.is_thing)),
+            things=tuple(dict.fromkeys(phrase.noun for phrase in safe.values() if phrase.is_thing)),
             themes=of_form(TagForm.THEME),
         )
 

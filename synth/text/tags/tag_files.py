@@ -217,7 +217,7 @@ def _rows(values: Iterable[Any]) -> Iterator[tuple[int, Any]]:
 
 
 def _dicts(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    return (each if isinstance(each, dict) else {} for each in value.values())
+    return (entry if isinstance(entry, dict) else {} for entry in value.values())
 
 
 def _parse_prediction(path: Path, row: int, entry: Any) -> TaggedRecording:

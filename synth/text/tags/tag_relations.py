@@ -198,7 +198,7 @@ def _listed_families(tag: Tag) -> frozenset[str]:
     )
     listed = [_read_listing().get((run, kind), frozenset()) for run in runs]
     # "contemporary jazz" is as clear as "jazz".
-    is_clear = any(each and _VAGUE not in each for each in listed)
+    is_clear = any(families_of and _VAGUE not in families_of for families_of in listed)
     return frozenset().union(*listed) - ({_VAGUE} if is_clear else set())
 
 
