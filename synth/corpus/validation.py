@@ -308,10 +308,10 @@ def _fits(found: pa.DataType, wanted: pa.DataType) -> bool:
     """Whether values of a type can be read as those of another."""
     if types.is_struct(wanted):
         return types.is_struct(found) and all(
-            type_.name in ADDED
-            if found.get_field_index(type_.name) < 0
-            else _fits(found.field(type_.name).type, type_.type)
-            for type_ in wanted
+            field.name in ADDED
+            if found.get_field_index(field.name) < 0
+            else _fits(found.field(field.name).type, field.type)
+            for field in wanted
         )
     for is_kind in (types.is_list, types.is_large_list):
         if types.is_list(wanted) and is_kind(found):
@@ -324,7 +324,7 @@ def _fits(found: pa.DataType, wanted: pa.DataType) -> bool:
     }
     for kind, allowed in kinds.items():
         if kind(wanted):  # type: ignore[operator]
-            return any(type_(found) for type_ in allowed)  # type: ignore[operator]
+            return any(is_allowed(found) for is_allowed in allowed)  # type: ignore[operator]
     return bool(found == wanted)
 
 
