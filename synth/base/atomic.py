@@ -62,10 +62,10 @@ def translate_disk_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.filename is None or str(error.filename).endswith(PARTIAL_SUFFIX):
             error.filename = str(path)  # the name that the user knows
-        told = disk_error(error, path)
-        if told is None:
+        clear_error = disk_error(error, path)
+        if clear_error is None:
             raise
-        raise told from error
+        raise clear_error from error
 
 
 def disk_error(error: OSError, path: Path) -> DiskFullError | None:

@@ -48,9 +48,11 @@ class _Loader(yaml.SafeLoader):
             return super().construct_object(node, deep)
         except (ValueError, LookupError, AttributeError) as error:
             kind = node.tag.rpartition(":")[2]
-            told = error if isinstance(error, ValueError) else f"{shorten(node.value)} is no {kind}"
+            reason = (
+                error if isinstance(error, ValueError) else f"{shorten(node.value)} is no {kind}"
+            )
             raise yaml.constructor.ConstructorError(
-                None, None, str(told), node.start_mark
+                None, None, str(reason), node.start_mark
             ) from error
 
 
@@ -93,10 +95,10 @@ class YamlFile:
             if len(os.fsencode(path)) > _MOST_BYTES_OF_PATH:
                 raise ValueError(f"it is longer than {_MOST_BYTES_OF_PATH} bytes")
         except (OSError, ValueError, RuntimeError) as error:
-            told = getattr(error, "strerror", None) or error
+            reason = getattr(error, "strerror", None) or error
             name = ".".join(map(str, keys))
             raise SpecError(
-                f"{self.place(keys)}: {name}: is no path: {told}", fix="give another path"
+                f"{self.place(keys)}: {name}: is no path: {reason}", fix="give another path"
             ) from error
         return path
 
@@ -159,15 +161,15 @@ def parse_yaml(text: str, where: str) -> YamlFile:
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         column = error.position - text.rfind("\n", 0, error.position)
-        told = f"the character {error.character:#x} is not allowed"
-        raise SpecError(f"{where}:{line}:{column}: not YAML: {told}", fix="remove it") from error
+        reason = f"the character {error.character:#x} is not allowed"
+        raise SpecError(f"{where}:{line}:{column}: not YAML: {reason}", fix="remove it") from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = where if mark is None else _place(where, mark)
         raise SpecError(f"{place}: not YAML: {_describe_problem(error)}", fix=_MEND) from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        told = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise SpecError(f"{where}: not YAML: {told}", fix=_MEND) from error
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise SpecError(f"{where}: not YAML: {reason}", fix=_MEND) from error
     file = YamlFile(where, value, root)
     faults = [
         f"{file.place(keys)}: {'.'.join(map(str, keys)) or 'the file'}: {fault}"
@@ -320,8 +322,10 @@ def _describe_faults(
     if any(map(_wants_list, faults)):
         others = [fault["ctx"]["expected"] for fault in faults if fault["type"] in _CHOICES]
         return f"{name}: " + " or ".join([f"expected a list, as in [{first['input']}]", *others])
-    told = list(dict.fromkeys(map(_describe_fault, faults)))
-    joined = " or ".join([told[0], *(fault.removeprefix("expected ") for fault in told[1:])])
+    descriptions = list(dict.fromkeys(map(_describe_fault, faults)))
+    joined = " or ".join(
+        [descriptions[0], *(fault.removeprefix("expected ") for fault in descriptions[1:])]
+    )
     return f"{name}: {joined}{_quote_value(first)}"
 
 
@@ -329,8 +333,8 @@ def _describe_fault(fault: Fault) -> str:
     match fault["type"]:
         case "missing":
             return "is missing"
-        case "literal_error" | "enum" if (told := _explain_unknown(fault)) is not None:
-            return told
+        case "literal_error" | "enum" if (expected := _explain_unknown(fault)) is not None:
+            return expected
         case "union_tag_invalid":
             known = _QUOTED.findall(fault["ctx"]["expected_tags"])
             return f"there is no {fault['ctx']['tag']!r}; {suggestion(fault['ctx']['tag'], known)}"
@@ -345,8 +349,8 @@ def _describe_fault(fault: Fault) -> str:
     message = str(fault["msg"])
     if fault["type"] == "value_error":
         return message.removeprefix("Value error, ")
-    told = message.removeprefix("Input ").removeprefix("String ")
-    return told.partition(", unable to parse")[0]
+    expected = message.removeprefix("Input ").removeprefix("String ")
+    return expected.partition(", unable to parse")[0]
 
 
 def _quote_value(fault: Fault) -> str:

@@ -275,8 +275,8 @@ def read_timeline(row: Mapping[str, Any]) -> Timeline:
 
     In a corpus of an older format, which does not tell activity, sounds are heard all through.
     """
-    told = row.get("activity")
-    activities = None if told is None else [Activity.from_json(item) for item in told]
+    stored = row.get("activity")
+    activities = None if stored is None else [Activity.from_json(item) for item in stored]
     placed = timeline(from_text(row["scene"]), activities)
     clips = {place.excerpt.clip for place in placed.placements}
     if unlisted := clips - {*row.get("clips", clips)}:
@@ -290,13 +290,13 @@ def read_timeline(row: Mapping[str, Any]) -> Timeline:
 
 def read_dense(row: Mapping[str, Any]) -> tuple[DenseCaption, ...]:
     """The dense captions of a row of `PLAN` or `SAMPLES`; none in a corpus of an older format."""
-    told = row.get("dense") or ()
+    stored = row.get("dense") or ()
     try:
         return tuple(
             DenseCaption(
                 Resolution(item["resolution"]), item["onset"], item["offset"], item["text"]
             )
-            for item in told
+            for item in stored
         )
     except ValueError as error:
         raise SceneError(

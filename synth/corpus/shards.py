@@ -138,10 +138,10 @@ def _tell_frames(row: Mapping[str, Any], heard: Timeline) -> list[dict[str, Any]
     """In which frames each sound is heard; none where labels do not tell all that is heard."""
     if not row.get("dense"):
         return []
-    told = []
+    sentences = []
     for label in dict.fromkeys(place.label for place in heard.placements):
         states = label_frames(label, heard, row["frames"], frame_length(row["sample_rate"]))
-        told.append(
+        sentences.append(
             {
                 "label": label,
                 "text": Phrase.of_label(label).clause,
@@ -149,7 +149,7 @@ def _tell_frames(row: Mapping[str, Any], heard: Timeline) -> list[dict[str, Any]
                 "faint": find_runs(states, Audibility.FAINT),
             }
         )
-    return told
+    return sentences
 
 
 def serialise_document(row: Mapping[str, Any], clips: Mapping[str, Mapping[str, str]]) -> bytes:

@@ -340,8 +340,8 @@ def _put(sheet: Sheet, topic: Topic, answers: Mapping[Claim, int]) -> None:
     kind, named = topic
     claims = tuple(answers)
     if kind in COMPARED:
-        told = find_topic(claims[0])
-        named = told[1] if told else named
+        topic_of = find_topic(claims[0])
+        named = topic_of[1] if topic_of else named
     speaker = sheet.subjects[answers[claims[0]]]
     ways = wordings(kind, named, speaker)
     said = tuple(say_measured(claim, speaker) for claim in claims)

@@ -222,9 +222,9 @@ def find_contrasts(
     )
     contrasts_made += [_put(one, other, is_open, rng) for one, other, is_open in pairs]
     left_out.update(question.kind.value for question in unpaired)
-    told = find_differences(subjects, randomness)
-    contrasts_made += [_tell_difference(difference, rng) for difference in told.differences]
-    left_out[DIFFERENCE] += told.untold
+    differences = find_differences(subjects, randomness)
+    contrasts_made += [_tell_difference(difference, rng) for difference in differences.differences]
+    left_out[DIFFERENCE] += differences.untold
     return FoundContrasts(tuple(contrasts_made), +left_out)
 
 
@@ -452,8 +452,11 @@ def find_conversations(
 
 def dense_texts(subject: Subject) -> Mapping[Resolution, str]:
     """The dense captions of each resolution in one line; none for a sample without any."""
-    told = groupby(subject.dense, lambda caption: caption.resolution)
-    return {resolution: dense_text(list(captions), subject.rate) for resolution, captions in told}
+    by_resolution = groupby(subject.dense, lambda caption: caption.resolution)
+    return {
+        resolution: dense_text(list(captions), subject.rate)
+        for resolution, captions in by_resolution
+    }
 
 
 def _describe_sounds(subject: Subject, rng: np.random.Generator) -> Exchange:

@@ -107,8 +107,8 @@ FRAMES: Final[Mapping[tuple[ChangeKind, Where], tuple[str, ...]]] = {
 
 def wordings(change: Change, claims: Claims) -> list[str]:
     """Every way to ask for a change; none where the claims are not of its kind."""
-    told = claims[1] if change.kind is ChangeKind.ADD else claims[0]
-    where, other = _locate(change, told)
+    claim = claims[1] if change.kind is ChangeKind.ADD else claims[0]
+    where, other = _locate(change, claim)
     if where is None:
         return []
     named = (*change.sounds, other) if other else change.sounds

@@ -155,8 +155,8 @@ class Esc(ExportFormat):
                     row |= {"fold": folds[split], "split": split}
                     row |= {"target": targets[row["category"]], "esc10": "False"}
                     file.write(table_line([row[name] for name in (*COLUMNS, "split", "caption")]))
-        told = ", ".join(f"{folds[split]} is split `{split}`" for split in whole.splits)
-        whole.readme(out, _ESC_HOW.replace("FOLDS", told))
+        folds_text = ", ".join(f"{folds[split]} is split `{split}`" for split in whole.splits)
+        whole.readme(out, _ESC_HOW.replace("FOLDS", folds_text))
 
 
 def category(scene: Scene) -> str:

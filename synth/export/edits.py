@@ -179,12 +179,12 @@ class EditsFormat(EditFormat):
         pairs = read_edits(shard)
         with out.piece("edits") as lines:
             for group in edit_groups(shard, pairs.edits):
-                told = {name: _store(side, out) for name, side in group.sides.items()}
+                files = {name: _store(side, out) for name, side in group.sides.items()}
                 for edit in group.edits:
                     sides = {
                         f"{which}_{key}": value
                         for which, name in (("before", edit.before), ("after", edit.after))
-                        for key, value in told[name].items()
+                        for key, value in files[name].items()
                     }
                     lines.write(json_line(describe_edit(edit, group) | sides))
         note_unlike(out, pairs)
@@ -250,9 +250,9 @@ class DifferencesFormat(ExportFormat):
         paths = store_audio(shard, out)
         about = subjects_of(shard)
         groups = {subject.id: subject.group for subject in about}
-        told = find_differences(about, Randomness(SEED))
+        differences = find_differences(about, Randomness(SEED))
         with out.piece("differences") as lines:
-            for difference in told.differences:
+            for difference in differences.differences:
                 place = {
                     "group": groups[difference.first],
                     "first_audio": paths[difference.first],
@@ -260,7 +260,7 @@ class DifferencesFormat(ExportFormat):
                 }
                 lines.write(json_line(difference.to_json() | place))
         with out.piece("untold") as facts:
-            facts.write(json_line(told.untold))
+            facts.write(json_line(differences.untold))
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """One file a split."""

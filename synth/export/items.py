@@ -82,9 +82,11 @@ class ExportItem:
     @property
     def dense_texts(self) -> dict[str, str]:
         """The dense captions of each resolution in one line; empty for a sample without any."""
-        told = groupby(read_dense(self.row), lambda caption: caption.resolution.value)
+        by_resolution = groupby(read_dense(self.row), lambda caption: caption.resolution.value)
         rate = self.row["sample_rate"]
-        return {resolution: dense_text(list(captions), rate) for resolution, captions in told}
+        return {
+            resolution: dense_text(list(captions), rate) for resolution, captions in by_resolution
+        }
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -147,10 +149,10 @@ class Shard:
                         raise self._damage_error(f"{row['member']} is not what was rendered")
                     name = f"{row['id']}.json"
                     stored = parse_json(self._read_member(tar, name, _MAX_TEXT), name)
-                    told = document(row, {event["clip"]: event for event in stored["events"]})
-                    if any(stored[key] != told[key] for key in stored.keys() & told.keys()):
+                    expected = document(row, {event["clip"]: event for event in stored["events"]})
+                    if any(stored[key] != expected[key] for key in stored.keys() & expected.keys()):
                         raise self._damage_error(f"{row['id']}.json does not match the manifest")
-                    yield ExportItem(row, audio, told)
+                    yield ExportItem(row, audio, expected)
                 if tar.next() is not None:
                     raise self._damage_error("holds more samples than its manifest")
         except FileNotFoundError as error:

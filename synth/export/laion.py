@@ -134,11 +134,11 @@ def _flac(item: ExportItem) -> tuple[bytes, float]:
 
 
 def _document(item: ExportItem, gain_db: float) -> dict[str, Any]:
-    told = dict(item.document)
+    document = dict(item.document)
     frames = resampled_frames(item.row["frames"], item.row["sample_rate"], RATE)
     return {
-        "text": told.pop("text"),
-        "tag": told.pop("tag"),
-        "original_data": told
+        "text": document.pop("text"),
+        "tag": document.pop("tag"),
+        "original_data": document
         | {"frames": frames, "sample_rate": RATE, "resampling_gain_db": gain_db},
     }

@@ -31,8 +31,8 @@ class Verification:
 
     def make_fields(self, item: PromptItem, text: str) -> dict[str, Any]:
         """The fields of the second item: those that its prompt knows, and no others."""
-        told = chain.from_iterable(check.tells(item).items() for check in self.checks)
-        given = {**item.fields, **dict(told), TEXT: text}
+        extra = chain.from_iterable(check.tells(item).items() for check in self.checks)
+        given = {**item.fields, **dict(extra), TEXT: text}
         wanted = (*self.prompt.file.fields, *self.prompt.file.optional)
         return {name: given[name] for name in wanted if name in given}
 

@@ -160,8 +160,8 @@ def claim_to_json(claim: Claim) -> dict[str, Any]:
         case Count(event, times):
             return {"count": to_json(event), "times": times}
         case Measured(quantity, of, value):
-            told = [to_json(event) for event in of]
-            return {"measure": quantity.value, "of": told, "value": value}
+            events = [to_json(event) for event in of]
+            return {"measure": quantity.value, "of": events, "value": value}
         case Event() | Concat() | Overlay():
             return to_json(claim)
         case _:
@@ -180,8 +180,8 @@ def claim_to_text(claim: Claim) -> str:
         case Count(event, times):
             return f'{{"count":{to_text(event)},"times":{times}}}'
         case Measured(quantity, of, value):
-            told = ",".join(map(to_text, of))
-            return f'{{"measure":"{quantity.value}","of":[{told}],"value":{value}}}'
+            events = ",".join(map(to_text, of))
+            return f'{{"measure":"{quantity.value}","of":[{events}],"value":{value}}}'
         case Event() | Concat() | Overlay():
             return to_text(claim)
         case _:

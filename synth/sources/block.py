@@ -86,12 +86,12 @@ class Blocked:
     @property
     def line(self) -> str:
         """The same for a reader."""
-        told = f"block list {self.name}: {self.clips:,} clips blocked"
+        line = f"block list {self.name}: {self.clips:,} clips blocked"
         if not self.unmatched:
-            return told
+            return line
         shown = ", ".join(self.unmatched[:_SHOWN]) + (", …" if self.unmatched[_SHOWN:] else "")
         few = f"{len(self.unmatched):,} of its {self.entries:,} entries"
-        return f"{told}; {few} match no clip: {shown}"
+        return f"{line}; {few} match no clip: {shown}"
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values; `Blocked(**value)` is its inverse."""

@@ -94,8 +94,8 @@ class SameClaim(Check):
         wanted = state(claim, case.field("sample_rate"))
         given = complete(read_statements(case.answer))
         parts = ("lost", wanted - given), ("added", given - wanted)
-        told = [f"{name} {_list(which)}" for name, which in parts if which]
-        return [f"read otherwise: {'; '.join(told)}"] if told else []
+        changes = [f"{name} {_list(which)}" for name, which in parts if which]
+        return [f"read otherwise: {'; '.join(changes)}"] if changes else []
 
     def _claim(self, item: PromptItem) -> Claim:
         return claim_from_json(item.fields[self.claim])
@@ -189,8 +189,8 @@ class Truth(Check):
     def _timeline(self, fields: Mapping[str, Any]) -> tuple[Timeline, Tolerance] | None:
         if fields.get("scene") is not None:
             scene = from_json(fields["scene"])
-            told = fields.get("activity")
-            activities = None if told is None else [Activity.from_json(item) for item in told]
+            stored = fields.get("activity")
+            activities = None if stored is None else [Activity.from_json(item) for item in stored]
             tolerance = Tolerance(audible=int(fields.get("audible") or 1))
             return timeline(scene, activities), tolerance
         if fields.get("events") is not None:

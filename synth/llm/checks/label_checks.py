@@ -73,10 +73,10 @@ class ScenesCheck(Check):
                 faults.append(fault)
                 continue
             faults += [f"{quote(text)} {fault}" for fault in self._in_scene(scene, known)]
-            told = repr(composition(scene))
-            if told in seen:
+            form = repr(composition(scene))
+            if form in seen:
                 faults.append(f"{quote(text)} is a scene given before")
-            seen.add(told)
+            seen.add(form)
         return faults
 
     def _in_scene(self, scene: Scene, known: Sequence[str] | None) -> list[str]:

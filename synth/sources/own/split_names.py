@@ -58,16 +58,16 @@ def _find_split(path: Path) -> str:
     if own.casefold() not in _PLAIN:
         whole = [name for name in folders if split_kind(name)]
         words = _KNOWN.findall(own)
-        told = [*whole, *words] if whole or len({*map(split_kind, words)}) < 2 else []
+        words_left = [*whole, *words] if whole or len({*map(split_kind, words)}) < 2 else []
         split = own if words or not whole else whole[-1]
     else:
         names = [*folders, stem]
         whole = [name for name in names if split_kind(name)]
-        told = whole or [part for name in names for part in _KNOWN.findall(name)]
-        split = told[-1].casefold() if told else ""
-    if len({split_kind(name) for name in told}) > 1:
+        words_left = whole or [part for name in names for part in _KNOWN.findall(name)]
+        split = words_left[-1].casefold() if words_left else ""
+    if len({split_kind(name) for name in words_left}) > 1:
         raise SourceError(
-            f"{path}: names two splits, {' and '.join(dict.fromkeys(told))}",
+            f"{path}: names two splits, {' and '.join(dict.fromkeys(words_left))}",
             fix="rename a folder or the file, or give the folder of one split as root",
         )
     return split

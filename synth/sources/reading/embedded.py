@@ -97,8 +97,8 @@ class RowSource(Settings):
             path = self.folder / table.path
             rows = open_rows(path)
             names = self._names(rows.schema, path)
-            told = chain.from_iterable(names[role] for role in names if role != "audio")
-            columns = dict.fromkeys(_top(name, rows.schema) for name in told)
+            columns_named = chain.from_iterable(names[role] for role in names if role != "audio")
+            columns = dict.fromkeys(_top(name, rows.schema) for name in columns_named)
             for number, row in named_rows(rows, [*columns], path, card):
                 ref = self._ref(table, number, row, names)
                 if ref.id in clips:

@@ -47,16 +47,16 @@ def list_refs(source: Any) -> Iterator[ClipRef]:
     others = () if audio is None else (source.root / audio,)
     for ref in listed:
         reason = ref.refusal or explain_escape(path_of(ref.location), source.root, *others)
-        told = replace(ref, refusal=reason) if reason else ref
-        yield _refuse_foreign_name(told)
+        listed_ref = replace(ref, refusal=reason) if reason else ref
+        yield _refuse_foreign_name(listed_ref)
 
 
 def _refuse_foreign_name(ref: ClipRef) -> ClipRef:
     """A clip with text that no table holds is listed by what can be said of it."""
     names = (ref.id, ref.location, ref.recording, *ref.labels)
     tags = (part for tag in ref.tags for part in (tag.category, tag.name))
-    told = (*ref.captions, ref.licence, ref.attribution, ref.split, *tags)
-    if all(map(_is_utf8, (*names, *told))):
+    texts = (*ref.captions, ref.licence, ref.attribution, ref.split, *tags)
+    if all(map(_is_utf8, (*names, *texts))):
         return ref
     return replace(
         ref,

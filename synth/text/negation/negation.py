@@ -254,8 +254,8 @@ def _negate_naturally(
     kept = tuple(tag for tag in stated if tag not in tags)
     # Two draws that earlier versions made: without them each text would have another frame.
     _ = rng.choice(how.negators.quality), rng.choice(how.negators.thing)
-    told = describe(kept, tags, int(rng.integers(FRAMES)))
-    return Negated(mode, NegationOutcome.RESTATED, told.text, tags, told.present)
+    sentence = describe(kept, tags, int(rng.integers(FRAMES)))
+    return Negated(mode, NegationOutcome.RESTATED, sentence.text, tags, sentence.present)
 
 
 def _contradicts(kept: Sequence[Tag], denied: Collection[Tag]) -> bool:

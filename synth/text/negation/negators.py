@@ -133,8 +133,8 @@ def _list_end(caption: str, at: int) -> int | None:
         mark = _MARK.search(caption, at)
         part = caption[at : mark.start()] if mark else caption[at:]
         last = _OR.search(part)
-        told = part[: last.start()] if last else part
-        if len(told.split()) > _LONGEST_PART or _NO_LIST.search(told):
+        before_or = part[: last.start()] if last else part
+        if len(before_or.split()) > _LONGEST_PART or _NO_LIST.search(before_or):
             return None
         if last:
             return at + last.end()

@@ -144,15 +144,15 @@ def _as_to_then(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
     fault = _explain_not_joined(front, rear, {Shape.CLAUSE})
     if fault:
         return SwapOutcome.omit(fault, found.kind)
-    told: tuple[Piece, ...] = rear.tokens
+    clause: tuple[Piece, ...] = rear.tokens
     steps: tuple[OrderStep, ...] = (OrderStep.REPLACED,)
     if front.shape() is not Shape.CLAUSE:
         gerund = to_gerund(rear)
         if gerund is None:
             return SwapOutcome.omit(SwapReason.VERB_FORM, found.kind)
-        told, steps = gerund, (OrderStep.REPLACED, OrderStep.GERUND)
+        clause, steps = gerund, (OrderStep.REPLACED, OrderStep.GERUND)
     marks: tuple[Piece, ...] = (",",) if comma else ()
-    pieces = (*front.tokens, *marks, ConnectiveKind.THEN.value, *told)
+    pieces = (*front.tokens, *marks, ConnectiveKind.THEN.value, *clause)
     return _make_outcome(part, pieces, found, steps)
 
 

@@ -267,8 +267,8 @@ def _read_parquet(
         table = pq.read_table(doors.require_regular(path, refuse=SourceError))
         rows = table.to_pylist()
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-        told = " ".join(str(error).split())
-        raise SourceError(f"{path}: cannot be read: {told}", fix=f"expected {FORMATS}") from error
+        reason = " ".join(str(error).split())
+        raise SourceError(f"{path}: cannot be read: {reason}", fix=f"expected {FORMATS}") from error
     columns = table.column_names
     if "caption" not in columns:
         columns = ["caption" if name == "text" else name for name in columns]
