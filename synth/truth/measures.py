@@ -79,16 +79,19 @@ def judge_one(
         quantity: Of one sound, heard once.
         sound: Everybody hears it.
     """
-    heard = sound.activity
-    if quantity is Quantity.DURATION:
-        # With pauses, some count the sound alone, and others from its begin to its end.
-        least, most = sound.clear_frames, sound.end - sound.start
-        return _is_about(least, most, value, tolerance)
-    if quantity is Quantity.ONSET:
-        return _is_at(sound, value, _to_frames(_AT, tolerance))
-    if quantity is Quantity.POSITION:
-        return _lies_in(sound, Part(value), whole)
-    return _tends(heard.acoustics, value)
+    match quantity:
+        case Quantity.DURATION:
+            # With pauses, some count the sound alone, and others from its begin to its end.
+            least, most = sound.clear_frames, sound.end - sound.start
+            return _is_about(least, most, value, tolerance)
+        case Quantity.ONSET:
+            return _is_at(sound, value, _to_frames(_AT, tolerance))
+        case Quantity.POSITION:
+            return _lies_in(sound, Part(value), whole)
+        case Quantity.TREND:
+            return _tends(sound.activity.acoustics, value)
+        case _:
+            raise ValueError(f"{quantity.value} is of two sounds, or is not judged yet")
 
 
 def are_apart(first: Sound, second: Sound) -> bool:
