@@ -237,9 +237,7 @@ def _inflect(place: _Place, verb: str, tag: str, inflect: Inflect) -> str:
         place.refuse(f"the verb {verb!r} is not one word", "put other words into rest")
     form = inflect(verb, tag)
     if not form:
-        place.refuse(
-            f"no {tag} form of {verb!r}", "add it to IRREGULAR in synth/labels/lexicon_build.py"
-        )
+        place.refuse(f"no {tag} form of {verb!r}", "add it to IRREGULAR in benchmarks/lexicon.py")
     return form
 
 

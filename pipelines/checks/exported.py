@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+import os
+from bisect import bisect_left
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from synth.base.doors import open_regular, own_file, parse_json, read_json
 from synth.base.errors import CorpusError, SpecError
@@ -25,6 +28,9 @@ _LIBRARY_FOLDERS: Final = ("lance",)
 """Formats whose folders a library writes; other runs of it name the files otherwise."""
 _LINES: Final = ".jsonl"
 _AGAIN: Final = "export again"
+_OTHER: Final = "is not what the corpus makes"
+_MOST_FAULTS: Final = 1000
+"""That are kept; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +56,23 @@ class ExportAudit:
     Args:
         rows: Lines that were compared.
         files: Other files that were compared.
-        faults: Lines and files that the corpus does not make.
+        fault_count: Lines and files that the corpus does not make.
+        faults: The first of these.
     """
 
     format: str
     rows: int
     files: int
+    fault_count: int
     faults: tuple[ExportFault, ...]
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values; `faults` is their number, `examples` the first ten."""
-        return asdict(self) | {
-            "faults": len(self.faults),
+        return {
+            "format": self.format,
+            "rows": self.rows,
+            "files": self.files,
+            "faults": self.fault_count,
             "examples": [asdict(fault) for fault in self.faults[:10]],
         }
 
@@ -69,7 +80,7 @@ class ExportAudit:
 def audit_export(path: Path, out: Path, observer: Observer | None = None) -> ExportAudit:
     """Make an export again, and compare its lines and files with those that are there.
 
-    `README.md` is left to its reader. Pieces of manifests are made in a temporary folder.
+    `README.md` and hidden files are left alone. Pieces of manifests are made in a temporary folder.
 
     Args:
         path: The corpus, as `Corpus.open` takes it.
@@ -85,8 +96,15 @@ def audit_export(path: Path, out: Path, observer: Observer | None = None) -> Exp
             made.part(shard, _ComparingWriter(comparison, folder, shard.name))
             observer.advance("audit")
         made.finish(Whole(corpus, shards, folder), _ComparingWriter(comparison, folder))
-    observer.finish("audit", f"{len(comparison.faults)} faults")
-    return ExportAudit(made.name, comparison.rows, comparison.files, tuple(comparison.faults))
+    comparison.blame_strangers()
+    observer.finish("audit", f"{comparison.fault_count} faults")
+    return ExportAudit(
+        made.name,
+        comparison.rows,
+        comparison.files,
+        comparison.fault_count,
+        tuple(comparison.faults),
+    )
 
 
 def read_identity(out: Path) -> Mapping[str, Any]:
@@ -174,8 +192,10 @@ class _Comparison:
     def __init__(self, root: Path) -> None:
         self.rows = 0
         self.files = 0
+        self.fault_count = 0
         self.faults: list[ExportFault] = []
         self._root = root
+        self._names = {README}
 
     def compare_digest(self, name: str, digest: str) -> None:
         """Compare a file with the digest of what the corpus makes."""
@@ -184,7 +204,7 @@ class _Comparison:
         self.files += 1
         file = self._locate(name)
         if file is not None and file_sha256(file) != digest:
-            self._blame(name, "is not what the corpus makes")
+            self._blame(ExportFault(name, 0, "", _OTHER))
 
     def compare_file(self, name: str, made: Path) -> None:
         """Compare a file with the one that was made; JSON lines each by itself."""
@@ -195,21 +215,34 @@ class _Comparison:
             self.rows += sum(1 for _ in lines)
         file = self._locate(name)
         if file is not None and file_sha256(file) != file_sha256(made):
-            self.faults += _compare_lines(name, file, made)
+            for fault in _compare_lines(name, file, made):
+                self._blame(fault)
+
+    def blame_strangers(self) -> None:
+        """Name the files that the corpus does not make: a reader may take them for its own."""
+        for parent, folders, names in os.walk(self._root):
+            folders[:] = sorted(folder for folder in folders if not folder.startswith("."))
+            for name in sorted(names):
+                path = Path(parent, name).relative_to(self._root).as_posix()
+                if path not in self._names and not name.startswith("."):
+                    self._blame(ExportFault(path, 0, "", "is not of this export"))
 
     def _locate(self, name: str) -> Path | None:
+        self._names.add(name)
         try:
             file = own_file(self._root, name)
         except CorpusError as error:
-            self._blame(name, error.message)
+            self._blame(ExportFault(name, 0, "", error.message))
             return None
         if not file.is_file():
-            self._blame(name, "is missing")
+            self._blame(ExportFault(name, 0, "", "is missing"))
             return None
         return file
 
-    def _blame(self, name: str, why: str) -> None:
-        self.faults.append(ExportFault(name, 0, "", why))
+    def _blame(self, fault: ExportFault) -> None:
+        self.fault_count += 1
+        if len(self.faults) < _MOST_FAULTS:
+            self.faults.append(fault)
 
 
 def _compare_lines(name: str, file: Path, made: Path) -> Iterator[ExportFault]:
@@ -217,30 +250,61 @@ def _compare_lines(name: str, file: Path, made: Path) -> Iterator[ExportFault]:
 
     Lines are compared by digest, so that neither file is held in memory.
     """
+    wanted: defaultdict[bytes, deque[int]] = defaultdict(deque)
+    longest = 0
     with made.open("rb") as lines:
-        wanted = {_digest(line): number for number, line in enumerate(lines, 1)}
-    missing = set(wanted.values())
-    previous = 0
+        for place, line in enumerate(lines, 1):
+            wanted[_digest(line)].append(place)
+            longest = max(longest, len(line))
+    known: list[tuple[int, int]] = []
     blamed: set[str] = set()
     with open_regular(file) as lines:
-        for number, line in enumerate(lines, 1):
-            place = wanted.get(_digest(line), 0)
-            if place in missing:
-                missing.remove(place)
-                is_next, previous = place > previous, place
-                if is_next:
-                    continue
-                why = "stands in another place"
-            else:
-                why = "is there twice" if place else "is not what the corpus makes"
-            row = _read_id(line)
-            blamed.add(row)
+        for number, line in enumerate(_read_bounded(lines, longest), 1):
+            places = wanted.get(_digest(line))
+            if places:
+                known.append((number, places.popleft()))
+                continue
+            row = _read_id(line) if len(line) <= longest else ""
+            if len(blamed) < _MOST_FAULTS:
+                blamed.add(row)
+            why = _OTHER if places is None else "is there twice"
             yield ExportFault(name, number, row, why)
+    in_order = _find_longest_run([place for _, place in known])
+    moved = {place: number for at, (number, place) in enumerate(known) if at not in in_order}
+    missing = {place for places in wanted.values() for place in places}
     with made.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            row = _read_id(line) if number in missing else ""
-            if number in missing and row not in blamed:
-                yield ExportFault(name, number, row, "is missing")
+        for place, line in enumerate(lines, 1):
+            if place in moved:
+                yield ExportFault(name, moved[place], _read_id(line), "stands in another place")
+            elif place in missing and (row := _read_id(line)) not in blamed:
+                yield ExportFault(name, place, row, "is missing")
+
+
+def _read_bounded(lines: BinaryIO, longest: int) -> Iterator[bytes]:
+    """The lines of a file; of one that is longer than any should be, one byte more than that."""
+    while line := lines.readline(longest + 1):
+        rest = line
+        while rest and not rest.endswith(b"\n") and len(rest) > longest:
+            rest = lines.readline(longest + 1)
+        yield line
+
+
+def _find_longest_run(places: Sequence[int]) -> set[int]:
+    """Positions of the longest ascending subsequence: of what stands as it should."""
+    ends: list[int] = []
+    last: list[int] = []
+    before: list[int] = []
+    for at, place in enumerate(places):
+        length = bisect_left(ends, place)
+        ends[length : length + 1] = [place]
+        last[length : length + 1] = [at]
+        before.append(last[length - 1] if length else -1)
+    run: set[int] = set()
+    at = last[-1] if last else -1
+    while at >= 0:
+        run.add(at)
+        at = before[at]
+    return run
 
 
 def _digest(line: bytes) -> bytes:
@@ -252,4 +316,4 @@ def _read_id(line: bytes) -> str:
         row = parse_json(line, "line")
     except CorpusError:
         return ""
-    return str(row.get("id", "")) if isinstance(row, dict) else ""
+    return str(row.get("id", ""))[:200] if isinstance(row, dict) else ""

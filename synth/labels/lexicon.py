@@ -1,6 +1,6 @@
 """Phrases: how a label is said, which labels are kin, and what a sound could be called besides.
 
-The shipped forms are built from readable sources; see `synth.labels.lexicon_build`.
+The shipped forms are built from readable sources; see `benchmarks.lexicon`.
 """
 
 from __future__ import annotations

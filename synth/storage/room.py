@@ -176,7 +176,9 @@ class CopySpace:
                 fix=f"raise {LIMIT_VARIABLE}",
             )
         with self.lock():
-            if self.limit is not None:
+            if self.limit is None:
+                self._total.unlink(missing_ok=True)  # whoever has a limit counts anew
+            else:
                 total = self._read_total()
                 if total is None or total + size > self._compute_limit(total, written):
                     total = self._make_room(slot, size, since_ns, written)

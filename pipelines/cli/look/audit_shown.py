@@ -137,10 +137,10 @@ def print_export(found: ExportAudit, told: BlindResult | None, is_blind: bool) -
     for fault in found.faults[:SHOWN]:
         line = f":{fault.line} {fault.row}" if fault.line else ""
         console.print(f"  {fault.file}{line}: {fault.why}", markup=False)
-    if len(found.faults) > SHOWN:
-        console.print(f"  and {len(found.faults) - SHOWN:,} more")
+    if found.fault_count > SHOWN:
+        console.print(f"  and {found.fault_count - SHOWN:,} more")
     colour = "red" if found.faults else "green"
-    console.print(f"[{colour}]{len(found.faults):,} violations[/]")
+    console.print(f"[{colour}]{found.fault_count:,} violations[/]")
     if told:
         print_blind(console, told, _MEASURES_OF_EXPORT)
     elif is_blind:

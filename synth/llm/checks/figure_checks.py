@@ -71,7 +71,7 @@ class SameNames(ComparingCheck):
     field: str = "names"
 
     def explain(self, text: str, case: Case) -> Iterator[str]:
-        """SettingRole that a text does not hold."""
+        """Names that a text does not hold."""
         listed = tuple(map(str, case.field(self.field) or ()))
         plain = unicodedata.normalize("NFKC", text)
         words = [_fold(word) for word in _WORD.findall(plain)]

@@ -18,6 +18,7 @@ from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.export import FORMATS
 
+SWAPPED = "stands in another place"
 NAMES = ("questions", "differences", "chat", "preference")
 
 
@@ -125,9 +126,12 @@ def test_lines_that_are_missing_moved_doubled_or_no_json_are_named(
         (lines[:-1], [(len(lines), "is missing")]),
         (lines[1:], [(1, "is missing")]),
         ([*lines[1:], lines[0]], [(len(lines), "stands in another place")]),
+        ([lines[-1], *lines[:-1]], [(1, "stands in another place")]),
+        ([lines[0], lines[3], lines[2], lines[1], *lines[4:]], [(3, SWAPPED), (2, SWAPPED)]),
         ([*lines[:2], lines[1], *lines[2:]], [(3, "is there twice")]),
         ([lines[0], b"[" * 500 + b"\n", *lines[1:]], [(2, "is not what the corpus makes")]),
         ([*lines, b"\n"], [(len(lines) + 1, "is not what the corpus makes")]),
+        ([*lines, b" " * 10**6], [(len(lines) + 1, "is not what the corpus makes")]),
         ([], [(number, "is missing") for number in range(1, len(lines) + 1)]),
     ):
         path.write_bytes(b"".join(changed))
@@ -145,10 +149,13 @@ def test_files_that_are_missing_changed_or_lead_elsewhere_are_named(
     third.unlink()
     third.symlink_to(tmp_path / "elsewhere")
     (folder / "README.md").write_text("mine", encoding="utf-8")
+    (folder / "more.jsonl").write_text("{}", encoding="utf-8")
     faults = name_faults(manifests, folder)
-    assert [Path(file).name for file, _, _ in faults] == [first.name, second.name, third.name]
+    names = [Path(file).name for file, _, _ in faults]
+    assert names == [first.name, second.name, third.name, "more.jsonl"]
     assert [why for _, _, why in faults][:2] == ["is missing", "is not what the corpus makes"]
     assert "leads out of its folder" in faults[2][2]
+    assert faults[3][2] == "is not of this export"
 
 
 @pytest.mark.parametrize("folder", ["preference"], indirect=True)
