@@ -26,8 +26,8 @@ from synth.base.errors import LexiconError
 from synth.base.progress import Observer, Silent, track
 from synth.labels.lexicon import Tag
 from synth.text.grammar.tokens import has_markup
+from synth.text.negation.mending import find_sure, words
 from synth.text.negation.negation import find_stated_tags
-from synth.text.tags.sure_tags import find_sure, words
 from synth.text.tags.tag_relations import (
     explain_not_contrary,
     find_listed,

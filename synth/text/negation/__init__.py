@@ -1,1 +1,1 @@
-"""Denying tags in captions: in place, or in sentences of their own."""
+"""Denying tags in captions, in plain and in mended grammar."""

@@ -3,8 +3,8 @@
 After Vasilakis et al., Towards effective negation modeling in joint audio-text models for music:
 *negation insert* (section 2.1) puts a tag that is not in the caption behind a negator; *half* and
 *fully negated* captions (section 2.2) put one before half of the caption's tags, rounded up, or all
-of them. `natural` style denies an absent tag in a short sentence of its own, and tells a caption
-whose own tags are denied anew, in a sentence over these tags.
+of them. `natural` style writes what a person would; where a tag stands in a place whose grammar it
+does not know, the caption's tags are told anew in a sentence of our own, and the outcome says so.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 
 from synth.labels.lexicon import Tag
 from synth.text.grammar.tokens import has_markup
+from synth.text.negation.mending import Wordings, find_sure, mend
 from synth.text.negation.negators import (
     Negated,
     NegationExtent,
@@ -29,11 +30,11 @@ from synth.text.negation.negators import (
     is_denied,
     shipped_negators,
 )
-from synth.text.tags.sure_tags import find_sure
 from synth.text.tags.tag_captions import FRAMES, describe
 from synth.text.tags.tag_relations import (
     explain_undeniable,
     families,
+    find_listed,
     holds_words,
     implies,
     is_implied,
@@ -59,7 +60,7 @@ class Negation:
     """How captions are negated.
 
     Args:
-        natural: Deny in sentences, rather than put a negator before the tag as printed.
+        natural: Mend the grammar, rather than put a negator before the tag as printed.
     """
 
     vocabulary: TagVocabulary
@@ -252,10 +253,18 @@ def _negate_naturally(
     if not tags:
         return Negated(mode, NegationOutcome.NONE, reason=NegationReason.IMPLIED)
     kept = tuple(tag for tag in stated if tag not in tags)
-    # Two draws that earlier versions made: without them each text would have another frame.
-    _ = rng.choice(how.negators.quality), rng.choice(how.negators.thing)
-    sentence = describe(kept, tags, int(rng.integers(FRAMES)))
-    return Negated(mode, NegationOutcome.RESTATED, sentence.text, tags, sentence.present)
+    negators = Wordings(str(rng.choice(how.negators.quality)), str(rng.choice(how.negators.thing)))
+    frame = int(rng.integers(FRAMES))
+    ours = {match for match in sure if match.tag in tags}
+    text, unmended = mend(read.caption, read.matches, ours, negators)
+    whole = set(stated) == set(read.tags) and len(sure) == len(read.stated)
+    others = (*kept, *_find_others(read.caption, read.tags))
+    whole = whole and not _contradicts(others, tags)
+    if whole and unmended is None and _says(text, how.vocabulary, tags, kept):
+        return Negated(mode, NegationOutcome.NEGATED, text, tags, kept)
+    told = describe(kept, tags, frame)
+    where = unmended.tag.name if unmended else tags[0].name
+    return Negated(mode, NegationOutcome.RESTATED, told.text, tags, told.present, "grammar", where)
 
 
 def _contradicts(kept: Sequence[Tag], denied: Collection[Tag]) -> bool:
@@ -265,3 +274,23 @@ def _contradicts(kept: Sequence[Tag], denied: Collection[Tag]) -> bool:
         holds_words(together, tag.name) or any(implies(other, tag) for other in kept)
         for tag in denied
     )
+
+
+def _find_others(caption: str, tags: Sequence[Tag]) -> list[Tag]:
+    """The tags of the shipped list that a caption names beside its own."""
+    own = [f"{tag.name} {phrase_tag(tag).words} {phrase_tag(tag).noun}" for tag in tags]
+    return [
+        other
+        for other in find_listed(caption)
+        if not any(holds_words(name, other.name) for name in own)
+    ]
+
+
+def _says(
+    text: str, vocabulary: TagVocabulary, absent: Collection[Tag], present: Collection[Tag]
+) -> bool:
+    """Whether the text, read again, denies and states just these tags."""
+    read = _read(text, vocabulary)
+    stated = set(read.tags)
+    named = {match.tag for match in read.matches}
+    return stated == set(present) and set(absent) <= named - stated

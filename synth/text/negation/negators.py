@@ -225,7 +225,7 @@ class NegationOutcome(StrEnum):
     NEGATED = "negated"
     """Edited in place."""
     RESTATED = "restated"
-    """Told anew from its tags."""
+    """Told anew from its tags, as no safe edit is known."""
     NONE = "none"
     """No negated version; `reason` says why."""
 
@@ -238,7 +238,7 @@ class Negated:
         text: The new caption, "" for none.
         denied: The tags that the text denies and the caption did not.
         kept: The tags that both say are there.
-        reason: Why there is none, "" where there is one.
+        reason: Why there is none; for a restated caption "grammar".
         detail: The tag that was the reason, "" for none.
     """
 

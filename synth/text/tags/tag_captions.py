@@ -190,7 +190,7 @@ def _say_whole(present: _Words, missing: _Words, noun: str) -> str:
     text = add_article(_say_name(present, noun)) + _say_eras(present)
     qualities = (*missing.moods, *missing.origins, *_decades(missing.eras, "or"))
     if qualities or missing.genres:
-        text += f" that is {_deny_qualities(qualities, missing.genres)}"
+        text += f" that is {deny_qualities(qualities, missing.genres)}"
     parts = []
     if present.things or present.themes:
         parts.append(f"with {_say_things(present)}")
@@ -202,9 +202,9 @@ def _say_whole(present: _Words, missing: _Words, noun: str) -> str:
     return f"{text}{',' if qualities or missing.genres else ''} {' but '.join(parts)}"
 
 
-def _deny_qualities(qualities: Sequence[str], genres: Sequence[str]) -> str:
+def deny_qualities(qualities: Sequence[str], genres: Sequence[str], negator: str = "not") -> str:
     """As "not happy or calm", "not pop or rock music", "not calm, and not rock music"."""
-    parts = [f"not {enumerate_words(qualities, 'or')}"] if qualities else []
+    parts = [f"{negator} {enumerate_words(qualities, 'or')}"] if qualities else []
     if genres:
         named = [genre.removesuffix(" music") for genre in genres]
         parts.append(f"not {enumerate_words(named, 'or')} music")
