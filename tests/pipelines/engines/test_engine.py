@@ -300,6 +300,7 @@ def clock_of(cluster: OwnCluster, clock: Path) -> Iterator[None]:
     """Time limits on a cluster's workers run by the number in a file."""
     write(clock, "0")
     with cluster.client() as client:
+        client.wait_for_workers(2, timeout=PATIENCE_S)  # one that a test killed comes back late
         client.run(set_clock, str(clock))
         try:
             yield
