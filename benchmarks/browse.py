@@ -24,10 +24,9 @@ from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 from pipelines.build.build import build
-from pipelines.look.browse.filters import Filter
-from pipelines.look.browse.query import Manifest
+from pipelines.look.browse.query import Filter, Manifest
 from pipelines.spec.spec import Spec
-from pipelines.store.manifest import find_manifest
+from pipelines.store.places import find_manifest
 from synth.corpus.corpus import Corpus
 
 HELPERS: Final = Path(__file__).resolve().parents[1] / "tests" / "helpers"

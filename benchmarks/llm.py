@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pipelines.llm.generate import generate
-from pipelines.llm.wire.retry import Policy
+from pipelines.llm.run import generate
+from pipelines.llm.wire.errors import Policy
 from synth.base.progress import Silent
 
 FAULTS = (

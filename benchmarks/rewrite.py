@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 
 from pipelines.build.build import plan_library
 from pipelines.llm.files import Input
-from pipelines.llm.generate import generate
-from pipelines.llm.settings import GenerateSettings
+from pipelines.llm.run import generate
+from pipelines.llm.stage import GenerateSettings
 from pipelines.llm.wire.endpoint import EndpointSettings
 from pipelines.spec.spec import Spec
 from synth.base.progress import Silent

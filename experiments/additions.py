@@ -5,23 +5,32 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-from experiments.harness.claims import Cell, Claim, claim_alike, claim_better
-from experiments.harness.embedded import make_foley
-from experiments.harness.exams import make_exam
-from experiments.harness.experiment import Arm, CorpusView, Experiment, Line, Scale, make_config
-from experiments.harness.library import SoundLibrary, choose_steps
+from experiments.harness.estimate import Cell, Claim, claim_alike, claim_better
+from experiments.harness.experiment import (
+    Arm,
+    CorpusView,
+    Experiment,
+    Line,
+    Scale,
+    make_config,
+    make_exam,
+)
+from experiments.harness.library import SoundLibrary, choose_steps, make_foley
 from experiments.scenes.captions import by_rules, tested, tested_by_spans, untested
-from experiments.scenes.corpora import (
+from experiments.scenes.exams import make_attribute_exam, make_order_exam
+from experiments.scenes.scenes import (
+    ATTRIBUTE,
     MEASURED,
+    ORDER,
+    TO_AUDIO,
+    TO_TEXT,
     choose_captions,
     choose_seconds,
     make_counts_spec,
     make_measures_spec,
     make_scenes_spec,
+    set_up_paper,
 )
-from experiments.scenes.exams import make_attribute_exam, make_order_exam
-from experiments.scenes.models import set_up_paper
-from experiments.scenes.scenes import ATTRIBUTE, ORDER, TO_AUDIO, TO_TEXT
 from synth.captions import caption
 from train.bench.settings import Task
 from train.config.loss import HardNegatives, InfoNce

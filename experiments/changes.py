@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from experiments.harness.claims import Cell
+from experiments.harness.estimate import Cell
 from experiments.harness.experiment import Experiment
 from experiments.harness.runner import SOME
 from experiments.registry import find_experiment

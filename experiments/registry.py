@@ -11,11 +11,11 @@ from experiments.harness.library import SoundLibrary
 from synth.base.errors import SpecError, suggestion
 
 EXPERIMENTS: Final = {
-    "acba": "experiments.acba.acba",
-    "triplets": "experiments.triplets.triplets",
+    "acba": "experiments.acba",
+    "triplets": "experiments.triplets",
     "scenes": "experiments.scenes.scenes",
-    "tag-captions": "experiments.tag_captions.tag_captions",
-    "negation": "experiments.negation.negation",
+    "tag-captions": "experiments.tag_captions",
+    "negation": "experiments.negation",
     "additions": "experiments.additions",
     "together": "experiments.together",
 }

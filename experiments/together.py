@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from experiments.harness.claims import Cell, claim_at_least, claim_better
-from experiments.harness.embedded import make_foley
-from experiments.harness.exams import make_exam
+from experiments.harness.estimate import Cell, claim_at_least, claim_better
 from experiments.harness.experiment import (
     Arm,
     CorpusView,
@@ -15,12 +13,21 @@ from experiments.harness.experiment import (
     Row,
     Scale,
     make_config,
+    make_exam,
 )
-from experiments.harness.library import SoundLibrary, choose_audio, choose_steps
-from experiments.scenes.corpora import choose_seconds, make_counts_spec, make_scenes_spec
+from experiments.harness.library import SoundLibrary, choose_audio, choose_steps, make_foley
 from experiments.scenes.exams import make_attribute_exam, make_order_exam
-from experiments.scenes.models import set_up_paper
-from experiments.scenes.scenes import ATTRIBUTE, ORDER, TO_AUDIO, TO_TEXT, ZERO_SHOT
+from experiments.scenes.scenes import (
+    ATTRIBUTE,
+    ORDER,
+    TO_AUDIO,
+    TO_TEXT,
+    ZERO_SHOT,
+    choose_seconds,
+    make_counts_spec,
+    make_scenes_spec,
+    set_up_paper,
+)
 from pipelines.spec.spec import Spec
 from synth.scene.edit import EditKind
 from train.bench.settings import Task

@@ -23,7 +23,7 @@ from builds import merged
 from runs import lines
 
 from pipelines.build.build import build
-from pipelines.build.documents.energon import META
+from pipelines.build.documents import META
 from pipelines.spec.spec import Spec
 from synth.base.progress import Silent
 from synth.recipes.attributes import Attribute

@@ -14,7 +14,7 @@ from rich.table import Table
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json
-from pipelines.frozen.record import ROOT, BuiltSet, read_records
+from pipelines.frozen.description import ROOT, BuiltSet, read_records
 from synth.base.doors import make_console
 from synth.base.errors import SpecError, suggestion
 from synth.base.progress import Observer, show_waiting
@@ -72,8 +72,7 @@ def bench_run_command(
     built = read_records(sets)
     chosen = _choose(built, only or ())
     with show_waiting("loading torch"):
-        from experiments.frozen.page import compare_page
-        from experiments.frozen.results import find_result, read_results
+        from experiments.frozen.results import compare_page, find_result, read_results
         from experiments.frozen.score import OpenSet
         from pipelines.look.page import write_page
         from train.bench.opening import open_embedder

@@ -13,7 +13,7 @@ import typer
 import yaml
 from rich.table import Table
 
-from experiments.harness.values import check_values
+from experiments.harness.library import check_values
 from pipelines.cli.common.options import JsonOption, PrefectOption, WorkersOption
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json, print_next

@@ -10,9 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from pipelines.frozen.description import SPLIT
+from pipelines.frozen.description import SPLIT, BuiltSet, locate_corpus
 from pipelines.frozen.digests import digest_corpus
-from pipelines.frozen.record import BuiltSet, locate_corpus
 from synth.audio.dsp import PCM_SCALE, Audio
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer, Silent

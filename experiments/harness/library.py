@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
+from pydantic import BaseModel, ValidationError
+
 from experiments.harness.experiment import Scale
-from experiments.harness.values import check_values
 from pipelines.spec.spec import Spec
 from synth.base.errors import SpecError
 from synth.sources import SourceChoice, open_source, source_class
@@ -121,3 +122,58 @@ def choose_audio(scale: Scale, short_s: float) -> dict[str, Any]:
     if scale.runs_on_cpu:
         return {"sample_rate": 16_000, "length": f"exact {short_s:g} s"}
     return {"sample_rate": 48_000 if scale is Scale.PAPER else 16_000, "length": "exact 10 s"}
+
+
+# The embedded sounds and music as experiments hear them, where no other library is given.
+
+
+TINY_CLASSES: Final = (
+    "car_horn",
+    "cat",
+    "church_bells",
+    "crickets",
+    "crow",
+    "dog",
+    "footsteps",
+    "helicopter",
+    "laughing",
+    "rain",
+    "siren",
+    "water_drops",
+)
+
+_JAM_SPLITS: Final = {"train": ["1", "2", "3"], "val": ["4"], "test": ["5"]}
+
+
+def make_foley(scale: Scale) -> SoundLibrary:
+    """Half of the classes, 40 recordings of each, at `tiny`; else all of them, 200 of each."""
+    if scale is Scale.TINY:
+        return SoundLibrary("foley", {"classes": TINY_CLASSES, "takes": 40})
+    return SoundLibrary("foley", {"takes": 200})
+
+
+def make_jam(tracks: int) -> SoundLibrary:
+    """So many tracks; they need not be composed to know their folds."""
+    return SoundLibrary("jam", {"tracks": tracks}, _JAM_SPLITS)
+
+
+# Settings that a user gave, checked.
+
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+def check_values(model: type[_Model], values: object, where: str = "") -> _Model:
+    """Make a pydantic model of settings that the user gave.
+
+    Args:
+        where: What the message begins with; "" for nothing.
+    """
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()
+        )
+        message = f"{where}: {faults}" if where else faults
+        raise SpecError(message, fix="give --source NAME:PATH") from error

@@ -6,20 +6,35 @@ Ghosh et al., "CompA: Addressing the gap in compositional reasoning in audio-lan
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
-from experiments.harness.claims import Cell, Claim, claim_at_least, claim_better
-from experiments.harness.embedded import make_foley
-from experiments.harness.exams import make_exam
-from experiments.harness.experiment import Arm, CorpusView, Experiment, Line, Scale, make_config
-from experiments.harness.library import SoundLibrary, choose_steps
+from experiments.harness.estimate import Cell, Claim, claim_at_least, claim_better
+from experiments.harness.experiment import (
+    Arm,
+    CorpusView,
+    Experiment,
+    Line,
+    Scale,
+    make_config,
+    make_exam,
+)
+from experiments.harness.library import SoundLibrary, choose_audio, choose_steps, make_foley
 from experiments.scenes.captions import restated
-from experiments.scenes.corpora import make_scenes_spec
 from experiments.scenes.exams import make_attribute_exam, make_order_exam
-from experiments.scenes.models import set_up_paper
+from pipelines.spec.spec import Spec
 from train.bench.settings import Task
 from train.config.loss import HardNegatives, InfoNce, Loss, Modular
+from train.config.model import (
+    AudioConfig,
+    HeadConfig,
+    HeadKind,
+    ModelConfig,
+    TextConfig,
+    TokenKind,
+    TowerKind,
+)
 from train.config.run import Stage, TrainConfig
 from train.config.text import TextSampling
 from train.engine.presets import learn_frames
@@ -209,3 +224,129 @@ def _make_config(scale: Scale, steps: tuple[int, int, int], *losses: Loss) -> Tr
     if scale is not Scale.PAPER:
         return make_config(stages=stages, text=text, batch=32 if scale is Scale.TINY else 64)
     return make_config(stages=stages, text=text, **set_up_paper())
+
+
+# The paper's model of `scenes`.
+
+
+PAPER_AUDIO: Final = "laion/clap-htsat-unfused"
+PAPER_TEXT: Final = "google/flan-t5-large"
+
+
+def set_up_paper() -> dict[str, Any]:
+    """The paper's model and training as values of a config (appendix B.7)."""
+    return {"model": _make_paper_model(), "lr": 1e-4, "warmup": 0.02, "batch": 24}
+
+
+def _make_paper_model() -> ModelConfig:
+    """Towers as the paper's, and heads as CLAP's."""
+    audio = AudioConfig(kind=TowerKind.TRANSFORMERS, name=PAPER_AUDIO, tokens=TokenKind.POOLED)
+    return ModelConfig(
+        dim=512,
+        head=HeadConfig(kind=HeadKind.MLP),
+        audio=audio,
+        text=TextConfig(kind=TowerKind.TRANSFORMERS, name=PAPER_TEXT),
+    )
+
+
+# Corpora that several experiments hear: scenes, counted sounds and measured ones.
+
+
+# How often each shape of a scene is drawn.
+EXPRESSIONS: Final = {
+    "any + any": 3,
+    "any * any": 1,
+    "(any * any) + any": 2,
+    "any + (any * any)": 2,
+    "(any + any) * any": 1,
+    "any + any + any": 1,
+    "(any * any) + any + any": 1,
+    "any + (any * any) + any": 1,
+}
+PAPER_CAPTIONS: Final = 7
+"""At most as many true ones and as many false ones (Ghosh et al., section 3.4)."""
+MEASURED: Final = ("longer", "louder", "again_louder", "background", "onset")
+"""What scenes of a few seconds have room for."""
+
+
+def make_scenes_spec(
+    scale: Scale,
+    library: SoundLibrary,
+    longer: int = 1,
+    truth: Mapping[str, float] | None = None,
+) -> Spec:
+    """Scenes and their edits.
+
+    Args:
+        library: Of labelled sounds.
+        longer: How many times longer scenes and sounds are than at that scale.
+        truth: What can be heard, where it is not as usual.
+    """
+    sizes = {Scale.TINY: 2400, Scale.MEDIUM: 50_000, Scale.SMALL: 24_000, Scale.PAPER: 250_000}
+    train = sizes[scale]
+    test = 2400 if scale.runs_on_cpu else 4000
+    seconds = longer * choose_seconds(scale)
+    recipe: dict[str, Any] = {
+        "scenes": library.list_by_split(train=train, val=600, test=test),
+        "expressions": EXPRESSIONS,
+        "captions": choose_captions(scale),
+        "max_event_s": seconds / 2,
+    }
+    rate = 48_000 if scale is Scale.PAPER else 16_000
+    changed = f"-{longer}-times-longer" * (longer > 1)
+    changed += "-by-spans" * bool(truth)
+    return library.make_spec(
+        corpus=f"scenes-{scale}{changed}",
+        seed=7,
+        recipe={"scenes": recipe},
+        audio={"sample_rate": rate, "length": f"exact {seconds:g} s"},
+        truth=dict(truth or {}),
+    )
+
+
+def make_counts_spec(scale: Scale, library: SoundLibrary) -> Spec:
+    """One short sound once, twice or three times.
+
+    Args:
+        library: Of labelled sounds, some of which can be counted.
+    """
+    train = 6 if scale is Scale.TINY else 60
+    recipe = {"repeats": library.list_by_split(train=train, val=2, test=4)}
+    return library.make_spec(
+        # After the experiment that had it first: another name would be another corpus.
+        f"together-counts-{scale}",
+        seed=7,
+        recipe={"counts": recipe},
+        audio=choose_audio(scale, choose_seconds(scale)),
+    )
+
+
+def make_measures_spec(scale: Scale, library: SoundLibrary) -> Spec:
+    """The same sounds twice, which differ in one of `MEASURED`.
+
+    Args:
+        library: Of labelled sounds.
+    """
+    train = 1200 if scale is Scale.TINY else 12_000
+    recipe = {
+        "pairs": library.list_by_split(train=train, val=300, test=600),
+        "attributes": MEASURED,
+        # Two sounds and the pause between them fill a sample.
+        "max_event_s": 1.5 if scale.runs_on_cpu else 3.0,
+    }
+    return library.make_spec(
+        f"measures-{scale}",
+        seed=7,
+        recipe={"attributes": recipe},
+        audio=choose_audio(scale, choose_seconds(scale)),
+    )
+
+
+def choose_seconds(scale: Scale) -> float:
+    """Length of a scene."""
+    return 4.0 if scale.runs_on_cpu else 10.0
+
+
+def choose_captions(scale: Scale) -> int:
+    """Most true captions of a scene, its main one included, and most false ones."""
+    return 3 if scale.runs_on_cpu else PAPER_CAPTIONS

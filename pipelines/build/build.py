@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.build.claim import drop_claim, read_finished
+from pipelines.build.differences import refuse_other_bytes, remove_damaged, unmark
 from pipelines.build.finalise import finalise
+from pipelines.build.finalise import promote as promote_to_latest
 from pipelines.build.findings import Findings
 from pipelines.build.plan import ShardPlan, plan
-from pipelines.build.promotion import promote as promote_to_latest
 from pipelines.build.render import (
     RenderJob,
     clean,
@@ -26,16 +27,14 @@ from pipelines.build.render import (
     withdraw,
 )
 from pipelines.build.schedule import RenderSettings, Submit, schedule
-from pipelines.build.sealed import refuse_other_bytes, remove_damaged, unmark
-from pipelines.engines.call import Call
-from pipelines.engines.engine import Engine, engine
+from pipelines.engines.engine import Call, Engine, engine
 from pipelines.engines.executor import RemoteRunner, is_here
 from pipelines.ingest.ingest import IngestedLibrary, ingest
 from pipelines.ingest.parts import list_parts, withdraw_damaged
 from pipelines.spec.spec import Spec
-from pipelines.store.journal import record
+from pipelines.store.mirror import record
 from pipelines.store.places import BANKS, Places
-from pipelines.store.row_groups import read_batches
+from pipelines.store.row_file import read_batches
 from pipelines.store.stage import choose_stage, find_mirror, hold_for_writing, refuse_private_store
 from synth.base.atomic import format_bytes
 from synth.base.errors import DiskFullError, SpecError

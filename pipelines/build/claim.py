@@ -8,16 +8,23 @@ the old plan go first, what certifies them before all others.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
+from pipelines.ingest.parts import INGEST_VERSION
+from pipelines.spec.spec import PLAN_VERSION, Spec
 from pipelines.store.places import Places
+from synth.audio.render import RENDER_VERSION
 from synth.base.atomic import write_text
 from synth.base.doors import read_json
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, PLAN_FILE, QUARANTINE_FILE, SAMPLES_FILE
 from synth.corpus.facts import read_facts
 from synth.corpus.receipt import RECEIPT_FILE, VersionReceipt
+from synth.corpus.schema import FORMAT_VERSION
+from synth.labels.lexicon import words_digest
+from synth.sources import drop_places
 
 CLAIM_FILE: Final = "claim.json"
 SHARDS_FILE: Final = "shards.parquet"
@@ -109,3 +116,41 @@ def remove_files(places: Places, names: Iterable[str]) -> None:
         if places.mirror is not None and places.mirror.holds(path):
             places.mirror.withdraw([path])
         path.unlink(missing_ok=True)
+
+
+# The versions of Segue's algorithms: what makes a corpus beside spec, clips and libraries.
+
+
+def algorithm_versions() -> dict[str, int | str]:
+    """By name; `words` is the digest of the word lists that ship."""
+    return {
+        "ingest": INGEST_VERSION,
+        "plan": PLAN_VERSION,
+        "render": RENDER_VERSION,
+        "format": FORMAT_VERSION,
+        "words": words_digest(),
+    }
+
+
+# The settings of a spec, one by one, without those that say where files lie.
+
+
+LISTS: Final = ("enrich", "block")
+"""Settings that list files; the names of the files count, not their folders."""
+
+
+def flat_settings(spec: Spec) -> dict[str, Any]:
+    """Settings by dotted key, as JSON values."""
+    values = spec.model_dump(mode="json", exclude_none=True, exclude={"version"})
+    values["source"] = {name: drop_places(settings) for name, settings in values["source"].items()}
+    for key in LISTS:
+        values[key] = [Path(path).name for path in values[key]]
+    return dict(_leaves("", values))
+
+
+def _leaves(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from _leaves(f"{prefix}.{key}" if prefix else key, inner)
+    else:
+        yield prefix, value

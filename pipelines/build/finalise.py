@@ -9,32 +9,39 @@ from itertools import groupby
 from operator import attrgetter
 from os.path import relpath
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import yaml
 
-from pipelines.build.algorithms import algorithm_versions
-from pipelines.build.claim import BUILD_DIGEST, PLAN_FILES
-from pipelines.build.documents.attribution import licence_facts, used_clips, write_attribution
-from pipelines.build.documents.card import dataset_card
-from pipelines.build.documents.croissant import CROISSANT_FILE, croissant
-from pipelines.build.documents.energon import write_index, write_meta
+from pipelines.build.claim import BUILD_DIGEST, PLAN_FILES, algorithm_versions
+from pipelines.build.documents import (
+    CROISSANT_FILE,
+    croissant,
+    dataset_card,
+    licence_facts,
+    used_clips,
+    write_attribution,
+    write_index,
+    write_meta,
+)
 from pipelines.build.plan import ShardPlan
 from pipelines.build.render import is_done, link, read_receipt, read_rights
 from pipelines.ingest.ingest import IngestedLibrary
 from pipelines.spec.spec import Spec
 from pipelines.store.places import Places
-from pipelines.store.row_groups import read_batches, read_columns
+from pipelines.store.row_file import read_batches, read_columns
 from synth.base.atomic import write_text
+from synth.base.doors import read_json
 from synth.base.errors import CorpusError
 from synth.base.hashing import FileHash, file_sha256
 from synth.corpus.corpus import (
     ATTRIBUTION_FILE,
     CLIPS_FILE,
     CORPUS_FILE,
+    LATEST_FILE,
     PLAN_FILE,
     SAMPLES_FILE,
 )
@@ -258,3 +265,48 @@ def _totals(samples: Path) -> tuple[int, int, dict[str, int]]:
         for name in captions:
             generators.update(batch[name].flatten().field("generator").to_pylist())
     return frames, excerpts, dict(sorted(generators.items()))
+
+
+# Pointing `latest` to a version. A gate that a version failed binds every command.
+
+
+RECORD_FILE: Final = "nightly.json"
+OVERRIDDEN: Final = "overridden"
+
+
+def promote(places: Places, override: bool = False) -> None:
+    """Point `latest` to a finished version.
+
+    Args:
+        places: Of the version; their writer is the caller.
+        override: Promote it although a gate failed, and say so in the record.
+    """
+    record = read_record(places)
+    failed = not record.get("passed", True) and not record.get(OVERRIDDEN, False)
+    if failed and not override:
+        gates = [gate["name"] for gate in record.get("gates", []) if not gate["passed"]]
+        folder = places.format_path(places.versions)
+        raise CorpusError(
+            f"{places.corpus} {places.version} is built, but not promoted: it failed the gates "
+            f"{', '.join(gates)} in its last nightly build; `latest` is unchanged",
+            fix=f"see {places.format_path(places.manifests)}/nightly.md; run `segue night run` "
+            f"again once they are met, or `segue versions {folder} --promote {places.version} "
+            "--override-gates`",
+        )
+    if failed:
+        path = places.manifests / RECORD_FILE
+        write_text(path, json.dumps(record | {OVERRIDDEN: True}, indent=2) + "\n")
+        if places.mirror is not None:
+            places.mirror.push(path)
+    write_text(places.versions / LATEST_FILE, places.version + "\n")
+    if places.mirror is not None:
+        places.mirror.push(places.versions / LATEST_FILE)
+
+
+def read_record(places: Places) -> dict[str, Any]:
+    """What a night found of a version; empty where there was none."""
+    path = places.manifests / RECORD_FILE
+    record: dict[str, Any] = {}
+    if path.is_file():
+        record = read_json(path, fix="delete it and run again")
+    return record

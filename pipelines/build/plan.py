@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -24,18 +25,15 @@ from pipelines.build.claim import (
     claim_version,
     read_finished,
 )
-from pipelines.build.drafters import draft_all
-from pipelines.build.drafting import DraftedRows, Drafter
-from pipelines.build.left_out import LEFT_OUT, Tally, to_json
-from pipelines.build.packing import PackedShard, pack
+from pipelines.build.drafting import DraftedRows, Drafter, draft_all, sample_id
+from pipelines.build.findings import LEFT_OUT, Tally, to_json
 from pipelines.build.usable import UsableClips
 from pipelines.engines.engine import Engine
 from pipelines.ingest.ingest import IngestedLibrary
 from pipelines.spec.enrich import Enrichment
 from pipelines.spec.spec import Spec
 from pipelines.store.places import Places
-from pipelines.store.row_file import BATCH_ROWS, RowFile
-from pipelines.store.row_groups import ShardTables, read_columns, read_rows
+from pipelines.store.row_file import BATCH_ROWS, RowFile, ShardTables, read_columns, read_rows
 from synth.base.errors import CorpusError
 from synth.base.hashing import FileHash
 from synth.base.progress import Observer
@@ -248,3 +246,84 @@ def _write_clips(path: Path, rows: RowFile, schema: pa.Schema) -> None:
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         while some := [*islice(batches, _ROW_GROUP // BATCH_ROWS)]:
             writer.write_table(pa.Table.from_batches(some).combine_chunks().cast(schema))
+
+
+# Packing: drafted rows become shards, and get their places in the corpus.
+
+
+_UNNUMBERED = '"id":"","index":0,'
+_UNPACKED = '"shard":"",'
+
+
+@dataclass(frozen=True, slots=True)
+class PackedShard:
+    """A shard's rows.
+
+    Args:
+        rows: Of `schema.PLAN`.
+        texts: The same rows as canonical JSON, all with `index` 0.
+    """
+
+    name: str
+    split: str
+    rows: pa.Table
+    texts: list[str]
+
+
+def pack(corpus: str, most: int, drafted: Iterable[DraftedRows]) -> Iterator[PackedShard]:
+    """One shard after the other; a group is never divided.
+
+    Args:
+        most: Samples that a shard may hold, but for one group that has more.
+        drafted: The rows of all groups, split by split.
+    """
+    index = 0
+    for split, runs in groupby(drafted, lambda each: each.split):
+        made = 0
+        for number, (tables, texts) in enumerate(_cut(runs, most)):
+            name = f"{corpus}-{split}-{number:06d}.tar"
+            ids = [sample_id(corpus, split, made + at) for at in range(len(texts))]
+            places = {
+                "id": pa.array(ids),
+                "index": pa.array(np.arange(index, index + len(ids))),
+                "shard": pa.array([name] * len(ids)),
+            }
+            yield PackedShard(
+                name,
+                split,
+                _place(pa.concat_tables(tables).combine_chunks(), places),
+                [_place_text(text, each, name) for text, each in zip(texts, ids, strict=True)],
+            )
+            made += len(ids)
+            index += len(ids)
+
+
+def _cut(runs: Iterable[DraftedRows], most: int) -> Iterator[tuple[list[pa.Table], list[str]]]:
+    """The rows of each shard, as tables that follow one another, and as text."""
+    tables: list[pa.Table] = []
+    texts: list[str] = []
+    for run in runs:
+        start = end = 0
+        for size in run.sizes:
+            count = len(texts) + end - start
+            if count and count + size > most:
+                tables.append(run.rows.slice(start, end - start))
+                texts += run.texts[start:end]
+                yield tables, texts
+                tables, texts, start = [], [], end
+            end += size
+        tables.append(run.rows.slice(start, end - start))
+        texts += run.texts[start:end]
+    if texts:
+        yield tables, texts
+
+
+def _place(rows: pa.Table, places: dict[str, pa.Array]) -> pa.Table:
+    columns = [places.get(name, rows.column(name)) for name in PLAN.names]
+    return pa.table(columns, schema=PLAN)
+
+
+def _place_text(text: str, name: str, shard: str) -> str:
+    """Quotes inside values are escaped, so that a key is found and nothing else."""
+    numbered = text.replace(_UNNUMBERED, f'"id":"{name}","index":0,', 1)
+    return numbered.replace(_UNPACKED, f'"shard":"{shard}",', 1)

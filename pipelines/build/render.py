@@ -13,12 +13,12 @@ from typing import Final
 import pyarrow.parquet as pq
 
 from pipelines.build.claim import SHARDS_FILE
-from pipelines.build.drafters import forget_groups
+from pipelines.build.drafting import forget_groups
 from pipelines.build.plan import ShardPlan
-from pipelines.engines.passport import library_versions
+from pipelines.engines.cluster import library_versions
 from pipelines.ingest.parts import is_older
 from pipelines.store.places import Places
-from pipelines.store.row_groups import read_columns
+from pipelines.store.row_file import read_columns
 from synth.audio.bank import Bank
 from synth.audio.render import Mixdown, render
 from synth.base.atomic import file_state, remove_partials, replacing, write_text

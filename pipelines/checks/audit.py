@@ -10,7 +10,7 @@ from typing import Any, Final
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipelines.store.manifest import find_manifest
+from pipelines.store.places import find_manifest
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer, Silent
 from synth.base.units import Frames

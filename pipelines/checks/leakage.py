@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.spec.spec import SPLITS
-from pipelines.store.manifest import find_manifest
-from pipelines.store.row_groups import read_batches
+from pipelines.store.places import find_manifest
+from pipelines.store.row_file import read_batches
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer
 from synth.corpus.corpus import CLIPS_FILE

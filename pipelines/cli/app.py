@@ -21,8 +21,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from pipelines.cli.commands import COMMANDS, GROUPS
-from pipelines.cli.common.options import CorpusArgument
-from pipelines.cli.common.packages import naming_packages
+from pipelines.cli.common.options import CorpusArgument, naming_packages
 from synth.base.atomic import disk_error
 from synth.base.doors import make_console, plain_text
 from synth.base.errors import SegueError, nearest

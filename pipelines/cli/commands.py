@@ -93,7 +93,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "List the versions of a corpus and what each still has on disk.",
     ),
     "gc": (
-        "pipelines.cli.look.gc:gc_command",
+        "pipelines.cli.look.versions:gc_command",
         "Remove the shards of old versions; their manifests stay.",
     ),
     "text probe": (

@@ -13,9 +13,8 @@ from pipelines.build.build import Summary
 from pipelines.build.schedule import RenderSettings
 from pipelines.flows.corpus import Result, flow_of
 from pipelines.flows.holder import HOME
-from pipelines.flows.nights.settings import NightlySettings
-from pipelines.flows.servers.schedule_server import running_server
-from pipelines.flows.servers.server import own_server, refuse_full
+from pipelines.flows.nights.schedule import NightlySettings
+from pipelines.flows.servers import own_server, refuse_full, running_server
 from pipelines.spec.spec import Spec
 from synth.base.errors import SegueError
 from synth.base.progress import Observer

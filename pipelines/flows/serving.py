@@ -8,21 +8,39 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Final
+from uuid import UUID
 
 import httpx
-from prefect.client.orchestration import get_client
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.actions import WorkPoolCreate
+from prefect.client.schemas.filters import (
+    DeploymentFilter,
+    DeploymentFilterId,
+    DeploymentFilterTags,
+    FlowRunFilter,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+)
+from prefect.client.schemas.objects import ConcurrencyLimitConfig, FlowRun, StateType
+from prefect.client.schemas.responses import DeploymentResponse
+from prefect.client.schemas.sorting import FlowRunSort
 from prefect.deployments.runner import RunnerDeployment
+from prefect.exceptions import ObjectNotFound
 from prefect.runner import Runner
+from prefect.schedules import Cron, Interval, Schedule
 from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
+from prefect.workers.process import ProcessWorker
+from pydantic import ValidationError
 
 from pipelines.engines.executor import hold_interrupts
-from pipelines.flows.deployments import NightRun, deployment_of, last_runs
+from pipelines.flows.corpus import SERVED_BY
 from pipelines.flows.holder import HOME, bury_all_runs, bury_dead_run
-from pipelines.flows.nights.schedule import FLOW, Night
-from pipelines.flows.servers.schedule_server import scheduling_server
-from pipelines.flows.servers.server import QUIET
-from pipelines.flows.work import SERVED_BY
+from pipelines.flows.nights.schedule import ENTRYPOINT, FLOW, LIMIT, TAG, Night, Times
+from pipelines.flows.servers import QUIET, running_server, scheduling_server
+from synth.base.errors import SegueError, SpecError
 
 LOOK_S: Final = 2.0
 STOP_S: Final = 20.0
@@ -130,3 +148,215 @@ def _server(night: Night) -> Iterator[str]:
     with scheduling_server(home) as address, temporary_settings({PREFECT_API_URL: address}):
         bury_all_runs(f"{FLOW}/{night.corpus}")
         yield address
+
+
+# Deployments of the nightly flow: made, listed, paused, run.
+
+
+POOL_TYPE: Final = "process"
+_BEGUN: Final = [
+    StateType.RUNNING,
+    StateType.COMPLETED,
+    StateType.FAILED,
+    StateType.CRASHED,
+    StateType.CANCELLED,
+    StateType.CANCELLING,
+]
+
+
+@dataclass(frozen=True, slots=True)
+class NightRun:
+    """A run of a corpus's night.
+
+    Args:
+        name: Prefect's name for it.
+        state: Prefect's word for how it went.
+        message: What it failed of; empty where all is well.
+        begun: When, ISO 8601; empty before.
+        seconds: That it took so far.
+    """
+
+    corpus: str
+    name: str
+    state: str
+    message: str
+    begun: str
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """A corpus that has nights.
+
+    Args:
+        times: When, in words.
+        paused: Whether nothing begins.
+        last: The last run's state; empty before the first.
+    """
+
+    corpus: str
+    times: str
+    paused: bool
+    spec: str
+    last: str
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return asdict(self)
+
+
+def deployment_of(night: Night, pool: str | None = None) -> RunnerDeployment:
+    """The deployment of a corpus's night."""
+    try:
+        return RunnerDeployment.from_entrypoint(
+            ENTRYPOINT,
+            name=night.corpus,
+            schedule=_schedule(night.times),
+            concurrency_limit=ConcurrencyLimitConfig.model_validate(dict(LIMIT)),
+            parameters=night.parameters,
+            tags=night.tags,
+            paused=False,
+            work_pool_name=pool,
+            job_variables={"env": night.environment} if pool else None,
+        )
+    except (ValidationError, ValueError) as error:
+        reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        raise SpecError(
+            f"--cron {night.times.cron}, --timezone {night.times.timezone}: "
+            f"{reason.removeprefix('Value error, ')}",
+            fix='as in --cron "0 3 * * *" --timezone Europe/Berlin',
+        ) from error
+
+
+def register(night: Night, pool: str) -> UUID:
+    """Register a night for the workers of a process pool, which is made if it is not there."""
+    with get_client(sync_client=True) as client:
+        try:
+            found = client.read_work_pool(pool)
+            if found.type != POOL_TYPE:
+                raise SpecError(
+                    f"--pool {pool}: a work pool of type {found.type}, not {POOL_TYPE}",
+                    fix="name another pool; a missing one is created",
+                )
+        except ObjectNotFound:
+            template = ProcessWorker.get_default_base_job_template()
+            client.create_work_pool(
+                WorkPoolCreate(name=pool, type=POOL_TYPE, base_job_template=template)
+            )
+    identity: Any = deployment_of(night, pool).apply()
+    return UUID(str(identity))
+
+
+def list_scheduled() -> list[Scheduled]:
+    """All corpora that have nights, by name."""
+    with get_client(sync_client=True) as client:
+        found = client.read_deployments(
+            deployment_filter=DeploymentFilter(tags=DeploymentFilterTags(all_=[TAG]))
+        )
+        return [
+            Scheduled(
+                corpus=each.name,
+                times=", ".join(_describe(one.schedule) for one in each.schedules if one.active)
+                or "when told",
+                paused=each.paused,
+                spec=str((each.parameters or {}).get("spec", "")),
+                last=next((_name(run) for run in _runs(client, each, 1)), ""),
+            )
+            for each in sorted(found, key=lambda each: each.name)
+        ]
+
+
+def set_paused(corpus: str, paused: bool) -> None:
+    """Let no night begin, or let them begin again."""
+    with get_client(sync_client=True) as client:
+        found = _deployment(client, corpus)
+        (client.pause_deployment if paused else client.resume_deployment)(found.id)
+
+
+def run_now(corpus: str) -> str:
+    """Have a run begin; where one is under way already, Prefect cancels the new one.
+
+    Returns:
+        The run's name.
+    """
+    with get_client(sync_client=True) as client:
+        run = client.create_flow_run_from_deployment(_deployment(client, corpus).id)
+        return run.name
+
+
+def last_runs(corpus: str, most: int) -> list[NightRun]:
+    """The last runs, newest first."""
+    with get_client(sync_client=True) as client:
+        found = _runs(client, _deployment(client, corpus), most)
+    return [
+        NightRun(
+            corpus=corpus,
+            name=run.name,
+            state=_name(run),
+            message="" if run.state is None else run.state.message or "",
+            begun="" if run.start_time is None else run.start_time.isoformat(timespec="seconds"),
+            seconds=round(run.estimated_run_time.total_seconds(), 1),
+        )
+        for run in found
+    ]
+
+
+@contextmanager
+def known_server(out: Path) -> Iterator[str]:
+    """Prefect's API: configured, or that of the schedule that runs over `out`; its address."""
+    configured = get_current_settings().api.url
+    address = configured or running_server((out / HOME).resolve())
+    if address is None:
+        raise SegueError(
+            f"no Prefect server: PREFECT_API_URL is not set, and no schedule runs for {out}",
+            fix="start one with `segue night schedule SPEC --cron ...`, or use its --out",
+        )
+    try:
+        with temporary_settings({PREFECT_API_URL: address}):
+            yield address
+    except httpx.HTTPError as error:
+        raise SegueError(
+            f"the Prefect server at {address} does not answer: {type(error).__name__}",
+            fix="start it, or set PREFECT_API_URL to another server",
+        ) from error
+
+
+def _schedule(times: Times) -> Schedule | None:
+    if times.cron:
+        return Cron(times.cron, timezone=times.timezone)
+    return Interval(times.every_s) if times.every_s else None
+
+
+def _deployment(client: SyncPrefectClient, corpus: str) -> DeploymentResponse:
+    try:
+        return client.read_deployment_by_name(f"{FLOW}/{corpus}")
+    except ObjectNotFound as error:
+        raise SpecError(f"corpus {corpus} has no schedule", fix="see `segue night list`") from error
+
+
+def _runs(client: SyncPrefectClient, of: DeploymentResponse, most: int) -> list[FlowRun]:
+    """The newest runs that have begun."""
+    return client.read_flow_runs(
+        deployment_filter=DeploymentFilter(id=DeploymentFilterId(any_=[of.id])),
+        flow_run_filter=FlowRunFilter(
+            state=FlowRunFilterState(type=FlowRunFilterStateType(any_=_BEGUN))
+        ),
+        sort=FlowRunSort.EXPECTED_START_TIME_DESC,
+        limit=most,
+    )
+
+
+def _name(run: FlowRun) -> str:
+    return run.state_name or "" if run.state is None else run.state.name or run.state.type.value
+
+
+def _describe(schedule: Any) -> str:
+    if getattr(schedule, "cron", None):
+        return f"cron {schedule.cron} {schedule.timezone or 'UTC'}"
+    if getattr(schedule, "interval", None):
+        return f"every {schedule.interval.total_seconds():g} s"
+    return str(schedule)

@@ -16,8 +16,8 @@ from typing import Any, Final
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pipelines.build.algorithms import algorithm_versions
-from pipelines.engines.passport import library_versions
+from pipelines.build.claim import algorithm_versions
+from pipelines.engines.cluster import library_versions
 from pipelines.frozen.description import SPLIT
 from synth.base.atomic import write_text
 from synth.base.doors import read_regular

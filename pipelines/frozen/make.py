@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pipelines.build.build import Summary, build, plan_library, refuse_unheard
 from pipelines.checks.blind import run_blind_test
-from pipelines.frozen.description import SPLIT, FrozenSet
+from pipelines.frozen.description import SPLIT, BuiltSet, FrozenSet, TextScore, write_record
 from pipelines.frozen.digests import (
     SHOWN,
     PublishedSet,
@@ -20,7 +20,6 @@ from pipelines.frozen.digests import (
     library_changes,
     read_published,
 )
-from pipelines.frozen.record import BuiltSet, TextScore, write_record
 from pipelines.spec.spec import Spec
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer

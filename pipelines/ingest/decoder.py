@@ -23,12 +23,14 @@ from typing import Any, Final, NoReturn
 from pipelines.engines.executor import FEWER_PROCESSES, hold_interrupts, make_context, suggest_guard
 from pipelines.ingest.decoding import (
     READY,
+    DecoderVerdict,
+    DecoderWatch,
     DecodingTask,
     Outcome,
     describe_overtime,
+    measure_group_time,
     serve_decoding,
 )
-from pipelines.ingest.effort import DecoderVerdict, DecoderWatch, measure_group_time
 from synth.base.doors import UNWELL
 from synth.base.errors import MachineError, SegueError
 from synth.sources import ClipRef

@@ -29,8 +29,8 @@ from pipelines.ingest.parts import (
     store_part,
     sync_parts,
 )
-from pipelines.spec.intake import Intake
-from pipelines.store.locks import wait_for_turn
+from pipelines.spec.spec import Intake
+from pipelines.store.lease import wait_for_turn
 from pipelines.store.row_file import BATCH_ROWS, RowFile
 from pipelines.store.stage import find_mirror, hold_filling
 from synth.audio.bank import INDEX_SCHEMA, read_index

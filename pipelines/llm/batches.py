@@ -13,14 +13,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from pipelines.llm.money.budget import Budget, DoesNotFitError
-from pipelines.llm.money.ledger import Ledger
-from pipelines.llm.money.records import ItemState, Order, RequestMember, Status
-from pipelines.llm.money.store import AnswerStore
-from pipelines.llm.money.tickets import SentRequest, Tickets, name_owner
-from pipelines.llm.runner import PHASE
-from pipelines.llm.stops import Stop
+from pipelines.llm.money.ledger import Ledger, SentRequest, Tickets, name_owner
+from pipelines.llm.money.store import AnswerStore, ItemState, Order, RequestMember, Status
+from pipelines.llm.runner import PHASE, Stop
+from pipelines.llm.second import apply_fault, count_settled, judge_reply
 from pipelines.llm.tasks import PromptTask, Queue, make_members
-from pipelines.llm.verdicts import apply_fault, count_settled, judge_reply
 from pipelines.llm.wire.batch_api import MOST_BYTES, collect, is_over, submit
 from pipelines.llm.wire.endpoint import Endpoint
 from pipelines.llm.wire.errors import AttemptError

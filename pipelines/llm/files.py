@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.llm.tasks import item_digest
-from pipelines.store.manifest import find_manifest
+from pipelines.store.places import find_manifest
 from synth.base.doors import parse_json, require_regular
 from synth.base.errors import CorpusError, SceneError, SourceError, SpecError
 from synth.base.rng import uniform_hash

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
 
-from pipelines.llm.answers import write_answers
 from pipelines.llm.files import InputRow, read_rows
+from pipelines.llm.money.budget import Account, Budget
 from pipelines.llm.money.ledger import Ledger
-from pipelines.llm.money.prices import Nano, find_price
-from pipelines.llm.money.records import ItemState
-from pipelines.llm.money.store import AnswerStore
-from pipelines.llm.runner import recover
-from pipelines.llm.second import PHASE, ItemOutcome, ItemVerdict, SecondItem, SecondRequest
-from pipelines.llm.settings import GenerateSettings
-from pipelines.llm.stage import TaskStage
+from pipelines.llm.money.prices import NANOS, Nano, find_price, to_nanos
+from pipelines.llm.money.store import AnswerStore, ItemState, Status
+from pipelines.llm.runner import Stop, StopKind, recover
+from pipelines.llm.second import (
+    PHASE,
+    ItemOutcome,
+    ItemVerdict,
+    SecondItem,
+    SecondRequest,
+    classify_reason,
+    count_verdicts,
+    write_answers,
+)
+from pipelines.llm.stage import GenerateSettings, TaskStage
 from pipelines.llm.tasks import PromptTask
-from pipelines.llm.wire.address import check_address, identify_endpoint
-from pipelines.store.output import check_output
+from pipelines.llm.wire.endpoint import check_address, identify_endpoint
+from pipelines.store.places import check_output
 from synth.base.errors import SpecError
+from synth.base.progress import Observer
 from synth.llm.prompt import load_prompt
 from synth.llm.verification import load_verification
 
@@ -149,3 +162,218 @@ class Books:
         run, outcomes = self._run, self.load()
         write_answers(run.settings.out, run.rows, run.first.task, outcomes, run.kinds)
         return outcomes
+
+
+# A whole run: a data file in, answers out, and an honest account of it.
+
+
+_LEAST_OUTPUT: Final = 4
+
+
+def estimate(settings: GenerateSettings) -> GenerateEstimate:
+    """What a run would take; nothing is sent."""
+    run = PromptRun.check(settings)
+    states: dict[str, ItemState] = {}
+    read: dict[str, ItemState] = {}
+    settled: set[str] = set()
+    if settings.store.is_file():
+        with AnswerStore.open(settings.store) as store:
+            books = Books(run, store)
+            outcomes = books.load(check=True)
+            states, read = books.states, books.read
+            settled = {each for each, found in outcomes.items() if not _is_open(found.state)}
+    found = [(run.first, run.first.estimate(states))]
+    if run.second is not None:
+        guessed = run.second.guess_questions(run.first.items, run.first.select_open(states))
+        asked = run.second.make_questions(run.first.items, states) | guessed
+        second = run.make_second_stage(asked.values())
+        found.append((second, second.estimate(read)))
+    batch = settings.batch
+    return GenerateEstimate(
+        items=len(run.rows),
+        from_store=sum(row.digest in settled for row in run.rows),
+        requests=sum(each.requests for _, each in found),
+        second_requests=sum(each.requests for _, each in found[1:]),
+        input_tokens=sum(each.input_tokens for _, each in found),
+        output_tokens=sum(each.output_tokens for _, each in found),
+        low=sum(each.compute_cost(stage.price, _LEAST_OUTPUT, batch) for stage, each in found),
+        high=sum(2 * each.compute_cost(stage.price, 1, batch) for stage, each in found),
+    )
+
+
+def generate(settings: GenerateSettings, observer: Observer) -> GenerateSummary:
+    """Ask for all items of a file that are not settled, and write what became of each."""
+    run = PromptRun.check(settings)
+    if settings.budget is not None and not math.isfinite(settings.budget):
+        raise SpecError(f"--budget {settings.budget}: not an amount", fix="give it in dollars")
+    asked = [(run.first.task.model, run.first.price)]
+    if run.second is not None:
+        asked.append((run.second.task.model, run.second.price))
+    dear = next((model for model, price in asked if not price.free), "")
+    if settings.budget is None and dear:
+        raise SpecError(
+            f"no budget is given, but model {dear} costs money",
+            fix="give --budget DOLLARS; --dry-run estimates the cost",
+        )
+    with AnswerStore.open(settings.store) as store:
+        return _generate(run, store, observer)
+
+
+def _generate(run: PromptRun, store: AnswerStore, observer: Observer) -> GenerateSummary:
+    begun = time.monotonic()
+    settings = run.settings
+    limit = None if settings.budget is None else to_nanos(settings.budget)
+    books = Books(run, store, str(settings.out.resolve()), limit)
+    books.recover()
+    if settings.retry_failed:
+        books.reopen()
+    before = books.load(check=True)
+    account = Account()
+    try:
+        stopped = _buy_first(run, books, store, account, observer)
+        if run.second is not None and (stopped is None or stopped.kind is StopKind.BUDGET):
+            stopped = _buy_second(run, books, store, account, observer) or stopped
+    except KeyboardInterrupt:
+        books.write()
+        raise
+    outcomes = books.write()
+    of_rows = [outcomes[row.digest].state for row in run.rows]
+    failed = Counter(
+        classify_reason(each.reason) for each in of_rows if each.status is Status.FAILED
+    )
+    return GenerateSummary(
+        generator=run.first.task.generator,
+        items=len(run.rows),
+        answered=sum(each.status is Status.ANSWERED for each in of_rows),
+        failed=dict(failed.most_common()),
+        left=sum(_is_open(each) for each in of_rows),
+        travelling=books.count_travelling(),
+        from_store=sum(not _is_open(before[row.digest].state) for row in run.rows),
+        account=account,
+        spent=books.first.compute_spent(),
+        seconds=time.monotonic() - begun,
+        stopped=stopped,
+        out=settings.out,
+        verdicts=count_verdicts(run.rows, outcomes, run.kinds) if run.second else {},
+    )
+
+
+def _buy_first(
+    run: PromptRun, books: Books, store: AnswerStore, account: Account, observer: Observer
+) -> Stop | None:
+    waiting = run.first.select_open(books.states)
+    held = None
+    if run.second is not None and waiting:
+        asked = books.questions
+        due = {each for each in asked if _is_due(books.read.get(asked[each].digest))}
+        held = run.second.reserve(run.first.items, due, run.settings.batch)
+    budget = Budget(books.first, run.first.price, run.settings.batch, account, held)
+    return run.first.buy(run.settings, store, books.first, budget, waiting, observer)
+
+
+def _buy_second(
+    run: PromptRun, books: Books, store: AnswerStore, account: Account, observer: Observer
+) -> Stop | None:
+    """Have the answers verified that there are, even if the budget has no room for others."""
+    books.load()
+    stage = run.make_second_stage(books.questions.values())
+    budget = Budget(books.second, stage.price, run.settings.batch, account)
+    waiting = stage.select_open(books.read)
+    return stage.buy(run.settings, store, books.second, budget, waiting, observer)
+
+
+def _is_due(read: ItemState | None) -> bool:
+    return read is None or _is_open(read)
+
+
+def _is_open(state: ItemState) -> bool:
+    return state.status is Status.OPEN
+
+
+# What a run did, and what one would take.
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateSummary:
+    """What a run did.
+
+    Items that are `left` are not settled; of these, some are `travelling` in batches. `verdicts`
+    counts rows by kind of item and by `Verdict`, where texts are verified.
+    """
+
+    generator: str
+    items: int
+    answered: int
+    failed: Mapping[str, int]
+    left: int
+    travelling: int
+    from_store: int
+    account: Account
+    spent: Nano
+    seconds: float
+    stopped: Stop | None
+    out: Path
+    verdicts: Mapping[str, Mapping[str, int]]
+
+    @property
+    def bought(self) -> int:
+        """Items that this run settled."""
+        return self.answered + sum(self.failed.values()) - self.from_store
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        account = self.account
+        return {
+            "generator": self.generator,
+            "items": self.items,
+            "answered": self.answered,
+            "failed": dict(self.failed),
+            "left": self.left,
+            "travelling": self.travelling,
+            "from_store": self.from_store,
+            "bought": self.bought,
+            "requests": account.requests,
+            "faults": dict(account.faults),
+            "input_tokens": account.input_tokens,
+            "output_tokens": account.output_tokens,
+            "cached_tokens": account.cached_tokens,
+            "cost": account.cost / NANOS,
+            "uncertain_cost": account.uncertain / NANOS,
+            "spent": self.spent / NANOS,
+            "seconds": round(self.seconds, 2),
+            "stopped": str(self.stopped.kind) if self.stopped else "",
+            "message": self.stopped.message if self.stopped else "",
+            "fix": self.stopped.fix if self.stopped else "",
+            "out": str(self.out),
+        } | ({"kinds": self.verdicts} if self.verdicts else {})
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateEstimate:
+    """What a run would take.
+
+    `low` is the cost if answers take a quarter of what they may, `high` if all are as long as they
+    may be and are asked for twice.
+    """
+
+    items: int
+    from_store: int
+    requests: int
+    second_requests: int
+    input_tokens: int
+    output_tokens: int
+    low: Nano
+    high: Nano
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "items": self.items,
+            "from_store": self.from_store,
+            "requests": self.requests,
+            "second_requests": self.second_requests,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "low": self.low / NANOS,
+            "high": self.high / NANOS,
+        }

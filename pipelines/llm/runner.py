@@ -6,18 +6,24 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import partial
 from typing import Any, Final
 
 from pipelines.llm.money.budget import Budget, DoesNotFitError
 from pipelines.llm.money.ledger import Ledger
-from pipelines.llm.money.records import ItemState, RequestMember, Status
-from pipelines.llm.stops import Stop
+from pipelines.llm.money.store import ItemState, RequestMember, Status
+from pipelines.llm.second import apply_fault, count_settled, judge_reply
 from pipelines.llm.tasks import PromptTask, Queue, make_members
-from pipelines.llm.verdicts import apply_fault, count_settled, judge_reply
-from pipelines.llm.wire.errors import AttemptError, FaultKind
+from pipelines.llm.wire.errors import (
+    Ask,
+    AttemptError,
+    FaultKind,
+    Policy,
+    RequestGate,
+    ask_with_retries,
+)
 from pipelines.llm.wire.request import Reply, Request
-from pipelines.llm.wire.retry import Ask, Policy, RequestGate, ask_with_retries
 from synth.base.progress import Observer
 
 PHASE: Final = "ask"
@@ -221,3 +227,57 @@ def recover(task: PromptTask, ledger: Ledger) -> None:
         still = {each: s for each, s in states.items() if s.status is Status.OPEN}
         after = judge_reply(task.prompt, left.members, states, left.text)
         ledger.record_states({each: after[each] for each in still}, left.purchase)
+
+
+# Why a run ended before all was settled.
+
+
+class StopKind(StrEnum):
+    """What stopped a run."""
+
+    BUDGET = "budget"
+    ENDPOINT = "endpoint"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why a run ended early."""
+
+    kind: StopKind
+    message: str
+    fix: str
+
+    @classmethod
+    def for_budget(cls) -> Stop:
+        """The next request might cost more than there is left."""
+        return cls(
+            StopKind.BUDGET,
+            "the next request might cost more than the budget has left",
+            "repeat the command with a larger --budget to resume; nothing is paid for twice",
+        )
+
+    @classmethod
+    def for_fault(cls, fault: AttemptError) -> Stop:
+        """No request can fare better."""
+        fix = fault.fix or "fix it"
+        message = f"the endpoint refuses ({fault.kind}): {fault.message}"
+        return cls(StopKind.ENDPOINT, message, f"{fix}; then repeat the command to resume")
+
+    @classmethod
+    def for_silence(cls, fault: AttemptError) -> Stop:
+        """Nothing but faults comes back."""
+        message = f"the endpoint does not answer ({fault.kind}): {fault.message}"
+        return cls(StopKind.ENDPOINT, message, "repeat the command later to resume")
+
+    @classmethod
+    def for_refused_batch(cls, fault: AttemptError) -> Stop:
+        """The endpoint does not take a batch."""
+        message = f"the endpoint refuses the batch ({fault.kind}): {fault.message}"
+        fix = "if it has no batch API, repeat the command without --batch to resume"
+        return cls(StopKind.ENDPOINT, message, fix)
+
+    @classmethod
+    def for_interrupt(cls) -> Stop:
+        """The user wants it so."""
+        return cls(StopKind.INTERRUPTED, "stopped", "repeat the command to resume")

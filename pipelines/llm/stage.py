@@ -6,22 +6,22 @@ import asyncio
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Protocol
 
 from pipelines.llm.batches import BatchRunner
-from pipelines.llm.money.budget import Budget
+from pipelines.llm.files import Input
+from pipelines.llm.money.budget import Budget, DoesNotFitError
 from pipelines.llm.money.ledger import Ledger
 from pipelines.llm.money.prices import Nano, Price
-from pipelines.llm.money.records import ItemState, Status
-from pipelines.llm.money.store import AnswerStore
-from pipelines.llm.preparation import prepare_endpoint
-from pipelines.llm.runner import PHASE, ItemRunner
-from pipelines.llm.settings import GenerateSettings
-from pipelines.llm.stops import Stop, StopKind
+from pipelines.llm.money.store import AnswerStore, ItemState, Order, Paid, RequestState, Status
+from pipelines.llm.runner import PHASE, ItemRunner, Stop, StopKind
 from pipelines.llm.tasks import PromptTask, Queue, make_members
-from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
-from pipelines.llm.wire.request import estimate_tokens
+from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings, identify_endpoint
+from pipelines.llm.wire.errors import AttemptError, Policy
+from pipelines.llm.wire.probe import PROBE_REQUESTS, PROBE_TOKENS, probe
+from pipelines.llm.wire.request import NOTHING, Capabilities, Usage, estimate_tokens
 from synth.base.progress import Observer
 
 
@@ -160,3 +160,90 @@ def _stop_on_signals(buyer: Buyer) -> Iterator[None]:
     finally:
         with suppress(NotImplementedError, ValueError, RuntimeError):
             release()
+
+
+# What a run is told.
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateSettings:
+    """A run.
+
+    Args:
+        task: Id of a prompt of ours, or the path of one.
+        budget: Dollars that all runs for `out` may cost together.
+        local: The model costs nothing.
+        seed: Sampling seed, where the endpoint takes one.
+        batch: Send everything as batches.
+        retry_failed: Ask again for items that failed.
+        poll_s: How often to look after a batch.
+        policy: When a request is given up.
+        verify_model: Whom second requests ask, at the same endpoint; the same model by default.
+    """
+
+    task: str
+    source: Input
+    out: Path
+    endpoint: EndpointSettings
+    store: Path
+    budget: float | None = None
+    prices: Path | None = None
+    local: bool = False
+    concurrency: int = 16
+    seed: int | None = None
+    batch: bool = False
+    retry_failed: bool = False
+    poll_s: float = 30.0
+    policy: Policy = field(default_factory=lambda: Policy(attempts=8))
+    verify_model: str = ""
+
+
+# Before the first item: what the endpoint can do, and what finding that out costs.
+
+
+_PROBE_INPUT: Final = 1000
+
+
+async def prepare_endpoint(
+    endpoint: Endpoint, store: AnswerStore, ledger: Ledger, budget: Budget, price: Price
+) -> Stop | None:
+    """See what the endpoint can do, once and for all; the account says what that cost.
+
+    Args:
+        endpoint: An open endpoint; it words its requests accordingly from now on.
+        store: Remembers what was found.
+        ledger: Where it is written down.
+        budget: Pays for it.
+        price: Of requests that do not travel in a batch.
+
+    Returns:
+        Why the run cannot go on, if it cannot.
+    """
+    model = endpoint.settings.model
+    where = (identify_endpoint(endpoint.settings.base_url), model)
+    known = store.read_capabilities(*where)
+    if known is not None:
+        endpoint.capabilities = Capabilities.from_json(known)
+        return None
+    worst = price.compute_cost(PROBE_REQUESTS * _PROBE_INPUT, PROBE_REQUESTS * PROBE_TOKENS)
+    order = Order("probe", (), {"model": model}, ["probe"], worst)
+    try:
+        (purchase,) = budget.reserve([order])
+    except DoesNotFitError:
+        return Stop.for_budget()
+
+    def book(usage: Usage, state: RequestState, reason: str = "") -> None:
+        counts = (usage.input_tokens, usage.output_tokens, usage.cached_tokens)
+        cost = price.compute_cost(*counts)
+        ledger.record_payment(purchase, state, Paid(cost, tokens=counts, reason=reason))
+        budget.account.add(usage, cost)
+
+    try:
+        found = await probe(endpoint)
+    except AttemptError as fault:
+        book(fault.usage or NOTHING, RequestState.FAULT, f"{fault.kind}: {fault.message}")
+        budget.account.faults[str(fault.kind)] += 1
+        return Stop.for_fault(fault) if fault.is_final else Stop.for_silence(fault)
+    book(found.spent, RequestState.READ)
+    store.keep_capabilities(*where, found.to_json())
+    return None

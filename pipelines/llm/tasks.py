@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.llm.money.records import ItemState, RequestMember, Scope, Status
+from pipelines.llm.money.store import ItemState, RequestMember, Scope, Status
 from pipelines.llm.wire.request import Request
 from synth.base.rng import digest
 from synth.captions.caption import MODEL

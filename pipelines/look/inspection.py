@@ -13,12 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.build.claim import SHARDS_FILE
-from pipelines.build.coverage import Coverage
+from pipelines.build.findings import Coverage
 from pipelines.build.render import parse_receipt
-from pipelines.ingest.parts import find_pcm_fault, is_certified, list_parts
-from pipelines.ingest.quarantine import count_refusals
-from pipelines.store.manifest import find_manifest
-from pipelines.store.row_groups import read_columns
+from pipelines.ingest.parts import count_refusals, find_pcm_fault, is_certified, list_parts
+from pipelines.store.places import find_manifest
+from pipelines.store.row_file import read_columns
 from synth.base.atomic import write_bytes
 from synth.base.doors import own_file
 from synth.base.errors import CorpusError
@@ -248,3 +247,11 @@ def count_shares(values: Sequence[str]) -> dict[str, dict[str, float]]:
 
 def _share(count: int, total: int) -> dict[str, float]:
     return {"count": count, "percent": round(100 * count / total, 1)}
+
+
+# Counts in words, for pages and the command line.
+
+
+def format_count(count: int, noun: str) -> str:
+    """`1 sample`, `1,200 samples`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -3,36 +3,117 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, Self, get_args
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
-from pipelines.spec.choice import RecipeChoice
 from pipelines.spec.enrich import enrichment_digest
-from pipelines.spec.intake import Intake
-from pipelines.spec.values import (
-    CORPUS,
-    CORPUS_LETTERS,
-    check_corpus,
-    check_licences,
-    check_splits,
-)
 from synth.audio.decoding import Mislabelled
 from synth.audio.render import RENDER_VERSION, Mixdown
-from synth.base.choice import StrictModel
+from synth.base.choice import Choice, StrictModel
+from synth.base.errors import SpecError
 from synth.base.rng import Randomness, digest
 from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.corpus.schema import FORMAT_VERSION, canonical_json
 from synth.corpus.shards import AudioFormat
 from synth.labels.lexicon import words_digest
-from synth.recipes import Recipe
+from synth.recipes import RECIPES, Recipe
 from synth.recipes.base import Levels, Setting
 from synth.scene.timeline import Fade
 from synth.sources import Source, SourceChoice, Unheard, open_source
 from synth.sources.catalogue import Acceptance
+from synth.sources.licence_filter import Allowed
 from synth.sources.splits import SplitRule
 from synth.truth.ear import Ear
+
+# Values of a spec that are wrong, in words, with what was meant.
+
+
+CORPUS: Final = r"^[a-z0-9]+(-[a-z0-9]+)*$"
+CORPUS_LETTERS: Final = 40
+_FOREIGN: Final = re.compile(r"[^a-z0-9]+")
+
+
+def make_corpus_name(text: str) -> str:
+    """The name of a corpus that is most like a text."""
+    return _FOREIGN.sub("-", text.lower()).strip("-")[:CORPUS_LETTERS].strip("-") or "corpus"
+
+
+def check_corpus(name: object) -> None:
+    """Refuse a name that a corpus cannot have.
+
+    Raises:
+        ValueError: If it cannot.
+    """
+    if isinstance(name, str) and name != make_corpus_name(name):
+        raise ValueError(
+            f"expected lowercase letters, digits and single '-', {CORPUS_LETTERS} at most, got "
+            f"{name!r}; try {make_corpus_name(name)!r}"
+        )
+
+
+def check_licences(names: tuple[str, ...]) -> None:
+    """Refuse licences that are not known.
+
+    Raises:
+        ValueError: If one is not.
+    """
+    try:
+        Allowed.of(names)
+    except SpecError as error:
+        told = str(error).removeprefix("licences: ")
+        raise ValueError(
+            f"{told}; write a family (CC-BY), a version (CC-BY-4.0), a port (CC-BY-3.0-US), the "
+            "licence's address, or unknown"
+        ) from error
+
+
+def check_splits(splits: Mapping[str, Any]) -> None:
+    """Refuse splits that are not all shares, or all lists that have nothing in common.
+
+    Raises:
+        ValueError: If they are neither.
+    """
+    shares = {name: share for name, share in splits.items() if isinstance(share, float)}
+    if not splits or (shares and len(shares) < len(splits)):
+        raise ValueError("give every split a share, or every split a list of source splits")
+    total = sum(shares.values())
+    if any(share <= 0 for share in shares.values()) or total > 1 + 1e-9:
+        told = f"shares must be above 0 and add up to 1 at most, got {total:g}"
+        raise ValueError(told + _suggest_percent(shares, total))
+    listed = [str(name) for names in splits.values() if isinstance(names, list) for name in names]
+    twice = {name for name in listed if listed.count(name) > 1}
+    if twice:
+        raise ValueError(f"source split {', '.join(sorted(twice))} is in two splits")
+
+
+def _suggest_percent(shares: Mapping[str, float], total: float) -> str:
+    """What was meant by shares that are percent."""
+    if total > 100 or any(share < 1 for share in shares.values()):
+        return ""
+    meant = ", ".join(f"{name}: {share / 100:g}" for name, share in shares.items())
+    return f"; did you mean {{{meant}}}?"
+
+
+# A recipe by name, with its settings.
+
+
+class RecipeChoice(Choice):
+    """A recipe by name."""
+
+    @classmethod
+    def list_names(cls) -> tuple[str, ...]:
+        """Every recipe."""
+        return tuple(RECIPES)
+
+    @classmethod
+    def find_settings(cls, name: str) -> type[BaseModel]:
+        """The class of a recipe."""
+        return RECIPES[name]
+
 
 PLAN_VERSION: Final = 11
 SPLITS: Final = ("train", "val", "test")
@@ -317,3 +398,30 @@ class Spec(StrictModel):
     def build_digest(self, catalogue_digest: str) -> str:
         """What determines the whole corpus."""
         return digest(self.plan_digest(catalogue_digest), self.render_digest())
+
+
+# What ingest is given: a library, and which of its clips are wanted in which form.
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """A sound library to ingest.
+
+    Args:
+        acceptance: Which recordings can be used.
+        split_rules: How clips are dealt to splits.
+        limit: Take the first so many clips only, None for all.
+        licences: The licences that clips may have, None for any; see `licence_filter.Allowed`.
+        block: Lists of what may not be used; see `leakage.block.Block`.
+        ear: What of a clip counts as audible; files are not read again for another.
+    """
+
+    source: Source | Unheard
+    rate: int
+    acceptance: Acceptance = field(default_factory=Acceptance)
+    split_rules: tuple[SplitRule, ...] = (SplitRule("train", 1.0),)
+    seed: int = 0
+    limit: int | None = None
+    licences: tuple[str, ...] | None = None
+    block: tuple[Path, ...] = ()
+    ear: Ear = field(default_factory=Ear)

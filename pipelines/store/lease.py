@@ -22,9 +22,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from filelock import FileLock, Timeout
+
 from synth.base.atomic import write_text
-from synth.base.errors import CorpusError
-from synth.storage import Remote, StorageError
+from synth.base.errors import CorpusError, SpecError
+from synth.storage import Remote, StorageError, url_of
 from synth.storage.url import join_keys
 
 BEAT_S: Final = 20.0
@@ -226,3 +228,53 @@ def _read(remote: Remote, key: str) -> dict[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+# One writer at a time: locks that the operating system takes back from a holder that dies.
+
+
+LOCK_FILE: Final = ".lock"
+POLL_S: Final = 0.1
+
+
+@contextmanager
+def sole_writer(corpus: Path) -> Iterator[None]:
+    """Hold the corpus for writing, on this machine.
+
+    Args:
+        corpus: The folder that holds its versions' manifests.
+    """
+    if (url := url_of(corpus)) is not None:
+        raise SpecError(
+            f"{url}: this command works only on folders",
+            fix="give a folder; segue build, plan and ingest write to URLs",
+        )
+    refusal = CorpusError(
+        f"{corpus}: another process is building this corpus",
+        fix="wait for it, then run the same command again; its work is kept",
+    )
+    with hold_lock(corpus / LOCK_FILE, refusal):
+        yield
+
+
+@contextmanager
+def hold_lock(lock: Path, refusal: CorpusError) -> Iterator[None]:
+    """Hold a lock, whose folder is made if it is not there."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    file = FileLock(lock, thread_local=False)
+    try:
+        file.acquire(blocking=False)
+    except Timeout as error:
+        raise refusal from error
+    try:
+        yield
+    finally:
+        file.release()
+
+
+@contextmanager
+def wait_for_turn(folder: Path) -> Iterator[None]:
+    """Wait until no other process writes the folder, then hold it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / LOCK_FILE, thread_local=False).acquire(poll_interval=POLL_S):
+        yield

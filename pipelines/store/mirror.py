@@ -9,14 +9,16 @@ up when a machine died bears no receipt, and is written over by the next run.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pipelines.store.lease import Lease
-from synth.base.atomic import PARTIAL_SUFFIX, write_bytes, write_text
+from synth.base.atomic import PARTIAL_SUFFIX, translate_disk_errors, write_bytes, write_text
 from synth.base.errors import CorpusError
 from synth.storage import Copies, Stored
 from synth.storage.copies import AT_ONCE
@@ -185,3 +187,34 @@ def _join_journals(there: bytes, here: bytes) -> bytes:
     """The lines of both, those of the store first."""
     known = set(there.splitlines())
     return there + b"".join(line + b"\n" for line in here.splitlines() if line not in known)
+
+
+# The build journal: one JSON line for each thing done, over all runs of a version.
+
+
+def record(path: Path, event: str, **details: Any) -> None:
+    """Append a line; lines of several threads and processes do not mix."""
+    line = {
+        "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "process": os.getpid(),
+        "event": event,
+        **details,
+    }
+    data = (json.dumps(line, ensure_ascii=False) + "\n").encode()
+    with translate_disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            _append(descriptor, data)
+        finally:
+            os.close(descriptor)
+
+
+def _append(descriptor: int, data: bytes) -> None:
+    """Write a line; the part of one that a full disk left is ended first."""
+    end = os.lseek(descriptor, 0, os.SEEK_END)
+    if end and os.pread(descriptor, 1, end - 1) != b"\n":
+        data = b"\n" + data
+    written = os.write(descriptor, data)
+    if written < len(data):  # the next write tells why
+        os.write(descriptor, data[written:])

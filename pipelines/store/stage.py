@@ -21,8 +21,8 @@ from pipelines.store.lease import (
     make_key,
     name_holder,
     refuse_living,
+    sole_writer,
 )
-from pipelines.store.locks import sole_writer
 from pipelines.store.mirror import Mirror
 from pipelines.store.places import BANKS, SHARDS, locate_versions
 from synth.base.atomic import remove_partials, write_text

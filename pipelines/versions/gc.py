@@ -7,28 +7,26 @@ before its first file goes, so that a run which is killed is finished by the nex
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Final
 
-from pipelines.build.documents.croissant import CROISSANT_FILE
-from pipelines.build.documents.energon import INDEX_SUFFIX, META
+from pipelines.build.documents import CROISSANT_FILE, INDEX_SUFFIX, META
 from pipelines.build.finalise import CARD_FILE, SIZES_FILE
 from pipelines.build.render import read_receipt
+from pipelines.store.lease import wait_for_turn
 from pipelines.store.mirror import Mirror
-from pipelines.store.places import RECEIPTS, SHARDS, Places, locate_versions
-from pipelines.store.stage import hold_corpus
-from pipelines.versions.gc_banks import find_unneeded, hold_every_bank
-from pipelines.versions.history import STAGING_SUFFIX, Version, VersionState, list_versions
-from pipelines.versions.removal import (
-    Removal,
-    count_freed_bytes,
-    list_folders,
-    remove_empty_folders,
-    remove_files,
+from pipelines.store.places import BANKS, RECEIPTS, SHARDS, Places, locate_versions
+from pipelines.store.stage import hold_banks, hold_corpus
+from pipelines.versions.history import (
+    STAGING_SUFFIX,
+    Version,
+    VersionState,
+    list_versions,
+    read_facts,
 )
 from pipelines.versions.shelf import (
     FileFacts,
@@ -40,11 +38,68 @@ from pipelines.versions.shelf import (
     open_writable_shelf,
     walk_files,
 )
+from synth.audio.bank import read_index
 from synth.base.atomic import PARTIAL_SUFFIX, write_text
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer, Silent
 from synth.corpus.corpus import ATTRIBUTION_FILE, CORPUS_FILE, REMOVED_FILE, SAMPLES_FILE
 from synth.corpus.schema import canonical_json
+from synth.storage import fetch
+
+# Files that go, and the room that this frees.
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """Files that go.
+
+    Args:
+        freed: Bytes that this frees: those of files that keep no other name.
+    """
+
+    name: str
+    files: tuple[Path, ...]
+    freed: int
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {"name": self.name, "files": len(self.files), "freed": self.freed}
+
+
+def count_freed_bytes(files: Mapping[Path, FileFacts], links: Counter[Node]) -> int:
+    """Bytes that are freed when these go after those that `links` counted already."""
+    freed = 0
+    for file in files.values():
+        if file.node is None:
+            freed += file.size
+            continue
+        links[file.node] += 1
+        if links[file.node] == file.names:
+            freed += file.size
+    return freed
+
+
+def remove_files(files: Iterable[Path]) -> None:
+    """Remove files, of which some may be gone already."""
+    for path in files:
+        path.unlink(missing_ok=True)
+
+
+def remove_empty_folders(folder: Path) -> None:
+    """Remove a folder and those below it, as far as nothing is left in them."""
+    for each in sorted(folder.rglob("*"), reverse=True):
+        if each.is_dir() and not any(each.iterdir()):
+            each.rmdir()
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def list_folders(parent: Path) -> list[Path]:
+    """The folders in a folder, by name; none where it is missing."""
+    if not parent.is_dir():
+        return []
+    return sorted(each for each in parent.iterdir() if each.is_dir())
+
 
 PHASE: Final = "remove"
 _SHARD_FILES: Final = (
@@ -287,3 +342,61 @@ def _mark(shelf: VersionShelf, places: Places, mirror: Mirror | None) -> None:
     write_text(path, canonical_json(told) + "\n")
     if mirror is not None:
         mirror.push(path)
+
+
+# Which files of the banks no version needs, and that nobody fills a bank meanwhile.
+
+
+_BANK_FILES: Final = ("index-*.parquet", "part-*.pcm", "part-*.parquet", "part-*.json")
+
+
+def hold_every_bank(held: ExitStack, shelf: VersionShelf) -> frozenset[Path]:
+    """Hold the banks below a shelf's root; others may be begun meanwhile, and are not ours."""
+    held.enter_context(hold_banks(shelf.out))
+    ours: set[Path] = set()
+    while begun := shelf.list_banks().keys() - ours:  # while it waited for its turn, too
+        for bank in sorted(begun):
+            held.enter_context(wait_for_turn(bank))
+        ours |= begun
+    return frozenset(ours)
+
+
+def find_unneeded(
+    shelf: VersionShelf, banks: Collection[Path], stay: Iterable[Version], links: Counter[Node]
+) -> Iterator[Removal]:
+    """What goes of banks: the files that no index of a version that stays leads to."""
+    needed: set[Path] = set()
+    for index in _list_indexes(shelf, stay):
+        needed |= {index, *_list_part_files(index)}
+    for bank, files in shelf.list_banks().items():
+        if bank not in banks:
+            continue
+        going = {
+            path: held
+            for path, held in files.items()
+            if path.parent == bank and _is_bank_file(path) and path.resolve() not in needed
+        }
+        if going:
+            yield Removal(f"{BANKS}/{bank.name}", tuple(going), count_freed_bytes(going, links))
+
+
+def _is_bank_file(path: Path) -> bool:
+    return any(fnmatch(path.name, pattern) for pattern in _BANK_FILES)
+
+
+def _list_indexes(shelf: VersionShelf, stay: Iterable[Version]) -> set[Path]:
+    """The bank index of every finished version, of any corpus, that gc did not remove."""
+    others = (version for other in shelf.list_others() for version in list_versions(other))
+    return {
+        (version.places.manifests / str(read_facts(version.places)["bank"])).resolve()
+        for version in (*stay, *others)
+        if version.finished and not version.is_removed
+    }
+
+
+def _list_part_files(index: Path) -> Iterator[Path]:
+    """The files of the parts that an index leads to."""
+    if not fetch(index).is_file():
+        return
+    for name in read_index(index)[0]["part"].unique().to_pylist():
+        yield from ((index.parent / name).with_suffix(end) for end in (".pcm", ".parquet", ".json"))

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 
+from pipelines.build.finalise import RECORD_FILE, promote
 from pipelines.store.places import Places
-from pipelines.versions.shelf import FileFacts, Node, VersionShelf
+from pipelines.store.stage import hold_corpus
+from pipelines.versions.shelf import FileFacts, Node, VersionShelf, open_writable_shelf
 from synth.base.errors import CorpusError
 from synth.corpus import facts as corpus_facts
 from synth.corpus.corpus import CORPUS_FILE, PLAN_FILE, REMOVED_FILE
+from synth.corpus.receipt import VersionReceipt
 from synth.corpus.validation import check_columns
 
 STAGING_SUFFIX: Final = ".reproducing"
@@ -163,3 +167,46 @@ def _read_version(shelf: VersionShelf, places: Places, latest: str) -> Version:
         latest=places.version == latest,
         removed=shelf.holds(manifests / REMOVED_FILE),
     )
+
+
+# `segue versions --promote`: point `latest` to a version by hand.
+
+
+def promote_version(path: Path, name: str, override: bool) -> str:
+    """Point `latest` of a corpus to one of its finished versions.
+
+    Args:
+        path: Manifest folder of the corpus, or its URL.
+        name: The version's name, or letters that only its name begins with.
+        override: Promote it although it failed a gate; its record says so.
+
+    Returns:
+        The version's name.
+    """
+    shelf = open_writable_shelf(path)
+    with hold_corpus(shelf.out, shelf.corpus) as mirror:
+        version = _find(shelf, name)
+        places = replace(shelf.locate(version), mirror=mirror)
+        if shelf.copies is not None and shelf.holds(places.manifests / RECORD_FILE):
+            shelf.fetch(places.manifests / RECORD_FILE)
+        if (receipt := VersionReceipt.read(places.manifests)) is not None:
+            receipt.check()
+        promote(places, override)
+    return version
+
+
+def _find(shelf: VersionShelf, name: str) -> str:
+    found = [each for each in shelf.names if each.startswith(name)]
+    if name in found:
+        found = [name]
+    if len(found) != 1:
+        raise CorpusError(
+            f"{shelf.format_path(shelf.folder)}: {len(found)} versions begin with {name!r}",
+            fix=f"the versions are {', '.join(shelf.names)}",
+        )
+    if not shelf.holds(shelf.locate(found[0]).manifests / CORPUS_FILE):
+        raise CorpusError(
+            f"{shelf.format_path(shelf.locate(found[0]).manifests)}: not finished",
+            fix="run its `segue build` again first",
+        )
+    return found[0]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.build.differences import Differences
+from pipelines.build.differences import Differences, unmark
 from pipelines.build.finalise import assemble
 from pipelines.build.plan import ShardPlan
 from pipelines.build.render import (
@@ -21,13 +21,10 @@ from pipelines.build.render import (
     render_shard,
 )
 from pipelines.build.schedule import RenderSettings, schedule
-from pipelines.build.sealed import unmark
-from pipelines.engines.call import Call
-from pipelines.engines.engine import Engine
+from pipelines.engines.engine import Call, Engine
 from pipelines.ingest.ingest import IngestedLibrary
 from pipelines.spec.spec import Spec
-from pipelines.store.journal import record
-from pipelines.store.mirror import Mirror
+from pipelines.store.mirror import Mirror, record
 from pipelines.store.places import SHARDS, Places
 from pipelines.versions.history import STAGING_SUFFIX
 from pipelines.versions.shelf import walk_files

@@ -34,7 +34,7 @@ from pipelines.ingest.ingest import IngestedLibrary, ingest
 from pipelines.spec.file import read_spec
 from pipelines.spec.spec import Spec
 from pipelines.store.places import BANKS, Places
-from pipelines.store.row_groups import read_columns
+from pipelines.store.row_file import read_columns
 from pipelines.store.stage import hold_for_writing, refuse_private_store
 from pipelines.versions.history import read_facts
 from pipelines.versions.remake import OldVersion, remake

@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from pipelines.store.locks import LOCK_FILE
+from pipelines.store.lease import LOCK_FILE
 from pipelines.store.places import BANKS, MANIFESTS, SHARDS, Places, locate_versions
 from pipelines.store.stage import choose_stage, find_mirror
 from synth.base.doors import plain_text, read_regular, require_regular

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from experiments.acba.captions import (
+from experiments.acba import (
     drop_order,
     mostly_unordered,
     nouns_and_verbs_only,

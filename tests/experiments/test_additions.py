@@ -23,7 +23,7 @@ from experiments.additions import (
     build_experiment,
 )
 from experiments.harness.experiment import PAPERS_SCALES, CorpusView, ExamSplit, Scale
-from experiments.scenes.corpora import choose_seconds
+from experiments.scenes.scenes import choose_seconds
 from pipelines.build.build import build
 from pipelines.spec.spec import Spec
 from train.config.run import CropTold

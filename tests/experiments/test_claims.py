@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.harness.claims import (
+from experiments.harness.estimate import (
     Cell,
     Claim,
     ClaimVerdict,
@@ -14,9 +14,10 @@ from experiments.harness.claims import (
     claim_at_least,
     claim_better,
     claim_near,
+    estimate_difference,
+    estimate_metric,
     judge,
 )
-from experiments.harness.estimate import estimate_difference, estimate_metric
 from train.bench.metrics import Metric
 from train.bench.metrics.measure import mean_of, measure
 

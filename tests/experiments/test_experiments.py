@@ -16,8 +16,7 @@ from observers import Phases
 from experiments import registry
 from experiments.cli.reproduce import experiments_command
 from experiments.harness import runner
-from experiments.harness.claims import Cell, claim_near
-from experiments.harness.exams import make_exam, make_probe_exam
+from experiments.harness.estimate import Cell, claim_near
 from experiments.harness.experiment import (
     PAPERS_SCALES,
     Arm,
@@ -28,10 +27,11 @@ from experiments.harness.experiment import (
     Row,
     Scale,
     make_config,
+    make_exam,
+    make_probe_exam,
 )
 from experiments.harness.library import SHARES, SoundLibrary
-from experiments.harness.plot import draw
-from experiments.harness.results import write_results
+from experiments.harness.results import draw, write_results
 from experiments.harness.runner import ExperimentOutcome, Machine, carry_out
 from experiments.registry import EXPERIMENTS, find_experiment, parse_exam_split
 from pipelines.spec.spec import Spec

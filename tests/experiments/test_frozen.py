@@ -12,11 +12,9 @@ import numpy as np
 import pytest
 from builds import segue_here
 
-from experiments.frozen.page import compare_page
-from experiments.frozen.results import Result, Score
+from experiments.frozen.results import Result, Score, compare_page
 from experiments.frozen.score import SCORES
-from pipelines.frozen.description import Backwards
-from pipelines.frozen.record import read_records
+from pipelines.frozen.description import Backwards, read_records
 from synth.corpus.corpus import Corpus
 from train.bench.baselines import RandomModel
 from train.data.split import SplitData

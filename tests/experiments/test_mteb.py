@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from experiments.frozen.score import OpenSet, score_set
-from pipelines.frozen.record import read_records
+from pipelines.frozen.description import read_records
 from synth.base.progress import Silent
 from train.bench.baselines import RandomModel
 from train.bench.settings import Padding

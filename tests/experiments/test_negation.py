@@ -8,17 +8,21 @@ import pytest
 from experiments.harness.experiment import PAPERS_SCALES, CorpusView, Row, Scale
 from experiments.harness.library import SoundLibrary
 from experiments.harness.views import write_view
-from experiments.negation.captions import IDIOMS, insert_idioms, with_idioms
-from experiments.negation.negation import (
+from experiments.negation import (
     BASELINE,
     BEST,
     CORPUS,
+    IDIOMS,
     LEARNT,
     build_experiment,
+    insert_idioms,
+    learnt_by_labels,
     name_combined_arm,
     name_loss_arm,
+    told_by_labels,
+    with_idioms,
+    with_tags,
 )
-from experiments.negation.sounds import learnt_by_labels, told_by_labels, with_tags
 from pipelines.build.build import build
 from pipelines.spec.spec import Spec
 from synth.corpus.corpus import Corpus

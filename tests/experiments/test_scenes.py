@@ -16,9 +16,15 @@ from experiments.scenes.captions import (
     restated,
     untested,
 )
-from experiments.scenes.corpora import EXPRESSIONS
 from experiments.scenes.exams import THREEFOLD_EVERY, make_attribute_exam, make_order_exam
-from experiments.scenes.scenes import FRAMES, GROUPED, HARD_GROUPED, SHORT, build_experiment
+from experiments.scenes.scenes import (
+    EXPRESSIONS,
+    FRAMES,
+    GROUPED,
+    HARD_GROUPED,
+    SHORT,
+    build_experiment,
+)
 from pipelines.build.build import build
 from pipelines.spec.spec import Spec
 from synth.corpus.corpus import Corpus

@@ -12,8 +12,15 @@ from builds import UNCERTIFIED
 
 from experiments.harness.experiment import PAPERS_SCALES, ExamSplit, Experiment, Scale
 from experiments.harness.library import SoundLibrary
-from experiments.tag_captions.captions import MADE, Manner, make_retelling_exam, reword
-from experiments.tag_captions.tag_captions import CORPUS, RECALL, build_experiment
+from experiments.tag_captions import (
+    CORPUS,
+    MADE,
+    RECALL,
+    Manner,
+    build_experiment,
+    make_retelling_exam,
+    reword,
+)
 from pipelines.build.build import build
 from pipelines.spec.spec import Spec
 from synth.corpus.corpus import CLIPS_FILE

@@ -11,8 +11,7 @@ from experiments.harness.experiment import PAPERS_SCALES, CorpusView, ExamSplit,
 from experiments.harness.library import SoundLibrary
 from experiments.harness.views import write_view
 from experiments.registry import find_experiment
-from experiments.triplets.captions import ALONE, STAGE_A, STAGE_B, by_stage
-from experiments.triplets.table import IN_PAPER
+from experiments.triplets import ALONE, IN_PAPER, STAGE_A, STAGE_B, by_stage
 from pipelines.build.build import build
 from synth.base.errors import SpecError
 from synth.base.progress import Silent

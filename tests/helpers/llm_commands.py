@@ -52,7 +52,7 @@ def _run(arguments: list[str], patch: str, env: dict[str, str], printed: tuple[P
 
     from pipelines.cli.texts import llm
     from pipelines.llm import batches, runner
-    from pipelines.llm.money.tickets import Tickets
+    from pipelines.llm.money.ledger import Tickets
 
     for number, path in enumerate(printed, 1):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), number)

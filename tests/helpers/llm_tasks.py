@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.llm.files import Input
-from pipelines.llm.settings import GenerateSettings
+from pipelines.llm.stage import GenerateSettings
 from pipelines.llm.wire.endpoint import EndpointSettings
-from pipelines.llm.wire.retry import Policy
+from pipelines.llm.wire.errors import Policy
 
 KEY = "sk-test-4f9c2a7be1d04c55"
 KEY_VARIABLE = "SEGUE_TEST_KEY"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.flows.servers.server import DATABASE_FILE
+from pipelines.flows.servers import DATABASE_FILE
 
 
 def lend_database(home: Path, factory: pytest.TempPathFactory) -> None:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from pipelines.flows.servers.server import QUIET
+from pipelines.flows.servers import QUIET
 from tests.helpers.pools import pool_workers
 from tests.soak.processes import children, end_all, free_port, start
 
@@ -59,7 +59,7 @@ class Flow(Lane):
     def victims(self, who: str, build: Process) -> list[int]:
         """The server is the build's own."""
         if who == SERVER:
-            return children(build.pid, "pipelines.flows.servers.server")
+            return children(build.pid, "pipelines.flows.servers")
         return super().victims(who, build)
 
 

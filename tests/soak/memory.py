@@ -78,7 +78,7 @@ def role_of(process: int, root: int) -> str:
     words = text_of(Path(f"/proc/{process}/cmdline"))
     if process == root:
         return FLOW
-    if "pipelines.flows.servers.server" in words:
+    if "pipelines.flows.servers" in words:
         return SERVER
     return WORKER if process in pool_workers(root) else OTHER
 

@@ -21,7 +21,7 @@ from typing import Final
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.engines.executor import workers
 from pipelines.ingest.ingest import ingest
-from pipelines.spec.intake import Intake
+from pipelines.spec.spec import Intake
 from synth.base.processors import processors
 from synth.sources.catalogue import Acceptance
 from synth.sources.own.folder import FolderSource

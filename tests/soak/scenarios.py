@@ -18,16 +18,15 @@ import soundfile
 import pipelines.ingest.ingest
 import pipelines.ingest.parts
 from pipelines.build.build import build
-from pipelines.build.promotion import RECORD_FILE
+from pipelines.build.finalise import RECORD_FILE
 from pipelines.engines.executor import workers
 from pipelines.ingest.decoding import DecodingTask, Outcome
 from pipelines.ingest.ingest import ingest
-from pipelines.spec.intake import Intake
-from pipelines.spec.spec import Spec
+from pipelines.spec.spec import Intake, Spec
 from pipelines.store.places import BANKS, MANIFESTS, SHARDS, Places
 from pipelines.store.stage import choose_stage
 from pipelines.versions.gc import collect_garbage
-from pipelines.versions.promote import promote_version
+from pipelines.versions.history import promote_version
 from pipelines.versions.reproduce import reproduce
 from synth.base.hashing import file_sha256
 from synth.base.progress import Silent

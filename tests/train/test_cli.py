@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.look.report.run import run_page
+from pipelines.look.report.corpus import run_page
 from synth.base.errors import SpecError
 from train.bench.evaluate import Evaluation, evaluate
 from train.bench.metrics import Metric

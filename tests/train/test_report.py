@@ -15,7 +15,7 @@ from pages import check_page
 
 from pipelines.cli.look.report import report_command
 from pipelines.look.page import write_page
-from pipelines.look.report.run import run_page
+from pipelines.look.report.corpus import run_page
 from synth.base.errors import CorpusError, SpecError
 from train.bench.data.corpus import corpus_benchmark
 from train.bench.evaluate import Evaluation, assess

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 
 class CheckState(StrEnum):
@@ -45,3 +48,33 @@ class DoctorCheck:
         if fault:
             return cls(name, state, fault, needed_for, fix)
         return cls(name, CheckState.OK, found, needed_for)
+
+
+# What a module says of this machine when it is run in a process of its own.
+
+
+IMPORT_TIMEOUT_S: Final = 120.0
+
+
+class SilentModuleError(Exception):
+    """A module that could not be run; the message is its last line."""
+
+
+def run_module(module: str) -> str:
+    """What `python -m MODULE` prints.
+
+    Raises:
+        SilentModuleError: If it cannot be started, fails, or takes longer than `IMPORT_TIMEOUT_S`.
+    """
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", module],
+            capture_output=True,
+            text=True,
+            timeout=IMPORT_TIMEOUT_S,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        told = getattr(error, "stderr", None) or error
+        raise SilentModuleError(str(told).strip().splitlines()[-1]) from error
+    return done.stdout

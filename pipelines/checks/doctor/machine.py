@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import shutil
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from pipelines.checks.doctor.check import DoctorCheck
-from pipelines.checks.doctor.module_output import SilentModuleError, run_module
-from synth.base.atomic import format_bytes
+import numpy as np
+
+from pipelines.checks.doctor.check import CheckState, DoctorCheck, SilentModuleError, run_module
+from pipelines.checks.doctor.packages import EXTRAS, find_version
+from pipelines.store.lease import hold_lock
+from synth.base.atomic import format_bytes, free_bytes, write_bytes
+from synth.base.errors import CorpusError, SegueError
 from synth.base.processors import processors
+from synth.storage import url_of
+from synth.text.grammar.tagger import SPACY_MODEL
 
 LEAST_FILES: Final = 1024
 LEAST_MEMORY: Final = 2_000_000_000
@@ -107,3 +118,161 @@ def _read_text(path: Path) -> str:
         return path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
         return ""
+
+
+# Where files are written: room, and whether syncing, renaming and locking work there.
+
+
+LEAST_BYTES: Final = 1_000_000_000
+LEAST_SHARED: Final = 256_000_000
+SHARED_MEMORY: Final = Path("/dev/shm")
+
+
+def check_disks(out: Path) -> Iterator[DoctorCheck]:
+    """The disks of `--out`, the user's folder and temporary files, and shared memory."""
+    if (url := url_of(out)) is not None:
+        yield DoctorCheck(
+            f"--out {url}", CheckState.OK, "an object store, not tested", "segue build writes it"
+        )
+    else:
+        yield _check_disk(f"--out {out}", out, "segue build and plan write there", CheckState.WRONG)
+    yield _check_disk("home", Path.home(), "caches: models, copies of stored files")
+    temporary = Path(tempfile.gettempdir())
+    yield _check_disk(f"temporary files {temporary}", temporary, "decoding by ffmpeg, Prefect")
+    if SHARED_MEMORY.is_dir():
+        yield _check_shared_memory(SHARED_MEMORY)
+
+
+def _check_disk(
+    name: str, path: Path, needed_for: str, state: CheckState = CheckState.MISSING
+) -> DoctorCheck:
+    folder = path.expanduser().resolve()
+    while not folder.is_dir() and folder != folder.parent:
+        folder = folder.parent
+    try:
+        free = free_bytes(folder)
+        with tempfile.TemporaryDirectory(prefix=".segue-doctor-", dir=folder) as scratch:
+            _try_writing(Path(scratch))
+    except (OSError, SegueError) as error:
+        fix = "use a folder on a disk that supports writing, sync and locks"
+        return DoctorCheck(name, state, f"{folder}: {error}", needed_for, fix)
+    found = f"{format_bytes(free)} free; sync, rename and lock work"
+    few = f"only {format_bytes(free)} free" if free < LEAST_BYTES else ""
+    fix = "free some space, or use another disk; `segue plan` shows what a corpus needs"
+    return DoctorCheck.of(name, found, needed_for, few, fix)
+
+
+def _try_writing(scratch: Path) -> None:
+    """Do what a build does.
+
+    Raises:
+        OSError: If the file system cannot.
+        SegueError: If it has no room, or locks nothing.
+    """
+    for data in (b"first", b"second"):
+        write_bytes(scratch / "file", data)  # synced, and renamed onto what is there
+    if (scratch / "file").read_bytes() != b"second":
+        raise CorpusError("a rename over an existing file is not seen by readers")
+    refusal = CorpusError("is locked")
+    with hold_lock(scratch / ".lock", refusal):
+        try:
+            with hold_lock(scratch / ".lock", refusal):
+                pass
+        except CorpusError:
+            return
+    raise CorpusError("a lock can be taken twice")
+
+
+def _check_shared_memory(folder: Path) -> DoctorCheck:
+    size = shutil.disk_usage(folder).total
+    few = f"{format_bytes(size)} in all" if size < LEAST_SHARED else ""
+    needed_for = "segue train with loader workers"
+    fix = "docker run --shm-size=2g, or train with `workers: 0`"
+    return DoctorCheck.of("shared memory", f"{format_bytes(size)} in all", needed_for, few, fix)
+
+
+# What reads audio files, and what tags words.
+
+
+VERSION_LIMIT_S: Final = 10.0
+RATE: Final = 16_000
+_TORCHCODEC: Final = "torchcodec"
+_FORMATS: Final = (
+    ("FLAC", CheckState.WRONG),
+    ("OGG", CheckState.MISSING),
+    ("MP3", CheckState.MISSING),
+)
+
+
+def check_decoders() -> Iterator[DoctorCheck]:
+    """Of libsndfile by format, ffmpeg, spaCy's model, and torchcodec where it is installed."""
+    yield from map(_check_sndfile, *zip(*_FORMATS, strict=True))
+    yield _check_program("ffmpeg")
+    yield _check_tagger()
+    if find_version(_TORCHCODEC) is not None:
+        yield _check_torchcodec()
+
+
+def _check_torchcodec() -> DoctorCheck:
+    """Whether it finds ffmpeg's libraries and fits torch: only importing it tells."""
+    try:
+        run_module(f"{_TORCHCODEC}.version")
+        fault = ""
+    except SilentModuleError:
+        fault = "does not load: ffmpeg's libraries are missing, or it was built for another torch"
+    return DoctorCheck.of(
+        _TORCHCODEC,
+        find_version(_TORCHCODEC) or "",
+        EXTRAS["hf"],
+        fault,
+        "apt install ffmpeg, then pip install -c constraints.txt 'segue-audio[hf]'",
+    )
+
+
+def _check_sndfile(form: str, state: CheckState) -> DoctorCheck:
+    """Whether a sound survives being written and read."""
+    needed_for = "every shard" if form == "FLAC" else f"sound libraries in {form}"
+    try:
+        import soundfile
+
+        written = io.BytesIO()
+        soundfile.write(written, np.zeros(RATE, np.float32), RATE, format=form)
+        written.seek(0)
+        samples, _ = soundfile.read(written)
+        fault = "" if len(samples) else f"{form} is written, but reads back empty"
+        version = soundfile.__libsndfile_version__
+    except (ImportError, OSError, RuntimeError, ValueError, TypeError) as error:
+        fault, version = f"{form} cannot be written and read: {error}", ""
+    fix = "pip install -U soundfile, which brings libsndfile 1.2"
+    return DoctorCheck.of(f"libsndfile {form}", version, needed_for, fault, fix, state)
+
+
+def _check_program(name: str) -> DoctorCheck:
+    path = shutil.which(name)
+    found, fault = "", "not found"
+    if path is not None:
+        try:
+            done = subprocess.run(
+                [path, "-version"],
+                capture_output=True,
+                text=True,
+                timeout=VERSION_LIMIT_S,
+                check=True,
+            )
+            found, fault = " ".join(done.stdout.split()[:3]), ""
+        except (OSError, subprocess.SubprocessError) as error:
+            fault = f"{path} does not run: {error}"
+    needed_for = "m4a, wma, webm and aac files; they are quarantined without it"
+    fix = "apt install ffmpeg, brew install ffmpeg or conda install ffmpeg"
+    return DoctorCheck.of(name, found, needed_for, fault, fix)
+
+
+def _check_tagger() -> DoctorCheck:
+    version = metadata.version("spacy") if find_spec("spacy") else ""
+    there = bool(version) and find_spec(SPACY_MODEL) is not None
+    found = f"spaCy {version}, {SPACY_MODEL} {find_version(SPACY_MODEL) or ''}".strip()
+    fault = "" if there else f"{SPACY_MODEL} is not installed" if version else "no spaCy"
+    needed_for = "segue text probe and negate; without it the embedded tagger is used"
+    download = f"python -m spacy download {SPACY_MODEL}"
+    fix = download if version else f"pip install 'segue-audio[nlp]', then {download}"
+    return DoctorCheck.of("word tagger", found, needed_for, fault, fix)

@@ -8,11 +8,13 @@ from functools import partial
 from pathlib import Path
 
 from pipelines.checks.doctor.check import DoctorCheck
-from pipelines.checks.doctor.decoders import check_decoders
-from pipelines.checks.doctor.disk import check_disks
-from pipelines.checks.doctor.machine import check_devices, check_machine
-from pipelines.checks.doctor.packages import check_packages
-from pipelines.checks.doctor.services import check_endpoint, check_prefect
+from pipelines.checks.doctor.machine import (
+    check_decoders,
+    check_devices,
+    check_disks,
+    check_machine,
+)
+from pipelines.checks.doctor.packages import check_endpoint, check_packages, check_prefect
 
 
 def run_checks(out: Path, endpoint: str | None) -> Iterator[DoctorCheck]:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, chain
+from math import ceil
 from pathlib import Path
+from typing import TypeVar
 
+import numpy as np
 import pyarrow.parquet as pq
 
 from pipelines.build.plan import ShardPlan
-from pipelines.checks.preflight.deal import Deal
-from pipelines.checks.preflight.share import TrainerShare
-from pipelines.checks.preflight.training import TRAIN, Training
+from pipelines.checks.preflight.pace import TRAIN, Training
 from synth.base.errors import SpecError
+from synth.base.packing import pack_sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +95,161 @@ def select_trained(splits: Sequence[PlannedSplit], training: Training) -> list[P
     if training.splits:
         return [known[name] for name in dict.fromkeys(training.splits)]
     return [known[TRAIN]] if TRAIN in known else list(splits)
+
+
+# How webdataset deals shards to ranks and loader workers.
+
+
+T = TypeVar("T")
+
+
+def deal_shards(shards: Sequence[T], ranks: int, workers: int) -> list[list[Sequence[T]]]:
+    """The shards of each loader worker, by rank and worker."""
+    return [
+        [shards[rank::ranks][worker::workers] for worker in range(workers)] for rank in range(ranks)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Deal:
+    """What one epoch over the dealt shards of a split is.
+
+    Args:
+        shards: Samples of each loader worker's shards, by rank and worker.
+        rank_batch: Samples of a rank in a step.
+    """
+
+    shards: tuple[tuple[tuple[int, ...], ...], ...]
+    rank_batch: int
+
+    @classmethod
+    def of(cls, sizes: Sequence[int], ranks: int, workers: int, rank_batch: int) -> Deal:
+        """The deal of shards that hold so many samples, in their order."""
+        hands = deal_shards(sizes, ranks, workers)
+        return cls(tuple(tuple(map(tuple, rank)) for rank in hands), rank_batch)
+
+    @property
+    def samples(self) -> int:
+        """Of all shards."""
+        return sum(self.samples_of_ranks)
+
+    @property
+    def shards_of_ranks(self) -> list[int]:
+        """Shards of each rank."""
+        return [sum(map(len, rank)) for rank in self.shards]
+
+    @property
+    def shards_of_workers(self) -> list[int]:
+        """Shards of each loader worker of all ranks."""
+        return [len(worker) for rank in self.shards for worker in rank]
+
+    @property
+    def samples_of_ranks(self) -> list[int]:
+        """Samples of each rank."""
+        return [sum(map(sum, rank)) for rank in self.shards]
+
+    @property
+    def samples_of_workers(self) -> list[int]:
+        """Samples of each loader worker of all ranks."""
+        return [sum(worker) for rank in self.shards for worker in rank]
+
+    @property
+    def steps_of_ranks(self) -> list[int]:
+        """Full batches that each rank can make of its own shards."""
+        return [sum(sum(worker) // self.rank_batch for worker in rank) for rank in self.shards]
+
+    @property
+    def steps(self) -> int:
+        """Steps that all ranks can take, each sample seen once at most."""
+        return min(self.steps_of_ranks)
+
+    @property
+    def unseen(self) -> int:
+        """Samples that an epoch of so many steps leaves out."""
+        return self.samples - self.steps * self.rank_batch * len(self.shards)
+
+    @property
+    def rounded_up_steps(self) -> int:
+        """Steps of an epoch in open_clip and LAION-CLAP, equal on all ranks.
+
+        They give every worker the same number of batches, rounded up; one that has fewer starts
+        over, one that has more leaves some out.
+        """
+        workers = len(self.shards[0])
+        batches = ceil(self.samples / (self.rank_batch * len(self.shards)))
+        return ceil(batches / workers) * workers
+
+    @property
+    def poorest(self) -> tuple[int, int]:
+        """Shards and samples of the worst hand in any order of the shards: loaders shuffle them."""
+        count = min(self.shards_of_workers)
+        sizes = sorted(size for rank in self.shards for worker in rank for size in worker)
+        return count, sum(sizes[:count])
+
+
+# How `segue train` shares a split among ranks.
+
+
+@dataclass(frozen=True, slots=True)
+class TrainerShare:
+    """One epoch of the trainer over a split.
+
+    Args:
+        groups: Samples of each unit that stays together: groups, or single samples.
+        units: Fewest units in a batch.
+        ranks: Processes.
+        loads: Samples of each batch, by turns of the epochs, where units are unequally large, else
+            nothing.
+    """
+
+    groups: tuple[int, ...]
+    units: int
+    ranks: int
+    loads: tuple[tuple[int, ...], ...] = field(default=(), repr=False)
+
+    @classmethod
+    def of(cls, groups: Sequence[int], batch: int, ranks: int, keep_groups: bool) -> TrainerShare:
+        """The share of groups of so many samples, none of them empty."""
+        members = tuple(groups) if keep_groups else (1,) * sum(groups)
+        if min(members) == max(members) or max(members) > batch:
+            return cls(members, max(min(batch // max(members), len(members)), 1), ranks)
+        packing = pack_sizes(np.array(members), batch)
+        loads = (packing @ np.unique(members)).tolist()
+        return cls(members, int(packing.sum(axis=2).min()), ranks, tuple(map(tuple, loads)))
+
+    @property
+    def steps(self) -> int:
+        """Of an epoch, on every rank."""
+        return len(self.loads[0]) if self.loads else len(self.groups) // self.units
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether a sample would be alone in a batch, which the trainer refuses."""
+        return 1 in chain(*self.loads)
+
+    @property
+    def units_of_ranks(self) -> list[int]:
+        """Units that each rank takes of every batch, where units are equally large."""
+        each, over = divmod(self.units, self.ranks)
+        return [each + (rank < over) for rank in range(self.ranks)]
+
+    @property
+    def rank_samples(self) -> tuple[int, int]:
+        """Least and most samples of a rank in a step, whichever groups meet."""
+        low, high = min(self.groups), max(self.groups)
+        if not self.loads:
+            units = self.units_of_ranks
+            return min(units) * low, max(units) * high
+        most = max(map(max, self.loads))
+        if self.ranks == 1:
+            return min(map(min, self.loads)), most
+        # Each cut lies within half a unit of the even one, and every rank has a unit.
+        return low, min(most - (self.ranks - 1) * low, -(-most // self.ranks) + high)
+
+    @property
+    def unseen(self) -> int:
+        """Most samples that an epoch leaves out; each epoch leaves out others."""
+        if self.loads:
+            return sum(self.groups) - min(map(sum, self.loads))
+        over = len(self.groups) - self.steps * self.units
+        return sum(sorted(self.groups)[len(self.groups) - over :])

@@ -2,12 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from pipelines.cli.common.completion import corpus_completions
+from synth.base.errors import SegueError
+
+# What a shell offers for a value of a command that is not finished.
+
+
+MARKS: Final = ("latest", "corpus.json")
+"""As `synth.corpus.corpus` calls them, which takes too long to import."""
+_MANIFESTS: Final = "data_manifests"
+
+
+def source_completions(incomplete: str) -> list[str]:
+    """Sound libraries by name."""
+    from synth.sources import source_names
+
+    return [name for name in source_names() if name.startswith(incomplete)]
+
+
+def corpus_completions(incomplete: str) -> list[str]:
+    """Manifest folders, and folders on the way to one, which end in a slash."""
+    folder, _, begun = incomplete.rpartition("/")
+    parent = Path(f"{folder}/" if folder or incomplete.startswith("/") else ".").expanduser()
+    stem = incomplete[: len(incomplete) - len(begun)]
+    found = [
+        f"{stem}{each}" if _is_corpus(parent / each) else f"{stem}{each}/"
+        for each in _folders(parent)
+        if each.startswith(begun) and (begun or not each.startswith("."))
+    ]
+    if not incomplete:
+        here = Path(_MANIFESTS)
+        found = [
+            f"{_MANIFESTS}/{each}" for each in _folders(here) if _is_corpus(here / each)
+        ] + found
+    return found
+
+
+def _folders(folder: Path) -> list[str]:
+    try:
+        return sorted(each.name for each in folder.iterdir() if each.is_dir())
+    except OSError:
+        return []
+
+
+def _is_corpus(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in MARKS)
+
 
 SpecArgument: TypeAlias = Annotated[
     Path, typer.Argument(help="The corpus spec, a YAML file.", show_default=False)
@@ -66,3 +112,24 @@ CorpusArgument: TypeAlias = Annotated[
         autocompletion=corpus_completions,
     ),
 ]
+
+
+# Packages that a command needs, and that may not be installed.
+
+
+OURS: Final = ("synth", "pipelines", "train", "experiments", "prompts")
+
+
+@contextmanager
+def naming_packages(name: str) -> Iterator[None]:
+    """Let a command, which imports what is slow where it uses it, tell what is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in OURS or not package:
+            raise
+        raise SegueError(
+            f"`segue {name}` needs the package {package}, which is not installed",
+            fix=f"pip install -c constraints.txt {package}, or run `make env` for all packages",
+        ) from error

@@ -11,9 +11,12 @@ import yaml
 from pydantic import ValidationError
 from rich.console import Console
 
+from pipelines.store.stage import choose_stage
 from synth.base.errors import SpecError, nearest
 from synth.sources import HELD, Settings, source_class, source_names
 from synth.sources.own.folder import index_line
+from synth.storage import url_of
+from synth.storage.filesystems import is_private
 
 SetOption: TypeAlias = Annotated[
     list[str] | None, typer.Option("--set", help="A setting of the library, such as subset=large.")
@@ -93,3 +96,23 @@ def print_index(console: Console, source: object) -> None:
     """Tell the index of a folder of sounds, which it may have chosen by itself."""
     if line := index_line(source):
         console.print(line, markup=False)
+
+
+# Where a command writes.
+
+
+def resolve_destination(out: Path, stage: Path | None = None) -> Path:
+    """The folder to work in for `--out` and `--stage`."""
+    refuse_fleeting(out)
+    return choose_stage(out, stage)
+
+
+def refuse_fleeting(out: Path) -> None:
+    """Check that what is written outlives the command."""
+    url = url_of(out)
+    if url is not None and is_private(url):
+        raise SpecError(
+            f"--out {url}: exists in this process only, and ends with this command",
+            fix="give a folder, file:///FOLDER or a store; "
+            "`pipelines.build.build.build(spec, URL, 0)` builds there from Python",
+        )

@@ -9,8 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from pipelines.cli.common.show import print_json
-from pipelines.look.comparison.compare import ChangeGroup, TableChanges, compare
-from pipelines.look.comparison.side import ComparedSide, ValueChange
+from pipelines.look.comparison import ChangeGroup, ComparedSide, TableChanges, ValueChange, compare
 from synth.base.doors import make_console
 from synth.corpus.schema import canonical_json
 

@@ -17,7 +17,7 @@ from rich.text import Text
 from pipelines.cli.common.show import print_json
 from pipelines.look.console.answer import QueryAnswer, check_answer_file
 from pipelines.look.console.database import Database
-from pipelines.look.counts import format_count
+from pipelines.look.inspection import format_count
 from synth.base.doors import make_console
 
 _ABREAST: Final = 8

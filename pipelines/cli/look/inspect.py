@@ -10,16 +10,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from pipelines.build.coverage import Lacking
-from pipelines.cli.common.completion import corpus_completions
-from pipelines.cli.common.options import JsonOption
+from pipelines.build.findings import Lacking
+from pipelines.cli.common.options import JsonOption, corpus_completions
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json, print_next
-from pipelines.look.counts import format_count
 from pipelines.look.inspection import (
     describe,
     draw,
     draw_captions,
+    format_count,
     rebuild,
     verify,
     verify_manifests,

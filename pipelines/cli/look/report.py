@@ -11,8 +11,7 @@ from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json
 from pipelines.look.page import Page, write_page
-from pipelines.look.report.corpus import SHOWN, corpus_page
-from pipelines.look.report.run import run_page
+from pipelines.look.report.corpus import SHOWN, corpus_page, run_page
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import show_waiting

@@ -8,15 +8,18 @@ from typing import Annotated, TypeAlias
 
 import typer
 from rich.box import SIMPLE_HEAD
+from rich.console import Console
 from rich.table import Table
 
 from pipelines.cli.common.options import JsonOption
-from pipelines.cli.common.show import print_json
-from pipelines.versions.history import Version, list_versions, measure_total_size
-from pipelines.versions.promote import promote_version
+from pipelines.cli.common.progress_display import show_progress
+from pipelines.cli.common.show import print_json, print_next
+from pipelines.versions.gc import Sweep, collect_garbage
+from pipelines.versions.history import Version, list_versions, measure_total_size, promote_version
 from pipelines.versions.shelf import open_shelf
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
+from synth.storage import url_of
 
 MINUTES = len("2026-01-31T12:00")
 WIDTH = 500  # at most: a terminal that is narrower breaks lines, and no name is cut
@@ -64,7 +67,7 @@ def versions_command(
         rows = [version.to_json() for version in found]
         print_json({"corpus": shelf.corpus, "versions": rows, "bytes": total})
     else:
-        _print(shelf.corpus, found, total)
+        _print_versions(shelf.corpus, found, total)
 
 
 def format_size(size: int) -> str:
@@ -77,7 +80,7 @@ def format_size(size: int) -> str:
     return f"{size} B" if unit == "B" else f"{value:,.1f} {unit}"
 
 
-def _print(corpus: str, versions: Sequence[Version], total: int) -> None:
+def _print_versions(corpus: str, versions: Sequence[Version], total: int) -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for title in ("version", "finished (UTC)", "samples", "shards", "on disk", ""):
         table.add_column(title, no_wrap=True)
@@ -93,3 +96,76 @@ def _print(corpus: str, versions: Sequence[Version], total: int) -> None:
     console = make_console(width=WIDTH)
     console.print(table)
     console.print(f"{corpus}: {format_size(total)} on disk")
+
+
+# `segue gc`.
+
+
+SHOWN = 10
+
+
+def gc_command(
+    corpus: VersionsArgument,
+    keep: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="How many of the newest finished versions keep their shards; the latest "
+            "always does.",
+            show_default=False,
+        ),
+    ],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be removed, and remove nothing.")
+    ] = False,
+    banks: Annotated[
+        bool,
+        typer.Option(
+            "--banks",
+            help="Also remove decoded clips that no version with shards uses, in any "
+            "corpus of this folder.",
+        ),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove the shards of old versions. Their manifests stay, so the shards can be rebuilt.
+
+    Example: `segue gc data_manifests/acba --keep 2 --dry-run`
+    """
+    with show_progress(as_json) as observer:
+        sweep = collect_garbage(corpus, keep, banks, dry_run, observer)
+    if as_json:
+        print_json({"dry_run": dry_run, **sweep.to_json()})
+        return
+    console = make_console()
+    _print_sweep(console, sweep, dry_run)
+    if dry_run and sweep.removals:
+        console.print("next: the same command without --dry-run")
+    else:
+        print_next(console, "segue", "versions", url_of(corpus) or corpus)
+
+
+def _print_sweep(console: Console, sweep: Sweep, dry_run: bool) -> None:
+    for removal in sweep.removals:
+        console.print(
+            f"{'would remove' if dry_run else 'removed'} {len(removal.files):,} files of "
+            f"{removal.name}: {format_size(removal.freed)}",
+            markup=False,
+        )
+    for path in sweep.foreign[:SHOWN]:
+        console.print(f"kept, not written by a build: {path}", markup=False)
+    if len(sweep.foreign) > SHOWN:
+        console.print(f"and {len(sweep.foreign) - SHOWN:,} more")
+    if not sweep.removals:
+        console.print("nothing to remove")
+    kept = ", ".join(sweep.kept) or "no version"
+    console.print(
+        f"{sweep.corpus}: {format_size(sweep.freed)} {'to be freed' if dry_run else 'freed'}; "
+        f"{kept} with shards",
+        markup=False,
+    )
+    if sweep.versions and not dry_run:
+        console.print(
+            f"rebuild with: segue build data_manifests/{sweep.corpus} --version VERSION",
+            markup=False,
+        )

@@ -13,10 +13,9 @@ from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json, print_next
 from pipelines.cli.common.source import SetOption, apply_settings, parse_source
 from pipelines.cli.make.build import choose_worker_count
-from pipelines.frozen.description import open_set, shipped_sets
+from pipelines.frozen.description import ROOT, open_set, shipped_sets
 from pipelines.frozen.digests import read_published
 from pipelines.frozen.make import make_set
-from pipelines.frozen.record import ROOT
 from synth.base.doors import make_console
 
 

@@ -19,11 +19,16 @@ from pipelines.cli.common.options import (
     StoreOption,
     WorkersOption,
 )
-from pipelines.cli.common.prefect_settings import is_server_configured, quieten_prefect
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_blocked, print_json, print_next
+from pipelines.cli.common.show import (
+    is_server_configured,
+    print_blocked,
+    print_json,
+    print_next,
+    quieten_prefect,
+)
 from pipelines.cli.make.reproduce import ReproductionRequest, print_reproduction, read_request
-from pipelines.look.counts import format_count
+from pipelines.look.inspection import format_count
 from pipelines.spec.spec import Spec
 from pipelines.versions.reproduce import reproduce
 from synth.base.doors import make_console

@@ -17,7 +17,7 @@ from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE, Corpus
 from synth.export import FORMATS
 
 if TYPE_CHECKING:
-    from pipelines.export.corpus import ExportSummary
+    from pipelines.export import ExportSummary
 
 MODEL_FORMATS: Final = {
     "transformers": "a trained model with the towers of a CLAP, for ClapModel",
@@ -95,7 +95,7 @@ def export_command(
         )
     # A model's way does not wait for what builds corpora.
     from pipelines.cli.make.build import choose_worker_count
-    from pipelines.export.corpus import export_corpus
+    from pipelines.export import export_corpus
 
     corpus = Corpus.open(path)
     with show_progress(as_json) as observer:

@@ -14,19 +14,23 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from pipelines.cli.common.destination import resolve_destination
 from pipelines.cli.common.options import JsonOption, StageOption, StoreOption, WorkersOption
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_blocked, print_json, print_next
-from pipelines.cli.common.source import SetOption, apply_settings, parse_source, print_index
+from pipelines.cli.common.source import (
+    SetOption,
+    apply_settings,
+    parse_source,
+    print_index,
+    resolve_destination,
+)
 from pipelines.cli.make.build import choose_worker_count
 from pipelines.engines.executor import workers as worker_pool
 from pipelines.ingest.ingest import IngestedLibrary, ingest
-from pipelines.ingest.quarantine import count_refusals, format_refusals
-from pipelines.look.counts import format_count
+from pipelines.ingest.parts import count_refusals, format_refusals
+from pipelines.look.inspection import format_count
 from pipelines.spec.file import read_spec
-from pipelines.spec.intake import Intake
-from pipelines.spec.spec import AudioSpec, ClipsSpec
+from pipelines.spec.spec import AudioSpec, ClipsSpec, Intake
 from pipelines.store.places import BANKS
 from synth.base.doors import make_console
 from synth.base.errors import SpecError

@@ -9,15 +9,21 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from pipelines.cli.common.completion import source_completions
-from pipelines.cli.common.options import JsonOption
+from pipelines.cli.common.options import JsonOption, source_completions
 from pipelines.cli.common.show import print_json, print_next
 from pipelines.cli.common.source import parse_source
-from pipelines.spec.new.library import LibraryFacts, find_innermost, inspect_library
-from pipelines.spec.new.recipes import complete_starts, find_start, summarise_starts
-from pipelines.spec.new.splits import choose_splits
-from pipelines.spec.new.template import ROOT, render_spec
-from pipelines.spec.values import make_corpus_name
+from pipelines.spec.new import (
+    ROOT,
+    LibraryFacts,
+    choose_splits,
+    complete_starts,
+    find_innermost,
+    find_start,
+    inspect_library,
+    render_spec,
+    summarise_starts,
+)
+from pipelines.spec.spec import make_corpus_name
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.labels.lexicon import Phrase

@@ -10,17 +10,15 @@ import typer
 
 from pipelines.build.build import plan_library
 from pipelines.build.findings import Findings
-from pipelines.checks.preflight.report import PreflightReport
-from pipelines.checks.preflight.run import run_preflight
-from pipelines.checks.preflight.training import MOST_LOST, LoaderKind, Training
-from pipelines.cli.common.destination import resolve_destination
+from pipelines.checks.preflight.pace import MOST_LOST, LoaderKind, Training
+from pipelines.checks.preflight.report import PreflightReport, run_preflight
 from pipelines.cli.common.findings import print_findings
 from pipelines.cli.common.options import JsonOption, SpecArgument, StageOption, StoreOption
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_blocked, print_json, print_next
-from pipelines.cli.common.source import print_index
+from pipelines.cli.common.source import print_index, resolve_destination
 from pipelines.cli.make.build import choose_worker_count
-from pipelines.look.counts import format_count
+from pipelines.look.inspection import format_count
 from pipelines.spec.file import read_spec
 from pipelines.store.places import Places
 from synth.base.doors import make_console

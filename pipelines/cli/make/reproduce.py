@@ -8,8 +8,8 @@ from pathlib import Path
 import typer
 from pydantic import ValidationError
 
-from pipelines.cli.common.destination import resolve_destination
 from pipelines.cli.common.show import print_json, print_next
+from pipelines.cli.common.source import resolve_destination
 from pipelines.spec.file import read_spec
 from pipelines.spec.spec import Spec
 from pipelines.store.places import MANIFESTS, Places

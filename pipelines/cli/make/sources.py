@@ -11,10 +11,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
 
-from pipelines.cli.common.completion import source_completions
-from pipelines.cli.common.options import JsonOption
+from pipelines.cli.common.options import JsonOption, source_completions
 from pipelines.cli.common.show import print_json
-from pipelines.spec.new.docstrings import read_layout, read_meanings, read_summary
+from pipelines.spec.new import read_layout, read_meanings, read_summary
 from synth.base.doors import make_console
 from synth.base.errors import SourceError
 from synth.sources import source_class, source_names

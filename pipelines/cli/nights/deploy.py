@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.common.destination import refuse_fleeting
 from pipelines.cli.common.options import (
     EngineOption,
     JsonOption,
@@ -17,8 +16,8 @@ from pipelines.cli.common.options import (
     StoreOption,
     WorkersOption,
 )
-from pipelines.cli.common.prefect_settings import quieten_prefect
-from pipelines.cli.common.show import print_json
+from pipelines.cli.common.show import print_json, quieten_prefect
+from pipelines.cli.common.source import refuse_fleeting
 from pipelines.cli.make.build import choose_engine
 from pipelines.cli.nights.schedule import (
     CronOption,
@@ -72,7 +71,7 @@ def deploy_command(
     refuse_fleeting(out)
     night = make_night(spec, out, choose_engine(engine, workers), nightly, times)
     night = replace(night, variables=_read_variables(env or ()))
-    from pipelines.flows.deployments import deployment_of, known_server, register
+    from pipelines.flows.serving import deployment_of, known_server, register
 
     deployment_of(night, pool)
     address = "http://HOST:4200/api"

@@ -7,7 +7,6 @@ from typing import Any
 
 from rich.table import Table
 
-from pipelines.cli.common.destination import resolve_destination
 from pipelines.cli.common.options import (
     EngineOption,
     JsonOption,
@@ -16,12 +15,12 @@ from pipelines.cli.common.options import (
     StoreOption,
     WorkersOption,
 )
-from pipelines.cli.common.prefect_settings import quieten_prefect
 from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json, print_next
+from pipelines.cli.common.show import print_json, print_next, quieten_prefect
+from pipelines.cli.common.source import resolve_destination
 from pipelines.cli.make.build import choose_engine
 from pipelines.cli.nights.schedule import NightlyOption
-from pipelines.flows.nights.settings import read_nightly, settings_beside
+from pipelines.flows.nights.schedule import read_nightly, settings_beside
 from pipelines.spec.file import read_spec
 from synth.base.doors import make_console
 from synth.base.progress import show_waiting

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.common.destination import resolve_destination
 from pipelines.cli.common.options import (
     EngineOption,
     JsonOption,
@@ -15,11 +14,10 @@ from pipelines.cli.common.options import (
     StoreOption,
     WorkersOption,
 )
-from pipelines.cli.common.prefect_settings import quieten_prefect
-from pipelines.cli.common.show import print_json
+from pipelines.cli.common.show import print_json, quieten_prefect
+from pipelines.cli.common.source import resolve_destination
 from pipelines.cli.make.build import choose_engine
-from pipelines.flows.nights.schedule import Night, Times
-from pipelines.flows.nights.settings import read_nightly, settings_beside
+from pipelines.flows.nights.schedule import Night, Times, read_nightly, settings_beside
 from pipelines.spec.file import read_spec
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
@@ -63,8 +61,7 @@ def schedule_command(
     if not (cron or every or now):
         raise SpecError("no time given", fix='give --cron "0 3 * * *", --every 6h or --now')
     with show_waiting("loading Prefect"):
-        from pipelines.flows.deployments import NightRun
-        from pipelines.flows.serving import serve
+        from pipelines.flows.serving import NightRun, serve
 
     def announce(address: str) -> None:
         if as_json:

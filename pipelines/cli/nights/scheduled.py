@@ -10,10 +10,9 @@ from typing import Annotated, Any, TypeAlias
 import typer
 from rich.table import Table
 
-from pipelines.cli.common.destination import resolve_destination
 from pipelines.cli.common.options import JsonOption, StoreOption
-from pipelines.cli.common.prefect_settings import quieten_prefect
-from pipelines.cli.common.show import print_json
+from pipelines.cli.common.show import print_json, quieten_prefect
+from pipelines.cli.common.source import resolve_destination
 from synth.base.doors import make_console
 
 CorpusName: TypeAlias = Annotated[
@@ -30,7 +29,7 @@ def list_command(out: StoreOption = Path(), as_json: JsonOption = False) -> None
     Example: `segue night list --out /data/segue`
     """
     with _server(out):
-        from pipelines.flows.deployments import list_scheduled
+        from pipelines.flows.serving import list_scheduled
 
         rows = [each.to_json() for each in list_scheduled()]
     _show("schedules", rows, as_json)
@@ -47,7 +46,7 @@ def last_command(
     Example: `segue night last acba --most 3`
     """
     with _server(out):
-        from pipelines.flows.deployments import last_runs
+        from pipelines.flows.serving import last_runs
 
         rows = [each.to_json() for each in last_runs(corpus, most)]
     _show("runs", rows, as_json)
@@ -63,7 +62,7 @@ def trigger_command(
     Example: `segue night trigger acba`
     """
     with _server(out):
-        from pipelines.flows.deployments import run_now
+        from pipelines.flows.serving import run_now
 
         run = run_now(corpus)
     _print_facts({"corpus": corpus, "run": run}, as_json)
@@ -91,7 +90,7 @@ def resume_command(
 
 def _set_paused(corpus: str, paused: bool, out: Path, as_json: bool) -> None:
     with _server(out):
-        from pipelines.flows.deployments import set_paused
+        from pipelines.flows.serving import set_paused
 
         set_paused(corpus, paused)
     _print_facts({"corpus": corpus, "paused": paused}, as_json)
@@ -102,7 +101,7 @@ def _server(out: Path) -> Iterator[None]:
     """Ask the server that is configured, or that of the schedule over `out`."""
     out = resolve_destination(out)
     quieten_prefect()
-    from pipelines.flows.deployments import known_server
+    from pipelines.flows.serving import known_server
 
     with known_server(out):
         yield

@@ -14,13 +14,12 @@ from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json, print_read
 from pipelines.llm.files import Input
-from pipelines.llm.generate import estimate, generate
+from pipelines.llm.money.budget import Stat, read_stats
 from pipelines.llm.money.prices import format_cost
-from pipelines.llm.money.records import Status
-from pipelines.llm.money.stats import Stat, read_stats
-from pipelines.llm.settings import GenerateSettings
-from pipelines.llm.stops import StopKind
-from pipelines.llm.summary import GenerateEstimate, GenerateSummary
+from pipelines.llm.money.store import Status
+from pipelines.llm.run import GenerateEstimate, GenerateSummary, estimate, generate
+from pipelines.llm.runner import StopKind
+from pipelines.llm.stage import GenerateSettings
 from pipelines.llm.wire.endpoint import EndpointSettings
 from synth.base.doors import make_console
 from synth.base.errors import SpecError

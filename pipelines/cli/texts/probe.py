@@ -18,7 +18,7 @@ from rich.table import Table
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json, print_next, print_read
-from pipelines.store.output import check_output
+from pipelines.store.places import check_output
 from synth.base.atomic import replacing
 from synth.base.doors import make_console, parse_json, read_text, require_regular
 from synth.base.errors import SourceError, SpecError

@@ -13,7 +13,7 @@ from rich.table import Table
 from pipelines.cli.common.options import JsonOption
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json, print_read
-from pipelines.export.tags import (
+from pipelines.export import (
     ToolReport,
     write_caption_file,
     write_negated_file,

@@ -6,7 +6,12 @@ manifests, which is also what the next version's metrics are compared with; `nig
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,16 +19,26 @@ from typing import Any, Final
 
 import pyarrow.parquet as pq
 
-from pipelines.build.promotion import RECORD_FILE, read_record
-from pipelines.checks.audio.audit import audit_audio
+from pipelines.build.build import locate_library
+from pipelines.build.finalise import RECORD_FILE, read_record
+from pipelines.build.plan import plan
+from pipelines.checks.audio import audit_audio
 from pipelines.checks.audit import audit
 from pipelines.checks.blind import run_blind_test
 from pipelines.checks.leakage import compare_splits
-from pipelines.flows.nights.settings import GateSettings
+from pipelines.engines.engine import Engine
+from pipelines.flows.nights.schedule import EnrichSettings, GateSettings, TrainSettings
+from pipelines.llm.files import Input
+from pipelines.llm.run import generate
+from pipelines.llm.runner import StopKind
+from pipelines.llm.stage import GenerateSettings
+from pipelines.llm.wire.endpoint import EndpointSettings
+from pipelines.spec.spec import Spec
 from pipelines.store.places import Places
 from synth.base.atomic import write_text
-from synth.base.errors import CorpusError
+from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.base.progress import Observer
+from synth.base.rng import digest
 from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, LATEST_FILE, QUARANTINE_FILE, SAMPLES_FILE
 from synth.storage.url import parse_pointer
 
@@ -220,3 +235,146 @@ def _report(
     yield ""
     yield f"Manifests: `{places.manifests}`"
     yield f"Shards: `{places.shards}`"
+
+
+# The language-model stage: the answers that a spec's `enrich` names are bought over its plan.
+
+
+STORE: Final = "llm-store.sqlite"
+
+
+def buy(
+    spec: Spec,
+    tasks: Sequence[EnrichSettings],
+    out: Path,
+    where: Engine,
+    observer: Observer,
+) -> list[Path]:
+    """Plan without enrichment, and have every task answered; nothing is bought twice.
+
+    A spent budget ends a task with the answers that there are; the others stay open.
+
+    Returns:
+        The files of answers.
+    """
+    named = {path.resolve() for path in spec.enrich}
+    for task in tasks:
+        if task.out.resolve() not in named:
+            raise SpecError(
+                f"enrich: {task.task}: {task.out} would give no caption",
+                fix="name the same file in the spec's `enrich`",
+            )
+    bare = spec.model_copy(update={"enrich": (), "version": None})
+    library, places = locate_library(bare, out, where, observer)
+    plan(bare, library, places, where, observer)
+    for task in tasks:
+        summary = generate(_settings(task, places.manifests), observer)
+        if summary.stopped is not None and summary.stopped.kind is StopKind.INTERRUPTED:
+            signal.raise_signal(signal.SIGINT)  # it was meant for the night, not for the task alone
+        if summary.stopped is not None and summary.stopped.kind is not StopKind.BUDGET:
+            raise SegueError(
+                f"enrich: {task.task}: {summary.stopped.message}", fix=summary.stopped.fix
+            )
+    return [task.out for task in tasks]
+
+
+def _settings(task: EnrichSettings, corpus: Path) -> GenerateSettings:
+    return GenerateSettings(
+        task=task.task,
+        source=Input(
+            corpus,
+            split=task.split,
+            limit=task.limit,
+            positives=task.positives,
+            variants=task.variants,
+        ),
+        out=task.out,
+        endpoint=EndpointSettings(task.base_url, task.model, task.key_variable, task.timeout_s),
+        store=task.store or task.out.with_name(STORE),
+        budget=task.budget,
+        prices=task.prices,
+        local=task.local,
+        concurrency=task.concurrency,
+        verify_model=task.verify_model,
+    )
+
+
+# A night's model: `segue train`, then `segue eval`, as processes that end with ours.
+
+
+RUNS: Final = "runs"
+METRICS_FILE: Final = "nightly.json"
+_DIGITS: Final = 8
+_SHOWN: Final = 2000
+
+
+def run_folder(places: Places, settings: TrainSettings) -> Path:
+    """Where the model of a version and of these settings lies."""
+    try:
+        config = settings.config.read_bytes() if settings.config else b""
+    except OSError as error:
+        raise SpecError(f"train.config: {error.filename}: {error.strerror}") from error
+    incidental = {"config", "hours", "launcher", "split"}
+    key = digest(
+        (places.manifests / "corpus.json").read_text(encoding="utf-8"),
+        settings.model_dump_json(exclude=incidental),
+        hashlib.sha256(config).hexdigest(),
+    )
+    return places.out / RUNS / f"{places.corpus}-{places.version}-{key[:_DIGITS]}"
+
+
+def train(places: Places, settings: TrainSettings, run: Path) -> None:
+    """Train on a version, or go on where an earlier night was stopped."""
+    words = ["train", str(places.manifests), "--out", str(run), "--resume", "--json"]
+    words += ["--config", str(settings.config)] if settings.config else []
+    words += ["--steps", str(settings.steps)] if settings.steps else []
+    words += ["--virtual"] if settings.virtual else []
+    _run_segue(words, settings.launcher, settings.hours)
+
+
+def evaluate(places: Places, settings: TrainSettings, run: Path) -> dict[str, dict[str, Any]]:
+    """The metrics of a version's model; a test that was made is not made again."""
+    kept = run / f"{settings.split}-{METRICS_FILE}"
+    if not kept.is_file():
+        words = ["eval", str(run), str(places.manifests), "--split", settings.split, "--json"]
+        words += ["--virtual"] if settings.virtual else []
+        found = _run_segue(words, (), settings.hours)
+        metrics = {name: one for name, one in found.items() if not name.startswith("_")}
+        write_text(kept, json.dumps(metrics, indent=2) + "\n")
+    result: dict[str, dict[str, Any]] = json.loads(kept.read_text(encoding="utf-8"))
+    return result
+
+
+def _run_segue(words: Sequence[str], launcher: Sequence[str], hours: float) -> Mapping[str, Any]:
+    """What a command of ours said in its line of JSON."""
+    ours = [sys.executable, "-m", "pipelines.engines.child", str(os.getpid()), "pipelines.cli"]
+    command = [*launcher, "segue"] if launcher else ours
+    shown = " ".join(["segue", *words])
+    try:
+        done = subprocess.run(
+            [*command, *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=hours * 3600,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise CorpusError(
+            f"`{shown}` took more than {hours:g} h", fix="raise train.hours; the run resumes"
+        ) from error
+    except OSError as error:
+        raise SpecError(f"train.launcher: {command[0]}: {error.strerror}") from error
+    lines = done.stdout.strip().splitlines()
+    try:
+        said = json.loads(lines[-1]) if lines else None
+    except ValueError:
+        said = None
+    if done.returncode or not isinstance(said, dict):
+        why = said.get("error") if isinstance(said, dict) else None
+        raise CorpusError(
+            f"`{shown}` ended with status {done.returncode}: "
+            f"{why or done.stderr.strip()[-_SHOWN:] or 'no word'}",
+            fix="run that command by itself",
+        )
+    return said

@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
-from pipelines.flows.servers.server import QUIET
+from pipelines.build.schedule import RenderSettings
+from pipelines.flows.servers import QUIET
 from synth.base import doors
 from synth.base.atomic import replacing
+from synth.base.choice import StrictModel
 from synth.base.errors import SpecError
+from synth.base.yaml_file import explain_errors, read_yaml
 from synth.storage import url_of
 
 ENTRYPOINT: Final = "pipelines.flows.nightly"
@@ -135,3 +139,170 @@ def write_prefect_yaml(path: Path, night: Night, pool: str) -> None:
     with replacing(path) as partial:
         partial.touch(0o600)  # the variables of its runs may be secrets
         partial.write_text(HEADER + text, encoding="utf-8")
+
+
+# The settings of a nightly run: a small YAML file beside the spec.
+
+
+SUFFIX: Final = ".nightly.yaml"
+_FEWER_IS_BETTER: Final = "median_rank"
+
+
+class GateSettings(StrictModel):
+    """What a version must be for `latest` to be pointed to it; a violated caption never passes.
+
+    Args:
+        quarantine: Largest share of the library's clips that may be quarantined.
+        samples: Smallest number of samples, as a share of the last version's.
+        blind: Highest figure of the blind test, None to leave the test out; 0.5 is chance. The
+            worst figure counts; where its chance is less, so is the limit.
+        blind_samples: Samples that the blind test looks at, about.
+        leaked: Most clips that two splits may share.
+        audio: Samples whose audio is listened to, as `segue audit --audio` does; a finding never
+            passes. None to leave it out.
+        metrics: Metrics that may not fall below the last version's by more than this margin, where
+            a model is trained; more must be better.
+    """
+
+    quarantine: float = Field(default=0.1, ge=0, le=1)
+    samples: float = Field(default=0.9, ge=0, le=1e9)
+    blind: float | None = Field(default=None, ge=0.5, le=1)
+    blind_samples: int = Field(default=8000, ge=100)
+    leaked: int = Field(default=0, ge=0)
+    audio: int | None = Field(default=None, ge=1)
+    metrics: dict[str, float] = Field(default_factory=dict)
+
+    @field_validator("metrics")
+    @classmethod
+    def _check_metrics(cls, metrics: dict[str, float]) -> dict[str, float]:
+        for name, margin in metrics.items():
+            if _FEWER_IS_BETTER in name:
+                raise ValueError(
+                    f"{name}: lower is better for it; name a metric where "
+                    "higher is better, such as recall"
+                )
+            if margin < 0:
+                raise ValueError(f"{name}: a margin must be 0 or more, got {margin}")
+        return metrics
+
+
+class EnrichSettings(StrictModel):
+    """A task that a language model is given over the plan, as `segue llm run` is.
+
+    Args:
+        task: As `segue llm tasks` lists them.
+        out: The file of answers; the spec's `enrich` names the same one.
+        model: The model's name at the endpoint.
+        base_url: The endpoint.
+        key_variable: Environment variable that holds its key, `none` for a server without keys.
+        budget: Dollars that all nights together may cost.
+        prices: A file of prices of your own.
+        local: You serve the model yourself: it costs nothing.
+        store: What was bought; by default `llm-store.sqlite` beside `out`.
+        split: One split only.
+        limit: The first so many samples only.
+        concurrency: Requests at a time.
+        timeout_s: Longest that one attempt may take.
+        positives: The further true captions too.
+        variants: Items of a caption, of a task that deals styles and languages.
+        verify_model: Whom second requests ask; the same model by default.
+    """
+
+    task: str
+    out: Path
+    model: str
+    base_url: str = Field(default="https://api.openai.com/v1", repr=False)
+    key_variable: str = Field(default="OPENAI_API_KEY", repr=False)
+    budget: float | None = Field(default=None, ge=0, le=1e9)
+    prices: Path | None = None
+    local: bool = False
+    store: Path | None = None
+    split: str | None = None
+    limit: int | None = Field(default=None, ge=1, le=2**63)
+    concurrency: int = Field(default=16, ge=1, le=1024)
+    timeout_s: float = Field(default=60.0, ge=1, le=86_400)
+    positives: bool = False
+    variants: int = Field(default=1, ge=1, le=1000)
+    verify_model: str = ""
+
+
+class TrainSettings(StrictModel):
+    """A model that is trained on every new version and tested on it.
+
+    Args:
+        config: Settings of `segue train`; the demo's without.
+        steps: Shortens or lengthens all stages.
+        split: The split it is tested on.
+        virtual: Render from plan and bank instead of reading shards.
+        hours: Longest that training and testing may take, each.
+        launcher: Words before the command, as [torchrun, --nproc-per-node, "4", --no-python].
+    """
+
+    config: Path | None = None
+    steps: int | None = Field(default=None, ge=1, le=10**9)
+    split: str = "test"
+    virtual: bool = False
+    hours: float = Field(default=12.0, gt=0, le=8760)
+    launcher: tuple[str, ...] = ()
+
+
+class NightlySettings(StrictModel):
+    """What a nightly run does beside rebuilding, and how it renders.
+
+    Args:
+        gates: What a version must be.
+        render: How long a shard may take and how often it is tried.
+        enrich: Tasks of a language model.
+        train: The model to be trained, None for none.
+    """
+
+    gates: GateSettings = GateSettings()
+    render: RenderSettings = RenderSettings()
+    enrich: tuple[EnrichSettings, ...] = ()
+    train: TrainSettings | None = None
+
+    @model_validator(mode="after")
+    def _check_training(self) -> NightlySettings:
+        if self.gates.metrics and self.train is None:
+            raise ValueError("gates.metrics compare trained models: add `train: {}`")
+        return self
+
+
+def settings_beside(spec: Path) -> Path | None:
+    """`NAME.nightly.yaml` beside `NAME.yaml`, if it is there."""
+    path = spec.with_name(spec.stem + SUFFIX)
+    return path if path.is_file() else None
+
+
+def read_nightly(path: Path | None) -> NightlySettings:
+    """Read and check the settings; relative paths in them are taken from the file's folder.
+
+    Args:
+        path: The file, None for the defaults.
+    """
+    if path is None:
+        return NightlySettings()
+    file = read_yaml(path)
+    if not isinstance(file.value, dict | None):
+        raise SpecError(f"{file.place()}: expected keys and values", fix="start with `gates:`")
+    try:
+        settings = NightlySettings.model_validate(file.value or {})
+    except ValidationError as error:
+        fix = "docs/nightly.md shows every setting"
+        raise explain_errors(error, file, NightlySettings, fix) from error
+    return settings.model_copy(update=_make_absolute(settings, path.parent.resolve()))
+
+
+def _make_absolute(settings: NightlySettings, folder: Path) -> dict[str, Any]:
+    """The settings that hold paths, with these made absolute."""
+
+    def resolve(model: BaseModel, *names: str) -> Any:
+        paths = {name: getattr(model, name) for name in names}
+        return model.model_copy(
+            update={name: folder / path.expanduser() for name, path in paths.items() if path}
+        )
+
+    return {
+        "enrich": tuple(resolve(each, "out", "prices", "store") for each in settings.enrich),
+        "train": resolve(settings.train, "config") if settings.train else None,
+    }

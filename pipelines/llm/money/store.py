@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from pipelines.llm.money.owners import Owners
-from pipelines.llm.money.records import Scope
+from filelock import FileLock, Timeout
+
+from pipelines.llm.money.prices import Nano
 from synth.base.doors import require_regular
 from synth.base.errors import SpecError
 from synth.corpus.schema import canonical_json
@@ -209,3 +213,156 @@ def _log_ahead(connection: sqlite3.Connection) -> None:
             return
         connection.execute("BEGIN IMMEDIATE")  # this does wait for the other
         connection.execute("COMMIT")
+
+
+# What the store keeps: requests, replies, items and what became of them.
+
+
+class Status(StrEnum):
+    """What became of an item."""
+
+    OPEN = "open"
+    ANSWERED = "answered"
+    FAILED = "failed"
+
+
+class RequestState(StrEnum):
+    """What became of a request."""
+
+    SENT = "sent"
+    UNREAD = "unread"
+    READ = "read"
+    FAULT = "fault"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What an answer depends on besides its item.
+
+    Args:
+        parameters: What else is sent: temperature, seed.
+        endpoint: Who answers: its address, without what may hold a key.
+    """
+
+    prompt: str
+    version: str
+    digest: str
+    model: str
+    parameters: Mapping[str, Any]
+    endpoint: str
+
+
+@dataclass(frozen=True, slots=True)
+class ItemState:
+    """How far an item has come.
+
+    Args:
+        answer: Where it is answered.
+        reason: Why it failed; of an open item, what went wrong last.
+        attempts: How often its answer was judged.
+        complaints: What was wrong with its last answer.
+        together: At most so many items in its next request; 0: as many as the prompt takes.
+    """
+
+    status: Status = Status.OPEN
+    answer: Mapping[str, Any] | None = None
+    reason: str = ""
+    attempts: int = 0
+    complaints: tuple[str, ...] = ()
+    together: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RequestMember:
+    """An item in a request: its digest, and what it was asked as."""
+
+    digest: str
+    id: str
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A request as the store keeps it, before it is sent."""
+
+    key: str
+    members: tuple[RequestMember, ...]
+    parameters: Mapping[str, Any]
+    messages: Sequence[Any]
+    worst: Nano
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """What came back for a request."""
+
+    cost: Nano
+    text: str = ""
+    finish: str = ""
+    served: str = ""
+    request_id: str = ""
+    tokens: tuple[int, int, int] = (0, 0, 0)
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A reply that was paid for and not read yet."""
+
+    purchase: int
+    members: tuple[RequestMember, ...]
+    text: str
+    finish: str
+
+
+# Who works on a store: processes known by a lock that the system takes back from the dead.
+
+
+_SUFFIX: Final = ".lock"
+
+
+class Owners:
+    """The processes that work on one store, each with a locked file in a folder beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock: FileLock | None = None
+        self._me = ""
+
+    @property
+    def me(self) -> str:
+        """This owner's name; its lock is taken at first use."""
+        if self._lock is None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._me = uuid.uuid4().hex
+            self._lock = FileLock(self._lock_path(self._me), thread_local=False)
+            self._lock.acquire(blocking=False)
+        return self._me
+
+    def is_alive(self, name: str) -> bool:
+        """Whether the owner of that name still runs; what the dead left is removed."""
+        if name == self._me:
+            return True
+        path = self._lock_path(name)
+        if not path.is_file():
+            return False
+        lock = FileLock(path, thread_local=False)
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            return True
+        lock.release()
+        path.unlink(missing_ok=True)
+        return False
+
+    def close(self) -> None:
+        """Let go of this owner's lock."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock_path(self._me).unlink(missing_ok=True)
+            self._lock = None
+            self._me = ""
+
+    def _lock_path(self, name: str) -> Path:
+        return self._folder / f"{name}{_SUFFIX}"

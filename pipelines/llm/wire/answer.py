@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from pipelines.llm.wire.errors import AttemptError, FaultKind, find_error, read_error
-from pipelines.llm.wire.request import Reply, Request, bound_tokens, find_worst_usage
-from pipelines.llm.wire.usage import Usage
+from pipelines.llm.wire.request import Reply, Request, Usage, bound_tokens, find_worst_usage
 from synth.base.doors import parse_json
 from synth.llm.answer_schema import AnswerError
 

@@ -8,11 +8,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pipelines.llm.wire.capabilities import Capabilities, SchemaSupport
-from pipelines.llm.wire.errors import AttemptError, FaultKind
-from pipelines.llm.wire.request import Reply, Request, find_worst_usage
-from pipelines.llm.wire.retry import Policy, Sleep, ask_with_retries
-from pipelines.llm.wire.usage import NOTHING, Usage
+from pipelines.llm.wire.errors import AttemptError, FaultKind, Policy, Sleep, ask_with_retries
+from pipelines.llm.wire.request import (
+    NOTHING,
+    Capabilities,
+    Reply,
+    Request,
+    SchemaSupport,
+    Usage,
+    find_worst_usage,
+)
 from synth.base.doors import parse_json
 from synth.llm.answer_schema import AnswerError
 

@@ -4,12 +4,43 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import Any, Final
 
-from pipelines.llm.wire.capabilities import Capabilities
-from pipelines.llm.wire.usage import Usage
 from synth.base.rng import digest
+
+# What an answer of a language model cost, in tokens.
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens that one answer cost.
+
+    Args:
+        input_tokens: Tokens of the messages, cached ones included.
+        output_tokens: Tokens the model wrote, those of its reasoning included.
+        cached_tokens: How many of the input tokens came from the provider's cache.
+        estimated: The endpoint did not say; these are counts from above.
+    """
+
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int = 0
+    estimated: bool = False
+
+    def __add__(self, other: Usage) -> Usage:
+        """Both together."""
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.estimated or other.estimated,
+        )
+
+
+NOTHING: Final = Usage(0, 0)
+
 
 _LETTERS_A_TOKEN: Final = 4
 _TOKENS_A_MESSAGE: Final = 8
@@ -122,3 +153,55 @@ def _make_answer_shape(request: Request, able: Capabilities) -> tuple[dict[str, 
         return {"type": "json_schema", "json_schema": schema}, ""
     shape = {"type": "json_object"} if able.json_object else {}
     return shape, _SCHEMA_NOTE + request.schema
+
+
+# What an endpoint of a language model accepts and does.
+
+
+class SchemaSupport(StrEnum):
+    """What an endpoint does with a JSON schema."""
+
+    HONOURED = "honoured"
+    IGNORED = "ignored"
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What an endpoint accepts and does.
+
+    Args:
+        limit: Its name for the most tokens of an answer.
+        schema: What it does with a JSON schema.
+        json_object: It takes the format "json_object".
+        temperature: It takes a temperature.
+        seed: It takes a seed.
+        streaming: It sends answers piece by piece.
+        stream_usage: It takes the wish to be told the cost of a streamed answer.
+        spent: What finding this out cost.
+    """
+
+    limit: str = "max_completion_tokens"
+    schema: SchemaSupport = SchemaSupport.HONOURED
+    json_object: bool = True
+    temperature: bool = True
+    seed: bool = True
+    streaming: bool = True
+    stream_usage: bool = True
+    spent: Usage = NOTHING
+
+    @property
+    def holds_schema(self) -> bool:
+        """Answers fit the schema without being told so in words."""
+        return self.schema is SchemaSupport.HONOURED
+
+    def to_json(self) -> str:
+        """Canonical JSON."""
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Capabilities:
+        """The value that `to_json` wrote."""
+        data = json.loads(text)
+        support, spent = SchemaSupport(data.pop("schema")), Usage(**data.pop("spent"))
+        return cls(schema=support, spent=spent, **data)

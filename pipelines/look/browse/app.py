@@ -20,21 +20,40 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.templating import Jinja2Templates
 
-from pipelines.look.browse.audio import (
+from pipelines.look.browse.drawing import (
     ImpossibleAudioError,
     SampleAudio,
     guess_media_type,
     parse_range,
 )
-from pipelines.look.browse.filters import Filter, LongSearchError
-from pipelines.look.browse.guard import Guard, Hosts
-from pipelines.look.browse.kept import KeptPage, KeptPages
-from pipelines.look.browse.limits import BusyError, SlowSearchError, WorkKind, run_limited
-from pipelines.look.browse.query import ChangedManifestError, Facets, Manifest, ResultPage
-from pipelines.look.browse.texts import add_sample, find_words, make_link, mark_words
-from pipelines.look.browse.view import SampleView, make_view
-from pipelines.look.counts import format_count
-from pipelines.store.manifest import find_manifest
+from pipelines.look.browse.guard import (
+    BusyError,
+    Guard,
+    Hosts,
+    SlowSearchError,
+    WorkKind,
+    run_limited,
+)
+from pipelines.look.browse.query import (
+    ChangedManifestError,
+    Facets,
+    Filter,
+    LongSearchError,
+    Manifest,
+    ResultPage,
+)
+from pipelines.look.browse.view import (
+    KeptPage,
+    KeptPages,
+    SampleView,
+    add_sample,
+    find_words,
+    make_link,
+    make_view,
+    mark_words,
+)
+from pipelines.look.inspection import format_count
+from pipelines.store.places import find_manifest
 from synth.base.errors import SegueError, shorten
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
 from synth.corpus.row_rules import is_key

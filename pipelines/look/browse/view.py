@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import hashlib
+import re
+import sys
+import threading
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
+from urllib.parse import urlencode
+
+from markupsafe import Markup, escape
 
 from pipelines.look.browse.drawing import Drawing, draw
 from pipelines.look.browse.explain import Explainer
-from pipelines.look.browse.query import MAX_SIBLINGS, Manifest, find_mix_licence
+from pipelines.look.browse.query import MAX_SIBLINGS, Filter, Manifest, find_mix_licence
 from synth.base.errors import CorpusError, SceneError
 from synth.captions.narrative import Resolution, format_span
 from synth.corpus.schema import read_dense, read_timeline
@@ -151,3 +160,127 @@ def _judge_false(caption: Mapping[str, str], judge: Explainer | None) -> JudgedC
     reason = None if judge is None else judge.explain(claim)
     holds = None if judge is None else reason is not None
     return JudgedCaption(caption["text"], caption["kind"], caption["generator"], holds, reason)
+
+
+# Text of the page: links, words found, numbers with their nouns.
+
+
+def make_link(place: str, wanted: Filter, page: int = 1, sample: str = "") -> str:
+    """A link within the page that keeps the filter."""
+    asked = wanted.to_params()
+    if page > 1:
+        asked["page"] = str(page)
+    if sample:
+        asked["sample"] = sample
+    return f"{place}?{urlencode(asked)}" if asked else place
+
+
+def add_sample(link: str, sample: str) -> str:
+    """A link of `make_link` to a sample, whose id needs no escapes; for links in their dozens."""
+    return f"{link}{'&' if '?' in link else '?'}sample={sample}"
+
+
+def mark_words(text: str, words: str) -> Markup:
+    """The text, escaped, with every occurrence of the words marked."""
+    wanted = sorted(set(words.split()), key=len, reverse=True)
+    if not wanted:
+        return escape(text)
+    found = re.split(f"({'|'.join(map(re.escape, wanted))})", text, flags=re.IGNORECASE)
+    return Markup("").join(
+        Markup("<mark>{}</mark>").format(piece) if at % 2 else escape(piece)
+        for at, piece in enumerate(found)
+    )
+
+
+def find_words(row: Mapping[str, Any], words: str) -> tuple[str, str] | None:
+    """The sentence beside the caption that holds the words, and whether it is true or false.
+
+    Args:
+        row: A summary, as `Manifest.find_page` gives it.
+        words: What was searched for; none, or ones that the caption holds, give None.
+    """
+    wanted = words.lower().split()
+
+    def holds(text: str) -> bool:
+        return all(word in text.lower() for word in wanted)
+
+    if not wanted or holds(row["caption"]):
+        return None
+    for kind, column in (("true", "true_texts"), ("false", "false_texts")):
+        for text in row[column]:
+            if holds(text):
+                return kind, text
+    return None
+
+
+# Pages that were made already: what a corpus shows does not change while it is served.
+
+
+MOST_PAGE_BYTES: Final = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPage:
+    """A page, or a part of one.
+
+    Args:
+        tag: What it is called in `ETag`; equal for equal bodies.
+    """
+
+    body: bytes
+    tag: str
+
+    @classmethod
+    def of(cls, text: str) -> KeptPage:
+        """The page with this text."""
+        body = text.encode()
+        return cls(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
+
+
+class KeptPages:
+    """The pages that were asked for last, by key; each is made once, however many wait for it.
+
+    Args:
+        most_bytes: Of all that is kept together, keys included.
+    """
+
+    def __init__(self, most_bytes: int = MOST_PAGE_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._bytes = 0
+        self._pages: OrderedDict[Hashable, KeptPage] = OrderedDict()
+        self._making: dict[Hashable, asyncio.Future[KeptPage]] = {}
+        self._lock = threading.Lock()
+
+    async def get(self, key: Hashable, make: Callable[[], Awaitable[KeptPage]]) -> KeptPage:
+        """The page of a key; made where it is not kept."""
+        kept = self._find(key)
+        if kept is not None:
+            return kept
+        making = self._making.get(key)
+        if making is None:
+            making = self._making[key] = asyncio.ensure_future(make())
+            making.add_done_callback(lambda done: self._end(key, done))
+        return await asyncio.shield(making)
+
+    def _find(self, key: Hashable) -> KeptPage | None:
+        with self._lock:
+            page = self._pages.get(key)
+            if page is not None:
+                self._pages.move_to_end(key)
+            return page
+
+    def _end(self, key: Hashable, done: asyncio.Future[KeptPage]) -> None:
+        self._making.pop(key, None)
+        if done.cancelled() or done.exception() is not None:
+            return
+        page = done.result()
+        with self._lock:
+            if key not in self._pages:
+                self._bytes += _measure(key, page)
+            self._pages[key] = page
+            while self._bytes > self._most_bytes:
+                self._bytes -= _measure(*self._pages.popitem(last=False))
+
+
+def _measure(key: Hashable, page: KeptPage) -> int:
+    return sys.getsizeof(repr(key)) + len(page.body)

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
+from duckdb.func import PythonUDFType
 
+from pipelines.build.render import parse_receipt
 from pipelines.look.console.answer import (
     Column,
     QueryAnswer,
+    explain_errors,
     make_unique,
     make_value_error,
+    refuse_all_but_a_query,
 )
-from pipelines.look.console.connection import open_sealed
-from pipelines.look.console.functions import EVENTS_OF, make_receipts_function
-from pipelines.look.console.refusal import explain_errors, refuse_all_but_a_query
 from pipelines.look.console.tables import TABLES, TableDescription
-from pipelines.store.manifest import find_manifest
-from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, SAMPLES_FILE
+from pipelines.store.places import find_manifest
+from synth.base.doors import read_regular
+from synth.base.errors import CorpusError
+from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, RECEIPTS, SAMPLES_FILE
 from synth.corpus.schema import CLIPS, PLAN, SAMPLES
 from synth.corpus.validation import check_columns
+from synth.scene.scene import from_text
+from synth.scene.timeline import timeline
+from synth.storage import fetch
 
 _QUOTED: Final = re.compile(r"\"[^\"]*\"|'[^']*'")
 _MISREAD: Final = re.compile(r"\b(UHUGEINT|BIT|BIGNUM|TIME WITH TIME ZONE)\b")
@@ -101,3 +108,152 @@ def _explain_batches(
 def _list_columns(relation: duckdb.DuckDBPyRelation) -> tuple[Column, ...]:
     names = make_unique(relation.columns)
     return tuple(Column(*pair) for pair in zip(names, map(str, relation.types), strict=True))
+
+
+# A DuckDB that sees what it is given, and nothing else of this machine.
+
+
+_MEMORY: Final = "2GB"
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of one text column, for queries to use.
+
+    Args:
+        evaluate: Gives a column of as many values.
+        result: The DuckDB type of them.
+    """
+
+    evaluate: Callable[[pa.Array], pa.Array]
+    result: str
+
+
+@contextmanager
+def open_sealed(
+    tables: Mapping[str, ds.Dataset],
+    functions: Mapping[str, Function] | None = None,
+    views: Mapping[str, str] | None = None,
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection whose queries read `tables` and `views` alone: no file, extension or network.
+
+    What does not fit into memory goes to a temporary folder, which is gone when the block ends.
+
+    Args:
+        tables: Parquet files, which Arrow reads for DuckDB.
+        functions: Functions that the views need.
+        views: Queries by name; each may use those before it.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="segue-sql-") as spill,
+        duckdb.connect(
+            config={
+                "memory_limit": _MEMORY,
+                "temp_directory": spill,
+                "autoinstall_known_extensions": "false",
+                "autoload_known_extensions": "false",
+            }
+        ) as connection,
+    ):
+        for name, table in tables.items():
+            connection.register(name, table)
+        for name, function in (functions or {}).items():
+            connection.create_function(
+                name, function.evaluate, ["VARCHAR"], function.result, type=PythonUDFType.ARROW
+            )
+        for name, query in (views or {}).items():
+            connection.execute(f"CREATE VIEW {name} AS {query}")
+        for setting in (
+            "python_enable_replacements = false",
+            "enable_external_access = false",
+            "lock_configuration = true",
+        ):
+            connection.execute(f"SET {setting}")
+        yield connection
+
+
+# What the views of the console reckon in Python: places in time, and receipts.
+
+
+_EVENT: Final = {
+    "place": "BIGINT",
+    "label": "VARCHAR",
+    "clip": "VARCHAR",
+    "onset": "BIGINT",
+    "offset": "BIGINT",
+    "start": "BIGINT",
+    "gain_db": "DOUBLE",
+}
+_RECEIPT: Final = {
+    "shard": "VARCHAR",
+    "digest": "VARCHAR",
+    "bytes": "BIGINT",
+    "sha256": "VARCHAR",
+    "libraries": "MAP(VARCHAR, VARCHAR)",
+}
+_ARROW: Final = {
+    "BIGINT": pa.int64(),
+    "VARCHAR": pa.string(),
+    "DOUBLE": pa.float64(),
+    "MAP(VARCHAR, VARCHAR)": pa.map_(pa.string(), pa.string()),
+}
+
+
+def make_receipts_function(folder: Path) -> Function:
+    """What certifies a shard, by its name; nothing, or one receipt."""
+    return Function(lambda names: _list_receipts(folder, names), f"{_format_struct(_RECEIPT)}[]")
+
+
+def _format_struct(fields: Mapping[str, str]) -> str:
+    listed = ", ".join('"' + name + '" ' + kind for name, kind in fields.items())
+    return f"STRUCT({listed})"
+
+
+def _make_struct(fields: Mapping[str, str]) -> pa.StructType:
+    return pa.struct([(name, _ARROW[kind]) for name, kind in fields.items()])
+
+
+def _list_events(scenes: pa.Array) -> pa.Array:
+    return pa.array(map(_read_scene, scenes.to_pylist()), pa.list_(_make_struct(_EVENT)))
+
+
+def _read_scene(scene: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "place": place,
+            "label": each.label,
+            "clip": each.excerpt.clip,
+            "onset": each.onset,
+            "offset": each.offset,
+            "start": each.excerpt.start,
+            "gain_db": each.excerpt.gain_db,
+        }
+        for place, each in enumerate(timeline(from_text(scene)).placements, 1)
+    ]
+
+
+def _list_receipts(folder: Path, shards: pa.Array) -> pa.Array:
+    found = [_read_receipt(folder, shard) for shard in shards.to_pylist()]
+    return pa.array(found, pa.list_(_make_struct(_RECEIPT)))
+
+
+def _read_receipt(folder: Path, shard: str) -> list[dict[str, Any]]:
+    if Path(shard).name != shard or "\0" in shard:  # a query may call this with its own text
+        return []
+    path = folder / RECEIPTS / f"{shard}.json"
+    if not path.resolve().is_relative_to(folder.resolve()):  # a stranger's may be a link
+        return []
+    try:
+        receipt = parse_receipt(read_regular(fetch(path)))
+    except FileNotFoundError:
+        return []
+    except ValueError as error:
+        raise CorpusError(f"{path}: damaged: {error}", fix="delete it and build again") from error
+    found: dict[str, Any] = {
+        name: getattr(receipt, name) for name in _RECEIPT if name != "libraries"
+    }
+    return [found | {"libraries": sorted(receipt.libraries.items())}]
+
+
+EVENTS_OF: Final = Function(_list_events, f"{_format_struct(_EVENT)}[]")
+"""The events of scenes as JSON, placed in time."""

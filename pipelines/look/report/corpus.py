@@ -2,31 +2,103 @@
 
 from __future__ import annotations
 
+import base64
+import io
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import soundfile
+import soxr
 
-from pipelines.build.coverage import Lacking
-from pipelines.build.documents.attribution import used_clips
+from pipelines.build.documents import licence_facts, used_clips
 from pipelines.build.finalise import SPEC_FILE
+from pipelines.build.findings import Lacking
 from pipelines.checks.audit import audit
-from pipelines.look.inspection import describe
-from pipelines.look.page import Histogram, Page, histogram, render_page
-from pipelines.look.report.rights import CorpusRights, rights
-from pipelines.look.report.samples import examples
-from pipelines.store.manifest import find_manifest
+from pipelines.look.browse.drawing import Drawing, SampleAudio
+from pipelines.look.browse.drawing import draw as drawing_of
+from pipelines.look.browse.explain import Explainer
+from pipelines.look.inspection import count_shares, describe, draw
+from pipelines.look.page import Histogram, Page, histogram, plot, render_page
+from pipelines.store.places import find_manifest
+from synth.audio.dsp import Pcm
 from synth.base.doors import own_file, read_regular
-from synth.base.progress import Observer, Silent
-from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, QUARANTINE_FILE, SAMPLES_FILE
+from synth.base.progress import Observer, Silent, track
+from synth.corpus.corpus import (
+    CLIPS_FILE,
+    CORPUS_FILE,
+    QUARANTINE_FILE,
+    REMOVED_FILE,
+    SAMPLES_FILE,
+    Corpus,
+)
 from synth.corpus.facts import read_facts
-from synth.corpus.schema import CLIPS, PLAN, QUARANTINE, SAMPLES
+from synth.corpus.licence import effective_licence, parse_licence
+from synth.corpus.schema import AUDIBLE, CLIPS, PLAN, QUARANTINE, SAMPLES, read_timeline
+from synth.corpus.shards import decode_audio
 from synth.corpus.validation import check_columns, make_damage_error
 from synth.labels.lexicon import heard_tags
+from synth.scene.claim import claim_from_text
+from synth.scene.scene import from_text
+from synth.truth.change import annotate
+from synth.truth.relations import Tolerance
+
+# Under which licences a corpus's clips and samples are, and how many clips ask to be credited.
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusRights:
+    """The licences of a corpus.
+
+    Args:
+        whole: Id of the one licence that a work of all clips could be under.
+        reason: Why there is none; else "".
+        mixes: Samples by the licence of their mix.
+        clips: Clips that are heard.
+        recordings: Different recordings among them.
+        credited: Clips that name whom to credit.
+        creditors: Different names among these.
+    """
+
+    whole: str
+    reason: str
+    mixes: Mapping[str, Mapping[str, float]]
+    clips: int
+    recordings: int
+    credited: int
+    creditors: int
+
+
+def rights(clips: Sequence[Mapping[str, Any]], used: Sequence[Sequence[str]]) -> CorpusRights:
+    """The licences of the clips that are heard, and of what is mixed of them.
+
+    Args:
+        clips: Rows of `schema.CLIPS`: those that samples use.
+        used: The clips' ids of each sample.
+    """
+    facts = licence_facts(clips)
+    licences = {clip["id"]: clip["licence"] for clip in clips}
+    parts = Counter(frozenset(licences[name] for name in names) for names in used)
+    mixes: Counter[str] = Counter()
+    for found, count in parts.items():
+        mixes[effective_licence(parse_licence(each) for each in found).id] += count
+    attributions = [clip["attribution"] for clip in clips if clip["attribution"]]
+    return CorpusRights(
+        whole=facts["licence"],
+        reason=facts["licence_reason"],
+        mixes=count_shares(list(mixes.elements())),
+        clips=len(clips),
+        recordings=len({clip["recording"] for clip in clips}),
+        credited=len(attributions),
+        creditors=len(set(attributions)),
+    )
+
 
 SHOWN: Final = 10
 """Samples that are shown where no number is asked for."""
@@ -154,3 +226,151 @@ def _spec(manifest: Path) -> str:
     """The spec as the build kept it; "" for a plan."""
     path = own_file(manifest.parent, SPEC_FILE)
     return read_regular(path).decode(errors="replace") if path.is_file() else ""
+
+
+# Sounds within a page: MP3 in a `data:` URI, which every browser plays.
+
+
+MOST_BYTES: Final = 4_000_000
+"""Of all sounds of a page together, encoded; it keeps the file below 5 MB."""
+
+# MP3 knows no others. Ogg knows all, but libsndfile numbers its streams at random.
+_RATES: Final = (8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
+_COMPRESSION: Final = 0.4
+
+NO_AUDIO: Final = "planned, not rendered: `segue build` renders it"
+REMOVED: Final = "`segue gc` removed the shards of this version"
+FULL: Final = "left out to keep this file small: `segue browse` plays it"
+
+
+class Listening:
+    """The sounds of a page, as long as there is room for them."""
+
+    def __init__(self, corpus: Corpus | None) -> None:
+        gone = corpus is not None and (corpus.folder / REMOVED_FILE).is_file()
+        self._sounds = None if corpus is None or gone else SampleAudio(corpus)
+        self._reason = REMOVED if gone else NO_AUDIO
+        self._left = MOST_BYTES
+
+    def hear(self, row: Mapping[str, Any]) -> tuple[str, str]:
+        """A sample's sound as a `data:` URI and "", or "" and the reason why it is not there."""
+        if self._sounds is None:
+            return "", self._reason
+        found = playable(decode_audio(self._sounds.read(row)), row["sample_rate"])
+        if len(found) > self._left:
+            return "", FULL
+        self._left -= len(found)
+        return found, ""
+
+
+def playable(pcm: Pcm, rate: int) -> str:
+    """A sound as a `data:` URI; equal samples give equal text.
+
+    Args:
+        rate: In Hz; where MP3 does not know it, the sound is resampled to the next that it knows.
+    """
+    wanted = next((each for each in _RATES if each >= rate), _RATES[-1])
+    heard = pcm if wanted == rate else soxr.resample(pcm, rate, wanted)
+    buffer = io.BytesIO()
+    soundfile.write(
+        buffer,
+        heard,
+        wanted,
+        format="MP3",
+        subtype="MPEG_LAYER_III",
+        compression_level=_COMPRESSION,
+        bitrate_mode="VARIABLE",
+    )
+    return "data:audio/mpeg;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
+# The page of a training run. `train`, which describes the run, is imported only when asked.
+
+
+DESCRIBE: Final = "train.report.run:describe_run"
+_RUN_PACKAGES: Final = {"report": "pipelines.look.report"}
+
+
+def run_page(folder: Path) -> Page:
+    """The report of a training run, ended or not; equal files give equal pages."""
+    module, function = DESCRIBE.split(":")
+    describe: Any = getattr(import_module(module), function)
+    run = describe(folder)
+    plots = [
+        plot(each.title, each.points, each.last, each.rule, each.borders) for each in run.curves
+    ]
+    html = render_page("report/run.html", _RUN_PACKAGES, plots=plots, **run.values)
+    return Page(run.name, html, run.facts)
+
+
+# The samples that a report shows: drawn, explained and to be heard.
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    """A false caption, the edit that made it, and why it is false; "" where it is not refuted."""
+
+    text: str
+    kind: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedSample:
+    """One sample as a report shows it.
+
+    Args:
+        sound: Its audio as a `data:` URI; "" where there is none.
+        silence: Why there is none; "" where there is one.
+    """
+
+    row: Mapping[str, Any]
+    drawing: Drawing
+    negatives: tuple[Negative, ...]
+    sound: str
+    silence: str
+
+
+def examples(
+    manifest: Path, tags: Mapping[str, Sequence[str]], count: int, observer: Observer
+) -> tuple[ReportedSample, ...]:
+    """`count` samples of a manifest, drawn evenly.
+
+    Args:
+        manifest: `samples.parquet` or `plan.parquet`, as `find_manifest` gives it.
+        tags: Names of the tags of each clip that has any.
+        count: How many; fewer where the manifest holds fewer.
+    """
+    rendered = manifest.name == SAMPLES_FILE
+    listening = Listening(Corpus.open(manifest.parent) if rendered else None)
+    audible = int(pq.read_schema(manifest).metadata[AUDIBLE.encode()])
+    return tuple(
+        _example(row, tags, audible, listening)
+        for row in track(draw(manifest, count), observer, "samples", "samples")
+    )
+
+
+def _example(
+    row: Mapping[str, Any],
+    tags: Mapping[str, Sequence[str]],
+    audible: int,
+    listening: Listening,
+) -> ReportedSample:
+    scene = from_text(row["scene"])
+    heard = annotate(read_timeline(row), tags)
+    judge = Explainer(heard, Tolerance(audible=audible), row["sample_rate"])
+    sound, silence = listening.hear(row)
+    return ReportedSample(
+        row=row,
+        drawing=drawing_of(scene, row["frames"], row["sample_rate"], heard=read_timeline(row)),
+        negatives=tuple(
+            Negative(
+                text=each["text"],
+                kind=each["kind"],
+                reason=judge.explain(claim_from_text(each["claim"])) or "",
+            )
+            for each in row["negatives"]
+        ),
+        sound=sound,
+        silence=silence,
+    )

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.build.documents.attribution import (
+from pipelines.build.documents import (
     COLUMNS,
     licence_facts,
     plain_cell,

@@ -23,7 +23,7 @@ from waiting import PATIENCE_S
 from pipelines.build.build import Summary, build
 from pipelines.spec.file import read_spec
 from pipelines.spec.spec import Spec
-from pipelines.store.locks import sole_writer
+from pipelines.store.lease import sole_writer
 from synth.base.errors import CorpusError, PlanError
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import read_timeline

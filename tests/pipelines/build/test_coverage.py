@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.build.coverage import Coverage, Lacking
+from pipelines.build.findings import Coverage, Lacking
 
 
 def clips(label: str, **splits: int) -> list[dict[str, object]]:

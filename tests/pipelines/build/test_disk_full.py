@@ -18,9 +18,9 @@ from builds import TINY, product, segue
 
 from pipelines.build.build import build
 from pipelines.build.claim import CLAIM_FILE
-from pipelines.export.corpus import export_corpus
+from pipelines.export import export_corpus
 from pipelines.spec.spec import Spec
-from pipelines.store.journal import record
+from pipelines.store.mirror import record
 from synth.base.atomic import PARTIAL_SUFFIX, replacing, write_bytes
 from synth.base.errors import DiskFullError
 from synth.corpus.corpus import Corpus

@@ -22,11 +22,9 @@ from envelopes import envelope
 from pools import pool_workers
 from waiting import PATIENCE_S, wait_for
 
-from pipelines.build import drafters
 from pipelines.build.build import locate_library
-from pipelines.build.drafters import SharedDrafter, cut_runs, draft_all
-from pipelines.build.packing import PackedShard, pack
-from pipelines.build.plan import plan
+from pipelines.build.drafting import SharedDrafter, cut_runs, draft_all
+from pipelines.build.plan import PackedShard, pack, plan
 from pipelines.engines.engine import Engine, engine
 from pipelines.spec.spec import Spec
 from synth.base.errors import CorpusError, PlanError, SegueError

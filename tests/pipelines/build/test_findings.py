@@ -13,7 +13,7 @@ from pipelines.build.build import Summary
 from pipelines.build.findings import Findings
 from pipelines.cli.make.build import print_summary
 from pipelines.cli.make.plan import _show as show_plan
-from pipelines.ingest.quarantine import count_refusals, format_refusals
+from pipelines.ingest.parts import count_refusals, format_refusals
 from pipelines.spec.spec import SplitName
 from pipelines.store.places import Places
 

@@ -10,13 +10,10 @@ import pytest
 from builds import product
 from drafted import Sparse, drafter_of
 
-from pipelines.build import drafters
 from pipelines.build.build import locate_library
-from pipelines.build.drafters import draft_all
-from pipelines.build.findings import Findings
-from pipelines.build.left_out import LeftOut, Tally
-from pipelines.build.packing import pack
-from pipelines.build.plan import plan
+from pipelines.build.drafting import draft_all
+from pipelines.build.findings import Findings, LeftOut, Tally
+from pipelines.build.plan import pack, plan
 from pipelines.build.usable import Shortage
 from pipelines.engines.engine import Engine, engine
 from pipelines.spec.spec import Spec

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from observers import Phases
 
 from pipelines.build.build import build, plan_library
-from pipelines.checks.audio.audit import AudioAudit, audit_audio
-from pipelines.checks.audio.measured import MeasuredSample, bridge, find_runs
+from pipelines.checks.audio import AudioAudit, MeasuredSample, audit_audio, bridge, find_runs
 from pipelines.spec.spec import Spec
 from synth.base.errors import CorpusError
 from synth.base.progress import Silent

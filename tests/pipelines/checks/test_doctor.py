@@ -19,9 +19,8 @@ import typer
 from packaging.requirements import Requirement
 from typer.testing import CliRunner
 
-from pipelines.checks.doctor import decoders, disk, machine, packages, services
-from pipelines.checks.doctor.check import CheckState, DoctorCheck
-from pipelines.checks.doctor.module_output import SilentModuleError
+from pipelines.checks.doctor import machine, packages
+from pipelines.checks.doctor.check import CheckState, DoctorCheck, SilentModuleError
 from pipelines.cli.look import doctor as command
 
 KEY = "sk-this-is-nobodys-business"
@@ -58,7 +57,7 @@ def by_name(checks: Iterator[DoctorCheck]) -> dict[str, DoctorCheck]:
 
 
 def test_what_is_not_well_says_what_it_costs_and_how_to_fix_it() -> None:
-    groups = (packages.check_packages(), decoders.check_decoders(), machine.check_machine())
+    groups = (packages.check_packages(), machine.check_decoders(), machine.check_machine())
     for group in groups:
         for check in group:
             assert check.needed_for
@@ -95,7 +94,7 @@ def test_programs_and_models_that_are_not_there_are_missing(
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     monkeypatch.setattr(decoders, "find_spec", lambda _: None)
-    found = by_name(decoders.check_decoders())
+    found = by_name(machine.check_decoders())
     assert found["ffmpeg"].state is CheckState.MISSING
     assert "apt install ffmpeg" in found["ffmpeg"].fix
     assert "segue-audio[nlp]" in found["word tagger"].fix
@@ -108,18 +107,18 @@ def test_a_torchcodec_that_does_not_load_is_told_with_what_it_needs(
     there = {"torchcodec": "0.13.0"}
     monkeypatch.setattr(decoders, "find_version", there.get)
     monkeypatch.setattr(decoders, "run_module", lambda _: "")
-    loaded = by_name(decoders.check_decoders())["torchcodec"]
+    loaded = by_name(machine.check_decoders())["torchcodec"]
     assert (loaded.state, loaded.found) == (CheckState.OK, "0.13.0")
 
     def fail(_: str) -> str:
         raise SilentModuleError("no libavcodec")
 
     monkeypatch.setattr(decoders, "run_module", fail)
-    broken = by_name(decoders.check_decoders())["torchcodec"]
+    broken = by_name(machine.check_decoders())["torchcodec"]
     assert broken.state is CheckState.MISSING
     assert "apt install ffmpeg" in broken.fix
     there.clear()
-    assert "torchcodec" not in by_name(decoders.check_decoders())  # the extra is told as missing
+    assert "torchcodec" not in by_name(machine.check_decoders())  # the extra is told as missing
 
 
 def test_the_extra_that_decodes_an_export_is_one_of_those_checked() -> None:
@@ -138,13 +137,13 @@ def test_a_tagger_that_lacks_its_model_alone_wants_the_model_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(decoders, "find_spec", lambda name: name == "spacy" or None)
-    monkeypatch.setattr(decoders.metadata, "version", lambda _: "3.8")
-    fix = by_name(decoders.check_decoders())["word tagger"].fix
+    monkeypatch.setattr(machine.metadata, "version", lambda _: "3.8")
+    fix = by_name(machine.check_decoders())["word tagger"].fix
     assert fix.startswith("python -m spacy download ")
 
 
 def test_disks_are_tried_and_left_as_they_were(tmp_path: Path) -> None:
-    found = by_name(disk.check_disks(tmp_path / "not" / "yet"))
+    found = by_name(machine.check_disks(tmp_path / "not" / "yet"))
     check = found[f"--out {tmp_path}/not/yet"]
     assert check.state is not CheckState.WRONG
     assert list(tmp_path.iterdir()) == []
@@ -157,13 +156,13 @@ def test_a_file_system_without_locks_is_wrong(
     from contextlib import nullcontext
 
     monkeypatch.setattr(disk, "hold_lock", lambda *_: nullcontext())
-    check = by_name(disk.check_disks(tmp_path))[f"--out {tmp_path}"]
+    check = by_name(machine.check_disks(tmp_path))[f"--out {tmp_path}"]
     assert check.state is CheckState.WRONG
     assert "a lock can be taken twice" in check.found
 
 
 def test_a_store_is_not_tried() -> None:
-    check = by_name(disk.check_disks(Path("s3://bucket/prefix")))["--out s3://bucket/prefix"]
+    check = by_name(machine.check_disks(Path("s3://bucket/prefix")))["--out s3://bucket/prefix"]
     assert check.state is CheckState.OK
 
 
@@ -190,8 +189,8 @@ def test_gpus_are_told_with_memory_and_bf16() -> None:
 def test_an_endpoint_that_lists_models_is_well(
     endpoint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(services.KEY_VARIABLE, raising=False)
-    (check,) = services.check_endpoint(endpoint)
+    monkeypatch.delenv(packages.KEY_VARIABLE, raising=False)
+    (check,) = packages.check_endpoint(endpoint)
     assert check.state is CheckState.OK
     assert check.found == f"{endpoint} without a key: 2 models"
 
@@ -200,30 +199,30 @@ def test_a_refused_key_is_told_and_never_shown(
     endpoint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Models, "key", "another")
-    monkeypatch.setenv(services.KEY_VARIABLE, KEY)
-    (check,) = services.check_endpoint(endpoint)
+    monkeypatch.setenv(packages.KEY_VARIABLE, KEY)
+    (check,) = packages.check_endpoint(endpoint)
     assert check.state is CheckState.WRONG
-    assert services.KEY_VARIABLE in check.found
+    assert packages.KEY_VARIABLE in check.found
     assert KEY not in str(check)
 
 
 def test_a_key_goes_to_nobody_in_the_clear(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert services._is_private("https://api.example.org/v1")
-    assert services._is_private("http://127.0.0.1:11434/v1")
-    assert not services._is_private("http://api.example.org/v1")
+    assert packages._is_private("https://api.example.org/v1")
+    assert packages._is_private("http://127.0.0.1:11434/v1")
+    assert not packages._is_private("http://api.example.org/v1")
 
 
 def test_without_endpoint_and_key_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(services.KEY_VARIABLE, raising=False)
-    (check,) = services.check_endpoint(None)
+    monkeypatch.delenv(packages.KEY_VARIABLE, raising=False)
+    (check,) = packages.check_endpoint(None)
     assert check.state is CheckState.MISSING
 
 
 def test_a_prefect_server_that_is_set_up_and_does_not_answer_is_wrong() -> None:
-    check = services._check_prefect_server("http://user:secret@127.0.0.1:9/api")
+    check = packages._check_prefect_server("http://user:secret@127.0.0.1:9/api")
     assert check.state is CheckState.WRONG
     assert "secret" not in str(check)
-    assert services._check_prefect_server("").state is CheckState.OK
+    assert packages._check_prefect_server("").state is CheckState.OK
 
 
 @pytest.mark.parametrize("state", CheckState)

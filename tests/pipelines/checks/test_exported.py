@@ -11,9 +11,9 @@ import pytest
 from builds import segue_here
 from export_corpora import built
 
-from pipelines.checks.blind_export import run_blind_export
+from pipelines.checks.blind import run_blind_export
 from pipelines.checks.exported import audit_export
-from pipelines.export.corpus import export_corpus
+from pipelines.export import export_corpus
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.export import FORMATS

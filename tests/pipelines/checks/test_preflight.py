@@ -20,18 +20,21 @@ from hypothesis import strategies as st
 
 from pipelines.build.build import build
 from pipelines.checks.preflight import disk
-from pipelines.checks.preflight.deal import Deal, deal_shards
 from pipelines.checks.preflight.judge import (
     describe_fixes,
     find_best_shards,
     find_faults,
     refuse_unfit,
 )
-from pipelines.checks.preflight.report import PreflightReport
-from pipelines.checks.preflight.run import run_preflight
-from pipelines.checks.preflight.share import TrainerShare
-from pipelines.checks.preflight.splits import PlannedSplit, pack_shards
-from pipelines.checks.preflight.training import LoaderKind, Training
+from pipelines.checks.preflight.pace import LoaderKind, Training
+from pipelines.checks.preflight.report import PreflightReport, run_preflight
+from pipelines.checks.preflight.splits import (
+    Deal,
+    PlannedSplit,
+    TrainerShare,
+    deal_shards,
+    pack_shards,
+)
 from pipelines.spec.spec import Spec
 from synth.base.errors import PlanError, SpecError
 from synth.base.progress import Silent

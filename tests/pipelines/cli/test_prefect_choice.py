@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.cli.common.prefect_settings import is_server_configured
+from pipelines.cli.common.show import is_server_configured
 from pipelines.cli.make.build import run_build
 from pipelines.spec.spec import Spec
 from synth.base.errors import SegueError

@@ -17,7 +17,7 @@ from pipelines.build.build import build
 from pipelines.checks.leakage import compare_splits
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.look.audit import audit_command
-from pipelines.cli.look.gc import gc_command
+from pipelines.cli.look.versions import gc_command
 from pipelines.cli.texts.probe import probe_command
 from pipelines.look.inspection import draw, verify
 from pipelines.spec.spec import Spec

@@ -16,7 +16,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from pipelines.cli.texts.tags import negate_command, tag_captions_command, textswap_command
-from pipelines.export.tags import write_negated_file
+from pipelines.export import write_negated_file
 from synth.base.errors import SourceError
 from synth.captions.caption import Style
 from synth.text.negation.negators import NegationExtent

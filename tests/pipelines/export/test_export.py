@@ -21,8 +21,8 @@ from observers import Phases
 from waiting import PATIENCE_S, wait_for
 
 from pipelines.cli.make.export import export_command
-from pipelines.export.corpus import export_corpus
-from pipelines.store.locks import sole_writer
+from pipelines.export import export_corpus
+from pipelines.store.lease import sole_writer
 from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.export import FORMATS
@@ -216,7 +216,7 @@ def test_one_writer_at_a_time(corpus: Corpus, tmp_path: Path) -> None:
     with sole_writer(tmp_path / "out" / KEPT):
         code = (
             "import sys; from pathlib import Path;"
-            "from pipelines.export.corpus import export_corpus;"
+            "from pipelines.export import export_corpus;"
             "from synth.corpus.corpus import Corpus;"
             "export_corpus(Corpus.open(Path(sys.argv[1])), 'hf', Path(sys.argv[2]))"
         )

@@ -30,7 +30,7 @@ import pytest
 import soundfile
 from export_corpora import WIDE, built
 
-from pipelines.export.corpus import export_corpus
+from pipelines.export import export_corpus
 from synth.corpus.corpus import Corpus
 from synth.export.chat import assistant
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from pipelines.export.corpus import export_corpus
+from pipelines.export import export_corpus
 from synth.corpus.corpus import Corpus
 
 

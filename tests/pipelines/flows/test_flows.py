@@ -50,13 +50,13 @@ from pipelines.build.build import Summary, build
 from pipelines.build.plan import ShardPlan
 from pipelines.build.render import RenderJob, render_missing
 from pipelines.build.schedule import RenderSettings
+from pipelines.flows.artifacts import REFUSED
 from pipelines.flows.corpus import flow_of
 from pipelines.flows.holder import bury_dead_run
 from pipelines.flows.local import build_with_prefect
-from pipelines.flows.servers.server import own_server
-from pipelines.flows.telling import REFUSED
+from pipelines.flows.servers import own_server
 from pipelines.spec.spec import Spec
-from pipelines.store.locks import sole_writer
+from pipelines.store.lease import sole_writer
 from synth.base.errors import SegueError
 from synth.corpus.corpus import LATEST_FILE, Corpus
 

@@ -16,15 +16,15 @@ from builds import UNCERTIFIED
 
 from pipelines.build.schedule import RenderSettings
 from pipelines.engines.engine import engine
-from pipelines.flows.nights import texts
+from pipelines.flows.nights import night
 from pipelines.flows.nights.night import Gate, compare_metrics, judge, refuse_failed, write_record
-from pipelines.flows.nights.settings import (
+from pipelines.flows.nights.schedule import (
     EnrichSettings,
     GateSettings,
     read_nightly,
     settings_beside,
 )
-from pipelines.llm.stops import Stop
+from pipelines.llm.runner import Stop
 from pipelines.spec.spec import Spec
 from pipelines.store.places import Places
 from synth.base.errors import CorpusError, SpecError
@@ -173,7 +173,7 @@ def test_interrupt_that_a_task_of_a_language_model_has_met_ends_the_night(
     monkeypatch.setattr(texts, "plan", lambda *_: [])
     spec = tiny().model_copy(update={"enrich": (said,)})
     with pytest.raises(KeyboardInterrupt), engine(0) as where:
-        texts.buy(spec, [task], tmp_path, where, Silent())
+        night.buy(spec, [task], tmp_path, where, Silent())
 
 
 def test_settings_of_all_defaults_need_no_file(tmp_path: Path) -> None:

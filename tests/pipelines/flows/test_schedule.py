@@ -28,7 +28,16 @@ from prefect_database import lend_database
 from waiting import PATIENCE_S, wait_for
 
 from pipelines.cli.__main__ import AGAIN, STOPPED
-from pipelines.flows.deployments import (
+from pipelines.flows.holder import HOME, bury_all_runs
+from pipelines.flows.nights.schedule import (
+    HEADER,
+    Night,
+    NightlySettings,
+    Times,
+    write_prefect_yaml,
+)
+from pipelines.flows.servers import running_server
+from pipelines.flows.serving import (
     deployment_of,
     known_server,
     last_runs,
@@ -37,10 +46,6 @@ from pipelines.flows.deployments import (
     run_now,
     set_paused,
 )
-from pipelines.flows.holder import HOME, bury_all_runs
-from pipelines.flows.nights.schedule import HEADER, Night, Times, write_prefect_yaml
-from pipelines.flows.nights.settings import NightlySettings
-from pipelines.flows.servers.schedule_server import running_server
 from synth.base.errors import SegueError, SpecError
 
 NIGHTS = 2

@@ -20,9 +20,8 @@ import yaml
 from builds import segue_here
 from waiting import PATIENCE_S
 
-from pipelines.frozen.description import open_set, shipped_sets
+from pipelines.frozen.description import open_set, read_records, shipped_sets
 from pipelines.frozen.digests import read_published
-from pipelines.frozen.record import read_records
 from synth.base.errors import SpecError
 from synth.sources import source_class
 

@@ -15,9 +15,9 @@ from hostile import RATE, Hostile, is_alive
 from waiting import wait_for
 
 from pipelines.engines.executor import workers
-from pipelines.ingest.effort import DecoderVerdict, DecoderWatch, measure_group_time, parse_time
+from pipelines.ingest.decoding import DecoderVerdict, DecoderWatch, measure_group_time, parse_time
 from pipelines.ingest.ingest import IngestedLibrary, ingest
-from pipelines.spec.intake import Intake
+from pipelines.spec.spec import Intake
 from synth.base.errors import SegueError
 from synth.base.progress import Silent
 from synth.sources.catalogue import Acceptance
@@ -119,7 +119,7 @@ def test_the_time_of_what_a_decoder_starts_counts(
     if way == "ps":
         if shutil.which("ps") is None:
             pytest.skip("needs ps")
-        monkeypatch.setattr("pipelines.ingest.effort._PROC", Path("/nowhere"))
+        monkeypatch.setattr("pipelines.ingest.decoding._PROC", Path("/nowhere"))
     program = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'while True: pass'])"
     process = subprocess.Popen([sys.executable, "-c", program], process_group=0)
     try:

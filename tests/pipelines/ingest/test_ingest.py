@@ -26,7 +26,7 @@ from waiting import PATIENCE_S, wait_for
 from pipelines.engines.executor import workers
 from pipelines.ingest.ingest import IngestedLibrary, ingest
 from pipelines.ingest.parts import MAX_PART_CLIPS, chunk_refs
-from pipelines.spec.intake import Intake
+from pipelines.spec.spec import Intake
 from synth.audio.bank import Bank
 from synth.base.errors import MachineError, SourceError
 from synth.base.progress import Observer, Silent
@@ -335,7 +335,7 @@ from pathlib import Path
 from hostile import Hostile
 from pipelines.engines.executor import workers
 from pipelines.ingest.ingest import ingest
-from pipelines.spec.intake import Intake
+from pipelines.spec.spec import Intake
 from synth.base.progress import Observer, Silent
 folder = Path(sys.argv[1])
 intake = Intake(Hostile(("slow",) * 300, folder), 8000)
@@ -349,7 +349,7 @@ import sys
 from pathlib import Path
 from pipelines.engines.executor import workers
 from pipelines.ingest.ingest import ingest
-from pipelines.spec.intake import Intake
+from pipelines.spec.spec import Intake
 from synth.base.progress import Silent
 from synth.sources.own.folder import FolderSource
 folder = Path(sys.argv[1])

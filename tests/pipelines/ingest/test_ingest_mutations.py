@@ -17,7 +17,7 @@ from mutations import RATE, write_damaged
 
 from pipelines.engines.executor import workers
 from pipelines.ingest.ingest import ingest
-from pipelines.spec.intake import Intake
+from pipelines.spec.spec import Intake
 from synth.audio.bank import Bank
 from synth.base.progress import Silent
 from synth.sources.catalogue import Acceptance

@@ -13,10 +13,9 @@ from llm_server import LlmServer
 
 from pipelines.llm.wire import batch_api
 from pipelines.llm.wire.batch_api import collect, is_over, submit
-from pipelines.llm.wire.capabilities import Capabilities
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.wire.errors import AttemptError, FaultKind
-from pipelines.llm.wire.request import Reply, Request
+from pipelines.llm.wire.request import Capabilities, Reply, Request
 from synth.base.errors import SpecError
 
 T = TypeVar("T")

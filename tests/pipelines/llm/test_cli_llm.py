@@ -17,8 +17,8 @@ from llm_tasks import KEY, KEY_VARIABLE, PRICES, captions, obliging, write_promp
 from typer.testing import CliRunner
 
 from pipelines.cli.texts import llm
-from pipelines.llm.answers import ANSWERS
 from pipelines.llm.files import Input, read_rows
+from pipelines.llm.second import ANSWERS
 from synth.base.errors import SegueError, SourceError, SpecError
 from synth.llm.prompt import load_prompt, shipped_prompts
 

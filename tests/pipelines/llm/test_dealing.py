@@ -10,7 +10,7 @@ import pytest
 from llm_tasks import write_rows
 
 from pipelines.llm.files import Input, read_rows
-from pipelines.store.manifest import find_manifest
+from pipelines.store.places import find_manifest
 from synth.base.errors import SpecError
 from synth.llm.prompt import load_prompt
 

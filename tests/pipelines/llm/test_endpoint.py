@@ -12,11 +12,9 @@ from typing import Any
 import pytest
 from llm_server import LlmServer
 
-from pipelines.llm.wire.capabilities import Capabilities, SchemaSupport
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.wire.errors import AttemptError, FaultKind
-from pipelines.llm.wire.request import Reply, Request
-from pipelines.llm.wire.usage import Usage
+from pipelines.llm.wire.request import Capabilities, Reply, Request, SchemaSupport, Usage
 
 SCHEMA = '{"properties":{"captions":{"type":"string"}},"required":["captions"],"type":"object"}'
 ASKED = Request("caption", 1, "tiny", (("user", "A dog barks."),), SCHEMA, 200, 0.7, 7)

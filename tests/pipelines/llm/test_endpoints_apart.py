@@ -9,8 +9,7 @@ import pytest
 from llm_server import LlmServer
 from llm_tasks import KEY, KEY_VARIABLE, captions, items_of, obliging, settings
 
-from pipelines.llm.generate import generate
-from pipelines.llm.summary import GenerateSummary
+from pipelines.llm.run import GenerateSummary, generate
 from synth.base.progress import Silent
 
 

@@ -16,8 +16,8 @@ from llm_tasks import KEY, KEY_VARIABLE, QUICK, items_of
 from pipelines.build.build import build, plan_library
 from pipelines.checks.audit import audit
 from pipelines.llm.files import Input
-from pipelines.llm.generate import generate
-from pipelines.llm.settings import GenerateSettings
+from pipelines.llm.run import generate
+from pipelines.llm.stage import GenerateSettings
 from pipelines.llm.wire.endpoint import EndpointSettings
 from pipelines.spec.spec import Spec
 from synth.base.errors import PlanError, SpecError

@@ -16,14 +16,12 @@ import pytest
 from llm_server import LlmServer, Raw
 from llm_tasks import KEY, KEY_VARIABLE, captions, items_of, obliging, settings
 
-from pipelines.llm.generate import generate
-from pipelines.llm.money.stats import read_stats
-from pipelines.llm.summary import GenerateSummary
+from pipelines.llm.money.budget import read_stats
+from pipelines.llm.run import GenerateSummary, generate
 from pipelines.llm.wire.batch_api import collect, is_over, submit
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.wire.errors import AttemptError, FaultKind
-from pipelines.llm.wire.request import Reply, Request, find_worst_usage
-from pipelines.llm.wire.usage import Usage
+from pipelines.llm.wire.request import Reply, Request, Usage, find_worst_usage
 from synth.base.progress import Silent
 
 ASKED = Request("caption", 1, "tiny", (("user", "A dog barks."),), "", 50, 0.7, None)

@@ -11,12 +11,11 @@ import typer
 from llm_tasks import captions, settings, write_rows
 from typer.testing import CliRunner
 
-from pipelines.checks.doctor.services import check_endpoint, check_prefect
+from pipelines.checks.doctor.packages import check_endpoint, check_prefect
 from pipelines.cli.texts import llm
-from pipelines.flows.nights.settings import EnrichSettings
-from pipelines.llm.generate import estimate
-from pipelines.llm.wire.address import identify_endpoint
-from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
+from pipelines.flows.nights.schedule import EnrichSettings
+from pipelines.llm.run import estimate
+from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings, identify_endpoint
 from synth.base.errors import SegueError, SpecError
 
 SECRET = "gsk_x7Qb0123456789abcdefABCDEF"
@@ -128,11 +127,11 @@ def test_settings_do_not_show_what_may_hold_a_key(tmp_path: Path) -> None:
 
 def test_prefects_address_is_shown_without_its_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     told = f"http://127.0.0.1:9/api?key={SECRET}#{SECRET}"
-    monkeypatch.setattr("pipelines.checks.doctor.services.run_module", lambda _: told)
+    monkeypatch.setattr("pipelines.checks.doctor.packages.run_module", lambda _: told)
     (check,) = check_prefect()
     assert SECRET not in repr(check)
     assert "http://127.0.0.1:9/api" in repr(check)
-    monkeypatch.setattr("pipelines.checks.doctor.services.run_module", lambda _: "secret-word")
+    monkeypatch.setattr("pipelines.checks.doctor.packages.run_module", lambda _: "secret-word")
     (check,) = check_prefect()
     assert "secret-word" not in repr(check)
 

@@ -10,12 +10,10 @@ from typing import Any
 import pytest
 from llm_server import LlmServer
 
-from pipelines.llm.wire.capabilities import Capabilities, SchemaSupport
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.wire.errors import AttemptError, FaultKind
 from pipelines.llm.wire.probe import probe
-from pipelines.llm.wire.request import Request
-from pipelines.llm.wire.usage import Usage
+from pipelines.llm.wire.request import Capabilities, Request, SchemaSupport, Usage
 
 HONOURED, IGNORED, REJECTED = SchemaSupport
 SCHEMA = (

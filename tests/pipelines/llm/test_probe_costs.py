@@ -11,9 +11,8 @@ import pytest
 from llm_server import LlmServer
 from llm_tasks import KEY, KEY_VARIABLE, captions, items_of, obliging, settings
 
-from pipelines.llm.generate import generate
 from pipelines.llm.money.prices import Price
-from pipelines.llm.summary import GenerateSummary
+from pipelines.llm.run import GenerateSummary, generate
 from synth.base.progress import Silent
 
 _PRICE = Price(input=Decimal(1), cached=Decimal("0.5"), output=Decimal(4))

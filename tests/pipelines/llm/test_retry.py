@@ -10,11 +10,17 @@ import pytest
 from llm_server import PASSING, LlmServer
 
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
-from pipelines.llm.wire.errors import FINAL, AttemptError, FaultKind
+from pipelines.llm.wire.errors import (
+    FINAL,
+    AttemptError,
+    FaultKind,
+    Policy,
+    RequestGate,
+    ask_with_retries,
+    compute_backoff,
+)
 from pipelines.llm.wire.errors import PASSING as ASKED_AGAIN
-from pipelines.llm.wire.request import Reply, Request
-from pipelines.llm.wire.retry import Policy, RequestGate, ask_with_retries, compute_backoff
-from pipelines.llm.wire.usage import Usage
+from pipelines.llm.wire.request import Reply, Request, Usage
 
 ASKED = Request("caption", 1, "tiny", (("user", "A dog barks."),), "", 100, 0.7, None)
 GOOD = Reply("fine", "stop", Usage(1, 1), "tiny", "r")

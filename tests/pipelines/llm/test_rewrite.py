@@ -26,10 +26,10 @@ from pipelines.build.build import build, plan_library
 from pipelines.checks.audit import audit
 from pipelines.cli.texts import llm
 from pipelines.llm.files import Input, read_rows
-from pipelines.llm.generate import estimate, generate
 from pipelines.llm.money.prices import NANOS
-from pipelines.llm.settings import GenerateSettings
-from pipelines.llm.stops import StopKind
+from pipelines.llm.run import estimate, generate
+from pipelines.llm.runner import StopKind
+from pipelines.llm.stage import GenerateSettings
 from pipelines.llm.wire.endpoint import EndpointSettings
 from pipelines.spec.spec import Spec
 from synth.base.errors import PlanError, SpecError

@@ -13,10 +13,9 @@ import pytest
 from llm_server import LlmServer
 from llm_tasks import KEY, KEY_VARIABLE, captions, items_of, obliging, settings, write_rows
 
-from pipelines.llm.generate import generate
 from pipelines.llm.money.prices import NANOS
-from pipelines.llm.stops import StopKind
-from pipelines.llm.summary import GenerateSummary
+from pipelines.llm.run import GenerateSummary, generate
+from pipelines.llm.runner import StopKind
 from synth.base.errors import SpecError
 from synth.base.progress import Silent
 

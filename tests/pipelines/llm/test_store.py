@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
-from pipelines.llm.money.ledger import DoesNotFitError, Ledger
-from pipelines.llm.money.records import (
+from pipelines.llm.money.ledger import DoesNotFitError, Ledger, Tickets, name_owner
+from pipelines.llm.money.store import (
+    STORE_VERSION,
+    AnswerStore,
     ItemState,
     Order,
     Paid,
@@ -21,9 +23,8 @@ from pipelines.llm.money.records import (
     RequestState,
     Scope,
     Status,
+    _log_ahead,
 )
-from pipelines.llm.money.store import STORE_VERSION, AnswerStore, _log_ahead
-from pipelines.llm.money.tickets import Tickets, name_owner
 from synth.base.errors import SpecError
 
 HERE = "http://a/v1"

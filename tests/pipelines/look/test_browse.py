@@ -29,11 +29,9 @@ from waiting import PATIENCE_S
 
 from pipelines.cli.look.browse import browse_command
 from pipelines.look.browse.app import PAGE_SIZE, BrowsedCorpus, create_app
-from pipelines.look.browse.filters import NONE, Filter
-from pipelines.look.browse.guard import Hosts
-from pipelines.look.browse.kept import KeptPage, KeptPages
-from pipelines.look.browse.limits import BusyError, WorkKind, run_limited
-from pipelines.look.browse.query import Manifest
+from pipelines.look.browse.guard import BusyError, Hosts, WorkKind, run_limited
+from pipelines.look.browse.query import NONE, Filter, Manifest
+from pipelines.look.browse.view import KeptPage, KeptPages
 from synth.base.atomic import write_bytes
 from synth.base.errors import CorpusError, SegueError
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, SAMPLES_FILE, Corpus
@@ -158,7 +156,7 @@ def test_a_slow_search_is_stopped(page: TestClient, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_search_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipelines.look.browse.limits.WAIT_S", 0.01)
+    monkeypatch.setattr("pipelines.look.browse.guard.WAIT_S", 0.01)
     ready = threading.Event()
 
     async def crowd() -> list[Any]:

@@ -16,10 +16,9 @@ from libraries import sound, write_csv
 
 from pipelines.build.build import build, plan_library
 from pipelines.cli.look.compare import print_comparison
-from pipelines.look.comparison.compare import Comparison, TableChanges, compare
-from pipelines.look.comparison.side import ValueChange
+from pipelines.look.comparison import Comparison, TableChanges, ValueChange, compare
 from pipelines.spec.spec import Spec
-from pipelines.store.manifest import find_manifest
+from pipelines.store.places import find_manifest
 from synth.base.errors import CorpusError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus

@@ -22,8 +22,7 @@ from pipelines.build.build import plan_library
 from pipelines.cli.look.report import report_command
 from pipelines.look.inspection import describe, draw
 from pipelines.look.page import Page, histogram, plot, write_page
-from pipelines.look.report.audio import FULL, playable
-from pipelines.look.report.corpus import corpus_page
+from pipelines.look.report.corpus import FULL, corpus_page, playable
 from pipelines.spec.spec import Spec
 from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Silent
@@ -165,7 +164,7 @@ def test_removed_shards_are_told_of(corpus: Corpus, tmp_path: Path) -> None:
 def test_sounds_without_room_are_left_out_and_told_of(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipelines.look.report.audio.MOST_BYTES", 12_000)
+    monkeypatch.setattr("pipelines.look.report.corpus.MOST_BYTES", 12_000)
     found = corpus_page(corpus.folder, samples=4)
     assert 0 < found.facts["heard"] < 4
     assert check_page(found.html).text.count(FULL) == 4 - found.facts["heard"]

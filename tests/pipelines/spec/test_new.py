@@ -18,11 +18,14 @@ from pipelines.build.build import plan_library
 from pipelines.cli.make.new import new_command
 from pipelines.cli.make.sources import sources_command
 from pipelines.spec.file import parse_spec, read_spec
-from pipelines.spec.new.docstrings import read_meanings
-from pipelines.spec.new.library import LibraryFacts
-from pipelines.spec.new.recipes import find_start, list_starts
-from pipelines.spec.new.splits import choose_splits
-from pipelines.spec.new.template import render_spec
+from pipelines.spec.new import (
+    LibraryFacts,
+    choose_splits,
+    find_start,
+    list_starts,
+    read_meanings,
+    render_spec,
+)
 from pipelines.spec.spec import Spec
 from synth.base.errors import SourceError, SpecError
 from synth.base.progress import Silent

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from waiting import PATIENCE_S
 
-from pipelines.store.locks import sole_writer, wait_for_turn
+from pipelines.store.lease import sole_writer, wait_for_turn
 from synth.base.errors import CorpusError
 
 HOLD = """
 import sys
 from pathlib import Path
-from pipelines.store.locks import sole_writer
+from pipelines.store.lease import sole_writer
 with sole_writer(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.export.tags import write_caption_file
-from pipelines.store.output import check_output
+from pipelines.export import write_caption_file
+from pipelines.store.places import check_output
 from synth.base.errors import SourceError, SpecError
 from synth.captions.caption import Style
 

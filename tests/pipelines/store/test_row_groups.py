@@ -10,7 +10,7 @@ import pytest
 
 from pipelines.build.claim import SHARDS_FILE
 from pipelines.build.plan import ShardPlan
-from pipelines.store.row_groups import LEAST_ROWS, ShardTables, read_rows
+from pipelines.store.row_file import LEAST_ROWS, ShardTables, read_rows
 from synth.corpus.corpus import PLAN_FILE, SAMPLES_FILE, Corpus
 
 

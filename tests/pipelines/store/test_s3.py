@@ -21,10 +21,9 @@ from waiting import PATIENCE_S, wait_for
 
 from pipelines.build.build import build
 from pipelines.checks.audit import audit
-from pipelines.export.corpus import export_corpus
+from pipelines.export import export_corpus
 from pipelines.spec.spec import Spec
-from pipelines.store.lease import take_lease
-from pipelines.store.locks import sole_writer
+from pipelines.store.lease import sole_writer, take_lease
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.storage import Remote

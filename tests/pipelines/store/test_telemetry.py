@@ -16,10 +16,10 @@ import pytest
 from builds import ingested, product, segue
 from prefect_database import lend_database
 
-from pipelines.cli.common.prefect_settings import quieten_prefect
+from pipelines.cli.common.show import quieten_prefect
 from pipelines.flows.holder import HOME
 from pipelines.flows.nights.schedule import Night, Times
-from pipelines.flows.servers.server import QUIET
+from pipelines.flows.servers import QUIET
 
 ROOT = Path(__file__).resolve().parents[3]
 HERE = ("127.0.0.1", "::1", "localhost", "unix", "None", "")
@@ -109,7 +109,7 @@ def test_build_on_prefects_own_server_makes_the_same_bytes_and_speaks_to_this_ma
     heard = listening()
     assert strangers(heard) == set()
     started = [line for line in heard if line["event"] == "started"]
-    (server,) = (line for line in started if "pipelines.flows.servers.server" in line["command"])
+    (server,) = (line for line in started if "pipelines.flows.servers" in line["command"])
     assert any(line.get("to") == "127.0.0.1" for line in heard), "the flow was not heard"
     assert QUIET.items() <= server["settings"].items()
     # Decoders and workers are its forks, so that they are heard and have its settings.
@@ -121,7 +121,7 @@ def test_runs_of_a_schedule_and_of_a_pool_are_told_to_report_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from pipelines.flows import serving
-    from pipelines.flows.deployments import deployment_of
+    from pipelines.flows.serving import deployment_of
 
     class Enough(Exception):  # noqa: N818
         pass

@@ -10,7 +10,7 @@ import pytest
 from builds import segue_here
 
 from pipelines.build.build import build
-from pipelines.build.promotion import RECORD_FILE
+from pipelines.build.finalise import RECORD_FILE
 from pipelines.spec.spec import Spec
 from synth.base.errors import CorpusError
 

@@ -11,7 +11,7 @@ import pytest
 from pipelines.build.build import build
 from pipelines.spec.spec import Spec
 from pipelines.versions.gc import collect_garbage
-from pipelines.versions.promote import promote_version
+from pipelines.versions.history import promote_version
 
 Tiny = Callable[..., Spec]
 VERSIONS = Path("data_manifests/tiny")

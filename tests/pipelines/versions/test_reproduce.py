@@ -20,9 +20,9 @@ from pipelines.build.build import build
 from pipelines.build.plan import ShardPlan
 from pipelines.build.render import RenderJob, render_shard
 from pipelines.cli.make.reproduce import ReproductionRequest, read_request
-from pipelines.engines.passport import library_versions
+from pipelines.engines.cluster import library_versions
 from pipelines.spec.spec import Spec
-from pipelines.store.locks import sole_writer
+from pipelines.store.lease import sole_writer
 from pipelines.store.places import Places
 from pipelines.versions.gc import collect_garbage
 from pipelines.versions.reproduce import reproduce

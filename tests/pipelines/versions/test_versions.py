@@ -25,11 +25,11 @@ from pipelines.checks.audit import audit
 from pipelines.cli.look.versions import versions_command
 from pipelines.look.inspection import describe
 from pipelines.spec.spec import Spec
-from pipelines.store.locks import sole_writer, wait_for_turn
+from pipelines.store.lease import sole_writer, wait_for_turn
 from pipelines.store.mirror import Mirror
 from pipelines.store.places import Places
 from pipelines.store.stage import hold_corpus
-from pipelines.versions import gc, gc_banks
+from pipelines.versions import gc
 from pipelines.versions.gc import collect_garbage
 from pipelines.versions.history import VersionState, list_versions
 from pipelines.versions.reproduce import reproduce
@@ -263,7 +263,7 @@ def test_a_damaged_manifest_stops_gc_before_anything_goes(
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-import pipelines.versions.gc, pipelines.versions.removal
+import pipelines.versions.gc, pipelines.versions.gc
 
 left = [int(sys.argv[2])]
 unlink = Path.unlink

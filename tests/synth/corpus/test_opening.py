@@ -20,11 +20,11 @@ from builds import TINY, UNCERTIFIED, merged, segue_here
 
 from pipelines.build.build import build
 from pipelines.checks.audit import audit
-from pipelines.export.corpus import export_corpus
+from pipelines.export import export_corpus
 from pipelines.look.browse.drawing import _place_ticks
 from pipelines.look.inspection import draw, rebuild, verify
 from pipelines.spec.spec import Spec
-from pipelines.store.manifest import find_manifest
+from pipelines.store.places import find_manifest
 from synth.base.errors import CorpusError, SceneError
 from synth.corpus.corpus import (
     ATTRIBUTION_FILE,

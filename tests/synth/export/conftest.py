@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from export_corpora import WIDE, built
 
-from pipelines.export.corpus import export_corpus
+from pipelines.export import export_corpus
 from synth.corpus.corpus import Corpus
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from export_corpora import built
 
-from pipelines.export.corpus import export_corpus
+from pipelines.export import export_corpus
 from synth.corpus.corpus import Corpus
 from train.bench.data.compa_tables import compa_benchmark
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import soundfile
 
-from pipelines.export.corpus import export_corpus
+from pipelines.export import export_corpus
 from synth.corpus.corpus import Corpus
 from synth.derived.questions import Subject
 from synth.export.items import list_shards

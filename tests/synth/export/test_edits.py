@@ -16,7 +16,7 @@ import soundfile
 import webdataset
 from export_corpora import built
 
-from pipelines.export.corpus import export_corpus
+from pipelines.export import export_corpus
 from synth.audio.dsp import Pcm
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus

@@ -22,7 +22,7 @@ import soundfile
 import webdataset
 from export_corpora import WIDE, built
 
-from pipelines.export.corpus import export_corpus
+from pipelines.export import export_corpus
 from synth.base.errors import CorpusError, SpecError
 from synth.base.units import resampled_frames
 from synth.corpus.corpus import Corpus

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from pipelines.export.corpus import export_corpus
+from pipelines.export import export_corpus
 from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
 

@@ -22,8 +22,7 @@ from pipelines.engines.executor import workers
 from pipelines.ingest.decoding import DecodingTask
 from pipelines.ingest.ingest import IngestedLibrary, ingest
 from pipelines.spec.file import read_spec
-from pipelines.spec.intake import Intake
-from pipelines.spec.spec import Spec
+from pipelines.spec.spec import Intake, Spec
 from synth.audio.bank import Bank
 from synth.base.errors import ClipError, SourceError, SpecError
 from synth.base.progress import Silent

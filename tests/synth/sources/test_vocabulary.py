@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from pipelines.build.build import build, plan_library
 from pipelines.checks.audit import audit
 from pipelines.checks.leakage import compare_corpora
-from pipelines.cli.look.audit_shown import print_leakage
+from pipelines.cli.look.audit import print_leakage
 from pipelines.spec.file import read_spec
 from pipelines.spec.spec import Spec
 from synth.base.errors import PlanError, SegueError, SourceError, SpecError

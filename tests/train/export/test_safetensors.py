@@ -28,7 +28,7 @@ from tiny_models import (
 from torch import Tensor
 
 from pipelines.cli.make.export import MODEL_FORMATS, export_command
-from pipelines.look.report.run import run_page
+from pipelines.look.report.corpus import run_page
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from train.bench.opening import open_embedder

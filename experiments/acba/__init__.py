@@ -1,1 +1,0 @@
-"""Wu et al.'s experiment."""

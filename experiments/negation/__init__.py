@@ -1,1 +1,0 @@
-"""Vasilakis et al.'s experiment."""

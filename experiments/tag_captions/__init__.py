@@ -1,1 +1,0 @@
-"""Augment, Drop & Swap's experiment."""

@@ -1,1 +1,0 @@
-"""TeminAL's experiment."""

@@ -1,1 +1,0 @@
-"""What lies beside a corpus: its credits, its card, its description."""

@@ -1,0 +1,568 @@
+"""Audit of the audio: is what a corpus's samples sound like what its manifest says?
+
+Samples are decoded from the shards, and each of their sounds is rendered alone from the bank. The
+sounds must add up to the sample, be heard where the plan says and nowhere else, and every sentence
+must hold on what was measured of them, whatever the catalogue's levels had promised.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from itertools import permutations
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow.parquet as pq
+from jaxtyping import Bool, Float32, Float64, Int64
+
+from pipelines.checks.audit import Violation, find_violations, read_audible, read_tags
+from pipelines.store.places import find_manifest
+from synth.audio.dsp import Pcm, attacks, block_frames, to_pcm, weighted_levels
+from synth.audio.render import render_stems
+from synth.audio.treatments import explain_lack
+from synth.base.doors import parse_json
+from synth.base.errors import CorpusError, shorten
+from synth.base.progress import Observer, Silent
+from synth.base.units import Decibels, Frames, Seconds, to_gain, to_seconds
+from synth.corpus.corpus import CLIPS_FILE, SAMPLES_FILE, Corpus
+from synth.corpus.facts import GET_AGAIN
+from synth.corpus.schema import EAR, read_timeline
+from synth.corpus.shards import NoSoundError
+from synth.labels.lexicon import Treatment
+from synth.scene.activity import Acoustics, Activity, Stretch, cut
+from synth.scene.scene import Scene, from_text
+from synth.scene.timeline import Placement, Timeline, timeline
+from synth.storage import display_path
+from synth.truth.change import annotate
+from synth.truth.ear import BLOCK_S, Ear, Envelope
+
+# What can be wrong with a sample's audio: other samples than planned, or heard elsewhere.
+
+
+KEEN_DB: Final = 5.0
+"""So much further below the rest a keen ear still makes out a sound."""
+
+_SHARE: Final = 0.5
+_STEPS: Final = 1
+"""Of 16 bits: so far apart may rounding put two sums of the same sounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class AudioFinding:
+    """What a sample is otherwise than its corpus says.
+
+    Args:
+        check: `samples`, `clear`, `faint`, `treatment` or `captions`.
+    """
+
+    sample: str
+    check: str
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class SamplePlan:
+    """What a corpus says of one sample.
+
+    Args:
+        frames: How long it lasts; after the last sound comes silence.
+        gain_db: The gain that was applied to the whole.
+    """
+
+    sample: str
+    timeline: Timeline
+    frames: Frames
+    gain_db: Decibels
+    rate: int
+
+
+def compare_samples(
+    plan: SamplePlan, pcm: Pcm, stems: Float32[np.ndarray, "events frames"]
+) -> Iterator[AudioFinding]:
+    """Whether a sample is the sum of its sounds, to one step of 16 bits."""
+    if pcm.ndim != 1 or len(pcm) != plan.frames or len(pcm) < stems.shape[1]:
+        said = (
+            f"its shard holds {pcm.size:,} frames: {plan.frames:,} are planned, and its sounds "
+            f"last {stems.shape[1]:,}"
+        )
+        yield AudioFinding(plan.sample, "samples", said)
+        return
+    summed = np.zeros(len(pcm), dtype=np.float32)
+    summed[: stems.shape[1]] = stems.sum(axis=0) * np.float32(to_gain(plan.gain_db))
+    apart = np.abs(pcm.astype(np.int64) - to_pcm(summed))
+    where = np.flatnonzero(apart > _STEPS)
+    if len(where):
+        yield AudioFinding(plan.sample, "samples", _tell_apart(plan, apart, where))
+
+
+def _tell_apart(
+    plan: SamplePlan, apart: Int64[np.ndarray, " frames"], where: Int64[np.ndarray, " places"]
+) -> str:
+    most = int(apart.argmax())
+    first, last, worst = (to_seconds(int(at), plan.rate) for at in (where[0], where[-1], most))
+    playing = " and ".join(
+        f"{place.label!r} ({place.excerpt.clip})"
+        for place in plan.timeline.placements
+        if place.onset <= most < place.offset
+    )
+    return (
+        f"differs from the sum of its sounds by up to {apart[most]:,} steps of 16 bits, at "
+        f"{worst:.4f} s, in {playing or 'silence'}; {len(where):,} frames from {first:.4f} to "
+        f"{last:.4f} s differ"
+    )
+
+
+def compare_activity(
+    plan: SamplePlan, measured: MeasuredSample, ear: Ear
+) -> Iterator[AudioFinding]:
+    """Whether each sound is heard where the plan says, and nowhere else.
+
+    Args:
+        ear: What counts as audible in the corpus.
+    """
+    keen = measured.find_audible(ear.faint_db, ear.masked_db + KEEN_DB)
+    exact = measured.find_audible(ear.clear_db)
+    below_loudest, below_mix = measured.below_loudest, measured.below_mix
+    for number, place in enumerate(plan.timeline.placements):
+        clear, faint = np.zeros((2, len(measured.mix)), dtype=np.bool_)
+        for stretch in place.heard.clear:
+            clear[measured.find_within(stretch)] = True
+        for stretch in place.heard.faint:
+            faint[measured.find_touched(stretch, slack=1)] = True
+        clear[-1:] &= measured.is_last_whole
+        missing = clear & ~bridge(keen[number], ear.pause_s)
+        for check, wrong, said in (
+            ("clear", missing, "clear in the plan, but hardly heard"),
+            ("faint", exact[number] & ~faint, "not even faint in the plan, but heard"),
+        ):
+            for start, end in find_runs(wrong):
+                times = (to_seconds(int(measured.edges[at]), plan.rate) for at in (start, end))
+                yield AudioFinding(
+                    plan.sample,
+                    check,
+                    f"sound {number + 1}, {place.label!r} ({place.excerpt.clip}), is {said} from "
+                    f"{' to '.join(f'{each:.2f}' for each in times)} s: "
+                    f"{_tell_range(below_loudest[number, start:end])} dB below its loudest 50 ms, "
+                    f"{_tell_range(below_mix[number, start:end])} dB below all that is heard",
+                )
+
+
+def compare_treatments(
+    plan: SamplePlan, stems: Float32[np.ndarray, "events frames"]
+) -> Iterator[AudioFinding]:
+    """Whether each treated sound differs from the same recording untreated as it should.
+
+    Half of what was asked of it when it was ingested is enough.
+    """
+    sounds = [
+        (place, how, stem[place.onset : place.offset])
+        for place, stem in zip(plan.timeline.placements, stems, strict=True)
+        if (how := place.heard.acoustics) is not None and how.recording
+    ]
+    for (_, how, before), (place, other, after) in permutations(sounds, 2):
+        if how.recording != other.recording or how.treatment or not other.treatment:
+            continue
+        if other.treatment not in tuple(Treatment):
+            said = f"{other.treatment!r} is no treatment: expected {', '.join(Treatment)}"
+            yield AudioFinding(plan.sample, "treatment", said)
+            continue
+        lack = explain_lack(Treatment(other.treatment), before, after, plan.rate, _SHARE)
+        if lack:
+            said = f"{place.label!r} ({place.excerpt.clip}) is not clearly treated: {lack}"
+            yield AudioFinding(plan.sample, "treatment", said)
+
+
+def _tell_range(levels: Float64[np.ndarray, " blocks"]) -> str:
+    low, high = (f"{level:.1f}" for level in (levels.min(), levels.max()))
+    return low if low == high else f"{low} to {high}"
+
+
+DRAWN: Final = 100
+"""Samples that are listened to where nobody says how many."""
+
+OTHERS_DB: Final = (-5.0, 5.0)
+"""Two further listeners hear down to `leave_db` and so much more."""
+
+_MOST: Final = 1000.0
+"""No level in dB and no time in s of an ear is above."""
+
+_COLUMNS: Final = (
+    "id",
+    "split",
+    "shard",
+    "scene",
+    "activity",
+    "caption",
+    "claim",
+    "positives",
+    "negatives",
+    "frames",
+    "sample_rate",
+    "offset",
+    "size",
+    "gain_db",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AudioAudit:
+    """What an audit of the audio found.
+
+    Args:
+        samples: That were listened to.
+        sounds: In them.
+        sentences: About them.
+        listeners: By the level in dB below a sound's loudest block down to which another listener
+            hears it: sentences that are not what they are said to be to that one.
+    """
+
+    samples: int
+    sounds: int
+    sentences: int
+    findings: tuple[AudioFinding, ...]
+    listeners: Mapping[Decibels, int]
+    seconds: float
+
+    @property
+    def seconds_per_sample(self) -> float:
+        """How long one sample took."""
+        return self.seconds / max(1, self.samples)
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values; `findings` is their number, `examples` the first ten."""
+        return {
+            "samples": self.samples,
+            "sounds": self.sounds,
+            "sentences": self.sentences,
+            "findings": len(self.findings),
+            "examples": [asdict(finding) for finding in self.findings[:10]],
+            "listeners": {f"{level:g} dB": count for level, count in self.listeners.items()},
+            "seconds": round(self.seconds, 2),
+            "seconds_per_sample": round(self.seconds_per_sample, 4),
+        }
+
+
+def find_rendered(path: Path) -> Path:
+    """The manifest folder of a corpus whose audio can be listened to."""
+    manifest = find_manifest(path)
+    if manifest.name != SAMPLES_FILE:
+        raise CorpusError(
+            f"{display_path(manifest)}: a plan has no audio yet",
+            fix="`segue build SPEC` renders it; without --audio its captions are judged",
+        )
+    return manifest.parent
+
+
+def audit_audio(path: Path, count: int = DRAWN, observer: Observer | None = None) -> AudioAudit:
+    """Listen to samples of a finished corpus, drawn evenly over its manifest.
+
+    Args:
+        path: Its manifest folder, or as `find_manifest` takes it.
+        count: How many samples; all of a corpus that has no more.
+    """
+    started = time.monotonic()
+    observer = observer or Silent()
+    corpus = Corpus.open(find_rendered(path))
+    manifest = corpus.folder / SAMPLES_FILE
+    found: list[AudioFinding] = []
+    with pq.ParquetFile(manifest) as file:
+        total = min(count, file.metadata.num_rows)
+        observer.start("listen", total, "samples")
+        auditor = _Auditor.open(corpus, file)
+        for row in _draw_rows(file, total):
+            found += auditor.judge(row)
+            observer.advance("listen")
+    observer.finish("listen", f"{len(found)} findings")
+    seconds = time.monotonic() - started
+    return AudioAudit(
+        total, auditor.sounds, auditor.sentences, tuple(found), auditor.listeners, seconds
+    )
+
+
+def _draw_rows(file: pq.ParquetFile, count: int) -> Iterator[dict[str, Any]]:
+    """So many rows of a manifest, as far apart as can be."""
+    rows = file.metadata.num_rows
+    wanted = np.arange(count, dtype=np.int64) * rows // max(count, 1)
+    start = 0
+    for group in range(file.num_row_groups):
+        end = start + file.metadata.row_group(group).num_rows
+        here = wanted[(start <= wanted) & (wanted < end)] - start
+        if len(here):
+            yield from file.read_row_group(group, columns=list(_COLUMNS)).take(here).to_pylist()
+        start = end
+
+
+@dataclass
+class _Auditor:
+    """Judges samples, and counts what it judged.
+
+    Args:
+        ear: What counts as audible in it.
+        audible: The shortest overlap that can be heard, in frames.
+    """
+
+    corpus: Corpus
+    ear: Ear
+    audible: Frames
+    tags: Mapping[str, Sequence[str]]
+
+    def __post_init__(self) -> None:
+        self.sounds = self.sentences = 0
+        self.listeners = {max(self.ear.leave_db + more, 0.0): 0 for more in OTHERS_DB}
+
+    @classmethod
+    def open(cls, corpus: Corpus, file: pq.ParquetFile) -> _Auditor:
+        """That of a corpus, whose manifest is open."""
+        manifest = corpus.folder / SAMPLES_FILE
+        audible, ear = read_audible(file, manifest), _read_ear(file, manifest)
+        try:
+            corpus.bank  # noqa: B018 - what is missing is told before anything else is read
+        except CorpusError as error:
+            remedy = f"`segue build {display_path(corpus.folder)}` decodes the clips again"
+            raise CorpusError(error.message, fix=remedy) from error
+        return cls(corpus, ear, audible, read_tags(corpus.folder / CLIPS_FILE))
+
+    def judge(self, row: Mapping[str, Any]) -> Iterator[AudioFinding]:
+        """What is wrong with one sample."""
+        sample, rate = row["id"], row["sample_rate"]
+        planned = SamplePlan(sample, read_timeline(row), row["frames"], row["gain_db"], rate)
+        scene = from_text(row["scene"])
+        stems = render_stems(scene, self.corpus.bank, self.corpus.fade)
+        try:
+            pcm = self.corpus.stored_pcm(row["split"], row["shard"], row["offset"], row["size"])
+        except NoSoundError as error:
+            yield AudioFinding(sample, "samples", f"{row['shard']}: {error.message}")
+        else:
+            yield from compare_samples(planned, pcm, stems)
+        measured = MeasuredSample.of(stems, rate, planned.timeline.placements)
+        yield from compare_activity(planned, measured, self.ear)
+        yield from compare_treatments(planned, stems)
+        self.sounds += len(stems)
+        self.sentences += 1 + len(row["positives"]) + len(row["negatives"])
+        for violation in self._find_violations(row, scene, measured, self.ear.leave_db):
+            yield AudioFinding(
+                sample,
+                "captions",
+                f"{violation.text!r} passes for {violation.said}, but by measurement "
+                f"{violation.why}",
+            )
+        for level in self.listeners:
+            found = self._find_violations(row, scene, measured, level)
+            self.listeners[level] += sum(1 for _ in found)
+
+    def _find_violations(
+        self, row: Mapping[str, Any], scene: Scene, measured: MeasuredSample, within_db: Decibels
+    ) -> Iterator[Violation]:
+        """What a listener who hears so far down finds of a sample's sentences."""
+        extents = [Stretch(place.onset, place.offset) for place in timeline(scene).placements]
+        heard = timeline(scene, measured.hear(self.ear, within_db, extents))
+        heard = replace(heard, frames=max(heard.frames, row["frames"]))
+        return find_violations(row, annotate(heard, self.tags), self.audible)
+
+
+def _read_ear(file: pq.ParquetFile, path: Path) -> Ear:
+    """What counts as audible in a corpus, by its manifest, which may be a stranger's."""
+    told = (file.schema_arrow.metadata or {}).get(EAR.encode())
+    if told is None:
+        raise CorpusError(
+            f"{display_path(path)}: does not say what counts as audible",
+            fix="it was made by an older version: build again, or audit without --audio",
+        )
+    try:
+        settings = parse_json(told, EAR)
+        good = settings.keys() == {field.name for field in fields(Ear)} and all(
+            type(value) in (int, float) and 0 <= value <= _MOST for value in settings.values()
+        )
+    except (CorpusError, AttributeError):
+        good = False
+    if not good:
+        raise CorpusError(
+            f"{display_path(path)}: {EAR} is {shorten(told)}: expected levels and times of an ear",
+            fix=GET_AGAIN,
+        )
+    return Ear(**settings)
+
+
+# What can be heard of each sound of a sample, measured from its samples.
+
+
+_SILENCE: Final = 1e-12
+_SLACK_DB: Final[Decibels] = 1.0
+_RISE_DB: Final[Decibels] = 6.0
+"""The catalogue counts smaller rises, too, so that the two do not part over a fraction of a dB."""
+
+Powers = Float64[np.ndarray, "events blocks"]
+Marks = Bool[np.ndarray, "events blocks"]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredSample:
+    """How loud each sound of a sample is over time, and all of them together.
+
+    Args:
+        edges: First frame of each block of 50 ms, and the frame after the last block.
+        powers: Mean square of each sound in each block.
+        mix: That of their sum.
+        onsets: How often each sound may be said to begin.
+        acoustics: How each sounds, None where the plan does not tell.
+    """
+
+    edges: Int64[np.ndarray, " edges"]
+    powers: Powers
+    mix: Float64[np.ndarray, " blocks"]
+    onsets: tuple[int, ...]
+    acoustics: tuple[Acoustics | None, ...]
+
+    @classmethod
+    def of(
+        cls,
+        stems: Float32[np.ndarray, "events frames"],
+        rate: int,
+        planned: Sequence[Placement] = (),
+    ) -> MeasuredSample:
+        """Measure the sounds of a sample.
+
+        Args:
+            stems: Each sound alone, on the sample's clock.
+            planned: Where each is to play, and which recording in which treatment; none not to
+                tell how they sound.
+        """
+        frames = stems.shape[1]
+        block = BLOCK_S * rate
+        starts = np.rint(np.arange(frames // block + 1) * block).astype(np.int64)
+        edges = np.append(starts[starts < frames], frames)
+        powers = np.stack([_measure(stem, edges) for stem in stems])
+        onsets = tuple(int(attacks(stem, rate, _RISE_DB).sum()) for stem in stems)
+        acoustics = tuple(
+            place.heard.acoustics
+            and _weigh(stem[place.onset : place.offset], rate, place.heard.acoustics)
+            for stem, place in zip(stems, planned, strict=False)
+        ) or (None,) * len(stems)
+        return cls(edges, powers, _measure(stems.sum(axis=0), edges), onsets, acoustics)
+
+    @property
+    def below_loudest(self) -> Powers:
+        """How far each block of a sound lies below its loudest one, in dB."""
+        levels = _to_decibels(self.powers)
+        below: Powers = levels.max(axis=1, keepdims=True) - levels
+        return below
+
+    @property
+    def below_mix(self) -> Powers:
+        """How far each block of a sound lies below all that is heard at its time, in dB."""
+        below: Powers = _to_decibels(self.mix[np.newaxis]) - _to_decibels(self.powers)
+        return below
+
+    def find_audible(self, within_db: Decibels, masked_db: Decibels | None = None) -> Marks:
+        """The blocks in which a sound can be heard.
+
+        Args:
+            within_db: So far below its loudest block at most.
+            masked_db: And so far below all that is heard at the time; None for a sound alone.
+        """
+        audible = (self.below_loudest <= within_db) & (self.powers > _SILENCE)
+        return audible if masked_db is None else audible & (self.below_mix <= masked_db)
+
+    def hear(self, ear: Ear, within_db: Decibels, extents: Sequence[Stretch]) -> list[Activity]:
+        """When one listener hears each sound: there, and nowhere else.
+
+        Args:
+            ear: What pauses, blips and masked sounds are.
+            within_db: What lies further below the loudest block of a sound is not heard.
+            extents: From where to where each sound plays; a block may reach further.
+        """
+        heard = []
+        audible = self.find_audible(within_db, ear.masked_db)
+        every = zip(audible, extents, self.onsets, self.acoustics, strict=True)
+        for marked, extent, onsets, acoustics in every:
+            runs = find_runs(bridge(marked, ear.pause_s))
+            lasting = [
+                (start, end)
+                for start, end in runs
+                if ear.is_lasting(float(self.edges[end] - self.edges[start]) / self._block)
+            ]
+            stretches = cut(
+                tuple(
+                    Stretch(int(self.edges[start]), int(self.edges[end])) for start, end in lasting
+                ),
+                *extent,
+            )
+            heard.append(Activity(stretches, stretches, onsets, acoustics))
+        return heard
+
+    @property
+    def is_last_whole(self) -> bool:
+        """Whether the last block is as long as the others."""
+        return bool(self.edges[-1] - self.edges[-2] >= self._block)
+
+    @property
+    def _block(self) -> int:
+        """Frames of the first block; others have one more or less at the most."""
+        return int(self.edges[1] - self.edges[0])
+
+    def find_within(self, stretch: Stretch) -> slice:
+        """The blocks that lie wholly within a stretch."""
+        start = int(np.searchsorted(self.edges, stretch.onset))
+        end = int(np.searchsorted(self.edges, stretch.offset, side="right")) - 1
+        return slice(start, max(start, end))
+
+    def find_touched(self, stretch: Stretch, slack: int = 0) -> slice:
+        """The blocks that a stretch has a part in, and `slack` more at either side."""
+        start = int(np.searchsorted(self.edges, stretch.onset, side="right")) - 1
+        end = int(np.searchsorted(self.edges, stretch.offset))
+        return slice(max(start - slack, 0), end + slack)
+
+
+def _weigh(
+    sound: Float32[np.ndarray, " frames"], rate: int, planned: Acoustics
+) -> Acoustics | None:
+    """How loud a sound is from its begin to its end; its treatment is the planned one.
+
+    What is measured within 1 dB of the plan is the plan's: 50 ms begin elsewhere here, and no claim
+    is to hang on that.
+    """
+    levels = weighted_levels(sound, rate)
+    weights = Envelope(levels, levels, block_frames(rate), len(sound)).weigh(0, len(sound))
+    if weights is None:
+        return None
+    told = [planned.mean_dba, planned.peak_dba, *planned.thirds_dba]
+    found = [weights.mean_dba, weights.peak_dba, *weights.thirds_dba]
+    mean, peak, *thirds = (
+        one if abs(one - other) <= _SLACK_DB else other
+        for one, other in zip(told, found, strict=True)
+    )
+    return replace(
+        planned, mean_dba=mean, peak_dba=peak, thirds_dba=(thirds[0], thirds[1], thirds[2])
+    )
+
+
+def bridge(audible: Bool[np.ndarray, " blocks"], pause_s: Seconds) -> Bool[np.ndarray, " blocks"]:
+    """The same without pauses shorter than `pause_s`; what comes before and after is no pause."""
+    bridged = audible.copy()
+    for start, end in find_runs(~audible):
+        if start > 0 and end < len(audible) and (end - start) * BLOCK_S < pause_s:
+            bridged[start:end] = True
+    return bridged
+
+
+def find_runs(marked: Bool[np.ndarray, " blocks"]) -> list[tuple[int, int]]:
+    """The runs of marked blocks, as [start, end)."""
+    edges = np.flatnonzero(np.diff(marked, prepend=False, append=False)).tolist()
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
+def _measure(
+    audio: Float32[np.ndarray, " frames"], edges: Int64[np.ndarray, " edges"]
+) -> Float64[np.ndarray, " blocks"]:
+    energy: Float64[np.ndarray, " blocks"] = np.add.reduceat(
+        np.square(audio, dtype=np.float64), edges[:-1]
+    )
+    return energy / np.diff(edges)
+
+
+def _to_decibels(powers: Powers) -> Powers:
+    levels: Powers = 10 * np.log10(np.maximum(powers, _SILENCE))
+    return levels

@@ -1,0 +1,410 @@
+"""Export a corpus: a part a shard, each certified by a receipt, then what joins them."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.engines.executor import workers
+from pipelines.store.lease import sole_writer
+from pipelines.store.places import check_output
+from synth.base.atomic import PARTIAL_SUFFIX, replacing, write_text
+from synth.base.doors import own_file, read_json
+from synth.base.errors import CorpusError, SourceError, SpecError
+from synth.base.progress import Observer, Silent, track
+from synth.base.rng import Randomness
+from synth.captions.caption import Style
+from synth.corpus.corpus import Corpus
+from synth.corpus.schema import canonical_json
+from synth.export import ExportFormat, find_format
+from synth.export.base import README, Whole, identify_export
+from synth.export.folder import KEPT, Folder, Writer
+from synth.export.items import Shard, list_shards
+from synth.labels.lexicon import Tag
+from synth.storage import is_url
+from synth.text.negation.negation import Negation, negate
+from synth.text.negation.negators import NegationExtent, NegationOutcome, Negators, shipped_negators
+from synth.text.tags.tag_captions import FRAMES, TagSentence, describe, draw_views, join_tags
+from synth.text.tags.tag_files import TaggedRecording, read_captions, read_items, read_vocabulary
+from synth.text.tags.tags import TagVocabulary, find_category
+from synth.text.textswap import Dictionary, build
+
+PHASE: Final = "export"
+
+
+@dataclass(frozen=True, slots=True)
+class ExportSummary:
+    """What an export did.
+
+    Args:
+        counts: What the format counts besides, such as rows that were left out.
+    """
+
+    format: str
+    samples: int
+    parts: int
+    written: int
+    skipped: int
+    seconds: float
+    paths: dict[str, str]
+    counts: dict[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return asdict(self)
+
+
+def export_corpus(
+    corpus: Corpus,
+    format_name: str,
+    out: Path,
+    splits: Sequence[str] = (),
+    worker_count: int = 0,
+    observer: Observer | None = None,
+    allow_long: bool = False,
+) -> ExportSummary:
+    """Export a corpus; what is there and certified is not made again.
+
+    Args:
+        format_name: A name of `synth.export.FORMATS`.
+        out: A new or empty folder, or one that this very export has begun.
+        splits: Which splits; all if none is named.
+        allow_long: Let `laion` write samples of more than 10 s, which its readers crop.
+    """
+    started = time.monotonic()
+    observer = observer or Silent()
+    made = find_format(format_name, allow_long)
+    if is_url(out):
+        raise SpecError(f"{out}: exports are written to folders", fix="give a folder")
+    shards = list_shards(corpus, splits)
+    made.check(shards)
+    folder = Folder(out.resolve())
+    identity = identify_export(made, corpus, shards)
+    _refuse_foreign(folder, identity)
+    with _hold_folder(folder):
+        _refuse_foreign(folder, identity)
+        _remove_partials(folder.root)
+        write_text(folder.identity, canonical_json(identity))
+        stamp = identity["digest"]
+        pending = [
+            each for each in shards if not _is_certified(folder, folder.receipt(each.name), stamp)
+        ]
+        observer.start(PHASE, len(shards), "parts", done=len(shards) - len(pending))
+        _write_parts(made, pending, folder, stamp, worker_count, observer)
+        if pending or not _is_certified(folder, folder.finished, stamp):
+            writer = Writer(folder)
+            counts = made.finish(Whole(corpus, shards, folder), writer)
+            _certify(folder.finished, stamp, writer, counts or {})
+        observer.finish(PHASE)
+    return ExportSummary(
+        format=format_name,
+        samples=sum(shard.samples for shard in shards),
+        parts=len(shards),
+        written=len(pending),
+        skipped=len(shards) - len(pending),
+        seconds=round(time.monotonic() - started, 2),
+        paths={"export": str(folder.root), "readme": str(folder.root / README)},
+        counts=_read_json(folder.finished).get("counts", {}),
+    )
+
+
+def write_part(made: ExportFormat, shard: Shard, folder: Folder, stamp: str) -> None:
+    """Write the part of one shard, then its receipt."""
+    writer = Writer(folder, shard.name)
+    made.part(shard, writer)
+    _certify(folder.receipt(shard.name), stamp, writer)
+
+
+def _write_parts(
+    made: ExportFormat,
+    pending: Sequence[Shard],
+    folder: Folder,
+    stamp: str,
+    worker_count: int,
+    observer: Observer,
+) -> None:
+    """Write parts, as many at a time as there are workers."""
+    with (
+        workers(min(worker_count, len(pending))) as run,
+        ThreadPoolExecutor(max(1, worker_count)) as threads,
+    ):
+        futures = [threads.submit(run, write_part, made, shard, folder, stamp) for shard in pending]
+        try:
+            for future in futures:
+                future.result()
+                observer.advance(PHASE)
+        except BaseException:
+            threads.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _refuse_foreign(folder: Folder, identity: dict[str, Any]) -> None:
+    """Check that the folder is new, empty, or that of this very export."""
+    fix = "choose another folder, or empty it"
+    if not folder.root.exists():
+        return
+    if not folder.root.is_dir():
+        raise SpecError(f"{folder.root}: is not a folder", fix="choose another name")
+    own_file(folder.kept, folder.identity.name)
+    if not folder.kept.resolve().is_relative_to(folder.root.resolve()):
+        raise SpecError(f"{folder.kept}: is a link that leads out of its folder", fix=fix)
+    if not folder.identity.is_file():
+        if any(path.name != KEPT for path in folder.root.iterdir()):
+            raise SpecError(
+                f"{folder.root}: contains files that are not part of an export", fix=fix
+            )
+        return
+    found = _read_json(folder.identity)
+    if found.get("digest") != identity["digest"]:
+        told = [
+            f"{name} {_format_value(found.get(name))} instead of {_format_value(wanted)}"
+            for name, wanted in identity.items()
+            if name != "digest" and found.get(name) != wanted
+        ]
+        raise SpecError(f"{folder.root}: contains another export: {', '.join(told)}", fix=fix)
+
+
+def _format_value(value: Any) -> str:
+    return "+".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+@contextmanager
+def _hold_folder(folder: Folder) -> Iterator[None]:
+    """Hold the folder as its sole writer."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(sole_writer(folder.kept))
+        except CorpusError as error:
+            raise CorpusError(
+                f"{folder.root}: another process is writing this export",
+                fix="wait for it, then run the same command again",
+            ) from error
+        yield
+
+
+def _is_certified(folder: Folder, receipt: Path, stamp: str) -> bool:
+    """Whether a receipt of this export certifies files that are there at the size it says."""
+    found = _read_json(receipt)
+    files = found.get("files")
+    if found.get("digest") != stamp or not isinstance(files, dict):
+        return False
+    return all(_measure_size(folder.root / name) == size for name, size in files.items())
+
+
+def _certify(
+    receipt: Path, stamp: str, writer: Writer, counts: Mapping[str, int] | None = None
+) -> None:
+    told = {} if counts is None else {"counts": dict(counts)}
+    write_text(receipt, canonical_json({"digest": stamp, "files": writer.files} | told))
+
+
+def _measure_size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """A small JSON file of ours, nothing where there is none that can be read."""
+    try:
+        found = read_json(path)
+    except (FileNotFoundError, CorpusError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _remove_partials(root: Path) -> None:
+    """Delete what killed writers left; for the folder's sole writer."""
+    for partial in root.rglob(f".*{PARTIAL_SUFFIX}"):
+        partial.unlink(missing_ok=True)
+
+
+# Tag tools over whole files: negated captions, captions from tags, TextSwap dictionaries.
+
+
+NEGATED: Final = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("caption", pa.string(), nullable=False),
+        pa.field("mode", pa.string(), nullable=False),
+        pa.field("outcome", pa.string(), nullable=False),
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("text", pa.string(), nullable=False),
+        pa.field("tags", pa.list_(pa.string()), nullable=False),
+    ]
+)
+CAPTIONS: Final = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("view", pa.int64(), nullable=False),
+        pa.field("text", pa.string(), nullable=False),
+        pa.field("tags", pa.list_(pa.string()), nullable=False),
+        pa.field("unsaid", pa.list_(pa.string()), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReport:
+    """What a tool did.
+
+    Args:
+        counts: Rows by what became of them.
+    """
+
+    path: Path
+    rows: int
+    counts: Mapping[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """As values for JSON."""
+        return {"path": str(self.path), "rows": self.rows, "counts": dict(self.counts)}
+
+
+def write_negated_file(
+    captions: Path,
+    vocabulary: Path,
+    out: Path,
+    modes: Sequence[NegationExtent],
+    style: Style,
+    seed: int,
+    negators: Path | None = None,
+    observer: Observer | None = None,
+) -> ToolReport:
+    """Write a row for each caption and mode, negated or with the reason why not.
+
+    Counts are by mode and outcome: "full/negated", "half/none: no tag".
+    """
+    check_output(out, captions, vocabulary, negators)
+    words = Negators.read(negators) if negators else shipped_negators()
+    how = Negation(read_vocabulary(vocabulary), style is Style.NATURAL, words)
+    items = track(read_captions(captions), observer or Silent(), "negate", "captions")
+    rows = list(_negate_rows(items, modes, how, Randomness(seed)))
+    _write(out, rows, NEGATED)
+    return ToolReport(out, len(rows), _count_values(map(_format_outcome, rows)))
+
+
+def _negate_rows(
+    items: Iterable[TaggedRecording],
+    modes: Sequence[NegationExtent],
+    how: Negation,
+    randomness: Randomness,
+) -> Iterator[dict[str, Any]]:
+    for index, item in enumerate(items):
+        for mode in modes:
+            rng = randomness.at(f"negate/{mode.value}", index)
+            found = negate(item.caption, mode, how, rng, item.tags)
+            yield {
+                "id": item.id,
+                "caption": item.caption,
+                "mode": mode.value,
+                "outcome": found.outcome.value,
+                "reason": ": ".join(filter(None, (str(found.reason), found.detail))),
+                "text": found.text,
+                "tags": [tag.name for tag in found.denied],
+            }
+
+
+def _format_outcome(row: Mapping[str, Any]) -> str:
+    reason = row["reason"].split(":")[0]
+    told = f": {reason}" if row["outcome"] == NegationOutcome.NONE else ""
+    return f"{row['mode']}/{row['outcome']}{told}"
+
+
+def write_caption_file(
+    source: Path,
+    out: Path,
+    style: Style,
+    count: int,
+    per_category: int,
+    seed: int,
+    observer: Observer | None = None,
+) -> ToolReport:
+    """Write each item's caption over all its tags, and those of its partial views."""
+    check_output(out, source)
+    items = [item for item in read_items(source) if item.tags]
+    if not items:
+        raise SourceError(f"{source}: no item has a tag", fix="expected tags by item")
+    randomness = Randomness(seed)
+    rows: list[dict[str, Any]] = []
+    mute = 0
+    for index, item in enumerate(track(items, observer or Silent(), "caption", "items")):
+        rng = randomness.at("tag-captions", index)
+        subsets = [item.tags, *draw_views(item.tags, count, per_category, rng)]
+        told = [_caption_tags(style, tags, int(rng.integers(FRAMES))) for tags in subsets]
+        mute += not told[0].text
+        rows.extend(_make_caption_row(item, at, each) for at, each in enumerate(told) if each.text)
+    if mute == len(items):
+        tags = sorted({tag.name for item in items for tag in item.tags})
+        raise SourceError(
+            f"{source}: no item has a tag that fits a caption about music: {', '.join(tags[:10])}",
+            fix="name categories, as in genre:rock, mood:calm, instrument:piano, era:80s",
+        )
+    _write(out, rows, CAPTIONS)
+    counts = _count_values(row["kind"] for row in rows)
+    return ToolReport(out, len(rows), {"items": len(items), **counts, "items left out": mute})
+
+
+def _caption_tags(style: Style, tags: Sequence[Tag], frame: int) -> TagSentence:
+    return join_tags(tags) if style is Style.PAPER else describe(tags, (), frame)
+
+
+def _make_caption_row(item: TaggedRecording, at: int, told: TagSentence) -> dict[str, Any]:
+    return {
+        "id": item.id,
+        "kind": "view" if at else "caption",
+        "view": at,
+        "text": told.text,
+        "tags": [tag.name for tag in told.present],
+        "unsaid": [tag.name for tag in told.unsaid],
+    }
+
+
+def write_textswap_file(
+    source: Path, out: Path, max_share: float, observer: Observer | None = None
+) -> ToolReport:
+    """Write the TextSwap dictionary of a file's tags.
+
+    Items that bear several tags also tell which go together.
+    """
+    check_output(out, source)
+    vocabulary = read_vocabulary(source)
+    items = [item.tags for item in read_items(source) if len(item.tags) > 1]
+    entries = build(vocabulary, items, max_share, observer)
+    Dictionary(tuple(entries)).write(out)
+    reasons = _count_values(
+        "together" if entry.reason.startswith("together") else entry.reason or "allowed"
+        for entry in entries
+    )
+    with_one = {entry.tag for entry in entries if not entry.reason}
+    return ToolReport(
+        out,
+        len(entries),
+        {**_count_listed(vocabulary), "tags with an alternative": len(with_one), **reasons},
+    )
+
+
+def _count_listed(vocabulary: TagVocabulary) -> dict[str, int]:
+    listed = sum(find_category(tag.name) is not None for tag in vocabulary.tags)
+    return {"tags": len(vocabulary.tags), "tags listed": listed}
+
+
+def _count_values(values: Iterable[str]) -> dict[str, int]:
+    """Counts, the largest first."""
+    return dict(Counter(values).most_common())
+
+
+def _write(path: Path, rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> None:
+    with replacing(path) as partial:
+        pq.write_table(pa.Table.from_pylist(rows, schema=schema), partial, compression="zstd")

@@ -1,1 +1,0 @@
-"""Corpora and texts written for other tools."""

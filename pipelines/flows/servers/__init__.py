@@ -1,1 +1,0 @@
-"""The Prefect servers that flows run on."""

@@ -1,1 +1,0 @@
-"""What differs between two corpora, or two versions of one, and why."""

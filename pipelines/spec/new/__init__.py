@@ -1,1 +1,0 @@
-"""New specs, in which every setting stands with its default and its meaning."""
