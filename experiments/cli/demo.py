@@ -13,12 +13,12 @@ import typer
 import yaml
 from rich.table import Table
 
-from experiments.harness.library import check_values
 from pipelines.cli.common.options import JsonOption, PrefectOption, WorkersOption
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json, print_next
 from pipelines.cli.make.build import choose_worker_count, print_summary, run_build
 from pipelines.look.inspection import rebuild
+from pipelines.spec.file import check_values
 from pipelines.spec.spec import Spec
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
@@ -115,7 +115,7 @@ def make_demo_spec(source: str | None, test_folds: str) -> Spec:
         source_class(name)
         values["source"] = {name: {"root": path}}
         values["corpus"] = f"demo-{name}"
-    refs = list(check_values(Spec, values).make_source().refs())
+    refs = list(check_values(Spec, values, fix="give --source NAME:PATH").make_source().refs())
     folds = sorted({ref.split for ref in refs})
     test = [fold.strip() for fold in test_folds.split(",")]
     train = [fold for fold in folds if fold not in test]
@@ -130,7 +130,7 @@ def make_demo_spec(source: str | None, test_folds: str) -> Spec:
         "train": max(1, TRAIN_GROUPS // max(1, pairs)),
         "test": max(1, TEST_GROUPS // max(1, pairs)),
     }
-    return check_values(Spec, values)
+    return check_values(Spec, values, fix="give --source NAME:PATH")
 
 
 def _train_and_test(

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
-from pydantic import BaseModel, ValidationError
-
 from experiments.harness.experiment import Scale
+from pipelines.spec.file import check_values
 from pipelines.spec.spec import Spec
 from synth.base.errors import SpecError
 from synth.sources import SourceChoice, open_source, source_class
 from synth.sources.reading.base import ClipRef
+
+_FIX: Final = "give --source NAME:PATH"
 
 _Steps = TypeVar("_Steps")
 
@@ -96,7 +97,7 @@ class SoundLibrary:
 
     @cached_property
     def _refs(self) -> tuple[ClipRef, ...]:
-        chosen: Any = check_values(SourceChoice, self.source, "--source").chosen
+        chosen: Any = check_values(SourceChoice, self.source, "--source", _FIX).chosen
         return tuple(open_source(chosen).refs())
 
     def list_by_split(self, **counts: int) -> dict[str, int]:
@@ -107,7 +108,7 @@ class SoundLibrary:
         """A spec over this library and its splits; its corpus is named after the library, too."""
         name = f"{corpus}-{self.name.replace('_', '-')}"
         whole = {"corpus": name, "source": self.source, "splits": self.splits, **values}
-        return check_values(Spec, whole, name)
+        return check_values(Spec, whole, name, _FIX)
 
 
 def choose_steps(
@@ -155,25 +156,3 @@ def make_foley(scale: Scale) -> SoundLibrary:
 def make_jam(tracks: int) -> SoundLibrary:
     """So many tracks; they need not be composed to know their folds."""
     return SoundLibrary("jam", {"tracks": tracks}, _JAM_SPLITS)
-
-
-# Settings that a user gave, checked.
-
-
-_Model = TypeVar("_Model", bound=BaseModel)
-
-
-def check_values(model: type[_Model], values: object, where: str = "") -> _Model:
-    """Make a pydantic model of settings that the user gave.
-
-    Args:
-        where: What the message begins with; "" for nothing.
-    """
-    try:
-        return model.model_validate(values)
-    except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()
-        )
-        message = f"{where}: {faults}" if where else faults
-        raise SpecError(message, fix="give --source NAME:PATH") from error

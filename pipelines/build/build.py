@@ -27,7 +27,8 @@ from pipelines.build.render import (
     withdraw,
 )
 from pipelines.build.schedule import RenderSettings, Submit, schedule
-from pipelines.engines.engine import Call, Engine, engine
+from pipelines.engines.call import Call
+from pipelines.engines.engine import Engine, engine
 from pipelines.engines.executor import RemoteRunner, is_here
 from pipelines.ingest.ingest import IngestedLibrary, ingest
 from pipelines.ingest.parts import list_parts, withdraw_damaged

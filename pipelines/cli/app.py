@@ -20,7 +20,7 @@ from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from pipelines.cli.commands import COMMANDS, GROUPS
+from pipelines.cli.commands import COMMANDS, GROUPS, MOVED
 from pipelines.cli.common.options import CorpusArgument, naming_packages
 from synth.base.atomic import disk_error
 from synth.base.doors import make_console, plain_text
@@ -96,6 +96,8 @@ class LazyGroup(TyperGroup):
         words = f"{self.name or ''} {args[0]}".lstrip()
         if words in COMMANDS:
             return args[0], load_command(words), args[1:]
+        if words in MOVED:
+            ctx.fail(f"`segue {words}` is `{MOVED[words]}` now.")
         near = [] if args[0] in self.commands else _find_nearest(args[0])
         if near and not ctx.resilient_parsing:
             meant = " or ".join(f"'segue {each}'" for each in near)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 GROUPS: Final[dict[str, str]] = {
-    "night": "Rebuild a corpus every night and promote it if it passes; look back on its nights.",
+    "night": "Rebuild a corpus every night and promote it if it passes.",
     "text": "Make texts from captions and tags, without audio: probes, negations, swaps.",
     "bench": "Frozen test sets: build them, score models on them, compare models on one page.",
     "llm": "Ask a language model about captions: answers are checked and paid for once.",
@@ -37,36 +37,16 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "Build a corpus from a spec, skipping what is already built.",
     ),
     "night run": (
-        "pipelines.cli.nights.run:run_command",
+        "pipelines.cli.night:run_command",
         "Run a night once: rebuild what changed, judge it, promote it if it passes.",
     ),
     "night schedule": (
-        "pipelines.cli.nights.schedule:schedule_command",
+        "pipelines.cli.night:schedule_command",
         "Run a corpus's night on a schedule, from this process, until Ctrl-C.",
     ),
     "night deploy": (
-        "pipelines.cli.nights.deploy:deploy_command",
+        "pipelines.cli.night:deploy_command",
         "Have a corpus's night run by the workers of a Prefect work pool.",
-    ),
-    "night list": (
-        "pipelines.cli.nights.scheduled:list_command",
-        "List the corpora that have nights: when each runs, and how its last one ended.",
-    ),
-    "night last": (
-        "pipelines.cli.nights.scheduled:last_command",
-        "Show a corpus's last nights: when each began, and how it ended.",
-    ),
-    "night trigger": (
-        "pipelines.cli.nights.scheduled:trigger_command",
-        "Have the night of a corpus on a schedule begin now.",
-    ),
-    "night pause": (
-        "pipelines.cli.nights.scheduled:pause_command",
-        "Pause a corpus's schedule: no night begins by itself.",
-    ),
-    "night resume": (
-        "pipelines.cli.nights.scheduled:resume_command",
-        "Resume a corpus's schedule that is paused.",
     ),
     "plan": (
         "pipelines.cli.make.plan:plan_command",
@@ -155,3 +135,11 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     ),
 }
 """The function of each command and its line of help, by the words after `segue`."""
+MOVED: Final[dict[str, str]] = {
+    "night list": "prefect deployment ls",
+    "night last": "prefect flow-run ls --flow-name nightly",
+    "night trigger": "prefect deployment run nightly/CORPUS",
+    "night pause": "prefect deployment schedule pause nightly/CORPUS ID",
+    "night resume": "prefect deployment schedule resume nightly/CORPUS ID",
+}
+"""Commands that had other words once, and the words of now."""

@@ -30,7 +30,7 @@ import soundfile
 
 import pipelines
 import synth
-from pipelines.engines.engine import Call, OverdueError, end_soon, label_of
+from pipelines.engines.call import Call, OverdueError, end_soon, label_of
 from synth.base.errors import SegueError
 
 P = ParamSpec("P")

@@ -17,7 +17,7 @@ from prefect.artifacts import (
 )
 from prefect.events import emit_event
 
-from pipelines.flows.nights.night import Gate
+from pipelines.flows.night import Gate
 from pipelines.store.places import Places
 from synth.base.progress import Observer
 

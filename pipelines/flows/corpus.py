@@ -1,42 +1,33 @@
 """The flows: one for every stage, one that builds a corpus, one for the night.
 
-Every flow takes the same parameters: `spec`, a file or its content; `out`, the root of banks,
-shards and manifests; `workers`, a number or an engine; `nightly`, a file of settings or its
-content. A deployment holds them as JSON values. Within this process a content is the object itself,
-of which Prefect makes JSON for its pages. A stage by itself does first what it needs: what is there
-is not made again.
+They wrap plain functions: each stage is a task, and what a run shows on Prefect's pages is made
+here. All take the same parameters. A stage by itself first does what it needs; what is there is not
+made again.
 """
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
+from uuid import UUID
 
 from prefect import Flow, Task, flow, get_run_logger, task
 from prefect.cache_policies import NO_CACHE
+from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.runtime import flow_run
 from prefect.states import Completed
-from pydantic import ValidationError
+from pydantic import AfterValidator
 
-from pipelines.build.build import (
-    Prepared,
-    Summary,
-    conclude,
-    locate_library,
-    prepare_build,
-    refuse_unheard,
-    render_pending,
-)
-from pipelines.build.finalise import CARD_FILE, promote
+from pipelines.build.build import Prepared, refuse_unheard
+from pipelines.build.finalise import CARD_FILE
 from pipelines.build.render import is_done, read_receipt
 from pipelines.build.schedule import Pending, RenderSettings, may_pass
-from pipelines.engines.engine import Engine, engine
+from pipelines.engines.engine import check_engine, engine
 from pipelines.engines.executor import watch_parent
 from pipelines.flows.artifacts import (
     PROMOTED,
@@ -51,205 +42,91 @@ from pipelines.flows.artifacts import (
     summarise,
 )
 from pipelines.flows.holder import sole_run
-from pipelines.flows.nights.night import (
-    Gate,
-    buy,
-    compare_metrics,
-    evaluate,
-    failed_gates,
-    judge,
-    refuse_failed,
-    run_folder,
-    train,
-    write_record,
-)
-from pipelines.flows.nights.schedule import NightlySettings, read_nightly
-from pipelines.ingest.ingest import IngestedLibrary
-from pipelines.spec.file import read_spec
+from pipelines.flows.night import CorpusBuild, failed_gates, night, refuse_failed
+from pipelines.flows.schedule import NightlySettings, read_nightly
+from pipelines.spec.file import check_values, read_spec
 from pipelines.spec.spec import Spec
-from pipelines.store.places import Places
 from pipelines.store.stage import choose_stage, hold_for_writing
-from synth.base.errors import SpecError
+from synth.base.errors import SegueError
 from synth.base.progress import Observer, Silent
 
-# What the tasks of one flow run share. It stays in the flow's process: Prefect is given paths.
-
-
 SERVED_BY: Final = "SEGUE_SERVED_BY"
+DELAYS_S: Final = tuple(RenderSettings().delays_s)
 
-
-class Work:
-    """A corpus being built. No dataclass: Prefect would walk through it.
-
-    Args:
-        engine: Runs functions on workers.
-    """
-
-    def __init__(
-        self,
-        spec: Spec,
-        out: Path,
-        settings: NightlySettings,
-        engine: Engine,
-        observer: Observer,
-    ) -> None:
-        self.spec = spec
-        self.out = out
-        self.settings = settings
-        self.engine = engine
-        self.observer = observer
-        self.started = time.monotonic()
-        self._located: tuple[IngestedLibrary, Places] | None = None
-        self._prepared: Prepared | None = None
-
-    def __str__(self) -> str:
-        """The corpus's name, which Prefect puts into the names of tasks."""
-        return self.spec.corpus
-
-    def locate(self) -> tuple[IngestedLibrary, Places]:
-        """The ingested library, and where what is made of it lies."""
-        if self._located is None:
-            self._located = locate_library(self.spec, self.out, self.engine, self.observer)
-        return self._located
-
-    def prepare(self) -> Prepared:
-        """The plan, and what is still to be rendered."""
-        if self._prepared is None:
-            self._prepared = prepare_build(self.spec, *self.locate(), self.engine, self.observer)
-        return self._prepared
-
-    def shard_rows(self) -> list[dict[str, Any]]:
-        """The shards for people: what their receipts say."""
-        prepared = self.prepare()
-        fresh = {shard.shard for shard in prepared.pending}
-        rows = []
-        for shard in prepared.shards:
-            receipt = read_receipt(prepared.places, shard.shard)
-            certified = receipt is not None and is_done(prepared.places, shard)
-            facts = asdict(receipt) if receipt is not None else {}
-            rows.append(
-                {
-                    "shard": shard.shard,
-                    "split": shard.split,
-                    "samples": shard.samples,
-                    "bytes": facts.get("bytes"),
-                    "sha256": facts.get("sha256", "")[:12],
-                    "state": ("rendered" if shard.shard in fresh else "already there")
-                    if certified
-                    else "missing",
-                }
-            )
-        return rows
-
-
-@contextmanager
-def open_work(
-    spec: str | dict[str, Any] | Spec,
-    out: str,
-    workers: str | int,
-    nightly: str | dict[str, Any] | NightlySettings | None,
-    observer: Observer,
-) -> Iterator[Work]:
-    """Hold a corpus for one flow run, with workers; runs that died over it are marked Crashed."""
-    _end_with_server()
-    parsed = spec if isinstance(spec, Spec) else _read(spec)
-    settings = (
-        read_nightly(Path(nightly) if nightly else None)
-        if isinstance(nightly, str | None)
-        else NightlySettings.model_validate(nightly)
-    )
-    refuse_unheard(parsed)
-    root = choose_stage(out)
-    with (
-        hold_for_writing(root, parsed.corpus),
-        sole_run(root, parsed.corpus),
-        engine(workers) as where,
-    ):
-        yield Work(parsed, root, settings, where, observer)
-
-
-def _read(spec: str | dict[str, Any]) -> Spec:
-    if isinstance(spec, str):
-        return read_spec(Path(spec))
-    try:
-        return Spec.model_validate(spec)
-    except ValidationError as error:
-        faults = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        raise SpecError("; ".join(faults), fix="fix the flow's parameter `spec`") from error
-
-
-def _end_with_server() -> None:
-    """A run that `segue night schedule` started does not outlive it."""
-    if parent := os.environ.get(SERVED_BY):
-        watch_parent(int(parent))
-
-
+T = TypeVar("T")
+Content: TypeAlias = str | dict[str, Any]
 Result: TypeAlias = dict[str, Any]
-StageFlow: TypeAlias = Flow[..., State[Result]]
+CorpusFlow: TypeAlias = Flow[..., State[Result]]
 
 
-def _ingest(work: Work) -> Result:
-    return {"index": ingest_library(work)}
+def _read_spec(given: Content) -> Spec:
+    return read_spec(Path(given)) if isinstance(given, str) else check_values(Spec, given)
 
 
-def _plan(work: Work) -> Result:
-    return _ingest(work) | {"manifests": plan_samples(work)}
+def _read_nightly(given: Content | None) -> NightlySettings:
+    if isinstance(given, dict):
+        return check_values(NightlySettings, given)
+    return read_nightly(Path(given) if given else None)
 
 
-def _enrich(work: Work) -> Result:
-    return {"answers": enrich_plan(work) if work.settings.enrich else []}
+def _check(read: Callable[[Any], object]) -> AfterValidator:
+    """Refuse what cannot be read, in the words of the command line."""
+
+    def check(given: T) -> T:
+        try:
+            read(given)
+        except SegueError as error:
+            raise ValueError("; ".join(filter(None, (error.message, error.fix)))) from error
+        return given
+
+    return AfterValidator(check)
 
 
-def _render(work: Work) -> Result:
-    result = _plan(work)
-    render_shards(work)
-    show_shards(work.spec.corpus, work.shard_rows(), Path(result["manifests"]))
-    return result | {"rendered": len(work.prepare().pending)}
+SpecContent: TypeAlias = Annotated[Content, _check(_read_spec)]
+Workers: TypeAlias = Annotated[int | str, _check(check_engine)]
+NightlyContent: TypeAlias = Annotated[Content | None, _check(_read_nightly)]
 
 
-def _finalise(work: Work) -> Result:
-    _plan(work)
-    return finalise_corpus(work, False).to_json()
+def _ingest(build: CorpusBuild) -> Result:
+    return {"index": str(build.located[0].index)}
 
 
-def _build(work: Work, promote: bool = True) -> Result:
-    _render(work)
-    summary = finalise_corpus(work, promote).to_json()
-    show_link(work.spec.corpus, "card", Path(summary["paths"]["shards"]) / CARD_FILE)
+def _plan(build: CorpusBuild) -> Result:
+    return _ingest(build) | {"manifests": str(build.places.manifests)}
+
+
+def _enrich(build: CorpusBuild) -> Result:
+    return {"answers": [str(path) for path in build.enrich()]}
+
+
+def _render(build: CorpusBuild) -> Result:
+    result = _plan(build)
+    _render_portions(build)
+    return result | {"rendered": len(build.prepared.pending)}
+
+
+def _finalise(build: CorpusBuild) -> Result:
+    return build.finalise(promote=False).to_json()
+
+
+def _build(build: CorpusBuild) -> Result:
+    _render_portions(build)
+    summary = build.finalise(promote=True).to_json()
+    show_link(build.spec.corpus, "card", Path(summary["paths"]["shards"]) / CARD_FILE)
     return summary
 
 
-def _night(work: Work) -> Result:
+def _night(build: CorpusBuild) -> Result:
     """Rebuild what changed, judge it, train on it where that is asked for, and promote it."""
-    if work.settings.enrich:
-        enrich_plan(work)
-    summary = _build(work, promote=False)
-    places = work.prepare().places
-    gates = judge_version(work)
-    metrics: dict[str, dict[str, Any]] = {}
-    run = None
-    if work.settings.train is not None and not failed_gates(gates):
-        run = train_model(work)
-        metrics = evaluate_model(work)
-        gates = gates + compare_model(work, metrics)
-    log_gates(gates, get_run_logger())
-    report = write_record(places, gates, metrics)
-    show_report(work.spec.corpus, report)
-    if failed_gates(gates):
-        emit(REFUSED, places, gates)
-    refuse_failed(places, gates)
-    promote_version(work)
-    emit(PROMOTED, places, gates)
-    return summary | {
-        "promoted": True,
-        "gates": [asdict(gate) for gate in gates],
-        "metrics": metrics,
-        "model": run,
-        "report": str(report),
-    }
+    result = night(build, _render_portions)
+    log_gates(result.gates, get_run_logger())
+    show_report(build.spec.corpus, result.report)
+    emit(REFUSED if failed_gates(result.gates) else PROMOTED, build.places, result.gates)
+    refuse_failed(build.places, result.gates)
+    return result.to_json()
 
 
-BODIES: Final[dict[str, Callable[[Work], Result]]] = {
+BODIES: Final[dict[str, Callable[[CorpusBuild], Result]]] = {
     "ingest": _ingest,
     "plan": _plan,
     "enrich": _enrich,
@@ -264,7 +141,7 @@ def flow_of(
     name: str,
     observer: Observer | None = None,
     keep: Callable[[Result], None] = lambda result: None,
-) -> StageFlow:
+) -> CorpusFlow:
     """The flow of a name in `BODIES`.
 
     Args:
@@ -275,31 +152,50 @@ def flow_of(
 
     @flow(
         name=name,
-        flow_run_name=_run_name,
+        flow_run_name=lambda: _name_corpus(flow_run.parameters["spec"]),
         description=(body.__doc__ or f"Stage {name} of a corpus.").strip(),
-        validate_parameters=False,
         persist_result=False,
     )
-    def stage_flow(
-        spec: str | dict[str, Any] | Spec,
+    def run_stage(
+        spec: SpecContent,
         out: str,
-        workers: str | int = 1,
-        nightly: str | dict[str, Any] | NightlySettings | None = None,
+        workers: Workers = 1,
+        nightly: NightlyContent = None,
     ) -> State[Result]:
-        told = LoggedPhases(observer or Silent(), get_run_logger())
-        with open_work(spec, out, workers, nightly, told) as work:
-            result = body(work)
+        """Run a stage.
+
+        Args:
+            spec: The corpus's spec: a YAML file, or what such a file holds.
+            out: Where banks, shards and manifests lie: a folder, or a URL such as s3://bucket/data.
+            workers: Worker processes, 0 for none; or an engine: local:4, dask://HOST:8786.
+            nightly: Gates, rendering, language-model tasks and training: a YAML file, or what such
+                a file holds. Without it the defaults of docs/nightly.md.
+        """
+        if parent := os.environ.get(SERVED_BY):
+            watch_parent(int(parent))  # a run of `segue night schedule` does not outlive it
+        parsed, root = _read_spec(spec), choose_stage(out)
+        refuse_unheard(parsed)
+        with ExitStack() as held:
+            held.enter_context(hold_for_writing(root, parsed.corpus))
+            held.enter_context(sole_run(root, parsed.corpus))
+            result = body(
+                CorpusBuild(
+                    parsed,
+                    root,
+                    _read_nightly(nightly),
+                    held.enter_context(engine(workers)),
+                    LoggedPhases(observer or Silent(), get_run_logger()),
+                    _Tasks(parsed.corpus),
+                )
+            )
         keep(result)
         return Completed(message=summarise(result), data=result)
 
-    return stage_flow
+    return run_stage
 
 
-def _run_name() -> str:
-    spec = flow_run.parameters.get("spec")
-    if isinstance(spec, Spec):
-        return spec.corpus
-    return str(spec.get("corpus")) if isinstance(spec, dict) else Path(str(spec)).stem
+def _name_corpus(spec: Content) -> str:
+    return Path(spec).stem if isinstance(spec, str) else str(spec.get("corpus"))
 
 
 ingest = flow_of("ingest")
@@ -311,36 +207,38 @@ build_corpus = flow_of("build-corpus")
 nightly = flow_of("nightly")
 
 
-# The stages as tasks: threads that hand plain functions to workers.
+class _Tasks:
+    """Runs each step as a task, and names the flow run after the version when it is known.
 
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-DELAYS_S: Final = tuple(RenderSettings().delays_s)
-
-
-def stage(
-    name: str, run_name: str | None = None, delays_s: Sequence[float] = DELAYS_S
-) -> Callable[[Callable[P, T]], Task[P, T]]:
-    """A task of ours: tagged, tried again after faults that pass, its result kept nowhere.
-
-    A run is called by what it works on, unless `run_name` says otherwise.
+    A step is tried again after faults that pass; it makes only what is missing.
     """
 
-    def make(function: Callable[P, T]) -> Task[P, T]:
-        return task(
-            name=name,
-            task_run_name=run_name or f"{name} {{work}}",
-            tags=["segue", name],
-            retries=len(delays_s),
-            retry_delay_seconds=list(delays_s),
-            retry_condition_fn=_may_pass,
-            cache_policy=NO_CACHE,
-            persist_result=False,
-        )(function)
+    def __init__(self, corpus: str) -> None:
+        self._corpus = corpus
 
-    return make
+    def __call__(self, name: str, work: Callable[[], T], /) -> T:
+        results: list[T] = []  # Prefect would walk through what a task returns
+        _make_task(name, f"{name} {self._corpus}", lambda: results.append(work()))()
+        if isinstance(prepared := results[0], Prepared):
+            with get_client(sync_client=True) as client:
+                run_name = f"{self._corpus} {prepared.places.version}"
+                client.update_flow_run(UUID(flow_run.id), name=run_name)
+        return results[0]
+
+
+def _make_task(
+    name: str, run_name: str, work: Callable[[], T], delays_s: Sequence[float] = DELAYS_S
+) -> Task[[], T]:
+    return task(
+        name=name,
+        task_run_name=run_name,
+        tags=["segue", name],
+        retries=len(delays_s),
+        retry_delay_seconds=list(delays_s),
+        retry_condition_fn=_may_pass,
+        cache_policy=NO_CACHE,
+        persist_result=False,
+    )(work)
 
 
 def _may_pass(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
@@ -348,83 +246,37 @@ def _may_pass(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
     return may_pass(state.result(raise_on_failure=False))
 
 
-@stage("ingest")
-def ingest_library(work: Work) -> str:
-    """Catalogue the library. Returns the bank's index."""
-    return str(work.locate()[0].index)
-
-
-@stage("plan")
-def plan_samples(work: Work) -> str:
-    """Plan every sample. Returns the manifests."""
-    return str(work.prepare().places.manifests)
-
-
-@stage("enrich")
-def enrich_plan(work: Work) -> list[str]:
-    """Have a language model answer. Returns the files of answers."""
-    found = buy(work.spec, work.settings.enrich, work.out, work.engine, work.observer)
-    return [str(path) for path in found]
-
-
-@stage("render", "render {number}: {shards}", delays_s=())
-def render_portion(render: Callable[[], float], number: int, shards: str) -> float:
-    """Render a portion of the pending shards. Returns the seconds it took."""
-    return render()
-
-
-def render_shards(work: Work) -> None:
+def _render_portions(build: CorpusBuild) -> None:
     """Render what is missing: a portion is a task run, whose state the pages show."""
-    build = work.prepare()
-    progress = RenderProgress(work.spec.corpus, len(build.pending))
+    pending = build.prepared.pending
+    progress = RenderProgress(build.spec.corpus, len(pending))
 
     def submit(render: Callable[[], float], number: int, portion: range) -> Pending:
         several = f"shards {portion[0]} to {portion[-1]}"
-        named = several if len(portion) > 1 else f"shard {portion[0]}"
-        return render_portion.submit(render, number, named)
+        shards = several if len(portion) > 1 else f"shard {portion[0]}"
+        return _make_task("render", f"render {number}: {shards}", render, ()).submit()
 
-    render_pending(build, work.engine, work.settings.render, work.observer, submit, progress.show)
-
-
-@stage("finalise")
-def finalise_corpus(work: Work, promote: bool) -> Summary:
-    """Write the corpus's manifest, card and name."""
-    return conclude(work.prepare(), work.started, promote)
+    build.render(submit, progress.show)
+    show_shards(build.spec.corpus, _list_shards(build.prepared), build.places.manifests)
 
 
-@stage("audit")
-def judge_version(work: Work) -> list[Gate]:
-    """Put the version to the gates that need no model."""
-    return judge(work.prepare().places, work.settings.gates, work.observer)
-
-
-@stage("train")
-def train_model(work: Work) -> str:
-    """Train on the version. Returns the run's folder."""
-    places, settings = work.prepare().places, work.settings.train
-    assert settings is not None
-    run = run_folder(places, settings)
-    train(places, settings, run)
-    return str(run)
-
-
-@stage("evaluate")
-def evaluate_model(work: Work) -> dict[str, dict[str, Any]]:
-    """Test the version's model."""
-    places, settings = work.prepare().places, work.settings.train
-    assert settings is not None
-    return evaluate(places, settings, run_folder(places, settings))
-
-
-@stage("compare")
-def compare_model(work: Work, metrics: dict[str, dict[str, Any]]) -> list[Gate]:
-    """Compare the model with the last version's."""
-    return compare_metrics(work.prepare().places, work.settings.gates, metrics)
-
-
-@stage("promote")
-def promote_version(work: Work) -> str:
-    """Point `latest` to the version."""
-    places = work.prepare().places
-    promote(places)
-    return places.version
+def _list_shards(prepared: Prepared) -> list[dict[str, Any]]:
+    """The shards for people: what their receipts say."""
+    pending = {shard.shard for shard in prepared.pending}
+    rows = []
+    for shard in prepared.shards:
+        receipt = read_receipt(prepared.places, shard.shard)
+        certified = receipt is not None and is_done(prepared.places, shard)
+        facts = asdict(receipt) if receipt is not None else {}
+        state = "rendered" if shard.shard in pending else "already there"
+        rows.append(
+            {
+                "shard": shard.shard,
+                "split": shard.split,
+                "samples": shard.samples,
+                "bytes": facts.get("bytes"),
+                "sha256": facts.get("sha256", "")[:12],
+                "state": state if certified else "missing",
+            }
+        )
+    return rows

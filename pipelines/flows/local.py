@@ -11,9 +11,9 @@ from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_se
 
 from pipelines.build.build import Summary
 from pipelines.build.schedule import RenderSettings
-from pipelines.flows.corpus import Result, flow_of
+from pipelines.flows.corpus import Content, Result, flow_of
 from pipelines.flows.holder import HOME
-from pipelines.flows.nights.schedule import NightlySettings
+from pipelines.flows.schedule import NightlySettings
 from pipelines.flows.servers import own_server, refuse_full, running_server
 from pipelines.spec.spec import Spec
 from synth.base.errors import SegueError
@@ -28,8 +28,9 @@ def build_with_prefect(
     settings: RenderSettings | None = None,
 ) -> Summary:
     """Build a corpus as a Prefect flow run."""
-    night = NightlySettings(render=settings or RenderSettings())
-    return Summary(**_run("build-corpus", observer, spec, out, workers, night))
+    night = NightlySettings(render=settings or RenderSettings()).model_dump(mode="json")
+    content = spec.model_dump(mode="json")
+    return Summary(**_run("build-corpus", observer, content, out, workers, night))
 
 
 def nightly_with_prefect(
@@ -43,10 +44,10 @@ def nightly_with_prefect(
 def _run(
     name: str,
     observer: Observer | None,
-    spec: Spec | str,
+    spec: Content,
     out: Path,
     workers: str | int,
-    night: NightlySettings | str | None,
+    night: Content | None,
 ) -> Result:
     """The flow's result; what it raised is raised here."""
     kept: list[Result] = []

@@ -14,18 +14,16 @@ from typing import Any, Final
 from uuid import UUID
 
 import httpx
-from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import WorkPoolCreate
 from prefect.client.schemas.filters import (
     DeploymentFilter,
     DeploymentFilterId,
-    DeploymentFilterTags,
     FlowRunFilter,
     FlowRunFilterState,
     FlowRunFilterStateType,
 )
-from prefect.client.schemas.objects import ConcurrencyLimitConfig, FlowRun, StateType
-from prefect.client.schemas.responses import DeploymentResponse
+from prefect.client.schemas.objects import ConcurrencyLimitConfig, StateType
 from prefect.client.schemas.sorting import FlowRunSort
 from prefect.deployments.runner import RunnerDeployment
 from prefect.exceptions import ObjectNotFound
@@ -38,7 +36,7 @@ from pydantic import ValidationError
 from pipelines.engines.executor import hold_interrupts
 from pipelines.flows.corpus import SERVED_BY
 from pipelines.flows.holder import HOME, bury_all_runs, bury_dead_run
-from pipelines.flows.nights.schedule import ENTRYPOINT, FLOW, LIMIT, TAG, Night, Times
+from pipelines.flows.schedule import ENTRYPOINT, FLOW, LIMIT, Night, Times
 from pipelines.flows.servers import QUIET, running_server, scheduling_server
 from synth.base.errors import SegueError, SpecError
 
@@ -88,14 +86,14 @@ async def _report_runs(
     corpus: str, known: Sequence[NightRun], report: Callable[[NightRun], None]
 ) -> None:
     """Report each run as it begins and as it ends, but for those that are `known`."""
-    seen = {(run.name, run.state) for run in known}
+    seen = {(run.id, run.state) for run in known}
     while True:
         await asyncio.sleep(LOOK_S)
         with suppress(httpx.HTTPError):  # a busy server; the next look finds what this one missed
             found = await asyncio.to_thread(last_runs, corpus, REPORTED)
             for run in reversed(found):
-                if (run.name, run.state) not in seen:
-                    seen.add((run.name, run.state))
+                if (run.id, run.state) not in seen:
+                    seen.add((run.id, run.state))
                     report(run)
 
 
@@ -150,7 +148,7 @@ def _server(night: Night) -> Iterator[str]:
         yield address
 
 
-# Deployments of the nightly flow: made, listed, paused, run.
+# Deployments of the nightly flow.
 
 
 POOL_TYPE: Final = "process"
@@ -169,40 +167,20 @@ class NightRun:
     """A run of a corpus's night.
 
     Args:
-        name: Prefect's name for it.
+        name: As Prefect's pages show it: the corpus, and its version once it is known.
         state: Prefect's word for how it went.
         message: What it failed of; empty where all is well.
         begun: When, ISO 8601; empty before.
         seconds: That it took so far.
     """
 
+    id: str
     corpus: str
     name: str
     state: str
     message: str
     begun: str
     seconds: float
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
-        return asdict(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Scheduled:
-    """A corpus that has nights.
-
-    Args:
-        times: When, in words.
-        paused: Whether nothing begins.
-        last: The last run's state; empty before the first.
-    """
-
-    corpus: str
-    times: str
-    paused: bool
-    spec: str
-    last: str
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
@@ -251,57 +229,35 @@ def register(night: Night, pool: str) -> UUID:
     return UUID(str(identity))
 
 
-def list_scheduled() -> list[Scheduled]:
-    """All corpora that have nights, by name."""
-    with get_client(sync_client=True) as client:
-        found = client.read_deployments(
-            deployment_filter=DeploymentFilter(tags=DeploymentFilterTags(all_=[TAG]))
-        )
-        return [
-            Scheduled(
-                corpus=each.name,
-                times=", ".join(_describe(one.schedule) for one in each.schedules if one.active)
-                or "when told",
-                paused=each.paused,
-                spec=str((each.parameters or {}).get("spec", "")),
-                last=next((_name(run) for run in _runs(client, each, 1)), ""),
-            )
-            for each in sorted(found, key=lambda each: each.name)
-        ]
-
-
-def set_paused(corpus: str, paused: bool) -> None:
-    """Let no night begin, or let them begin again."""
-    with get_client(sync_client=True) as client:
-        found = _deployment(client, corpus)
-        (client.pause_deployment if paused else client.resume_deployment)(found.id)
-
-
-def run_now(corpus: str) -> str:
-    """Have a run begin; where one is under way already, Prefect cancels the new one.
-
-    Returns:
-        The run's name.
-    """
-    with get_client(sync_client=True) as client:
-        run = client.create_flow_run_from_deployment(_deployment(client, corpus).id)
-        return run.name
-
-
 def last_runs(corpus: str, most: int) -> list[NightRun]:
-    """The last runs, newest first."""
+    """The last runs that have begun, newest first."""
     with get_client(sync_client=True) as client:
-        found = _runs(client, _deployment(client, corpus), most)
+        try:
+            deployment = client.read_deployment_by_name(f"{FLOW}/{corpus}")
+        except ObjectNotFound as error:
+            raise SpecError(
+                f"corpus {corpus} has no schedule",
+                fix="`prefect deployment ls` lists those that have",
+            ) from error
+        runs = client.read_flow_runs(
+            deployment_filter=DeploymentFilter(id=DeploymentFilterId(any_=[deployment.id])),
+            flow_run_filter=FlowRunFilter(
+                state=FlowRunFilterState(type=FlowRunFilterStateType(any_=_BEGUN))
+            ),
+            sort=FlowRunSort.EXPECTED_START_TIME_DESC,
+            limit=most,
+        )
     return [
         NightRun(
+            id=str(run.id),
             corpus=corpus,
             name=run.name,
-            state=_name(run),
+            state=run.state_name or "",
             message="" if run.state is None else run.state.message or "",
             begun="" if run.start_time is None else run.start_time.isoformat(timespec="seconds"),
             seconds=round(run.estimated_run_time.total_seconds(), 1),
         )
-        for run in found
+        for run in runs
     ]
 
 
@@ -329,34 +285,3 @@ def _schedule(times: Times) -> Schedule | None:
     if times.cron:
         return Cron(times.cron, timezone=times.timezone)
     return Interval(times.every_s) if times.every_s else None
-
-
-def _deployment(client: SyncPrefectClient, corpus: str) -> DeploymentResponse:
-    try:
-        return client.read_deployment_by_name(f"{FLOW}/{corpus}")
-    except ObjectNotFound as error:
-        raise SpecError(f"corpus {corpus} has no schedule", fix="see `segue night list`") from error
-
-
-def _runs(client: SyncPrefectClient, of: DeploymentResponse, most: int) -> list[FlowRun]:
-    """The newest runs that have begun."""
-    return client.read_flow_runs(
-        deployment_filter=DeploymentFilter(id=DeploymentFilterId(any_=[of.id])),
-        flow_run_filter=FlowRunFilter(
-            state=FlowRunFilterState(type=FlowRunFilterStateType(any_=_BEGUN))
-        ),
-        sort=FlowRunSort.EXPECTED_START_TIME_DESC,
-        limit=most,
-    )
-
-
-def _name(run: FlowRun) -> str:
-    return run.state_name or "" if run.state is None else run.state.name or run.state.type.value
-
-
-def _describe(schedule: Any) -> str:
-    if getattr(schedule, "cron", None):
-        return f"cron {schedule.cron} {schedule.timezone or 'UTC'}"
-    if getattr(schedule, "interval", None):
-        return f"every {schedule.interval.total_seconds():g} s"
-    return str(schedule)

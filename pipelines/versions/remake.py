@@ -21,7 +21,8 @@ from pipelines.build.render import (
     render_shard,
 )
 from pipelines.build.schedule import RenderSettings, schedule
-from pipelines.engines.engine import Call, Engine
+from pipelines.engines.call import Call
+from pipelines.engines.engine import Engine
 from pipelines.ingest.ingest import IngestedLibrary
 from pipelines.spec.spec import Spec
 from pipelines.store.mirror import Mirror, record

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import pipelines.engines.engine
+import pipelines.engines.call
 
 HANG_S = 3600.0
 
@@ -23,12 +23,12 @@ def write(path: Path, text: str) -> None:
 
 def set_clock(path: str) -> None:
     """Have time limits in this process run by the number in a file."""
-    pipelines.engines.engine.monotonic = lambda: float(Path(path).read_text())
+    pipelines.engines.call.monotonic = lambda: float(Path(path).read_text())
 
 
 def reset_clock() -> None:
     """Have them run by the time again."""
-    pipelines.engines.engine.monotonic = time.monotonic
+    pipelines.engines.call.monotonic = time.monotonic
 
 
 def set_clock_together(path: str, own: str, everybody: Sequence[str]) -> None:

@@ -22,6 +22,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from pipelines.flows.serving import known_server, last_runs
+from synth.base.errors import SegueError
 from tests.helpers.builds import product
 from tests.soak.processes import environment
 
@@ -81,7 +83,7 @@ def watch(folder: Path, nights: int, every: str) -> ScheduleReport:
     started = time.monotonic()
     first: tuple[int, dict[str, str]] | None = None
     with scheduled(spec, out, every) as schedule:
-        while len(done := completed(runs := last_runs(out))) < nights:
+        while len(done := completed(runs := list_runs(out))) < nights:
             if done and first is None:
                 first = rendered(out), product(out)
             if schedule.poll() is not None:
@@ -122,19 +124,13 @@ def scheduled(spec: Path, out: Path, every: str) -> Iterator[subprocess.Popen[st
         process.wait()
 
 
-def last_runs(out: Path) -> list[dict[str, Any]]:
+def list_runs(out: Path) -> list[dict[str, Any]]:
     """The schedule's runs, oldest first; none before its server is up."""
-    told = subprocess.run(
-        segue("night", "last", "scheduled", "--out", out, "--most", "100", "--json"),
-        capture_output=True,
-        text=True,
-        env=environment(),
-        check=False,
-    )
-    if told.returncode:
+    try:
+        with known_server(out):
+            return [run.to_json() for run in last_runs("scheduled", 100)][::-1]
+    except SegueError:
         return []
-    found: list[dict[str, Any]] = json.loads(told.stdout.splitlines()[-1])["runs"]
-    return found[::-1]
 
 
 def completed(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from envelopes import envelope
 from pools import pool_workers
 from waiting import PATIENCE_S, wait_for
 
+from pipelines.build import drafting
 from pipelines.build.build import locate_library
 from pipelines.build.drafting import SharedDrafter, cut_runs, draft_all
 from pipelines.build.plan import PackedShard, pack, plan
@@ -79,8 +80,8 @@ class CountingEngine:
 
 @pytest.fixture(autouse=True)
 def _few_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drafters, "LEAST_SHARED", 1)
-    monkeypatch.setattr(drafters, "RUN_GROUPS", 4)
+    monkeypatch.setattr(drafting, "LEAST_SHARED", 1)
+    monkeypatch.setattr(drafting, "RUN_GROUPS", 4)
 
 
 @pytest.fixture(scope="module")
@@ -226,7 +227,7 @@ def test_groups_that_cannot_travel_are_drafted_here(two: Engine, tmp_path: Path)
 def test_few_groups_are_drafted_here(
     two: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(drafters, "LEAST_SHARED", 80)
+    monkeypatch.setattr(drafting, "LEAST_SHARED", 80)
     where = CountingEngine(two)
     shards_of(GROUPS, where, tmp_path)
     assert where.calls == 0

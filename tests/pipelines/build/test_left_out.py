@@ -10,6 +10,7 @@ import pytest
 from builds import product
 from drafted import Sparse, drafter_of
 
+from pipelines.build import drafting
 from pipelines.build.build import locate_library
 from pipelines.build.drafting import draft_all
 from pipelines.build.findings import Findings, LeftOut, Tally
@@ -37,7 +38,7 @@ def two() -> Any:
 @pytest.fixture(params=[1, 10_000])
 def _shared_from(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Drafted by the workers, or by this process."""
-    monkeypatch.setattr(drafters, "LEAST_SHARED", request.param)
+    monkeypatch.setattr(drafting, "LEAST_SHARED", request.param)
 
 
 @pytest.mark.usefixtures("_shared_from")
@@ -81,7 +82,7 @@ def test_a_plan_tells_what_it_goes_without_also_when_it_is_read_again(
     spec = Spec.model_validate(ONE_CLIP_EACH)
     made = []
     for least in (1, 10_000):
-        monkeypatch.setattr(drafters, "LEAST_SHARED", least)
+        monkeypatch.setattr(drafting, "LEAST_SHARED", least)
         out = tmp_path / str(least)
         library, places = locate_library(spec, out, two, Silent())
         for _ in range(2):

@@ -93,7 +93,7 @@ def test_programs_and_models_that_are_not_there_are_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
-    monkeypatch.setattr(decoders, "find_spec", lambda _: None)
+    monkeypatch.setattr(machine, "find_spec", lambda _: None)
     found = by_name(machine.check_decoders())
     assert found["ffmpeg"].state is CheckState.MISSING
     assert "apt install ffmpeg" in found["ffmpeg"].fix
@@ -105,15 +105,15 @@ def test_a_torchcodec_that_does_not_load_is_told_with_what_it_needs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     there = {"torchcodec": "0.13.0"}
-    monkeypatch.setattr(decoders, "find_version", there.get)
-    monkeypatch.setattr(decoders, "run_module", lambda _: "")
+    monkeypatch.setattr(machine, "find_version", there.get)
+    monkeypatch.setattr(machine, "run_module", lambda _: "")
     loaded = by_name(machine.check_decoders())["torchcodec"]
     assert (loaded.state, loaded.found) == (CheckState.OK, "0.13.0")
 
     def fail(_: str) -> str:
         raise SilentModuleError("no libavcodec")
 
-    monkeypatch.setattr(decoders, "run_module", fail)
+    monkeypatch.setattr(machine, "run_module", fail)
     broken = by_name(machine.check_decoders())["torchcodec"]
     assert broken.state is CheckState.MISSING
     assert "apt install ffmpeg" in broken.fix
@@ -136,7 +136,7 @@ def test_the_extra_that_decodes_an_export_is_one_of_those_checked() -> None:
 def test_a_tagger_that_lacks_its_model_alone_wants_the_model_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(decoders, "find_spec", lambda name: name == "spacy" or None)
+    monkeypatch.setattr(machine, "find_spec", lambda name: name == "spacy" or None)
     monkeypatch.setattr(machine.metadata, "version", lambda _: "3.8")
     fix = by_name(machine.check_decoders())["word tagger"].fix
     assert fix.startswith("python -m spacy download ")
@@ -155,7 +155,7 @@ def test_a_file_system_without_locks_is_wrong(
 ) -> None:
     from contextlib import nullcontext
 
-    monkeypatch.setattr(disk, "hold_lock", lambda *_: nullcontext())
+    monkeypatch.setattr(machine, "hold_lock", lambda *_: nullcontext())
     check = by_name(machine.check_disks(tmp_path))[f"--out {tmp_path}"]
     assert check.state is CheckState.WRONG
     assert "a lock can be taken twice" in check.found

@@ -36,12 +36,13 @@ from worker_calls import (
     write,
 )
 
+import pipelines.engines.call
 import pipelines.engines.cluster
-import pipelines.engines.engine
 from pipelines.build.build import build, plan_library
 from pipelines.build.schedule import RenderSettings
+from pipelines.engines.call import Call
 from pipelines.engines.cluster import Passport, WorkerRefusal, facts
-from pipelines.engines.engine import Call, Engine, engine
+from pipelines.engines.engine import Engine, engine
 from pipelines.engines.executor import RemoteRunner
 from pipelines.ingest.decoder import Decoder
 from pipelines.ingest.decoding import DecodingTask
@@ -285,7 +286,7 @@ def test_time_limit_holds_in_the_process_that_asks(
 ) -> None:
     clock, begun = tmp_path / "clock", tmp_path / "begun"
     write(clock, "0")
-    monkeypatch.setattr(pipelines.engines.engine, "monotonic", lambda: float(clock.read_text()))
+    monkeypatch.setattr(pipelines.engines.call, "monotonic", lambda: float(clock.read_text()))
     with engine(0) as it, ThreadPoolExecutor() as threads:
         hanging = threads.submit(it.run, Call(hang, "the call", LIMIT_S), str(begun))
         wait_for_file(str(begun))

@@ -64,7 +64,6 @@ HOLD = """
 import sys, time
 from pathlib import Path
 from prefect import flow
-from pipelines.flows import work
 from pipelines.flows.corpus import BODIES, flow_of
 
 def hang(held):
@@ -456,7 +455,7 @@ async def end_all() -> None:
 
 
 def test_settings_of_a_night_need_no_prefect() -> None:
-    code = "import sys, pipelines.cli.nights.run; sys.exit('prefect' in sys.modules)"
+    code = "import sys, pipelines.cli.night; sys.exit('prefect' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -16,9 +16,9 @@ from builds import UNCERTIFIED
 
 from pipelines.build.schedule import RenderSettings
 from pipelines.engines.engine import engine
-from pipelines.flows.nights import night
-from pipelines.flows.nights.night import Gate, compare_metrics, judge, refuse_failed, write_record
-from pipelines.flows.nights.schedule import (
+from pipelines.flows import night
+from pipelines.flows.night import Gate, compare_metrics, judge, refuse_failed, write_record
+from pipelines.flows.schedule import (
     EnrichSettings,
     GateSettings,
     read_nightly,
@@ -166,11 +166,11 @@ def test_interrupt_that_a_task_of_a_language_model_has_met_ends_the_night(
     said = tmp_path / "said.parquet"
     task = EnrichSettings(task="paraphrase", out=said, model="m", local=True)
     stopped = SimpleNamespace(stopped=Stop.for_interrupt())
-    monkeypatch.setattr(texts, "generate", lambda settings, observer: stopped)
+    monkeypatch.setattr(night, "generate", lambda settings, observer: stopped)
     monkeypatch.setattr(
-        texts, "locate_library", lambda *_: (None, SimpleNamespace(manifests=tmp_path))
+        night, "locate_library", lambda *_: (None, SimpleNamespace(manifests=tmp_path))
     )
-    monkeypatch.setattr(texts, "plan", lambda *_: [])
+    monkeypatch.setattr(night, "plan", lambda *_: [])
     spec = tiny().model_copy(update={"enrich": (said,)})
     with pytest.raises(KeyboardInterrupt), engine(0) as where:
         night.buy(spec, [task], tmp_path, where, Silent())

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -28,8 +27,9 @@ from prefect_database import lend_database
 from waiting import PATIENCE_S, wait_for
 
 from pipelines.cli.__main__ import AGAIN, STOPPED
+from pipelines.cli.commands import MOVED
 from pipelines.flows.holder import HOME, bury_all_runs
-from pipelines.flows.nights.schedule import (
+from pipelines.flows.schedule import (
     HEADER,
     Night,
     NightlySettings,
@@ -38,13 +38,11 @@ from pipelines.flows.nights.schedule import (
 )
 from pipelines.flows.servers import running_server
 from pipelines.flows.serving import (
+    NightRun,
     deployment_of,
     known_server,
     last_runs,
-    list_scheduled,
     register,
-    run_now,
-    set_paused,
 )
 from synth.base.errors import SegueError, SpecError
 
@@ -131,27 +129,47 @@ def service(
     return schedules[-1]
 
 
-def ask(service: Service, *words: str) -> dict[str, Any]:
-    """What a command of `segue night` tells of the schedule."""
-    done = segue_here("night", *words, "--out", service.out, "--json")
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+def ask_prefect(service: Service, *words: str) -> str:
+    """What a command of Prefect's tells of the schedule, as docs/nightly.md shows it."""
+    with known_server(service.out) as address:
+        done = subprocess.run(
+            [Path(sys.executable).with_name("prefect"), *words],
+            env=os.environ | {"PREFECT_API_URL": address},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def set_paused(paused: bool) -> None:
+    """Let no night of `tiny` begin, or let them begin again."""
+    with get_client(sync_client=True) as client:
+        deployment = client.read_deployment_by_name("nightly/tiny")
+        (client.pause_deployment if paused else client.resume_deployment)(deployment.id)
+
+
+def run_now() -> None:
+    """Have a night of `tiny` begin."""
+    with get_client(sync_client=True) as client:
+        deployment = client.read_deployment_by_name("nightly/tiny")
+        client.create_flow_run_from_deployment(deployment.id)
 
 
 def test_schedule_of_a_few_seconds_runs_by_itself_and_renders_nothing(service: Service) -> None:
     journal = service.journal()
     assert service.process.stdout is not None
     with known_server(service.out):
-        set_paused("tiny", False)  # another test may have left it so
+        set_paused(False)  # another test may have left it so
     assert wait_for(lambda: service.completed() >= NIGHTS, 0.5)
     assert service.journal() == journal
     assert product(service.out) == service.before
     with known_server(service.out):
-        (listed,) = list_scheduled()
         runs = last_runs("tiny", 100)
-        set_paused("tiny", True)  # each night takes seconds of a processor
-    assert (listed.corpus, listed.times, listed.paused) == ("tiny", "every 4 s", False)
+        set_paused(True)  # each night takes seconds of a processor
+    version = (service.out / "data_manifests/tiny/latest").read_text().strip()
+    assert runs[-1].name == f"tiny {version}"
     reported = map(json.loads, service.process.stdout)
     ended = next(each for each in reported if each["state"] == "Completed")
     assert ended["name"] in {run.name for run in runs}
@@ -159,19 +177,36 @@ def test_schedule_of_a_few_seconds_runs_by_itself_and_renders_nothing(service: S
     assert {run.state for run in runs} <= {"Completed", "Running", "Cancelled", "Pending"}
 
 
-def test_schedule_is_paused_resumed_and_run_at_will(service: Service) -> None:
+def test_schedule_is_paused_resumed_and_run_at_will_by_prefects_own_commands(
+    service: Service,
+) -> None:
     assert wait_for(lambda: service.completed() >= 1, 0.5)
-    assert ask(service, "pause", "tiny") == {"corpus": "tiny", "paused": True}
-    assert ask(service, "list")["schedules"][0]["paused"]
-    assert ask(service, "resume", "tiny") == {"corpus": "tiny", "paused": False}
-    assert not ask(service, "list")["schedules"][0]["paused"]
-    assert ask(service, "trigger", "tiny")["run"]
-    assert len(ask(service, "last", "tiny", "--most", "1")["runs"]) == 1
-    ask(service, "pause", "tiny")
-    refused = segue_here("night", "trigger", "other", "--out", service.out)
-    assert refused.returncode == 1
-    assert "corpus other has no schedule" in refused.stderr
-    assert "`segue night list`" in refused.stderr
+    assert "nightly/tiny" in ask_prefect(service, "deployment", "ls")
+    with known_server(service.out), get_client(sync_client=True) as client:
+        (schedule,) = client.read_deployment_by_name("nightly/tiny").schedules
+    assert str(schedule.id)[:8] in ask_prefect(
+        service, "deployment", "schedule", "ls", "nightly/tiny"
+    )
+    ask_prefect(service, "deployment", "schedule", "pause", "nightly/tiny", str(schedule.id))
+    before = {run.id for run in last_states(service)}
+    ask_prefect(service, "deployment", "run", "nightly/tiny")
+    assert wait_for(lambda: {run.id for run in last_states(service)} > before, 0.5)
+    assert "tiny" in ask_prefect(service, "flow-run", "ls", "--flow-name", "nightly")
+    ask_prefect(service, "deployment", "schedule", "resume", "nightly/tiny", str(schedule.id))
+
+
+def last_states(service: Service) -> list[NightRun]:
+    with known_server(service.out):
+        return last_runs("tiny", 100)
+
+
+@pytest.mark.parametrize(
+    "word", [words.removeprefix("night ") for words in MOVED if "night" in words]
+)
+def test_command_that_prefect_has_answers_with_prefects(word: str) -> None:
+    refused = segue_here("night", word, "tiny")
+    assert refused.returncode == 2
+    assert f"is `{MOVED[f'night {word}']}` now" in " ".join(refused.stderr.split())
 
 
 def test_second_schedule_over_the_same_root_is_refused(service: Service) -> None:
@@ -245,7 +280,7 @@ def test_schedule_that_was_killed_or_interrupted_leaves_nobody_behind_and_its_ne
 ) -> None:
     """It ends the schedule. Ctrl-C reaches the run that is under way, too."""
     with known_server(service.out):
-        run_now("tiny")
+        run_now()
     assert wait_for(lambda: running(service) == "Running", 0.5)
     service.process.kill()
     service.process.wait()
@@ -260,7 +295,7 @@ def test_schedule_that_was_killed_or_interrupted_leaves_nobody_behind_and_its_ne
     assert product(service.out) == service.before
 
     with known_server(service.out):
-        run_now("tiny")
+        run_now()
     assert wait_for(lambda: len(named(str(service.out))) > 2)  # the schedule, its server, the run
     os.killpg(service.process.pid, signal.SIGINT)
     assert service.process.wait(PATIENCE_S) == 130

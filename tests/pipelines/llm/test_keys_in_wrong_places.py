@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from pipelines.checks.doctor.packages import check_endpoint, check_prefect
 from pipelines.cli.texts import llm
-from pipelines.flows.nights.schedule import EnrichSettings
+from pipelines.flows.schedule import EnrichSettings
 from pipelines.llm.run import estimate
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings, identify_endpoint
 from synth.base.errors import SegueError, SpecError

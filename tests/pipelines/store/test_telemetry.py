@@ -18,7 +18,7 @@ from prefect_database import lend_database
 
 from pipelines.cli.common.show import quieten_prefect
 from pipelines.flows.holder import HOME
-from pipelines.flows.nights.schedule import Night, Times
+from pipelines.flows.schedule import Night, Times
 from pipelines.flows.servers import QUIET
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -427,7 +427,7 @@ def test_a_bank_that_is_begun_while_gc_begins_stays(
     assert begun.is_file()
     assert sweep.banks == ()
     monkeypatch.undo()
-    monkeypatch.setattr(gc_banks, "wait_for_turn", begin)
+    monkeypatch.setattr(gc, "wait_for_turn", begin)
     sweep = collect_garbage(manifests(out), keep=3, banks=True)
     assert [removal.name for removal in sweep.banks] == ["banks/begun-16000"]
     assert begun.parent in held

@@ -1,0 +1,244 @@
+"""`segue night run`, `segue night schedule` and `segue night deploy`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from pipelines.cli.common.options import (
+    EngineOption,
+    JsonOption,
+    SpecArgument,
+    StageOption,
+    StoreOption,
+    WorkersOption,
+)
+from pipelines.cli.common.progress_display import show_progress
+from pipelines.cli.common.show import print_json, print_next, quieten_prefect
+from pipelines.cli.common.source import refuse_fleeting, resolve_destination
+from pipelines.cli.make.build import choose_engine
+from pipelines.flows.schedule import (
+    FLOW,
+    Night,
+    Times,
+    read_nightly,
+    settings_beside,
+    write_prefect_yaml,
+)
+from pipelines.spec.file import read_spec
+from synth.base.doors import make_console
+from synth.base.errors import SpecError
+from synth.base.progress import show_waiting
+
+CronOption = Annotated[
+    str | None, typer.Option(help='When: minute, hour, day, month, weekday, as in "0 3 * * *".')
+]
+EveryOption = Annotated[str | None, typer.Option(help="Or every 10s, 30m, 6h, 1d.")]
+TimezoneOption = Annotated[str, typer.Option(help="Of --cron, as in Europe/Berlin.")]
+NightlyOption = Annotated[
+    Path | None,
+    typer.Option(help="Settings of the night; by default NAME.nightly.yaml beside NAME.yaml."),
+]
+
+
+def schedule_command(
+    spec: SpecArgument,
+    cron: CronOption = None,
+    every: EveryOption = None,
+    timezone: TimezoneOption = "UTC",
+    now: Annotated[bool, typer.Option("--now", help="Begin with a run at once.")] = False,
+    nightly: NightlyOption = None,
+    out: StoreOption = Path(),
+    workers: WorkersOption = None,
+    engine: EngineOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a corpus's night on a schedule, from this process, until Ctrl-C.
+
+    A night rebuilds what changed, judges it, and points `latest` to it only if it passes. The
+    server is the one that PREFECT_API_URL names, or one of this schedule's own, whose address is
+    printed: with PREFECT_API_URL set to it, `prefect deployment` lists, pauses and starts nights.
+
+    Example: `segue night schedule corpora/acba.yaml --cron "0 3 * * *"`
+    """
+    out = resolve_destination(out)
+    quieten_prefect()
+    times = Times.of(cron, every, timezone)
+    night = make_night(spec, out, choose_engine(engine, workers), nightly, times)
+    if not (cron or every or now):
+        raise SpecError("no time given", fix='give --cron "0 3 * * *", --every 6h or --now')
+    with show_waiting("loading Prefect"):
+        from pipelines.flows.serving import NightRun, serve
+
+    def announce(address: str) -> None:
+        if as_json:
+            print_json({"corpus": night.corpus, "api": address})
+        else:
+            pages = address.removesuffix("/api")
+            console = make_console()
+            console.print(f"{night.corpus} is scheduled: {pages} (Ctrl-C stops it)")
+            console.print(f"to look or pause from elsewhere: PREFECT_API_URL={address} prefect ...")
+
+    def report(run: NightRun) -> None:
+        if as_json:
+            print_json(run.to_json())
+        else:
+            lasted = f" in {run.seconds:g} s" if run.message else ""
+            message = f": {run.message}" if run.message else ""
+            begun = run.begun[:19].replace("T", " ")
+            make_console().print(f"{begun} UTC  {run.name} {run.state}{lasted}{message}")
+
+    serve(night, now, announce, report)
+
+
+def make_night(
+    spec: Path, out: Path, workers: str | int, nightly: Path | None, times: Times
+) -> Night:
+    """A night, its files read and checked."""
+    parsed = read_spec(spec)
+    settings = nightly or settings_beside(spec)
+    read_nightly(settings)
+    return Night(parsed.corpus, spec, out, workers, settings, times)
+
+
+# `segue night run`.
+
+
+def run_command(
+    spec: SpecArgument,
+    nightly: NightlyOption = None,
+    out: StoreOption = Path(),
+    stage: StageOption = None,
+    workers: WorkersOption = None,
+    engine: EngineOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a corpus's night once: rebuild what changed, judge it, promote it if it passes.
+
+    Ends with status 1 where a gate is not passed; `latest` then stays where it was, and the new
+    version stays as it was built.
+
+    Example: `segue night run corpora/acba.yaml --out /data/segue`
+    """
+    out = resolve_destination(out, stage)
+    quieten_prefect()
+    read_spec(spec)
+    settings = nightly or settings_beside(spec)
+    read_nightly(settings)
+    with show_waiting("loading Prefect"):
+        from pipelines.flows import nightly_with_prefect
+
+    with show_progress(as_json) as observer:
+        found = nightly_with_prefect(spec, out, choose_engine(engine, workers), settings, observer)
+    if as_json:
+        print_json(found)
+    else:
+        _print(found)
+
+
+def _print(found: dict[str, Any]) -> None:
+    console = make_console()
+    console.print(
+        f"[bold]{found['corpus']}[/] {found['version']}: {found['samples']:,} samples, "
+        f"{found['rendered']:,} shards rendered, {found['skipped']:,} already there; promoted"
+    )
+    table = Table("gate", "found", "wanted")
+    for gate in found["gates"]:
+        table.add_row(gate["name"], gate["found"], gate["wanted"])
+    make_console(soft_wrap=False).print(table)
+    console.print(f"report  {found['report']}", markup=False)
+    print_next(console, "segue", "inspect", found["paths"]["manifests"])
+
+
+# `segue night deploy`.
+
+
+def deploy_command(
+    spec: SpecArgument,
+    pool: Annotated[
+        str, typer.Option(help="A process work pool; made if it is not there.", show_default=False)
+    ],
+    cron: CronOption = None,
+    every: EveryOption = None,
+    timezone: TimezoneOption = "UTC",
+    nightly: NightlyOption = None,
+    file: Annotated[Path, typer.Option(help="The file to write.", dir_okay=False)] = Path(
+        "prefect.yaml"
+    ),
+    no_register: Annotated[
+        bool, typer.Option("--no-register", help="Write the file, and tell no server.")
+    ] = False,
+    env: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="An environment variable of its runs; may be given several times. A value may "
+            "name a block or a variable of Prefect: {{ prefect.blocks.secret.NAME }}, "
+            "{{ prefect.variables.NAME }}.",
+        ),
+    ] = None,
+    out: StoreOption = Path(),
+    workers: WorkersOption = None,
+    engine: EngineOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Have a corpus's night run by the workers of a Prefect work pool.
+
+    Paths are made absolute: spec and --out must lie there on the workers' machines too.
+
+    Example: `segue night deploy corpora/acba.yaml --pool nights --cron "0 3 * * *" --out /data`
+    """
+    quieten_prefect()
+    times = Times.of(cron, every, timezone)
+    refuse_fleeting(out)
+    night = make_night(spec, out, choose_engine(engine, workers), nightly, times)
+    night = replace(night, variables=_read_variables(env or ()))
+    from pipelines.flows.serving import deployment_of, known_server, register
+
+    deployment_of(night, pool)
+    address = "http://HOST:4200/api"
+    if not no_register:
+        with known_server(out) as address:
+            register(night, pool)
+    write_prefect_yaml(file, night, pool)
+    facts = {
+        "deployment": f"{FLOW}/{night.corpus}",
+        "pool": pool,
+        "file": str(file),
+        "registered": not no_register,
+    }
+    if as_json:
+        print_json(facts)
+        return
+    console = make_console()
+    if written := sorted(name for name, value in night.variables.items() if "{{" not in value):
+        console.print(
+            f"warning: {file} holds the values of {', '.join(written)}, and only its owner may "
+            "read it; a secret is safer in a block of Prefect: {{ prefect.blocks.secret.NAME }}",
+            style="yellow",
+            markup=False,
+        )
+    console.print(f"[bold]{facts['deployment']}[/] for pool {pool}; written to {file}")
+    console.print(
+        f"next: PREFECT_API_URL={address} DO_NOT_TRACK=1 prefect worker start --pool {pool} "
+        "--type process",
+        markup=False,
+    )
+
+
+def _read_variables(given: Iterable[str]) -> dict[str, str]:
+    variables: dict[str, str] = {}
+    for number, text in enumerate(given, start=1):
+        name, equals, value = text.partition("=")
+        if not (name.isidentifier() and equals):
+            raise SpecError(
+                f"--env number {number}: expected NAME=VALUE, and a name of letters, digits and _",
+                fix="as in --env 'LLM_KEY={{ prefect.blocks.secret.llm-key }}'",
+            )
+        variables[name] = value
+    return variables

@@ -1,1 +1,0 @@
-"""Commands of nights: run, schedule, deploy, and those that look back on scheduled ones."""

@@ -1,1 +1,0 @@
-"""What a night does, and when it comes."""
