@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from enum import StrEnum
 from itertools import permutations
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from synth.base.errors import SceneError
 from synth.base.units import Frames
@@ -175,20 +174,14 @@ def say_seconds(frames: Frames, rate: int) -> str:
 _TENTHS: Frames = 10
 
 
-class ToldQuantity(StrEnum):
-    """What captions of scenes may tell besides order, company and presence."""
-
-    COUNT = "count"
-    DURATION = "duration"
-    ONSET = "onset"
-    POSITION = "position"
-    GAP = "gap"
-    LONGER = "longer"
-    LOUDER = "louder"
+SceneMeasure: TypeAlias = Literal[
+    "count", "duration", "onset", "position", "gap", "longer", "louder"
+]
+"""What captions of scenes may tell besides order, company and presence: a count or a `Quantity`."""
 
 
 def measured_pool(
-    members: Sequence[Timeline], told: Collection[ToldQuantity], named: Collection[str], rate: int
+    members: Sequence[Timeline], told: Collection[SceneMeasure], named: Collection[str], rate: int
 ) -> list[Count | Measured]:
     """Claims on measures, with the values that members have, each once.
 
@@ -228,8 +221,7 @@ def _list_claims(places: Sequence[Placement], rate: int) -> Iterator[Measured | 
             yield Measured(Quantity.GAP, pair, _round(gap, rate))
     for one, other in permutations(labels, 2):
         pair = Event(one), Event(other)
-        yield Measured(Quantity.LONGER, pair, 1)
-        yield Measured(Quantity.LOUDER, pair, 1)
+        yield from (Measured(quantity, pair, 1) for quantity in Quantity if quantity.is_comparison)
 
 
 def _hear(place: Placement) -> Stretch:

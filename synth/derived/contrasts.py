@@ -18,6 +18,7 @@ from synth.derived.asking import ask, group_members
 from synth.derived.differences import Difference, find_differences
 from synth.derived.questions import (
     ASKED_KINDS,
+    COMPARED,
     MEASURED,
     NO,
     YES,
@@ -143,7 +144,7 @@ _WHICH: Final = (
     "Is this true of the first recording or of the second? “{text}”",
     "One of the two recordings is described by “{text}”. Which one?",
 )
-_NAMED: Final = (Quantity.TREND, Quantity.LONGER, Quantity.LOUDER)
+_NAMED: Final = (Quantity.TREND, *COMPARED)
 """Kinds of which each text names both answers."""
 
 

@@ -60,7 +60,7 @@ NO: Final = "no"
 YES_NO: Final = (QuestionKind.ORDER, QuestionKind.TOGETHER, QuestionKind.PRESENCE)
 ENDS: Final = (QuestionKind.FIRST, QuestionKind.LAST)
 ANCHORED: Final = (QuestionKind.AFTER, QuestionKind.BEFORE, QuestionKind.WITH)
-COMPARED: Final = (Quantity.LONGER, Quantity.LOUDER)
+COMPARED: Final = tuple(quantity for quantity in Quantity if quantity.is_comparison)
 MEASURED: Final[tuple[AskedKind, ...]] = (QuestionKind.TIMES, *Quantity)
 NUMBERS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 

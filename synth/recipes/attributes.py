@@ -114,8 +114,15 @@ class Attributes(Recipe):
 
     name: ClassVar[str] = "attributes"
     pairs: SplitCounts = 1000
-    attributes: Annotated[tuple[Attribute, ...], all_different("attributes")] = tuple(
-        each for each in Attribute if not each.needs_treatment
+    attributes: Annotated[tuple[Attribute, ...], all_different("attributes")] = (
+        Attribute.DURATION,
+        Attribute.LONGER,
+        Attribute.GAP,
+        Attribute.ONSET,
+        Attribute.POSITION,
+        Attribute.LOUDER,
+        Attribute.BACKGROUND,
+        Attribute.AGAIN_LOUDER,
     )
     max_event_s: Seconds = Field(default=3.0, ge=0.5, le=36_000)
     apart_db: Decibels = Field(default=10.0, ge=8, le=30)

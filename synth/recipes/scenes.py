@@ -28,7 +28,7 @@ from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.captions.balance import deal
 from synth.captions.caption import Style
 from synth.captions.contrast import pool
-from synth.captions.measuring import ToldQuantity, measured_pool
+from synth.captions.measuring import SceneMeasure, measured_pool
 from synth.recipes.base import (
     Clip,
     Draft,
@@ -66,6 +66,7 @@ from synth.recipes.composing import (
     alternate,
     make_teller,
 )
+from synth.scene.claim import Quantity
 from synth.scene.edit import recompositions, rename_labels
 from synth.scene.scene import Concat, Event, Scene, labels, parse
 from synth.scene.timeline import is_sequence, recompose
@@ -133,7 +134,7 @@ class Scenes(Recipe):
     background: Background | None = None
     max_event_s: Length | None = None
     style: Style = Style.NATURAL
-    tell: tuple[ToldQuantity, ...] = ()
+    tell: tuple[SceneMeasure, ...] = ()
 
     @field_validator("expressions", mode="before")
     @classmethod
@@ -226,7 +227,7 @@ class Scenes(Recipe):
     def check(self, setting: Setting, splits: Collection[str]) -> None:
         """Expressions must read, sounds fit, and `scenes` must be for the spec's splits."""
         check_splits("recipe.scenes.scenes", self.scenes, splits)
-        if ToldQuantity.POSITION in self.tell:
+        if Quantity.POSITION in self.tell:
             check_unpadded("recipe.scenes.tell", setting)
         sizes = [len(labels(template)) for template in self.templates] or [self.max_events]
         longest = self.longest_sound(max(sizes), setting)
@@ -301,7 +302,7 @@ class SceneGroups(SplitGroups[Scenes]):
     @cached_property
     def listener(self) -> Listener:
         """Hears the clips, and how loud they are if captions tell."""
-        return make_listener(self.clips, self.setting, ToldQuantity.LOUDER in self.settings.tell)
+        return make_listener(self.clips, self.setting, Quantity.LOUDER in self.settings.tell)
 
     @cached_property
     def composer(self) -> Composer:

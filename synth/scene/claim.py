@@ -1,4 +1,7 @@
-"""What a caption claims: a scene over labels, or a statement built from such scenes."""
+"""What a caption claims: a scene over labels, or a statement built from such scenes.
+
+Of a label that is heard twice, only `Count` and the `again_` quantities are ever proven.
+"""
 
 from __future__ import annotations
 
@@ -99,9 +102,14 @@ class Quantity(StrEnum):
         return self.value.startswith("again_")
 
     @property
+    def is_comparison(self) -> bool:
+        """Whether one of two sounds has more of it."""
+        return self in (Quantity.LONGER, Quantity.LOUDER)
+
+    @property
     def arity(self) -> int:
         """How many labels it is told of."""
-        return 2 if self in (Quantity.GAP, Quantity.LONGER, Quantity.LOUDER) else 1
+        return 2 if self is Quantity.GAP or self.is_comparison else 1
 
 
 class Part(IntEnum):

@@ -55,7 +55,8 @@ _SIGNED: Final = {
     Quantity.AGAIN_HIGHER: ("again_higher", "again_lower"),
     Quantity.AGAIN_FASTER: ("again_faster", "again_slower"),
 }
-_PAIRED: Final = ("before", "together", "pause", "longer", "louder")
+_COMPARED: Final = tuple(quantity.value for quantity in Quantity if quantity.is_comparison)
+_PAIRED: Final = ("before", "together", "pause", *_COMPARED)
 VALUED: Final = frozenset({"times", *_TIMED.values()})
 """What comes with a value."""
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import planned
 import pyarrow as pa
@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from synth.base.errors import PlanError
 from synth.captions.caption import Style
-from synth.captions.measuring import ToldQuantity
+from synth.captions.measuring import SceneMeasure
 from synth.labels.lexicon import are_kin, category
 from synth.recipes.base import Clip, Draft, Setting
 from synth.recipes.composing import Mixing
@@ -505,7 +505,7 @@ def test_a_share_of_the_groups_gets_a_bed() -> None:
 
 
 def test_captions_tell_what_is_measured_where_it_is_asked_for() -> None:
-    recipe = Scenes(scenes=40, captions=10, pause_s=(0.0, 2.0), tell=tuple(ToldQuantity))
+    recipe = Scenes(scenes=40, captions=10, pause_s=(0.0, 2.0), tell=get_args(SceneMeasure))
     found = [draft for group in plan(recipe) for draft in group]
     told = {
         each.claim.quantity
@@ -520,4 +520,4 @@ def test_captions_tell_what_is_measured_where_it_is_asked_for() -> None:
 def test_positions_are_not_told_of_padded_scenes() -> None:
     padded = replace(make_setting(), least_frames=RATE)
     with pytest.raises(PlanError, match="leave position out of recipe"):
-        Scenes(tell=(ToldQuantity.POSITION,)).check(padded, ("train",))
+        Scenes(tell=("position",)).check(padded, ("train",))
