@@ -6,13 +6,14 @@ DEMO ?=
 WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 SOAK ?=
 BENCH ?=
+PUBLISH ?=
 # Empty: PyPI's torch. For the small CPU build: make env TORCH_INDEX=https://download.pytorch.org/whl/cpu
 TORCH_INDEX ?=
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo env test soak bench lint docs drawings pictures clean
+.PHONY: demo env test soak bench publish lint docs drawings pictures clean
 
 demo: env
 	$(BIN)/segue demo --out $(OUT) $(DEMO)
@@ -45,6 +46,10 @@ soak: env
 # Segue beside its peers: apt-get install sox; about half an hour. make bench BENCH="--quick"
 bench: env
 	$(BIN)/python -m benchmarks.speed $(BENCH)
+
+# For maintainers: the digests of frozen sets. make publish PUBLISH="all --folder FOLDER"
+publish: env
+	$(BIN)/python -m benchmarks.publish $(PUBLISH)
 
 lint: env
 	$(BIN)/ruff check

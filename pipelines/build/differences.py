@@ -236,7 +236,7 @@ def refuse_other_bytes(places: Places, shards: Sequence[ShardPlan]) -> None:
         return
     folder = places.format_path(places.manifests)
     fix = (
-        f"`segue build {folder}` rebuilds them byte for byte, or lists what differs; "
+        f"`segue rebuild {folder}` rebuilds them byte for byte, or lists what differs; "
         "another `version` in the spec builds a new one"
     )
     if (places.manifests / REMOVED_FILE).is_file():

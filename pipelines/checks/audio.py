@@ -321,7 +321,7 @@ class _Auditor:
         try:
             corpus.bank  # noqa: B018 - what is missing is told before anything else is read
         except CorpusError as error:
-            remedy = f"`segue build {display_path(corpus.folder)}` decodes the clips again"
+            remedy = f"`segue rebuild {display_path(corpus.folder)}` decodes the clips again"
             raise CorpusError(error.message, fix=remedy) from error
         return cls(corpus, ear, audible, read_tags(corpus.folder / CLIPS_FILE))
 

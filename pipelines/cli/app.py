@@ -21,7 +21,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from pipelines.cli.commands import COMMANDS, GROUPS, MOVED
-from pipelines.cli.common.options import CorpusArgument, naming_packages
+from pipelines.cli.common.options import CorpusArgument, JsonOption, naming_packages
 from synth.base.atomic import disk_error
 from synth.base.doors import make_console, plain_text
 from synth.base.errors import SegueError, nearest
@@ -30,6 +30,8 @@ from synth.base.progress import Observer
 DEBUG: Final = "--debug"
 HELP: Final[dict[str, Any]] = {"no_args_is_help": True, "rich_markup_mode": "markdown"}
 SHOW_PROGRESS: Final = "show_progress"
+OBSERVER: Final = "observer"
+JSON: Final = "as_json"
 """A parameter that is no option: commands of other packages are given the display by it."""
 NO_THREAD: Final = "can't start new thread"
 """Python's words where the system refuses one."""
@@ -94,10 +96,11 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
         """The command that was called, imported."""
         words = f"{self.name or ''} {args[0]}".lstrip()
+        for old in (words, *(f"{words} {argument.partition('=')[0]}" for argument in args[1:])):
+            if old in MOVED:
+                ctx.fail(f"`segue {old}` is `{MOVED[old]}` now.")
         if words in COMMANDS:
             return args[0], load_command(words), args[1:]
-        if words in MOVED:
-            ctx.fail(f"`segue {words}` is `{MOVED[words]}` now.")
         near = [] if args[0] in self.commands else _find_nearest(args[0])
         if near and not ctx.resilient_parsing:
             meant = " or ".join(f"'segue {each}'" for each in near)
@@ -163,9 +166,45 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def mount(name: str, function: Callable[..., None]) -> Callable[..., None]:
+def present(function: Callable[..., Any]) -> Callable[..., None]:
+    """A command that prints what it returns; one that returns nothing stays as it is.
+
+    One that returns a `CommandResult` gets `--json`, and progress if it takes an `observer`; it
+    ends with the status of its result.
+    """
+    signature = inspect.signature(function, eval_str=True)
+    accepted = signature.parameters
+    if signature.return_annotation is None:
+        return function
+
+    @wraps(function)
+    def printed(**given: Any) -> None:
+        as_json = bool(given[JSON])
+        arguments = {name: value for name, value in given.items() if name in accepted}
+        if OBSERVER in accepted:
+            with _show_progress(as_json) as observer:
+                result = function(**arguments, observer=observer)
+        else:
+            result = function(**arguments)
+        if as_json:
+            print(json.dumps(result.facts, ensure_ascii=False), flush=True)
+        else:
+            result.show()
+        if result.status:
+            raise typer.Exit(result.status)
+
+    parameters = [parameter for name, parameter in accepted.items() if name != OBSERVER]
+    if JSON not in accepted:
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters.append(inspect.Parameter(JSON, kind, default=False, annotation=JsonOption))
+    printed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return printed
+
+
+def mount(name: str, function: Callable[..., Any]) -> Callable[..., None]:
     """The command as the program mounts it: an error is one clear line and exit code 1."""
-    offered = inspect.signature(function, eval_str=True).parameters
+    command = present(function)
+    offered = inspect.signature(command, eval_str=True).parameters
     injected = {SHOW_PROGRESS: _show_progress} if SHOW_PROGRESS in offered else {}
     completed = COMPLETED.get(name, {})
 
@@ -173,18 +212,18 @@ def mount(name: str, function: Callable[..., None]) -> Callable[..., None]:
     def guarded(*args: Any, **kwargs: Any) -> None:
         try:
             with naming_packages(name):
-                function(*args, **kwargs, **injected)
+                command(*args, **kwargs, **injected)
         except (SegueError, OSError, MemoryError, RuntimeError, UnicodeDecodeError) as error:
             if DEBUG in sys.argv or isinstance(error, BrokenPipeError) or _is_fault(error):
                 raise
-            _print_error(_translate(error), bool(kwargs.get("as_json")))
+            _print_error(_translate(error), bool(kwargs.get(JSON)))
             raise typer.Exit(1) from error
 
     guarded.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
-            each.replace(annotation=completed.get(each.name, each.annotation))
-            for each in offered.values()
-            if each.name not in injected
+            parameter.replace(annotation=completed.get(parameter.name, parameter.annotation))
+            for parameter in offered.values()
+            if parameter.name not in injected
         ]
     )
     return guarded

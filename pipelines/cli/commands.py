@@ -20,13 +20,9 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "pipelines.cli.make.new:new_command",
         "Write a spec with every setting explained, or list the recipes.",
     ),
-    "doctor": (
-        "pipelines.cli.look.doctor:doctor_command",
-        "Check this machine: packages, decoders, GPU, endpoint, disk.",
-    ),
     "check": (
         "pipelines.cli.make.check:check_command",
-        "Check a sound library's files: which are missing, changed or unknown.",
+        "Check that all is well: this machine, a library's files, or a corpus's files.",
     ),
     "ingest": (
         "pipelines.cli.make.ingest:ingest_command",
@@ -54,11 +50,16 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     ),
     "audit": (
         "pipelines.cli.look.audit:audit_command",
-        "Check a corpus's captions: prove them true and their negatives false.",
+        "Prove a corpus's captions true and their negatives false.",
     ),
     "inspect": (
         "pipelines.cli.look.inspect:inspect_command",
-        "Show a corpus, query it by SQL, compare builds; `--verify` checks a corpus's files.",
+        "Show what was built or planned: counts, durations, balance, samples.",
+    ),
+    "sql": ("pipelines.cli.look.console:sql_command", "Ask a corpus's manifests by SQL."),
+    "diff": (
+        "pipelines.cli.look.compare:diff_command",
+        "Show what differs between two corpora or versions, and why.",
     ),
     "report": (
         "pipelines.cli.look.report:report_command",
@@ -71,6 +72,14 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "versions": (
         "pipelines.cli.look.versions:versions_command",
         "List the versions of a corpus and what each still has on disk.",
+    ),
+    "promote": (
+        "pipelines.cli.look.versions:promote_command",
+        "Point `latest` to a finished version.",
+    ),
+    "rebuild": (
+        "pipelines.cli.make.reproduce:rebuild_command",
+        "Rebuild the lost shards of a finished version, byte for byte.",
     ),
     "gc": (
         "pipelines.cli.look.versions:gc_command",
@@ -136,6 +145,12 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
 }
 """The function of each command and its line of help, by the words after `segue`."""
 MOVED: Final[dict[str, str]] = {
+    "doctor": "segue check",
+    "inspect --sql": "segue sql CORPUS QUERY",
+    "inspect --tables": "segue sql CORPUS",
+    "inspect --diff": "segue diff A B",
+    "inspect --verify": "segue check CORPUS",
+    "versions --promote": "segue promote CORPUS VERSION",
     "night list": "prefect deployment ls",
     "night last": "prefect flow-run ls --flow-name nightly",
     "night trigger": "prefect deployment run nightly/CORPUS",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +19,6 @@ from pipelines.cli.common.options import (
     StoreOption,
     WorkersOption,
 )
-from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json, print_next, quieten_prefect
 from pipelines.cli.common.source import refuse_fleeting, resolve_destination
 from pipelines.cli.make.build import choose_engine
@@ -31,9 +31,10 @@ from pipelines.flows.schedule import (
     write_prefect_yaml,
 )
 from pipelines.spec.file import read_spec
+from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
-from synth.base.progress import show_waiting
+from synth.base.progress import Observer, show_waiting
 
 CronOption = Annotated[
     str | None, typer.Option(help='When: minute, hour, day, month, weekday, as in "0 3 * * *".')
@@ -116,8 +117,9 @@ def run_command(
     stage: StageOption = None,
     workers: WorkersOption = None,
     engine: EngineOption = None,
-    as_json: JsonOption = False,
-) -> None:
+    *,
+    observer: Observer,
+) -> CommandResult:
     """Run a corpus's night once: rebuild what changed, judge it, promote it if it passes.
 
     Ends with status 1 where a gate is not passed; `latest` then stays where it was, and the new
@@ -133,12 +135,8 @@ def run_command(
     with show_waiting("loading Prefect"):
         from pipelines.flows import nightly_with_prefect
 
-    with show_progress(as_json) as observer:
-        found = nightly_with_prefect(spec, out, choose_engine(engine, workers), settings, observer)
-    if as_json:
-        print_json(found)
-    else:
-        _print(found)
+    found = nightly_with_prefect(spec, out, choose_engine(engine, workers), settings, observer)
+    return CommandResult(found, partial(_print, found))
 
 
 def _print(found: dict[str, Any]) -> None:
@@ -185,8 +183,7 @@ def deploy_command(
     out: StoreOption = Path(),
     workers: WorkersOption = None,
     engine: EngineOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> CommandResult:
     """Have a corpus's night run by the workers of a Prefect work pool.
 
     Paths are made absolute: spec and --out must lie there on the workers' machines too.
@@ -212,23 +209,26 @@ def deploy_command(
         "file": str(file),
         "registered": not no_register,
     }
-    if as_json:
-        print_json(facts)
-        return
-    console = make_console()
-    if written := sorted(name for name, value in night.variables.items() if "{{" not in value):
+
+    def show() -> None:
+        console = make_console()
+        plain = sorted(name for name, value in night.variables.items() if "{{" not in value)
+        if plain:
+            console.print(
+                f"warning: {file} holds the values of {', '.join(plain)}, and only its owner may "
+                "read it; a secret is safer in a block of Prefect: "
+                "{{ prefect.blocks.secret.NAME }}",
+                style="yellow",
+                markup=False,
+            )
+        console.print(f"[bold]{facts['deployment']}[/] for pool {pool}; written to {file}")
         console.print(
-            f"warning: {file} holds the values of {', '.join(written)}, and only its owner may "
-            "read it; a secret is safer in a block of Prefect: {{ prefect.blocks.secret.NAME }}",
-            style="yellow",
+            f"next: PREFECT_API_URL={address} DO_NOT_TRACK=1 prefect worker start --pool {pool} "
+            "--type process",
             markup=False,
         )
-    console.print(f"[bold]{facts['deployment']}[/] for pool {pool}; written to {file}")
-    console.print(
-        f"next: PREFECT_API_URL={address} DO_NOT_TRACK=1 prefect worker start --pool {pool} "
-        "--type process",
-        markup=False,
-    )
+
+    return CommandResult(facts, show)
 
 
 def _read_variables(given: Iterable[str]) -> dict[str, str]:

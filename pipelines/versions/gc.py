@@ -337,7 +337,7 @@ def _mark(shelf: VersionShelf, places: Places, mirror: Mirror | None) -> None:
         "version": places.version,
         "shards": len(certified),
         "bytes": sum(receipt.bytes for receipt in certified),
-        "made_again_by": f"segue build {locate_versions(Path(), places.corpus) / places.version}",
+        "made_again_by": f"segue rebuild {locate_versions(Path(), places.corpus) / places.version}",
     }
     write_text(path, canonical_json(told) + "\n")
     if mirror is not None:

@@ -169,7 +169,7 @@ def _read_version(shelf: VersionShelf, places: Places, latest: str) -> Version:
     )
 
 
-# `segue versions --promote`: point `latest` to a version by hand.
+# `segue promote`: point `latest` to a version by hand.
 
 
 def promote_version(path: Path, name: str, override: bool) -> str:

@@ -158,7 +158,7 @@ class Corpus:
         if not path.is_file() and (self.folder / REMOVED_FILE).is_file():
             raise CorpusError(
                 f"{display_path(path)}: `segue gc` removed the shards of version {self.version}",
-                fix=f"`segue build {display_path(self.folder)}` rebuilds them byte for byte",
+                fix=f"`segue rebuild {display_path(self.folder)}` rebuilds them byte for byte",
             )
         return path
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from waiting import PATIENCE_S
 
+from pipelines.cli.app import present
 from pipelines.engines.executor import PRELOADED
 
 _CONTEXT = multiprocessing.get_context("forkserver")
@@ -60,7 +61,7 @@ def _run(arguments: list[str], patch: str, env: dict[str, str], printed: tuple[P
     sys.argv = ["segue", *arguments]
     exec(patch, {"dies": _dies, "runner": runner, "batches": batches, "Tickets": Tickets})
     app = typer.Typer(pretty_exceptions_enable=False)
-    app.command()(llm.llm_run_command)
+    app.command()(present(llm.llm_run_command))
     app()
 
 

@@ -206,7 +206,7 @@ class Bench:
 
 
 def check_all(site: Site) -> None:
-    """Ask every finished version that has its shards, as `segue audit` and `inspect --verify`."""
+    """Ask every finished version that has its shards, as `segue audit` and `segue check`."""
     if site.way != FOLDER:
         site = Site(site.root, FOLDER)
     for facts in sorted(site.files.glob(f"data_manifests/*/*/{CORPUS_FILE}")):

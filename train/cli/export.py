@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from synth.base.atomic import format_bytes
+from synth.base.command import CommandResult
 from synth.base.doors import make_console
-from train.cli.options import JsonOption, ShowProgress, show_nothing
+from synth.base.progress import Observer
 from train.cli.show import quieten_transformers
 from train.export.files import ModelFormat
 
@@ -21,35 +21,38 @@ def export_command(
         Path, typer.Argument(help="A new or empty folder.", file_okay=False, show_default=False)
     ],
     to: Annotated[ModelFormat, typer.Option(help="The format.", show_default=False)],
-    as_json: JsonOption = False,
-    show_progress: ShowProgress = show_nothing,
-) -> None:
+    *,
+    observer: Observer,
+) -> CommandResult:
     """Write a trained model as a folder that needs neither its run nor its base models.
 
     Example: `segue export runs/triplets --to onnx --out exported/triplets`
     """
     quieten_transformers()
-    with show_progress(as_json) as observer:
-        observer.start("load", 1, "libraries")
-        from train.report.publish import publish
+    observer.start("load", 1, "libraries")
+    from train.report.publish import publish
 
-        observer.finish("load")
-        found = publish(run, out, ModelFormat(to), observer)
+    observer.finish("load")
+    found = publish(run, out, ModelFormat(to), observer)
     size = sum(found.files.values())
-    if as_json:
-        facts: dict[str, object] = {
-            "out": str(out),
-            "format": str(to),
-            "bytes": size,
-            "files": sorted(found.files),
-        }
-        if found.largest_difference is not None:
-            facts["largest_difference"] = found.largest_difference
-        print(json.dumps(facts))
-        return
-    console = make_console()
-    console.print(f"{run} as {to}: {len(found.files)} files, {format_bytes(size)}", markup=False)
-    if found.largest_difference is not None:
-        console.print(f"embeddings differ from torch's by {found.largest_difference:.0e} at most")
-    console.print(f"model  {out}", markup=False)
-    console.print(f"next: {found.opener}", markup=False)
+    facts: dict[str, object] = {
+        "out": str(out),
+        "format": str(to),
+        "bytes": size,
+        "files": sorted(found.files),
+    }
+    difference = found.largest_difference
+    if difference is not None:
+        facts["largest_difference"] = difference
+
+    def show() -> None:
+        console = make_console()
+        console.print(
+            f"{run} as {to}: {len(found.files)} files, {format_bytes(size)}", markup=False
+        )
+        if difference is not None:
+            console.print(f"embeddings differ from torch's by {difference:.0e} at most")
+        console.print(f"model  {out}", markup=False)
+        console.print(f"next: {found.opener}", markup=False)
+
+    return CommandResult(facts, show)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -14,10 +15,10 @@ from pipelines.checks.audio import AudioAudit, audit_audio, find_rendered
 from pipelines.checks.audit import Audit, audit
 from pipelines.checks.blind import BlindResult
 from pipelines.checks.leakage import compare_corpora, compare_splits
-from pipelines.cli.common.options import JsonOption, corpus_completions
-from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json, print_next
+from pipelines.cli.common.options import corpus_completions
+from pipelines.cli.common.show import print_next
 from pipelines.store.places import find_manifest
+from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
@@ -80,12 +81,12 @@ def audit_command(
             show_default=False,
         ),
     ] = None,
-    as_json: JsonOption = False,
-) -> None:
+    *,
+    observer: Observer,
+) -> CommandResult:
     """Check a corpus's captions: prove them true and their negatives false from its manifest.
 
-    It trusts the files. `inspect --verify` checks a corpus's files, `check` those of a library,
-    `doctor` the machine.
+    It trusts the files, which `segue check` checks.
 
     Takes a finished corpus or a plan. Exits with status 1 if a caption fails its check. `--audio`
     also decodes samples and checks their captions against the measured sounds. `--leakage` compares
@@ -105,8 +106,7 @@ def audit_command(
             raise SpecError(
                 "--leakage compares clips alone", fix="give --blind or --export without it"
             )
-        _run_leakage(corpora, as_json)
-        return
+        return _compare_clips(corpora, observer)
     if len(corpora) > 1:
         raise SpecError(
             "only one corpus can be audited at a time", fix="or compare two with --leakage"
@@ -115,27 +115,30 @@ def audit_command(
     if export is not None:
         if audio is not None:
             raise SpecError("--export does not decode audio", fix="give --audio without it")
-        _run_export(corpus, export, samples if blind else None, as_json)
-        return
+        return _audit_export(corpus, export, samples if blind else None, observer)
     if audio is not None:
         find_rendered(corpus)
-    with show_progress(as_json) as observer:
-        found = audit(corpus, observer)
-        told = _run_blind(corpus, samples, observer) if blind else None
-        heard = audit_audio(corpus, audio, observer) if audio is not None else None
-    if as_json:
-        more = {"blind": told.to_json()} if told else {}
-        print_json(found.to_json() | more | ({"audio": heard.to_json()} if heard else {}))
-    else:
+    found = audit(corpus, observer)
+    told = _run_blind(corpus, samples, observer) if blind else None
+    heard = audit_audio(corpus, audio, observer) if audio is not None else None
+    facts = found.to_json()
+    facts |= {"blind": told.to_json()} if told else {}
+    facts |= {"audio": heard.to_json()} if heard else {}
+
+    def show() -> None:
         print_audit(found, told)
         if heard:
             print_audio(heard)
         _print_next(corpus, found, heard)
-    if found.violations or (heard and heard.findings):
-        raise typer.Exit(1)
+
+    return CommandResult(
+        facts, show, status=int(bool(found.violations or (heard and heard.findings)))
+    )
 
 
-def _run_export(corpus: Path, folder: Path, samples: int | None, as_json: bool) -> None:
+def _audit_export(
+    corpus: Path, folder: Path, samples: int | None, observer: Observer
+) -> CommandResult:
     """Compare an export, with a blind test of so many lines; status 1 if a line or file differs."""
     from pipelines.checks.blind import refuse_no_answers
     from pipelines.checks.blind import run_blind_export as run_blind
@@ -143,41 +146,43 @@ def _run_export(corpus: Path, folder: Path, samples: int | None, as_json: bool) 
 
     if samples is not None:
         refuse_no_answers(folder)
-    with show_progress(as_json) as observer:
-        found = audit_export(corpus, folder, observer)
-        told = None
-        if samples is not None and not found.faults:
-            told = run_blind(folder, samples, observer=observer)
-    if as_json:
-        print_json(found.to_json() | ({"blind": told.to_json()} if told else {}))
-    else:
-        print_export(found, told, samples is not None)
-    if found.faults:
-        raise typer.Exit(1)
+    found = audit_export(corpus, folder, observer)
+    told = None
+    if samples is not None and not found.faults:
+        told = run_blind(folder, samples, observer=observer)
+    return CommandResult(
+        found.to_json() | ({"blind": told.to_json()} if told else {}),
+        partial(print_export, found, told, samples is not None),
+        status=int(bool(found.faults)),
+    )
 
 
-def _run_leakage(corpora: list[Path], as_json: bool) -> None:
-    """Compare two corpora, or the splits of one, and end with status 1 where they share."""
+def _compare_clips(corpora: list[Path], observer: Observer) -> CommandResult:
+    """Compare two corpora, or the splits of one; status 1 where they share a recording."""
     if len(corpora) > 2:
         raise SpecError("--leakage compares two corpora", fix="compare them pair by pair")
-    with show_progress(as_json) as observer:
-        if len(corpora) == 2:
-            name = f"{corpora[0]} and {corpora[1]}"
-            found = {name: compare_corpora(corpora[0], corpora[1], observer=observer)}
-        else:
-            found = compare_splits(corpora[0], observer)
-    disjoint = all(each.disjoint for each in found.values())
-    if as_json:
-        whole = {name: each.to_json() for name, each in found.items()}
-        shared = sum(each.shared for each in found.values())
-        print_json({"disjoint": disjoint, "shared": shared, "compared": whole})
+    if len(corpora) == 2:
+        name = f"{corpora[0]} and {corpora[1]}"
+        found = {name: compare_corpora(corpora[0], corpora[1], observer=observer)}
     else:
+        found = compare_splits(corpora[0], observer)
+    disjoint = all(leakage.disjoint for leakage in found.values())
+
+    def show() -> None:
         print_leakage(found)
         if len(corpora) == 2 and not disjoint:
             block = url_of(corpora[1]) or corpora[1]
             print(f"next: name {block} under `block` in the spec of the other, and build it again")
-    if not disjoint:
-        raise typer.Exit(1)
+
+    return CommandResult(
+        {
+            "disjoint": disjoint,
+            "shared": sum(leakage.shared for leakage in found.values()),
+            "compared": {name: leakage.to_json() for name, leakage in found.items()},
+        },
+        show,
+        status=int(not disjoint),
+    )
 
 
 def _run_blind(corpus: Path, samples: int, observer: Observer) -> BlindResult:

@@ -1,28 +1,43 @@
-"""What `segue inspect --diff` prints."""
+"""`segue diff`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from pipelines.cli.common.show import print_json
-from pipelines.look.comparison import ChangeGroup, ComparedSide, TableChanges, ValueChange, compare
+from pipelines.cli.common.options import CorpusArgument
+from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.corpus.schema import canonical_json
+
+if TYPE_CHECKING:
+    from pipelines.look.comparison import (
+        ChangeGroup,
+        ComparedSide,
+        Comparison,
+        TableChanges,
+        ValueChange,
+    )
 
 _SHOWN_LETTERS = 12
 
 
-def print_comparison(first: Path, second: Path, as_json: bool) -> None:
-    """Compare two corpora, and print what differs, causes first."""
+def diff_command(first: CorpusArgument, second: CorpusArgument) -> CommandResult:
+    """Show what differs between two corpora or two versions, and why: causes first.
+
+    Example: `segue diff data_manifests/acba/OLD data_manifests/acba/NEW`
+    """
+    from pipelines.look.comparison import compare  # DuckDB takes a while
+
     with make_console(stderr=True, soft_wrap=False).status("comparing"):
         found = compare(first, second)
-    if as_json:
-        print_json(found.to_json())
-        return
+    return CommandResult(found.to_json(), partial(_print, found))
+
+
+def _print(found: Comparison) -> None:
     console = make_console(markup=False)
     for letter, side in (("A", found.a), ("B", found.b)):
         console.print(f"{letter}  {_format_side(side)}")

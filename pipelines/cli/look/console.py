@@ -1,25 +1,30 @@
-"""What `segue inspect --sql` and `--tables` print."""
+"""`segue sql`."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
+import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, JustifyMethod
 from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from pipelines.cli.common.show import print_json
-from pipelines.look.console.answer import QueryAnswer, check_answer_file
-from pipelines.look.console.database import Database
+from pipelines.cli.common.options import CorpusArgument, JsonOption
 from pipelines.look.inspection import format_count
+from synth.base.command import CommandResult
 from synth.base.doors import make_console
 
+if TYPE_CHECKING:
+    from pipelines.look.console.answer import QueryAnswer
+
+ROWS: Final = 50
 _ABREAST: Final = 8
 """Columns that are shown beside each other; more are shown below each other."""
 
@@ -27,66 +32,99 @@ _PIPED_WIDTH: Final = 160
 _STDIN: Final = "-"
 
 
-def ask(corpus: Path, query: str, rows: int, out: Path | None, as_json: bool) -> None:
-    """Answer a query: on the terminal, as JSON, or in a file.
+def sql_command(
+    corpus: CorpusArgument,
+    query: Annotated[
+        str | None,
+        typer.Argument(
+            help="One SELECT; - reads it from standard input. Without it the tables and their "
+            "columns are listed.",
+            show_default=False,
+        ),
+    ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help=f"Rows of the answer to print, 0 for all. By default {ROWS}, all with --json.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the whole answer to a .parquet or .csv file.",
+            dir_okay=False,
+            show_default=False,
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> CommandResult:
+    """Ask a corpus's manifests by SQL: one SELECT over its tables.
 
-    Args:
-        corpus: As `Database.open` takes it.
-        query: One SELECT; `-` reads it from standard input.
-        rows: Most rows that are printed, 0 for all.
-        out: File for all rows; none are printed then.
-        as_json: Whether to end with one line of JSON.
+    Examples: `segue sql data_manifests/acba`,
+    `segue sql data_manifests/acba "select split, count(*) from plan group by split"`
     """
+    if query is None:
+        if out is not None:
+            raise typer.BadParameter("--out needs a query")
+        return _list_tables(corpus)
+    from pipelines.look.console.answer import check_answer_file  # DuckDB takes a while
+    from pipelines.look.console.database import Database
+
     text = sys.stdin.read() if query == _STDIN else query
     if out is not None:
         check_answer_file(out)
-    with Database.open(corpus) as database, database.ask(text) as answer:
+    with Database.open(corpus) as database, database.ask(text) as answer, _show_status():
+        columns = [{"name": column.name, "type": column.type} for column in answer.columns]
         if out is not None:
-            with _show_status():
-                total = answer.write(out)
-            if as_json:
-                print_json({"columns": _describe_columns(answer), "total": total, "out": str(out)})
-            else:
-                _make_console().print(f"wrote {format_count(total, 'row')} to {out}", markup=False)
-            return
-        with _show_status():
-            found, total = answer.read_rows(rows or None)
-        if as_json:
-            print_json({"columns": _describe_columns(answer), "rows": found, "total": total})
-        else:
-            _print(answer, found, total)
+            total = answer.write(out)
+            return CommandResult(
+                {"columns": columns, "total": total, "out": str(out)},
+                lambda: _make_console().print(
+                    f"wrote {format_count(total, 'row')} to {out}", markup=False
+                ),
+            )
+        unasked = None if as_json else ROWS
+        found, total = answer.read_rows(unasked if rows is None else rows or None)
+    return CommandResult(
+        {"columns": columns, "rows": found, "total": total},
+        partial(_print, answer, found, total),
+    )
 
 
-def print_tables(corpus: Path, as_json: bool) -> None:
-    """List the tables of a corpus and their columns."""
+def _list_tables(corpus: Path) -> CommandResult:
+    """The tables of a corpus and their columns."""
+    from pipelines.look.console.database import Database
+
     with Database.open(corpus) as database:
-        found = [(table, database.list_columns(table)) for table in database.tables]
-    if as_json:
-        print_json(
-            {
-                table.name: {
-                    "about": table.about,
-                    "columns": [
-                        {
-                            "name": each.name,
-                            "type": each.type,
-                            "about": table.columns.get(each.name, ""),
-                        }
-                        for each in columns
-                    ],
+        tables = [(table, database.list_columns(table)) for table in database.tables]
+    facts = {
+        table.name: {
+            "about": table.about,
+            "columns": [
+                {
+                    "name": column.name,
+                    "type": column.type,
+                    "about": table.columns.get(column.name, ""),
                 }
-                for table, columns in found
-            }
-        )
-        return
-    console = _make_console()
-    for table, columns in found:
-        grid = _make_grid(("column", "type", ""))
-        for each in columns:
-            about = table.columns.get(each.name, "")
-            grid.add_row(Text(each.name), Text(each.outer_type), Text(about))
-        console.print(Text.assemble((table.name, "bold"), f"  {table.about}"))
-        console.print(grid)
+                for column in columns
+            ],
+        }
+        for table, columns in tables
+    }
+
+    def show() -> None:
+        console = _make_console()
+        for table, columns in tables:
+            grid = _make_grid(("column", "type", ""))
+            for column in columns:
+                about = table.columns.get(column.name, "")
+                grid.add_row(Text(column.name), Text(column.outer_type), Text(about))
+            console.print(Text.assemble((table.name, "bold"), f"  {table.about}"))
+            console.print(grid)
+
+    return CommandResult(facts, show)
 
 
 def _print(answer: QueryAnswer, rows: Sequence[Mapping[str, Any]], total: int) -> None:
@@ -110,10 +148,6 @@ def _print(answer: QueryAnswer, rows: Sequence[Mapping[str, Any]], total: int) -
         )
     else:
         console.print(format_count(total, "row"))
-
-
-def _describe_columns(answer: QueryAnswer) -> list[dict[str, str]]:
-    return [{"name": each.name, "type": each.type} for each in answer.columns]
 
 
 def _make_grid(titles: list[str] | tuple[str, ...]) -> Table:

@@ -1,19 +1,18 @@
-"""`segue doctor`."""
+"""`segue check` of the machine."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
-import typer
 from rich.table import Table
 from rich.text import Text
 
 from pipelines.checks.doctor.check import CheckState, DoctorCheck
 from pipelines.checks.doctor.run import run_checks
-from pipelines.cli.common.options import JsonOption, StoreOption
-from pipelines.cli.common.show import print_json
+from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.progress import show_waiting
 
@@ -24,37 +23,16 @@ _STYLES: Final = {
 }
 
 
-def doctor_command(
-    out: StoreOption = Path(),
-    endpoint: Annotated[
-        str | None,
-        typer.Option(
-            help="Address of a language model's API, as for `segue llm run --base-url`.",
-            show_default=False,
-        ),
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Check this machine: what is missing, what needs it, how to fix it.
-
-    It opens no library and no corpus: `check` checks a library's files, `inspect --verify` a
-    corpus's files, `audit` its captions.
-
-    Exits with status 1 if something that every build needs is missing or broken. Anything else
-    affects only the commands named beside it.
-
-    Examples: `segue doctor`,
-    `segue doctor --out /data/segue --endpoint http://localhost:11434/v1`
-    """
+def check_machine(out: Path, endpoint: str | None) -> CommandResult:
+    """What is missing here, what needs it, how to fix it."""
     with show_waiting("checking"):
         found = list(run_checks(out, endpoint))
-    wrong = sum(each.state is CheckState.WRONG for each in found)
-    if as_json:
-        print_json({"ok": not wrong, "checks": [asdict(each) for each in found]})
-    else:
-        _show(found)
-    if wrong:
-        raise typer.Exit(1)
+    is_wrong = any(check.state is CheckState.WRONG for check in found)
+    return CommandResult(
+        {"ok": not is_wrong, "checks": [asdict(check) for check in found]},
+        partial(_show, found),
+        status=int(is_wrong),
+    )
 
 
 def _show(found: list[DoctorCheck]) -> None:

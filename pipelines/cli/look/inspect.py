@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -11,42 +12,23 @@ from rich.markup import escape
 from rich.table import Table
 
 from pipelines.build.findings import Lacking
-from pipelines.cli.common.options import JsonOption, corpus_completions
-from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json, print_next
+from pipelines.cli.common.options import CorpusArgument
+from pipelines.cli.common.show import print_next
 from pipelines.look.inspection import (
     describe,
     draw,
     draw_captions,
     format_count,
     rebuild,
-    verify,
-    verify_manifests,
 )
+from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.corpus.corpus import Corpus
 
-ROWS: Final = 50
-"""Rows of an answer that are shown to people unless they ask for others."""
-
 
 def inspect_command(
-    corpus: Annotated[
-        Path | None,
-        typer.Argument(
-            help="Manifest folder or its URL: data_manifests/CORPUS (the latest build) or "
-            "one of its versions. Not with --diff.",
-            show_default=False,
-            autocompletion=corpus_completions,
-        ),
-    ] = None,
+    corpus: CorpusArgument,
     samples: Annotated[int, typer.Option(min=0, help="Samples to show, drawn evenly.")] = 5,
-    check: Annotated[
-        bool,
-        typer.Option(
-            "--verify", help="Check the files: hash every shard and rebuild the samples shown."
-        ),
-    ] = False,
     save: Annotated[
         Path | None, typer.Option(help="Folder for the audio of the samples shown.")
     ] = None,
@@ -54,88 +36,26 @@ def inspect_command(
         int, typer.Option(min=0, help="Print only this many captions, drawn at random.")
     ] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of --captions.")] = 0,
-    tables: Annotated[
-        bool, typer.Option("--tables", help="List the tables and columns that --sql can read.")
-    ] = False,
-    sql: Annotated[
-        str | None,
-        typer.Option(help="Run one SELECT over the manifests; - reads it from standard input."),
-    ] = None,
-    rows: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help=f"Rows of the answer to print, 0 for all. By default {ROWS}, all with --json.",
-            show_default=False,
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write the whole answer to a .parquet or .csv file.",
-            dir_okay=False,
-            show_default=False,
-        ),
-    ] = None,
-    diff: Annotated[
-        tuple[Path, Path] | None,
-        typer.Option(
-            metavar="A B",
-            help="Show what differs between two corpora, and why. Takes no CORPUS.",
-            autocompletion=corpus_completions,
-        ),
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Show what was built or planned: counts, durations, balance, samples, checks.
+) -> CommandResult:
+    """Show what was built or planned: counts, durations, balance, samples.
 
-    `--verify` checks a corpus's files against their receipts and by rebuilding samples. `audit`
-    checks its captions, `check` a library's files, `doctor` the machine.
+    `check` checks its files, `audit` its captions; `sql` asks its tables, `diff` compares two.
 
-    Examples: `segue inspect data_manifests/acba --samples 3 --verify`;
-    `segue inspect data_manifests/acba --sql "select split, count(*) from plan group by split"`;
-    `segue inspect --diff data_manifests/acba/OLD data_manifests/acba/NEW`
+    Example: `segue inspect data_manifests/acba --samples 3`
     """
-    if (corpus is None) is (diff is None):
-        raise typer.BadParameter("give one CORPUS, or --diff A B", param_hint="CORPUS")
-    if sql is None and (rows is not None or out is not None):
-        raise typer.BadParameter("--rows and --out need --sql")
-    if sum(map(bool, (captions, tables, sql is not None, diff))) > 1:
-        raise typer.BadParameter("give only one of --captions, --tables, --sql and --diff")
-    if diff is not None:
-        from pipelines.cli.look.compare import print_comparison
-
-        print_comparison(*diff, as_json)
-        return
-    assert corpus is not None
-    if sql is not None or tables:
-        from pipelines.cli.look.console import ask, print_tables  # DuckDB takes a while
-    if sql is not None:
-        unasked = 0 if as_json else ROWS
-        ask(corpus, sql, unasked if rows is None else rows, out, as_json)
-        return
-    if tables:
-        print_tables(corpus, as_json)
-        return
     if captions:
         drawn = draw_captions(corpus, captions, seed)
-        if as_json:
-            print_json({"captions": drawn})
-        else:
-            make_console().print("\n".join(drawn), markup=False)
-        return
-    checks = verify_manifests(corpus) if check else {}
+        return CommandResult(
+            {"captions": drawn}, lambda: make_console().print("\n".join(drawn), markup=False)
+        )
     facts = describe(corpus)
     picked = draw(corpus, samples)
-    if check:
-        with show_progress(as_json) as observer:
-            facts["checks"] = checks | verify(Corpus.open(corpus), picked, observer)
     paths = [str(rebuild(Corpus.open(corpus), row, save)) for row in picked] if save else []
-    if as_json:
-        print_json({**facts, "samples": [_summarise_row(row) for row in picked], "saved": paths})
-        return
-    _print(facts, picked, paths)
-    print_next(make_console(), "segue", "browse", corpus)
+    rows = [_summarise_row(row) for row in picked]
+    return CommandResult(
+        {**facts, "samples": rows, "saved": paths},
+        partial(_print, corpus, facts, picked, paths),
+    )
 
 
 def _summarise_row(row: dict[str, Any]) -> dict[str, Any]:
@@ -149,7 +69,9 @@ def _summarise_row(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _print(facts: dict[str, Any], rows: list[dict[str, Any]], paths: list[str]) -> None:
+def _print(
+    corpus: Path, facts: dict[str, Any], rows: list[dict[str, Any]], paths: list[str]
+) -> None:
     console = make_console()
     console.print(f"[bold]{facts['corpus']}[/] {facts['version']}  recipe {facts['recipe']}")
     for row in rows:
@@ -171,10 +93,9 @@ def _print(facts: dict[str, Any], rows: list[dict[str, Any]], paths: list[str]) 
     console.print(f"{facts['with a negative']:.1%} of the samples have a negative")
     if clips["refused"]:
         console.print(f"quarantined clips: {facts['quarantine']}", markup=False)
-    for name, value in facts.get("checks", {}).items():
-        console.print(f"{name}: {value}", markup=False)
     for path in paths:
         console.print(f"saved {path}", markup=False)
+    print_next(console, "segue", "browse", corpus)
 
 
 def _print_sample(console: Console, row: dict[str, Any]) -> None:

@@ -7,19 +7,16 @@ from typing import Annotated, Final
 
 import typer
 
-from pipelines.cli.common.options import JsonOption
-from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json
+from pipelines.cli.common.source import holds_corpus
 from pipelines.look.page import Page, write_page
 from pipelines.look.report.corpus import SHOWN, corpus_page, run_page
+from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
-from synth.base.progress import show_waiting
-from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE
+from synth.base.progress import Observer, show_waiting
 from synth.storage import is_url
 
 _RUN_LOG: Final = "log.jsonl"
-_CORPUS_FILES: Final = (CORPUS_FILE, LATEST_FILE, PLAN_FILE)
 
 
 def report_command(
@@ -47,8 +44,9 @@ def report_command(
             show_default=False,
         ),
     ] = None,
-    as_json: JsonOption = False,
-) -> None:
+    *,
+    observer: Observer,
+) -> CommandResult:
     """Write one self-contained HTML file about a build or a training run.
 
     For a build: counts, balance, durations, levels, licences, the audit, and samples to play. For a
@@ -56,35 +54,28 @@ def report_command(
 
     Examples: `segue report data_manifests/acba`, `segue report runs/acba --out acba.html`
     """
-    page = _page(path, samples, as_json)
+    page = _page(path, samples, observer)
     target = out or Path(f"{page.name}-report.html")
     write_page(page, target)
-    if as_json:
-        print_json({"report": str(target), "bytes": len(page.html.encode()), **page.facts})
-        return
-    console = make_console()
-    console.print(f"report  {target}", markup=False)
-    console.print("next: open it in a browser")
+
+    def show() -> None:
+        make_console().print(f"report  {target}\nnext: open it in a browser", markup=False)
+
+    return CommandResult(
+        {"report": str(target), "bytes": len(page.html.encode()), **page.facts}, show
+    )
 
 
-def _page(path: Path, samples: int | None, quiet: bool) -> Page:
+def _page(path: Path, samples: int | None, observer: Observer) -> Page:
     """The page of what the folder holds."""
     if (path / _RUN_LOG).is_file():
         if samples is not None:
             raise SpecError(f"{path}: is a training run and has no samples", fix="omit --samples")
         with show_waiting("reading the run"):
             return run_page(path)
-    if not (is_url(path) or path.is_file() or _holds_corpus(path)):
+    if not (is_url(path) or path.is_file() or holds_corpus(path)):
         raise SpecError(
             f"{path}: neither a corpus nor a training run",
             fix="give data_manifests/CORPUS, or the --out of `segue train`",
         )
-    with show_progress(quiet) as observer:
-        return corpus_page(path, SHOWN if samples is None else samples, observer)
-
-
-def _holds_corpus(folder: Path) -> bool:
-    """Whether a folder, or one below it, is a manifest folder."""
-    return any((folder / name).is_file() for name in _CORPUS_FILES) or any(
-        folder.glob(f"*/{PLAN_FILE}")
-    )
+    return corpus_page(path, SHOWN if samples is None else samples, observer)

@@ -1,24 +1,23 @@
-"""`segue versions`."""
+"""`segue versions`, `segue promote` and `segue gc`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
-from pipelines.cli.common.options import JsonOption
-from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json, print_next
+from pipelines.cli.common.show import print_next
 from pipelines.versions.gc import Sweep, collect_garbage
 from pipelines.versions.history import Version, list_versions, measure_total_size, promote_version
 from pipelines.versions.shelf import open_shelf
+from synth.base.command import CommandResult
 from synth.base.doors import make_console
-from synth.base.errors import SpecError
+from synth.base.progress import Observer
 from synth.storage import url_of
 
 MINUTES = len("2026-01-31T12:00")
@@ -33,41 +32,43 @@ VersionsArgument: TypeAlias = Annotated[
 ]
 
 
-def versions_command(
-    corpus: VersionsArgument,
-    promote: Annotated[
-        str | None,
-        typer.Option(help="Point `latest` to this finished version.", show_default=False),
-    ] = None,
-    override_gates: Annotated[
-        bool,
-        typer.Option(
-            "--override-gates",
-            help="With --promote: also if it failed a gate of its nightly build. This is recorded.",
-        ),
-    ] = False,
-    as_json: JsonOption = False,
-) -> None:
+def versions_command(corpus: VersionsArgument) -> CommandResult:
     """List the versions of a corpus, oldest first, and what each still has on disk.
 
     Bytes count a version's manifests and shards. A shard shared by several versions is on disk
     once, and counts once in the total; in an object store each version has its own.
 
-    Examples: `segue versions data_manifests/acba`,
-    `segue versions data_manifests/acba --promote 2f6c01d9a4b8`
+    Example: `segue versions data_manifests/acba`
     """
-    if promote is not None:
-        promote_version(corpus, promote, override_gates)
-    elif override_gates:
-        raise SpecError("--override-gates: nothing to promote", fix="add --promote VERSION")
     shelf = open_shelf(corpus)
-    found = list_versions(shelf)
+    versions = list_versions(shelf)
     total = measure_total_size(shelf)
-    if as_json:
-        rows = [version.to_json() for version in found]
-        print_json({"corpus": shelf.corpus, "versions": rows, "bytes": total})
-    else:
-        _print_versions(shelf.corpus, found, total)
+    rows = [version.to_json() for version in versions]
+    return CommandResult(
+        {"corpus": shelf.corpus, "versions": rows, "bytes": total},
+        partial(_print_versions, shelf.corpus, versions, total),
+    )
+
+
+def promote_command(
+    corpus: VersionsArgument,
+    version: Annotated[
+        str, typer.Argument(help="A finished version; `segue versions` lists them.")
+    ],
+    override_gates: Annotated[
+        bool,
+        typer.Option(
+            "--override-gates",
+            help="Also if it failed a gate of its nightly build. This is recorded.",
+        ),
+    ] = False,
+) -> CommandResult:
+    """Point `latest` to a finished version, which is what others read by default.
+
+    Example: `segue promote data_manifests/acba 2f6c01d9a4b8`
+    """
+    promote_version(corpus, version, override_gates)
+    return versions_command(corpus)
 
 
 def format_size(size: int) -> str:
@@ -126,26 +127,21 @@ def gc_command(
             "corpus of this folder.",
         ),
     ] = False,
-    as_json: JsonOption = False,
-) -> None:
+    *,
+    observer: Observer,
+) -> CommandResult:
     """Remove the shards of old versions. Their manifests stay, so the shards can be rebuilt.
 
     Example: `segue gc data_manifests/acba --keep 2 --dry-run`
     """
-    with show_progress(as_json) as observer:
-        sweep = collect_garbage(corpus, keep, banks, dry_run, observer)
-    if as_json:
-        print_json({"dry_run": dry_run, **sweep.to_json()})
-        return
+    sweep = collect_garbage(corpus, keep, banks, dry_run, observer)
+    return CommandResult(
+        {"dry_run": dry_run, **sweep.to_json()}, partial(_print_sweep, corpus, sweep, dry_run)
+    )
+
+
+def _print_sweep(corpus: Path, sweep: Sweep, dry_run: bool) -> None:
     console = make_console()
-    _print_sweep(console, sweep, dry_run)
-    if dry_run and sweep.removals:
-        console.print("next: the same command without --dry-run")
-    else:
-        print_next(console, "segue", "versions", url_of(corpus) or corpus)
-
-
-def _print_sweep(console: Console, sweep: Sweep, dry_run: bool) -> None:
     for removal in sweep.removals:
         console.print(
             f"{'would remove' if dry_run else 'removed'} {len(removal.files):,} files of "
@@ -166,6 +162,9 @@ def _print_sweep(console: Console, sweep: Sweep, dry_run: bool) -> None:
     )
     if sweep.versions and not dry_run:
         console.print(
-            f"rebuild with: segue build data_manifests/{sweep.corpus} --version VERSION",
-            markup=False,
+            f"rebuild with: segue rebuild data_manifests/{sweep.corpus}/VERSION", markup=False
         )
+    if dry_run and sweep.removals:
+        console.print("next: the same command without --dry-run")
+    else:
+        print_next(console, "segue", "versions", url_of(corpus) or corpus)

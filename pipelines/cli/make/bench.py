@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from pipelines.cli.common.options import JsonOption, WorkersOption
-from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json, print_next
+from pipelines.cli.common.options import WorkersOption
+from pipelines.cli.common.show import print_next
 from pipelines.cli.common.source import SetOption, apply_settings, parse_source
 from pipelines.cli.make.build import choose_worker_count
 from pipelines.frozen.description import ROOT, open_set, shipped_sets
 from pipelines.frozen.digests import read_published
-from pipelines.frozen.make import make_set
+from pipelines.frozen.make import MadeSet, make_set
+from synth.base.command import CommandResult
 from synth.base.doors import make_console
+from synth.base.progress import Observer
 
 
 def bench_build_command(
@@ -34,16 +37,9 @@ def bench_build_command(
     settings: SetOption = None,
     out: Annotated[Path, typer.Option(help="Folder of all sets.", file_okay=False)] = ROOT,
     workers: WorkersOption = None,
-    publish: Annotated[
-        Path | None,
-        typer.Option(
-            help="For maintainers: write the set's digest into this folder.",
-            file_okay=False,
-            show_default=False,
-        ),
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
+    *,
+    observer: Observer,
+) -> CommandResult:
     """Build a frozen test set from your copy of a library, byte for byte as published.
 
     A set whose digest is not the published one is refused, with what differs. Over a source without
@@ -56,33 +52,32 @@ def bench_build_command(
     library = apply_settings(parse_source(source), settings or ())
     for each in sets:
         each.make_spec(library)
+    count = choose_worker_count(workers)
+    made = [make_set(each, library, out, count, observer) for each in sets]
+    return CommandResult(
+        {"sets": [frozen.to_json() for frozen in made]}, partial(_print_sets, made, out)
+    )
+
+
+def _print_sets(made: Sequence[MadeSet], out: Path) -> None:
     console = make_console()
-    made: list[dict[str, Any]] = []
-    for each in sets:
-        with show_progress(as_json) as observer:
-            found = make_set(each, library, out, choose_worker_count(workers), observer, publish)
-        made.append(found.to_json())
-        if as_json:
-            continue
-        built = found.built
-        told = "as published" if built.published else "unpublished"
+    for frozen in made:
+        built = frozen.built
+        state = "as published" if built.published else "unpublished"
         console.print(
-            f"[bold]{built.name}[/] over {built.source}: {built.samples:,} samples, {told}, "
+            f"[bold]{built.name}[/] over {built.source}: {built.samples:,} samples, {state}, "
             f"digest {built.digest[:16]}, text alone {built.text_only.value:.1%} (chance 50 %), "
-            f"{found.summary.seconds:.1f} s"
+            f"{frozen.summary.seconds:.1f} s"
         )
         if not built.published:
             console.print(
                 f"[yellow]note[/]: no digest of {built.name} over {built.source} is published: "
                 "whether this is the set that others score cannot be told"
             )
-    if as_json:
-        print_json({"sets": made})
-        return
     print_next(console, "segue", "bench", "run", "random", "MODEL", "--sets", out)
 
 
-def bench_list_command(as_json: JsonOption = False) -> None:
+def bench_list_command() -> CommandResult:
     """List the frozen test sets: what each asks, and over which sources it is published.
 
     Example: `segue bench list --json`
@@ -96,20 +91,25 @@ def bench_list_command(as_json: JsonOption = False) -> None:
         }
         for each in found
     }
-    if as_json:
-        rows = [
-            {"name": each.name, "asks": each.description.asks, "digests": published[each.name]}
-            for each in found
-        ]
-        print_json({"sets": rows})
-        return
-    table = Table("set", "asks", "published over", "not published over")
-    for each in found:
-        known, unknown = (
-            [source for source, digest in published[each.name].items() if bool(digest) is wanted]
-            for wanted in (True, False)
-        )
-        table.add_row(each.name, each.description.asks, ", ".join(known), ", ".join(unknown))
-    console = make_console()
-    console.print(table)
-    print_next(console, "segue", "bench", "build", "all")
+    rows = [
+        {"name": each.name, "asks": each.description.asks, "digests": published[each.name]}
+        for each in found
+    ]
+
+    def show() -> None:
+        table = Table("set", "asks", "published over", "not published over")
+        for each in found:
+            known, unknown = (
+                [
+                    source
+                    for source, digest in published[each.name].items()
+                    if bool(digest) is wanted
+                ]
+                for wanted in (True, False)
+            )
+            table.add_row(each.name, each.description.asks, ", ".join(known), ", ".join(unknown))
+        console = make_console()
+        console.print(table)
+        print_next(console, "segue", "bench", "build", "all")
+
+    return CommandResult({"sets": rows}, show)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -13,29 +14,27 @@ from pipelines.build.schedule import MOST_RETRIES, MOST_TIMEOUT_S, RenderSetting
 from pipelines.cli.common.findings import print_findings
 from pipelines.cli.common.options import (
     EngineOption,
-    JsonOption,
     PrefectOption,
     StageOption,
     StoreOption,
     WorkersOption,
 )
-from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import (
     is_server_configured,
     print_blocked,
-    print_json,
     print_next,
     quieten_prefect,
 )
-from pipelines.cli.make.reproduce import ReproductionRequest, print_reproduction, read_request
+from pipelines.cli.make.reproduce import ReproductionRequest, read_request, reproduce_version
 from pipelines.look.inspection import format_count
 from pipelines.spec.spec import Spec
-from pipelines.versions.reproduce import reproduce
+from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.processors import processors
 from synth.base.progress import Observer
 from synth.sources.block import Blocked
+from synth.storage import url_of
 
 DEFAULTS: Final = RenderSettings()
 LOCALLY: Final = "--workers N is the same as --engine local:N"
@@ -44,11 +43,7 @@ LOCALLY: Final = "--workers N is the same as --engine local:N"
 def build_command(
     spec: Annotated[
         Path,
-        typer.Argument(
-            help="The corpus spec, a YAML file; or data_manifests/CORPUS, one of its "
-            "versions or its URL, to rebuild that version's shards.",
-            show_default=False,
-        ),
+        typer.Argument(help="The corpus spec, a YAML file.", show_default=False),
     ],
     out: StoreOption = Path(),
     stage: StageOption = None,
@@ -75,36 +70,29 @@ def build_command(
         str | None,
         typer.Option(help="Name of the version; a finished one is reproduced byte for byte."),
     ] = None,
-    as_json: JsonOption = False,
-) -> None:
+    *,
+    observer: Observer,
+) -> CommandResult:
     """Build a corpus from a spec, skipping what is already built.
 
-    Naming a finished version reproduces it. If settings, clips, libraries and algorithms are
-    unchanged, missing shards are rebuilt and every shard is compared with its receipt. Otherwise
-    the differences are listed, nothing is changed, and the status is 1. Reproducing needs no
-    Prefect.
+    Naming a finished version reproduces it, as `segue rebuild` does: if settings, clips, libraries
+    and algorithms are unchanged, missing shards are rebuilt and every shard is compared with its
+    receipt. Otherwise the differences are listed, nothing is changed, and the status is 1.
 
-    Examples: `segue build corpora/acba.yaml --out /data/segue --workers 8`,
-    `segue build data_manifests/acba --version 2f6c01d9a4b8`
+    Example: `segue build corpora/acba.yaml --out /data/segue --workers 8`
     """
+    if url_of(spec) is not None or spec.is_dir():
+        raise SpecError(
+            f"{url_of(spec) or spec}: is no spec", fix="a version's shards: `segue rebuild`"
+        )
     asked, out = read_request(spec, version, out, stage)
-    where = choose_engine(engine, workers)
     settings = RenderSettings(timeout_s=timeout, retries=retries)
-    with show_progress(as_json) as observer:
-        if isinstance(asked, ReproductionRequest):
-            if engine is not None:
-                raise SpecError("--engine: versions are rebuilt on this machine", fix=LOCALLY)
-            count = choose_worker_count(workers)
-            found = reproduce(asked.places, asked.given, count, observer, settings)
-        else:
-            summary = run_build(asked, out, where, prefect, observer, settings)
     if isinstance(asked, ReproductionRequest):
-        print_reproduction(found, as_json)
-        return
-    if as_json:
-        print_json(summary.to_json())
-    else:
-        print_summary(summary)
+        if engine is not None:
+            raise SpecError("--engine: versions are rebuilt on this machine", fix=LOCALLY)
+        return reproduce_version(asked, choose_worker_count(workers), settings, observer)
+    summary = run_build(asked, out, choose_engine(engine, workers), prefect, observer, settings)
+    return CommandResult(summary.to_json(), partial(print_summary, summary))
 
 
 def run_build(

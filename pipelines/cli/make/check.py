@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 
-from pipelines.cli.common.options import JsonOption
-from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json, print_next
-from pipelines.cli.common.source import SetOption, apply_settings, parse_source, print_index
+from pipelines.cli.common.options import StoreOption, corpus_completions
+from pipelines.cli.common.show import print_next
+from pipelines.cli.common.source import (
+    SetOption,
+    apply_settings,
+    holds_corpus,
+    parse_source,
+    print_index,
+)
+from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SourceError
 from synth.base.progress import Observer
-from synth.sources import Settings, Source, innermost, open_source
+from synth.corpus.corpus import Corpus
+from synth.sources import Settings, Source, innermost, open_source, source_names
 from synth.sources.reading.collected import (
     Integrity,
     check_files,
@@ -25,60 +33,98 @@ from synth.sources.reading.collected import (
 )
 from synth.sources.reading.files import path_of
 from synth.sources.reading.paths import list_refs
+from synth.storage import is_url, url_of
 
 SHOWN: Final = 10
 
 
 def check_command(
-    library: Annotated[str, typer.Argument(help="NAME:ROOT, for example esc50:/data/ESC-50.")],
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME:ROOT|CORPUS]",
+            help="A library, as in esc50:/data/ESC-50; or a corpus's manifest folder or its URL. "
+            "Without it this machine is checked.",
+            show_default=False,
+            autocompletion=corpus_completions,
+        ),
+    ] = None,
     index: Annotated[
         Path | None,
-        typer.Option(help="Checksums: an index from --write, mirdata or soundata."),
+        typer.Option(help="Of a library: its checksums, an index from --write, mirdata, soundata."),
     ] = None,
     write: Annotated[
-        Path | None, typer.Option(help="Write an index of the files as they are now.")
+        Path | None,
+        typer.Option(help="Of a library: write an index of the files as they are now."),
     ] = None,
     settings: SetOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Check a sound library's files against its index: missing, changed and unknown ones.
+    samples: Annotated[
+        int, typer.Option(min=0, help="Of a corpus: samples to render again, drawn evenly.")
+    ] = 5,
+    out: StoreOption = Path(),
+    endpoint: Annotated[
+        str | None,
+        typer.Option(
+            help="Of the machine: address of a language model's API, as for `segue llm run "
+            "--base-url`.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    observer: Observer,
+) -> CommandResult:
+    """Check that all is well: this machine, a library's files, or a corpus's files.
 
-    No sound is decoded; `ingest` does that. `doctor` checks the machine, `inspect --verify` a
-    corpus's files, `audit` its captions.
+    The machine: what is missing, what needs it, how to fix it. A library: which files are missing,
+    changed or unknown, by the checksums that it publishes and by --index; no sound is decoded. A
+    corpus: every manifest and shard is hashed, and samples are rendered again.
 
-    Checksums come from the dataset itself, where it publishes any, and from `--index`. Exits with
-    status 1 if a file is missing or has changed.
+    Exits with status 1 if something is wrong. `segue audit` proves a corpus's captions.
 
-    Example: `segue check esc50:/data/ESC-50 --index esc50_index.json`
+    Examples: `segue check`, `segue check esc50:/data/ESC-50`, `segue check data_manifests/acba`
     """
-    source = innermost(apply_settings(parse_source(library), settings or ()))
+    if what is None:
+        from pipelines.cli.look.doctor import check_machine
+
+        return check_machine(out, endpoint)
+    is_library = what.partition(":")[0] in source_names()
+    if not is_library and (is_url(Path(what)) or holds_corpus(Path(what))):
+        return _check_corpus(Path(what), samples, observer)
+    source = innermost(apply_settings(parse_source(what), settings or ()))
     root: Path | None = getattr(source, "folder", getattr(source, "root", None))
     if root is None:
-        raise SourceError(f"{library}: has no files", fix="name a library in a folder")
-    console = make_console()
+        raise SourceError(f"{what}: has no files", fix="name a library in a folder")
     if write is not None:
-        with show_progress(as_json) as observer:
-            count = _write(root, write, observer)
-        if as_json:
-            print_json({"files": count, "index": str(write)})
-        else:
-            console.print(f"{count:,} files written to {write}", markup=False)
-            print_next(console, "segue", "check", library, "--index", write)
-        return
-    with show_progress(as_json) as observer:
-        found, clips, is_heard = _check(source, root, index, observer)
-    if as_json:
-        print_json(found.to_json() | {"clips": clips, "has_audio": is_heard})
-    else:
-        print_index(console, source)
-        _show(console, found, clips, is_heard)
-        if found.is_whole:
-            changed = (word for each in settings or () for word in ("--set", each))
-            print_next(console, "segue", "ingest", library, *changed)
-        else:
-            console.print("next: download these files again, then repeat this command")
-    if not found.is_whole:
-        raise typer.Exit(1)
+        count = _write(root, write, observer)
+
+        def show() -> None:
+            make_console().print(f"{count:,} files written to {write}", markup=False)
+            print_next(make_console(), "segue", "check", what, "--index", write)
+
+        return CommandResult({"files": count, "index": str(write)}, show)
+    found, clips, is_heard = _check(source, root, index, observer)
+    changed = [word for setting in settings or () for word in ("--set", setting)]
+    return CommandResult(
+        found.to_json() | {"clips": clips, "has_audio": is_heard},
+        partial(_show, source, found, clips, is_heard, [what, *changed]),
+        status=int(not found.is_whole),
+    )
+
+
+def _check_corpus(corpus: Path, samples: int, observer: Observer) -> CommandResult:
+    """Check a corpus's files against their receipts, and by rendering samples again."""
+    from pipelines.look.inspection import draw, verify, verify_manifests
+
+    checks = verify_manifests(corpus)
+    checks |= verify(Corpus.open(corpus), draw(corpus, samples), observer)
+
+    def show() -> None:
+        console = make_console()
+        for name, value in checks.items():
+            console.print(f"{name}: {value}", markup=False)
+        print_next(console, "segue", "audit", url_of(corpus) or corpus)
+
+    return CommandResult({"checks": checks}, show)
 
 
 def _write(root: Path, target: Path, observer: Observer) -> int:
@@ -112,7 +158,11 @@ def _check(
     return found, clips, is_heard
 
 
-def _show(console: Console, found: Integrity, clips: int, is_heard: bool) -> None:
+def _show(
+    source: Settings, found: Integrity, clips: int, is_heard: bool, words: Sequence[str]
+) -> None:
+    console = make_console()
+    print_index(console, source)
     if not is_heard:
         console.print(f"no audio here: {clips:,} clips are listed, for planning only")
     console.print(
@@ -126,3 +176,7 @@ def _show(console: Console, found: Integrity, clips: int, is_heard: bool) -> Non
             console.print(f"  {kind}: {path}", markup=False)
         if len(paths) > SHOWN:
             console.print(f"  {kind}: and {len(paths) - SHOWN:,} more")
+    if found.is_whole:
+        print_next(console, "segue", "ingest", *words)
+    else:
+        console.print("next: download these files again, then repeat this command")

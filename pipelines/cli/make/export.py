@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from pipelines.cli.common.options import JsonOption, WorkersOption
-from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json
+from pipelines.cli.common.options import WorkersOption
+from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError, suggestion
+from synth.base.progress import Observer
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE, Corpus
 from synth.export import FORMATS
 
@@ -71,8 +73,9 @@ def export_command(
         ),
     ] = False,
     workers: WorkersOption = None,
-    as_json: JsonOption = False,
-) -> None:
+    *,
+    observer: Observer,
+) -> CommandResult:
     """Export a corpus to another program's format, or a trained model to a folder of its own.
 
     Repeating the command resumes an interrupted export of a corpus. A model's folder appears whole
@@ -82,8 +85,7 @@ def export_command(
     `segue export runs/acba --to onnx --out exported/model`
     """
     if to in MODEL_FORMATS:
-        _export_model(path, out, to, split, workers, as_json)
-        return
+        return _export_model(path, out, to, split, workers, observer)
     if to not in FORMATS:
         raise SpecError(
             f"--to {to}: no such format", fix=suggestion(to, (*FORMATS, *MODEL_FORMATS))
@@ -98,14 +100,10 @@ def export_command(
     from pipelines.export import export_corpus
 
     corpus = Corpus.open(path)
-    with show_progress(as_json) as observer:
-        summary = export_corpus(
-            corpus, to, out, tuple(split or ()), choose_worker_count(workers), observer, allow_long
-        )
-    if as_json:
-        print_json(summary.to_json())
-    else:
-        _print(corpus, summary)
+    summary = export_corpus(
+        corpus, to, out, tuple(split or ()), choose_worker_count(workers), observer, allow_long
+    )
+    return CommandResult(summary.to_json(), partial(_print, corpus, summary))
 
 
 def _print(corpus: Corpus, summary: ExportSummary) -> None:
@@ -125,8 +123,13 @@ def _print(corpus: Corpus, summary: ExportSummary) -> None:
 
 
 def _export_model(
-    run: Path, out: Path, to: str, split: list[str] | None, workers: int | None, as_json: bool
-) -> None:
+    run: Path,
+    out: Path,
+    to: str,
+    split: list[str] | None,
+    workers: int | None,
+    observer: Observer,
+) -> CommandResult:
     """The trained model's way, whose package is imported only here."""
     if split or workers is not None:
         raise SpecError(f"--to {to} has no splits and no workers", fix="leave them out")
@@ -136,4 +139,5 @@ def _export_model(
             fix=f"give one of {', '.join(FORMATS)}, or the --out of `segue train`",
         )
     module, function = MODEL_EXPORT.split(":")
-    getattr(import_module(module), function)(run, out, to, as_json, show_progress)
+    command: Callable[..., CommandResult] = getattr(import_module(module), function)
+    return command(run, out, to, observer=observer)

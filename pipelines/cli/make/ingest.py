@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
@@ -14,9 +15,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from pipelines.cli.common.options import JsonOption, StageOption, StoreOption, WorkersOption
-from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_blocked, print_json, print_next
+from pipelines.cli.common.options import StageOption, StoreOption, WorkersOption
+from pipelines.cli.common.show import print_blocked, print_next
 from pipelines.cli.common.source import (
     SetOption,
     apply_settings,
@@ -32,8 +32,10 @@ from pipelines.look.inspection import format_count
 from pipelines.spec.file import read_spec
 from pipelines.spec.spec import AudioSpec, ClipsSpec, Intake
 from pipelines.store.places import BANKS
+from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
+from synth.base.progress import Observer
 from synth.sources import ClipRef, Unheard, open_source, source_names
 from synth.sources.reading.paths import list_refs
 from synth.storage import url_of
@@ -59,8 +61,9 @@ def ingest_command(
     workers: WorkersOption = None,
     limit: LimitOption = None,
     settings: SetOption = None,
-    as_json: JsonOption = False,
-) -> None:
+    *,
+    observer: Observer,
+) -> CommandResult:
     """Read a sound library: check and measure every clip, and fill the bank.
 
     `segue build` does this by itself; use this to look at the clips first. Repeating the command
@@ -72,15 +75,13 @@ def ingest_command(
     named = [] if out == Path() else ["--out", url_of(out) or str(out)]
     out = resolve_destination(out, stage)
     intake = replace(_read_intake(library, settings or ()), limit=limit)
+    following = partial(_show_next, library, named)
     if isinstance(intake.source, Unheard):
-        _show_listing(intake, as_json)
-    else:
-        count = choose_worker_count(workers)
-        with show_progress(as_json) as observer, worker_pool(count) as run:
-            found = ingest(intake, out / BANKS, run, count, observer)
-        _show(intake, found, as_json)
-    if not as_json:
-        _show_next(library, named)
+        return _describe_listing(intake, following)
+    count = choose_worker_count(workers)
+    with worker_pool(count) as run:
+        ingested = ingest(intake, out / BANKS, run, count, observer)
+    return _describe_library(intake, ingested, following)
 
 
 def _read_intake(text: str, settings: Sequence[str] = ()) -> Intake:
@@ -104,25 +105,33 @@ def _show_next(library: str, out: list[str]) -> None:
         console.print("`segue new` lists the recipes", markup=False)
 
 
-def _show(intake: Intake, library: IngestedLibrary, as_json: bool) -> None:
-    listed = len(library.clips) + len(library.quarantine)
+def _describe_library(
+    intake: Intake, library: IngestedLibrary, following: Callable[[], None]
+) -> CommandResult:
+    """What was ingested."""
     splits = Counter(clip["split"] or "(none)" for clip in library.clips.rows("split"))
     above = sum(clip["peak_db"] > 0 for clip in library.clips.rows("peak_db"))
-    if as_json:
-        reasons = Counter(row["reason"] for row in library.quarantine)
-        print_json(
-            {
-                "listed": listed,
-                "clips": len(library.clips),
-                "quarantined": len(library.quarantine),
-                "splits": dict(splits),
-                "reasons": dict(reasons),
-                "blocked": [each.to_json() for each in library.blocked],
-                "above_full_scale": above,
-                "bank": str(library.index),
-            }
-        )
-        return
+    facts = {
+        "listed": len(library.clips) + len(library.quarantine),
+        "clips": len(library.clips),
+        "quarantined": len(library.quarantine),
+        "splits": dict(splits),
+        "reasons": dict(Counter(row["reason"] for row in library.quarantine)),
+        "blocked": [blocked.to_json() for blocked in library.blocked],
+        "above_full_scale": above,
+        "bank": str(library.index),
+    }
+
+    def show() -> None:
+        _print_library(intake, library, splits, above)
+        following()
+
+    return CommandResult(facts, show)
+
+
+def _print_library(
+    intake: Intake, library: IngestedLibrary, splits: Mapping[str, int], above: int
+) -> None:
     console = make_console()
     print_index(console, intake.source)
     labels: set[str] = set()
@@ -139,7 +148,8 @@ def _show(intake: Intake, library: IngestedLibrary, as_json: bool) -> None:
         f"{format_count(len(recordings), 'recording')}, {format_count(len(labels), 'label')}, "
         f"{format_count(captions, 'caption')}, {seconds / 60:.1f} min of sound"
     )
-    outside = splits["(none)"]
+    outside = splits.get("(none)", 0)
+    listed = len(library.clips) + len(library.quarantine)
     console.print(
         f"{len(library.clips) - outside:,} accepted + {len(library.quarantine):,} quarantined "
         f"+ {outside:,} outside of splits = {listed:,} listed{_describe_limit(intake)}"
@@ -161,8 +171,8 @@ def _show(intake: Intake, library: IngestedLibrary, as_json: bool) -> None:
         _print_reasons(console, library.quarantine)
 
 
-def _show_listing(intake: Intake, as_json: bool) -> None:
-    """A table without its audio: what it lists."""
+def _describe_listing(intake: Intake, following: Callable[[], None]) -> CommandResult:
+    """What a table without its audio lists."""
     refs = list(islice(list_refs(intake.source), intake.limit))
     refusals = {ref.id: _find_refusal(ref, intake) for ref in refs}
     refused = [
@@ -173,30 +183,31 @@ def _show_listing(intake: Intake, as_json: bool) -> None:
     usable = [ref for ref in refs if not refusals[ref.id]]
     splits = Counter(ref.split or "(none)" for ref in usable)
     captions, tags, labels = (_count(usable, name) for name in ("captions", "tags", "labels"))
-    if as_json:
-        print_json(
-            {
-                "listed": len(refs),
-                "clips": len(usable),
-                "quarantined": len(refused),
-                "splits": dict(splits),
-                "reasons": dict(Counter(row["reason"] for row in refused)),
-                "captions": captions,
-                "tags": tags,
-                "labels": labels,
-                "bank": None,
-            }
+    facts = {
+        "listed": len(refs),
+        "clips": len(usable),
+        "quarantined": len(refused),
+        "splits": dict(splits),
+        "reasons": dict(Counter(row["reason"] for row in refused)),
+        "captions": captions,
+        "tags": tags,
+        "labels": labels,
+        "bank": None,
+    }
+
+    def show() -> None:
+        console = make_console()
+        console.print(
+            f"{intake.source.name} lists {len(usable):,} clips, {captions:,} captions, {tags:,} "
+            f"tags and {labels:,} labels{_describe_limit(intake)}; there is no audio to build "
+            "from, but `segue plan` can plan over it"
         )
-        return
-    console = make_console()
-    console.print(
-        f"{intake.source.name} lists {len(usable):,} clips, {captions:,} captions, {tags:,} tags "
-        f"and {labels:,} labels{_describe_limit(intake)}; there is no audio to build from, "
-        "but `segue plan` can plan over it"
-    )
-    _print_table(console, ("the library's split", "clips"), splits)
-    if refused:
-        _print_reasons(console, refused)
+        _print_table(console, ("the library's split", "clips"), splits)
+        if refused:
+            _print_reasons(console, refused)
+        following()
+
+    return CommandResult(facts, show)
 
 
 def _find_refusal(ref: ClipRef, intake: Intake) -> str:

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from pipelines.cli.common.options import JsonOption, source_completions
-from pipelines.cli.common.show import print_json, print_next
+from pipelines.cli.common.options import source_completions
+from pipelines.cli.common.show import print_next
 from pipelines.cli.common.source import parse_source
 from pipelines.spec.new import (
     ROOT,
@@ -24,6 +24,7 @@ from pipelines.spec.new import (
     summarise_starts,
 )
 from pipelines.spec.spec import make_corpus_name
+from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.labels.lexicon import Phrase
@@ -53,8 +54,7 @@ def new_command(
         Path | None,
         typer.Option(help="The new file; RECIPE.yaml by default.", dir_okay=False),
     ] = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> CommandResult:
     """Write a spec with every setting explained, or list the recipes.
 
     The spec's splits are those that the library has.
@@ -63,8 +63,7 @@ def new_command(
     `segue new triplets --source esc50:/data/ESC-50 --out corpora/esc50.yaml`
     """
     if recipe is None:
-        _list(source, out, as_json)
-        return
+        return _list_recipes(source, out)
     path = out or Path(f"{recipe}.yaml")
     corpus = make_corpus_name(path.stem)
     found = find_start(recipe)
@@ -84,18 +83,19 @@ def new_command(
     except FileExistsError as error:
         raise SpecError(f"{path}: already exists", fix="give another --out") from error
     notes = _find_notes(path, find_innermost(name, given or {}), library)
-    if as_json:
-        counts = {"clips": library.clips, "listed": library.listed} if library else {}
-        told = {"spec": str(path), "recipe": found.recipe, "source": name}
-        print_json(told | counts | {"notes": notes})
-        return
-    console = make_console()
-    console.print(f"wrote {path}" + (f", {index}" if index else ""), markup=False)
-    if library is not None:
-        console.print(_describe(library), markup=False)
-    for note in notes:
-        console.print(f"note: {note}", markup=False)
-    print_next(console, "segue", "plan", path)
+    counts = {"clips": library.clips, "listed": library.listed} if library else {}
+
+    def show() -> None:
+        console = make_console()
+        console.print(f"wrote {path}" + (f", {index}" if index else ""), markup=False)
+        if library is not None:
+            console.print(_describe(library), markup=False)
+        for note in notes:
+            console.print(f"note: {note}", markup=False)
+        print_next(console, "segue", "plan", path)
+
+    facts = {"spec": str(path), "recipe": found.recipe, "source": name, **counts, "notes": notes}
+    return CommandResult(facts, show)
 
 
 def _describe(library: LibraryFacts) -> str:
@@ -147,16 +147,17 @@ def _make_relative(folder: Path, root: str) -> str:
     return Path(os.path.relpath(root, folder)).as_posix()
 
 
-def _list(source: str | None, out: Path | None, as_json: bool) -> None:
+def _list_recipes(source: str | None, out: Path | None) -> CommandResult:
     """One line a recipe."""
     if source is not None or out is not None:
         raise SpecError("no recipe given", fix="give one: `segue new` lists them")
     rows = summarise_starts()
-    if as_json:
-        print_json(rows)
-        return
-    console = make_console()
-    width = max(map(len, rows))
-    for name, told in rows.items():
-        console.print(f"[bold]{escape(name):<{width}}[/]  {escape(told)}")
-    console.print("\n`segue new RECIPE` writes a spec with every setting explained.")
+
+    def show() -> None:
+        console = make_console()
+        width = max(map(len, rows))
+        for name, about in rows.items():
+            console.print(f"[bold]{escape(name):<{width}}[/]  {escape(about)}")
+        console.print("\n`segue new RECIPE` writes a spec with every setting explained.")
+
+    return CommandResult(rows, show)

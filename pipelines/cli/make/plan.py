@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,16 +15,18 @@ from pipelines.build.findings import Findings
 from pipelines.checks.preflight.pace import MOST_LOST, LoaderKind, Training
 from pipelines.checks.preflight.report import PreflightReport, run_preflight
 from pipelines.cli.common.findings import print_findings
-from pipelines.cli.common.options import JsonOption, SpecArgument, StageOption, StoreOption
-from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_blocked, print_json, print_next
+from pipelines.cli.common.options import SpecArgument, StageOption, StoreOption
+from pipelines.cli.common.show import print_blocked, print_next
 from pipelines.cli.common.source import print_index, resolve_destination
 from pipelines.cli.make.build import choose_worker_count
 from pipelines.look.inspection import format_count
 from pipelines.spec.file import read_spec
+from pipelines.spec.spec import Spec
 from pipelines.store.places import Places
+from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
+from synth.base.progress import Observer
 from synth.sources.block import Blocked
 
 _TRAINING = "Preflight of a training run"
@@ -86,8 +90,9 @@ def plan_command(
     price_per_gpu_hour: Annotated[
         float | None, typer.Option(min=0, help="Price, in any currency.", rich_help_panel=_TRAINING)
     ] = None,
-    as_json: JsonOption = False,
-) -> None:
+    *,
+    observer: Observer,
+) -> CommandResult:
     """Plan a corpus: every scene, caption, positive and negative, before any audio is made.
 
     `segue build` does this by itself. A plan can be audited, inspected and queried. It needs no
@@ -125,54 +130,48 @@ def plan_command(
         )
     out = resolve_destination(out, stage)
     parsed = read_spec(spec)
-    if not as_json:
-        print_index(make_console(), parsed.source.chosen)
     started = time.monotonic()
     report = quarantine = None
-    with show_progress(as_json) as observer:
-        if training is None:
-            library, places, samples = plan_library(
-                parsed, out, choose_worker_count(workers), observer
-            )
-            blocked, quarantine = library.blocked, library.quarantine
-        else:
-            places, samples, report = run_preflight(
-                parsed, training, out, choose_worker_count(None), observer
-            )
-            blocked = report.blocked
+    if training is None:
+        library, places, samples = plan_library(parsed, out, choose_worker_count(workers), observer)
+        blocked, quarantine = library.blocked, library.quarantine
+    else:
+        places, samples, report = run_preflight(
+            parsed, training, out, choose_worker_count(None), observer
+        )
+        blocked = report.blocked
     seconds = round(time.monotonic() - started, 2)
     findings = Findings.read(places.manifests, parsed.splits, quarantine)
-    _show(places, samples, seconds, blocked, findings, report, as_json)
+    facts: dict[str, Any] = {
+        "samples": samples,
+        "quarantined": sum(refusal.clips for refusal in findings.refusals),
+        "findings": findings.to_json(),
+        "blocked": [item.to_json() for item in blocked],
+        "seconds": seconds,
+        "paths": {"manifests": places.format_path(places.manifests)},
+    }
+    if report is not None:
+        facts["preflight"] = report.to_json()
+    return CommandResult(facts, partial(_print, parsed, places, facts, findings, blocked, report))
 
 
-def _show(
+def _print(
+    spec: Spec,
     places: Places,
-    samples: int,
-    seconds: float,
-    blocked: tuple[Blocked, ...],
+    facts: Mapping[str, Any],
     findings: Findings,
+    blocked: Iterable[Blocked],
     report: PreflightReport | None,
-    as_json: bool,
 ) -> None:
-    quarantined = sum(each.clips for each in findings.refusals)
-    manifests = places.format_path(places.manifests)
-    if as_json:
-        found: dict[str, Any] = {
-            "samples": samples,
-            "quarantined": quarantined,
-            "findings": findings.to_json(),
-            "blocked": [each.to_json() for each in blocked],
-            "seconds": seconds,
-            "paths": {"manifests": manifests},
-        }
-        print_json(found if report is None else found | {"preflight": report.to_json()})
-        return
     console = make_console()
+    print_index(console, spec.source.chosen)
     console.print(
-        f"[bold]{places.corpus}[/] {places.version}: {format_count(samples, 'sample')}, {seconds} s"
+        f"[bold]{places.corpus}[/] {places.version}: "
+        f"{format_count(facts['samples'], 'sample')}, {facts['seconds']} s"
     )
-    if quarantined:
-        console.print(f"{format_count(quarantined, 'clip')} quarantined")
+    if facts["quarantined"]:
+        console.print(f"{format_count(facts['quarantined'], 'clip')} quarantined")
+    manifests = facts["paths"]["manifests"]
     print_findings(console, findings, manifests)
     print_blocked(console, blocked)
     console.print(f"plan  {places.format_path(places.manifests / 'plan.parquet')}", markup=False)

@@ -1,24 +1,31 @@
-"""`segue build` of a version that is there already: what is asked for, and what came of it."""
+"""`segue rebuild`, and `segue build` of a version that is there already."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from pydantic import ValidationError
 
-from pipelines.cli.common.show import print_json, print_next
+from pipelines.build.schedule import RenderSettings
+from pipelines.cli.common.options import CorpusArgument, StageOption, StoreOption, WorkersOption
+from pipelines.cli.common.show import print_next
 from pipelines.cli.common.source import resolve_destination
 from pipelines.spec.file import read_spec
 from pipelines.spec.spec import Spec
 from pipelines.store.places import MANIFESTS, Places
 from pipelines.store.stage import choose_stage, find_mirror
 from pipelines.versions.history import list_versions
-from pipelines.versions.reproduce import Reproduction
+from pipelines.versions.reproduce import Reproduction, reproduce
 from pipelines.versions.shelf import VersionShelf, open_shelf, split_url
+from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import CorpusError, SpecError
+from synth.base.processors import processors
+from synth.base.progress import Observer
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE
 from synth.storage import url_of
 
@@ -128,14 +135,41 @@ def _find_finished(shelf: VersionShelf, path: Path, version: str | None) -> str:
     return version
 
 
-def print_reproduction(found: Reproduction, as_json: bool) -> None:
-    """Tell what came of it, and end with status 1 where something is other than it was."""
-    if as_json:
-        print_json(found.to_json())
-    else:
-        _print(found)
-    if found.differences:
-        raise typer.Exit(1)
+def reproduce_version(
+    request: ReproductionRequest, workers: int, settings: RenderSettings, observer: Observer
+) -> CommandResult:
+    """Reproduce a version; status 1 where something is other than it was."""
+    found = reproduce(request.places, request.given, workers, observer, settings)
+    return CommandResult(
+        found.to_json(), partial(_print, found), status=int(bool(found.differences))
+    )
+
+
+def rebuild_command(
+    corpus: CorpusArgument,
+    version: Annotated[
+        str | None, typer.Option(help="The version; by default the one that `latest` names.")
+    ] = None,
+    out: StoreOption = Path(),
+    stage: StageOption = None,
+    workers: WorkersOption = None,
+    *,
+    observer: Observer,
+) -> CommandResult:
+    """Rebuild the lost shards of a finished version, byte for byte.
+
+    If settings, clips, libraries and algorithms are unchanged, missing shards are rendered and
+    every shard is compared with its receipt. Otherwise the differences are listed, nothing is
+    changed, and the status is 1.
+
+    Example: `segue rebuild data_manifests/acba/2f6c01d9a4b8`
+    """
+    if url_of(corpus) is None and not corpus.is_dir():
+        raise SpecError(f"{corpus}: is no manifest folder", fix="a spec: `segue build SPEC`")
+    request, _ = read_request(corpus, version, out, stage)
+    assert isinstance(request, ReproductionRequest)
+    count = processors() if workers is None else workers
+    return reproduce_version(request, count, RenderSettings(), observer)
 
 
 def _print(found: Reproduction) -> None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any, Final
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
 
-from pipelines.cli.common.options import JsonOption, source_completions
-from pipelines.cli.common.show import print_json
+from pipelines.cli.common.options import source_completions
 from pipelines.spec.new import read_layout, read_meanings, read_summary
+from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SourceError
 from synth.sources import source_class, source_names
@@ -29,24 +30,23 @@ NameArgument = Annotated[
 _CITED: Final = re.compile(r" \([^()]*\d{4}\)\.$")
 
 
-def sources_command(name: NameArgument = None, as_json: JsonOption = False) -> None:
+def sources_command(name: NameArgument = None) -> CommandResult:
     """List the supported sound libraries; with a name, show one library's settings.
 
     Example: `segue sources clotho`
     """
     names = source_names() if name is None else (name,)
     rows = {each: _describe_source(each, of_many=name is None) for each in names}
-    if as_json:
-        print_json(rows)
-        return
+    show = partial(_print_list, rows) if name is None else partial(_show, name, rows[name])
+    return CommandResult(rows, show)
+
+
+def _print_list(rows: Mapping[str, Mapping[str, Any]]) -> None:
     console = make_console(soft_wrap=False)
-    if name is not None:
-        _show(console, name, rows[name])
-        return
     width = max(map(len, rows))
-    for each, row in rows.items():
-        told = escape(_CITED.sub(".", row["summary"]))
-        console.print(f"[bold]{escape(each):<{width}}[/]  {told}", soft_wrap=True)
+    for name, row in rows.items():
+        summary = escape(_CITED.sub(".", row["summary"]))
+        console.print(f"[bold]{escape(name):<{width}}[/]  {summary}", soft_wrap=True)
     console.print("\n`segue sources NAME` shows its settings, licence and where to get it.")
 
 
@@ -79,7 +79,8 @@ def _describe_source(name: str, of_many: bool) -> dict[str, Any]:
     }
 
 
-def _show(console: Console, name: str, row: dict[str, Any]) -> None:
+def _show(name: str, row: Mapping[str, Any]) -> None:
+    console = make_console(soft_wrap=False)
     console.print(f"[bold]{escape(name)}[/]  {escape(row['summary'])}", soft_wrap=True)
     if row["layout"]:
         console.print(f"\n{escape(row['layout'])}", soft_wrap=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -10,9 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from pipelines.cli.common.options import JsonOption
-from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json, print_read
+from pipelines.cli.common.show import print_read
 from pipelines.llm.files import Input
 from pipelines.llm.money.budget import Stat, read_stats
 from pipelines.llm.money.prices import format_cost
@@ -21,8 +20,10 @@ from pipelines.llm.run import GenerateEstimate, GenerateSummary, estimate, gener
 from pipelines.llm.runner import StopKind
 from pipelines.llm.stage import GenerateSettings
 from pipelines.llm.wire.endpoint import EndpointSettings
+from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
+from synth.base.progress import Observer
 from synth.llm.prompt import load_prompt, shipped_prompts
 
 EXIT_CODES: Final = {StopKind.ENDPOINT: 1, StopKind.BUDGET: 3, StopKind.INTERRUPTED: 130}
@@ -102,8 +103,9 @@ def llm_run_command(
         bool, typer.Option("--retry-failed", help="Ask again for items that failed.")
     ] = False,
     poll: Annotated[float, typer.Option(min=0, help="Seconds between polls of a batch.")] = 30.0,
-    as_json: JsonOption = False,
-) -> None:
+    *,
+    observer: Observer,
+) -> CommandResult:
     """Ask a language model about every item of a file: once, within a budget, resumable.
 
     Every item is in the output: answered, failed with a reason, or open if the run ended early.
@@ -139,64 +141,61 @@ def llm_run_command(
         verify_model=verify_model,
     )
     if dry_run:
-        _show_estimate(estimate(settings), model, verify_model or model, as_json)
-        return
-    with show_progress(as_json) as observer:
-        summary = generate(settings, observer)
-    if as_json:
-        print_json(summary.to_json())
-    else:
-        _show_summary(summary)
-    if summary.stopped is not None:
-        raise typer.Exit(EXIT_CODES[summary.stopped.kind])
-    if summary.left:
-        raise typer.Exit(1)
+        cost = estimate(settings)
+        reader = verify_model or model
+        verifying = {"verify_model": reader} if cost.second_requests else {}
+        return CommandResult(
+            {"model": model, **verifying, **cost.to_json()},
+            partial(_show_estimate, cost, model, reader),
+        )
+    summary = generate(settings, observer)
+    status = EXIT_CODES[summary.stopped.kind] if summary.stopped else int(bool(summary.left))
+    return CommandResult(summary.to_json(), partial(_show_summary, summary), status)
 
 
 def llm_stats_command(
     store: Annotated[Path, typer.Option(help="File that keeps all paid answers.")] = _STORE,
-    as_json: JsonOption = False,
-) -> None:
+) -> CommandResult:
     """Show what a store holds and what it cost, by task and model.
 
     Example: `segue llm stats --store llm-store.sqlite`
     """
     found = read_stats(store)
-    if as_json:
-        print_json({"store": str(store), "tasks": [each.to_json() for each in found]})
-        return
-    _show_stats(found)
+    facts = {"store": str(store), "tasks": [stat.to_json() for stat in found]}
+    return CommandResult(facts, partial(_show_stats, found))
 
 
-def llm_tasks_command(as_json: JsonOption = False) -> None:
+def llm_tasks_command() -> CommandResult:
     """List the shipped tasks and the fields they need.
 
     Example: `segue llm tasks`
     """
     prompts = [load_prompt(name) for name in shipped_prompts()]
-    if as_json:
-        rows = [
-            {
-                "id": each.id,
-                "version": each.version,
-                "about": each.file.about,
-                "fields": list(each.file.fields),
-                "optional": list(each.file.optional),
-                "dealt": list(each.file.deal),
-                "verified_by": each.file.verify.prompt if each.file.verify else "",
-                "batch": each.batch,
-            }
-            for each in prompts
-        ]
-        print_json({"tasks": rows})
-        return
-    console = make_console()
-    for each in prompts:
-        console.print(f"[bold]{each.id}[/]  {escape(each.file.about)}")
-        takes = f"; takes {', '.join(each.file.optional)}" if each.file.optional else ""
-        needed = [name for name in each.file.fields if name not in each.file.deal]
-        dealt = f"; deals {', '.join(each.file.deal)}" if each.file.deal else ""
-        console.print(f"  needs {', '.join(needed)}{takes}{dealt}", markup=False)
+    rows = [
+        {
+            "id": prompt.id,
+            "version": prompt.version,
+            "about": prompt.file.about,
+            "fields": list(prompt.file.fields),
+            "optional": list(prompt.file.optional),
+            "dealt": list(prompt.file.deal),
+            "verified_by": prompt.file.verify.prompt if prompt.file.verify else "",
+            "batch": prompt.batch,
+        }
+        for prompt in prompts
+    ]
+
+    def show() -> None:
+        console = make_console()
+        for prompt in prompts:
+            file = prompt.file
+            console.print(f"[bold]{prompt.id}[/]  {escape(file.about)}")
+            takes = f"; takes {', '.join(file.optional)}" if file.optional else ""
+            needed = [name for name in file.fields if name not in file.deal]
+            dealt = f"; deals {', '.join(file.deal)}" if file.deal else ""
+            console.print(f"  needs {', '.join(needed)}{takes}{dealt}", markup=False)
+
+    return CommandResult({"tasks": rows}, show)
 
 
 def _parse_pairs(option: str, given: Iterable[str] | None) -> dict[str, str]:
@@ -209,11 +208,7 @@ def _parse_pairs(option: str, given: Iterable[str] | None) -> dict[str, str]:
     return found
 
 
-def _show_estimate(found: GenerateEstimate, model: str, reader: str, as_json: bool) -> None:
-    if as_json:
-        verifying = {"verify_model": reader} if found.second_requests else {}
-        print_json({"model": model, **verifying, **found.to_json()})
-        return
+def _show_estimate(found: GenerateEstimate, model: str, reader: str) -> None:
     console = make_console()
     first = found.requests - found.second_requests
     second = f" and {found.second_requests:,} to {reader} to verify" * bool(found.second_requests)

@@ -15,14 +15,13 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from pipelines.cli.common.options import JsonOption
-from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json, print_next, print_read
+from pipelines.cli.common.show import print_next, print_read
 from pipelines.store.places import check_output
 from synth.base.atomic import replacing
+from synth.base.command import CommandResult
 from synth.base.doors import make_console, parse_json, read_text, require_regular
 from synth.base.errors import SourceError, SpecError
-from synth.base.progress import track
+from synth.base.progress import Observer, track
 from synth.text.grammar.tagger import SPACY_MODEL, EmbeddedTagger, SpacyTagger, Tagger, best_tagger
 from synth.text.order.clause_swap import SETS, Probe, ProbeCaption, Probed, probe
 
@@ -79,8 +78,9 @@ def probe_command(
         int | None, typer.Option(min=0, help="bat: how many sentences, an even number.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides what a balanced bat holds.")] = 0,
-    as_json: JsonOption = False,
-) -> None:
+    *,
+    observer: Observer,
+) -> CommandResult:
     """Temporal text probes of free captions: reduced, reordered, or cut to a test set.
 
     Every caption is in the output, with its new text or the reason why it was left out.
@@ -91,33 +91,34 @@ def probe_command(
     columns = column or ["caption"]
     chosen = _load_tagger(tagger, tool)
     found = list(_read_captions(_read(captions), captions, columns, id_column))
-    with show_progress(as_json) as observer:
-        probed = probe(
-            tool,
-            track(found, observer, "text", "captions"),
-            tagger=chosen,
-            balanced=balanced,
-            size=size,
-            seed=seed,
-        )
+    probed = probe(
+        tool,
+        track(found, observer, "text", "captions"),
+        tagger=chosen,
+        balanced=balanced,
+        size=size,
+        seed=seed,
+    )
     facts = {"tool": tool.value, "tagger": chosen.name, "seed": seed}
     _write(probed, out, facts)
     counts = _count_outcomes(probed)
     made = sum(count for (_, outcome), count in counts.items() if outcome == MADE)
-    if as_json:
-        outcomes: Counter[str] = Counter()
-        for (_, outcome), count in counts.items():
-            outcomes[outcome] += count
-        totals = {"captions": len(probed), "made": made, "outcomes": dict(outcomes)}
-        print_json({**facts, **totals, "out": str(out)})
-        return
-    _print(counts, f"{tool.value}: {made:,} of {len(probed):,} captions, tagged by {chosen.name}")
-    console = make_console()
-    console.print(f"wrote {out}", markup=False)
-    if tool in SETS and made:
-        print_next(console, "segue", "eval", "MODEL", out, "--audio", "FOLDER")
-    else:
-        print_read(console, out)
+    outcomes: Counter[str] = Counter()
+    for (_, outcome), count in counts.items():
+        outcomes[outcome] += count
+    totals = {"captions": len(probed), "made": made, "outcomes": dict(outcomes)}
+
+    def show() -> None:
+        title = f"{tool.value}: {made:,} of {len(probed):,} captions, tagged by {chosen.name}"
+        _print(counts, title)
+        console = make_console()
+        console.print(f"wrote {out}", markup=False)
+        if tool in SETS and made:
+            print_next(console, "segue", "eval", "MODEL", out, "--audio", "FOLDER")
+        else:
+            print_read(console, out)
+
+    return CommandResult({**facts, **totals, "out": str(out)}, show)
 
 
 def _load_tagger(name: TaggerName, tool: Probe) -> Tagger:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
@@ -10,16 +11,16 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from pipelines.cli.common.options import JsonOption
-from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json, print_read
+from pipelines.cli.common.show import print_read
 from pipelines.export import (
     ToolReport,
     write_caption_file,
     write_negated_file,
     write_textswap_file,
 )
+from synth.base.command import CommandResult
 from synth.base.doors import make_console
+from synth.base.progress import Observer
 from synth.captions.caption import Style
 from synth.text.negation.negators import NegationExtent
 
@@ -63,18 +64,16 @@ def negate_command(
     negators: Annotated[
         Path | None, typer.Option(help="CSV with negator, style and slot, for the shipped one.")
     ] = None,
-    as_json: JsonOption = False,
-) -> None:
+    *,
+    observer: Observer,
+) -> CommandResult:
     """Negate captions: deny a tag that is absent, or half or all of the tags in each.
 
     Example: `segue text negate captions.csv --vocabulary tags.json --out no.parquet --mode full`
     """
     modes = _MODES[mode]
-    with show_progress(as_json) as observer:
-        report = write_negated_file(
-            captions, vocabulary, out, modes, style, seed, negators, observer
-        )
-    _show(report, "mode and outcome", as_json)
+    report = write_negated_file(captions, vocabulary, out, modes, style, seed, negators, observer)
+    return CommandResult(report.to_json(), partial(_show, report, "mode and outcome"))
 
 
 def tag_captions_command(
@@ -86,15 +85,15 @@ def tag_captions_command(
         int, typer.Option(min=1, help="Most tags of one category in a view.")
     ] = 3,
     seed: SeedOption = 0,
-    as_json: JsonOption = False,
-) -> None:
+    *,
+    observer: Observer,
+) -> CommandResult:
     """Write captions from tags: one over all tags of each item, and balanced partial views.
 
     Example: `segue text tag-captions autotagging.tsv --out captions.parquet --views 10`
     """
-    with show_progress(as_json) as observer:
-        report = write_caption_file(tags, out, style, views, per_category, seed, observer)
-    _show(report, "rows", as_json)
+    report = write_caption_file(tags, out, style, views, per_category, seed, observer)
+    return CommandResult(report.to_json(), partial(_show, report, "rows"))
 
 
 def textswap_command(
@@ -106,21 +105,18 @@ def textswap_command(
         float,
         typer.Option(min=0, max=1, help="Share of the rarer tag's items that may bear both."),
     ] = 0.05,
-    as_json: JsonOption = False,
-) -> None:
+    *,
+    observer: Observer,
+) -> CommandResult:
     """Make a TextSwap dictionary: for each tag, its contraries, and why others are none.
 
     Example: `segue text textswap autotagging.tsv --out textswap.parquet`
     """
-    with show_progress(as_json) as observer:
-        report = write_textswap_file(vocabulary, out, max_share, observer)
-    _show(report, "pairs", as_json)
+    report = write_textswap_file(vocabulary, out, max_share, observer)
+    return CommandResult(report.to_json(), partial(_show, report, "pairs"))
 
 
-def _show(report: ToolReport, what: str, as_json: bool) -> None:
-    if as_json:
-        print_json(report.to_json())
-        return
+def _show(report: ToolReport, what: str) -> None:
     table = Table(what, "count")
     for name, count in report.counts.items():
         table.add_row(escape(name), f"{count:,}")

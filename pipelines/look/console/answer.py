@@ -155,7 +155,7 @@ def _list_values(column: pa.Array, name: str) -> list[Any]:
 def make_value_error(name: str, reason: str) -> SpecError:
     """What is told of a column whose values would be shown wrongly, or not at all."""
     return SpecError(
-        f"--sql: column {shorten(name)} {reason}", fix=f'cast it to text: "{name}"::VARCHAR'
+        f"query: column {shorten(name)} {reason}", fix=f'cast it to text: "{name}"::VARCHAR'
     )
 
 
@@ -188,7 +188,7 @@ def _to_plain(value: Any) -> Any:
 # What is told of a query that cannot be answered.
 
 
-_HELP: Final = "`segue inspect CORPUS --tables` lists the tables and their columns"
+_HELP: Final = "`segue sql CORPUS` lists the tables and their columns"
 _KIND: Final = re.compile(
     r"^(?:[A-Z][A-Za-z]* )+Error: (?:Python exception occurred while executing the UDF: \w+: )?"
 )
@@ -201,13 +201,13 @@ def refuse_all_but_a_query(statements: Sequence[duckdb.Statement]) -> None:
     """Check that statements are one SELECT."""
     if len(statements) != 1:
         raise SpecError(
-            f"--sql: expected one query, got {len(statements) or 'none'}",
-            fix='give one SELECT, as in --sql "select count(*) from plan"',
+            f"query: expected one query, got {len(statements) or 'none'}",
+            fix='give one SELECT, as in "select count(*) from plan"',
         )
     kind = statements[0].type
     if kind is not duckdb.StatementType.SELECT:
         raise SpecError(
-            f"--sql: queries are read-only, so {kind.name} is refused",
+            f"query: queries are read-only, so {kind.name} is refused",
             fix="give a SELECT; --out FILE writes its result",
         )
 
@@ -224,7 +224,7 @@ def explain_errors(tables: Iterable[TableDescription]) -> Iterator[None]:
         fix = _fix(told, error, {table.name for table in tables})
         # The error holds the connection, which must not live longer than its block.
         refused = SpecError(
-            f"--sql: {headline}" + (f"\n{pointer.group()}" if pointer else ""), fix=fix
+            f"query: {headline}" + (f"\n{pointer.group()}" if pointer else ""), fix=fix
         )
     else:
         return

@@ -254,8 +254,8 @@ def test_bank_that_is_gone_is_a_clear_error_and_a_build_brings_it_back(own: Path
     shutil.rmtree(own.parents[2] / "banks")
     with pytest.raises(CorpusError, match="no such clip bank") as caught:
         audit_audio(own)
-    assert f"segue build {own}" in caught.value.fix
-    assert segue_here("build", own).returncode == 0
+    assert f"segue rebuild {own}" in caught.value.fix
+    assert segue_here("rebuild", own).returncode == 0
     assert audit_audio(own).findings == ()
 
 

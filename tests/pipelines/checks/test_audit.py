@@ -371,7 +371,7 @@ def test_the_command_tells_violations_and_exits_with_one(
 def test_the_command_says_that_all_is_well(
     scenes_corpus: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    audit_command([scenes_corpus], blind=False)
+    audit_command([scenes_corpus], blind=False, observer=Silent()).show()
     shown = capsys.readouterr().out
     assert "48 samples, 100.0% with a negative" in shown
     assert "0 violations" in shown

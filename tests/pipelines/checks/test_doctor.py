@@ -1,4 +1,4 @@
-"""`segue doctor`: what is missing, what it costs, and the fix."""
+"""`segue check` of the machine: what is missing, what it costs, and the fix."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from typer.testing import CliRunner
 
 from pipelines.checks.doctor import machine, packages
 from pipelines.checks.doctor.check import CheckState, DoctorCheck, SilentModuleError
+from pipelines.cli.app import present
 from pipelines.cli.look import doctor as command
+from pipelines.cli.make.check import check_command
 
 KEY = "sk-this-is-nobodys-business"
 
@@ -232,7 +234,7 @@ def test_only_what_is_wrong_ends_with_status_one(
     check = replace(DoctorCheck("disk", CheckState.OK, "full", "all", "free some"), state=state)
     monkeypatch.setattr(command, "run_checks", lambda *_: iter([check]))
     app = typer.Typer()
-    app.command()(command.doctor_command)
+    app.command()(present(check_command))
     done = CliRunner().invoke(app, ["--json"])
     assert done.exit_code == (state is CheckState.WRONG)
     assert json.loads(done.stdout)["checks"][0]["state"] == state

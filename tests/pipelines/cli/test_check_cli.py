@@ -10,6 +10,7 @@ import typer
 from libraries import sound, write_csv
 from typer.testing import CliRunner, Result
 
+from pipelines.cli.app import present
 from pipelines.cli.make.check import check_command
 from pipelines.cli.make.ingest import ingest_command
 from synth.base.errors import SourceError, SpecError
@@ -17,7 +18,7 @@ from synth.sources.music.fma import Fma
 from synth.sources.music.mtg_jamendo import MtgJamendo
 
 APP = typer.Typer()
-APP.command()(check_command)
+APP.command()(present(check_command))
 
 
 def check(*arguments: object) -> Result:
@@ -126,7 +127,7 @@ def test_the_index_of_a_folder_is_told_and_is_no_sound(
     done = check("folder:mine")
     assert "index: index.csv\n1 files listed, 0 missing" in done.stdout
     app = typer.Typer()
-    app.command()(ingest_command)
+    app.command()(present(ingest_command))
     given = ["folder:mine", "--set", "index=index.csv", "--workers", "0"]
     assert "index: index.csv" in CliRunner().invoke(app, given).stdout
     folder = CliRunner().invoke(app, ["mine"]).exception

@@ -14,7 +14,7 @@ import typer
 from builds import segue, segue_here
 
 from pipelines.cli.app import mount
-from pipelines.cli.commands import COMMANDS, GROUPS
+from pipelines.cli.commands import COMMANDS, GROUPS, MOVED
 
 
 def test_build_ends_with_one_json_line(tiny_file: Callable[..., Path], tmp_path: Path) -> None:
@@ -89,15 +89,18 @@ def test_a_word_that_is_near_no_command_is_refused_without_a_guess() -> None:
     assert "Did you mean" not in refused.stderr
 
 
-CHECKS = {
-    "doctor": "this machine",
-    "check": "a sound library's files",
-    "inspect": "a corpus's files",
-    "audit": "a corpus's captions",
-}
+CHECKS = {"check": "a library's files, or a corpus's files", "audit": "a corpus's captions"}
 
 
-def test_the_four_that_check_say_what_each_of_them_checks() -> None:
+@pytest.mark.parametrize("old", [words for words in MOVED if not words.startswith("night")])
+def test_an_old_spelling_answers_with_the_new_one(old: str) -> None:
+    refused = segue_here(*old.split(), "a", "b")
+    assert refused.returncode == 2
+    shown = " ".join(refused.stderr.replace("│", " ").split())
+    assert f"`segue {old}` is `{MOVED[old]}` now" in shown
+
+
+def test_the_two_that_check_say_what_each_of_them_checks() -> None:
     listed = " ".join(segue("--help").stdout.replace("│", " ").split())
     for name, checked in CHECKS.items():
         page = " ".join(segue(name, "--help").stdout.replace("│", " ").split())
@@ -138,14 +141,13 @@ def test_ingest_counts_clips_and_reasons(tmp_path: Path) -> None:
     assert any("silent" in reason for reason in counts["reasons"])
 
 
-def test_inspect_shows_checks_and_saves_audio(tiny_corpus: Path, tmp_path: Path) -> None:
+def test_inspect_shows_and_saves_audio_and_check_checks(tiny_corpus: Path, tmp_path: Path) -> None:
     folder = tiny_corpus / "data_manifests" / "tiny"
-    done = segue_here(
-        "inspect", folder, "--samples", "2", "--verify", "--save", tmp_path / "wavs", "--json"
-    )
+    done = segue_here("inspect", folder, "--samples", "2", "--save", tmp_path / "wavs", "--json")
     assert done.returncode == 0, done.stderr
     shown = json.loads(done.stdout.splitlines()[-1])
-    assert shown["checks"] == {
+    checked = segue_here("check", folder, "--samples", "2", "--json")
+    assert json.loads(checked.stdout.splitlines()[-1])["checks"] == {
         "manifests as certified": 32,
         "bank parts as certified": 1,
         "shards as certified": 12,
@@ -165,7 +167,7 @@ def test_inspect_finds_a_changed_shard(tiny_corpus: Path, tmp_path: Path) -> Non
     data = bytearray(shard.read_bytes())
     data[2000] ^= 1
     shard.write_bytes(bytes(data))
-    failed = segue_here("inspect", tmp_path / "data_manifests" / "tiny", "--verify")
+    failed = segue_here("check", tmp_path / "data_manifests" / "tiny")
     assert failed.returncode == 1
     assert f"{shard}: differs from its receipt" in failed.stderr.replace("\n", " ")
 

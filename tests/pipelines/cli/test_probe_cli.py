@@ -13,6 +13,7 @@ import typer
 from click.testing import Result
 from typer.testing import CliRunner
 
+from pipelines.cli.app import present
 from pipelines.cli.texts.probe import SCHEMA, probe_command
 from synth.base.errors import SourceError, SpecError
 
@@ -26,7 +27,7 @@ ROWS = [
 
 def _run(*arguments: str | Path) -> Result:
     app = typer.Typer()
-    app.command()(probe_command)
+    app.command()(present(probe_command))
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 

@@ -7,6 +7,7 @@ import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -15,6 +16,7 @@ from typer.testing import CliRunner, Result
 
 from pipelines.build.build import build
 from pipelines.checks.leakage import compare_splits
+from pipelines.cli.app import present
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.look.audit import audit_command
 from pipelines.cli.look.versions import gc_command
@@ -27,9 +29,9 @@ from synth.corpus.corpus import Corpus
 TEXTS = "audiocap_id,caption\n1,a dog barks before rain falls\n2,rain falls\n"
 
 
-def run(command: Callable[..., None], *arguments: object) -> Result:
+def run(command: Callable[..., Any], *arguments: object) -> Result:
     app = typer.Typer()
-    app.command()(command)
+    app.command()(present(command))
     done = CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "200"})
     assert done.exit_code == 0, done.output
     return done

@@ -10,13 +10,14 @@ import typer
 from typer.testing import CliRunner, Result
 
 import synth.base.entry_points as registry
+from pipelines.cli.app import present
 from pipelines.cli.make.ingest import _read_intake
 from pipelines.cli.make.sources import sources_command
 from synth.base.errors import SourceError
 from synth.sources import SOURCES, source_class
 
 APP = typer.Typer()
-APP.command()(sources_command)
+APP.command()(present(sources_command))
 
 
 def sources(*arguments: str) -> Result:

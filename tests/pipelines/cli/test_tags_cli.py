@@ -15,6 +15,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from pipelines.cli.app import present
 from pipelines.cli.texts.tags import negate_command, tag_captions_command, textswap_command
 from pipelines.export import write_negated_file
 from synth.base.errors import SourceError
@@ -32,9 +33,9 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(command: Callable[..., None], *arguments: str | Path) -> Result:
+def run(command: Callable[..., Any], *arguments: str | Path) -> Result:
     app = typer.Typer()
-    app.command()(command)
+    app.command()(present(command))
     return CliRunner().invoke(app, list(map(str, arguments)), catch_exceptions=False)
 
 

@@ -24,6 +24,7 @@ from pipelines.cli.make.export import export_command
 from pipelines.export import export_corpus
 from pipelines.store.lease import sole_writer
 from synth.base.errors import CorpusError, SegueError, SpecError
+from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from synth.export import FORMATS
 from synth.export.folder import KEPT
@@ -252,10 +253,20 @@ def test_unknown_format_names_those_there_are(manifests: Path, tmp_path: Path) -
 
 def test_the_command_can_be_told_to_write_long_samples(manifests: Path, tmp_path: Path) -> None:
     """Only `laion` refuses them, so only there is anything allowed."""
-    export_command(manifests, "laion", tmp_path / "out", split=["test"], allow_long=True, workers=0)
+    export_command(
+        manifests,
+        "laion",
+        tmp_path / "out",
+        split=["test"],
+        allow_long=True,
+        workers=0,
+        observer=Silent(),
+    )
     assert (tmp_path / "out" / "tiny" / "test" / "sizes.json").is_file()
     with pytest.raises(SpecError, match="nemo takes samples of any length"):
-        export_command(manifests, "nemo", tmp_path / "nemo", allow_long=True, workers=0)
+        export_command(
+            manifests, "nemo", tmp_path / "nemo", allow_long=True, workers=0, observer=Silent()
+        )
 
 
 def test_a_run_is_no_corpus_and_a_corpus_no_run(manifests: Path, tmp_path: Path) -> None:
@@ -263,20 +274,20 @@ def test_a_run_is_no_corpus_and_a_corpus_no_run(manifests: Path, tmp_path: Path)
     run.mkdir()
     (run / "model.pt").write_bytes(b"")
     with pytest.raises(SpecError, match="trained model, but --to hf takes a corpus"):
-        export_command(run, "hf", out)
+        export_command(run, "hf", out, observer=Silent())
     with pytest.raises(SpecError, match="a corpus, but --to transformers takes the run"):
-        export_command(manifests, "transformers", out)
+        export_command(manifests, "transformers", out, observer=Silent())
     with pytest.raises(SpecError, match="no splits and no workers"):
-        export_command(run, "transformers", out, split=["test"])
+        export_command(run, "transformers", out, split=["test"], observer=Silent())
     with pytest.raises(SegueError, match="no trained model here"):
-        export_command(tmp_path, "transformers", out)
+        export_command(tmp_path, "transformers", out, observer=Silent())
     assert not out.exists()
 
 
 def test_an_exported_corpus_is_no_corpus(corpus: Corpus, tmp_path: Path) -> None:
     export_corpus(corpus, "hf", tmp_path / "out")
     with pytest.raises(CorpusError, match="no finished corpus here"):
-        export_command(tmp_path / "out", "esc", tmp_path / "esc")
+        export_command(tmp_path / "out", "esc", tmp_path / "esc", observer=Silent())
 
 
 @each_format

@@ -14,8 +14,7 @@ from builds import segue_here
 from libraries import write_csv
 
 from pipelines.build.build import build, plan_library
-from pipelines.build.findings import Findings
-from pipelines.cli.make.plan import _show as plan_command_show
+from pipelines.cli.make.plan import plan_command
 from pipelines.spec.file import read_spec
 from pipelines.spec.spec import Spec
 from synth.audio.dsp import to_pcm
@@ -128,19 +127,20 @@ def test_what_each_list_blocks_is_told_and_what_matches_nothing(
     listed.write_text("folder/dog-1\ncat-2\nparrot-9\ncat-22\n")
     other.write_text("cat-2\nfolder/dog-1.wav\n")
     spec = over(block=[str(listed), str(other)])
-    library, places, _ = plan_library(spec, tmp_path, 0, Silent())
+    library, _, _ = plan_library(spec, tmp_path, 0, Silent())
     first, second = library.blocked
     assert first == Blocked(str(listed), 2, ("cat-22", "parrot-9"), 4)
     assert first.line.endswith(
         "2 clips blocked; 2 of its 4 entries match no clip: cat-22, parrot-9"
     )
     assert second == Blocked(str(other), 0, (), 2)  # both were blocked by the first list already
-    findings = Findings.read(places.manifests, {})
-    plan_command_show(places, 1, 0.1, library.blocked, findings, None, as_json=True)
-    told = json.loads(capsys.readouterr().out)
+    file = tmp_path / "spec.yaml"
+    file.write_text(json.dumps(spec.model_dump(mode="json")))
+    result = plan_command(file, tmp_path, workers=0, observer=Silent())
+    told = result.facts
     assert [Blocked(**each).line for each in told["blocked"]] == [first.line, second.line]
     assert told["quarantined"] == 2
-    plan_command_show(places, 1, 0.1, library.blocked, findings, None, as_json=False)
+    result.show()
     shown = capsys.readouterr().out
     assert "2 clips quarantined" in shown
     assert first.line in shown

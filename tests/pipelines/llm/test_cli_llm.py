@@ -16,6 +16,7 @@ from llm_server import LlmServer
 from llm_tasks import KEY, KEY_VARIABLE, PRICES, captions, obliging, write_prompt, write_rows
 from typer.testing import CliRunner
 
+from pipelines.cli.app import present
 from pipelines.cli.texts import llm
 from pipelines.llm.files import Input, read_rows
 from pipelines.llm.second import ANSWERS
@@ -28,9 +29,9 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(KEY_VARIABLE, KEY)
 
 
-def _call(command: Callable[..., None], *arguments: object) -> Result:
+def _call(command: Callable[..., Any], *arguments: object) -> Result:
     app = typer.Typer()
-    app.command()(command)
+    app.command()(present(command))
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 

@@ -12,6 +12,7 @@ from llm_tasks import captions, settings, write_rows
 from typer.testing import CliRunner
 
 from pipelines.checks.doctor.packages import check_endpoint, check_prefect
+from pipelines.cli.app import present
 from pipelines.cli.texts import llm
 from pipelines.flows.schedule import EnrichSettings
 from pipelines.llm.run import estimate
@@ -104,7 +105,7 @@ def test_an_address_is_repeated() -> None:
 @pytest.mark.parametrize("variable", [SECRET, "NO_SUCH_VARIABLE"])
 def test_the_command_keeps_quiet(variable: str, tmp_path: Path) -> None:
     app = typer.Typer()
-    app.command()(llm.llm_run_command)
+    app.command()(present(llm.llm_run_command))
     (tmp_path / "p.yaml").write_text("tiny: {input: 1.0, output: 4.0}\n")
     source = write_rows(tmp_path / "rows.jsonl", captions(2))
     paths = ["--out", str(tmp_path / "o.parquet"), "--store", str(tmp_path / "s.sqlite")]

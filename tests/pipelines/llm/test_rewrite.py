@@ -24,6 +24,7 @@ from typer.testing import CliRunner
 
 from pipelines.build.build import build, plan_library
 from pipelines.checks.audit import audit
+from pipelines.cli.app import present
 from pipelines.cli.texts import llm
 from pipelines.llm.files import Input, read_rows
 from pipelines.llm.money.prices import NANOS
@@ -246,9 +247,9 @@ def test_what_was_refused_can_be_asked_for_again(
     assert second.from_store == first.answered
 
 
-def _invoke(command: Callable[..., None], *arguments: object) -> str:
+def _invoke(command: Callable[..., Any], *arguments: object) -> str:
     app = typer.Typer()
-    app.command()(command)
+    app.command()(present(command))
     done = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert done.exit_code == 0, done.output
     return done.output

@@ -1,4 +1,4 @@
-"""What `segue inspect --diff` says differs between two corpora, and why."""
+"""What `segue diff` says differs between two corpora, and why."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from builds import TINY, UNCERTIFIED, merged, segue_here
 from libraries import sound, write_csv
 
 from pipelines.build.build import build, plan_library
-from pipelines.cli.look.compare import print_comparison
+from pipelines.cli.look.compare import diff_command
 from pipelines.look.comparison import Comparison, TableChanges, ValueChange, compare
 from pipelines.spec.spec import Spec
 from pipelines.store.places import find_manifest
@@ -112,7 +112,7 @@ def test_what_is_the_same_is_said_to_be(base: Path) -> None:
     assert found.same
     only(found)
     assert (found.samples.same, found.shards.same, found.clips.same) == (36, 6, 9)
-    told = segue_here("inspect", "--diff", base, base)
+    told = segue_here("diff", base, base)
     assert told.returncode == 0, told.stderr
     assert told.stdout.splitlines()[-1] == "no differences"
 
@@ -191,14 +191,13 @@ def test_licences_are_the_cause_and_name_the_clips_they_refuse(
     ((reason, count),) = reasons(found.clips, "lost").items()
     assert reason == "is refused: licence: it is under CC-BY-NC-4.0; the spec allows CC0-1.0"
     assert count == 3
-    print_comparison(base, free, as_json=False)
+    result = diff_command(base, free)
+    result.show()
     shown = capsys.readouterr().out
     assert 'licences: nothing -> ["CC0"]' in shown
     assert "clips (9 -> 6): 6 the same, 3 lost" in shown
     assert "folder/drum-2.wav" in shown
-    print_comparison(base, free, as_json=True)
-    (line,) = capsys.readouterr().out.splitlines()
-    told = json.loads(line)
+    told = json.loads(json.dumps(result.facts))
     assert (told["same"], told["causes"]["clips"]["kinds"][0]["count"]) == (False, 3)
     assert told["samples"]["same"] + told["samples"]["kinds"][0]["count"] == 36
 
@@ -212,7 +211,7 @@ def test_clips_that_went_to_another_split_are_told_with_the_direction(
     found = compare(base, other)
     assert reasons(found.clips, "changed") == {"split train -> test": len(moved)}
     assert found.hear_a_moved_clip == Corpus.open(other).samples("test").num_rows > 0
-    print_comparison(base, other, as_json=False)
+    diff_command(base, other).show()
     shown = capsys.readouterr().out
     assert f"split train -> test: {len(moved)} ({', '.join(moved)})" in shown
     assert f"{found.hear_a_moved_clip} of B use a clip that is in another split of A" in shown

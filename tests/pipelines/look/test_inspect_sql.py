@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from builds import segue_here
 
-from pipelines.cli.look.console import ask, print_tables
+from pipelines.cli.app import present
+from pipelines.cli.look.console import sql_command
 from pipelines.look.console.database import Database
 from pipelines.look.console.tables import TABLES
 from synth.base.errors import CorpusError, SpecError
@@ -25,6 +26,11 @@ from synth.scene.timeline import timeline
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "manifests.md"
 EXAMPLES = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def ask(folder: Path, query: str | None, rows: int, out: Path | None, as_json: bool) -> None:
+    """What `segue sql` prints."""
+    present(sql_command)(corpus=folder, query=query, rows=rows, out=out, as_json=as_json)
 
 
 @pytest.fixture(scope="module")
@@ -246,7 +252,7 @@ def test_a_query_that_fails_on_the_way_is_told_like_one_that_fails_before(
     database: Database,
 ) -> None:
     failing = "SELECT CASE WHEN i = 9999 THEN error('so it ends') END FROM range(10000) t(i)"
-    assert refused(database, failing).message == "--sql: so it ends"
+    assert refused(database, failing).message == "query: so it ends"
     assert answered(database, "SELECT 1") == [(1,)]
 
 
@@ -359,7 +365,7 @@ def test_no_file_of_a_corpus_is_written_over(folder: Path) -> None:
 def test_a_plan_has_all_tables_but_samples(
     plan_only: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    print_tables(plan_only, as_json=True)
+    ask(plan_only, None, 0, None, as_json=True)
     listed = json.loads(capsys.readouterr().out)
     assert list(listed) == [table.name for table in TABLES if table.name != "samples"]
     assert listed["plan"]["columns"][0]["about"] == "Key of the sample in its shard."
@@ -375,7 +381,7 @@ def test_a_damaged_receipt_is_told_where_it_is_asked_for(plan_only: Path) -> Non
     with Database.open(plan_only) as database:
         assert answered(database, "SELECT count(*) FROM shards") == [(12,)]
         damaged = refused(database, "SELECT * FROM receipts")
-    assert damaged.message.startswith(f"--sql: {plan_only}/receipts/tiny-train-000000.tar.json: ")
+    assert damaged.message.startswith(f"query: {plan_only}/receipts/tiny-train-000000.tar.json: ")
 
 
 def test_a_damaged_manifest_is_told_before_the_query(plan_only: Path) -> None:
@@ -401,8 +407,8 @@ def test_a_query_comes_from_standard_input(
 
 
 def test_an_error_is_one_line_and_its_mend(folder: Path) -> None:
-    failed = segue_here("inspect", folder, "--sql", "select captin from plan")
+    failed = segue_here("sql", folder, "select captin from plan")
     assert (failed.returncode, failed.stdout) == (1, "")
     error, fix = failed.stderr.splitlines()
-    assert error.startswith("error: --sql: ")
+    assert error.startswith("error: query: ")
     assert fix.startswith("fix:   did you mean ")

@@ -64,7 +64,7 @@ def test_every_clip_is_counted_once_and_rare_labels_stand_out(
         "refused": 2,
         "refused by": {"recipe triplets": 1, "ingest": 1},
     }
-    inspect_command(folder, samples=0)
+    inspect_command(folder, samples=0).show()
     told = capsys.readouterr().out
     assert (
         f"{used} heard + {before['not drawn'] + 1} not drawn + 2 quarantined "

@@ -182,13 +182,12 @@ def test_the_command_writes_it_and_ends_with_json(
     corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "tiny.html"
-    report_command(corpus.folder.parent, out, samples=0, as_json=True)
-    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    told = report_command(corpus.folder.parent, out, samples=0, observer=Silent()).facts
     assert told["report"] == str(out)
     assert told["bytes"] == out.stat().st_size
     assert (told["corpus"], told["shown"], told["violations"]) == ("tiny", 0, 0)
     check_page(out.read_text(encoding="utf-8"))
-    report_command(corpus.folder, out, samples=1, as_json=True)
+    report_command(corpus.folder, out, samples=1, observer=Silent())
     assert out.read_text(encoding="utf-8").count("<audio") == 1
 
 
@@ -209,7 +208,7 @@ def test_a_folder_of_something_else_is_one_clear_error(tmp_path: Path) -> None:
     assert error == f"error: {tmp_path}/sounds: neither a corpus nor a training run"
     assert "data_manifests/CORPUS" in fix
     with pytest.raises(SpecError, match="neither a corpus nor a training run"):
-        report_command(tmp_path / "nowhere")
+        report_command(tmp_path / "nowhere", observer=Silent())
 
 
 def test_a_file_of_something_else_is_one_clear_error(corpus: Corpus, tmp_path: Path) -> None:

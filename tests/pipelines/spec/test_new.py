@@ -15,6 +15,7 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from pipelines.build.build import plan_library
+from pipelines.cli.app import present
 from pipelines.cli.make.new import new_command
 from pipelines.cli.make.sources import sources_command
 from pipelines.spec.file import parse_spec, read_spec
@@ -34,7 +35,7 @@ from synth.recipes import RECIPES
 from synth.sources import SOURCES, source_class
 
 APP = typer.Typer()
-APP.command()(new_command)
+APP.command()(present(new_command))
 FEW: dict[str, dict[str, Any]] = {
     "acba": {"pairs": 4},
     "attributes": {"pairs": 40},
@@ -266,6 +267,6 @@ def test_wrong_names_are_told_with_what_was_meant(tmp_path: Path) -> None:
 
 def test_sources_tell_the_same_meanings() -> None:
     app = typer.Typer()
-    app.command()(sources_command)
+    app.command()(present(sources_command))
     told = json.loads(CliRunner().invoke(app, ["jam", "--json"]).stdout)["jam"]["about"]
     assert told == read_meanings(source_class("jam"))

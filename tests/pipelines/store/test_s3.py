@@ -299,7 +299,7 @@ def test_a_corpus_at_a_url_is_inspected_audited_exported_and_trained_on(
     assert exported.written == exported.parts == 4
     trained = segue_here("train", corpus, "--steps", "2", "--out", tmp_path / "run", "--json")
     assert trained.returncode == 0, trained.stderr
-    shown = segue_here("inspect", corpus, "--samples", "2", "--verify", "--json")
+    shown = segue_here("check", corpus, "--samples", "2", "--json")
     assert shown.returncode == 0, shown.stderr
     assert last_line(shown.stdout)["checks"]["shards as certified"] == 4
     gets = Counter(

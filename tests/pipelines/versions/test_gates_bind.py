@@ -42,11 +42,11 @@ def test_only_the_flag_promotes_it_and_the_record_says_so(
     refused: tuple[Spec, Path], tmp_path: Path
 ) -> None:
     spec, versions = refused
-    plain = segue_here("versions", versions, "--promote", "bad")
+    plain = segue_here("promote", versions, "bad")
     assert plain.returncode == 1
     assert "it failed the gates samples" in plain.stderr
     assert (versions / "latest").read_text() == "good\n"
-    done = segue_here("versions", versions, "--promote", "bad", "--override-gates")
+    done = segue_here("promote", versions, "bad", "--override-gates")
     assert done.returncode == 0, done.stderr
     assert (versions / "latest").read_text() == "bad\n"
     assert json.loads((versions / "bad" / RECORD_FILE).read_text())["overridden"] is True
@@ -58,9 +58,6 @@ def test_a_version_is_promoted_by_hand_as_to_go_back(
 ) -> None:
     versions = refused[1]
     (versions / "latest").write_text("bad\n")
-    assert segue_here("versions", versions, "--promote", "goo").returncode == 0
+    assert segue_here("promote", versions, "goo").returncode == 0
     assert (versions / "latest").read_text() == "good\n"
-    assert (
-        "0 versions begin with 'none'"
-        in segue_here("versions", versions, "--promote", "none").stderr
-    )
+    assert "0 versions begin with 'none'" in segue_here("promote", versions, "none").stderr

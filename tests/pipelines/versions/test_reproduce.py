@@ -363,7 +363,7 @@ def test_the_command_line_builds_a_new_version_and_reproduces_an_old_one(
     assert (again["reproduced"], again["rendered"]) == (True, 12)
     assert product(tmp_path) == before
     folder = tmp_path / "data_manifests" / "tiny"
-    shown = segue_here("build", folder, "--workers", "0")
+    shown = segue_here("rebuild", folder, "--workers", "0")
     assert shown.returncode == 0, shown.stderr
     assert "all 12 shards match their receipts" in shown.stdout
     changed = segue_here("build", tiny_file(seed=8), "--version", "1.0", "--workers", "0", *root)

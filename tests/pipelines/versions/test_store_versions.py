@@ -112,7 +112,7 @@ def test_gc_at_a_store_frees_what_it_said_and_nothing_else(
     ]
     with pytest.raises(CorpusError, match=r"segue gc. removed") as told:
         Corpus.open(Path(f"{url}/{old}")).stored_pcm("train", "tiny-train-000000.tar", 0, 1)
-    assert f"`segue build {url}/{old}`" in told.value.fix
+    assert f"`segue rebuild {url}/{old}`" in told.value.fix
 
 
 def test_latest_and_what_no_build_wrote_stay_at_a_store(folder: Path, url: str, old: str) -> None:
@@ -224,7 +224,7 @@ def test_shards_that_another_version_holds_are_copied_by_the_store(
 ) -> None:
     before = product(folder)
     collect_garbage(Path(url), keep=1)
-    told = segue_here("build", url, "--version", old, "--workers", "0", "--json")
+    told = segue_here("rebuild", url, "--version", old, "--workers", "0", "--json")
     assert told.returncode == 0, told.stderr
     assert json.loads(told.stdout.splitlines()[-1])["linked"] == 12
     assert product(folder) == before

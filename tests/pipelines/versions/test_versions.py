@@ -22,6 +22,7 @@ from waiting import PATIENCE_S
 
 from pipelines.build.build import build
 from pipelines.checks.audit import audit
+from pipelines.cli.app import present
 from pipelines.cli.look.versions import versions_command
 from pipelines.look.inspection import describe
 from pipelines.spec.spec import Spec
@@ -117,7 +118,7 @@ def test_versions_are_listed_oldest_first_with_what_is_left_of_them(out: Path) -
 
 def test_no_cell_is_cut_on_a_narrow_terminal(out: Path) -> None:
     app = typer.Typer()
-    app.command()(versions_command)
+    app.command()(present(versions_command))
     shown = CliRunner().invoke(app, [str(manifests(out))], env={"COLUMNS": "30"}).stdout
     assert "rendered, latest" in shown
     assert "…" not in shown
@@ -174,7 +175,7 @@ def test_manifests_of_a_removed_version_stay_queryable(out: Path) -> None:
         row = corpus.samples().slice(0, 1).to_pylist()[0]
         assert len(corpus.virtual_pcm(row["scene"], row["frames"])) == row["frames"]
         with pytest.raises(
-            CorpusError, match=rf"segue gc. removed the shards .* {name} \(.segue build"
+            CorpusError, match=rf"segue gc. removed the shards .* {name} \(.segue rebuild"
         ):
             corpus.stored_pcm(*_first(out, name))
     left = product(out)
@@ -191,7 +192,7 @@ def test_the_marker_says_what_went_and_how_to_make_it_again(out: Path) -> None:
         "version": "one",
         "shards": 6,
         "bytes": sum(sizes),
-        "made_again_by": "segue build data_manifests/tiny/one",
+        "made_again_by": "segue rebuild data_manifests/tiny/one",
     }
 
 
@@ -322,7 +323,7 @@ def test_a_plain_build_of_a_removed_version_is_refused_with_the_fix(tiny: Tiny, 
     with pytest.raises(CorpusError, match="one: `segue gc` removed the shards") as refused:
         build(spec, out, 0)
     assert product(out) == before
-    assert f"`segue build {manifests(out) / 'one'}` rebuilds them" in refused.value.fix
+    assert f"`segue rebuild {manifests(out) / 'one'}` rebuilds them" in refused.value.fix
     reproduce(Places(out, "tiny", "one"), None, 0)
     summary = build(spec, out, 0)
     assert (summary.rendered, summary.skipped) == (0, 6)

@@ -420,8 +420,8 @@ def test_a_corpus_of_before_there_were_segments_is_read_by_all(
     for arguments in (
         ("audit", version),
         ("inspect", version),
-        ("inspect", version, "--sql", "SELECT count(levels_db) FROM clips"),
-        ("inspect", "--diff", version, corpus.folder),
+        ("sql", version, "SELECT count(levels_db) FROM clips"),
+        ("diff", version, corpus.folder),
         ("report", version, "--out", tmp_path / "report.html"),
     ):
         done = segue_here(*arguments)

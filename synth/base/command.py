@@ -1,0 +1,22 @@
+"""What a command returns, of whatever package; the command line prints it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """What a command found or did.
+
+    Args:
+        facts: As JSON values, for `--json`.
+        show: Prints it for people.
+        status: The exit status.
+    """
+
+    facts: Mapping[str, Any]
+    show: Callable[[], None]
+    status: int = 0
