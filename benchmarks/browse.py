@@ -23,9 +23,9 @@ from typing import Any, Final
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
-from pipelines.build.build import build
+from pipelines.builder.build import build
+from pipelines.config.spec import Spec
 from pipelines.look.browse.query import Filter, Manifest
-from pipelines.spec.spec import Spec
 from pipelines.store.places import find_manifest
 from synth.corpus.corpus import Corpus
 

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.build.build import plan_library
+from pipelines.builder.build import plan_library
+from pipelines.config.spec import Spec
 from pipelines.llm.files import Input
 from pipelines.llm.run import generate
 from pipelines.llm.stage import GenerateSettings
 from pipelines.llm.wire.endpoint import EndpointSettings
-from pipelines.spec.spec import Spec
 from synth.base.progress import Silent
 from synth.base.rng import uniform_hash
 from synth.llm.prompt import load_prompt

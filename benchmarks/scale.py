@@ -33,8 +33,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipelines.build.build import build
-from pipelines.spec.spec import Spec
+from pipelines.builder.build import build
+from pipelines.config.spec import Spec
 from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, SAMPLES_FILE, Corpus
 from train.config.model import AudioConfig, HeadConfig, ModelConfig
 from train.config.run import AudioMode, Stage, TrainConfig

@@ -29,7 +29,7 @@ from experiments.harness.experiment import (
 )
 from experiments.harness.library import SoundLibrary, choose_audio, make_jam
 from experiments.scenes.scenes import choose_seconds
-from pipelines.spec.spec import Spec
+from pipelines.config.spec import Spec
 from synth.base.rng import Randomness, uniform_hash
 from synth.captions.caption import Caption, Style, capitalise
 from synth.corpus.schema import caption_row

@@ -25,7 +25,7 @@ from experiments.harness.experiment import (
     make_exam,
 )
 from experiments.harness.library import SoundLibrary, make_jam
-from pipelines.spec.spec import Spec
+from pipelines.config.spec import Spec
 from synth.base.rng import Randomness
 from synth.captions.caption import capitalise
 from synth.corpus.corpus import CLIPS_FILE, Corpus

@@ -28,7 +28,7 @@ from experiments.scenes.scenes import (
     make_scenes_spec,
     set_up_paper,
 )
-from pipelines.spec.spec import Spec
+from pipelines.config.spec import Spec
 from synth.scene.edit import EditKind
 from train.bench.settings import Task
 from train.config.loss import HardNegatives, InfoNce

@@ -136,7 +136,7 @@ LONG = (
     "pipelines/flows/test_schedule.py",
     "pipelines/flows/test_prefect_postgres.py",
     "pipelines/store/test_s3.py",
-    "pipelines/build/test_resilience.py",
+    "pipelines/builder/test_resilience.py",
     "pipelines/store/test_telemetry.py",
     "test_benchmarks.py",
     "pipelines/llm/test_resume.py",

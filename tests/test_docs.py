@@ -13,7 +13,7 @@ import yaml
 
 from pipelines.cli.app import load_command
 from pipelines.cli.commands import COMMANDS, GROUPS
-from pipelines.spec.file import read_spec
+from pipelines.config.file import read_spec
 from synth.llm.prompt import load_prompt, shipped_prompts
 from synth.recipes import RECIPES
 from synth.sources import SOURCES, source_class

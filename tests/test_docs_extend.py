@@ -16,9 +16,9 @@ from builds import segue_here
 from libraries import check, sound, write_csv
 from torch.nn.functional import normalize
 
-from pipelines.build.build import build, plan_library
-from pipelines.spec.file import read_spec
-from pipelines.spec.spec import Spec
+from pipelines.builder.build import build, plan_library
+from pipelines.config.file import read_spec
+from pipelines.config.spec import Spec
 from synth.base.errors import PlanError, SourceError, SpecError
 from synth.base.progress import Silent
 from synth.recipes import RECIPES

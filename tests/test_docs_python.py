@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.build.build import Summary, build
+from pipelines.builder.build import Summary, build
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 

@@ -22,9 +22,9 @@ import soundfile
 from builds import merged
 from runs import lines
 
-from pipelines.build.build import build
-from pipelines.build.documents import META
-from pipelines.spec.spec import Spec
+from pipelines.builder.build import build
+from pipelines.builder.documents import META
+from pipelines.config.spec import Spec
 from synth.base.progress import Silent
 from synth.recipes.attributes import Attribute
 from train.config.loss import HardNegatives

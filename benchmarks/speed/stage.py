@@ -12,8 +12,8 @@ from typing import Any, Final
 import pyarrow.parquet as pq
 
 from benchmarks.speed.sounds import few_labels, lay_out
-from pipelines.build.build import build, plan_library
-from pipelines.spec.spec import Spec
+from pipelines.builder.build import build, plan_library
+from pipelines.config.spec import Spec
 from synth.base.progress import Silent
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE
 from synth.scene.scene import from_text, longest_crossfade

@@ -18,8 +18,8 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from pipelines.build.build import build
-from pipelines.spec.spec import Spec
+from pipelines.builder.build import build
+from pipelines.config.spec import Spec
 from synth.corpus.corpus import Corpus
 from synth.sources.procedural.foley import CLASSES
 from train.config.run import AudioMode, Precision

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipelines.build.build import build
-from pipelines.spec.file import read_spec
+from pipelines.builder.build import build
+from pipelines.config.file import read_spec
 from synth.corpus.corpus import Corpus
 
 

@@ -17,9 +17,9 @@ from typing import Any
 from jinja2 import DictLoader, Environment
 from mkdocs.structure.files import File, Files
 
-from pipelines.build.build import build
+from pipelines.builder.build import build
+from pipelines.config.file import read_spec
 from pipelines.look.browse.drawing import draw
-from pipelines.spec.file import read_spec
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import read_timeline
 from synth.corpus.shards import read_member

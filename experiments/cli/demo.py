@@ -17,9 +17,9 @@ from pipelines.cli.common.options import JsonOption, PrefectOption, WorkersOptio
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.show import print_json, print_next
 from pipelines.cli.make.build import choose_worker_count, print_summary, run_build
+from pipelines.config.file import check_values
+from pipelines.config.spec import Spec
 from pipelines.look.inspection import rebuild
-from pipelines.spec.file import check_values
-from pipelines.spec.spec import Spec
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer

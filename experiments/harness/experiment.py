@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from experiments.harness.estimate import Claim
-from pipelines.spec.spec import Spec
+from pipelines.config.spec import Spec
 from synth.base.errors import SpecError, suggestion
 from synth.corpus.corpus import Corpus
 from synth.corpus.facts import CORPUS_NAME

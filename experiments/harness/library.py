@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from experiments.harness.experiment import Scale
-from pipelines.spec.file import check_values
-from pipelines.spec.spec import Spec
+from pipelines.config.file import check_values
+from pipelines.config.spec import Spec
 from synth.base.errors import SpecError
 from synth.sources import SourceChoice, open_source, source_class
 from synth.sources.reading.base import ClipRef

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from experiments.harness.experiment import Arm, CorpusView, ExamSplit, Experiment, Folders
 from experiments.harness.views import write_view
-from pipelines.build.build import build
-from pipelines.spec.spec import Spec
+from pipelines.builder.build import build
+from pipelines.config.spec import Spec
 from synth.base.atomic import GOES_ON
 from synth.base.errors import SegueError, SpecError
 from synth.base.progress import Observer, track

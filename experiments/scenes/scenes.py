@@ -23,7 +23,7 @@ from experiments.harness.experiment import (
 from experiments.harness.library import SoundLibrary, choose_audio, choose_steps, make_foley
 from experiments.scenes.captions import restated
 from experiments.scenes.exams import make_attribute_exam, make_order_exam
-from pipelines.spec.spec import Spec
+from pipelines.config.spec import Spec
 from train.bench.settings import Task
 from train.config.loss import HardNegatives, InfoNce, Loss, Modular
 from train.config.model import (

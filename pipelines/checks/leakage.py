@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipelines.spec.spec import SPLITS
+from pipelines.config.spec import SPLITS
 from pipelines.store.places import find_manifest
 from pipelines.store.row_file import read_batches
 from synth.base.errors import CorpusError

@@ -22,6 +22,7 @@ from pipelines.cli.common.options import (
 from pipelines.cli.common.show import print_json, print_next, quieten_prefect
 from pipelines.cli.common.source import refuse_fleeting, resolve_destination
 from pipelines.cli.make.build import choose_engine
+from pipelines.config.file import read_spec
 from pipelines.flows.schedule import (
     FLOW,
     Night,
@@ -30,7 +31,6 @@ from pipelines.flows.schedule import (
     settings_beside,
     write_prefect_yaml,
 )
-from pipelines.spec.file import read_spec
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError

@@ -32,7 +32,7 @@ FEWER_PROCESSES: Final = (
     "run the same command again; finished work is kept"
 )
 
-PRELOADED: Final = ("pipelines.build.render", "pipelines.ingest.decoding", "pandas", "pyloudnorm")
+PRELOADED: Final = ("pipelines.builder.render", "pipelines.ingest.decoding", "pandas", "pyloudnorm")
 """What processes share on Linux. None of it starts a thread of Python's; OpenBLAS and jemalloc end
 theirs as they are forked. Most is SciPy, behind the meter, and pandas, behind Arrow.
 """

@@ -23,10 +23,12 @@ from prefect.runtime import flow_run
 from prefect.states import Completed
 from pydantic import AfterValidator
 
-from pipelines.build.build import Prepared, refuse_unheard
-from pipelines.build.finalise import CARD_FILE
-from pipelines.build.render import is_done, read_receipt
-from pipelines.build.schedule import Pending, RenderSettings, may_pass
+from pipelines.builder.build import Prepared, refuse_unheard
+from pipelines.builder.finalise import CARD_FILE
+from pipelines.builder.render import is_done, read_receipt
+from pipelines.builder.schedule import Pending, RenderSettings, may_pass
+from pipelines.config.file import check_values, read_spec
+from pipelines.config.spec import Spec
 from pipelines.engines.engine import check_engine, engine
 from pipelines.engines.executor import watch_parent
 from pipelines.flows.artifacts import (
@@ -44,8 +46,6 @@ from pipelines.flows.artifacts import (
 from pipelines.flows.holder import sole_run
 from pipelines.flows.night import CorpusBuild, failed_gates, night, refuse_failed
 from pipelines.flows.schedule import NightlySettings, read_nightly
-from pipelines.spec.file import check_values, read_spec
-from pipelines.spec.spec import Spec
 from pipelines.store.stage import choose_stage, hold_for_writing
 from synth.base.errors import SegueError
 from synth.base.progress import Observer, Silent

@@ -9,13 +9,13 @@ from pathlib import Path
 import httpx
 from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
 
-from pipelines.build.build import Summary
-from pipelines.build.schedule import RenderSettings
+from pipelines.builder.build import Summary
+from pipelines.builder.schedule import RenderSettings
+from pipelines.config.spec import Spec
 from pipelines.flows.corpus import Content, Result, flow_of
 from pipelines.flows.holder import HOME
 from pipelines.flows.schedule import NightlySettings
 from pipelines.flows.servers import own_server, refuse_full, running_server
-from pipelines.spec.spec import Spec
 from synth.base.errors import SegueError
 from synth.base.progress import Observer
 

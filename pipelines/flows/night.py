@@ -22,7 +22,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 import pyarrow.parquet as pq
 
-from pipelines.build.build import (
+from pipelines.builder.build import (
     Prepared,
     Summary,
     conclude,
@@ -30,13 +30,14 @@ from pipelines.build.build import (
     prepare_build,
     render_pending,
 )
-from pipelines.build.finalise import RECORD_FILE, promote, read_record
-from pipelines.build.plan import plan
-from pipelines.build.schedule import Submit
+from pipelines.builder.finalise import RECORD_FILE, promote, read_record
+from pipelines.builder.plan import plan
+from pipelines.builder.schedule import Submit
 from pipelines.checks.audio import audit_audio
 from pipelines.checks.audit import audit
 from pipelines.checks.blind import run_blind_test
 from pipelines.checks.leakage import compare_splits
+from pipelines.config.spec import Spec
 from pipelines.engines.engine import Engine
 from pipelines.flows.schedule import EnrichSettings, GateSettings, NightlySettings, TrainSettings
 from pipelines.ingest.ingest import IngestedLibrary
@@ -45,7 +46,6 @@ from pipelines.llm.run import generate
 from pipelines.llm.runner import StopKind
 from pipelines.llm.stage import GenerateSettings
 from pipelines.llm.wire.endpoint import EndpointSettings
-from pipelines.spec.spec import Spec
 from pipelines.store.places import Places
 from synth.base.atomic import write_text
 from synth.base.errors import CorpusError, SegueError, SpecError

@@ -11,7 +11,7 @@ from typing import Any, Final
 import yaml
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
-from pipelines.build.schedule import RenderSettings
+from pipelines.builder.schedule import RenderSettings
 from pipelines.flows.servers import QUIET
 from synth.base import doors
 from synth.base.atomic import replacing

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from pipelines.spec.file import parse_spec
-from pipelines.spec.spec import Spec
+from pipelines.config.file import parse_spec
+from pipelines.config.spec import Spec
 from pipelines.store.places import locate_versions
 from synth.base.atomic import write_text
 from synth.base.doors import read_regular

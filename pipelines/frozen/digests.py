@@ -16,7 +16,7 @@ from typing import Any, Final
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pipelines.build.claim import algorithm_versions
+from pipelines.builder.claim import algorithm_versions
 from pipelines.engines.cluster import library_versions
 from pipelines.frozen.description import SPLIT
 from synth.base.atomic import write_text

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pipelines.build.build import Summary, build, plan_library, refuse_unheard
+from pipelines.builder.build import Summary, build, plan_library, refuse_unheard
 from pipelines.checks.blind import run_blind_test
+from pipelines.config.spec import Spec
 from pipelines.frozen.description import SPLIT, BuiltSet, FrozenSet, TextScore, write_record
 from pipelines.frozen.digests import (
     SHOWN,
@@ -20,7 +21,6 @@ from pipelines.frozen.digests import (
     library_changes,
     read_published,
 )
-from pipelines.spec.spec import Spec
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer
 from synth.corpus.corpus import Corpus

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Int
 
-from pipelines.spec.spec import Intake
+from pipelines.config.spec import Intake
 from pipelines.store.row_file import RowFile
 from synth.labels.lexicon import are_confusable, untreated_id
 from synth.sources.block import STAGE, Blocked, BlockList, tally, withdraw_blocked

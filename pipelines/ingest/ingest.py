@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines.config.spec import Intake
 from pipelines.engines.executor import RemoteRunner, Runner
 from pipelines.ingest.admission import Admission, AdmittedClips
 from pipelines.ingest.decoder import Decoder
@@ -29,7 +30,6 @@ from pipelines.ingest.parts import (
     store_part,
     sync_parts,
 )
-from pipelines.spec.spec import Intake
 from pipelines.store.lease import wait_for_turn
 from pipelines.store.row_file import BATCH_ROWS, RowFile
 from pipelines.store.stage import find_mirror, hold_filling

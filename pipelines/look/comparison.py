@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from pipelines.build.claim import SHARDS_FILE, flat_settings
-from pipelines.build.differences import SHOWN
-from pipelines.build.finalise import SPEC_FILE
+from pipelines.builder.claim import SHARDS_FILE, flat_settings
+from pipelines.builder.differences import SHOWN
+from pipelines.builder.finalise import SPEC_FILE
+from pipelines.config.file import read_spec
 from pipelines.look.console.database import open_sealed
-from pipelines.spec.file import read_spec
 from pipelines.store.places import find_manifest
 from synth.base.doors import own_file
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE, Corpus

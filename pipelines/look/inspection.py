@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.build.claim import SHARDS_FILE
-from pipelines.build.findings import Coverage
-from pipelines.build.render import parse_receipt
+from pipelines.builder.claim import SHARDS_FILE
+from pipelines.builder.findings import Coverage
+from pipelines.builder.render import parse_receipt
 from pipelines.ingest.parts import count_refusals, find_pcm_fault, is_certified, list_parts
 from pipelines.store.places import find_manifest
 from pipelines.store.row_file import read_columns

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pipelines.spec.file import read_spec
+from pipelines.config.file import read_spec
 from pipelines.store.mirror import Mirror
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import (

@@ -14,9 +14,9 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Final
 
-from pipelines.build.documents import CROISSANT_FILE, INDEX_SUFFIX, META
-from pipelines.build.finalise import CARD_FILE, SIZES_FILE
-from pipelines.build.render import read_receipt
+from pipelines.builder.documents import CROISSANT_FILE, INDEX_SUFFIX, META
+from pipelines.builder.finalise import CARD_FILE, SIZES_FILE
+from pipelines.builder.render import read_receipt
 from pipelines.store.lease import wait_for_turn
 from pipelines.store.mirror import Mirror
 from pipelines.store.places import BANKS, RECEIPTS, SHARDS, Places, locate_versions

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from pipelines.build.finalise import RECORD_FILE, promote
+from pipelines.builder.finalise import RECORD_FILE, promote
 from pipelines.store.places import Places
 from pipelines.store.stage import hold_corpus
 from pipelines.versions.shelf import FileFacts, Node, VersionShelf, open_writable_shelf

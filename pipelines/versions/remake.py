@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.build.differences import Differences, unmark
-from pipelines.build.finalise import assemble
-from pipelines.build.plan import ShardPlan
-from pipelines.build.render import (
+from pipelines.builder.differences import Differences, unmark
+from pipelines.builder.finalise import assemble
+from pipelines.builder.plan import ShardPlan
+from pipelines.builder.render import (
     RenderJob,
     ShardReceipt,
     is_done,
@@ -20,11 +20,11 @@ from pipelines.build.render import (
     read_receipt,
     render_shard,
 )
-from pipelines.build.schedule import RenderSettings, schedule
+from pipelines.builder.schedule import RenderSettings, schedule
+from pipelines.config.spec import Spec
 from pipelines.engines.call import Call
 from pipelines.engines.engine import Engine
 from pipelines.ingest.ingest import IngestedLibrary
-from pipelines.spec.spec import Spec
 from pipelines.store.mirror import Mirror, record
 from pipelines.store.places import SHARDS, Places
 from pipelines.versions.history import STAGING_SUFFIX

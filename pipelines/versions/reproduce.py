@@ -15,9 +15,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.build.build import refuse_unheard, remove_damaged_sounds
-from pipelines.build.claim import SHARDS_FILE
-from pipelines.build.differences import (
+from pipelines.builder.build import refuse_unheard, remove_damaged_sounds
+from pipelines.builder.claim import SHARDS_FILE
+from pipelines.builder.differences import (
     Differences,
     algorithm_differences,
     clip_differences,
@@ -25,14 +25,14 @@ from pipelines.build.differences import (
     relocate_files,
     setting_differences,
 )
-from pipelines.build.finalise import SPEC_FILE
-from pipelines.build.plan import SHARDS_SCHEMA, plan
-from pipelines.build.render import clean, read_receipt
-from pipelines.build.schedule import RenderSettings
+from pipelines.builder.finalise import SPEC_FILE
+from pipelines.builder.plan import SHARDS_SCHEMA, plan
+from pipelines.builder.render import clean, read_receipt
+from pipelines.builder.schedule import RenderSettings
+from pipelines.config.file import read_spec
+from pipelines.config.spec import Spec
 from pipelines.engines.engine import engine
 from pipelines.ingest.ingest import IngestedLibrary, ingest
-from pipelines.spec.file import read_spec
-from pipelines.spec.spec import Spec
 from pipelines.store.places import BANKS, Places
 from pipelines.store.row_file import read_columns
 from pipelines.store.stage import hold_for_writing, refuse_private_store

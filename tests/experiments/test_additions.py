@@ -24,8 +24,8 @@ from experiments.additions import (
 )
 from experiments.harness.experiment import PAPERS_SCALES, CorpusView, ExamSplit, Scale
 from experiments.scenes.scenes import choose_seconds
-from pipelines.build.build import build
-from pipelines.spec.spec import Spec
+from pipelines.builder.build import build
+from pipelines.config.spec import Spec
 from train.config.run import CropTold
 
 SCALES = pytest.mark.parametrize("scale", PAPERS_SCALES)

@@ -34,7 +34,7 @@ from experiments.harness.library import SHARES, SoundLibrary
 from experiments.harness.results import draw, write_results
 from experiments.harness.runner import ExperimentOutcome, Machine, carry_out
 from experiments.registry import EXPERIMENTS, find_experiment, parse_exam_split
-from pipelines.spec.spec import Spec
+from pipelines.config.spec import Spec
 from synth.base.errors import CorpusError, SourceError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus

@@ -23,8 +23,8 @@ from experiments.negation import (
     with_idioms,
     with_tags,
 )
-from pipelines.build.build import build
-from pipelines.spec.spec import Spec
+from pipelines.builder.build import build
+from pipelines.config.spec import Spec
 from synth.corpus.corpus import Corpus
 from synth.labels.lexicon import Tag
 from synth.text.negation.negation import find_stated_tags

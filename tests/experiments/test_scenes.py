@@ -25,8 +25,8 @@ from experiments.scenes.scenes import (
     SHORT,
     build_experiment,
 )
-from pipelines.build.build import build
-from pipelines.spec.spec import Spec
+from pipelines.builder.build import build
+from pipelines.config.spec import Spec
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import read_timeline
 from synth.scene.claim import claim_from_json

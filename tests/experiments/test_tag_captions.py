@@ -21,8 +21,8 @@ from experiments.tag_captions import (
     make_retelling_exam,
     reword,
 )
-from pipelines.build.build import build
-from pipelines.spec.spec import Spec
+from pipelines.builder.build import build
+from pipelines.config.spec import Spec
 from synth.corpus.corpus import CLIPS_FILE
 from synth.labels.lexicon import Tag
 from synth.text.tags.tag_captions import FRAMES, describe

@@ -6,8 +6,8 @@ import pytest
 
 from experiments.harness.experiment import ExamSplit, Scale
 from experiments.together import ALL, CLAP, MEDIUM, MIXED, build_experiment, deny
-from pipelines.build.build import build
-from pipelines.spec.spec import Spec
+from pipelines.builder.build import build
+from pipelines.config.spec import Spec
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import read_timeline
 from synth.scene.claim import claim_from_text

@@ -12,7 +12,7 @@ from experiments.harness.library import SoundLibrary
 from experiments.harness.views import write_view
 from experiments.registry import find_experiment
 from experiments.triplets import ALONE, IN_PAPER, STAGE_A, STAGE_B, by_stage
-from pipelines.build.build import build
+from pipelines.builder.build import build
 from synth.base.errors import SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus

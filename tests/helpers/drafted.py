@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from envelopes import envelope
 
-from pipelines.build.drafting import Drafter
-from pipelines.build.usable import Shortage
-from pipelines.spec.enrich import Enrichment
-from pipelines.spec.spec import AudioSpec
+from pipelines.builder.drafting import Drafter
+from pipelines.builder.usable import Shortage
+from pipelines.config.enrich import Enrichment
+from pipelines.config.spec import AudioSpec
 from synth.base.errors import LeftOutError, PlanError
 from synth.captions.caption import Caption
 from synth.captions.contrast import CaptionSet

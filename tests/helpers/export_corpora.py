@@ -7,8 +7,8 @@ from typing import Any
 
 from builds import TINY, merged
 
-from pipelines.build.build import build
-from pipelines.spec.spec import Spec
+from pipelines.builder.build import build
+from pipelines.config.spec import Spec
 from synth.corpus.corpus import Corpus
 
 WIDE: dict[str, Any] = {

@@ -12,10 +12,10 @@ from builds import TINY, merged
 from chromium import launched
 from numpy.typing import NDArray
 
-from pipelines.build import plan
-from pipelines.build.drafting import DraftedRows, Drafter
+from pipelines.builder import plan
+from pipelines.builder.drafting import DraftedRows, Drafter
+from pipelines.config.spec import Spec
 from pipelines.engines.engine import Engine
-from pipelines.spec.spec import Spec
 from synth.corpus.corpus import Corpus
 from synth.sources.procedural import foley
 
@@ -90,7 +90,7 @@ def tiny_file(tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture(scope="session")
 def tiny_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The root of a built tiny corpus; not to be changed."""
-    from pipelines.build.build import build
+    from pipelines.builder.build import build
 
     out = tmp_path_factory.mktemp("tiny-corpus")
     build(Spec.model_validate(TINY), out, worker_count=0)

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Final
 
 from pipelines.cli.common.progress_display import show_progress
+from pipelines.config.spec import Intake
 from pipelines.engines.executor import workers
 from pipelines.ingest.ingest import ingest
-from pipelines.spec.spec import Intake
 from synth.base.processors import processors
 from synth.sources.catalogue import Acceptance
 from synth.sources.own.folder import FolderSource

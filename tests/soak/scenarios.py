@@ -17,12 +17,12 @@ import soundfile
 
 import pipelines.ingest.ingest
 import pipelines.ingest.parts
-from pipelines.build.build import build
-from pipelines.build.finalise import RECORD_FILE
+from pipelines.builder.build import build
+from pipelines.builder.finalise import RECORD_FILE
+from pipelines.config.spec import Intake, Spec
 from pipelines.engines.executor import workers
 from pipelines.ingest.decoding import DecodingTask, Outcome
 from pipelines.ingest.ingest import ingest
-from pipelines.spec.spec import Intake, Spec
 from pipelines.store.places import BANKS, MANIFESTS, SHARDS, Places
 from pipelines.store.stage import choose_stage
 from pipelines.versions.gc import collect_garbage

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pipelines.build.build import build
-from pipelines.spec.spec import Spec
+from pipelines.builder.build import build
+from pipelines.config.spec import Spec
 from tests.helpers.builds import TINY, merged
 from tests.soak.lanes import FLOW, Lane
 from tests.soak.rounds import Round, finished

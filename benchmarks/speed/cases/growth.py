@@ -11,8 +11,8 @@ from typing import Any, Final
 from benchmarks.speed.contenders import SpeedContender
 from benchmarks.speed.measure import Done, Job, Stopwatch, Work
 from benchmarks.speed.stage import LONG, BenchStage, planned, with_bank
-from pipelines.build.build import build
-from pipelines.spec.spec import Spec
+from pipelines.builder.build import build
+from pipelines.config.spec import Spec
 
 SHORT: Final = {"crossfade_s": 0.1, "max_event_s": 1.0, "style": "natural"}
 

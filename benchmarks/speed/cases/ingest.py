@@ -7,9 +7,9 @@ from pathlib import Path
 from benchmarks.speed.contenders import SpeedContender
 from benchmarks.speed.measure import Done, Job, Stopwatch, Work
 from benchmarks.speed.stage import BenchStage
+from pipelines.config.spec import Spec
 from pipelines.engines.executor import workers
 from pipelines.ingest.ingest import ingest
-from pipelines.spec.spec import Spec
 from synth.base.progress import Silent
 
 

@@ -9,8 +9,8 @@ from benchmarks.speed.cases.growth import short
 from benchmarks.speed.contenders import SpeedContender
 from benchmarks.speed.measure import Done, Job, Stopwatch, Work
 from benchmarks.speed.stage import BenchStage, with_bank
-from pipelines.build.build import build
-from pipelines.spec.spec import Spec
+from pipelines.builder.build import build
+from pipelines.config.spec import Spec
 
 IN_SHARD: Final = 2
 

@@ -13,8 +13,8 @@ from typing import Final
 from benchmarks.speed.contenders import SpeedContender
 from benchmarks.speed.measure import Done, Job, Stopwatch, Work
 from benchmarks.speed.stage import KINDS, BenchStage, with_bank
-from pipelines.build.build import build
-from pipelines.spec.spec import Spec
+from pipelines.builder.build import build
+from pipelines.config.spec import Spec
 
 PEERS: Final = {
     "pair": ("pydub", "lhotse", "acba_script", "scaper"),

@@ -13,9 +13,9 @@ from typing import Final
 from benchmarks.speed.contenders import SpeedContender
 from benchmarks.speed.measure import Done, Job, Stopwatch, Work, peak_mib
 from benchmarks.speed.stage import BenchStage, with_bank
-from pipelines.build.build import build
+from pipelines.builder.build import build
+from pipelines.config.spec import Spec
 from pipelines.engines.engine import engine
-from pipelines.spec.spec import Spec
 
 WORKERS: Final = (1, 2)
 SHARDS: Final = 24

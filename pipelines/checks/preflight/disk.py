@@ -11,8 +11,8 @@ from typing import Any, Final
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipelines.build.plan import ShardPlan
-from pipelines.build.render import is_done
+from pipelines.builder.plan import ShardPlan
+from pipelines.builder.render import is_done
 from pipelines.checks.preflight.pace import RenderPace
 from pipelines.store.places import Places
 from synth.audio.bank import INDEX_SCHEMA

@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow.parquet as pq
 
-from pipelines.build.plan import ShardPlan
-from pipelines.build.render import RenderJob
+from pipelines.builder.plan import ShardPlan
+from pipelines.builder.render import RenderJob
 from pipelines.store.row_file import read_rows
 from synth.audio.bank import Bank
 from synth.audio.render import render

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pipelines.build.build import locate_library
-from pipelines.build.plan import plan
-from pipelines.build.render import RenderJob
+from pipelines.builder.build import locate_library
+from pipelines.builder.plan import plan
+from pipelines.builder.render import RenderJob
 from pipelines.checks.preflight.disk import (
     DiskEstimate,
     PendingShards,
@@ -33,8 +33,8 @@ from pipelines.checks.preflight.pace import (
     read_rights,
 )
 from pipelines.checks.preflight.splits import PlannedSplit, read_splits, select_trained
+from pipelines.config.spec import Spec
 from pipelines.engines.engine import engine
-from pipelines.spec.spec import Spec
 from pipelines.store.places import Places
 from pipelines.store.stage import choose_stage, hold_for_writing
 from synth.base.progress import Observer

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow.parquet as pq
 
-from pipelines.build.plan import ShardPlan
+from pipelines.builder.plan import ShardPlan
 from pipelines.checks.preflight.pace import TRAIN, Training
 from synth.base.errors import SpecError
 from synth.base.packing import pack_sizes

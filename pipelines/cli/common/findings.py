@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.markup import escape
 
-from pipelines.build.findings import Findings
+from pipelines.builder.findings import Findings
 from synth.corpus.corpus import QUARANTINE_FILE
 
 

@@ -115,7 +115,7 @@ def refuse_fleeting(out: Path) -> None:
         raise SpecError(
             f"--out {url}: exists in this process only, and ends with this command",
             fix="give a folder, file:///FOLDER or a store; "
-            "`pipelines.build.build.build(spec, URL, 0)` builds there from Python",
+            "`pipelines.builder.build.build(spec, URL, 0)` builds there from Python",
         )
 
 

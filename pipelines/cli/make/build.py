@@ -8,9 +8,9 @@ from typing import Annotated, Final
 
 import typer
 
-from pipelines.build.build import Summary
-from pipelines.build.findings import Findings
-from pipelines.build.schedule import MOST_RETRIES, MOST_TIMEOUT_S, RenderSettings
+from pipelines.builder.build import Summary
+from pipelines.builder.findings import Findings
+from pipelines.builder.schedule import MOST_RETRIES, MOST_TIMEOUT_S, RenderSettings
 from pipelines.cli.common.findings import print_findings
 from pipelines.cli.common.options import (
     EngineOption,
@@ -26,8 +26,8 @@ from pipelines.cli.common.show import (
     quieten_prefect,
 )
 from pipelines.cli.make.reproduce import ReproductionRequest, read_request, reproduce_version
+from pipelines.config.spec import Spec
 from pipelines.look.inspection import format_count
-from pipelines.spec.spec import Spec
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
@@ -110,7 +110,7 @@ def run_build(
         prefect: Whether as a Prefect flow; None for a flow if a server is configured.
     """
     if not (is_server_configured() if prefect is None else prefect):
-        from pipelines.build.build import build
+        from pipelines.builder.build import build
 
         return build(spec, out, where, observer, settings)
     quieten_prefect()

@@ -25,12 +25,12 @@ from pipelines.cli.common.source import (
     resolve_destination,
 )
 from pipelines.cli.make.build import choose_worker_count
+from pipelines.config.file import read_spec
+from pipelines.config.spec import AudioSpec, ClipsSpec, Intake
 from pipelines.engines.executor import workers as worker_pool
 from pipelines.ingest.ingest import IngestedLibrary, ingest
 from pipelines.ingest.parts import count_refusals, format_refusals
 from pipelines.look.inspection import format_count
-from pipelines.spec.file import read_spec
-from pipelines.spec.spec import AudioSpec, ClipsSpec, Intake
 from pipelines.store.places import BANKS
 from synth.base.command import CommandResult
 from synth.base.doors import make_console

@@ -12,7 +12,7 @@ from rich.markup import escape
 from pipelines.cli.common.options import source_completions
 from pipelines.cli.common.show import print_next
 from pipelines.cli.common.source import parse_source
-from pipelines.spec.new import (
+from pipelines.config.new import (
     ROOT,
     LibraryFacts,
     choose_splits,
@@ -23,7 +23,7 @@ from pipelines.spec.new import (
     render_spec,
     summarise_starts,
 )
-from pipelines.spec.spec import make_corpus_name
+from pipelines.config.spec import make_corpus_name
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from pipelines.build.build import plan_library
-from pipelines.build.findings import Findings
+from pipelines.builder.build import plan_library
+from pipelines.builder.findings import Findings
 from pipelines.checks.preflight.pace import MOST_LOST, LoaderKind, Training
 from pipelines.checks.preflight.report import PreflightReport, run_preflight
 from pipelines.cli.common.findings import print_findings
@@ -19,14 +17,14 @@ from pipelines.cli.common.options import SpecArgument, StageOption, StoreOption
 from pipelines.cli.common.show import print_blocked, print_next
 from pipelines.cli.common.source import print_index, resolve_destination
 from pipelines.cli.make.build import choose_worker_count
+from pipelines.config.file import read_spec
 from pipelines.look.inspection import format_count
-from pipelines.spec.file import read_spec
-from pipelines.spec.spec import Spec
 from pipelines.store.places import Places
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
+from synth.sources import Settings
 from synth.sources.block import Blocked
 
 _TRAINING = "Preflight of a training run"
@@ -142,6 +140,19 @@ def plan_command(
         blocked = report.blocked
     seconds = round(time.monotonic() - started, 2)
     findings = Findings.read(places.manifests, parsed.splits, quarantine)
+    return describe_plan(parsed.source.chosen, places, samples, seconds, blocked, findings, report)
+
+
+def describe_plan(
+    source: Settings,
+    places: Places,
+    samples: int,
+    seconds: float,
+    blocked: tuple[Blocked, ...],
+    findings: Findings,
+    report: PreflightReport | None = None,
+) -> CommandResult:
+    """What was planned."""
     facts: dict[str, Any] = {
         "samples": samples,
         "quarantined": sum(refusal.clips for refusal in findings.refusals),
@@ -152,29 +163,24 @@ def plan_command(
     }
     if report is not None:
         facts["preflight"] = report.to_json()
-    return CommandResult(facts, partial(_print, parsed, places, facts, findings, blocked, report))
 
+    def show() -> None:
+        console = make_console()
+        print_index(console, source)
+        console.print(
+            f"[bold]{places.corpus}[/] {places.version}: "
+            f"{format_count(facts['samples'], 'sample')}, {facts['seconds']} s"
+        )
+        if facts["quarantined"]:
+            console.print(f"{format_count(facts['quarantined'], 'clip')} quarantined")
+        manifests = facts["paths"]["manifests"]
+        print_findings(console, findings, manifests)
+        print_blocked(console, blocked)
+        console.print(
+            f"plan  {places.format_path(places.manifests / 'plan.parquet')}", markup=False
+        )
+        for line in () if report is None else report.format_lines():
+            console.print(line, markup=False)
+        print_next(console, "segue", "audit", manifests)
 
-def _print(
-    spec: Spec,
-    places: Places,
-    facts: Mapping[str, Any],
-    findings: Findings,
-    blocked: Iterable[Blocked],
-    report: PreflightReport | None,
-) -> None:
-    console = make_console()
-    print_index(console, spec.source.chosen)
-    console.print(
-        f"[bold]{places.corpus}[/] {places.version}: "
-        f"{format_count(facts['samples'], 'sample')}, {facts['seconds']} s"
-    )
-    if facts["quarantined"]:
-        console.print(f"{format_count(facts['quarantined'], 'clip')} quarantined")
-    manifests = facts["paths"]["manifests"]
-    print_findings(console, findings, manifests)
-    print_blocked(console, blocked)
-    console.print(f"plan  {places.format_path(places.manifests / 'plan.parquet')}", markup=False)
-    for line in () if report is None else report.format_lines():
-        console.print(line, markup=False)
-    print_next(console, "segue", "audit", manifests)
+    return CommandResult(facts, show)

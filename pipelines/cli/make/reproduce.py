@@ -10,12 +10,12 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from pipelines.build.schedule import RenderSettings
+from pipelines.builder.schedule import RenderSettings
 from pipelines.cli.common.options import CorpusArgument, StageOption, StoreOption, WorkersOption
 from pipelines.cli.common.show import print_next
 from pipelines.cli.common.source import resolve_destination
-from pipelines.spec.file import read_spec
-from pipelines.spec.spec import Spec
+from pipelines.config.file import read_spec
+from pipelines.config.spec import Spec
 from pipelines.store.places import MANIFESTS, Places
 from pipelines.store.stage import choose_stage, find_mirror
 from pipelines.versions.history import list_versions

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.padding import Padding
 
 from pipelines.cli.common.options import source_completions
-from pipelines.spec.new import read_layout, read_meanings, read_summary
+from pipelines.config.new import read_layout, read_meanings, read_summary
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SourceError

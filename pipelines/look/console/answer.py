@@ -21,7 +21,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 from pyarrow import types
 
-from pipelines.build.documents import CROISSANT_FILE
+from pipelines.builder.documents import CROISSANT_FILE
 from pipelines.look.console.tables import TableDescription
 from synth.base.atomic import replacing
 from synth.base.errors import SpecError, shorten

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from duckdb.func import PythonUDFType
 
-from pipelines.build.render import parse_receipt
+from pipelines.builder.render import parse_receipt
 from pipelines.look.console.answer import (
     Column,
     QueryAnswer,

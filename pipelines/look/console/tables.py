@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pipelines.build.claim import SHARDS_FILE
+from pipelines.builder.claim import SHARDS_FILE
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE, SAMPLES_FILE
 
 

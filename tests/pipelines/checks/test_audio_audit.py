@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from observers import Phases
 
-from pipelines.build.build import build, plan_library
+from pipelines.builder.build import build, plan_library
 from pipelines.checks.audio import AudioAudit, MeasuredSample, audit_audio, bridge, find_runs
-from pipelines.spec.spec import Spec
+from pipelines.config.spec import Spec
 from synth.base.errors import CorpusError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus

@@ -15,13 +15,13 @@ import pytest
 import soundfile
 from builds import TINY, UNCERTIFIED, merged, product, segue_here
 
-from pipelines.build.build import build, plan_library
+from pipelines.builder.build import build, plan_library
 from pipelines.checks.audit import Audit, audit
 from pipelines.checks.blind import BlindResult, run_blind_test
 from pipelines.cli.look.audit import audit_command
+from pipelines.config.spec import Spec
 from pipelines.look.inspection import describe
 from pipelines.look.report.corpus import corpus_page
-from pipelines.spec.spec import Spec
 from synth.base.errors import CorpusError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus

@@ -14,9 +14,9 @@ import soundfile
 from builds import UNCERTIFIED
 from known_sounds import RATE, event
 
-from pipelines.build.build import build
+from pipelines.builder.build import build
 from pipelines.checks.leakage import compare_corpora, compare_splits, read_used_clips
-from pipelines.spec.spec import Spec
+from pipelines.config.spec import Spec
 from synth.audio.dsp import Audio
 from synth.base.errors import CorpusError
 

@@ -18,7 +18,7 @@ from builds import segue_here
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pipelines.build.build import build
+from pipelines.builder.build import build
 from pipelines.checks.preflight import disk
 from pipelines.checks.preflight.judge import (
     describe_fixes,
@@ -35,7 +35,7 @@ from pipelines.checks.preflight.splits import (
     deal_shards,
     pack_shards,
 )
-from pipelines.spec.spec import Spec
+from pipelines.config.spec import Spec
 from synth.base.errors import PlanError, SpecError
 from synth.base.progress import Silent
 from train.data.order import BatchOrder

@@ -8,7 +8,7 @@ import pytest
 from builds import segue_here
 
 from pipelines.cli.common.options import MARKS, corpus_completions, source_completions
-from pipelines.spec.new import complete_starts
+from pipelines.config.new import complete_starts
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE
 
 

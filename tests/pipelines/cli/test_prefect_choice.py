@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.cli.common.show import is_server_configured
 from pipelines.cli.make.build import run_build
-from pipelines.spec.spec import Spec
+from pipelines.config.spec import Spec
 from synth.base.errors import SegueError
 from synth.base.progress import Silent
 

@@ -14,15 +14,15 @@ import typer
 from observers import Phases
 from typer.testing import CliRunner, Result
 
-from pipelines.build.build import build
+from pipelines.builder.build import build
 from pipelines.checks.leakage import compare_splits
 from pipelines.cli.app import present
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.look.audit import audit_command
 from pipelines.cli.look.versions import gc_command
 from pipelines.cli.texts.probe import probe_command
+from pipelines.config.spec import Spec
 from pipelines.look.inspection import draw, verify
-from pipelines.spec.spec import Spec
 from synth.base.progress import tell_damage
 from synth.corpus.corpus import Corpus
 

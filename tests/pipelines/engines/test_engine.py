@@ -38,15 +38,15 @@ from worker_calls import (
 
 import pipelines.engines.call
 import pipelines.engines.cluster
-from pipelines.build.build import build, plan_library
-from pipelines.build.schedule import RenderSettings
+from pipelines.builder.build import build, plan_library
+from pipelines.builder.schedule import RenderSettings
+from pipelines.config.spec import Spec
 from pipelines.engines.call import Call
 from pipelines.engines.cluster import Passport, WorkerRefusal, facts
 from pipelines.engines.engine import Engine, engine
 from pipelines.engines.executor import RemoteRunner
 from pipelines.ingest.decoder import Decoder
 from pipelines.ingest.decoding import DecodingTask
-from pipelines.spec.spec import Spec
 from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.base.progress import Silent
 from synth.sources import Source
@@ -196,7 +196,7 @@ def test_cluster_makes_the_same_bytes_without_prefect(
     with cluster.client() as client:
         modules = client.run(lambda: set(sys.modules))
     for names in modules.values():
-        assert "pipelines.build.render" in names
+        assert "pipelines.builder.render" in names
         assert "prefect" not in names
 
 

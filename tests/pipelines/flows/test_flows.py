@@ -46,16 +46,16 @@ from prefect.settings import (
 from prefect_database import keep_database, lend_database
 from waiting import wait_for
 
-from pipelines.build.build import Summary, build
-from pipelines.build.plan import ShardPlan
-from pipelines.build.render import RenderJob, render_missing
-from pipelines.build.schedule import RenderSettings
+from pipelines.builder.build import Summary, build
+from pipelines.builder.plan import ShardPlan
+from pipelines.builder.render import RenderJob, render_missing
+from pipelines.builder.schedule import RenderSettings
+from pipelines.config.spec import Spec
 from pipelines.flows.artifacts import REFUSED
 from pipelines.flows.corpus import flow_of
 from pipelines.flows.holder import bury_dead_run
 from pipelines.flows.local import build_with_prefect
 from pipelines.flows.servers import own_server
-from pipelines.spec.spec import Spec
 from pipelines.store.lease import sole_writer
 from synth.base.errors import SegueError
 from synth.corpus.corpus import LATEST_FILE, Corpus
@@ -377,7 +377,7 @@ def test_shard_that_meets_a_fault_is_tried_again_with_prefect_and_without(
             raise OSError("stale file handle")
         render_missing(job, shard)
 
-    monkeypatch.setattr("pipelines.build.build.render_missing", render)
+    monkeypatch.setattr("pipelines.builder.build.render_missing", render)
     settings = RenderSettings(retry_delay_s=0, timeout_s=1234)
     assert build_there(tiny(), tmp_path, 0, settings=settings).rendered == 12
     again = sorted(shard for shard, count in tries.items() if count == 2)

@@ -14,7 +14,8 @@ import pytest
 import yaml
 from builds import UNCERTIFIED
 
-from pipelines.build.schedule import RenderSettings
+from pipelines.builder.schedule import RenderSettings
+from pipelines.config.spec import Spec
 from pipelines.engines.engine import engine
 from pipelines.flows import night
 from pipelines.flows.night import Gate, compare_metrics, judge, refuse_failed, write_record
@@ -25,7 +26,6 @@ from pipelines.flows.schedule import (
     settings_beside,
 )
 from pipelines.llm.runner import Stop
-from pipelines.spec.spec import Spec
 from pipelines.store.places import Places
 from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Silent

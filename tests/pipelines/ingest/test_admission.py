@@ -13,10 +13,10 @@ import pytest
 from builds import segue_here
 from libraries import write_csv
 
-from pipelines.build.build import build, plan_library
+from pipelines.builder.build import build, plan_library
 from pipelines.cli.make.plan import plan_command
-from pipelines.spec.file import read_spec
-from pipelines.spec.spec import Spec
+from pipelines.config.file import read_spec
+from pipelines.config.spec import Spec
 from synth.audio.dsp import to_pcm
 from synth.base.errors import SourceError, SpecError
 from synth.base.progress import Silent

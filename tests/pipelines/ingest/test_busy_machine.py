@@ -14,10 +14,10 @@ import pytest
 from hostile import RATE, Hostile, is_alive
 from waiting import wait_for
 
+from pipelines.config.spec import Intake
 from pipelines.engines.executor import workers
 from pipelines.ingest.decoding import DecoderVerdict, DecoderWatch, measure_group_time, parse_time
 from pipelines.ingest.ingest import IngestedLibrary, ingest
-from pipelines.spec.spec import Intake
 from synth.base.errors import SegueError
 from synth.base.progress import Silent
 from synth.sources.catalogue import Acceptance

@@ -23,10 +23,10 @@ from hostile import RATE, Hostile, is_alive
 from libraries import sound, write_csv
 from waiting import PATIENCE_S, wait_for
 
+from pipelines.config.spec import Intake
 from pipelines.engines.executor import workers
 from pipelines.ingest.ingest import IngestedLibrary, ingest
 from pipelines.ingest.parts import MAX_PART_CLIPS, chunk_refs
-from pipelines.spec.spec import Intake
 from synth.audio.bank import Bank
 from synth.base.errors import MachineError, SourceError
 from synth.base.progress import Observer, Silent
@@ -335,7 +335,7 @@ from pathlib import Path
 from hostile import Hostile
 from pipelines.engines.executor import workers
 from pipelines.ingest.ingest import ingest
-from pipelines.spec.spec import Intake
+from pipelines.config.spec import Intake
 from synth.base.progress import Observer, Silent
 folder = Path(sys.argv[1])
 intake = Intake(Hostile(("slow",) * 300, folder), 8000)
@@ -349,7 +349,7 @@ import sys
 from pathlib import Path
 from pipelines.engines.executor import workers
 from pipelines.ingest.ingest import ingest
-from pipelines.spec.spec import Intake
+from pipelines.config.spec import Intake
 from synth.base.progress import Silent
 from synth.sources.own.folder import FolderSource
 folder = Path(sys.argv[1])

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from mutations import RATE, write_damaged
 
+from pipelines.config.spec import Intake
 from pipelines.engines.executor import workers
 from pipelines.ingest.ingest import ingest
-from pipelines.spec.spec import Intake
 from synth.audio.bank import Bank
 from synth.base.progress import Silent
 from synth.sources.catalogue import Acceptance

@@ -13,13 +13,13 @@ from builds import TINY, merged
 from llm_server import LlmServer
 from llm_tasks import KEY, KEY_VARIABLE, QUICK, items_of
 
-from pipelines.build.build import build, plan_library
+from pipelines.builder.build import build, plan_library
 from pipelines.checks.audit import audit
+from pipelines.config.spec import Spec
 from pipelines.llm.files import Input
 from pipelines.llm.run import generate
 from pipelines.llm.stage import GenerateSettings
 from pipelines.llm.wire.endpoint import EndpointSettings
-from pipelines.spec.spec import Spec
 from synth.base.errors import PlanError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus

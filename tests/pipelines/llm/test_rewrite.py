@@ -22,17 +22,17 @@ from llm_tasks import KEY, KEY_VARIABLE, PRICES, QUICK, items_of, write_rows
 from rewriter import Rates, Rewriter, frame
 from typer.testing import CliRunner
 
-from pipelines.build.build import build, plan_library
+from pipelines.builder.build import build, plan_library
 from pipelines.checks.audit import audit
 from pipelines.cli.app import present
 from pipelines.cli.texts import llm
+from pipelines.config.spec import Spec
 from pipelines.llm.files import Input, read_rows
 from pipelines.llm.money.prices import NANOS
 from pipelines.llm.run import estimate, generate
 from pipelines.llm.runner import StopKind
 from pipelines.llm.stage import GenerateSettings
 from pipelines.llm.wire.endpoint import EndpointSettings
-from pipelines.spec.spec import Spec
 from synth.base.errors import PlanError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus

@@ -14,10 +14,10 @@ import pytest
 from builds import TINY, UNCERTIFIED, merged, segue_here
 from libraries import sound, write_csv
 
-from pipelines.build.build import build, plan_library
+from pipelines.builder.build import build, plan_library
 from pipelines.cli.look.compare import diff_command
+from pipelines.config.spec import Spec
 from pipelines.look.comparison import Comparison, TableChanges, ValueChange, compare
-from pipelines.spec.spec import Spec
 from pipelines.store.places import find_manifest
 from synth.base.errors import CorpusError
 from synth.base.progress import Silent

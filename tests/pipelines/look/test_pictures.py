@@ -13,10 +13,10 @@ from browsing import served
 from chromium import Reader
 from PIL import Image
 
-from pipelines.build.build import build
+from pipelines.builder.build import build
+from pipelines.config.spec import Spec
 from pipelines.look.page import write_page
 from pipelines.look.report.corpus import corpus_page
-from pipelines.spec.spec import Spec
 from tests.pipelines.conftest import SCREENSHOTS
 
 MOST_BYTES = 300_000

@@ -18,12 +18,12 @@ from builds import segue_here
 from chromium import Reader
 from pages import check_page
 
-from pipelines.build.build import plan_library
+from pipelines.builder.build import plan_library
 from pipelines.cli.look.report import report_command
+from pipelines.config.spec import Spec
 from pipelines.look.inspection import describe, draw
 from pipelines.look.page import Page, histogram, plot, write_page
 from pipelines.look.report.corpus import FULL, corpus_page, playable
-from pipelines.spec.spec import Spec
 from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import CLIPS_FILE, QUARANTINE_FILE, REMOVED_FILE, Corpus

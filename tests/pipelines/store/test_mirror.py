@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.build.plan import ShardPlan
-from pipelines.build.render import _adopt
+from pipelines.builder.plan import ShardPlan
+from pipelines.builder.render import _adopt
 from pipelines.store import stage as stages
 from pipelines.store.lease import EXPIRY_S, Lease, take_lease
 from pipelines.store.mirror import Mirror

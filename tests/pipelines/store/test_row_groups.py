@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.build.claim import SHARDS_FILE
-from pipelines.build.plan import ShardPlan
+from pipelines.builder.claim import SHARDS_FILE
+from pipelines.builder.plan import ShardPlan
 from pipelines.store.row_file import LEAST_ROWS, ShardTables, read_rows
 from synth.corpus.corpus import PLAN_FILE, SAMPLES_FILE, Corpus
 

@@ -19,10 +19,10 @@ from builds import BESIDE, TINY, merged, product, segue_here
 from s3_store import SECRET, S3Refusal, S3Request, S3Store, running_store
 from waiting import PATIENCE_S, wait_for
 
-from pipelines.build.build import build
+from pipelines.builder.build import build
 from pipelines.checks.audit import audit
+from pipelines.config.spec import Spec
 from pipelines.export import export_corpus
-from pipelines.spec.spec import Spec
 from pipelines.store.lease import sole_writer, take_lease
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from builds import segue_here
 
-from pipelines.build.build import build
-from pipelines.build.finalise import RECORD_FILE
-from pipelines.spec.spec import Spec
+from pipelines.builder.build import build
+from pipelines.builder.finalise import RECORD_FILE
+from pipelines.config.spec import Spec
 from synth.base.errors import CorpusError
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.build.build import build
-from pipelines.spec.spec import Spec
+from pipelines.builder.build import build
+from pipelines.config.spec import Spec
 from pipelines.versions.gc import collect_garbage
 from pipelines.versions.history import promote_version
 

@@ -11,8 +11,8 @@ import pytest
 from builds import product
 from forked import KilledError
 
-from pipelines.build.build import build, plan_library
-from pipelines.spec.spec import Spec
+from pipelines.builder.build import build, plan_library
+from pipelines.config.spec import Spec
 from synth.base.errors import CorpusError
 from synth.base.progress import Silent
 

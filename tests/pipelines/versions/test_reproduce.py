@@ -16,12 +16,12 @@ import soundfile
 from builds import TINY, merged, product, segue_here
 
 import pipelines.versions.remake
-from pipelines.build.build import build
-from pipelines.build.plan import ShardPlan
-from pipelines.build.render import RenderJob, render_shard
+from pipelines.builder.build import build
+from pipelines.builder.plan import ShardPlan
+from pipelines.builder.render import RenderJob, render_shard
 from pipelines.cli.make.reproduce import ReproductionRequest, read_request
+from pipelines.config.spec import Spec
 from pipelines.engines.cluster import library_versions
-from pipelines.spec.spec import Spec
 from pipelines.store.lease import sole_writer
 from pipelines.store.places import Places
 from pipelines.versions.gc import collect_garbage

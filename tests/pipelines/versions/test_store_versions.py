@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from builds import product, segue_here
 
-from pipelines.build.build import build
+from pipelines.builder.build import build
 from pipelines.cli.make.reproduce import ReproductionRequest, read_request
+from pipelines.config.spec import Spec
 from pipelines.ingest.ingest import ingest
-from pipelines.spec.spec import Spec
 from pipelines.store import stage as stages
 from pipelines.store.lease import take_lease
 from pipelines.store.places import Places

@@ -20,12 +20,12 @@ from builds import product, segue_here
 from typer.testing import CliRunner
 from waiting import PATIENCE_S
 
-from pipelines.build.build import build
+from pipelines.builder.build import build
 from pipelines.checks.audit import audit
 from pipelines.cli.app import present
 from pipelines.cli.look.versions import versions_command
+from pipelines.config.spec import Spec
 from pipelines.look.inspection import describe
-from pipelines.spec.spec import Spec
 from pipelines.store.lease import sole_writer, wait_for_turn
 from pipelines.store.mirror import Mirror
 from pipelines.store.places import Places

@@ -18,12 +18,12 @@ import pytest
 from browsing import edited, served, variant
 from builds import TINY, UNCERTIFIED, merged, segue_here
 
-from pipelines.build.build import build
+from pipelines.builder.build import build
 from pipelines.checks.audit import audit
+from pipelines.config.spec import Spec
 from pipelines.export import export_corpus
 from pipelines.look.browse.drawing import _place_ticks
 from pipelines.look.inspection import draw, rebuild, verify
-from pipelines.spec.spec import Spec
 from pipelines.store.places import find_manifest
 from synth.base.errors import CorpusError, SceneError
 from synth.corpus.corpus import (

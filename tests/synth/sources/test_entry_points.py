@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.spec.file import read_spec
+from pipelines.config.file import read_spec
 from synth.base.errors import SourceError, SpecError
 from synth.sources import SOURCES, source_class, source_names
 

@@ -17,12 +17,12 @@ from builds import segue_here
 from libraries import write_csv
 from pydantic import ValidationError
 
-from pipelines.build.differences import relocate_files, setting_differences
+from pipelines.builder.differences import relocate_files, setting_differences
+from pipelines.config.file import read_spec
+from pipelines.config.spec import Intake, Spec
 from pipelines.engines.executor import workers
 from pipelines.ingest.decoding import DecodingTask
 from pipelines.ingest.ingest import IngestedLibrary, ingest
-from pipelines.spec.file import read_spec
-from pipelines.spec.spec import Intake, Spec
 from synth.audio.bank import Bank
 from synth.base.errors import ClipError, SourceError, SpecError
 from synth.base.progress import Silent

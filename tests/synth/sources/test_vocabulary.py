@@ -12,12 +12,12 @@ import pytest
 from builds import product, segue_here
 from pydantic import ValidationError
 
-from pipelines.build.build import build, plan_library
+from pipelines.builder.build import build, plan_library
 from pipelines.checks.audit import audit
 from pipelines.checks.leakage import compare_corpora
 from pipelines.cli.look.audit import print_leakage
-from pipelines.spec.file import read_spec
-from pipelines.spec.spec import Spec
+from pipelines.config.file import read_spec
+from pipelines.config.spec import Spec
 from synth.base.errors import PlanError, SegueError, SourceError, SpecError
 from synth.base.progress import Silent
 from synth.labels.lexicon import category, shipped_phrases

@@ -1,0 +1,303 @@
+"""Build a corpus: ingest, plan, render, finalise. Plain functions; flows wrap them for Prefect."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.builder.claim import drop_claim, read_finished
+from pipelines.builder.differences import refuse_other_bytes, remove_damaged, unmark
+from pipelines.builder.finalise import finalise
+from pipelines.builder.finalise import promote as promote_to_latest
+from pipelines.builder.findings import Findings
+from pipelines.builder.plan import ShardPlan, plan
+from pipelines.builder.render import (
+    RenderJob,
+    clean,
+    read_receipt,
+    render_missing,
+    reuse,
+    withdraw,
+)
+from pipelines.builder.schedule import RenderSettings, Submit, schedule
+from pipelines.config.spec import Spec
+from pipelines.engines.call import Call
+from pipelines.engines.engine import Engine, engine
+from pipelines.engines.executor import RemoteRunner, is_here
+from pipelines.ingest.ingest import IngestedLibrary, ingest
+from pipelines.ingest.parts import list_parts, withdraw_damaged
+from pipelines.store.mirror import record
+from pipelines.store.places import BANKS, Places
+from pipelines.store.row_file import read_batches
+from pipelines.store.stage import choose_stage, find_mirror, hold_for_writing, refuse_private_store
+from synth.base.atomic import format_bytes
+from synth.base.errors import DiskFullError, SpecError
+from synth.base.progress import Observer, Silent, tell_damage
+from synth.corpus.corpus import PLAN_FILE
+from synth.corpus.receipt import VersionReceipt
+from synth.sources import Unheard
+
+VERSION_LETTERS = 12
+MOST_JUDGED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a build did.
+
+    Args:
+        skipped: Shards that were there, or were linked from another version.
+        quarantined: Clips that could not be used.
+        hours: Of audio in the corpus.
+        excerpts_of_captioned_clips: Sounds heard in part, whose captions speak of the whole.
+        findings: Why clips are quarantined and what the library lacks, as
+            `pipelines.builder.findings.Findings` in JSON.
+        blocked: What each block list did, as `synth.sources.block.Blocked` in JSON.
+    """
+
+    corpus: str
+    version: str
+    samples: int
+    shards: int
+    rendered: int
+    skipped: int
+    quarantined: int
+    hours: float
+    excerpts_of_captioned_clips: int
+    seconds: float
+    paths: dict[str, str]
+    findings: dict[str, Any]
+    blocked: list[dict[str, Any]] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A build with its plan made.
+
+    Args:
+        pending: Those to be rendered.
+        facts: What `corpus.json` says, if this very build was finalised before.
+        receipt: What certifies the manifests of a finished version.
+    """
+
+    spec: Spec
+    library: IngestedLibrary
+    places: Places
+    shards: list[ShardPlan]
+    pending: list[ShardPlan]
+    facts: dict[str, Any] | None
+    receipt: VersionReceipt | None
+
+    @property
+    def there(self) -> int:
+        """Shards that are not to be rendered."""
+        return len(self.shards) - len(self.pending)
+
+    @property
+    def job(self) -> RenderJob:
+        """What the pending shards are rendered with."""
+        audio = self.spec.audio
+        return RenderJob(self.places, self.library.index, audio.mixdown, audio.format)
+
+
+def build(
+    spec: Spec,
+    out: Path,
+    worker_count: int | str | Engine,
+    observer: Observer | None = None,
+    settings: RenderSettings | None = None,
+) -> Summary:
+    """Build the corpus of a spec under `out`; what is there and certified is not made again.
+
+    Args:
+        out: Root of banks, shards and manifests; a path, or a URL that is mirrored from a stage.
+        worker_count: Worker processes, 0 runs in this process; or an engine.
+    """
+    started = time.monotonic()
+    observer = observer or Silent()
+    refuse_unheard(spec)
+    out = choose_stage(out)
+    with hold_for_writing(out, spec.corpus):
+        with engine(worker_count) as where:
+            library, places = locate_library(spec, out, where, observer)
+            prepared = prepare_build(spec, library, places, where, observer)
+            render_pending(prepared, where, settings or RenderSettings(), observer)
+        return conclude(prepared, started)
+
+
+def refuse_unheard(spec: Spec) -> None:
+    """Check, before anything is written, that there is something to render."""
+    source = spec.make_source()
+    if isinstance(source, Unheard):
+        raise SpecError(
+            f"source {source.name} has no recordings, so nothing can be rendered",
+            fix="`segue plan SPEC` plans over it",
+        )
+
+
+def prepare_build(
+    spec: Spec, library: IngestedLibrary, places: Places, where: Engine, observer: Observer
+) -> Prepared:
+    """Plan, and find out what is still to be rendered, of sounds that are what they were."""
+    digest = spec.build_digest(library.digest)
+    receipt = remove_damaged(places, digest, observer)
+    facts = read_finished(places, digest)
+    if receipt is not None and not all(
+        (places.manifests / name).exists() for name in receipt.files
+    ):
+        facts = None  # it is finalised again
+    clean(places)
+    shards = plan(spec, library, places, where, observer, receipt)
+    is_finished = receipt is not None or facts is not None
+    if is_finished:
+        refuse_other_bytes(places, shards)
+    pending = reuse(places, shards)
+    if pending and remove_damaged_sounds(library, places, pending, where, observer):
+        library, places = locate_library(spec, places.out, where, observer)
+        return prepare_build(spec, library, places, where, observer)
+    if not is_finished:  # a finished version's receipts alone say what its lost shards were
+        withdraw(places, pending)
+    if pending or facts is None:
+        record(places.journal, "prepared", shards=len(shards), pending=len(pending))
+    return Prepared(spec, library, places, shards, pending, facts, receipt)
+
+
+def remove_damaged_sounds(
+    library: IngestedLibrary,
+    places: Places,
+    shards: Sequence[ShardPlan],
+    where: Engine,
+    observer: Observer,
+) -> bool:
+    """Hash the sounds that shards are made of, but for those that were decoded just now.
+
+    Returns:
+        Whether some were damaged; the library must be ingested again.
+    """
+    if list_parts(library.index) <= library.decoded:
+        return False
+    wanted = pa.array([shard.shard for shard in shards])
+    heard: set[str] = set()
+    for batch in read_batches(places.manifests / PLAN_FILE, ["shard", "clips"]):
+        rows = batch.filter(pc.is_in(batch["shard"], wanted))
+        heard.update(pc.unique(rows["clips"].flatten()).to_pylist())
+    threads = max(1, where.width)
+    faults = withdraw_damaged(library.index, heard, library.decoded, threads, places.mirror)
+    tell_damage(observer, faults, "decoded again")
+    return bool(faults)
+
+
+def locate_library(
+    spec: Spec, out: Path, where: Engine, observer: Observer
+) -> tuple[IngestedLibrary, Places]:
+    """The ingested library of a spec, and where what is made of it lies."""
+    out = out.resolve()  # workers elsewhere stand in other folders
+    if not is_here(where.run):
+        refuse_private_store(out)
+    if isinstance(where.run, RemoteRunner):
+        where.run.share(out, spec.corpus)
+    spec.make_recipe().check(spec.setting, tuple(spec.splits))
+    library = ingest(spec.intake, out / BANKS, where.run, where.width, observer)
+    digest = spec.build_digest(library.digest)
+    version = spec.version or digest[:VERSION_LETTERS]
+    return library, Places(out, spec.corpus, version, find_mirror(out, spec.corpus))
+
+
+def plan_library(
+    spec: Spec, out: Path, worker_count: int, observer: Observer
+) -> tuple[IngestedLibrary, Places, int]:
+    """Plan a corpus, and render nothing.
+
+    Returns:
+        The library that was planned over, where the plan lies, and its samples.
+    """
+    out = choose_stage(out)
+    with hold_for_writing(out, spec.corpus), engine(worker_count) as where:
+        library, places = locate_library(spec, out, where, observer)
+        receipt = remove_damaged(places, spec.build_digest(library.digest), observer)
+        shards = plan(spec, library, places, where, observer, receipt)
+    return library, places, sum(shard.samples for shard in shards)
+
+
+def render_pending(
+    prepared: Prepared,
+    where: Engine,
+    settings: RenderSettings,
+    observer: Observer,
+    submit: Submit | None = None,
+    show: Callable[[int], None] = lambda done: None,
+) -> None:
+    """Render what is missing; `submit` and `show` are those of `schedule`."""
+    journal = prepared.places.journal
+
+    def render(shard: ShardPlan) -> None:
+        call = Call(render_missing, shard.shard, settings.timeout_s)
+        try:
+            where.run(call, prepared.job, shard)
+        except DiskFullError as error:
+            raise DiskFullError(error.message + _tell_rest(prepared), fix=error.fix) from error
+        record(journal, "rendered", shard=shard.shard)
+        observer.advance("render")
+
+    def note(shard: ShardPlan, error: OSError) -> None:
+        record(journal, "retried", shard=shard.shard, error=f"{type(error).__name__}: {error}")
+
+    observer.start("render", len(prepared.shards), "shards", done=prepared.there)
+    schedule(prepared.pending, render, where, settings, submit, show, note)
+    observer.finish("render")
+
+
+def _tell_rest(prepared: Prepared) -> str:
+    """What the shards that are still to be rendered will take, judged by some that are done."""
+    places = prepared.places
+    left = [each for each in prepared.pending if not places.receipt_path(each.shard).is_file()]
+    known = (read_receipt(places, each.shard) for each in prepared.shards)
+    done = list(islice((each for each in known if each is not None), MOST_JUDGED))
+    if not done or not left:
+        return ""
+    mean = sum(each.bytes for each in done) / sum(each.samples for each in done)
+    needed = format_bytes(round(mean * sum(each.samples for each in left)))
+    return f"; about {needed} needed for the {len(left)} shards left to render"
+
+
+def conclude(prepared: Prepared, started: float, promote: bool = True) -> Summary:
+    """Finalise what was not, point `latest` to it if `promote` is set, and sum up."""
+    places, shards, facts = prepared.places, prepared.shards, prepared.facts
+    if prepared.pending or facts is None:
+        clean(places)
+        facts = finalise(prepared.spec, prepared.library, places, shards, prepared.receipt)
+        unmark(places)
+    drop_claim(places)
+    if promote:
+        promote_to_latest(places)
+    quarantine = prepared.library.quarantine
+    findings = Findings.read(places.manifests, prepared.spec.splits, quarantine)
+    return Summary(
+        corpus=places.corpus,
+        version=places.version,
+        samples=sum(shard.samples for shard in shards),
+        shards=len(shards),
+        rendered=len(prepared.pending),
+        skipped=prepared.there,
+        quarantined=sum(kind.clips for kind in findings.refusals),
+        hours=facts["hours"],
+        excerpts_of_captioned_clips=facts["excerpts_of_captioned_clips"],
+        seconds=round(time.monotonic() - started, 2),
+        paths={
+            "manifests": places.format_path(places.manifests),
+            "shards": places.format_path(places.shards),
+        },
+        findings=findings.to_json(),
+        blocked=[each.to_json() for each in prepared.library.blocked],
+    )

@@ -1,0 +1,262 @@
+"""What differs between a version of a corpus and what would be built now."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from pipelines.builder.claim import (
+    LISTS,
+    SHARDS_FILE,
+    algorithm_versions,
+    flat_settings,
+    read_finished,
+    refuse_other_build,
+    remove_files,
+)
+from pipelines.builder.plan import ShardPlan
+from pipelines.builder.render import ShardReceipt, is_done, read_receipt
+from pipelines.config.spec import Spec
+from pipelines.engines.cluster import library_versions
+from pipelines.ingest.ingest import IngestedLibrary
+from pipelines.store.places import Places
+from synth.base.errors import CorpusError
+from synth.base.progress import Observer, tell_damage
+from synth.corpus.corpus import CORPUS_FILE, REMOVED_FILE, SAMPLES_FILE
+from synth.corpus.receipt import RECEIPT_FILE, VersionReceipt
+from synth.corpus.schema import INCIDENTAL, canonical_json
+from synth.sources import take_places
+
+SHOWN: Final = 10
+_HASH_LETTERS: Final = 12
+
+Row: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """One line a difference, by what it is about; all empty where nothing differs.
+
+    Args:
+        libraries: Packages whose version is another.
+        missing: Clips that are not there any more.
+        changed: Clips that are other than they were.
+        new: Clips that were not there.
+        others: Anything else.
+    """
+
+    settings: tuple[str, ...] = ()
+    algorithms: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return any(lines for _, lines in self._by_kind())
+
+    def _by_kind(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        yield "setting", self.settings
+        yield "algorithm", self.algorithms
+        yield "library", self.libraries
+        yield "missing clip", self.missing
+        yield "changed clip", self.changed
+        yield "new clip", self.new
+        yield "", self.others
+
+    def lines(self) -> Iterator[str]:
+        """For people: the first ten of each kind, and how many more there are."""
+        for kind, found in self._by_kind():
+            yield from (f"{kind} {line}".strip() for line in found[:SHOWN])
+            if len(found) > SHOWN:
+                yield f"{kind or 'difference'}: {len(found) - SHOWN:,} more"
+
+    def to_json(self) -> dict[str, Any]:
+        """The number of each kind, and the first ten."""
+        return {
+            (f"{kind}s" if kind else "others"): {"count": len(found), "first": found[:SHOWN]}
+            for kind, found in self._by_kind()
+        }
+
+
+def setting_differences(stored: Spec, given: Spec) -> tuple[str, ...]:
+    """Where two specs ask for different corpora; where files lie does not count."""
+    ours, theirs = flat_settings(stored), flat_settings(given)
+    return tuple(
+        f"{key}: {_read_setting(ours, key)} there, {_read_setting(theirs, key)} in the spec given"
+        for key in dict.fromkeys([*ours, *theirs])
+        if ours.get(key) != theirs.get(key)
+    )
+
+
+def relocate_files(stored: Spec, given: Spec) -> Spec:
+    """The stored spec, its files taken from where the given one says they lie."""
+    values = stored.model_dump(mode="json", exclude_none=True)
+    source, other = (
+        spec.model_dump(mode="json", exclude_none=True)["source"] for spec in (stored, given)
+    )
+    for name in source.keys() & other.keys():
+        values["source"] = {name: take_places(source[name], other[name])}
+    for key in LISTS:
+        ours, theirs = getattr(stored, key), getattr(given, key)
+        if [path.name for path in ours] == [path.name for path in theirs]:
+            values[key] = [str(path) for path in theirs]
+    return Spec.model_validate(values)
+
+
+def algorithm_differences(facts: Mapping[str, Any]) -> tuple[str, ...]:
+    """Algorithms of Segue that are not the ones which a version's `corpus.json` names."""
+    known = {"format": facts.get("format_version"), **facts.get("algorithms", {})}
+    return tuple(
+        f"{name}: {_shorten(known[name])} there, {_shorten(value)} here"
+        for name, value in algorithm_versions().items()
+        if known.get(name) is not None and known[name] != value
+    )
+
+
+def library_differences(receipts: Sequence[ShardReceipt]) -> tuple[str, ...]:
+    """Packages that are not of the versions which made the shards."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for receipt in receipts:
+        counts.update(receipt.libraries.items())
+    here = library_versions()
+    return tuple(
+        f"{name}: {version} there ({count:,} of {len(receipts):,} shards), "
+        f"{here.get(name, 'none')} here"
+        for (name, version), count in sorted(counts.items())
+        if here.get(name) != version
+    )
+
+
+def clip_differences(stored: Iterable[Row], library: IngestedLibrary) -> Differences:
+    """Clips that are missing, changed or new, and what became of them."""
+    ours = {row["id"]: row for row in stored}
+    theirs = {row["id"]: row for row in library.clips}
+    refused = {row["id"]: row["reason"] for row in library.quarantine}
+    order = (
+        ()
+        if list(ours) == list(theirs) or ours.keys() != theirs.keys()
+        else (_order(ours, theirs),)
+    )
+    return Differences(
+        missing=tuple(
+            f"{name}: {_find_refusal(refused, name) or ours[name]['location']}"
+            for name in ours
+            if name not in theirs
+        ),
+        changed=tuple(
+            f"{name}: {change}"
+            for name in ours
+            if name in theirs and (change := _change(ours[name], theirs[name]))
+        ),
+        new=tuple(f"{name}: {row['location']}" for name, row in theirs.items() if name not in ours),
+        others=order,
+    )
+
+
+def _order(ours: Mapping[str, Row], theirs: Mapping[str, Row]) -> str:
+    first, there, here = next(
+        (number, *pair)
+        for number, pair in enumerate(zip(ours, theirs, strict=True), 1)
+        if pair[0] != pair[1]
+    )
+    return f"the clips are listed in another order: clip {first} is {there} there, {here} here"
+
+
+def _find_refusal(refused: Mapping[str, str], name: str) -> str:
+    return f"it is refused now: {refused[name]}" if name in refused else ""
+
+
+def _change(ours: Row, theirs: Row) -> str:
+    """What is other in a clip; "" where nothing is that a corpus depends on."""
+    if ours["sha256"] != theirs["sha256"]:
+        return f"SHA-256 {_shorten(ours['sha256'])} there, {_shorten(theirs['sha256'])} here"
+    return ", ".join(
+        f"{name} {canonical_json(ours[name])} there, {canonical_json(theirs[name])} here"
+        for name in theirs
+        if name in ours and name not in INCIDENTAL and ours[name] != theirs[name]
+    )
+
+
+def _read_setting(settings: Mapping[str, Any], key: str) -> str:
+    return canonical_json(settings[key]) if key in settings else "nothing"
+
+
+def _shorten(value: object) -> str:
+    """A value; of a hash the first letters."""
+    return str(value)[:_HASH_LETTERS]
+
+
+# A finished version never changes: what a plain build may still make of one.
+
+
+def remove_damaged(places: Places, digest: str, observer: Observer) -> VersionReceipt | None:
+    """Delete what of a version is not what its receipt says, so that it is made again.
+
+    Where the receipt itself is damaged, all that it certified is made again.
+
+    Returns:
+        The receipt of a finished version, which what is made again must match.
+    """
+    try:
+        receipt = VersionReceipt.read(places.manifests)
+    except CorpusError as error:
+        read_finished(places, digest)
+        tell_damage(observer, [error.message], "made again")
+        remove_files(places, [RECEIPT_FILE, SHARDS_FILE, SAMPLES_FILE])
+        return None
+    path = places.manifests / CORPUS_FILE
+    if receipt is None or path.name not in receipt.files or not path.exists():
+        return None
+    refuse_other_build(places, receipt.digest, digest)
+    if not (places.manifests / REMOVED_FILE).is_file():
+        remove_faulty(places, receipt.find_faults(), observer)
+    return receipt
+
+
+def remove_faulty(places: Places, faults: Mapping[str, str], observer: Observer) -> None:
+    """Delete files of a version, of which each has a fault, so that they are made again."""
+    told = [f"{places.format_path(places.manifests / name)}: {faults[name]}" for name in faults]
+    tell_damage(observer, told, "made again")
+    remove_files(places, faults)
+
+
+def refuse_other_bytes(places: Places, shards: Sequence[ShardPlan]) -> None:
+    """Check that a plain build may make what is missing of a finished version.
+
+    Shards that went by themselves are made again if the libraries are those of their receipts. A
+    version whose shards `segue gc` removed is reproduced, and nothing else, so that every shard is
+    proven against its receipt before any of them is there again.
+    """
+    missing = [shard for shard in shards if not is_done(places, shard)]
+    if not missing:
+        return
+    folder = places.format_path(places.manifests)
+    fix = (
+        f"`segue rebuild {folder}` rebuilds them byte for byte, or lists what differs; "
+        "another `version` in the spec builds a new one"
+    )
+    if (places.manifests / REMOVED_FILE).is_file():
+        raise CorpusError(
+            f"{folder}: `segue gc` removed the shards of this finished version", fix=fix
+        )
+    receipts = [read_receipt(places, shard.shard) for shard in missing]
+    others = library_differences([each for each in receipts if each is not None])
+    if others:
+        raise CorpusError(
+            f"{folder}: {len(missing)} of {len(shards)} shards of this finished version "
+            f"are missing, and would now differ: library {others[0]}",
+            fix=fix,
+        )
+
+
+def unmark(places: Places) -> None:
+    """Take back that the shards were removed; they are all there again."""
+    path = places.manifests / REMOVED_FILE
+    if path.is_file():
+        if places.mirror is not None:
+            places.mirror.withdraw([path])
+        path.unlink()

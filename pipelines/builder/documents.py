@@ -1,0 +1,446 @@
+"""The dataset card: a README with Hugging Face front matter, made from the manifests."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import yaml
+
+from pipelines.builder.plan import ShardPlan
+from pipelines.builder.render import ShardReceipt
+from pipelines.store.places import Places
+from pipelines.store.row_file import read_batches
+from synth.base.atomic import replacing, write_bytes, write_text
+from synth.captions.caption import MODEL
+from synth.corpus.corpus import SAMPLES_FILE
+from synth.corpus.facts import LANGUAGE, size_category
+from synth.corpus.licence import effective_licence, hugging_face_licence, parse_licence
+from synth.corpus.shards import find_span, serialise_document
+from synth.export.laion import RATE
+
+NAMED_ELSEWHERE: Final = ("cc", "other")
+
+
+def dataset_card(facts: Mapping[str, Any]) -> str:
+    """Markdown that says what the corpus holds, how it was made and under which licences.
+
+    Args:
+        facts: What `corpus.json` says.
+    """
+    front_matter = {
+        "pretty_name": f"{facts['corpus']} ({facts['version']})",
+        **_licence_of(facts),
+        "language": LANGUAGE,
+        "size_categories": [size_category(_count_samples(facts))],
+        "task_categories": ["audio-classification"],
+        "tags": ["audio-captioning", "audio-text-retrieval", "webdataset", "synthetic", "segue"],
+        "configs": [
+            {
+                "config_name": "default",
+                "data_files": [
+                    {"split": split, "path": f"{split}/*.tar"} for split in facts["splits"]
+                ],
+            }
+        ],
+    }
+    splits = "\n".join(
+        f"| {split} | {counts['samples']:,} | {counts['shards']:,} |"
+        for split, counts in facts["splits"].items()
+    )
+    rights = "\n".join(f"| {name} | {count:,} |" for name, count in facts["licences"].items())
+    generators = "\n".join(f"| {name} | {count:,} |" for name, count in facts["generators"].items())
+    return f"""---
+{yaml.safe_dump(front_matter, sort_keys=False).strip()}
+---
+# {facts["corpus"]}
+
+Synthetic audio-caption pairs made by Segue: recipe `{facts["recipe"]}` over source
+`{facts["source"]}`, version `{facts["version"]}`, {facts["hours"]:.2f} hours at
+{facts["sample_rate"]:,} Hz.
+
+Every caption in `text` was proven true of the timeline that the audio was rendered from, and every
+caption in `negatives` proven false. {_by_whom(facts["generators"])}
+{_caveat(facts["excerpts_of_captioned_clips"])}
+| split | samples | shards |
+|---|---:|---:|
+{splits}
+
+Each sample is `KEY.{facts["audio_format"]}` and `KEY.json`; the fields are the same in every one.
+`samples.parquet` lists all samples with their scenes, `croissant.json` describes the files.
+Megatron-Energon reads the shards by `.nv-meta` and the indexes `*.tar.idx`.
+
+## Training with LAION-CLAP or open_clip
+
+Their loaders take 10 s at {RATE:,} Hz. LAION-CLAP's resamples nothing and fails at a longer
+sample; open_clip's cuts it at random, which can make a caption false. Build with
+`length: exact 10 s` and `sample_rate: {RATE}`.{_resampled(facts["sample_rate"])}
+Fill shorter samples with silence: `--data-filling pad` for LAION-CLAP, `--audio-fill pad` for
+open_clip. In a sample that is looped statements of order are false.
+
+## Who made the captions
+
+| generator | captions |
+|---|---:|
+{generators}
+
+## Licences
+
+{_rights(facts)} `ATTRIBUTION.csv` credits every clip, and each sample's JSON names the licence of
+its own mix and those of its clips. This is bookkeeping, not legal advice.
+
+| licence | clips |
+|---|---:|
+{rights}
+"""
+
+
+def _resampled(rate: int) -> str:
+    if rate == RATE:
+        return ""
+    return f" This corpus is at {rate:,} Hz: `segue export --to laion` resamples it."
+
+
+def _count_samples(facts: Mapping[str, Any]) -> int:
+    return sum(counts["samples"] for counts in facts["splits"].values())
+
+
+def _licence_of(facts: Mapping[str, Any]) -> dict[str, str]:
+    """The licence in the front matter, by the Hub's identifiers."""
+    licence = parse_licence(facts["licence"])
+    found = {"license": hugging_face_licence(licence)}
+    if found["license"] in NAMED_ELSEWHERE:
+        found["license_name"] = licence.id.lower()
+        if licence.url:
+            found["license_link"] = licence.url
+    return found
+
+
+def _rights(facts: Mapping[str, Any]) -> str:
+    if facts["licence_reason"]:
+        return f"No single licence covers all samples: {facts['licence_reason']}."
+    return f"A work of all these clips can be under {facts['licence']}."
+
+
+def _by_whom(generators: Mapping[str, int]) -> str:
+    if not any(name.startswith(MODEL) for name in generators):
+        return "Captions were made by rule; no language model took part."
+    return (
+        "Some were written by a language model and put to checks: paraphrases and rewrites are "
+        "true as far as these can tell, and so are exchanged sources (`rebind`) false; new orders "
+        "were proven false like all others."
+    )
+
+
+def _caveat(excerpts: int) -> str:
+    if not excerpts:
+        return ""
+    return (
+        f"\n{excerpts:,} sounds are excerpts of captioned clips: that their captions hold of the "
+        "excerpts too is taken on trust.\n"
+    )
+
+
+# The licence ledger of a corpus: ATTRIBUTION.csv, and what `corpus.json` says of licences.
+
+
+COLUMNS: Final = (
+    "clip",
+    "recording",
+    "licence",
+    "licence_url",
+    "attribution",
+    "source",
+    "location",
+)
+
+# The full-width forms are read as the plain ones in some locales.
+_FORMULA: Final = re.compile(
+    "'*[=+\\-@\t\r\n\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}"
+    "\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}]"
+)
+
+
+def used_clips(clips: Iterable[Mapping[str, Any]], samples: Path) -> list[Mapping[str, Any]]:
+    """The clips that a sample uses.
+
+    Args:
+        clips: Rows of `schema.CLIPS`.
+        samples: A Parquet file with the columns of `schema.PLAN`.
+    """
+    used: set[str] = set()
+    for batch in read_batches(samples, ["clips"]):
+        used.update(batch["clips"].flatten().to_pylist())
+    return [clip for clip in clips if clip["id"] in used]
+
+
+def write_attribution(clips: Iterable[Mapping[str, Any]], path: Path) -> None:
+    """Write one row a clip, in the order of the clips' ids: equal clips give equal bytes.
+
+    CSV as in RFC 4180: UTF-8, CRLF, quotes where they are needed. A cell that a spreadsheet would
+    take for a formula, because it begins with `=`, `+`, `-`, `@`, a tab or a line break, gets an
+    apostrophe in front, which spreadsheets take as "this is text"; so does one that begins so after
+    apostrophes of its own. `plain_cell` takes it away again.
+
+    Args:
+        clips: Rows of `schema.CLIPS`: those that samples use (`read_used_clips`).
+        path: The file, replaced whole or not at all.
+    """
+    rows = sorted(_row(clip) for clip in clips)
+    with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\r\n")
+        writer.writerow(COLUMNS)
+        writer.writerows(map(safe_cell, row) for row in rows)
+
+
+def licence_facts(clips: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What `corpus.json` says of licences.
+
+    Args:
+        clips: Rows of `schema.CLIPS`: those that samples use (`read_used_clips`).
+
+    Returns:
+        `licence`: id of the one licence that a work of all these clips could be under;
+        `licence_reason`: why there is none, else ""; `licences`: clips by licence id.
+    """
+    licences = [parse_licence(clip["licence"]) for clip in clips]
+    whole = effective_licence(licences)
+    counts = Counter(licence.id for licence in licences)
+    return {
+        "licence": whole.id,
+        "licence_reason": whole.reason,
+        "licences": dict(sorted(counts.items())),
+    }
+
+
+def safe_cell(text: str) -> str:
+    """`text` as a cell that no spreadsheet takes for a formula."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def plain_cell(cell: str) -> str:
+    """The text that `safe_cell` made a cell of."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
+
+def _row(clip: Mapping[str, Any]) -> tuple[str, ...]:
+    licence = parse_licence(clip["licence"])
+    return (
+        clip["id"],
+        clip["recording"],
+        licence.id,
+        licence.url,
+        clip["attribution"],
+        clip["source"],
+        clip["location"],
+    )
+
+
+# Croissant: what the shards hold, in the vocabulary of mlcommons.org/croissant/1.0.
+
+
+CROISSANT_FILE: Final = "croissant.json"
+CONFORMS_TO: Final = "http://mlcommons.org/croissant/1.0"
+MIME: Final = {"flac": "audio/flac", "wav": "audio/x-wav"}
+_TERMS: Final = (
+    *("citeAs", "column", "equivalentProperty", "extract", "field", "fileProperty", "fileObject"),
+    *("fileSet", "format", "includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField"),
+    *("path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate"),
+    *("separator", "source", "subField", "transform"),
+)
+_CONTEXT: Final[Mapping[str, Any]] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "sc": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "dct": "http://purl.org/dc/terms/",
+    "conformsTo": "dct:conformsTo",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    **{term: f"cr:{term}" for term in _TERMS},
+}
+
+
+_FIELDS: Final = {
+    "id": ("sc:Text", "Key of the sample in its shard."),
+    "caption": ("sc:Text", "The main caption, proven true."),
+    "labels": ("sc:Text", "Labels of the sounds, in scene order."),
+    "relation": ("sc:Text", "How the sounds follow one another."),
+    "group": ("sc:Text", "Minimal-pair group: the same clips in another composition."),
+    "split": ("sc:Text", "train, val or test."),
+    "notation": ("sc:Text", "The scene: + is then, * is with."),
+    "scene": ("sc:Text", "The scene as JSON, from which the audio can be rendered again."),
+    "frames": ("sc:Integer", "Length of the audio."),
+    "sample_rate": ("sc:Integer", "In Hz."),
+    "shard": ("sc:Text", "Name of the shard that holds it."),
+}
+_REPEATED: Final = frozenset({"labels"})
+
+
+def croissant(
+    facts: Mapping[str, Any], receipts: Sequence[ShardReceipt], samples_sha256: str
+) -> dict[str, Any]:
+    """The JSON-LD that stands beside the shards; `contentUrl` is relative to it.
+
+    Two record sets: `samples` are the rows of `samples.parquet`, `audio` the shards' audio members,
+    by the sample's id. There is no `datePublished`: equal corpora have equal files.
+
+    Args:
+        facts: What `corpus.json` says.
+        receipts: Of every shard.
+        samples_sha256: Of `samples.parquet`.
+    """
+    audio_format = facts["audio_format"]
+    archives = [_archive(receipt) for receipt in receipts]
+    return {
+        "@context": dict(_CONTEXT),
+        "@type": "sc:Dataset",
+        "name": facts["corpus"],
+        "description": (
+            f"Synthetic audio-caption pairs made by Segue: recipe {facts['recipe']} over source "
+            f"{facts['source']}, {facts['hours']:.2f} hours at {facts['sample_rate']} Hz."
+        ),
+        "conformsTo": CONFORMS_TO,
+        "license": parse_licence(facts["licence"]).url or facts["licence"],
+        **({"citeAs": facts["citation"]} if facts["citation"] else {}),
+        "version": f"1.0.0+{facts['version']}",
+        "keywords": ["audio", "captions", "synthetic", "compositional"],
+        "distribution": [
+            {
+                "@type": "cr:FileObject",
+                "@id": SAMPLES_FILE,
+                "name": SAMPLES_FILE,
+                "contentUrl": SAMPLES_FILE,
+                "encodingFormat": "application/x-parquet",
+                "sha256": samples_sha256,
+            },
+            *archives,
+            {
+                "@type": "cr:FileSet",
+                "@id": "audio-members",
+                "name": "audio-members",
+                "containedIn": [{"@id": archive["@id"]} for archive in archives],
+                "encodingFormat": MIME[audio_format],
+                "includes": f"*.{audio_format}",
+            },
+        ],
+        "recordSet": [_samples(), _audio()],
+    }
+
+
+def _archive(receipt: ShardReceipt) -> dict[str, Any]:
+    path = f"{receipt.split}/{receipt.shard}"
+    return {
+        "@type": "cr:FileObject",
+        "@id": path,
+        "name": receipt.shard,
+        "contentUrl": path,
+        "contentSize": f"{receipt.bytes} B",
+        "encodingFormat": "application/x-tar",
+        "sha256": receipt.sha256,
+    }
+
+
+def _samples() -> dict[str, Any]:
+    return {
+        "@type": "cr:RecordSet",
+        "@id": "samples",
+        "name": "samples",
+        "key": {"@id": "samples/id"},
+        "field": [
+            {
+                "@type": "cr:Field",
+                "@id": f"samples/{name}",
+                "name": name,
+                "description": description,
+                "dataType": kind,
+                "repeated": name in _REPEATED,
+                "source": {"fileObject": {"@id": SAMPLES_FILE}, "extract": {"column": name}},
+            }
+            for name, (kind, description) in _FIELDS.items()
+        ],
+    }
+
+
+def _audio() -> dict[str, Any]:
+    source = {"fileSet": {"@id": "audio-members"}}
+    return {
+        "@type": "cr:RecordSet",
+        "@id": "audio",
+        "name": "audio",
+        "key": {"@id": "audio/id"},
+        "field": [
+            {
+                "@type": "cr:Field",
+                "@id": "audio/id",
+                "name": "id",
+                "description": "Key of the sample in its shard.",
+                "dataType": "sc:Text",
+                "references": {"field": {"@id": "samples/id"}},
+                "source": source
+                | {
+                    "extract": {"fileProperty": "filename"},
+                    "transform": {"regex": "^([a-z0-9-]+)"},
+                },
+            },
+            {
+                "@type": "cr:Field",
+                "@id": "audio/audio",
+                "name": "audio",
+                "description": "The sound.",
+                "dataType": "sc:AudioObject",
+                "source": source | {"extract": {"fileProperty": "content"}},
+            },
+        ],
+    }
+
+
+# What Megatron-Energon needs beside the shards to read them as they are.
+
+
+META: Final = ".nv-meta"
+INDEX_SUFFIX: Final = ".idx"
+_DATASET: Final = {"__module__": "megatron.energon", "__class__": "CrudeWebdataset"}
+
+
+def write_index(path: Path, rows: pa.Table, rights: Mapping[str, Mapping[str, str]]) -> None:
+    """Write where each sample of a shard begins, and where the last one ends.
+
+    Nothing is read of the shard: the offsets are measured, and the JSON of the last sample is made
+    again for its length.
+
+    Args:
+        rows: Its rows of `schema.SAMPLES`.
+        rights: Licence and attribution of each clip, by clip id.
+    """
+    (last,) = rows.slice(rows.num_rows - 1).to_pylist()
+    start, end = find_span(last["offset"], last["size"], len(serialise_document(last, rights)))
+    starts = rows["offset"].to_numpy() - (last["offset"] - start)
+    write_bytes(
+        path.with_name(path.name + INDEX_SUFFIX), np.append(starts, end).astype("<u8").tobytes()
+    )
+
+
+def write_meta(places: Places, shards: Sequence[ShardPlan]) -> None:
+    """Write the folder that names splits and shards, and says how samples are read."""
+    names: dict[str, list[str]] = {}
+    for shard in shards:
+        names.setdefault(shard.split, []).append(f"{shard.split}/{shard.shard}")
+    counts = {f"{shard.split}/{shard.shard}": shard.samples for shard in shards}
+    folder = places.shards / META
+    write_text(folder / ".info.json", json.dumps({"shard_counts": counts}, indent=2) + "\n")
+    write_text(folder / "split.yaml", _to_yaml({"split_parts": names, "exclude": []}))
+    write_text(folder / "dataset.yaml", _to_yaml(_DATASET))
+
+
+def _to_yaml(value: Mapping[str, Any]) -> str:
+    return str(yaml.safe_dump(value, sort_keys=False))

@@ -1,0 +1,329 @@
+"""Plan: every sample of a corpus as a row, before any audio is made.
+
+`plan.parquet` has whole shards in each row group. `shards.parquet` lists the shards, each with the
+digest of all that determines its bytes; a shard whose receipt bears that digest need not be made
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.builder.claim import (
+    BUILD_DIGEST,
+    PLAN_FILES,
+    SHARDS_FILE,
+    claim_version,
+    read_finished,
+)
+from pipelines.builder.drafting import DraftedRows, Drafter, draft_all, sample_id
+from pipelines.builder.findings import LEFT_OUT, Tally, to_json
+from pipelines.builder.usable import UsableClips
+from pipelines.config.enrich import Enrichment
+from pipelines.config.spec import Spec
+from pipelines.engines.engine import Engine
+from pipelines.ingest.ingest import IngestedLibrary
+from pipelines.store.places import Places
+from pipelines.store.row_file import BATCH_ROWS, RowFile, ShardTables, read_columns, read_rows
+from synth.base.errors import CorpusError
+from synth.base.hashing import FileHash
+from synth.base.progress import Observer
+from synth.base.rng import digest
+from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE
+from synth.corpus.receipt import RECEIPT_FILE, VersionReceipt, replacing_certified
+from synth.corpus.schema import (
+    AUDIBLE,
+    CLIPS,
+    EAR,
+    PLAN,
+    QUARANTINE,
+    canonical_json,
+    to_table,
+)
+from synth.corpus.validation import check_columns
+from synth.recipes.base import make_listener
+
+_IN_SHARDS: Final = ("sha256", "onset", "offset", "licence", "attribution")
+_KNOWN: Final = 1 << 16
+"""Clips whose content is kept in memory."""
+_ROW_GROUP: Final = 2048
+SHARDS_SCHEMA: Final = pa.schema(
+    [
+        pa.field("shard", pa.string(), nullable=False),
+        pa.field("split", pa.string(), nullable=False),
+        pa.field("samples", pa.int64(), nullable=False),
+        pa.field("row_group", pa.int64(), nullable=False),
+        pa.field("digest", pa.string(), nullable=False),
+        pa.field("row", pa.int64(), nullable=False),
+    ]
+)
+_SCHEMAS: Final = {
+    SHARDS_FILE: SHARDS_SCHEMA,
+    PLAN_FILE: PLAN,
+    QUARANTINE_FILE: QUARANTINE,
+    CLIPS_FILE: CLIPS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ShardPlan:
+    """A row of `shards.parquet`.
+
+    Args:
+        split: Split, which is also the folder.
+        row_group: Where its rows are in `plan.parquet`.
+        digest: Of its rows, its clips' content and the render settings.
+        row: Its first row in the row group.
+    """
+
+    shard: str
+    split: str
+    samples: int
+    row_group: int
+    digest: str
+    row: int = 0
+
+    def rows(self, plan: Path) -> list[dict[str, Any]]:
+        """Its rows of `schema.PLAN`."""
+        found: list[dict[str, Any]] = read_rows(
+            plan, self.row_group, self.row, self.samples
+        ).to_pylist()
+        return found
+
+
+def plan(
+    spec: Spec,
+    library: IngestedLibrary,
+    places: Places,
+    where: Engine,
+    observer: Observer,
+    finished: VersionReceipt | None = None,
+) -> list[ShardPlan]:
+    """Write the catalogue, the quarantine and the plan; a whole plan is read, not made again.
+
+    Args:
+        where: Whose workers draft.
+        finished: The receipt of a finished version, which what is made again must match.
+    """
+    plan_digest = spec.build_digest(library.digest)
+    planned = _read(places, plan_digest)
+    if planned is not None:
+        return planned
+    recipe = spec.make_recipe()
+    setting = spec.setting
+    usable = UsableClips.choose(recipe, library, spec)
+    listener = make_listener(usable, setting)
+    with usable.shortage.explained():
+        made = recipe.groups(usable.clips, setting)
+        groups = {split: each for split, each in made.items() if len(each)}
+    enrichment = Enrichment.read(spec.enrich, setting.audible)
+    observer.start("plan", sum(map(len, groups.values())), "groups")
+    claim_version(places, plan_digest)
+    mark = {BUILD_DIGEST: plan_digest}
+    # A reader judges captions by what is audible.
+    audible = {AUDIBLE: str(setting.audible), EAR: canonical_json(asdict(setting.ear))}
+    quarantine = library.quarantine + usable.refused
+    with replacing_certified(places.manifests / CLIPS_FILE, finished) as partial:
+        _write_clips(partial, library.clips, CLIPS.with_metadata(mark))
+    with replacing_certified(places.manifests / QUARANTINE_FILE, finished) as partial:
+        _write(partial, quarantine, QUARANTINE.with_metadata(mark))
+    content = _ClipContent(library.clips, usable.numbers)
+    drafter = Drafter(
+        spec.corpus, recipe.name, groups, listener, spec.audio, enrichment, usable.shortage
+    )
+    tally = Tally({split: len(each) for split, each in groups.items()}, usable.shortage)
+    known: set[str] = set()
+    shards: list[ShardPlan] = []
+    with (
+        replacing_certified(places.manifests / PLAN_FILE, finished) as partial,
+        pq.ParquetWriter(
+            partial,
+            PLAN.with_metadata(audible | mark),
+            compression="zstd",
+        ) as writer,
+        closing(draft_all(drafter, where, places.manifests, plan_digest)) as drafted,
+    ):
+        tables = ShardTables(writer)
+        for shard in pack(
+            spec.corpus, spec.shards.samples, _observe(drafted, library.clips, tally, observer)
+        ):
+            place = tables.add(shard.rows.cast(writer.schema))
+            shards.append(_shard_plan(shard, place, spec.render_digest(), content))
+            known.update(enrichment.answers.keys() & set(shard.rows.column("id").to_pylist()))
+        tables.flush()
+        enrichment.refuse_strangers(known)
+        if left_out := tally.conclude():
+            writer.add_key_value_metadata({LEFT_OUT: canonical_json(to_json(left_out))})
+    rows = [asdict(shard) for shard in shards]
+    with replacing_certified(places.manifests / SHARDS_FILE, finished) as partial:
+        _write(partial, rows, SHARDS_SCHEMA.with_metadata(mark))
+    files = [places.manifests / name for name in reversed(PLAN_FILES)]
+    if finished is None:
+        certified = {path.name: FileHash.of(path) for path in files}
+        VersionReceipt(places.manifests, plan_digest, certified).write()
+        files.append(places.manifests / RECEIPT_FILE)
+    if places.mirror is not None:
+        places.mirror.push(*files)
+    observer.finish("plan", f"{sum(shard.samples for shard in shards)} samples")
+    return shards
+
+
+def _observe(
+    drafted: Iterable[DraftedRows], clips: RowFile, tally: Tally, observer: Observer
+) -> Iterator[DraftedRows]:
+    for each in drafted:
+        yield each
+        tally.count(each)
+        clips.give_back()  # levels were read here and there, each with much that lies about it
+        observer.advance("plan", len(each.sizes))
+
+
+def _read(places: Places, plan_digest: str) -> list[ShardPlan] | None:
+    """The shards of a whole plan; None where there is none, or it is damaged or another spec's."""
+    if (receipt := VersionReceipt.read(places.manifests)) is not None:
+        if receipt.digest != plan_digest or receipt.find_faults(PLAN_FILES):
+            return None
+    elif read_finished(places, plan_digest) is None:  # older versions have no receipt
+        return None
+    try:
+        for name in PLAN_FILES:
+            check_columns(places.manifests / name, _SCHEMAS[name])
+    except CorpusError:
+        return None
+    rows = read_columns(places.manifests / SHARDS_FILE).to_pylist()
+    return [ShardPlan(**row) for row in rows]
+
+
+class _ClipContent:
+    """What of clips determines the shards that they are heard in."""
+
+    def __init__(self, rows: RowFile, numbers: Mapping[str, int]) -> None:
+        self._rows = rows
+        self._numbers = numbers
+        self._known: dict[str, str] = {}
+
+    def of(self, clip: str) -> str:
+        """That of one clip, as text."""
+        found = self._known.get(clip)
+        if found is None:
+            row = self._rows.row(self._numbers[clip], *_IN_SHARDS)
+            found = canonical_json([row[name] for name in _IN_SHARDS])
+            if len(self._known) >= _KNOWN:
+                self._known.pop(next(iter(self._known)))
+            self._known[clip] = found
+        return found
+
+
+def _shard_plan(
+    shard: PackedShard, place: tuple[int, int], render_digest: str, content: _ClipContent
+) -> ShardPlan:
+    clips = sorted({clip for row in shard.rows.column("clips").to_pylist() for clip in row})
+    determinants = digest(
+        render_digest,
+        *shard.texts,
+        *(canonical_json([clip, content.of(clip)]) for clip in clips),
+    )
+    row_group, row = place
+    return ShardPlan(shard.name, shard.split, len(shard.texts), row_group, determinants, row)
+
+
+def _write(path: Path, rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> None:
+    pq.write_table(to_table(rows, schema), path, compression="zstd", row_group_size=_ROW_GROUP)
+
+
+def _write_clips(path: Path, rows: RowFile, schema: pa.Schema) -> None:
+    """The same of rows that are too many for memory."""
+    batches = rows.batches()
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        while some := [*islice(batches, _ROW_GROUP // BATCH_ROWS)]:
+            writer.write_table(pa.Table.from_batches(some).combine_chunks().cast(schema))
+
+
+# Packing: drafted rows become shards, and get their places in the corpus.
+
+
+_UNNUMBERED = '"id":"","index":0,'
+_UNPACKED = '"shard":"",'
+
+
+@dataclass(frozen=True, slots=True)
+class PackedShard:
+    """A shard's rows.
+
+    Args:
+        rows: Of `schema.PLAN`.
+        texts: The same rows as canonical JSON, all with `index` 0.
+    """
+
+    name: str
+    split: str
+    rows: pa.Table
+    texts: list[str]
+
+
+def pack(corpus: str, most: int, drafted: Iterable[DraftedRows]) -> Iterator[PackedShard]:
+    """One shard after the other; a group is never divided.
+
+    Args:
+        most: Samples that a shard may hold, but for one group that has more.
+        drafted: The rows of all groups, split by split.
+    """
+    index = 0
+    for split, runs in groupby(drafted, lambda each: each.split):
+        made = 0
+        for number, (tables, texts) in enumerate(_cut(runs, most)):
+            name = f"{corpus}-{split}-{number:06d}.tar"
+            ids = [sample_id(corpus, split, made + at) for at in range(len(texts))]
+            places = {
+                "id": pa.array(ids),
+                "index": pa.array(np.arange(index, index + len(ids))),
+                "shard": pa.array([name] * len(ids)),
+            }
+            yield PackedShard(
+                name,
+                split,
+                _place(pa.concat_tables(tables).combine_chunks(), places),
+                [_place_text(text, each, name) for text, each in zip(texts, ids, strict=True)],
+            )
+            made += len(ids)
+            index += len(ids)
+
+
+def _cut(runs: Iterable[DraftedRows], most: int) -> Iterator[tuple[list[pa.Table], list[str]]]:
+    """The rows of each shard, as tables that follow one another, and as text."""
+    tables: list[pa.Table] = []
+    texts: list[str] = []
+    for run in runs:
+        start = end = 0
+        for size in run.sizes:
+            count = len(texts) + end - start
+            if count and count + size > most:
+                tables.append(run.rows.slice(start, end - start))
+                texts += run.texts[start:end]
+                yield tables, texts
+                tables, texts, start = [], [], end
+            end += size
+        tables.append(run.rows.slice(start, end - start))
+        texts += run.texts[start:end]
+    if texts:
+        yield tables, texts
+
+
+def _place(rows: pa.Table, places: dict[str, pa.Array]) -> pa.Table:
+    columns = [places.get(name, rows.column(name)) for name in PLAN.names]
+    return pa.table(columns, schema=PLAN)
+
+
+def _place_text(text: str, name: str, shard: str) -> str:
+    """Quotes inside values are escaped, so that a key is found and nothing else."""
+    numbered = text.replace(_UNNUMBERED, f'"id":"{name}","index":0,', 1)
+    return numbered.replace(_UNPACKED, f'"shard":"{shard}",', 1)

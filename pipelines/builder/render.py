@@ -1,0 +1,286 @@
+"""Render: planned shards become tar files, each certified by a receipt that is written last."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import pyarrow.parquet as pq
+
+from pipelines.builder.claim import SHARDS_FILE
+from pipelines.builder.drafting import forget_groups
+from pipelines.builder.plan import ShardPlan
+from pipelines.engines.cluster import library_versions
+from pipelines.ingest.parts import is_older
+from pipelines.store.places import Places
+from pipelines.store.row_file import read_columns
+from synth.audio.bank import Bank
+from synth.audio.render import Mixdown, render
+from synth.base.atomic import file_state, remove_partials, replacing, write_text
+from synth.base.doors import parse_json, read_regular
+from synth.base.errors import CorpusError, shorten
+from synth.base.hashing import FileHash, file_sha256
+from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE
+from synth.corpus.schema import MEASUREMENTS, canonical_json, to_table
+from synth.corpus.shards import AudioFormat, serialise_document, writing
+from synth.corpus.validation import explain_damage
+from synth.scene.scene import from_text
+
+TOGETHER: Final = 1 << 22
+_KINDS: Final[Mapping[str, type]] = {"samples": int, "bytes": int, "libraries": dict}
+"""Of the fields of a receipt that are no text."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenderJob:
+    """What every shard of a build is rendered with.
+
+    Args:
+        places: Where the plan is and the shards go.
+        mixdown: How scenes become PCM.
+        audio_format: How PCM is stored.
+    """
+
+    places: Places
+    index: Path
+    mixdown: Mixdown
+    audio_format: AudioFormat
+
+
+@dataclass(frozen=True, slots=True)
+class ShardReceipt:
+    """What certifies a finished shard; written last.
+
+    Args:
+        digest: `ShardPlan.digest` of what was rendered.
+        bytes: Size of the file.
+        libraries: Versions of the libraries that made it.
+        measurements: SHA-256 of its measurements; older receipts have none.
+    """
+
+    shard: str
+    split: str
+    samples: int
+    digest: str
+    bytes: int
+    sha256: str
+    libraries: dict[str, str]
+    measurements: str = ""
+
+
+def is_done(places: Places, shard: ShardPlan) -> bool:
+    """Whether a matching receipt certifies the shard and its measurements.
+
+    The shard must have the size that it says; one that was written after its receipt is hashed.
+    """
+    receipt = read_receipt(places, shard.shard)
+    if receipt is None or receipt.digest != shard.digest:
+        return False
+    if places.find_size(shard.split, shard.shard) != receipt.bytes:
+        return False
+    measured = places.measurements_path(shard.shard)
+    if not measured.is_file() or receipt.measurements not in ("", file_sha256(measured)):
+        return False
+    path = places.shard_path(shard.split, shard.shard)
+    if places.mirror is not None or is_older(path, places.receipt_path(shard.shard)):
+        return True
+    return not FileHash(receipt.bytes, receipt.sha256).find_fault(path)
+
+
+def parse_receipt(data: bytes) -> ShardReceipt:
+    """What the file of a receipt says.
+
+    Raises:
+        ValueError: If it is no JSON object with the fields of a receipt, each of its type.
+    """
+    try:
+        found = ShardReceipt(**parse_json(data, "it"))
+    except CorpusError as error:
+        raise ValueError(error.message) from error
+    except TypeError as error:
+        raise ValueError("expected an object with the fields of a receipt") from error
+    for field in fields(found):
+        value, kind = getattr(found, field.name), _KINDS.get(field.name, str)
+        if type(value) is not kind:
+            raise ValueError(f"{field.name} is {shorten(value)}: expected {kind.__name__}")
+    if not all(isinstance(each, str) for each in found.libraries.values()):
+        raise ValueError("libraries: expected text for each")
+    return found
+
+
+def read_receipt(places: Places, shard: str) -> ShardReceipt | None:
+    """The receipt of a shard; None where there is none that can be read."""
+    try:
+        return parse_receipt(read_regular(places.receipt_path(shard)))
+    except (FileNotFoundError, ValueError, CorpusError):
+        return None
+
+
+def render_shard(job: RenderJob, shard: ShardPlan) -> None:
+    """Render one shard, then its measurements, then its receipt; at a store it is kept there."""
+    places = job.places
+    path = places.shard_path(shard.split, shard.shard)
+    clips = places.manifests / CLIPS_FILE
+    bank = _bank(job.index, file_state(job.index))
+    rights = _rights(clips, file_state(clips))
+    rows = shard.rows(places.manifests / PLAN_FILE)
+    # Each kind of work on many samples in turn: the encoder leaves nothing in a processor's caches.
+    texts = [serialise_document(row, rights) for row in rows]
+    scenes = [from_text(row["scene"]) for row in rows]
+    found = []
+    with writing(path, job.audio_format) as writer:
+        for run in _runs([row["frames"] for row in rows]):
+            heard = [render(scenes[k], bank, job.mixdown, rows[k]["frames"]) for k in run]
+            for k, rendering in zip(run, heard, strict=True):
+                found.append(writer.append(rows[k], rendering, texts[k]))
+    measured = [asdict(measurement) for measurement in found]
+    with replacing(places.measurements_path(shard.shard)) as partial:
+        pq.write_table(to_table(measured, MEASUREMENTS), partial)
+    receipt = ShardReceipt(
+        shard=shard.shard,
+        split=shard.split,
+        samples=shard.samples,
+        digest=shard.digest,
+        bytes=path.stat().st_size,
+        sha256=writer.sha256,
+        libraries=library_versions(),
+        measurements=file_sha256(places.measurements_path(shard.shard)),
+    )
+    write_text(places.receipt_path(shard.shard), canonical_json(asdict(receipt)))
+    if places.mirror is not None:
+        places.mirror.certify(
+            path, places.measurements_path(shard.shard), places.receipt_path(shard.shard)
+        )
+
+
+def render_missing(job: RenderJob, shard: ShardPlan) -> None:
+    """Render a shard, unless a worker did that died before it could tell."""
+    forget_groups()  # this worker may have planned before
+    if not is_done(job.places, shard):
+        render_shard(job, shard)
+
+
+def _runs(frames: Sequence[int]) -> Iterator[range]:
+    """Runs of samples that are held in memory together: `TOGETHER` frames, or one sample."""
+    start = total = 0
+    for k, length in enumerate(frames):
+        if k > start and total + length > TOGETHER:
+            yield range(start, k)
+            start, total = k, 0
+        total += length
+    if start < len(frames):
+        yield range(start, len(frames))
+
+
+def reuse(places: Places, shards: list[ShardPlan]) -> list[ShardPlan]:
+    """Link shards that another version of the corpus holds with the same digest.
+
+    Returns:
+        The shards that are still to be rendered.
+    """
+    pending = [shard for shard in shards if not is_done(places, shard)]
+    if not pending or not places.versions.is_dir():
+        return pending
+    others = [
+        places.locate_sibling(folder.name)
+        for folder in sorted(places.versions.iterdir())
+        if folder.is_dir() and folder.name != places.version
+    ]
+    wanted = {(shard.shard, shard.digest) for shard in pending}
+    holders: dict[tuple[str, str], list[Places]] = {}
+    for other in others:
+        for key in _list_digests(other) & wanted:
+            holders.setdefault(key, []).append(other)
+    missing = []
+    for shard in pending:
+        alike = holders.get((shard.shard, shard.digest), [])
+        twin = next((other for other in alike if _is_sound(other, shard)), None)
+        if twin is None:
+            missing.append(shard)
+            continue
+        _adopt(twin, places, shard)
+    return missing
+
+
+def _list_digests(places: Places) -> set[tuple[str, str]]:
+    """Name and digest of every shard that a version plans; none where that cannot be read."""
+    path = places.manifests / SHARDS_FILE
+    try:
+        with explain_damage(path):
+            table = read_columns(path, ["shard", "digest"])
+    except CorpusError:
+        return set()
+    return set(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def _adopt(twin: Places, places: Places, shard: ShardPlan) -> None:
+    """Take a shard over from another version."""
+    certificates = places.measurements_path(shard.shard), places.receipt_path(shard.shard)
+    source, target = (each.shard_path(shard.split, shard.shard) for each in (twin, places))
+    if places.mirror is None:
+        link(source, target)
+    else:
+        places.mirror.bar(target, certificates[1])
+        places.mirror.copy(source, target)
+    link(twin.measurements_path(shard.shard), certificates[0])
+    link(twin.receipt_path(shard.shard), certificates[1])
+    if places.mirror is not None:
+        places.mirror.push(*certificates)
+
+
+def withdraw(places: Places, pending: Iterable[ShardPlan]) -> None:
+    """Delete the receipts of shards that are about to be written over."""
+    paths = [places.receipt_path(shard.shard) for shard in pending]
+    found = [path for path in paths if path.exists()]
+    if places.mirror is not None:
+        places.mirror.withdraw(found)
+    for path in found:
+        path.unlink()
+
+
+def _is_sound(places: Places, shard: ShardPlan) -> bool:
+    """Whether a shard is done and, where it is here, still the file that its receipt certifies."""
+    receipt = read_receipt(places, shard.shard)
+    if receipt is None or not is_done(places, shard):
+        return False
+    path = places.shard_path(shard.split, shard.shard)
+    return places.mirror is not None or file_sha256(path) == receipt.sha256
+
+
+def clean(places: Places) -> None:
+    """Remove what killed writers of this version left; for the version's sole writer."""
+    folders = places.manifests, places.receipts, places.shards, *places.shards.glob("*/")
+    for folder in folders:
+        remove_partials(folder)
+
+
+# Kept by the state of the file: workers of a cluster outlive builds.
+@lru_cache(maxsize=2)
+def _bank(index: Path, state: tuple[int, ...]) -> Bank:
+    return Bank.open(index)
+
+
+@lru_cache(maxsize=2)
+def _rights(clips: Path, state: tuple[int, ...]) -> Mapping[str, Mapping[str, str]]:
+    return read_rights(clips)
+
+
+def read_rights(clips: Path) -> dict[str, dict[str, str]]:
+    """Licence and attribution of each clip of `clips.parquet`, by clip id."""
+    columns = ["id", "licence", "attribution"]
+    return {row["id"]: row for row in read_columns(clips, columns).to_pylist()}
+
+
+def link(source: Path, target: Path) -> None:
+    """Let `target` be the same file, or a copy where the file system has no links."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(target) as partial:
+        try:
+            os.link(source, partial)
+        except OSError:
+            shutil.copyfile(source, partial)

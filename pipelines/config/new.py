@@ -1,0 +1,495 @@
+"""The text of a new spec, made from the classes that check specs, so that no comment is stale."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from types import NoneType
+from typing import Annotated, Any, Final, Literal, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import to_jsonable_python
+
+from pipelines.config.spec import SPLITS, Spec
+from synth.base.choice import Choice
+from synth.base.errors import SegueError, SourceError, SpecError, suggestion
+from synth.labels.lexicon import shipped_phrases
+from synth.recipes import RECIPES
+from synth.sources import HELD, Settings, Source, open_source, source_class
+from synth.sources.reading.files import MISSING
+
+WIDTH: Final = 100
+_INDENT: Final = "  "
+_BREAK: Final = 70  # YAML's lines are broken after the value that goes beyond
+ROOT: Final = "root"
+
+
+def render_spec(
+    name: str,
+    corpus: str,
+    source: str | None = None,
+    given: Mapping[str, Any] | None = None,
+    library: LibraryFacts | None = None,
+) -> str:
+    """The YAML of a spec, every setting of which has a comment of what it means and may be.
+
+    Args:
+        name: One of `list_starts`.
+        source: A source's name; by default one that comes with Segue and suits the recipe.
+        given: The source's settings; by default a folder that has to be changed, if it takes one.
+        library: What the folder holds, None where nobody looked: it says what the splits can be.
+    """
+    start = find_start(name)
+    chosen = source or start.source
+    if given is None:
+        given = {ROOT: f"/data/{chosen}"} if ROOT in source_class(chosen).model_fields else {}
+    splits = choose_splits(find_innermost(chosen, given), library)
+    own = {
+        "corpus": corpus,
+        "source": {chosen: given},
+        "recipe": {start.recipe: start.settings},
+        "audio": start.audio,
+        "splits": dict(splits.splits),
+    }
+    told = read_meanings(Spec)
+    if splits.note:
+        told["splits"] += f" {splits.note[0].upper()}{splits.note[1:]}."
+    lines = [*_wrap_comment(f"{name}: {start.summary}", ""), *_wrap_comment(_HEAD, ""), "#"]
+    lines += [*_wrap_comment(_TRAINING.get(start.recipe, _LENGTH), ""), ""]
+    for key, info in Spec.model_fields.items():
+        lines += [*_render_setting(key, info, told[key], own, ""), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+_HEAD: Final = (
+    "Every setting is listed with its default and, in brackets, the allowed values. A line "
+    "that is left out means the default. Paths are relative to this file's folder."
+)
+_LENGTH: Final = (
+    "To train Segue's small model, which hears 3.5 s at 16 kHz, set audio.sample_rate: "
+    "16000 and audio.length: exact 3.5 s."
+)
+_TRAINING: Final = {
+    "triplets": f"{_LENGTH} Then max_event_s: 2.0 and crossfade_s: 0.5 make two sounds "
+    "fit, repeats: 20 gives six labels enough groups, and style: natural reads "
+    "as people write. The defaults are the paper's."
+}
+
+
+def _render_block(model: type[BaseModel], given: Mapping[str, Any], indent: str) -> Iterator[str]:
+    """The settings of a model."""
+    told = read_meanings(model)
+    for key, info in model.model_fields.items():
+        yield from _render_setting(key, info, told[key], given, indent)
+
+
+def _render_setting(
+    key: str, field: FieldInfo, told: str, given: Mapping[str, Any], indent: str
+) -> Iterator[str]:
+    """One setting: its comment, and its value below it."""
+    nested = _find_model(field)
+    if nested is not None and issubclass(nested, Choice):
+        chosen = given[key] if key in given else _find_default(field).model_dump()
+        yield from _render_choice(key, nested, told, chosen, indent)
+        return
+    if nested is not None and field.default is not None:
+        yield from _wrap_comment(read_purpose(nested), indent)
+        yield f"{indent}{key}:"
+        yield from _render_block(nested, given.get(key, {}), indent + _INDENT)
+        return
+    needed = "; required" if field.is_required() else ""
+    yield from _wrap_comment(f"{told} [{describe_allowed(field)}{needed}]", indent)
+    if nested is not None:
+        yield from _render_commented(nested, indent)
+    value = given[key] if key in given else _find_default(field)
+    plain = to_jsonable_python(value)
+    text = yaml.safe_dump(
+        {key: plain},
+        default_flow_style=None if isinstance(plain, dict | list) else False,
+        width=_BREAK,
+        sort_keys=False,
+        allow_unicode=True,
+    )
+    yield from textwrap.indent(text.rstrip("\n"), indent).split("\n")
+
+
+def _render_choice(
+    key: str, kind: type[Choice], told: str, chosen: Any, indent: str
+) -> Iterator[str]:
+    """What is chosen by name, with its settings."""
+    ((name, given),) = chosen.items()
+    model = kind.find_settings(name)
+    yield from _wrap_comment(told, indent)
+    yield f"{indent}{key}:"
+    yield f"{indent}{_INDENT}{name}:" + " {}" * (not model.model_fields)
+    yield from _render_block(model, given, indent + _INDENT * 2)
+
+
+def _render_commented(model: type[BaseModel], indent: str) -> Iterator[str]:
+    """The settings of a part that is not there by default."""
+    told = read_meanings(model)
+    for key, info in model.model_fields.items():
+        default = "required" if info.is_required() else f"default {info.default}"
+        yield from _wrap_comment(
+            f"- {key}: {told[key]} [{describe_allowed(info)}; {default}]", indent
+        )
+
+
+def _find_model(field: FieldInfo) -> type[BaseModel] | None:
+    """The class of a setting that has settings of its own."""
+    for each in (field.annotation, *get_args(field.annotation)):
+        if isinstance(each, type) and issubclass(each, BaseModel):
+            return each
+    return None
+
+
+def _find_default(field: FieldInfo) -> Any:
+    return field.get_default(call_default_factory=True)
+
+
+def _wrap_comment(text: str, indent: str) -> list[str]:
+    prefix = f"{indent}# "
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=prefix, subsequent_indent=prefix, break_on_hyphens=False
+    )
+
+
+# What the classes of settings say of themselves: their docstrings are the one source of it.
+
+
+_ARGUMENT: Final = re.compile(r"^ {4}(?P<key>\w+): (?P<told>.*(?:\n {8}.*|\n(?=\n {8}))*)", re.M)
+
+
+def read_meanings(model: type[BaseModel]) -> dict[str, str]:
+    """What the docstrings of a class and those above it say of each setting; "" for nothing."""
+    told: dict[str, str] = {}
+    for each in reversed(model.__mro__):
+        page = inspect.cleandoc(each.__doc__ or "") if issubclass(each, BaseModel) else ""
+        for match in _ARGUMENT.finditer(page.partition("Args:\n")[2]):
+            told[match["key"]] = " ".join(match["told"].split())
+    return {key: told.get(key, "") for key in model.model_fields}
+
+
+def read_purpose(model: type[BaseModel]) -> str:
+    """The first sentences of a class's docstring."""
+    return " ".join((inspect.getdoc(model) or "").partition("\n\n")[0].split())
+
+
+def read_summary(model: type[BaseModel]) -> str:
+    """The first sentences of the file that a class has for itself, or of the class."""
+    page = inspect.getdoc(inspect.getmodule(model)) or inspect.getdoc(model) or ""
+    return " ".join(page.partition("\n\n")[0].split())
+
+
+def read_layout(model: type[BaseModel]) -> str:
+    """What follows on the summary."""
+    page = inspect.getdoc(inspect.getmodule(model)) or inspect.getdoc(model) or ""
+    return page.partition("\n\n")[2]
+
+
+# What a new spec has to know of the library that it is written for: its clips and its splits.
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryFacts:
+    """What there is of a sound library. Where its audio is not collected, all that is listed.
+
+    Args:
+        clips: Those whose files are there.
+        listed: Those of its index.
+        splits: Its own splits, or folds, that have a clip; none where a clip is of no split.
+    """
+
+    clips: int
+    listed: int
+    splits: frozenset[str]
+    labels: tuple[str, ...]
+
+    @property
+    def unlisted_labels(self) -> tuple[str, ...]:
+        """Labels that the lexicon has no phrase for."""
+        known = shipped_phrases()
+        return tuple(label for label in self.labels if label not in known)
+
+
+def find_innermost(name: str, given: Mapping[str, Any]) -> str:
+    """The name of the source whose clips are used in the end.
+
+    Args:
+        name: Of the source that is chosen.
+    """
+    while HELD in given:
+        ((name, given),) = given[HELD].items()
+    return name
+
+
+def inspect_library(source: Settings) -> LibraryFacts:
+    """List a library, and see which files are there; none is opened."""
+    opened = open_source(source)
+    refs = list(opened.refs())
+    here = (
+        [ref for ref in refs if opened.stamp(ref) != MISSING]
+        if isinstance(opened, Source)
+        else refs
+    )
+    if not here:
+        root = getattr(source, "root", opened.name)
+        raise SourceError(
+            f"{root}: none of its {len(refs):,} listed clips exists, such as {refs[0].location}"
+            if refs
+            else f"{root}: lists no clips",
+            fix=f"also unpack its audio; `segue check {opened.name}:{root}` shows what is missing"
+            if refs
+            else "add sounds, or give another folder",
+        )
+    splits = frozenset(ref.split for ref in here)
+    return LibraryFacts(
+        clips=len(here),
+        listed=len(refs),
+        splits=splits if "" not in splits else frozenset(),
+        labels=tuple(sorted({label for ref in here for label in ref.labels})),
+    )
+
+
+# What `segue new` can write: the recipes, and well-known settings of them under a name.
+
+
+TAGGED: Final = "jam"
+LABELLED: Final = "foley"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a new spec starts from.
+
+    Args:
+        source: A source that comes with Segue and suits it.
+        settings: What differs from the recipe's defaults.
+        audio: What differs from the defaults of `audio`.
+        told: What it makes; by default what the recipe says of itself.
+    """
+
+    recipe: str
+    source: str = LABELLED
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    audio: Mapping[str, Any] = field(default_factory=dict)
+    told: str = ""
+
+    @property
+    def model(self) -> type[BaseModel]:
+        """The recipe's settings."""
+        return RECIPES[self.recipe]
+
+    @property
+    def summary(self) -> str:
+        """What it makes, in one line."""
+        return self.told or read_summary(self.model).removeprefix(f"`{self.recipe}`: ")
+
+
+_KNOWN: Final[Mapping[str, Start]] = {
+    "edits": Start("edits", audio={"length": "exact 10 s"}),
+    "negation": Start("negation", TAGGED),
+    "tag_captions": Start("tag_captions", TAGGED),
+    "stage_a": Start(
+        "triplets",
+        settings={"stage_a": True},
+        told="single and combined sounds, for the first stage of training (TeminAL A).",
+    ),
+}
+
+
+def list_starts() -> tuple[str, ...]:
+    """All that a spec can start from."""
+    return tuple(dict.fromkeys((*RECIPES, *_KNOWN)))
+
+
+def complete_starts(incomplete: str) -> list[str]:
+    """For a shell: the names that begin so."""
+    return [name for name in list_starts() if name.startswith(incomplete)]
+
+
+def find_start(name: str) -> Start:
+    """What is known under a name."""
+    if name not in list_starts():
+        raise SpecError(f"no recipe {name!r}", fix=suggestion(name, list_starts()))
+    return _KNOWN.get(name, Start(name))
+
+
+def summarise_starts() -> dict[str, str]:
+    """One line for each name; one of a package that is broken spoils no list."""
+    found = {}
+    for name in list_starts():
+        try:
+            found[name] = find_start(name).summary
+        except SegueError as error:
+            found[name] = f"cannot be used: {error.message}"
+    return found
+
+
+# The splits of a new spec: the library's own, as far as they are there, or shares.
+
+
+_SHARES: Final = {"train": 0.7, "val": 0.15, "test": 0.15}
+_FIVE_FOLDS: Final = {"train": [1, 2, 3], "val": [4], "test": [5]}
+_OWN_SPLITS: Final[Mapping[str, Mapping[str, Sequence[str | int]]]] = {
+    "audiocaps": {"train": ["train"], "val": ["val"], "test": ["test"]},
+    "audioset_strong": {"train": ["train"], "test": ["eval"]},
+    "clotho": {"train": ["development"], "val": ["validation"], "test": ["evaluation"]},
+    "esc10": _FIVE_FOLDS,
+    "esc50": _FIVE_FOLDS,
+    "fma": {"train": ["training"], "val": ["validation"], "test": ["test"]},
+    "foley": _FIVE_FOLDS,
+    "fsd50k": {"train": ["train"], "val": ["val"], "test": ["eval"]},
+    "jam": _FIVE_FOLDS,
+    "musiccaps": {"train": ["train"], "test": ["eval"]},
+    "urbansound8k": {"train": [*range(1, 9)], "val": [9], "test": [10]},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenSplits:
+    """What a new spec has as `splits`.
+
+    Args:
+        splits: Folds or splits of the library, or shares.
+        note: What the library lacks, and what that means; "" where it is whole.
+    """
+
+    splits: Mapping[str, Any]
+    note: str = ""
+
+
+def choose_splits(source: str, library: LibraryFacts | None = None) -> ChosenSplits:
+    """The splits of a new spec over a source.
+
+    Args:
+        library: What there is of it; None takes it for whole.
+    """
+    own = _OWN_SPLITS.get(source)
+    if own is None:
+        return _choose_of_unknown(library.splits if library else frozenset())
+    published = [name for names in own.values() for name in names]
+    here = [each for each in published if library is None or str(each) in library.splits]
+    if len(here) == len(published):
+        return ChosenSplits(own)
+    absent = ", ".join(str(each) for each in published if each not in here)
+    if not here:
+        return ChosenSplits(_SHARES, f"no clip is in split {absent}, so the splits are shares")
+    if all(isinstance(each, int) for each in published):
+        return _deal_folds(here, absent)
+    # Never shares: an evaluation set that stands alone is no training data.
+    kept = {split: [name for name in names if name in here] for split, names in own.items()}
+    lost = [split for split, names in kept.items() if not names]
+    told = f"no clip is in the library's split {absent}"
+    if lost:
+        told += f", so there is no {' and no '.join(lost)}; add its clips and name it here"
+    return ChosenSplits({split: names for split, names in kept.items() if names}, told)
+
+
+def _choose_of_unknown(own: Set[str]) -> ChosenSplits:
+    """Splits over a library that may have any of its own, such as a folder with an index."""
+    if own and own <= set(SPLITS):
+        return ChosenSplits({name: [name] for name in SPLITS if name in own})
+    named = ", ".join(sorted(own))
+    told = f"to use the library's own splits, name them here: {named}" if own else ""
+    return ChosenSplits(_SHARES, told)
+
+
+def _deal_folds(here: Sequence[str | int], absent: str) -> ChosenSplits:
+    """The folds that are there as training, validation and test, in the order of their worth."""
+    told = f"no clips of {'fold' if absent.isdigit() else 'folds'} {absent}"
+    match here:
+        case [only]:
+            # Shares of so few clips would leave splits without a clip of many labels.
+            return ChosenSplits(
+                {"train": [only]},
+                f"{told}, so all of fold {only} is for training; to test, add another fold, "
+                "or write shares, such as {train: 0.8, test: 0.2}",
+            )
+        case [first, last]:
+            return ChosenSplits(
+                {"train": [first], "test": [last]}, f"{told}, so there is no split val"
+            )
+        case [*most, val, test]:
+            return ChosenSplits(
+                {"train": most, "val": [val], "test": [test]},
+                f"{told}, so the splits use the others",
+            )
+    raise AssertionError(here)
+
+
+# The values that a setting may have, in words.
+
+
+_INT64: Final = 2**63  # the end of what a seed may be, which nobody needs to read
+_PLAIN: Final[dict[Any, str]] = {
+    bool: "true or false",
+    int: "whole number",
+    float: "number",
+    str: "text",
+    Path: "path",
+    NoneType: "null",
+}
+
+
+def describe_allowed(field: FieldInfo) -> str:
+    """What a field takes: `number above 0 up to 30, or null`."""
+    return _describe_type(field.annotation, field.metadata)
+
+
+def _describe_type(kind: Any, limits: Iterable[Any] = ()) -> str:
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _describe_type(parts[0], (*parts[1:], *limits))
+    if origin is Literal:
+        return " or ".join(map(str, parts))
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return " or ".join(str(each.value) for each in kind)
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return "settings of its own"
+    if origin in (tuple, list):
+        return _describe_list(parts) + _describe_bounds(limits)
+    if origin is dict:
+        return f"{{{_describe_type(parts[0])}: {_describe_type(parts[1])}}}" + _describe_bounds(
+            limits
+        )
+    if parts:
+        return ", or ".join(
+            _describe_type(part, () if part is NoneType else limits) for part in parts
+        )
+    return _PLAIN.get(kind, "any value") + _describe_bounds(limits)
+
+
+def _describe_list(parts: tuple[Any, ...]) -> str:
+    if len(parts) == 1 or parts[-1] is Ellipsis:
+        return f"[{_describe_type(parts[0])}, ...]"
+    return f"[{', '.join(map(_describe_type, parts))}]"
+
+
+def _describe_bounds(limits: Iterable[Any]) -> str:
+    """` above 0 up to 30`, of what pydantic notes of a field."""
+    found: dict[str, Any] = {}
+    for limit in limits:
+        for each in limit.metadata if isinstance(limit, FieldInfo) else (limit,):
+            found |= {
+                name: getattr(each, name)
+                for name in ("gt", "ge", "lt", "le", "min_length", "max_length", "pattern")
+                if getattr(each, name, None) not in (None, _INT64)
+            }
+    words = {
+        "gt": "above {}",
+        "ge": "from {}",
+        "lt": "below {}",
+        "le": "up to {}",
+        "min_length": "of {} or more",
+        "max_length": "of {} at most",
+        "pattern": "matching {}",
+    }
+    return "".join(" " + words[name].format(found[name]) for name in words if name in found)

@@ -1,0 +1,141 @@
+"""`acba` from caption files to shards."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from pipelines.builder.build import build
+from pipelines.config.spec import Spec
+from synth.corpus.corpus import Corpus
+
+RATE = 16_000
+CAPTIONS = [
+    ("-a1", "0", "train", "A small dog barks twice"),
+    ("b2", "30", "train", "Rain falls on a tin roof"),
+    ("c3", "10", "train", "A woman sings softly"),
+    ("d4", "20", "train", "A man talks and laughs"),
+    ("e5", "0", "train", "An engine idles before it stalls"),
+    ("f6", "0", "train", "A strong wind howls through trees"),
+    ("g7", "0", "test", "Birds chirp"),
+    ("g7", "0", "test", "Several birds are chirping."),
+    ("h8", "0", "test", "A phone rings"),
+    ("i9", "0", "test", "This one has no audio"),
+]
+
+
+@pytest.fixture(scope="module")
+def audiocaps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("acba") / "audiocaps"
+    (root / "audio").mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    for split in ("train", "test"):
+        with (root / f"{split}.csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["audiocap_id", "youtube_id", "start_time", "caption"])
+            for number, (video, start, owner, caption) in enumerate(CAPTIONS):
+                if owner == split:
+                    writer.writerow([number, video, start, caption])
+    for video, start, _, _ in CAPTIONS:
+        if video != "i9":
+            sound = rng.standard_normal(4 * RATE) * 0.1
+            soundfile.write(root / "audio" / f"{video}_{start}.wav", sound, RATE)
+    return root
+
+
+@pytest.fixture(scope="module")
+def make(audiocaps: Path) -> Callable[..., Corpus]:
+    """Builds a version beside those that were built before, of the same bank."""
+
+    def make(**recipe: object) -> Corpus:
+        spec = Spec.model_validate(
+            {
+                "corpus": "acba",
+                "source": {"audiocaps": {"root": str(audiocaps)}},
+                "recipe": {"acba": {"pairs": {"train": 11, "test": 3}} | recipe},
+                "audio": {"sample_rate": RATE, "length": "exact 7 s"},
+                "splits": {"train": ["train"], "test": ["test"]},
+            }
+        )
+        out = audiocaps.parent / "out"
+        build(spec, out, 0)
+        return Corpus.open(out / "data_manifests" / "acba")
+
+    return make
+
+
+def test_exactly_so_many_pairs_in_each_split(make: Callable[..., Corpus]) -> None:
+    assert make().facts["splits"] == {
+        "train": {"samples": 11, "shards": 1},
+        "test": {"samples": 3, "shards": 1},
+    }
+
+
+def test_captions_say_what_is_heard_first(make: Callable[..., Corpus]) -> None:
+    for row in make(style="paper").samples().to_pylist():
+        first, second = row["labels"]
+        said = {
+            "before": f"{first} before {second}",
+            "after": f"{second} after {first}",
+        }
+        assert row["caption"] == said[row["relation"]]
+        assert said["before"] in [row["caption"], *(each["text"] for each in row["positives"])]
+        assert len(row["negatives"]) == 2
+
+
+def test_natural_style_joins_captions_as_one_sentence(make: Callable[..., Corpus]) -> None:
+    captions = [row["caption"] for row in make().samples().to_pylist()]
+    for caption in captions:
+        assert caption[0].isupper()
+        assert not caption.endswith(".")
+        assert sum(word in caption.split() for word in ("before", "after", "Before", "After")) == 1
+
+
+def test_captions_with_an_ordering_word_are_left_out_and_counted(
+    make: Callable[..., Corpus],
+) -> None:
+    import pyarrow.parquet as pq
+
+    corpus = make()
+    heard = {clip for row in corpus.samples().to_pylist() for clip in row["clips"]}
+    refused = pq.read_table(corpus.folder / "quarantine.parquet").to_pylist()
+    reasons = {row["id"]: (row["stage"], row["reason"]) for row in refused}
+    assert set(reasons) == {"audiocaps/e5_0", "audiocaps/i9_0"}
+    assert reasons["audiocaps/e5_0"][0] == "recipe acba"
+    assert reasons["audiocaps/i9_0"] == ("ingest", "cannot be read: the file is missing")
+    assert not heard & set(reasons)
+
+
+def test_members_of_a_group_use_the_same_clips_in_either_order(
+    make: Callable[..., Corpus],
+) -> None:
+    groups: dict[str, list[list[str]]] = {}
+    for row in make().samples("train").to_pylist():
+        groups.setdefault(row["group"], []).append(row["clips"])
+    whole = [members for members in groups.values() if len(members) == 2]
+    assert len(whole) == 5
+    assert all(forward == backward[::-1] for forward, backward in whole)
+
+
+def test_excerpts_of_captioned_clips_are_counted_and_told(
+    audiocaps: Path, make: Callable[..., Corpus]
+) -> None:
+    assert make().facts["excerpts_of_captioned_clips"] == 0
+    corpus = make(max_event_s=2.5)
+    assert corpus.facts["excerpts_of_captioned_clips"] == 2 * 14
+    assert all(row["excerpts"] == 2 for row in corpus.samples(columns=["excerpts"]).to_pylist())
+    assert "28 sounds are excerpts of captioned clips" in (corpus.shards / "README.md").read_text()
+
+
+def test_crossfade_truly_overlaps(make: Callable[..., Corpus]) -> None:
+    corpus = make()
+    row = corpus.samples("train").to_pylist()[0]
+    pcm = corpus.virtual_pcm(row["scene"], row["frames"])
+    # 4 s + 4 s - 1 s; the exact length is 7 s, and noise sounds to the very end of it.
+    assert len(pcm) == 7 * RATE
+    assert np.abs(pcm[-RATE // 10 :]).max() > 0

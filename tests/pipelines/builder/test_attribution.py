@@ -1,0 +1,115 @@
+"""The licence ledger: ATTRIBUTION.csv as any reader and any spreadsheet takes it, and the facts."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.builder.documents import (
+    COLUMNS,
+    licence_facts,
+    plain_cell,
+    safe_cell,
+    used_clips,
+    write_attribution,
+)
+
+
+def clip(name: str, licence: str = "CC0-1.0", attribution: str = "me") -> dict[str, object]:
+    return {
+        "id": f"lib/{name}",
+        "recording": f"lib/{name}",
+        "licence": licence,
+        "attribution": attribution,
+        "source": "folder",
+        "location": f"{name}.wav",
+        "split": "train",
+        "frames": 1600,
+    }
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, strict=True))
+
+
+def test_a_row_says_where_a_clip_comes_from_and_whom_to_credit(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "ATTRIBUTION.csv"
+    write_attribution([clip("a", "CC BY 3.0", "nfrae")], path)
+    assert rows(path) == [
+        {
+            "clip": "lib/a",
+            "recording": "lib/a",
+            "licence": "CC-BY-3.0",
+            "licence_url": "https://creativecommons.org/licenses/by/3.0/",
+            "attribution": "nfrae",
+            "source": "folder",
+            "location": "a.wav",
+        }
+    ]
+
+
+def test_the_same_clips_in_any_order_give_the_same_bytes(tmp_path: Path) -> None:
+    clips = [clip("b"), clip("a"), clip("ä")]
+    write_attribution(clips, tmp_path / "1.csv")
+    write_attribution(reversed(clips), tmp_path / "2.csv")
+    data = (tmp_path / "1.csv").read_bytes()
+    assert data == (tmp_path / "2.csv").read_bytes()
+    assert [row["clip"] for row in rows(tmp_path / "1.csv")] == ["lib/a", "lib/b", "lib/ä"]
+    assert data.startswith(",".join(COLUMNS).encode() + b"\r\n")
+    assert data.endswith(b"\r\n")
+
+
+def test_commas_quotes_and_line_breaks_come_back(tmp_path: Path) -> None:
+    credit = 'cut from "Dog, far" by me\nand\r\nyou'
+    write_attribution([clip("a", attribution=credit)], tmp_path / "a.csv")
+    assert rows(tmp_path / "a.csv")[0]["attribution"] == credit
+    assert b'"cut from ""Dog, far"" by me\nand\r\nyou"' in (tmp_path / "a.csv").read_bytes()
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d"])
+def test_no_cell_becomes_a_formula(tmp_path: Path, start: str) -> None:
+    credit = f"{start}HYPERLINK(0)"
+    write_attribution([clip("a", attribution=credit)], tmp_path / "a.csv")
+    cell = rows(tmp_path / "a.csv")[0]["attribution"]
+    assert cell == f"'{credit}"
+    assert plain_cell(cell) == credit
+
+
+@given(st.text(alphabet="'=+-@\t\n ab", max_size=6))
+def test_a_guarded_cell_can_be_read_back(text: str) -> None:
+    cell = safe_cell(text)
+    assert not cell.startswith(("=", "+", "-", "@", "\t", "\n"))
+    assert plain_cell(cell) == text
+
+
+def test_the_facts_count_licences_and_name_that_of_the_whole() -> None:
+    clips = [clip("a", "CC0"), clip("b", "CC-BY-3.0"), clip("c", "Attribution 4.0"), clip("d")]
+    assert licence_facts(clips) == {
+        "licence": "CC-BY-4.0",
+        "licence_reason": "",
+        "licences": {"CC-BY-3.0": 1, "CC-BY-4.0": 1, "CC0-1.0": 2},
+    }
+    assert list(licence_facts(clips)["licences"]) == ["CC-BY-3.0", "CC-BY-4.0", "CC0-1.0"]
+
+
+def test_the_facts_say_why_there_is_no_common_licence() -> None:
+    facts = licence_facts([clip("a", "CC-BY-SA-4.0"), clip("b", "CC-BY-NC-4.0")])
+    assert facts["licence"] == "LicenseRef-no-common-licence"
+    assert "CC-BY-SA-4.0" in facts["licence_reason"]
+    assert "CC-BY-NC-4.0" in facts["licence_reason"]
+    assert licence_facts([clip("a", "")])["licence"] == "unknown"
+
+
+def test_only_clips_that_a_sample_uses_are_kept(tmp_path: Path) -> None:
+    plan = pa.table({"id": ["0", "1"], "clips": [["lib/a", "lib/c"], ["lib/a"]]})
+    pq.write_table(plan, tmp_path / "samples.parquet")
+    clips = [clip("a"), clip("b"), clip("c")]
+    found = used_clips(clips, tmp_path / "samples.parquet")
+    assert [each["id"] for each in found] == ["lib/a", "lib/c"]

@@ -1,0 +1,503 @@
+"""The contracts of a build: determinism, receipts, resume, immutable versions."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import soundfile
+from builds import ingested, product, segue, segue_here
+from libraries import sound, write_csv
+from waiting import PATIENCE_S
+
+from pipelines.builder.build import Summary, build
+from pipelines.config.file import read_spec
+from pipelines.config.spec import Spec
+from pipelines.store.lease import sole_writer
+from synth.base.errors import CorpusError, PlanError
+from synth.corpus.corpus import Corpus
+from synth.corpus.schema import read_timeline
+
+Tiny = Callable[..., Spec]
+
+
+@pytest.fixture
+def built(tiny_corpus: Path, tmp_path: Path) -> None:
+    """The tiny corpus lies in the test's folder, so its first build there is done already."""
+    shutil.copytree(tiny_corpus, tmp_path, dirs_exist_ok=True)
+
+
+def shard_paths(out: Path) -> list[Path]:
+    return sorted((out / "shards").rglob("*.tar"))
+
+
+def journal(summary: Summary) -> list[dict[str, object]]:
+    path = Path(summary.paths["manifests"]) / "journal.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_two_workers_and_none_make_the_same_bytes(
+    tiny: Tiny, tiny_corpus: Path, tmp_path: Path
+) -> None:
+    build(tiny(), tmp_path, 2)
+    assert product(tmp_path) == product(tiny_corpus)
+
+
+def test_summary_counts_what_was_made(tiny: Tiny, tmp_path: Path) -> None:
+    summary = build(tiny(), tmp_path, 0)
+    # 12 ordered pairs, 2 rounds, 3 members a group, 2 splits; 4 groups fill a shard of 12.
+    assert (summary.samples, summary.shards) == (144, 12)
+    assert (summary.rendered, summary.skipped) == (12, 0)
+    assert summary.hours == pytest.approx(144 * 2 / 3600, abs=1e-4)
+
+
+@pytest.mark.usefixtures("built")
+def test_second_build_renders_nothing(tiny: Tiny, tmp_path: Path) -> None:
+    build(tiny(), tmp_path, 0)
+    before = {path: path.stat().st_mtime_ns for path in shard_paths(tmp_path)}
+    summary = build(tiny(), tmp_path, 0)
+    assert (summary.rendered, summary.skipped) == (0, 12)
+    assert {path: path.stat().st_mtime_ns for path in shard_paths(tmp_path)} == before
+
+
+@pytest.mark.parametrize("damage", ["delete", "truncate", "no receipt", "wrong receipt"])
+@pytest.mark.usefixtures("built")
+def test_only_a_damaged_shard_is_rendered_again(tiny: Tiny, tmp_path: Path, damage: str) -> None:
+    first = build(tiny(), tmp_path, 0)
+    whole = product(tmp_path)
+    victim = shard_paths(tmp_path)[3]
+    receipt = Path(first.paths["manifests"]) / "receipts" / f"{victim.name}.json"
+    match damage:
+        case "delete":
+            victim.unlink()
+        case "truncate":
+            victim.write_bytes(victim.read_bytes()[:1000])
+        case "no receipt":
+            receipt.unlink()
+        case "wrong receipt":
+            receipt.write_text(receipt.read_text().replace('"digest":"', '"digest":"0'))
+    summary = build(tiny(), tmp_path, 0)
+    assert (summary.rendered, summary.skipped) == (1, 11)
+    assert journal(summary)[-1]["shard"] == victim.name
+    assert product(tmp_path) == whole
+
+
+def test_changed_spec_renders_only_what_changed(tiny: Tiny, tmp_path: Path) -> None:
+    once = build(tiny(recipe={"triplets": {"repeats": 1}}), tmp_path, 0)
+    twice = build(tiny(), tmp_path, 0)
+    assert once.version != twice.version
+    # The first round of each split is the same; the second is new.
+    assert (twice.rendered, twice.skipped) == (6, 6)
+    assert Path(once.paths["shards"]).is_dir()
+
+
+def test_linked_shards_equal_rendered_ones(tiny: Tiny, tiny_corpus: Path, tmp_path: Path) -> None:
+    build(tiny(recipe={"triplets": {"repeats": 1}}), tmp_path, 0)
+    version = build(tiny(), tmp_path, 0).version
+    mine = {path: digest for path, digest in product(tmp_path).items() if version in path}
+    theirs = {path: digest for path, digest in product(tiny_corpus).items() if version in path}
+    assert mine == theirs
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"audio": {"format": "wav"}},
+        {"audio": {"peak_db": -20.0}},
+        {"audio": {"fade": "equal_power"}},
+        {"seed": 8},
+        {"source": {"foley": {"seed": 1}}},
+    ],
+)
+@pytest.mark.usefixtures("built")
+def test_what_changes_the_sound_renders_all_shards(
+    tiny: Tiny, tmp_path: Path, change: dict[str, object]
+) -> None:
+    first = build(tiny(), tmp_path, 0)
+    second = build(tiny(**change), tmp_path, 0)
+    assert second.rendered == second.shards
+    assert second.version != first.version
+
+
+@pytest.mark.usefixtures("built")
+def test_latest_is_the_last_build(tiny: Tiny, tmp_path: Path) -> None:
+    first = build(tiny(), tmp_path, 0)
+    second = build(tiny(seed=8), tmp_path, 0)
+    corpora = tmp_path / "data_manifests" / "tiny"
+    assert Corpus.open(corpora).version == second.version
+    build(tiny(), tmp_path, 0)
+    assert Corpus.open(corpora).version == first.version
+
+
+def test_finished_named_version_refuses_other_content(tiny: Tiny, tmp_path: Path) -> None:
+    build(tiny(version="1.0"), tmp_path, 0)
+    whole = product(tmp_path)
+    with pytest.raises(CorpusError, match=r"'1\.0' was built from another spec"):
+        build(tiny(version="1.0", seed=8), tmp_path, 0)
+    assert product(tmp_path) == whole
+
+
+def test_moving_the_folder_keeps_the_corpus_whole(tiny: Tiny, tmp_path: Path) -> None:
+    build(tiny(), tmp_path / "here", 0)
+    (tmp_path / "here").rename(tmp_path / "there")
+    corpus = Corpus.open(tmp_path / "there" / "data_manifests" / "tiny")
+    row = corpus.samples("train").slice(0, 1).to_pylist()[0]
+    stored = corpus.stored_pcm(row["split"], row["shard"], row["offset"], row["size"])
+    assert (stored == corpus.virtual_pcm(row["scene"], row["frames"])).all()
+
+
+@pytest.mark.parametrize("audio_format", ["flac", "wav"])
+@pytest.mark.parametrize("rate", [16_000, 32_000, 44_100, 48_000])
+def test_virtual_samples_are_bit_identical_at_every_rate_and_format(
+    tiny: Tiny, tmp_path: Path, rate: int, audio_format: str
+) -> None:
+    spec = tiny(
+        source={"foley": {"classes": ["dog", "rain"], "takes": 5}},
+        recipe={"triplets": {"repeats": 1}},
+        audio={"sample_rate": rate, "format": audio_format},
+    )
+    build(spec, tmp_path, 0)
+    corpus = Corpus.open(tmp_path / "data_manifests" / "tiny")
+    for row in corpus.samples().to_pylist():
+        stored = corpus.stored_pcm(row["split"], row["shard"], row["offset"], row["size"])
+        assert len(stored) == row["frames"] == 2 * rate
+        assert (stored == corpus.virtual_pcm(row["scene"], row["frames"])).all()
+
+
+def test_natural_length_is_that_of_the_scene(tiny: Tiny, tmp_path: Path) -> None:
+    build(tiny(audio={"length": "natural"}), tmp_path, 0)
+    corpus = Corpus.open(tmp_path / "data_manifests" / "tiny")
+    rows = corpus.samples().to_pylist()
+    # Two excerpts of 1 s at most, joined with 0.25 s at most, or laid over each other.
+    assert 28_000 <= max(row["frames"] for row in rows) <= 32_000
+    assert all(row["frames"] == read_timeline(row).frames for row in rows)
+
+
+def test_padded_length_is_a_least_length(tiny: Tiny, tmp_path: Path) -> None:
+    build(tiny(audio={"length": "padded 1.5 s"}), tmp_path, 0)
+    corpus = Corpus.open(tmp_path / "data_manifests" / "tiny")
+    rows = corpus.samples().to_pylist()
+    assert {row["frames"] for row in rows} >= {28_000, 24_000}
+    assert all(row["frames"] == max(read_timeline(row).frames, 24_000) for row in rows)
+
+
+def test_groups_are_never_divided(tiny: Tiny, tmp_path: Path) -> None:
+    build(tiny(shards={"samples": 4}), tmp_path, 0)
+    rows = Corpus.open(tmp_path / "data_manifests" / "tiny").samples().to_pylist()
+    shards_of: dict[str, set[str]] = {}
+    for row in rows:
+        shards_of.setdefault(row["group"], set()).add(row["shard"])
+    assert all(len(shards) == 1 for shards in shards_of.values())
+
+
+def test_no_recording_is_heard_in_two_splits(tiny: Tiny, tmp_path: Path) -> None:
+    build(tiny(seed=8, splits={"train": 0.6, "val": 0.2, "test": 0.2}), tmp_path, 0)
+    corpus = Corpus.open(tmp_path / "data_manifests" / "tiny")
+    clips = pq.read_table(corpus.folder / "clips.parquet").to_pylist()
+    recording = {clip["id"]: clip["recording"] for clip in clips}
+    heard: dict[str, set[str]] = {}
+    for row in corpus.samples().to_pylist():
+        for clip in row["clips"]:
+            heard.setdefault(recording[clip], set()).add(row["split"])
+    assert all(len(splits) == 1 for splits in heard.values())
+
+
+def test_clips_given_are_clips_accounted_for(tiny: Tiny, tmp_path: Path) -> None:
+    # A crossfade of 1.2 s needs sounds of 2.4 s: many takes are too short, and said to be.
+    spec = tiny(
+        recipe={"triplets": {"crossfade_s": 1.2, "max_event_s": 4.0, "repeats": 1}},
+        source={"foley": {"takes": 15}},
+        audio={"length": "natural"},
+        splits={"train": 1.0},
+    )
+    summary = build(spec, tmp_path, 0)
+    folder = Path(summary.paths["manifests"])
+    refused = pq.read_table(folder / "quarantine.parquet").to_pylist()
+    used = {
+        clip
+        for row in pq.read_table(folder / "samples.parquet").to_pylist()
+        for clip in row["clips"]
+    }
+    clips = {row["id"] for row in pq.read_table(folder / "clips.parquet").to_pylist()}
+    assert len(clips) == 60
+    assert summary.quarantined == len(refused) > 0
+    assert not used & {row["id"] for row in refused}
+    assert all("a crossfade of 1.2 s needs 2.4 s" in row["reason"] for row in refused)
+
+
+def test_an_empty_split_is_explained_by_its_own_clips(tiny: Tiny, tmp_path: Path) -> None:
+    # It named a clip of another split, and counted those of all.
+    rows = []
+    for seed, (name, split, caption, seconds) in enumerate(
+        (("a", "train", "", 4), ("b", "train", "a hiss", 4), ("c", "test", "a hum", 1))
+    ):
+        sound(tmp_path / f"{name}.wav", seed, frames=16_000 * seconds)
+        rows.append((f"{name}.wav", split, caption))
+    write_csv(tmp_path / "index.csv", ("path", "split", "caption"), rows)
+    source = {"folder": {"root": str(tmp_path), "index": str(tmp_path / "index.csv")}}
+    splits = {"train": ["train"], "test": ["test"]}
+    spec = tiny(source=source, splits=splits, recipe={"acba": {}}, audio={"length": "natural"})
+    with pytest.raises(
+        PlanError, match=r"split test \(1 clip was refused; folder/c.wav is too short"
+    ):
+        build(spec, tmp_path / "out", 0)
+
+
+def test_one_class_alone_is_a_clear_error(tiny: Tiny, tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="need clips of two classes, found 1"):
+        build(tiny(source={"foley": {"classes": ["dog"], "takes": 5}}), tmp_path, 0)
+
+
+def test_classes_whose_clips_are_refused_are_told(tiny: Tiny, tmp_path: Path) -> None:
+    source = {"foley": {"classes": ["dog", "rain"], "takes": 5}}
+    with pytest.raises(PlanError, match=r"found \d \(.* refused; .* is audible for .* s at a time"):
+        build(tiny(source=source, truth={"blip_s": 3.0}), tmp_path, 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message", "fix"),
+    [
+        (
+            {
+                "truth": {"masked_db": 7.0},
+                "recipe": {"triplets": {"max_event_s": None, "crossfade_s": 0.0}},
+                "audio": {"length": "natural"},
+            },
+            "by the thresholds of `truth`",
+            "add clips of these labels to split train, by a larger share or another `seed`; "
+            "or change `truth`: masked_db is 7, 15 by default",
+        ),
+        (
+            {"truth": {"min_overlap_s": 9.0, "masked_db": 7.0}},
+            "none of 4 clips can be used",
+            "the first was refused because it is too short: .* s of sound; less than 9 s cannot be "
+            "made out "
+            r"\(truth.min_overlap_s\)",
+        ),
+        (
+            {"truth": {"blip_s": 1.8}, "splits": {"train": 0.5, "test": 0.5}},
+            r"of split \w+ \(\d clips were refused; .* is audible for .*blip_s .*clear_db",
+            ".* give it a larger share, .*",
+        ),
+    ],
+    ids=["never together", "too short", "a split is empty"],
+)
+def test_thresholds_that_leave_too_little_are_told(
+    tiny: Tiny, tmp_path: Path, changes: dict[str, Any], message: str, fix: str
+) -> None:
+    source = {"foley": {"classes": ["dog", "crickets"], "takes": 2}}
+    with pytest.raises(PlanError, match=message) as caught:
+        build(tiny(**{"source": source, "splits": {"train": 1.0}} | changes), tmp_path, 0)
+    assert re.fullmatch(fix, caught.value.fix)
+
+
+def test_splits_that_match_nothing_are_a_clear_error(tiny: Tiny, tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="none of 20 clips can be used"):
+        build(tiny(splits={"train": ["nine"]}), tmp_path, 0)
+
+
+def test_of_two_builds_of_one_corpus_at_once_the_second_is_refused(
+    tiny_file: Callable[..., Path], tiny_corpus: Path, tmp_path: Path
+) -> None:
+    out = ingested(tiny_corpus, tmp_path)
+    arguments = ["build", tiny_file(), "--out", out, "--workers", "1", "--no-prefect"]
+    with sole_writer(out / "data_manifests" / "tiny"):
+        refused = segue(*arguments)
+    assert refused.returncode == 1
+    assert "another process is building this corpus" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert segue_here(*arguments).returncode == 0
+    assert product(out) == product(tiny_corpus)
+
+
+def test_two_corpora_of_one_library_at_once_decode_it_once(
+    tiny_file: Callable[..., Path], tiny_corpus: Path, tmp_path: Path
+) -> None:
+    specs = [shutil.copy(tiny_file(corpus=name), tmp_path / name) for name in ("tiny", "other")]
+    command = [sys.executable, "-m", "pipelines.cli", "build", "--no-prefect", "--workers", "1"]
+    builds = [
+        subprocess.Popen([*command, spec, "--out", tmp_path / "o"], stdout=subprocess.DEVNULL)
+        for spec in specs
+    ]
+    assert [build.wait(timeout=PATIENCE_S) for build in builds] == [0, 0]
+    built, alone = product(tmp_path / "o"), product(tiny_corpus)
+    assert {path: built[path] for path in built if "/tiny/" in path} == alone
+    assert len(list((tmp_path / "o" / "banks").rglob("index-*.parquet"))) == 1
+
+
+# What a review of the first version found.
+
+
+def sounds(root: Path, licence: str = "CC0-1.0", **files: bytes) -> dict[str, object]:
+    """A small library of files, and the source that reads it."""
+    rng = np.random.default_rng(0)
+    for label in ("bell", "drum"):
+        for take in range(4):
+            path = root / label / f"{take}.wav"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.exists():
+                soundfile.write(path, rng.uniform(-0.5, 0.5, 16_000), 16_000)
+    return {"folder": {"root": str(root), "licence": licence}}
+
+
+def test_a_changed_licence_reaches_the_shards(tiny: Tiny, tmp_path: Path) -> None:
+    for licence in ("CC0-1.0", "CC-BY-4.0"):
+        source = sounds(tmp_path / "lib", licence)
+        summary = build(tiny(source=source, splits={"train": 1.0}), tmp_path / "out", 0)
+        assert summary.rendered == summary.shards
+        shard = next(Path(summary.paths["shards"]).rglob("*.tar"))
+        assert licence.encode() in shard.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"splits": {"train": [1, 2], "test": [9]}},
+        {"splits": {"train": 0.98, "val": 0.01, "test": 0.01}},
+        {"recipe": {"triplets": {"repeats": {"train": 1}}}},
+        {"recipe": {"triplets": {"repeats": {"train": 1, "test": 1, "val": 1}}}},
+    ],
+)
+def test_no_split_is_left_out_without_a_word(
+    tiny: Tiny, tmp_path: Path, change: dict[str, object]
+) -> None:
+    with pytest.raises(PlanError, match="split") as caught:
+        build(tiny(**change), tmp_path, 0)
+    assert "recipe" in change or "another `seed`" in caught.value.fix
+
+
+def test_copies_under_another_name_do_not_cross_splits(tiny: Tiny, tmp_path: Path) -> None:
+    source = sounds(tmp_path / "lib")
+    for path in list((tmp_path / "lib").rglob("*.wav")):
+        shutil.copy(path, path.with_name(f"copy-{path.name}"))
+    summary = build(tiny(source=source, splits={"train": 0.5, "test": 0.5}), tmp_path / "out", 0)
+    clips = pq.read_table(Path(summary.paths["manifests"]) / "clips.parquet").to_pylist()
+    assert len({clip["sha256"] for clip in clips}) == len(clips) == 8
+    assert summary.quarantined == 8
+
+
+def test_a_damaged_twin_is_not_linked(tiny: Tiny, tmp_path: Path) -> None:
+    build(tiny(recipe={"triplets": {"repeats": 1}}), tmp_path, 0)
+    victim = shard_paths(tmp_path)[0]
+    data = bytearray(victim.read_bytes())
+    data[5000] ^= 1
+    victim.write_bytes(bytes(data))
+    summary = build(tiny(), tmp_path, 0)
+    assert (summary.rendered, summary.skipped) == (7, 5)
+
+
+def test_a_changed_file_of_the_same_size_and_time_is_seen(tiny: Tiny, tmp_path: Path) -> None:
+    source = sounds(tmp_path / "lib")
+    first = build(tiny(source=source, splits={"train": 1.0}), tmp_path / "out", 0)
+    path = tmp_path / "lib" / "bell" / "0.wav"
+    status = path.stat()
+    soundfile.write(path, np.random.default_rng(9).uniform(-0.5, 0.5, 16_000), 16_000)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert path.stat().st_size == status.st_size
+    second = build(tiny(source=source, splits={"train": 1.0}), tmp_path / "out", 0)
+    assert second.version != first.version
+
+
+@pytest.mark.parametrize(
+    "name", ["plan.parquet", "samples.parquet", "quarantine.parquet", "shards.parquet", "*.json"]
+)
+@pytest.mark.usefixtures("built")
+def test_a_lost_manifest_is_made_again(tiny: Tiny, tmp_path: Path, name: str) -> None:
+    summary = build(tiny(), tmp_path, 0)
+    whole = product(tmp_path)
+    for path in Path(summary.paths["manifests"]).rglob(name):
+        path.unlink()
+    build(tiny(), tmp_path, 0)
+    assert product(tmp_path) == whole
+
+
+@pytest.mark.parametrize("pattern", ["part-*.pcm", "part-*.parquet", "part-*.json", "index-*"])
+@pytest.mark.usefixtures("built")
+def test_a_lost_part_of_the_bank_is_made_again(tiny: Tiny, tmp_path: Path, pattern: str) -> None:
+    build(tiny(), tmp_path, 0)
+    whole = product(tmp_path)
+    for path in (tmp_path / "banks").rglob(pattern):
+        path.unlink()
+    shard_paths(tmp_path)[0].unlink()
+    assert build(tiny(), tmp_path, 0).rendered == 1
+    assert product(tmp_path) == whole
+
+
+@pytest.mark.parametrize("receipt", ["", "{}", "[]", "null"])
+@pytest.mark.usefixtures("built")
+def test_an_unreadable_receipt_certifies_nothing(tiny: Tiny, tmp_path: Path, receipt: str) -> None:
+    summary = build(tiny(), tmp_path, 0)
+    next(Path(summary.paths["manifests"]).glob("receipts/*.json")).write_text(receipt)
+    assert build(tiny(), tmp_path, 0).rendered == 1
+
+
+def test_a_clip_that_is_audible_for_too_short_is_refused(tiny: Tiny, tmp_path: Path) -> None:
+    root = tmp_path / "lib"
+    source = sounds(root)
+    audio = np.random.default_rng(1).uniform(-0.5, 0.5, 16_000)
+    audio[800:-800] *= 10 ** (-45 / 20)
+    soundfile.write(root / "bell" / "clicks.wav", audio, 16_000)
+    settings = {"source": source, "splits": {"train": 1.0}}
+    summary = build(tiny(**settings), tmp_path / "out", 0)
+    folder = Path(summary.paths["manifests"])
+    (refused,) = pq.read_table(folder / "quarantine.parquet").to_pylist()
+    assert refused["location"] == "bell/clicks.wav"
+    assert refused["stage"] == "recipe triplets"
+    assert refused["reason"] == (
+        "is audible for at most 0.050 s at a time; truth.blip_s is 0.1 s "
+        "(see also clear_db, leave_db)"
+    )
+    clips = {row["location"]: row for row in pq.read_table(folder / "clips.parquet").to_pylist()}
+    assert clips["bell/clicks.wav"]["segments"] == []
+    assert all(row["segments"] for name, row in clips.items() if name != "bell/clicks.wav")
+    # Another ear opens no file again, and makes another version.
+    banks = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("part-*")}
+    other = build(tiny(**settings, truth={"blip_s": 0.05}), tmp_path / "out", 0)
+    assert other.quarantined == 0
+    assert other.version != summary.version
+    assert banks == {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("part-*")}
+
+
+def test_every_file_of_a_library_is_accounted_for(tiny: Tiny, tmp_path: Path) -> None:
+    root = tmp_path / "lib"
+    source = sounds(root)
+    (root / "bell" / "notes.txt").write_text("not audio")
+    (root / "bell" / "sound.wma").write_bytes(b"no decoder for this")
+    shutil.copy(root / "bell" / "0.wav", root / "loose.wav")
+    (root / "church bell").symlink_to(root / "bell")
+    summary = build(tiny(source=source, splits={"train": 1.0}), tmp_path / "out", 0)
+    refused = pq.read_table(Path(summary.paths["manifests"]) / "quarantine.parquet").to_pylist()
+    reasons = {row["location"]: row["reason"] for row in refused}
+    linked = {name for name in reasons if name.startswith("church bell/")}
+    assert set(reasons) - linked == {"bell/notes.txt", "bell/sound.wma", "loose.wav"}
+    # What a linked folder holds a second time is told file by file.
+    assert {name.removeprefix("church bell/") for name in linked} == {
+        path.name for path in (root / "bell").iterdir()
+    }
+    assert all("same sound" in reasons[name] for name in linked if name.endswith(".wav"))
+
+
+@pytest.mark.usefixtures("built")
+def test_a_finished_version_is_not_written_to(tiny: Tiny, tmp_path: Path) -> None:
+    summary = build(tiny(), tmp_path, 0)
+    folder = Path(summary.paths["manifests"])
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    build(tiny(), tmp_path, 0)
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+@pytest.mark.usefixtures("built")
+def test_the_spec_that_a_corpus_keeps_builds_it_again(tiny: Tiny, tmp_path: Path) -> None:
+    summary = build(tiny(), tmp_path, 0)
+    again = build(read_spec(Path(summary.paths["manifests"]) / "spec.yaml"), tmp_path, 0)
+    assert (again.version, again.rendered) == (summary.version, 0)

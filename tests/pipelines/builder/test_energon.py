@@ -1,0 +1,67 @@
+"""What lies beside the shards for Megatron-Energon, by the rules of its own reader.
+
+It can seldom be installed beside the rest, so its contract is written out here. Where it is
+installed, tests/pipelines/export/test_peers.py has it read the shards.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import tarfile
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import yaml
+from builds import TINY, merged
+
+from pipelines.builder.build import build
+from pipelines.config.spec import Spec
+from synth.corpus.corpus import Corpus
+
+
+def find_starts(shard: Path) -> list[int]:
+    data = shard.with_name(f"{shard.name}.idx").read_bytes()
+    return list(struct.unpack(f"<{len(data) // 8}Q", data))
+
+
+def test_every_stretch_of_an_index_is_one_sample(corpus: Corpus) -> None:
+    counts = json.loads((corpus.shards / ".nv-meta" / ".info.json").read_text())["shard_counts"]
+    rows = iter(corpus.samples().to_pylist())
+    for name, count in counts.items():
+        starts, shard = find_starts(corpus.shards / name), (corpus.shards / name).read_bytes()
+        assert len(starts) == count + 1
+        assert starts[0] == 0
+        assert not any(shard[starts[-1] :])  # nothing follows but what ends a tar file
+        for start, end in pairwise(starts):
+            row = next(rows)
+            with tarfile.open(fileobj=io.BytesIO(shard[start:end])) as stretch:
+                assert stretch.getnames() == [f"{row['id']}.flac", f"{row['id']}.json"]
+    assert next(rows, None) is None
+
+
+@pytest.mark.parametrize("audio", [{"format": "wav"}, {"format": "flac"}])
+def test_the_last_sample_ends_where_tarfile_says(tmp_path: Path, audio: dict[str, str]) -> None:
+    spec = Spec.model_validate(merged(TINY, {"audio": audio, "shards": {"samples": 7}}))
+    build(spec, tmp_path, worker_count=0)
+    shards = sorted((tmp_path / "shards").rglob("*.tar"))
+    assert len(shards) > 12
+    for path in shards:
+        with tarfile.open(path) as tar:
+            members = tar.getmembers()
+        ends = [member.offset for member in members[::2]]
+        last = members[-1]
+        assert find_starts(path) == [*ends, last.offset_data + last.size + -last.size % 512]
+
+
+def test_splits_name_each_shard_once(corpus: Corpus) -> None:
+    meta = corpus.shards / ".nv-meta"
+    counts = json.loads((meta / ".info.json").read_text())["shard_counts"]
+    parts = yaml.safe_load((meta / "split.yaml").read_text())["split_parts"]
+    assert tuple(parts) == tuple(corpus.splits)
+    assert [name for names in parts.values() for name in names] == list(counts)
+    found = {path.relative_to(corpus.shards).as_posix() for path in corpus.shards.glob("*/*.tar")}
+    assert found == set(counts)
+    assert sum(counts.values()) == corpus.samples().num_rows

@@ -1,0 +1,122 @@
+"""What plan and build tell of a library: why clips are out, and what splits and lexicon lack."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.builder.build import Summary
+from pipelines.builder.findings import Findings
+from pipelines.cli.make.build import print_summary
+from pipelines.cli.make.plan import describe_plan
+from pipelines.config.spec import SplitName
+from pipelines.ingest.parts import count_refusals, format_refusals
+from pipelines.store.places import Places
+from synth.base.command import CommandResult
+from synth.sources.procedural.foley.source import Foley
+
+SHORT = "is too short: {} s of sound; a crossfade of 0.5 s needs 1 s"
+SPLITS: dict[SplitName, list[str]] = {"train": ["train", "extra"], "test": ["test"]}
+LINES = (
+    "  2 quarantined: is too short: … s of sound; a crossfade of 0.5 s needs 1 s (as dog/0.wav)",
+    "  1 quarantined: is silent (as cat/2.wav)",
+    "note: no clip is from the library's split extra, which the spec names",
+    "note: split test has no clip of: hound (1 of 2 labels)",
+    "note: to fill them, add clips; with shares, another `seed` may do",
+    "note: 1 label has no phrase and reads 'the sound of …': hound; "
+    "write labels as you would say them, such as 'a hound'",
+)
+
+
+def refused(name: str, location: str, reason: str) -> dict[str, str]:
+    return {"id": name, "location": location, "reason": reason}
+
+
+REFUSED = [
+    refused("a", "cat/2.wav", "is silent"),
+    refused("b", "dog/0.wav", SHORT.format("0.75")),
+    refused("hound-test", "dog/1.wav", SHORT.format("0.80")),
+]
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    """A plan's folder, with what findings are read from."""
+    found = Places(tmp_path, "tiny", "v1", None)
+    found.manifests.mkdir(parents=True)
+    clips = [
+        {
+            "id": f"{label}-{split}",
+            "split": split,
+            "source_split": split,
+            "labels": [label],
+            "recording": label,
+        }
+        for label in ("dog", "hound")
+        for split in ("train", "test")
+    ]
+    captions = ["The sound of hound is heard before a dog barks"]
+    pq.write_table(pa.Table.from_pylist(REFUSED), found.manifests / "quarantine.parquet")
+    pq.write_table(pa.Table.from_pylist(clips), found.manifests / "clips.parquet")
+    pq.write_table(pa.table({"caption": captions}), found.manifests / "plan.parquet")
+    return found
+
+
+def summary(places: Places, findings: Findings) -> Summary:
+    return Summary(
+        corpus="tiny",
+        version="v1",
+        samples=1,
+        shards=1,
+        rendered=1,
+        skipped=0,
+        quarantined=1,
+        hours=0.1,
+        excerpts_of_captioned_clips=0,
+        seconds=1.0,
+        paths={"manifests": str(places.manifests), "shards": "s"},
+        findings=json.loads(json.dumps(findings.to_json())),
+    )
+
+
+def describe(places: Places) -> CommandResult:
+    """What `segue plan` tells of them."""
+    findings = Findings.read(places.manifests, SPLITS)
+    return describe_plan(Foley(), places, 1, 0.1, (), findings)
+
+
+def test_plan_and_build_say_the_same(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
+    describe(places).show()
+    planned = capsys.readouterr().out
+    print_summary(summary(places, Findings.read(places.manifests, SPLITS)))
+    built = capsys.readouterr().out
+    for line in (*LINES, f"quarantine {places.manifests}/quarantine.parquet"):
+        assert line in planned.splitlines()
+        assert line in built.splitlines()
+    assert "tiny v1: 1 sample, " in planned
+    assert "1 shard rendered, 0 already there, 1 clip quarantined" in built
+
+
+def test_programs_are_told_the_same(places: Places) -> None:
+    told = json.loads(json.dumps(describe(places).facts))["findings"]
+    assert Findings.of_json(told) == Findings.read(places.manifests, SPLITS)
+    assert told["lacking"] == [{"split": "test", "labels": ["hound"], "of": 2}]
+    assert told["unphrased"] == ["hound"]
+    assert told["refusals"][0]["clips"] == 2
+
+
+def test_labels_that_no_caption_tells_of_need_no_phrase(places: Places) -> None:
+    captions = pa.table({"caption": ["hound before dog"]})
+    pq.write_table(captions, places.manifests / "plan.parquet")
+    assert Findings.read(places.manifests, SPLITS).unphrased == []
+
+
+def test_twenty_reasons_are_told_and_how_many_clips_have_others() -> None:
+    rows = [refused(str(n), "x.wav", f"reason {'abcdefghijklmnopqrstuvw'[n]}") for n in range(23)]
+    lines = format_refusals(count_refusals(rows))
+    assert len(lines) == 21
+    assert lines[-1] == "and 3 for other reasons"
