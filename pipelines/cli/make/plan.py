@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic import BaseModel
 
 from pipelines.builder.build import plan_library
 from pipelines.builder.findings import Findings
@@ -24,7 +25,6 @@ from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
-from synth.sources import Settings
 from synth.sources.block import Blocked
 
 _TRAINING = "Preflight of a training run"
@@ -144,7 +144,7 @@ def plan_command(
 
 
 def describe_plan(
-    source: Settings,
+    source: BaseModel,
     places: Places,
     samples: int,
     seconds: float,
