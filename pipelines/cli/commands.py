@@ -118,6 +118,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "train.cli.eval:eval_command",
         "Test a model on a corpus or on a benchmark's own files.",
     ),
+    "compare": (
+        "train.cli.compare:compare_command",
+        "Compare trained models by the tests that `segue eval` left in their folders.",
+    ),
     "export": (
         "pipelines.cli.make.export:export_command",
         "Export a corpus or a trained model to other formats.",

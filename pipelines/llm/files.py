@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,12 +9,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.llm.tasks import item_digest
+from pipelines.store.data_file import DATA_FILES, number_rows, read_data_file
 from pipelines.store.places import find_manifest
-from synth.base.doors import parse_json, require_regular
+from synth.base.doors import parse_json
 from synth.base.errors import CorpusError, SceneError, SourceError, SpecError
 from synth.base.rng import uniform_hash
 from synth.captions.caption import MODEL
@@ -27,7 +26,7 @@ from synth.llm.reply import PromptItem
 
 _NUMBERS: Final[Mapping[str, type]] = {"integer": int, "number": float}
 _CAPTION: Final = "caption"
-_KINDS: Final = "a .csv, .parquet or .jsonl file, or a corpus's manifest folder"
+_KINDS: Final = f"{DATA_FILES}, or a corpus's manifest folder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,22 +208,13 @@ def _read_values(source: Input) -> Iterator[tuple[str, Mapping[str, Any]]]:
         audible = (table.schema.metadata or {}).get(AUDIBLE.encode())
         extra = {} if audible is None else {"audible": int(audible)}
         rows = (row | extra for row in table.to_pylist())
-        yield from _number_rows(_add_positives(rows) if source.positives else rows)
+        yield from number_rows(_add_positives(rows) if source.positives else rows)
         return
     if source.positives:
         raise SpecError("--positives is for corpora", fix=f"drop it: {path} is a file")
     if source.split is not None:
         raise SpecError("--split is for corpora", fix=f"drop it: {path} is a file")
-    if not require_regular(path, refuse=SourceError).exists():
-        raise SourceError(f"{path}: no such file", fix=f"name {_KINDS}")
-    readers = {".csv": _read_csv, ".parquet": _read_parquet, ".jsonl": _read_jsonl}
-    if path.suffix.lower() not in readers:
-        raise SourceError(f"{path}: unknown kind of file", fix=f"give {_KINDS}")
-    try:
-        yield from readers[path.suffix.lower()](path)
-    except (ValueError, csv.Error, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0]
-        raise SourceError(f"{path}: cannot be read: {reason}", fix="fix the file") from error
+    yield from read_data_file(path, _KINDS)
 
 
 def _add_positives(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
@@ -233,30 +223,3 @@ def _add_positives(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, A
         for each in row["positives"]:
             if not each["generator"].startswith(MODEL):  # That is an answer, perhaps to this task.
                 yield {**row, _CAPTION: each["text"], "claim": each["claim"]}
-
-
-def _read_csv(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file, strict=True)
-        for values in reader:
-            yield f"line {reader.line_num}", values
-
-
-def _read_parquet(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    return _number_rows(pq.read_table(path).to_pylist())
-
-
-def _read_jsonl(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, start=1):
-            if line.strip():
-                where = f"{path}: line {number}"
-                value = parse_json(line, where, refuse=SourceError, fix="fix the line")
-                if not isinstance(value, dict):
-                    raise SourceError(f"{where}: an object was expected", fix="fix the line")
-                yield f"line {number}", value
-
-
-def _number_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for number, values in enumerate(rows, start=1):
-        yield f"row {number}", values

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,10 +15,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from pipelines.cli.common.show import print_next, print_read
+from pipelines.store.data_file import read_data_file
 from pipelines.store.places import check_output
 from synth.base.atomic import replacing
 from synth.base.command import CommandResult
-from synth.base.doors import make_console, parse_json, read_text, require_regular
+from synth.base.doors import make_console
 from synth.base.errors import SourceError, SpecError
 from synth.base.progress import Observer, track
 from synth.text.grammar.tagger import SPACY_MODEL, EmbeddedTagger, SpacyTagger, Tagger, best_tagger
@@ -40,8 +40,6 @@ SCHEMA: Final = pa.schema(
 )
 MADE: Final = "made"
 LEFT_OUT: Final = "left out"
-
-_Row: TypeAlias = Mapping[str, Any]
 
 
 class TaggerName(StrEnum):
@@ -90,7 +88,7 @@ def probe_command(
     check_output(out, captions)
     columns = column or ["caption"]
     chosen = _load_tagger(tagger, tool)
-    found = list(_read_captions(_read(captions), captions, columns, id_column))
+    found = list(_read_captions(captions, columns, id_column))
     probed = probe(
         tool,
         track(found, observer, "text", "captions"),
@@ -134,49 +132,11 @@ def _load_tagger(name: TaggerName, tool: Probe) -> Tagger:
     return best
 
 
-def _read(path: Path) -> list[_Row]:
-    if not require_regular(path, refuse=SourceError).exists():
-        raise SourceError(f"{path}: there is no such file", fix="name a file of captions")
-    try:
-        match path.suffix.lower():
-            case ".csv":
-                with path.open(encoding="utf-8-sig", newline="") as file:
-                    return list(csv.DictReader(file))
-            case ".parquet":
-                return list(pq.read_table(path).to_pylist())
-            case ".jsonl":
-                lines = enumerate(read_text(path, refuse=SourceError).split("\n"), start=1)
-                return _check_objects(
-                    [
-                        _parse(line, f"{path}: line {number}")
-                        for number, line in lines
-                        if line.strip()
-                    ]
-                )
-            case ".json":
-                return _check_objects(_parse(read_text(path, refuse=SourceError), str(path)))
-    except (ValueError, csv.Error, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0]
-        raise SourceError(f"{path}: cannot be read: {reason}", fix="fix the file") from error
-    raise SourceError(
-        f"{path}: unknown kind of file", fix="give a .csv, .parquet, .jsonl or .json file"
-    )
-
-
-def _parse(text: str, where: str) -> Any:
-    return parse_json(text, where, refuse=SourceError, fix="fix the file")
-
-
-def _check_objects(value: Any) -> list[_Row]:
-    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-        raise ValueError("a list of objects was expected")
-    return value
-
-
 def _read_captions(
-    rows: Sequence[_Row], path: Path, columns: Sequence[str], id_column: str | None
+    path: Path, columns: Sequence[str], id_column: str | None
 ) -> Iterable[ProbeCaption]:
     """The captions of all columns, row by row; what is empty is an empty caption."""
+    rows = [row for _, row in read_data_file(path)]
     if not rows:
         raise SourceError(f"{path}: holds no rows", fix="name a file of captions")
     present = [name for name in rows[0] if isinstance(name, str)]

@@ -59,15 +59,6 @@ CREATE TABLE capabilities (
     PRIMARY KEY (endpoint, model)) WITHOUT ROWID;
 """
 
-_MEND: Final = (
-    "CREATE INDEX IF NOT EXISTS purchases_wrong ON purchases (job) WHERE cost < 0",
-    "UPDATE jobs SET spent = spent - (SELECT coalesce(sum(cost), 0) FROM purchases "
-    "WHERE purchases.job = jobs.job AND cost < 0)",
-    "UPDATE purchases SET cost = 0, input_tokens = 0, output_tokens = 0, cached_tokens = 0 "
-    "WHERE cost < 0",
-)
-"""Negative counts of an endpoint were believed once: what they took off is put back."""
-
 
 class AnswerStore:
     """The store of one file; open it with `AnswerStore.open`, in a `with` block."""
@@ -192,8 +183,6 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             f"version {STORE_VERSION}",
             fix="use the program that wrote it, or name a new file",
         )
-    for statement in _MEND:
-        connection.execute(statement)
     connection.execute("COMMIT")
 
 

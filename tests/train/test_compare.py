@@ -1,0 +1,65 @@
+"""`segue compare`: the tests of several runs side by side."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from synth.base.errors import CorpusError, SpecError
+from train.bench.report import METRICS_FILE
+from train.cli.compare import compare_command
+
+
+def write_test(run: Path, test: str, **values: float) -> Path:
+    """A run's folder with one test in it."""
+    folder = run / test
+    folder.mkdir(parents=True, exist_ok=True)
+    metrics = {
+        name: {"value": value, "low": value - 0.1, "high": value + 0.1, "chance": 0.5, "n": 40}
+        for name, value in values.items()
+    }
+    (folder / METRICS_FILE).write_text(json.dumps(metrics))
+    return run
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> list[Path]:
+    return [
+        write_test(tmp_path / "a" / "seed-0", "eval-pairs-test", order=0.75, group=0.5),
+        write_test(tmp_path / "b" / "seed-0", "eval-pairs-test", order=0.55),
+    ]
+
+
+def test_what_runs_share_is_told_side_by_side(
+    runs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_test(runs[1], "eval-other-test", order=0.9)
+    result = compare_command(runs)
+    assert list(result.facts["tests"]) == ["eval-pairs-test"], "one run alone has the other test"
+    told = result.facts["tests"]["eval-pairs-test"]
+    assert (told[str(runs[0])]["order"]["value"], told[str(runs[1])]["order"]["value"]) == (
+        0.75,
+        0.55,
+    )
+    result.show()
+    shown = capsys.readouterr().out
+    assert "a/seed-0" in shown
+    assert "b/seed-0" in shown
+    rows = {line.split()[1]: line for line in shown.splitlines() if "50.0 %" in line}
+    assert "75.0 % (65.0 % to 85.0" in rows["order"]
+    assert rows["group"].rstrip("│ ").endswith("-"), "the second run has no such metric"
+
+
+def test_what_cannot_be_compared_is_one_clear_error(runs: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="nothing to compare"):
+        compare_command([runs[0], runs[0] / ".." / "seed-0"])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(CorpusError, match="holds no test"):
+        compare_command([runs[0], tmp_path / "empty"])
+    with pytest.raises(CorpusError, match="no test nowhere"):
+        compare_command(runs, "nowhere")
+    other = write_test(tmp_path / "c", "eval-other-test", order=0.6)
+    with pytest.raises(CorpusError, match="no test that two runs share"):
+        compare_command([runs[0], other])

@@ -1,0 +1,108 @@
+"""`segue compare`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from synth.base.command import CommandResult
+from synth.base.doors import make_console
+from synth.base.errors import CorpusError, SpecError
+
+if TYPE_CHECKING:
+    from train.bench.metrics import Metric
+    from train.report.evaluations import Tested
+
+
+def compare_command(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(help="Folders of trained models, two or more.", show_default=False),
+    ],
+    test: Annotated[
+        str | None, typer.Option(help="This test alone; by default all that two runs share.")
+    ] = None,
+) -> CommandResult:
+    """Compare trained models by the tests that `segue eval` left in their folders.
+
+    Each value stands with its 95 % interval and, first, the metric's chance level. A model is not
+    tested here: `segue eval RUN DATA` does that, `segue bench run` on frozen test sets.
+
+    Example: `segue compare runs/baseline runs/hard-negatives`
+    """
+    from train.report.evaluations import read_evaluations  # torch takes a while
+
+    if len({run.resolve() for run in runs}) < 2:
+        raise SpecError("nothing to compare", fix="give two runs or more")
+    tests = {run: {tested.name: tested for tested in read_evaluations(run)} for run in runs}
+    for run, tested in tests.items():
+        if not tested:
+            raise CorpusError(f"{run}: holds no test", fix=f"`segue eval {run} DATA` makes one")
+    names = list(dict.fromkeys(name for tested in tests.values() for name in tested))
+    shared = [name for name in names if sum(name in tested for tested in tests.values()) > 1]
+    chosen = shared if test is None else [name for name in names if name == test]
+    if not chosen:
+        raise CorpusError(
+            f"no test {'that two runs share' if test is None else test}",
+            fix=f"test them alike; there is {', '.join(names)}",
+        )
+    found = {
+        name: {run: tested[name] for run, tested in tests.items() if name in tested}
+        for name in chosen
+    }
+    facts = {
+        name: {
+            str(run): {metric: value.to_json() for metric, value in tested.metrics.items()}
+            for run, tested in of_runs.items()
+        }
+        for name, of_runs in found.items()
+    }
+    return CommandResult({"tests": facts}, partial(_print, found))
+
+
+def _print(found: Mapping[str, Mapping[Path, Tested]]) -> None:
+    from train.bench.figures import format_value
+
+    console = make_console(soft_wrap=False)
+    for name, of_runs in found.items():
+        titles = _shorten([*of_runs])
+        table = Table(escape(name), "chance", *map(escape, titles))
+        metrics = dict.fromkeys(metric for tested in of_runs.values() for metric in tested.metrics)
+        for metric in metrics:
+            values = [tested.metrics.get(metric) for tested in of_runs.values()]
+            chance = next(value.chance for value in values if value is not None)
+            table.add_row(
+                Text(metric),
+                format_value(metric, chance),
+                *(_format(metric, value) for value in values),
+            )
+        console.print(table)
+        for run, tested in of_runs.items():
+            if tested.other_weights:
+                console.print(
+                    f"[yellow]note[/]: {run} was tested with other weights than it has now"
+                )
+
+
+def _format(name: str, metric: Metric | None) -> str:
+    from train.bench.figures import format_value
+
+    if metric is None:
+        return "-"
+    low, high = format_value(name, metric.low), format_value(name, metric.high)
+    return f"{format_value(name, metric.value)} ({low} to {high})"
+
+
+def _shorten(runs: Sequence[Path]) -> list[str]:
+    """The runs' names, without the folder that all lie in."""
+    places = [run.resolve() for run in runs]
+    shared = os.path.commonpath([place.parent for place in places])
+    return [str(place.relative_to(shared)) for place in places]
