@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from experiments.frozen.score import BACKWARDS, SCORES
@@ -114,6 +118,19 @@ def _read(path: Path) -> Result:
 
 
 _PACKAGES: Final = {"frozen": "experiments.frozen"}
+MANY: Final = 12
+"""Of more models the page has a filter, and details are folded."""
+_SEED: Final = re.compile(r"[-_](seed[-_]?)?\d+$")
+_FILTER: Final = """
+const field = document.getElementById("filter");
+field.addEventListener("input", () => {
+  const wanted = field.value.trim().toLowerCase();
+  for (const row of document.querySelectorAll("tr[data-name]")) {
+    const group = row.parentElement.dataset.name || "";
+    row.hidden = !(group + " " + row.dataset.name).toLowerCase().includes(wanted);
+  }
+});
+"""
 MEANINGS: Final = {
     "text": "share of sounds that are closer to their own caption than to the other one",
     "audio": "share of captions that are closer to their own sound than to the other one",
@@ -131,13 +148,17 @@ def compare_page(results: Sequence[Result]) -> Page:
     for each in results:
         by_set.setdefault(each.set.corpus, []).append(each)
     models = list(dict.fromkeys(each.model for each in results))
+    cells = {(each.set.corpus, each.model): each for each in results}
+    groups = _group(models)
     html = render_page(
         "frozen/compare.html",
         _PACKAGES,
         by_set=by_set,
         models=models,
-        best=set(_find_best(by_set)),
-        cells={(each.set.corpus, each.model): each for each in results},
+        groups=groups,
+        many=MANY,
+        best=set(_find_best(by_set, [row for rows in groups.values() for row in rows], cells)),
+        cells=cells,
         scores=SCORES,
         backwards=BACKWARDS,
         meanings=MEANINGS,
@@ -145,16 +166,62 @@ def compare_page(results: Sequence[Result]) -> Page:
         warnings={
             (each.set.corpus, each.model): heard_warning({HEARD: each.heard}) for each in results
         },
+        script=Markup(_FILTER),
+        script_hash=b64encode(hashlib.sha256(_FILTER.encode()).digest()).decode(),
     )
     return Page("comparison", html, {"models": models, "sets": list(by_set)})
 
 
-def _find_best(by_set: Mapping[str, Sequence[Result]]) -> Iterator[tuple[str, str, str]]:
-    """Score, set and model wherever a set's highest score is above chance."""
-    for corpus, found in by_set.items():
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """A row of the overview: a model, or the seeds of one."""
+
+    name: str
+    models: tuple[str, ...]
+
+    def mean(
+        self, score: str, corpus: str, cells: Mapping[tuple[str, str], Result]
+    ) -> float | None:
+        """The mean of a score on a set; None where no seed was scored."""
+        scored = [cells[corpus, model] for model in self.models if (corpus, model) in cells]
+        values = [result.scores[score].value for result in scored]
+        return sum(values) / len(values) if values else None
+
+
+def _group(models: Sequence[str]) -> dict[str, list[ModelRow]]:
+    """Rows by the folder that several models share, seeds of a model in one row."""
+    folders: dict[str, list[str]] = {}
+    for model in models:
+        folders.setdefault(model.rpartition("/")[0], []).append(model)
+    groups: dict[str, list[ModelRow]] = {"": []}
+    for folder, inside in folders.items():
+        seeds: dict[str, list[str]] = {}
+        for model in inside:
+            seeds.setdefault(_SEED.sub("", model), []).append(model)
+        rows = [
+            ModelRow(stem if len(same) > 1 else same[0], tuple(same))
+            for stem, same in seeds.items()
+        ]
+        if folder and len(rows) > 1:
+            cut = len(folder) + 1
+            groups[folder] = [ModelRow(row.name[cut:], row.models) for row in rows]
+        else:
+            groups[""] += rows
+    return {folder: rows for folder, rows in groups.items() if rows}
+
+
+def _find_best(
+    by_set: Mapping[str, Sequence[Result]],
+    rows: Sequence[ModelRow],
+    cells: Mapping[tuple[str, str], Result],
+) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Score, set and row wherever a set's highest mean has seeds that are all above chance."""
+    for corpus in by_set:
         for name in SCORES:
-            highest = max(each.scores[name].value for each in found)
-            for each in found:
-                one = each.scores[name]
-                if one.value == highest and one.low > one.chance:
-                    yield name, corpus, each.model
+            means = {row: row.mean(name, corpus, cells) for row in rows}
+            highest = max(mean for mean in means.values() if mean is not None)
+            for row, mean in means.items():
+                scored = [cells[corpus, model] for model in row.models if (corpus, model) in cells]
+                above = all(one.scores[name].low > one.scores[name].chance for one in scored)
+                if mean == highest and above:
+                    yield name, corpus, row.models

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 from accessible import MODES, check_accessible
 from builds import segue_here
 from chromium import Reader, launched
+
+from experiments.frozen.results import compare_page, read_results
 
 
 @pytest.mark.parametrize("mode", MODES[::3], ids=str)
@@ -20,3 +23,34 @@ def test_it_is_named_ordered_and_readable(sets: Path, tmp_path: Path, mode: dict
         page.locator("summary").first.click()
         check_accessible(page)
         reader.close()
+
+
+def test_hundreds_of_models_are_grouped_folded_and_filtered(sets: Path, tmp_path: Path) -> None:
+    segue_here("bench", "run", "random", "--sets", sets, "--out", tmp_path)
+    (scored,) = read_results(tmp_path)
+    names = [
+        f"out/experiment-{experiment}/runs/arm-{arm}-{seed}"
+        for experiment in "abcde"
+        for arm in "abcdefghijklmnopq"
+        for seed in range(3)
+    ]
+    results = [scored.model_copy(update={"model": name}) for name in names]
+    page = tmp_path / "many.html"
+    page.write_text(compare_page(results).html)
+    with launched() as browser:
+        for width in (1440, 390):
+            view = {"width": width, "height": 900}
+            reader = Reader(browser, reduced_motion="reduce", viewport=view)
+            shown = reader.open(page.as_uri())
+            assert shown.evaluate("document.documentElement.scrollHeight") < 6000
+            assert shown.evaluate("document.documentElement.scrollWidth") <= width
+            rows = shown.locator("#overview-text ~ .scroll tbody tr[data-name]")
+            assert rows.count() == len(names) // 3
+            assert rows.first.inner_text().split()[:3] == ["arm-a", "3", "seeds"]
+            shown.get_by_label("Show only").fill("experiment-c/runs/arm-b")
+            assert rows.locator("visible=true").count() == 1
+            shown.get_by_label("Show only").fill("")
+            if folder := os.environ.get("SEGUE_SCREENSHOTS_COMPARE"):
+                shown.screenshot(path=f"{folder}/compare-{width}.png")
+            check_accessible(shown)
+            reader.close()
