@@ -97,8 +97,8 @@ class LazyGroup(TyperGroup):
         """The command that was called, imported."""
         words = f"{self.name or ''} {args[0]}".lstrip()
         for old in (words, *(f"{words} {argument.partition('=')[0]}" for argument in args[1:])):
-            if old in MOVED:
-                ctx.fail(f"`segue {old}` is `{MOVED[old]}` now.")
+            if old in MOVED and not ctx.resilient_parsing:
+                ctx.fail(f"Instead of `segue {old}` use {MOVED[old]}.")
         if words in COMMANDS:
             return args[0], load_command(words), args[1:]
         near = [] if args[0] in self.commands else _find_nearest(args[0])

@@ -148,17 +148,21 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     ),
 }
 """The function of each command and its line of help, by the words after `segue`."""
+_SERVER: Final = "with PREFECT_API_URL, the address that `segue night schedule` prints"
 MOVED: Final[dict[str, str]] = {
-    "doctor": "segue check",
-    "inspect --sql": "segue sql CORPUS QUERY",
-    "inspect --tables": "segue sql CORPUS",
-    "inspect --diff": "segue diff A B",
-    "inspect --verify": "segue check CORPUS",
-    "versions --promote": "segue promote CORPUS VERSION",
-    "night list": "prefect deployment ls",
-    "night last": "prefect flow-run ls --flow-name nightly",
-    "night trigger": "prefect deployment run nightly/CORPUS",
-    "night pause": "prefect deployment schedule pause nightly/CORPUS ID",
-    "night resume": "prefect deployment schedule resume nightly/CORPUS ID",
+    "doctor": "`segue check`",
+    "verify": "`segue check CORPUS`",
+    "repair": "`segue rebuild CORPUS`",
+    "inspect --sql": "`segue sql CORPUS QUERY`",
+    "inspect --tables": "`segue sql CORPUS`",
+    "inspect --diff": "`segue diff A B`",
+    "inspect --verify": "`segue check CORPUS`",
+    "versions --promote": "`segue promote CORPUS VERSION`",
+    "versions --override-gates": "`segue promote CORPUS VERSION --override-gates`",
+    "night list": f"`prefect deployment ls`, {_SERVER}",
+    "night last": f"`prefect flow-run ls --flow-name nightly`, {_SERVER}",
+    "night trigger": f"`prefect deployment run nightly/CORPUS`, {_SERVER}",
+    "night pause": f"`prefect deployment schedule pause nightly/CORPUS ID`, {_SERVER}",
+    "night resume": f"`prefect deployment schedule resume nightly/CORPUS ID`, {_SERVER}",
 }
-"""Commands that had other words once, and the words of now."""
+"""Words that somebody might know or guess, and what does it."""

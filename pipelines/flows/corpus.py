@@ -44,7 +44,7 @@ from pipelines.flows.artifacts import (
     summarise,
 )
 from pipelines.flows.holder import sole_run
-from pipelines.flows.night import CorpusBuild, failed_gates, night, refuse_failed
+from pipelines.flows.night import CorpusBuild, Gate, failed_gates, night, refuse_failed
 from pipelines.flows.schedule import NightlySettings, read_nightly
 from pipelines.store.stage import choose_stage, hold_for_writing
 from synth.base.errors import SegueError
@@ -118,9 +118,14 @@ def _build(build: CorpusBuild) -> Result:
 
 def _night(build: CorpusBuild) -> Result:
     """Rebuild what changed, judge it, train on it where that is asked for, and promote it."""
-    result = night(build, _render_portions)
-    log_gates(result.gates, get_run_logger())
-    show_report(build.spec.corpus, result.report)
+    corpus, log = build.spec.corpus, get_run_logger()
+
+    def report(gates: Sequence[Gate], path: Path) -> None:
+        log_gates(gates, log)
+        show_report(corpus, path)
+        show_link(corpus, "card", build.places.shards / CARD_FILE)
+
+    result = night(build, _render_portions, report)
     emit(REFUSED if failed_gates(result.gates) else PROMOTED, build.places, result.gates)
     refuse_failed(build.places, result.gates)
     return result.to_json()

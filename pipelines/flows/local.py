@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+from prefect.exceptions import ParameterTypeError
 from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
 
 from pipelines.builder.build import Summary
@@ -16,7 +17,7 @@ from pipelines.flows.corpus import Content, Result, flow_of
 from pipelines.flows.holder import HOME
 from pipelines.flows.schedule import NightlySettings
 from pipelines.flows.servers import own_server, refuse_full, running_server
-from synth.base.errors import SegueError
+from synth.base.errors import SegueError, SpecError
 from synth.base.progress import Observer
 
 
@@ -60,6 +61,11 @@ def _run(
             return kept[0]
     except SegueError:
         raise
+    except ParameterTypeError as error:
+        raise SpecError(
+            str(error).rpartition("Value error, ")[2],
+            fix="fix it, or run the command again if it has changed meanwhile",
+        ) from error
     except Exception as error:
         fault = _find_request_error(error)
         if fault is None:

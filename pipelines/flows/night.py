@@ -181,11 +181,16 @@ class CorpusBuild:
         return self.step("finalise", lambda: conclude(prepared, self._started, promote))
 
 
-def night(build: CorpusBuild, render: Callable[[CorpusBuild], None]) -> NightResult:
+def night(
+    build: CorpusBuild,
+    render: Callable[[CorpusBuild], None],
+    report: Callable[[Sequence[Gate], Path], None] = lambda gates, path: None,
+) -> NightResult:
     """Rebuild what changed, judge it, train on it if asked to, and promote it if it passes.
 
     Args:
         render: Renders the build's missing shards.
+        report: Given the gates and the report, before the version is promoted.
     """
     build.enrich()
     render(build)
@@ -199,10 +204,11 @@ def night(build: CorpusBuild, render: Callable[[CorpusBuild], None]) -> NightRes
         step("train", lambda: train(places, training, run))
         metrics = step("evaluate", lambda: evaluate(places, training, run))
         gates += step("compare", lambda: compare_metrics(places, settings.gates, metrics))
-    report = write_record(places, gates, metrics)
+    path = write_record(places, gates, metrics)
+    report(gates, path)
     if not failed_gates(gates):
         step("promote", lambda: promote(places))
-    return NightResult(summary, tuple(gates), metrics, str(run) if run else None, report)
+    return NightResult(summary, tuple(gates), metrics, str(run) if run else None, path)
 
 
 def last_version(places: Places) -> str | None:

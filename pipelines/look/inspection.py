@@ -184,7 +184,8 @@ def verify(
             found = ""
         if found != certified:
             raise CorpusError(
-                f"{display_path(path)}: differs from its receipt", fix="delete it and build again"
+                f"{display_path(path)}: differs from its receipt",
+                fix="delete it, then use `segue rebuild`",
             )
     for row in track(rows, observer, "rebuild", "samples"):
         if hashlib.sha256(_encode_sample(corpus, row)).hexdigest() != row["sha256"]:
@@ -219,7 +220,7 @@ def _read_certified(corpus: Corpus, shard: str) -> str:
         ) from error
     except ValueError as error:
         raise CorpusError(
-            f"{display_path(receipt)}: damaged: {error}", fix="delete it and build again"
+            f"{display_path(receipt)}: damaged: {error}", fix="delete it, then use `segue rebuild`"
         ) from error
 
 

@@ -1,1 +1,1 @@
-"""Commands that look: inspect, report, browse, audit, doctor, versions, gc."""
+"""Commands that look: inspect, sql, diff, report, browse, audit, check, versions, promote, gc."""

@@ -20,6 +20,7 @@ from pipelines.cli.common.options import CorpusArgument, JsonOption
 from pipelines.look.inspection import format_count
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
+from synth.base.errors import SpecError
 
 if TYPE_CHECKING:
     from pipelines.look.console.answer import QueryAnswer
@@ -66,8 +67,8 @@ def sql_command(
     `segue sql data_manifests/acba "select split, count(*) from plan group by split"`
     """
     if query is None:
-        if out is not None:
-            raise typer.BadParameter("--out needs a query")
+        if out is not None or rows is not None:
+            raise SpecError("--rows and --out need a query", fix="give one SELECT")
         return _list_tables(corpus)
     from pipelines.look.console.answer import check_answer_file  # DuckDB takes a while
     from pipelines.look.console.database import Database

@@ -53,7 +53,12 @@ def bench_build_command(
     for each in sets:
         each.make_spec(library)
     count = choose_worker_count(workers)
-    made = [make_set(each, library, out, count, observer) for each in sets]
+    made = []
+    for each in sets:
+        frozen = make_set(each, library, out, count, observer)
+        observer.start(each.name, 1, "sets")
+        observer.finish(each.name, f"digest {frozen.built.digest[:16]}")
+        made.append(frozen)
     return CommandResult(
         {"sets": [frozen.to_json() for frozen in made]}, partial(_print_sets, made, out)
     )

@@ -10,7 +10,7 @@ import typer
 
 from pipelines.builder.build import Summary
 from pipelines.builder.findings import Findings
-from pipelines.builder.schedule import MOST_RETRIES, MOST_TIMEOUT_S, RenderSettings
+from pipelines.builder.schedule import RenderSettings
 from pipelines.cli.common.findings import print_findings
 from pipelines.cli.common.options import (
     EngineOption,
@@ -25,8 +25,17 @@ from pipelines.cli.common.show import (
     print_next,
     quieten_prefect,
 )
-from pipelines.cli.make.reproduce import ReproductionRequest, read_request, reproduce_version
+from pipelines.cli.common.source import holds_corpus
+from pipelines.cli.make.reproduce import (
+    DEFAULTS,
+    ReproductionRequest,
+    RetriesOption,
+    TimeoutOption,
+    read_request,
+    reproduce_version,
+)
 from pipelines.config.spec import Spec
+from pipelines.engines.engine import check_engine
 from pipelines.look.inspection import format_count
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
@@ -36,7 +45,6 @@ from synth.base.progress import Observer
 from synth.sources.block import Blocked
 from synth.storage import url_of
 
-DEFAULTS: Final = RenderSettings()
 LOCALLY: Final = "--workers N is the same as --engine local:N"
 
 
@@ -50,22 +58,8 @@ def build_command(
     workers: WorkersOption = None,
     engine: EngineOption = None,
     prefect: PrefectOption = None,
-    timeout: Annotated[
-        float,
-        typer.Option(
-            min=1,
-            max=MOST_TIMEOUT_S,
-            help="Seconds a worker may take for one shard; waiting for a worker does not count.",
-        ),
-    ] = DEFAULTS.timeout_s,
-    retries: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=MOST_RETRIES,
-            help="Retries of a shard after a file system error.",
-        ),
-    ] = DEFAULTS.retries,
+    timeout: TimeoutOption = DEFAULTS.timeout_s,
+    retries: RetriesOption = DEFAULTS.retries,
     version: Annotated[
         str | None,
         typer.Option(help="Name of the version; a finished one is reproduced byte for byte."),
@@ -81,10 +75,9 @@ def build_command(
 
     Example: `segue build corpora/acba.yaml --out /data/segue --workers 8`
     """
-    if url_of(spec) is not None or spec.is_dir():
-        raise SpecError(
-            f"{url_of(spec) or spec}: is no spec", fix="a version's shards: `segue rebuild`"
-        )
+    if url_of(spec) is not None or holds_corpus(spec):
+        place = url_of(spec) or spec
+        raise SpecError(f"{place}: is a corpus, not a spec", fix=f"use `segue rebuild {place}`")
     asked, out = read_request(spec, version, out, stage)
     settings = RenderSettings(timeout_s=timeout, retries=retries)
     if isinstance(asked, ReproductionRequest):
@@ -125,6 +118,7 @@ def choose_engine(engine: str | None, workers: int | None) -> str | int:
         return choose_worker_count(workers)
     if workers is not None:
         raise SpecError("--engine and --workers are both given", fix=LOCALLY)
+    check_engine(engine)
     return engine
 
 

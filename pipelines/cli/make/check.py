@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from pipelines.cli.common.options import StoreOption, corpus_completions
+from pipelines.cli.common.options import corpus_completions
 from pipelines.cli.common.show import print_next
 from pipelines.cli.common.source import (
     SetOption,
@@ -20,7 +20,7 @@ from pipelines.cli.common.source import (
 )
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
-from synth.base.errors import SourceError
+from synth.base.errors import SourceError, SpecError
 from synth.base.progress import Observer
 from synth.corpus.corpus import Corpus
 from synth.sources import Settings, Source, innermost, open_source, source_names
@@ -36,6 +36,7 @@ from synth.sources.reading.paths import list_refs
 from synth.storage import is_url, url_of
 
 SHOWN: Final = 10
+SAMPLES: Final = 5
 
 
 def check_command(
@@ -59,9 +60,20 @@ def check_command(
     ] = None,
     settings: SetOption = None,
     samples: Annotated[
-        int, typer.Option(min=0, help="Of a corpus: samples to render again, drawn evenly.")
-    ] = 5,
-    out: StoreOption = Path(),
+        int | None,
+        typer.Option(
+            min=0,
+            help=f"Of a corpus: samples to render again, drawn evenly; {SAMPLES} by default.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Of the machine: where corpora are built, a folder or a URL; by default here.",
+            show_default=False,
+        ),
+    ] = None,
     endpoint: Annotated[
         str | None,
         typer.Option(
@@ -83,13 +95,19 @@ def check_command(
 
     Examples: `segue check`, `segue check esc50:/data/ESC-50`, `segue check data_manifests/acba`
     """
+    of_library: dict[str, object] = {"--index": index, "--write": write, "--set": settings}
+    of_machine: dict[str, object] = {"--out": out, "--endpoint": endpoint}
+    of_corpus: dict[str, object] = {"--samples": samples}
     if what is None:
+        _refuse(of_library | of_corpus, "this machine is checked")
         from pipelines.cli.look.doctor import check_machine
 
-        return check_machine(out, endpoint)
-    is_library = what.partition(":")[0] in source_names()
-    if not is_library and (is_url(Path(what)) or holds_corpus(Path(what))):
-        return _check_corpus(Path(what), samples, observer)
+        return check_machine(out or Path(), endpoint)
+    if _is_corpus(what):
+        _refuse(of_library | of_machine, "a corpus is checked")
+        count = SAMPLES if samples is None else samples
+        return _check_corpus(Path(what), count, observer)
+    _refuse(of_machine | of_corpus, "a library is checked")
     source = innermost(apply_settings(parse_source(what), settings or ()))
     root: Path | None = getattr(source, "folder", getattr(source, "root", None))
     if root is None:
@@ -111,12 +129,30 @@ def check_command(
     )
 
 
+def _refuse(options: Mapping[str, object], why: str) -> None:
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise SpecError(f"{given[0]}: {why}", fix="`segue check --help` says what goes with what")
+
+
+def _is_corpus(what: str) -> bool:
+    """Whether a word names a corpus: a URL, a folder with manifests, or what can be neither."""
+    path = Path(what)
+    if holds_corpus(path):
+        return True
+    name, has_root, _ = what.partition(":")
+    return not (name in source_names() or (path.exists() and not has_root)) and (
+        is_url(path) or not has_root
+    )
+
+
 def _check_corpus(corpus: Path, samples: int, observer: Observer) -> CommandResult:
     """Check a corpus's files against their receipts, and by rendering samples again."""
     from pipelines.look.inspection import draw, verify, verify_manifests
 
     checks = verify_manifests(corpus)
-    checks |= verify(Corpus.open(corpus), draw(corpus, samples), observer)
+    opened = Corpus.open(corpus)
+    checks |= verify(opened, draw(corpus, samples), observer)
 
     def show() -> None:
         console = make_console()
@@ -124,7 +160,8 @@ def _check_corpus(corpus: Path, samples: int, observer: Observer) -> CommandResu
             console.print(f"{name}: {value}", markup=False)
         print_next(console, "segue", "audit", url_of(corpus) or corpus)
 
-    return CommandResult({"checks": checks}, show)
+    facts = {"ok": True, "corpus": opened.name, "version": opened.version, "checks": checks}
+    return CommandResult(facts, show)
 
 
 def _write(root: Path, target: Path, observer: Observer) -> int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final, TypeAlias
 
 import typer
 from pydantic import ValidationError
 
-from pipelines.builder.schedule import RenderSettings
+from pipelines.builder.schedule import MOST_RETRIES, MOST_TIMEOUT_S, RenderSettings
 from pipelines.cli.common.options import CorpusArgument, StageOption, StoreOption, WorkersOption
 from pipelines.cli.common.show import print_next
 from pipelines.cli.common.source import resolve_destination
@@ -28,6 +28,20 @@ from synth.base.processors import processors
 from synth.base.progress import Observer
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE
 from synth.storage import url_of
+
+DEFAULTS: Final = RenderSettings()
+TimeoutOption: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        min=1,
+        max=MOST_TIMEOUT_S,
+        help="Seconds a worker may take for one shard; waiting for a worker does not count.",
+    ),
+]
+RetriesOption: TypeAlias = Annotated[
+    int,
+    typer.Option(min=0, max=MOST_RETRIES, help="Retries of a shard after a file system error."),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +162,14 @@ def reproduce_version(
 def rebuild_command(
     corpus: CorpusArgument,
     version: Annotated[
-        str | None, typer.Option(help="The version; by default the one that `latest` names.")
+        str | None,
+        typer.Argument(help="The version; by default the one that `latest` names."),
     ] = None,
     out: StoreOption = Path(),
     stage: StageOption = None,
     workers: WorkersOption = None,
+    timeout: TimeoutOption = DEFAULTS.timeout_s,
+    retries: RetriesOption = DEFAULTS.retries,
     *,
     observer: Observer,
 ) -> CommandResult:
@@ -165,11 +182,15 @@ def rebuild_command(
     Example: `segue rebuild data_manifests/acba/2f6c01d9a4b8`
     """
     if url_of(corpus) is None and not corpus.is_dir():
-        raise SpecError(f"{corpus}: is no manifest folder", fix="a spec: `segue build SPEC`")
+        raise SpecError(
+            f"{corpus}: no such manifest folder", fix="give data_manifests/CORPUS, or its URL"
+        )
     request, _ = read_request(corpus, version, out, stage)
     assert isinstance(request, ReproductionRequest)
     count = processors() if workers is None else workers
-    return reproduce_version(request, count, RenderSettings(), observer)
+    return reproduce_version(
+        request, count, RenderSettings(timeout_s=timeout, retries=retries), observer
+    )
 
 
 def _print(found: Reproduction) -> None:

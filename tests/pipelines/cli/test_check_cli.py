@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from pipelines.cli.app import present
 from pipelines.cli.make.check import check_command
 from pipelines.cli.make.ingest import ingest_command
-from synth.base.errors import SourceError, SpecError
+from synth.base.errors import SegueError, SourceError, SpecError
 from synth.sources.music.fma import Fma
 from synth.sources.music.mtg_jamendo import MtgJamendo
 
@@ -181,3 +181,22 @@ def test_checksums_and_locations_are_the_same_paths(tmp_path: Path, place: str) 
     sums.write_text(f"{'0' * 64} 07/7.low.mp3\n")
     jamendo = MtgJamendo(root=root, audio=folder)
     assert set(jamendo.checksums()) == {ref.location for ref in jamendo.refs()}
+
+
+def test_options_of_another_subject_are_refused_and_a_wrong_path_is_explained(
+    tiny_corpus: Path, tmp_path: Path
+) -> None:
+    folder = tiny_corpus / "data_manifests" / "tiny"
+    for words, told in (
+        (("--index", tmp_path), "--index: this machine is checked"),
+        ((folder, "--write", tmp_path / "index"), "--write: a corpus is checked"),
+        ((folder, "--endpoint", "http://x"), "--endpoint: a corpus is checked"),
+        (("foley:", "--samples", "2"), "--samples: a library is checked"),
+        ((tmp_path / "none",), "no finished corpus here"),
+        ((folder / "none",), "no finished corpus here"),
+    ):
+        with pytest.raises(SegueError, match=told):
+            raise check(*words).exception or AssertionError("nothing was raised")
+    assert not (tmp_path / "index").exists()
+    facts = json.loads(check(folder, "--json").stdout.splitlines()[-1])
+    assert (facts["ok"], facts["corpus"]) == (True, "tiny")

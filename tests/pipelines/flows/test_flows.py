@@ -50,6 +50,7 @@ from pipelines.builder.build import Summary, build
 from pipelines.builder.plan import ShardPlan
 from pipelines.builder.render import RenderJob, render_missing
 from pipelines.builder.schedule import RenderSettings
+from pipelines.config.file import read_spec
 from pipelines.config.spec import Spec
 from pipelines.flows.artifacts import REFUSED
 from pipelines.flows.corpus import flow_of
@@ -57,7 +58,7 @@ from pipelines.flows.holder import bury_dead_run
 from pipelines.flows.local import build_with_prefect
 from pipelines.flows.servers import own_server
 from pipelines.store.lease import sole_writer
-from synth.base.errors import SegueError
+from synth.base.errors import SegueError, SpecError
 from synth.corpus.corpus import LATEST_FILE, Corpus
 
 HOLD = """
@@ -225,6 +226,7 @@ def test_night_promotes_what_passes_and_leaves_the_rest_as_it_was_built(
     assert {row["state"] for row in rows} == {"already there"}
     assert len(rows) == result["shards"]
     assert Path(result["report"]).resolve().as_uri() in shown["tiny-report-file"]
+    assert "README.md" in shown["tiny-card"]
 
     told = f"tiny {result['version']}: promoted, 72 samples in {result['shards']} shards, 0 of them"
     assert run_over(out).state.message.startswith(told)
@@ -358,6 +360,8 @@ def test_flow_that_fails_is_one_clear_line_and_exit_code_one(
     assert failed.returncode == 1
     assert "error: split train: triplets need clips of two classes, found 1" in failed.stderr
     assert "Traceback" not in failed.stderr
+    with pytest.raises(SpecError, match="no engine is called 'foo'"):
+        build_with_prefect(read_spec(spec), tmp_path / "out", "foo")
 
 
 @pytest.mark.parametrize("build_there", [build, build_with_prefect], ids=["plain", "prefect"])

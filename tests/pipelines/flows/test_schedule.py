@@ -27,7 +27,6 @@ from prefect_database import lend_database
 from waiting import PATIENCE_S, wait_for
 
 from pipelines.cli.__main__ import AGAIN, STOPPED
-from pipelines.cli.commands import MOVED
 from pipelines.flows.holder import HOME, bury_all_runs
 from pipelines.flows.schedule import (
     HEADER,
@@ -198,15 +197,6 @@ def test_schedule_is_paused_resumed_and_run_at_will_by_prefects_own_commands(
 def last_states(service: Service) -> list[NightRun]:
     with known_server(service.out):
         return last_runs("tiny", 100)
-
-
-@pytest.mark.parametrize(
-    "word", [words.removeprefix("night ") for words in MOVED if "night" in words]
-)
-def test_command_that_prefect_has_answers_with_prefects(word: str) -> None:
-    refused = segue_here("night", word, "tiny")
-    assert refused.returncode == 2
-    assert f"is `{MOVED[f'night {word}']}` now" in " ".join(refused.stderr.split())
 
 
 def test_second_schedule_over_the_same_root_is_refused(service: Service) -> None:

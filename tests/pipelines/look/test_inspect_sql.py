@@ -28,7 +28,7 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "manifests.md"
 EXAMPLES = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 
 
-def ask(folder: Path, query: str | None, rows: int, out: Path | None, as_json: bool) -> None:
+def ask(folder: Path, query: str | None, rows: int | None, out: Path | None, as_json: bool) -> None:
     """What `segue sql` prints."""
     present(sql_command)(corpus=folder, query=query, rows=rows, out=out, as_json=as_json)
 
@@ -365,7 +365,7 @@ def test_no_file_of_a_corpus_is_written_over(folder: Path) -> None:
 def test_a_plan_has_all_tables_but_samples(
     plan_only: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ask(plan_only, None, 0, None, as_json=True)
+    ask(plan_only, None, None, None, as_json=True)
     listed = json.loads(capsys.readouterr().out)
     assert list(listed) == [table.name for table in TABLES if table.name != "samples"]
     assert listed["plan"]["columns"][0]["about"] == "Key of the sample in its shard."

@@ -224,7 +224,7 @@ def test_shards_that_another_version_holds_are_copied_by_the_store(
 ) -> None:
     before = product(folder)
     collect_garbage(Path(url), keep=1)
-    told = segue_here("rebuild", url, "--version", old, "--workers", "0", "--json")
+    told = segue_here("rebuild", url, old, "--workers", "0", "--json")
     assert told.returncode == 0, told.stderr
     assert json.loads(told.stdout.splitlines()[-1])["linked"] == 12
     assert product(folder) == before

@@ -1,4 +1,4 @@
-"""What torch finds on a machine, as `segue doctor` asks for it."""
+"""What torch finds on a machine, as `segue check` asks for it."""
 
 from __future__ import annotations
 
