@@ -129,6 +129,9 @@ field.addEventListener("input", () => {
     const group = row.parentElement.dataset.name || "";
     row.hidden = !(group + " " + row.dataset.name).toLowerCase().includes(wanted);
   }
+  for (const body of document.querySelectorAll("tbody[data-name]")) {
+    body.hidden = !body.querySelector("tr[data-name]:not([hidden])");
+  }
 });
 """
 MEANINGS: Final = {
