@@ -32,7 +32,8 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from synth.base.rng import Randomness
-from synth.captions.caption import ORDER, Style, frames, realize
+from synth.captions.caption import Style, frames, realize
+from synth.labels.connective import ORDER
 from synth.labels.lexicon import Phrase
 from synth.recipes.acba import Acba
 from synth.scene.scene import Concat, Event, Excerpt

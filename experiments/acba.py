@@ -30,7 +30,8 @@ from experiments.harness.experiment import (
 )
 from experiments.harness.library import SoundLibrary, choose_audio, choose_steps, make_foley
 from synth.base.rng import uniform_hash
-from synth.captions.caption import Connective, Style, capitalise, realize
+from synth.captions.caption import Style, capitalise, realize
+from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase
 from synth.recipes.acba import Acba
 from synth.scene.claim import And, claim_to_text

@@ -31,7 +31,7 @@ from experiments.scenes.scenes import (
     make_scenes_spec,
     set_up_paper,
 )
-from synth.captions import caption
+from synth.labels import connective
 from train.bench.settings import Task
 from train.config.loss import HardNegatives, InfoNce
 from train.config.run import CropTold, Stage, TrainConfig
@@ -54,9 +54,9 @@ STEPS: Final = {Scale.TINY: (600, 1200), Scale.SMALL: (2000, 4000), Scale.PAPER:
 """Of the first stage and of the second."""
 STEPS_RECORDINGS: Final = (750, 2250)
 """The same at `tiny` over a library that was given: more, as far as two cores can bear it."""
-TOGETHER: Final = tuple(word.value for word in caption.SIMULTANEOUS)
+TOGETHER: Final = tuple(word.value for word in connective.SIMULTANEOUS)
 """Relations of what sounds together."""
-SEQUENTIAL: Final = tuple(word.value for word in caption.ORDER)
+SEQUENTIAL: Final = tuple(word.value for word in connective.ORDER)
 """Relations of what follows one another."""
 MIXED: Final = {"counts": 0.1, "measures": 0.2}
 """Share of the samples that are of each other corpus."""

@@ -8,8 +8,9 @@ from typing import ClassVar
 from pydantic import PositiveInt
 
 from synth.base.rng import pick
-from synth.captions.caption import Connective, Style
+from synth.captions.caption import Style
 from synth.captions.contrast import Wording
+from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase, are_kin
 from synth.recipes.base import (
     Clip,

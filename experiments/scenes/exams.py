@@ -16,10 +16,11 @@ from typing import Final, TypeAlias
 from experiments.harness.experiment import Exam, ExamSplit, Folders
 from synth.base.errors import SpecError
 from synth.base.units import Frames
-from synth.captions.caption import Connective, Pair, Style, realize
+from synth.captions.caption import Pair, Style, realize
 from synth.captions.narrative import Narrator
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import read_timeline
+from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase
 from synth.scene.edit import EditKind, edit_kind, meaning
 from synth.scene.scene import Concat, Event, Overlay, Scene, from_text

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Final, TypeAlias
 
 from synth.base.shipped import shipped_path
+from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase
 from synth.scene.claim import Claim
 from synth.scene.scene import Concat, Event, Overlay
@@ -25,25 +26,6 @@ class Style(StrEnum):
     NATURAL = "natural"
 
 
-class Connective(StrEnum):
-    """The words that relate two sounds."""
-
-    BEFORE = "before"
-    AFTER = "after"
-    THEN = "then"
-    FOLLOWED_BY = "followed by"
-    WHILE = "while"
-    AS = "as"
-    WITH = "with"
-
-    @property
-    def is_order(self) -> bool:
-        """Whether it tells an order, rather than simultaneity."""
-        return self not in SIMULTANEOUS
-
-
-SIMULTANEOUS: Final = (Connective.WHILE, Connective.AS, Connective.WITH)
-ORDER: Final = tuple(word for word in Connective if word not in SIMULTANEOUS)
 NUMBERS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 """The words for 1 to 10."""
 MODEL: Final = "llm:"

@@ -13,7 +13,8 @@ from itertools import combinations
 from typing import Final
 
 from synth.base.errors import TruthError
-from synth.captions.caption import Caption, Connective, Pair, Phrases, Style, realize
+from synth.captions.caption import Caption, Pair, Phrases, Style, realize
+from synth.labels.connective import Connective
 from synth.scene.claim import And, Claim, Not
 from synth.scene.edit import meaning, projection
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels, statement

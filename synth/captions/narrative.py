@@ -16,18 +16,8 @@ from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
 from synth.base.units import Frames
-from synth.captions.caption import (
-    NUMBERS,
-    ORDER,
-    SIMULTANEOUS,
-    Caption,
-    Connective,
-    Phrases,
-    Style,
-    capitalise,
-    frames,
-    relate,
-)
+from synth.captions.caption import NUMBERS, Caption, Phrases, Style, capitalise, frames, relate
+from synth.labels.connective import ORDER, SIMULTANEOUS, Connective
 from synth.labels.lexicon import Phrase
 from synth.scene.activity import Stretch, Stretches, cut, hull, unite
 from synth.scene.claim import And, Claim, Not, parts_of

@@ -22,8 +22,9 @@ from pydantic import Field, field_validator
 from synth.base.errors import PlanError
 from synth.base.rng import pick, shuffle
 from synth.base.units import Frames, Seconds, to_frames
-from synth.captions.caption import ORDER, Connective, Style, frames
+from synth.captions.caption import Style, frames
 from synth.captions.contrast import Wording
+from synth.labels.connective import ORDER, Connective
 from synth.labels.lexicon import Phrase, are_confusable, are_kin, families
 from synth.recipes.base import (
     Clip,

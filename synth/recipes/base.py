@@ -26,8 +26,9 @@ from synth.base.choice import StrictModel
 from synth.base.errors import PlanError, TruthError
 from synth.base.rng import Randomness
 from synth.base.units import Decibels, Frames, Seconds, resampled_frames, to_frames
-from synth.captions.caption import Caption, Connective, Pair, Style
+from synth.captions.caption import Caption, Pair, Style
 from synth.captions.contrast import CaptionSet, Wording, contrast, judge
+from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase, Tag, find_treatment, heard_tags, untreated_id
 from synth.scene.scene import Event, Excerpt, Scene, statement
 from synth.scene.timeline import Fade, Timeline

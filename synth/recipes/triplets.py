@@ -22,8 +22,9 @@ from pydantic import Field
 
 from synth.base.errors import LeftOutError, PlanError
 from synth.base.units import Seconds, to_frames
-from synth.captions.caption import Caption, Connective, Pair, Style, frames
+from synth.captions.caption import Caption, Pair, Style, frames
 from synth.captions.contrast import Wording, as_main, judge
+from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase, are_kin
 from synth.recipes.base import (
     Clip,

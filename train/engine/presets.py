@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from synth.captions.caption import Connective
 from synth.corpus.corpus import Corpus
+from synth.labels.connective import Connective
 from train.config.model import AudioConfig, HeadConfig, HeadKind, ModelConfig, TokenKind
 from train.config.run import Stage, TrainConfig
 from train.data.split import TRAIN, find_labelled

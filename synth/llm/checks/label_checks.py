@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 from pydantic import Field
 
 from synth.base.errors import NotationError, SceneError, nearest
+from synth.labels.connective import Connective
 from synth.labels.lexicon import Tag
 from synth.llm.checks.check import (
     AnswerPlace,
@@ -28,7 +29,7 @@ from synth.scene.scene import Concat, Event, Overlay, Scene, format_scene, label
 from synth.text.grammar.tagger import POS, lemma_of, possible_pos_tags
 from synth.text.grammar.tokens import function_words, tokenize, word_set
 from synth.text.negation.negators import find_denials, is_denied
-from synth.text.order.connectives import ConnectiveKind, find_connectives
+from synth.text.order.connectives import find_connectives
 from synth.text.tags.tags import TagVocabulary, are_same_words, words_of
 
 UNCLEAR: Final = "tells its order unclearly; use then, before, after, while or followed by"
@@ -231,8 +232,8 @@ _FRAMING: Final = word_set(
 _CONTENT: Final = frozenset({POS.NOUN, POS.PROPN, POS.VERB})
 _TOGETHER: Final = word_set("with amid amidst alongside along accompanied meanwhile")
 _LISTING: Final = frozenset({"and", ",", ";", "or", "plus"})
-_NEXT: Final = frozenset({ConnectiveKind.THEN, ConnectiveKind.FOLLOWED_BY, ConnectiveKind.BEFORE})
-_AT_ONCE: Final = frozenset({ConnectiveKind.AS, ConnectiveKind.WHILE})
+_NEXT: Final = frozenset({Connective.THEN, Connective.FOLLOWED_BY, Connective.BEFORE})
+_AT_ONCE: Final = frozenset({Connective.AS, Connective.WHILE})
 _UNREAD: Final = word_set(
     "later earlier next previously subsequently finally afterward afterwards beforehand first last "
     "preceded precedes preceding follows following until till once when since eventually "
@@ -335,7 +336,7 @@ def parse_content(caption: str) -> Content:
 
 def _join(word: str) -> str:
     if word in _TOGETHER:
-        return ConnectiveKind.WHILE.value
+        return Connective.WHILE.value
     return "and" if word in _LISTING else "." if word in {".", "!", "?", ":"} else ""
 
 
@@ -404,7 +405,7 @@ def parse_order(content: Content) -> StatedOrder | None:
     groups = [frozenset(Counter(part).items()) for part in content.parts]
     if content.fronted:
         return _parse_fronted(content, groups)
-    if ConnectiveKind.AFTER in joins:
+    if Connective.AFTER in joins:
         return (
             StatedOrder(tuple((group,) for group in reversed(groups))) if len(joins) == 1 else None
         )
@@ -426,7 +427,7 @@ def _parse_fronted(content: Content, groups: list[Group]) -> StatedOrder | None:
         return None
     if content.fronted in _AT_ONCE:
         return StatedOrder((tuple(groups),), frozenset({frozenset(groups)}))
-    if content.fronted not in {ConnectiveKind.BEFORE, ConnectiveKind.AFTER}:
+    if content.fronted not in {Connective.BEFORE, Connective.AFTER}:
         return None
-    order = groups if content.fronted == ConnectiveKind.AFTER else groups[::-1]
+    order = groups if content.fronted == Connective.AFTER else groups[::-1]
     return StatedOrder(tuple((group,) for group in order))

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from synth.base.errors import SpecError
 from synth.base.rng import Randomness
+from synth.labels.connective import ORDER, Connective
 from synth.text.grammar.tagger import POS, EmbeddedTagger, Tagger, ends_as_third_person
 from synth.text.grammar.tokens import STOPS, Piece, format_order, to_sentence, word_set
 from synth.text.order.clause_tests import (
@@ -32,8 +33,6 @@ from synth.text.order.clause_tests import (
 )
 from synth.text.order.clauses import ClausePart, Shape, is_doing, is_plural, needs_doer
 from synth.text.order.connectives import (
-    ORDERING,
-    ConnectiveKind,
     ConnectiveMatch,
     OrderStep,
     SwapOutcome,
@@ -48,17 +47,13 @@ from synth.text.order.temporal import (
 )
 
 _EMBEDDED: Final = EmbeddedTagger()
-_TIMES: Final = frozenset({ConnectiveKind.BEFORE, ConnectiveKind.AFTER})
+_TIMES: Final = frozenset({Connective.BEFORE, Connective.AFTER})
 _OPENERS: Final = word_set("begin beginning begins start starting starts")
 _LEADS: Final = {
-    ConnectiveKind.BEFORE: frozenset(
-        {",", "and", "immediately", "just", "right", "shortly", "soon"}
-    ),
-    ConnectiveKind.AFTER: frozenset(
-        {",", "and", "immediately", "just", "right", "shortly", "soon"}
-    ),
-    ConnectiveKind.THEN: frozenset({",", "and", "but"}),
-    ConnectiveKind.FOLLOWED_BY: frozenset(
+    Connective.BEFORE: frozenset({",", "and", "immediately", "just", "right", "shortly", "soon"}),
+    Connective.AFTER: frozenset({",", "and", "immediately", "just", "right", "shortly", "soon"}),
+    Connective.THEN: frozenset({",", "and", "but"}),
+    Connective.FOLLOWED_BY: frozenset(
         {",", "and", "closely", "immediately", "quickly", "shortly", "soon", "suddenly", "then"}
     ),
 }
@@ -79,7 +74,7 @@ class _Sides:
     front: ClausePart
     link: tuple[Piece, ...]
     rear: ClausePart
-    kind: ConnectiveKind
+    kind: Connective
 
 
 _Made = tuple[tuple[Piece, ...], tuple[OrderStep, ...]]
@@ -94,10 +89,10 @@ def swap_clauses(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
     part = ClausePart.parse(caption, tagger)
     if not any(token.word is not None for token in part.tokens):
         return SwapOutcome.omit(SwapReason.EMPTY)
-    connectives = [match for match in find_connectives(part.words) if match.kind in ORDERING]
+    connectives = [match for match in find_connectives(part.words) if match.kind in ORDER]
     if (
         len(connectives) == 2
-        and connectives[0].kind is ConnectiveKind.THEN
+        and connectives[0].kind is Connective.THEN
         and connectives[0].end == connectives[1].start
     ):
         connectives = connectives[1:]
@@ -120,7 +115,7 @@ def swap_clauses(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
 def _cut(part: ClausePart, found: ConnectiveMatch) -> _Sides:
     start, end = found.start, found.end
     words = part.words
-    if found.kind is ConnectiveKind.FOLLOWED_BY and words[start - 1] in BE:
+    if found.kind is Connective.FOLLOWED_BY and words[start - 1] in BE:
         start -= 1
     while start and words[start - 1] in _LEADS[found.kind]:
         start -= 1
@@ -128,7 +123,7 @@ def _cut(part: ClausePart, found: ConnectiveMatch) -> _Sides:
             break
     if words[end : end + 1] == ("which",):
         end += 1
-    if found.kind is ConnectiveKind.THEN:
+    if found.kind is Connective.THEN:
         while end < len(words) and words[end] in _THEN_LEADS:
             end += 1
     rear = part[end:]
@@ -157,7 +152,7 @@ def _swap(sides: _Sides) -> _Made | SwapReason:
         return SwapReason.SEVERAL_CONNECTIVES
     if fault := explain_no_events(front, rear):
         return fault
-    if sides.kind is ConnectiveKind.FOLLOWED_BY:
+    if sides.kind is Connective.FOLLOWED_BY:
         return _swap_around_followed_by(sides)
     if rear.shape() in _SUBJECTLESS and is_doing(rear):
         return _carry_subject(sides)
@@ -247,7 +242,7 @@ def _carry_subject(sides: _Sides) -> _Made | SwapReason:
         if verb in BE and POS.AUX not in rear.tags:
             return SwapReason.VERB_FORM
         return (*subject.tokens, *rear.tokens, *sides.link, *predicate.tokens), steps
-    if sides.kind is ConnectiveKind.THEN:
+    if sides.kind is Connective.THEN:
         return SwapReason.SHARED_SUBJECT
     gerund, finite = to_gerund(predicate), to_finite(rear, plural=not third)
     if gerund is None or finite is None:
@@ -405,15 +400,15 @@ def _drop_repeats(probed: Sequence[Probed]) -> list[Probed]:
 def _balance(probed: Sequence[Probed], size: int | None, seed: int) -> list[Probed]:
     places = {
         kind: [at for at, answer in enumerate(probed) if _holds(answer, kind)]
-        for kind in (ConnectiveKind.BEFORE, ConnectiveKind.AFTER)
+        for kind in (Connective.BEFORE, Connective.AFTER)
     }
     most = min(map(len, places.values()))
     half = most if size is None else size // 2
     if size is not None and (size % 2 or size < 0 or half > most):
         raise SpecError(
             f"a balanced BAT of {size} sentences cannot be made: "
-            f"{len(places[ConnectiveKind.BEFORE])} hold before, "
-            f"{len(places[ConnectiveKind.AFTER])} hold after",
+            f"{len(places[Connective.BEFORE])} hold before, "
+            f"{len(places[Connective.AFTER])} hold after",
             fix=f"ask for an even size up to {2 * most}",
         )
     drawn: set[int] = set()
@@ -428,7 +423,7 @@ def _balance(probed: Sequence[Probed], size: int | None, seed: int) -> list[Prob
     ]
 
 
-def _holds(each: Probed, kind: ConnectiveKind) -> bool:
+def _holds(each: Probed, kind: Connective) -> bool:
     return each.outcome.made and each.outcome.connective == kind
 
 

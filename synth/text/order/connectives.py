@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from synth.labels.connective import Connective
 from synth.text.grammar.tokens import word_set
 
 # What a tool made of a caption: a new text, or the reason why it was left out.
@@ -100,20 +101,6 @@ class SwapOutcome:
         return cls(reason=reason, connective=connective)
 
 
-class ConnectiveKind(StrEnum):
-    """The words that tell order or simultaneity."""
-
-    BEFORE = "before"
-    AFTER = "after"
-    THEN = "then"
-    FOLLOWED_BY = "followed by"
-    AS = "as"
-    WHILE = "while"
-
-
-ORDERING: Final = frozenset(
-    {ConnectiveKind.BEFORE, ConnectiveKind.AFTER, ConnectiveKind.THEN, ConnectiveKind.FOLLOWED_BY}
-)
 _FOLLOWING_ADVERBS: Final = word_set("closely immediately later quickly shortly soon suddenly")
 _AS_GOES_WITH: Final = word_set(
     "far if in long many much of opposed per soon such though to usual well"
@@ -144,7 +131,7 @@ class ConnectiveMatch:
         fault: Why it joins nothing; None where it may.
     """
 
-    kind: ConnectiveKind
+    kind: Connective
     start: int
     end: int
     fault: SwapReason | None = None
@@ -158,24 +145,24 @@ def find_connectives(words: Sequence[str]) -> tuple[ConnectiveMatch, ...]:
     """
     connectives: list[ConnectiveMatch] = []
     for index, word in enumerate(words):
-        if word in {ConnectiveKind.BEFORE, ConnectiveKind.AFTER}:
+        if word in {Connective.BEFORE, Connective.AFTER}:
             fault = _order_fault(words, index)
-            connectives.append(ConnectiveMatch(ConnectiveKind(word), index, index + 1, fault))
-        elif word == ConnectiveKind.THEN:
+            connectives.append(ConnectiveMatch(Connective(word), index, index + 1, fault))
+        elif word == Connective.THEN:
             connectives.append(
-                ConnectiveMatch(ConnectiveKind.THEN, index, index + 1, _then_fault(words, index))
+                ConnectiveMatch(Connective.THEN, index, index + 1, _then_fault(words, index))
             )
-        elif word == ConnectiveKind.AS:
+        elif word == Connective.AS:
             connectives.append(
-                ConnectiveMatch(ConnectiveKind.AS, index, index + 1, _as_fault(words, index))
+                ConnectiveMatch(Connective.AS, index, index + 1, _as_fault(words, index))
             )
-        elif word == ConnectiveKind.WHILE and _at(words, index - 1) not in _QUANTITY:
-            connectives.append(ConnectiveMatch(ConnectiveKind.WHILE, index, index + 1))
+        elif word == Connective.WHILE and _at(words, index - 1) not in _QUANTITY:
+            connectives.append(ConnectiveMatch(Connective.WHILE, index, index + 1))
         elif word == "followed":
             end = _followed_by_end(words, index)
             if end:
                 fault = None if index > 0 and _has_word(words[end:]) else SwapReason.DANGLING
-                connectives.append(ConnectiveMatch(ConnectiveKind.FOLLOWED_BY, index, end, fault))
+                connectives.append(ConnectiveMatch(Connective.FOLLOWED_BY, index, end, fault))
     return tuple(connectives)
 
 
@@ -232,7 +219,7 @@ def _as_fault(words: Sequence[str], index: int) -> SwapReason | None:
     previous, following = _at(words, index - 1), _at(words, index + 1)
     if following in _AS_GOES_WITH or previous in _GOES_WITH_AS:
         return SwapReason.FIXED_PHRASE
-    if ConnectiveKind.AS in {_at(words, index - 2), _at(words, index + 2)}:
+    if Connective.AS in {_at(words, index - 2), _at(words, index + 2)}:
         return SwapReason.FIXED_PHRASE
     if previous in _ADVERBS_OF_AS:
         return SwapReason.ADVERBIAL

@@ -10,6 +10,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Final
 
+from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase
 from synth.text.grammar.tagger import POS, EmbeddedTagger, Tagger, is_doubtful
 from synth.text.grammar.tokens import (
@@ -39,7 +40,6 @@ from synth.text.order.clause_tests import (
 )
 from synth.text.order.clauses import ClausePart, Shape, is_plural, needs_doer
 from synth.text.order.connectives import (
-    ConnectiveKind,
     ConnectiveMatch,
     OrderStep,
     SwapOutcome,
@@ -54,8 +54,8 @@ ORDER_WORDS: Final = word_set(
 )
 _EMBEDDED: Final = EmbeddedTagger()
 _OTHER_ORDER: Final = {
-    ConnectiveKind.BEFORE: ConnectiveKind.AFTER,
-    ConnectiveKind.AFTER: ConnectiveKind.BEFORE,
+    Connective.BEFORE: Connective.AFTER,
+    Connective.AFTER: Connective.BEFORE,
 }
 _TOLD: Final = frozenset({Shape.CLAUSE, Shape.GERUND_CLAUSE})
 HOW_SOON: Final = word_set("immediately just right shortly soon")
@@ -95,7 +95,7 @@ def swap_before_after(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
     two events that are heard. All else stays byte for byte, so the swap undoes itself.
     """
     part = ClausePart.parse(caption, tagger)
-    connective, reason = _find_only(part, {ConnectiveKind.BEFORE, ConnectiveKind.AFTER})
+    connective, reason = _find_only(part, {Connective.BEFORE, Connective.AFTER})
     if connective is None:
         return SwapOutcome.omit(reason)
     fault = (
@@ -122,7 +122,7 @@ def swap_as_then(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
     connective.
     """
     part = ClausePart.parse(caption, tagger)
-    connective, reason = _find_only(part, {ConnectiveKind.AS, ConnectiveKind.THEN})
+    connective, reason = _find_only(part, {Connective.AS, Connective.THEN})
     if connective is None:
         return SwapOutcome.omit(reason)
     if len(find_connectives(part.words)) > 1:
@@ -130,7 +130,7 @@ def swap_as_then(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
     fault = connective.fault or explain_unreadable(caption, part)
     if fault:
         return SwapOutcome.omit(fault, connective.kind)
-    if connective.kind is ConnectiveKind.AS:
+    if connective.kind is Connective.AS:
         return _as_to_then(part, connective)
     return _then_to_as(part, connective)
 
@@ -152,7 +152,7 @@ def _as_to_then(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
             return SwapOutcome.omit(SwapReason.VERB_FORM, found.kind)
         clause, steps = gerund, (OrderStep.REPLACED, OrderStep.GERUND)
     marks: tuple[Piece, ...] = (",",) if comma else ()
-    pieces = (*front.tokens, *marks, ConnectiveKind.THEN.value, *clause)
+    pieces = (*front.tokens, *marks, Connective.THEN.value, *clause)
     return _make_outcome(part, pieces, found, steps)
 
 
@@ -160,18 +160,18 @@ def _swap_fronted_as(part: ClausePart) -> SwapOutcome:
     """Make of "As A, B" the text "A, then B" where a single comma parts them."""
     commas = [index for index, word in enumerate(part.words) if word == ","]
     if len(commas) != 1:
-        return SwapOutcome.omit(SwapReason.FRONTED, ConnectiveKind.AS)
+        return SwapOutcome.omit(SwapReason.FRONTED, Connective.AS)
     front, rear = part[1 : commas[0]], part[commas[0] + 1 :].without_marks()
     if any(tag is POS.PRON for tag in front.tags):
-        return SwapOutcome.omit(SwapReason.PRONOUN, ConnectiveKind.AS)
+        return SwapOutcome.omit(SwapReason.PRONOUN, Connective.AS)
     fault = _explain_not_joined(rear, front, {Shape.CLAUSE})
     if fault or rear.shape() is not Shape.CLAUSE:
-        return SwapOutcome.omit(fault or SwapReason.NOT_A_CLAUSE, ConnectiveKind.AS)
+        return SwapOutcome.omit(fault or SwapReason.NOT_A_CLAUSE, Connective.AS)
     pieces: tuple[Piece, ...] = (*front.tokens, ",", "then", *rear.tokens)
     return SwapOutcome(
         to_sentence(pieces, part.tokens),
         None,
-        ConnectiveKind.AS,
+        Connective.AS,
         (OrderStep.REPLACED,),
         format_order(pieces),
     )
@@ -196,7 +196,7 @@ def _then_to_as(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
         steps = (OrderStep.REPLACED, OrderStep.FINITE)
     if clause is None:
         return SwapOutcome.omit(SwapReason.VERB_FORM, found.kind)
-    pieces: tuple[Piece, ...] = (*front.tokens, ConnectiveKind.AS.value, *clause)
+    pieces: tuple[Piece, ...] = (*front.tokens, Connective.AS.value, *clause)
     return _make_outcome(part, pieces, found, steps)
 
 
@@ -233,7 +233,7 @@ def _make_outcome(
 
 
 def _find_only(
-    part: ClausePart, kinds: set[ConnectiveKind]
+    part: ClausePart, kinds: set[Connective]
 ) -> tuple[ConnectiveMatch | None, SwapReason]:
     """The one connective of these kinds, or why there is no one."""
     if not any(token.word is not None for token in part.tokens):

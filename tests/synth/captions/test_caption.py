@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.base.shipped import shipped_path
-from synth.captions.caption import Connective, Style, frames, realize
+from synth.captions.caption import Style, frames, realize
+from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase, shipped_phrases
 from synth.scene.scene import Concat, Event, Overlay, Scene
 

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.base.errors import TruthError
-from synth.captions.caption import Caption, Connective, Pair, Style, frames
+from synth.captions.caption import Caption, Pair, Style, frames
 from synth.captions.contrast import CaptionSet, Wording, as_main, contrast, judge
+from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase
 from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.scene.timeline import timeline

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from synth.captions.caption import Connective, Style
+from synth.captions.caption import Style
 from synth.captions.narrative import connectives
+from synth.labels.connective import Connective
 from synth.recipes.casting import fill_labels, random_sequence
 from synth.scene.scene import Scene, labels, operands
 from tests.synth.captions.test_narrative import LETTERS, of, sentences, tellings, told

@@ -16,8 +16,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 
-from synth.captions.caption import ORDER, SIMULTANEOUS, Caption, Connective, Style
+from synth.captions.caption import Caption, Style
 from synth.captions.narrative import Narrator, connectives
+from synth.labels.connective import ORDER, SIMULTANEOUS, Connective
 from synth.labels.lexicon import Phrase, shipped_phrases
 from synth.scene.claim import And, Claim, Not, Only
 from synth.scene.edit import meaning

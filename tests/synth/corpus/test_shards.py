@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from synth.audio.render import Rendering
 from synth.base.errors import CorpusError
-from synth.captions.caption import Connective, Style
+from synth.captions.caption import Style
 from synth.captions.contrast import Wording, contrast
 from synth.corpus.schema import PLAN, Sample, to_table
 from synth.corpus.shards import (
@@ -31,6 +31,7 @@ from synth.corpus.shards import (
     read_member,
     writing,
 )
+from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase
 from synth.scene.activity import Activity, Stretch
 from synth.scene.claim import claim_from_json

@@ -60,7 +60,7 @@ URBANSOUND8K_LIST = (
     "siren street_music"
 )
 URBANSOUND8K = URBANSOUND8K_LIST.split()
-ORDERING = {"second", "later"}
+ORDER = {"second", "later"}
 # The forms the first corpora were built with: label, noun, clause and gerund of ESC-50's labels.
 ESC50_FORMS = "428b416a9158f98333162db6c7bc6164dbcfc857e1e63d6067ffcc74c916d8de"
 
@@ -121,7 +121,7 @@ def test_shipped_phrases_are_lower_case_clean_and_hold_no_ordering_word(label: s
         assert form == form.strip().lower()
         assert form[-1].isalpha()
         assert re.fullmatch(r"[a-z' -]+", form)
-        assert not {*BARRED, *ORDERING}.intersection(re.split("[ -]", form)), form
+        assert not {*BARRED, *ORDER}.intersection(re.split("[ -]", form)), form
 
 
 @pytest.mark.parametrize("form", ["plain", "noun", "clause", "gerund"])

@@ -18,7 +18,8 @@ from planned import RATE, make_clip, make_setting
 
 from benchmarks.lexicon import lexicon_folder, read_sources
 from synth.base.errors import PlanError
-from synth.captions.caption import Connective, Style
+from synth.captions.caption import Style
+from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase
 from synth.recipes.acba import ORDER_WORDS, Acba
 from synth.recipes.base import Clip, Draft, Groups, Setting

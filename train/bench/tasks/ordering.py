@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from synth.captions.caption import Connective
+from synth.labels.connective import Connective
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric, bat, triplet_accuracy
 from train.bench.plan import TaskPlan, TaskRefusal
