@@ -12,6 +12,7 @@ import torch
 from builds import segue_here
 from tiny_models import CLAP_RATE, CLAP_SECONDS, save_clap
 
+from synth.base.progress import Silent
 from train.cli.eval import eval_command
 from train.cli.export import export_command
 from train.cli.train import train_command
@@ -54,8 +55,7 @@ def test_a_clap_is_fine_tuned_exported_and_tested(
     (tested,) = read_evaluations(run)
     assert {name: each.to_json() for name, each in tested.metrics.items()} == tuned
     assert tested.name == f"eval-{sounds.name}-test"
-    export_command(run, exported, ModelFormat.TRANSFORMERS, as_json=True)
-    told = last_line()
+    told: Any = export_command(run, exported, ModelFormat.TRANSFORMERS, observer=Silent()).facts
     assert (told["out"], told["format"]) == (str(exported), "transformers")
     assert told["bytes"] == sum((exported / name).stat().st_size for name in told["files"])
     eval_command(exported, sounds, out=tmp_path / "results", as_json=True)

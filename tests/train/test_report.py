@@ -17,6 +17,7 @@ from pipelines.cli.look.report import report_command
 from pipelines.look.page import write_page
 from pipelines.look.report.corpus import run_page
 from synth.base.errors import CorpusError, SpecError
+from synth.base.progress import Silent
 from train.bench.data.corpus import corpus_benchmark
 from train.bench.evaluate import Evaluation, assess
 from train.bench.metrics import Metric
@@ -188,13 +189,10 @@ def test_a_damaged_file_is_one_clear_error(run: Path, name: str, text: str) -> N
         run_page(run)
 
 
-def test_the_command_tells_runs_from_corpora(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_tells_runs_from_corpora(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "run.html"
-    report_command(run, out, as_json=True)
-    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    told = report_command(run, out, observer=Silent()).facts
     assert (told["report"], told["run"], told["finished"]) == (str(out), "run", True)
     check_page(out.read_text(encoding="utf-8"))
     with pytest.raises(SpecError, match="has no samples"):
-        report_command(run, out, samples=3)
+        report_command(run, out, samples=3, observer=Silent())

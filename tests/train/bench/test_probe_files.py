@@ -10,6 +10,7 @@ import pytest
 
 from pipelines.cli.texts.probe import TaggerName, probe_command
 from synth.base.errors import CorpusError, SpecError
+from synth.base.progress import Silent
 from synth.text.order.clause_swap import Probe
 from train.bench.data.probe_files import probes_benchmark
 from train.bench.evaluate import assess, open_benchmark
@@ -27,7 +28,12 @@ def cut(tool: Probe, captions: Path, tmp_path: Path) -> Path:
     """The set, by the command itself."""
     out = tmp_path / f"{tool}.parquet"
     probe_command(
-        tool, captions, out, id_column="file_name", tagger=TaggerName.EMBEDDED, as_json=True
+        tool,
+        captions,
+        out,
+        id_column="file_name",
+        tagger=TaggerName.EMBEDDED,
+        observer=Silent(),
     )
     return out
 

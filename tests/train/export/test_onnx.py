@@ -106,8 +106,7 @@ def test_small_towers_compute_as_the_card_shows(
     folder = make_run(ModelConfig(dim=16, head=HeadConfig(layers=1)), RATE)
     run, out = load_run(folder), tmp_path / "out"
     Recordings({}).save(folder)
-    export_command(folder, "onnx", out, as_json=True)
-    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    found = export_command(folder, "onnx", out, observer=Silent()).facts
     assert found["format"] == "onnx"
     assert found["files"] == [
         "README.md",

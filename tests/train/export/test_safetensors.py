@@ -30,6 +30,7 @@ from torch import Tensor
 from pipelines.cli.make.export import MODEL_FORMATS, export_command
 from pipelines.look.report.corpus import run_page
 from synth.base.errors import CorpusError, SpecError
+from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from train.bench.opening import open_embedder
 from train.cli.eval import eval_command
@@ -145,7 +146,7 @@ def test_the_card_tells_what_the_model_is_and_segue_eval_opens_it(
     train_command(corpus, steps=2, out=run, as_json=True)
     eval_command(run, corpus, task=["bat"], as_json=True)
     tested = json.loads(capsys.readouterr().out.splitlines()[-1])
-    export_command(run, "safetensors", out)
+    export_command(run, "safetensors", out, observer=Silent()).show()
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"{run} as safetensors: 6 files, ")
     assert lines[-1] == f"next: segue eval {out} CORPUS --split test"
