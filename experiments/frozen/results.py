@@ -182,12 +182,18 @@ class ModelRow:
     name: str
     models: tuple[str, ...]
 
+    def list_scores(
+        self, score: str, corpus: str, cells: Mapping[tuple[str, str], Result]
+    ) -> list[Score]:
+        """A score of each seed that was scored on a set."""
+        keys = ((corpus, model) for model in self.models)
+        return [cells[key].scores[score] for key in keys if key in cells]
+
     def mean(
         self, score: str, corpus: str, cells: Mapping[tuple[str, str], Result]
     ) -> float | None:
         """The mean of a score on a set; None where no seed was scored."""
-        scored = [cells[corpus, model] for model in self.models if (corpus, model) in cells]
-        values = [result.scores[score].value for result in scored]
+        values = [one.value for one in self.list_scores(score, corpus, cells)]
         return sum(values) / len(values) if values else None
 
 
@@ -224,7 +230,6 @@ def _find_best(
             means = {row: row.mean(name, corpus, cells) for row in rows}
             highest = max(mean for mean in means.values() if mean is not None)
             for row, mean in means.items():
-                scored = [cells[corpus, model] for model in row.models if (corpus, model) in cells]
-                above = all(one.scores[name].low > one.scores[name].chance for one in scored)
-                if mean == highest and above:
+                scores = row.list_scores(name, corpus, cells)
+                if mean == highest and all(one.low > one.chance for one in scores):
                     yield name, corpus, row.models

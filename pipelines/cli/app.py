@@ -30,9 +30,10 @@ from synth.base.progress import Observer
 DEBUG: Final = "--debug"
 HELP: Final[dict[str, Any]] = {"no_args_is_help": True, "rich_markup_mode": "markdown"}
 SHOW_PROGRESS: Final = "show_progress"
-OBSERVER: Final = "observer"
-JSON: Final = "as_json"
 """A parameter that is no option: commands of other packages are given the display by it."""
+OBSERVER: Final = "observer"
+"""A parameter that is no option: a command is given the progress that it reports to by it."""
+JSON: Final = "as_json"
 NO_THREAD: Final = "can't start new thread"
 """Python's words where the system refuses one."""
 _LIMITS: Final = (
@@ -187,7 +188,9 @@ def present(function: Callable[..., Any]) -> Callable[..., None]:
         else:
             result = function(**arguments)
         if as_json:
-            print(json.dumps(result.facts, ensure_ascii=False), flush=True)
+            from pipelines.cli.common.show import print_json
+
+            print_json(result.facts)
         else:
             result.show()
         if result.status:

@@ -37,6 +37,8 @@ SAMPLES_FILE: Final = "samples.parquet"
 CLIPS_FILE: Final = "clips.parquet"
 PLAN_FILE: Final = "plan.parquet"
 QUARANTINE_FILE: Final = "quarantine.parquet"
+MANIFEST_MARKS: Final = (CORPUS_FILE, LATEST_FILE, PLAN_FILE)
+"""One of these lies in every manifest folder."""
 ATTRIBUTION_FILE: Final = "ATTRIBUTION.csv"
 RECEIPTS: Final = "receipts"
 REMOVED_FILE: Final = "removed.json"
@@ -243,3 +245,10 @@ class Corpus:
     def virtual_pcm(self, scene: str, frames: int) -> Pcm:
         """A sample's audio rendered from the bank, bit-identical to `stored_pcm`."""
         return render(from_text(scene), self.bank, self._mixdown, frames).pcm
+
+
+def holds_corpus(folder: Path) -> bool:
+    """Whether a folder, or one below it, is a manifest folder."""
+    return any((folder / name).is_file() for name in MANIFEST_MARKS) or any(
+        folder.glob(f"*/{PLAN_FILE}")
+    )

@@ -13,7 +13,6 @@ from rich.console import Console
 
 from pipelines.store.stage import choose_stage
 from synth.base.errors import SpecError, nearest
-from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE
 from synth.sources import HELD, Settings, source_class, source_names
 from synth.sources.own.folder import index_line
 from synth.storage import url_of
@@ -117,13 +116,3 @@ def refuse_fleeting(out: Path) -> None:
             fix="give a folder, file:///FOLDER or a store; "
             "`pipelines.builder.build.build(spec, URL, 0)` builds there from Python",
         )
-
-
-_CORPUS_FILES = (CORPUS_FILE, LATEST_FILE, PLAN_FILE)
-
-
-def holds_corpus(folder: Path) -> bool:
-    """Whether a folder, or one below it, is a manifest folder."""
-    return any((folder / name).is_file() for name in _CORPUS_FILES) or any(
-        folder.glob(f"*/{PLAN_FILE}")
-    )

@@ -7,13 +7,13 @@ from typing import Annotated, Final
 
 import typer
 
-from pipelines.cli.common.source import holds_corpus
 from pipelines.look.page import Page, write_page
 from pipelines.look.report.corpus import SHOWN, corpus_page, run_page
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer, show_waiting
+from synth.corpus.corpus import holds_corpus
 from synth.storage import is_url
 
 _RUN_LOG: Final = "log.jsonl"

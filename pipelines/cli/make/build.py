@@ -25,7 +25,6 @@ from pipelines.cli.common.show import (
     print_next,
     quieten_prefect,
 )
-from pipelines.cli.common.source import holds_corpus
 from pipelines.cli.make.reproduce import (
     DEFAULTS,
     ReproductionRequest,
@@ -42,6 +41,7 @@ from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.processors import processors
 from synth.base.progress import Observer
+from synth.corpus.corpus import holds_corpus
 from synth.sources.block import Blocked
 from synth.storage import url_of
 

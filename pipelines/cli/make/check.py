@@ -14,7 +14,6 @@ from pipelines.cli.common.show import print_next
 from pipelines.cli.common.source import (
     SetOption,
     apply_settings,
-    holds_corpus,
     parse_source,
     print_index,
 )
@@ -22,7 +21,7 @@ from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SourceError, SpecError
 from synth.base.progress import Observer
-from synth.corpus.corpus import Corpus
+from synth.corpus.corpus import Corpus, holds_corpus
 from synth.sources import Settings, Source, innermost, open_source, source_names
 from synth.sources.reading.collected import (
     Integrity,

@@ -15,7 +15,7 @@ from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError, suggestion
 from synth.base.progress import Observer
-from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE, Corpus
+from synth.corpus.corpus import MANIFEST_MARKS, Corpus
 from synth.export import FORMATS
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ MODEL_FORMATS: Final = {
     "onnx": "a trained model as two graphs from waveform and from text, for onnxruntime",
 }
 MODEL_EXPORT: Final = "train.cli.export:export_command"
-_CORPUS_FILES: Final = (CORPUS_FILE, LATEST_FILE, PLAN_FILE)
 _RUN_FILES: Final = ("model.pt", "checkpoint.pt")
 _OF_MODELS: Final = ", ".join(MODEL_FORMATS)
 _HELP: Final = "; ".join(
@@ -133,7 +132,7 @@ def _export_model(
     """The trained model's way, whose package is imported only here."""
     if split or workers is not None:
         raise SpecError(f"--to {to} has no splits and no workers", fix="leave them out")
-    if any((run / name).is_file() for name in _CORPUS_FILES):
+    if any((run / name).is_file() for name in MANIFEST_MARKS):
         raise SpecError(
             f"{run}: is a corpus, but --to {to} takes the run of a trained model",
             fix=f"give one of {', '.join(FORMATS)}, or the --out of `segue train`",

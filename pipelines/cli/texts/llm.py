@@ -38,7 +38,7 @@ def llm_run_command(
         Path,
         typer.Argument(
             metavar="INPUT",
-            help="Items: a .csv, .parquet or .jsonl file, or a corpus's manifest folder.",
+            help="Items: a .csv, .parquet, .jsonl or .json file, or a corpus's manifest folder.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="The Parquet file to write.", dir_okay=False)],
