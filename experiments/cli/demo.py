@@ -106,7 +106,7 @@ def demo_command(
 
 def make_demo_spec(source: str | None, test_folds: str) -> Spec:
     """The demo's spec, over another source and other folds where they are given."""
-    shipped = files("pipelines").joinpath("spec/shipped/demo.yaml")
+    shipped = files("pipelines").joinpath("config/shipped/demo.yaml")
     values = yaml.safe_load(shipped.read_text("utf-8"))
     if source is not None:
         name, separator, path = source.partition(":")
