@@ -18,5 +18,5 @@ def test_the_shipped_spec_is_there_and_holds_out_the_folds_asked_for() -> None:
 
 
 def test_a_fold_that_no_sound_has_is_refused_with_those_it_has() -> None:
-    with pytest.raises(SpecError, match="--test-folds 9.*1, 2, 3, 4, 5"):
+    with pytest.raises(SpecError, match=r"--test-folds 9.*1, 2, 3, 4, 5"):
         make_demo_spec(None, "9")
