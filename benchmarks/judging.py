@@ -35,10 +35,11 @@ from synth.base.rng import Randomness
 from synth.captions.caption import Style, frames, realize
 from synth.labels.connective import ORDER
 from synth.labels.lexicon import Phrase
+from synth.labels.words import COMPOUND, tokenize
 from synth.recipes.acba import Acba
 from synth.scene.scene import Concat, Event, Excerpt
 from synth.text.grammar.tagger import EmbeddedTagger
-from synth.text.grammar.tokens import share_family, tokenize
+from synth.text.grammar.tokens import share_family
 from synth.text.negation.negation import Negation, negate
 from synth.text.negation.negators import NegationExtent
 from synth.text.order.clause_swap import TOOLS, Probe
@@ -87,11 +88,11 @@ def is_held_out(id_: str) -> bool:
 
 def positions(caption: str, text: str) -> str:
     """A text as word positions of its caption; words that were put in, and marks, as they are."""
-    source = [token for token in tokenize(caption) if token.word is not None]
+    source = [token for token in tokenize(caption, COMPOUND) if token.word is not None]
     free = {at: token.lower for at, token in enumerate(source)}
     parts: list[str] = []
     last = -1
-    for token in tokenize(text):
+    for token in tokenize(text, COMPOUND):
         same = [at for at, word in free.items() if word == token.lower]
         if not same:
             parts.append(token.text)

@@ -6,7 +6,6 @@ The shipped forms are built from readable sources; see `benchmarks.lexicon`.
 from __future__ import annotations
 
 import csv
-import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,13 +15,13 @@ from typing import Final
 
 from synth.base.rng import digest
 from synth.base.shipped import shipped_path
+from synth.labels.words import plain_words
 
 PHRASES: Final = "lexicons/phrases.csv"
 OTHER: Final = "other"
 """The category of a label that is not listed."""
 
 _KIN_CACHE: Final = 1 << 16
-_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +124,8 @@ def are_kin(first: str, second: str) -> bool:
     ours, theirs = families(first), families(second)
     if ours and theirs:
         return are_related(ours, theirs)
-    words, others = sorted((_split_words(first), _split_words(second)), key=len)
-    size = len(words)
-    return size > 0 and any(
-        others[start : start + size] == words for start in range(len(others) - size + 1)
-    )
+    words, others = sorted((f" {plain_words(first)} ", f" {plain_words(second)} "), key=len)
+    return words.strip() != "" and words in others
 
 
 @lru_cache(maxsize=_KIN_CACHE)
@@ -177,12 +173,6 @@ def words_digest() -> str:
 def _read_phrases() -> Mapping[str, Mapping[str, str]]:
     text = shipped_path(PHRASES).read_text(encoding="utf-8")
     return {row["label"]: row for row in csv.DictReader(text.splitlines())}
-
-
-@lru_cache(maxsize=_KIN_CACHE)
-def _split_words(label: str) -> tuple[str, ...]:
-    plain = unicodedata.normalize("NFKC", label.replace("_", " ")).casefold()
-    return tuple(_WORD.findall(plain))
 
 
 def _lower_title(plain: str) -> str:

@@ -25,6 +25,7 @@ from synth.base.atomic import replacing
 from synth.base.errors import LexiconError
 from synth.base.progress import Observer, Silent, track
 from synth.labels.lexicon import Tag
+from synth.labels.words import words_of
 from synth.text.grammar.tokens import has_markup
 from synth.text.negation.mending import find_sure, words
 from synth.text.negation.negation import find_stated_tags
@@ -37,7 +38,7 @@ from synth.text.tags.tag_relations import (
     makes_likely,
     share_family,
 )
-from synth.text.tags.tags import TagCategory, TagVocabulary, fix_article, phrase_tag, words_of
+from synth.text.tags.tags import TagCategory, TagVocabulary, fix_article, phrase_tag
 
 # The dictionary of TextSwap: which tag of a vocabulary may stand in for which, and why not.
 

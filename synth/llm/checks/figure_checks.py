@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
+from synth.labels.words import COMPOUND, words_of
 from synth.llm.checks.check import Case, ComparingCheck, NeededField, quote
 from synth.text.grammar.tokens import word_set
 
@@ -16,7 +17,6 @@ _GROUPED: Final = re.compile(
 )
 _DECADE: Final = re.compile(r"(?<!\d)(?:18|19|20)(\d0)(?='?s\b|er\b)")
 _DIGITS: Final = re.compile(r"\d+")
-_WORD: Final = re.compile(r"[^\W_]+(?:[&.'\u2019-][^\W_]+)*")
 _TRANSLATED: Final = word_set(
     "i tv usa us uk uno un eu am pm ok african american arabic asian australian austrian brazilian "
     "british celtic chinese cuban dutch english european french german greek gypsy hawaiian indian "
@@ -74,7 +74,7 @@ class SameNames(ComparingCheck):
         """Names that a text does not hold."""
         listed = tuple(map(str, case.field(self.field) or ()))
         plain = unicodedata.normalize("NFKC", text)
-        words = [_fold(word) for word in _WORD.findall(plain)]
+        words = [_fold(word.text) for word in words_of(plain, f"{COMPOUND}&")]
         lost = [
             name for name in find_names(self.original(case)) if not _is_kept(_fold(name), words)
         ]
@@ -85,7 +85,7 @@ class SameNames(ComparingCheck):
 
 def find_names(text: str) -> tuple[str, ...]:
     """The names in an English text, each once."""
-    words = [(match.group(), match.start()) for match in _WORD.finditer(text)]
+    words = [(word.text, word.start) for word in words_of(text, f"{COMPOUND}&")]
     capitals = sum(word[0].isupper() for word, _ in words)
     titled = len(words) > 2 and capitals > len(words) / 2
     names = []

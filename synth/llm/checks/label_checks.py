@@ -14,6 +14,7 @@ from pydantic import Field
 from synth.base.errors import NotationError, SceneError, nearest
 from synth.labels.connective import Connective
 from synth.labels.lexicon import Tag
+from synth.labels.words import COMPOUND, tokenize, words_of
 from synth.llm.checks.check import (
     AnswerPlace,
     Case,
@@ -27,10 +28,10 @@ from synth.llm.checks.check import (
 from synth.scene.claim import claim_from_json
 from synth.scene.scene import Concat, Event, Overlay, Scene, format_scene, labels, operands, parse
 from synth.text.grammar.tagger import POS, lemma_of, possible_pos_tags
-from synth.text.grammar.tokens import function_words, tokenize, word_set
+from synth.text.grammar.tokens import function_words, word_set
 from synth.text.negation.negators import find_denials, is_denied
 from synth.text.order.connectives import find_connectives
-from synth.text.tags.tags import TagVocabulary, are_same_words, words_of
+from synth.text.tags.tags import TagVocabulary, are_same_words
 
 UNCLEAR: Final = "tells its order unclearly; use then, before, after, while or followed by"
 DENIES: Final = "must deny what the original denies, and nothing else"
@@ -303,7 +304,7 @@ class Content:
 @lru_cache(maxsize=4096)
 def parse_content(caption: str) -> Content:
     """The content words of a caption, in parts cut at connectives, "and" and marks."""
-    words = [token.lower for token in tokenize(caption)]
+    words = [token.lower for token in tokenize(caption, COMPOUND)]
     cuts: dict[int, tuple[int, str]] = {
         connective.start: (connective.end, connective.kind.value)
         for connective in find_connectives(words)

@@ -12,6 +12,7 @@ from typing import ClassVar, Final
 
 from pydantic import Field
 
+from synth.labels.words import COMPOUND, words_of
 from synth.llm.checks.check import (
     Case,
     Check,
@@ -80,16 +81,16 @@ _WORDS: Final[Mapping[str, str]] = {
         hacia""",
 }
 _LETTERS: Final[Mapping[str, str]] = {"de": "äß", "fr": "çœêëîûèâ", "it": "ìò", "es": "ñ¿¡"}
-_TONGUE_WORD: Final = re.compile(r"[^\W\d_]+")
 
 
 def detect_languages(text: str) -> frozenset[str]:
     """The codes of the languages that a text may be in: one, several that are level, or none."""
     plain = unicodedata.normalize("NFC", unicodedata.normalize("NFKC", text).casefold())
     scores = dict.fromkeys(LANGUAGES, 0.0)
-    for word in _TONGUE_WORD.findall(plain):
-        for code in _owners().get(word, ()):
-            scores[code] += 1 / len(_owners()[word])
+    for word in words_of(plain, joints=""):
+        owners = _owners().get(word.text, ())
+        for code in owners:
+            scores[code] += 1 / len(owners)
     lowered = unicodedata.normalize("NFC", text).lower()
     for code, letters in _LETTERS.items():
         scores[code] += 0.5 * sum(lowered.count(letter) for letter in letters)
@@ -107,7 +108,6 @@ def _owners() -> Mapping[str, tuple[str, ...]]:
     return codes
 
 
-_WORD: Final = re.compile(r"[^\W_]+(?:['\u2019.,-][^\W_]+)*")
 _MARKUP: Final = re.compile(r"\A\s*(?:[-*#>\u2022]|\d+[.)])\s|[`{}]|\*\*|<[a-z/]|\A[a-z]+:\s", re.I)
 _QUOTES: Final = "\"'“”„«»‘’"  # noqa: RUF001
 _UNDECIDED: Final = 4
@@ -116,12 +116,13 @@ _UNDECIDED: Final = 4
 
 def normalise(text: str) -> str:
     """A text as compared: NFKC, no case, no marks, single spaces."""
-    return " ".join(_WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join(word.text for word in words_of(plain, COMPOUND))
 
 
 def word_count(text: str) -> int:
     """The number of words; hyphens and apostrophes do not part them."""
-    return len(_WORD.findall(text))
+    return len(words_of(text, COMPOUND))
 
 
 class OneLine(Check):
@@ -135,7 +136,7 @@ class OneLine(Check):
 
 
 def _plain_faults(text: str) -> list[str]:
-    if not _WORD.search(text):
+    if not words_of(text):
         return ["a text is empty"]
     if text != " ".join(text.split()):
         return [f"{quote(text)} must be one line, single-spaced"]

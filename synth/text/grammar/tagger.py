@@ -9,7 +9,8 @@ from functools import cache, lru_cache
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from synth.base.shipped import shipped_path
-from synth.text.grammar.tokens import Token, word_set
+from synth.labels.words import Token
+from synth.text.grammar.tokens import word_set
 
 # The parts of speech that a word form may have, before its neighbours are looked at.
 

@@ -6,13 +6,14 @@ import csv
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Final, TypeAlias
 
 import snowballstemmer
 
 from synth.base.shipped import shipped_path
+from synth.labels.words import Token, words_of
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -20,7 +21,6 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_TOKEN: Final = re.compile(r"[^\W_]+(?:['\u2019.-][^\W_]+)*['\u2019]?|[^\w\s]|_")
 _CLOSING: Final = frozenset(".,;:!?)]}%”…")
 _OPENING: Final = frozenset("([{“$#")
 PROPER: Final = word_set(
@@ -33,39 +33,8 @@ PROPER: Final = word_set(
 STOPS: Final = frozenset(".!?…")
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """One word or one mark of a sentence.
-
-    Args:
-        start: Where it starts in the sentence, in characters.
-        word: Its 0-based position among the words; None for a mark.
-        lower: The text in lower case, its apostrophes plain.
-    """
-
-    text: str
-    start: int
-    word: int | None
-    lower: str = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "lower", self.text.lower().replace("\u2019", "'"))
-
-
 Piece: TypeAlias = Token | str
 """A part of a rewritten sentence: a token of the source, or text put in."""
-
-
-def tokenize(sentence: str) -> tuple[Token, ...]:
-    """Split a sentence; hyphens, dots and apostrophes inside a word stay in it."""
-    tokens: list[Token] = []
-    words = 0
-    for match in _TOKEN.finditer(sentence):
-        text = match.group()
-        is_word = text[0].isalnum()
-        tokens.append(Token(text, match.start(), words if is_word else None))
-        words += is_word
-    return tuple(tokens)
 
 
 def join(pieces: Iterable[Piece]) -> str:
@@ -144,7 +113,6 @@ _MARKUP: Final = re.compile(
     r"| [<>{}\[\]|\\_=~^*#@\ufffd] | // | ->"
 )
 _NO_ONE_SENTENCE: Final = re.compile(r"[.!?…]+[\"”')]*\s+\S|[:;()/\"“”]|\s[-–—]+\s|\d+[.,]\d")  # noqa: RUF001
-_PROSE_WORD: Final = re.compile(r"[^\W\d_]{2,}")
 
 
 def has_markup(text: str) -> bool:
@@ -159,15 +127,12 @@ def is_one_sentence(text: str) -> bool:
     """
     if has_markup(text) or _NO_ONE_SENTENCE.search(text.strip()):
         return False
-    words = _PROSE_WORD.findall(text)
+    words = [token.text for token in words_of(text) if len(token.text) > 1]
     capitals = sum(word[0].isupper() for word in words[1:])
     return text.isupper() or 2 * capitals <= len(words)
 
 
 # Words of a sentence, down to their stems.
-
-
-_WORD: Final = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 
 
 @cache
@@ -181,8 +146,8 @@ def function_words() -> frozenset[str]:
 def content_words(sentence: str) -> frozenset[str]:
     """Stems (Snowball English) of the words of a sentence that carry its content."""
     plain = unicodedata.normalize("NFKC", sentence).casefold()
-    words = (word for word in _WORD.findall(plain) if word not in function_words())
-    return frozenset(_stem(word) for word in words)
+    words = (token.lower for token in words_of(plain) if token.lower[0].isalpha())
+    return frozenset(_stem(word) for word in words if word not in function_words())
 
 
 @lru_cache(maxsize=8)

@@ -16,6 +16,7 @@ from functools import cache
 from typing import Final, TypeAlias
 
 from synth.base.shipped import shipped_path
+from synth.labels.words import COMPOUND, tokenize
 from synth.text.grammar.tagger import POS, possible_pos_tags
 from synth.text.tags.tag_captions import deny_qualities, enumerate_words
 from synth.text.tags.tags import TagCategory, TagForm, TagMatch, article, find_category, phrase_tag
@@ -26,7 +27,6 @@ from synth.text.tags.tags import TagCategory, TagForm, TagMatch, article, find_c
 LISTING: Final = "lexicons/mending_words.csv"
 SEPARATORS: Final = frozenset({",", "and", "&"})
 STOPS: Final = frozenset({".", "!", "?", ";", ":"})
-_TOKEN: Final = re.compile(r"[^\W_]+(?:[-'’./&][^\W_]+)*|[^\w\s]")  # noqa: RUF001
 _ADJECTIVE: Final = re.compile(
     r"(?i)(?:\w{2,}(?:ing|ed|ic|al|ful|ous|ive|ant|ent|less|able|ible|ary|ish|esque)|low|high|poor|"
     r"slow|fast|medium|quality|tempo|mid|live|short|long|simple|wide|old|new|modern|heavenly|raw|"
@@ -52,7 +52,7 @@ def closed_words() -> frozenset[str]:
 
 def is_closed(word: str) -> bool:
     """Whether a word, or the one it is contracted with ("that's"), ends a noun phrase."""
-    return word in closed_words() or re.split("['’]", word)[0] in closed_words()  # noqa: RUF001
+    return word in closed_words() or word.split("'")[0] in closed_words()
 
 
 def is_adverb(word: str) -> bool:
@@ -162,8 +162,8 @@ def _tokens(caption: str, matches: Sequence[TagMatch]) -> tuple[MarkedToken, ...
     for match in (*matches, None):
         end = match.start if match else len(caption)
         tokens.extend(
-            MarkedToken(found.group().lower(), found.start(), found.end(), None)
-            for found in _TOKEN.finditer(caption, at, end)
+            MarkedToken(token.lower, at + token.start, at + token.end, None)
+            for token in tokenize(caption[at:end], COMPOUND)
         )
         if match:
             tokens.append(MarkedToken(match.text.lower(), match.start, match.end, match))
@@ -389,7 +389,8 @@ def _is_named(caption: MarkedCaption, index: int) -> bool:
 def _means_music(caption: MarkedCaption, index: int) -> bool:
     if caption.is_form(index, TagForm.MASS, TagForm.COUNT):
         before, own = caption.at(index - 1), caption.at(index)
-        if find_category(f"{before} {own}") or find_category(f"{before} {own.split()[0]}"):
+        names = (f"{before} {own}", f"{before} {own.split()[0]}")
+        if before[0].isalnum() and any(map(find_category, names)):
             return False  # "electric guitar", also in a "guitar solo", whatever tags there are
         if own in words("part") and not _opens_item(before):
             return False  # the "badly tuned strings" of a banjo

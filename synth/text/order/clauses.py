@@ -9,6 +9,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Final
 
+from synth.labels.words import COMPOUND, Token, tokenize
 from synth.text.grammar.tagger import (
     POS,
     Tagger,
@@ -22,7 +23,7 @@ from synth.text.grammar.tagger import (
     singular_of,
     sound_nouns,
 )
-from synth.text.grammar.tokens import PROPER, STOPS, Token, tokenize, word_set
+from synth.text.grammar.tokens import PROPER, STOPS, word_set
 from synth.text.tags.tags import article
 
 # What a caption's phrases look like, word class by word class, from end to end.
@@ -148,7 +149,7 @@ class ClausePart:
     @classmethod
     def parse(cls, caption: str, tagger: Tagger) -> ClausePart:
         """A whole caption."""
-        tokens = tokenize(caption)
+        tokens = tokenize(caption, COMPOUND)
         return cls(tokens, tagger.tag(tokens))
 
     def __len__(self) -> int:

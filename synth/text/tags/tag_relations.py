@@ -9,6 +9,7 @@ from typing import Final
 
 from synth.base.shipped import shipped_path
 from synth.labels.lexicon import Tag
+from synth.labels.words import plain_words, words_of
 from synth.text.grammar.tokens import content_words
 from synth.text.tags.tags import (
     TagCategory,
@@ -16,7 +17,6 @@ from synth.text.tags.tags import (
     are_same_words,
     phrase_tag,
     spell,
-    words_of,
 )
 
 
@@ -112,7 +112,7 @@ def makes_likely(said: Tag, other: Tag) -> bool:
 
 def _names_any(tag: Tag) -> bool:
     """Whether a tag is likely in any music."""
-    names = {_plain(tag.name), _plain(phrase_tag(tag).words)}
+    names = {plain_words(tag.name), plain_words(phrase_tag(tag).words)}
     return not names.isdisjoint(_read_implications("likely")["any music"])
 
 
@@ -124,13 +124,13 @@ def are_opposed(first: Tag, second: Tag) -> bool:
 
 
 def _names(listed: Mapping[str, frozenset[str]], said: Tag, other: Tag) -> bool:
-    keys = {_plain(said.name), _plain(phrase_tag(said).words)}
+    keys = {plain_words(said.name), plain_words(phrase_tag(said).words)}
     if not is_vague(said):
         keys |= families(said)
     if phrase_tag(said).kind is TagCategory.VOCAL:
         keys.add("voice")
     names = frozenset().union(*(listed.get(key, frozenset()) for key in keys))
-    return not names.isdisjoint({_plain(other.name), _plain(phrase_tag(other).words)})
+    return not names.isdisjoint({plain_words(other.name), plain_words(phrase_tag(other).words)})
 
 
 def explain_undeniable(tag: Tag, caption: str, known: Iterable[Tag]) -> str:
@@ -186,8 +186,8 @@ def is_vague(tag: Tag) -> bool:
 @cache
 def _listed_families(tag: Tag) -> frozenset[str]:
     kind = phrase_tag(tag).kind.value
-    name = _plain(phrase_tag(tag).words)
-    whole = _read_listing().get((name, kind)) or _read_listing().get((_plain(tag.name), kind))
+    name = plain_words(phrase_tag(tag).words)
+    whole = _read_listing().get((name, kind)) or _read_listing().get((plain_words(tag.name), kind))
     if whole:
         return whole
     words = name.split()
@@ -206,7 +206,7 @@ def _listed_families(tag: Tag) -> frozenset[str]:
 def _read_listing() -> Mapping[tuple[str, str], frozenset[str]]:
     text = shipped_path(LISTING).read_text(encoding="utf-8")
     return {
-        (_plain(row["words"]), row["category"]): frozenset(row["families"].split())
+        (plain_words(row["words"]), row["category"]): frozenset(row["families"].split())
         for row in csv.DictReader(text.splitlines())
     }
 
@@ -215,7 +215,7 @@ def _read_listing() -> Mapping[tuple[str, str], frozenset[str]]:
 def _read_implications(column: str) -> Mapping[str, frozenset[str]]:
     text = shipped_path(IMPLICATIONS).read_text(encoding="utf-8")
     return {
-        row["said"]: frozenset(map(_plain, filter(None, row[column].split(";"))))
+        row["said"]: frozenset(map(plain_words, filter(None, row[column].split(";"))))
         for row in csv.DictReader(text.splitlines())
     }
 
@@ -229,11 +229,6 @@ def _listed_tags() -> TagVocabulary:
 def find_listed(caption: str) -> tuple[Tag, ...]:
     """The tags of the shipped list that a caption names."""
     return _listed_tags().find_tags(caption)
-
-
-@lru_cache(maxsize=65_536)
-def _plain(name: str) -> str:
-    return " ".join(word.key for word in words_of(name))
 
 
 # Which tags contradict: those of disjoint families, by a shipped list of families.

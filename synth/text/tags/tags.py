@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import csv
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,6 +19,7 @@ from typing import Final, TypeAlias
 
 from synth.base.shipped import shipped_path
 from synth.labels.lexicon import Tag
+from synth.labels.words import Token, plain_words, words_of
 
 # How a tag is said in a sentence: its kind, its words, and the form they take.
 #
@@ -124,15 +124,15 @@ def _read_listing() -> Mapping[str, _Row]:
     for row in csv.DictReader(text.splitlines()):
         kind = TagCategory(row["category"])
         form = TagForm(row["form"]) if row["form"] else _FORMS[kind]
-        rows[row["tag"]] = _Row(kind, row["said"] or row["tag"], form)
+        rows[plain_words(row["tag"])] = _Row(kind, row["said"] or row["tag"], form)
     for entry in tuple(rows.values()):
-        rows.setdefault(_plain(entry.said), entry)
+        rows.setdefault(plain_words(entry.said), entry)
     return rows
 
 
 def find_category(name: str) -> TagCategory | None:
     """The kind that the shipped list gives a tag, None for one that is not listed."""
-    row = _read_listing().get(_plain(name))
+    row = _read_listing().get(plain_words(name))
     return row.kind if row else None
 
 
@@ -141,14 +141,14 @@ def spell(name: str) -> str:
 
     Only the spelling changes, never the words; see `phrase_tag` for those.
     """
-    row = _read_listing().get(_plain(name))
-    return row.said if row and _letters(row.said) == _letters(name) else name
+    row = _read_listing().get(plain_words(name))
+    return row.said if row and _run_together(row.said) == _run_together(name) else name
 
 
 @lru_cache(maxsize=65_536)
 def phrase_tag(tag: Tag) -> TagPhrase:
     """How a tag is said."""
-    name = _plain(tag.name)
+    name = plain_words(tag.name)
     row = _read_listing().get(name)
     if row:
         return TagPhrase(row.kind, row.said, row.form)
@@ -201,22 +201,10 @@ def _begins_with_vowel(word: str) -> bool:
     return bool(_VOWEL.match(word))
 
 
-def _plain(name: str) -> str:
-    return " ".join(name.casefold().replace("-", " ").split())
-
-
-def _letters(name: str) -> str:
-    plain = re.sub(r"[\W_]+", " ", name.casefold().replace("&", " n "))
-    return "".join("n" if word == "and" else word for word in plain.split())
-
-
 Words: TypeAlias = tuple[str, ...]
 
-_WORD: Final = re.compile(r"[^\W_]+(?:['’ʼ＇][^\W_]+)*|&")  # noqa: RUF001
 _WITHIN: Final = re.compile(r"[\s_'’ʼ\-\u2010\u2011\u2012\u2013]*")  # noqa: RUF001
 _HYPHENS: Final = frozenset("-\u2010\u2011")
-_APOSTROPHES: Final = str.maketrans("", "", "'’ʼ")  # noqa: RUF001
-_AND: Final = frozenset({"and", "n", "&"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,15 +221,6 @@ class TagMatch:
     start: int
     end: int
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A word of a text: its comparable form, and where it stands."""
-
-    key: str
-    start: int
-    end: int
 
 
 @dataclass(frozen=True)
@@ -309,7 +288,7 @@ class TagVocabulary:
         return tuple(dict.fromkeys(match.tag for match in self.find(caption)))
 
     def _find_starting(
-        self, caption: str, words: Sequence[Word], at: int
+        self, caption: str, words: Sequence[Token], at: int
     ) -> Iterator[tuple[TagMatch, int]]:
         """The tags that begin at a word, each with its length in letters."""
         for form, tag in self._forms.get(words[at].key, ()):
@@ -325,19 +304,9 @@ class TagVocabulary:
                 yield TagMatch(tag, start, end, caption[start:end]), sum(map(len, form))
 
 
-def words_of(text: str) -> list[Word]:
-    """The words of a text: NFKC, no case, no apostrophes; "and", "&" and "n" are one word."""
-    return [Word(_key(match.group()), match.start(), match.end()) for match in _WORD.finditer(text)]
-
-
 def are_same_words(first: str, second: str) -> bool:
     """Whether two names are spellings of one: "hip-hop" and "Hip Hop", "hiphop" and "hip hop"."""
     return not _spellings(first).isdisjoint(_spellings(second))
-
-
-def _key(word: str) -> str:
-    plain = unicodedata.normalize("NFKC", word).casefold().translate(_APOSTROPHES)
-    return "&" if plain in _AND else plain
 
 
 @lru_cache(maxsize=65_536)
@@ -346,15 +315,16 @@ def _spellings(name: str) -> frozenset[Words]:
     spellings: list[Words] = []
     for text in dict.fromkeys((name, spell(name))):
         words = tuple(word.key for word in words_of(text))
-        if not words:
-            continue
-        spellings.append(words)
-        if len(words) > 1:
-            spellings.append(("".join("n" if word == "&" else word for word in words),))
+        spellings += [words, (_run_together(text),)] if words else []
     return frozenset(spellings)
 
 
-def _are_together(caption: str, words: Sequence[Word]) -> bool:
+def _run_together(name: str) -> str:
+    """A name without what parts its words: "drum & bass" is "drumnbass"."""
+    return "".join("n" if word.key == "&" else word.key for word in words_of(name))
+
+
+def _are_together(caption: str, words: Sequence[Token]) -> bool:
     """Whether only spaces, hyphens or apostrophes part the words; a stop only in "L.A."."""
     for first, second in pairwise(words):
         gap = caption[first.end : second.start]

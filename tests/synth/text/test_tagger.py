@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from synth.labels.words import COMPOUND, tokenize
 from synth.text.grammar import tagger as tagger_module
 from synth.text.grammar.tagger import (
     POS,
@@ -26,7 +27,7 @@ from synth.text.grammar.tagger import (
     shipped_pos_tags,
     singular_of,
 )
-from synth.text.grammar.tokens import format_order, join, to_sentence, tokenize
+from synth.text.grammar.tokens import format_order, join, to_sentence
 from synth.text.order.temporal import KEPT_TAGS
 
 JUDGED = Path(__file__).resolve().parents[2] / "data" / "judged" / "nv_keep.csv"
@@ -74,7 +75,7 @@ def fresh_best() -> Iterator[None]:
     ],
 )
 def test_rules(caption: str, tags: str) -> None:
-    assert " ".join(EmbeddedTagger().tag(tokenize(caption))) == tags
+    assert " ".join(EmbeddedTagger().tag(tokenize(caption, COMPOUND))) == tags
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ def test_forms() -> None:
 
 
 def test_tokens_keep_their_places() -> None:
-    tokens = tokenize("The goose's “clip-clop”, then L.A. rain.")
+    tokens = tokenize("The goose's “clip-clop”, then L.A. rain.", COMPOUND)
     assert [token.text for token in tokens if token.word is not None] == [
         "The",
         "goose's",
@@ -145,7 +146,7 @@ def test_tokens_keep_their_places() -> None:
 
 @given(st.text(max_size=60))
 def test_tokens_hold_every_visible_letter(text: str) -> None:
-    tokens = tokenize(text)
+    tokens = tokenize(text, COMPOUND)
     assert "".join(token.text for token in tokens) == "".join(text.split())
     assert all(text[token.start :].startswith(token.text) for token in tokens)
     assert len(EmbeddedTagger().tag(tokens)) == len(tokens)
@@ -175,7 +176,7 @@ def test_with_the_model_spacy_serves(monkeypatch: pytest.MonkeyPatch, fresh_best
     assert isinstance(best, SpacyTagger)
     assert isinstance(best, Tagger)
     assert best.name == "en_core_web_sm"
-    assert best.tag(tokenize("Geese honk, zzz")) == (POS.NOUN, POS.VERB, POS.PUNCT, POS.X)
+    assert best.tag(tokenize("Geese honk, zzz", COMPOUND)) == (POS.NOUN, POS.VERB, POS.PUNCT, POS.X)
     assert best.tag(()) == ()
 
 
@@ -201,7 +202,7 @@ def test_score_on_the_hand_tagged_captions(shared_data: Callable[[str], Path]) -
         judged = list(csv.DictReader(file))
     right = extra = missed = 0
     for row in judged:
-        tokens = tokenize(captions[row["audiocap_id"]])
+        tokens = tokenize(captions[row["audiocap_id"]], COMPOUND)
         tags = EmbeddedTagger().tag(tokens)
         wanted = {int(index) for index in row["kept"].split()}
         kept = {
