@@ -128,6 +128,11 @@ def singular_of(word: str) -> str | None:
     )
 
 
+def is_plural_word(word: str) -> bool:
+    """Whether a noun or pronoun is in the plural."""
+    return word in _PLURALS or singular_of(word) is not None
+
+
 def _by_singular(word: str) -> PosTags | None:
     base = singular_of(word)
     return _OF_PLURAL.get(shipped_pos_tags().get(base, ())) if base else None
@@ -241,7 +246,7 @@ _CARRYING: Final = frozenset({POS.NOUN, POS.PROPN, POS.VERB})
 _SINGULAR_PRONOUNS: Final = word_set(
     "he she it who someone somebody something everyone everybody everything one"
 )
-_PLURALS: Final = word_set("cattle children fish geese men people police sheep women")
+_PLURALS: Final = word_set("cattle children fish geese men people police sheep they women")
 _IRREGULAR_PARTICIPLES: Final = word_set(
     "been begun blown broken come done driven fallen flown given gone grown heard held "
     "hit kept left made put run seen shot shut started stopped struck sung taken thrown "
@@ -426,10 +431,10 @@ def _noun_or_verb(index: int, words: list[str], options: list[PosTags], tags: li
     if word == "sounds" and not _is_determined(tags):
         return POS.NOUN
     if ends_as_third_person(word):
-        return POS.NOUN if _is_plural(words[back]) and before is POS.NOUN else POS.VERB
+        return POS.NOUN if is_plural_word(words[back]) and before is POS.NOUN else POS.VERB
     if before is POS.PRON:
         return POS.NOUN if words[back] in _SINGULAR_PRONOUNS else POS.VERB
-    pair = (back > 1 and tags[back - 1] is POS.CCONJ) or _is_plural(words[back])
+    pair = (back > 1 and tags[back - 1] is POS.CCONJ) or is_plural_word(words[back])
     return POS.VERB if pair and POS.NOUN not in following[:1] else POS.NOUN
 
 
@@ -474,7 +479,3 @@ def _is_past(word: str) -> bool:
 
 def _is_participle(word: str) -> bool:
     return _is_past(word) or word in _IRREGULAR_PARTICIPLES
-
-
-def _is_plural(word: str) -> bool:
-    return singular_of(word) is not None or word in _PLURALS

@@ -389,8 +389,7 @@ def _is_named(caption: MarkedCaption, index: int) -> bool:
 def _means_music(caption: MarkedCaption, index: int) -> bool:
     if caption.is_form(index, TagForm.MASS, TagForm.COUNT):
         before, own = caption.at(index - 1), caption.at(index)
-        names = (f"{before} {own}", f"{before} {own.split()[0]}")
-        if before[0].isalnum() and any(map(find_category, names)):
+        if find_category(f"{before} {own}") or find_category(f"{before} {own.split()[0]}"):
             return False  # "electric guitar", also in a "guitar solo", whatever tags there are
         if own in words("part") and not _opens_item(before):
             return False  # the "badly tuned strings" of a banjo

@@ -262,24 +262,16 @@ def _end_of_subject(part: ClausePart) -> int | None:
     verbs = part.finite_verbs() if shape is Shape.CLAUSE else part.gerunds_with_subject()
     if not verbs:
         return None
-    for verb in verbs[1:]:
-        before = verb - 1
-        while before >= 0 and part.tags[before] is POS.ADV:
-            before -= 1
-        if part.tags[before] is not POS.CCONJ:
-            return None
-    split = verbs[0]
-    while split and part.tags[split - 1] is POS.ADV:
-        split -= 1
-    return split or None
+    if any(part.tags[part.before(verb)] is not POS.CCONJ for verb in verbs[1:]):
+        return None
+    return part.before(verbs[0]) + 1 or None
 
 
 def _swap_fronted(part: ClausePart, found: ConnectiveMatch) -> _Made | SwapReason:
     """Make of "After A, B" the text "After B, A"; both are clauses, one comma parts them."""
-    commas = [index for index, word in enumerate(part.words) if word == ","]
-    if len(commas) != 1 or found.kind not in _TIMES:
+    comma = part.only_comma()
+    if comma is None or found.kind not in _TIMES:
         return SwapReason.FRONTED
-    comma = commas[0]
     inner, main = part[found.end : comma], part[comma + 1 :].without_marks()
     if {inner.shape(), main.shape()} != {Shape.CLAUSE}:
         return SwapReason.FRONTED

@@ -13,15 +13,13 @@ from synth.text.grammar.tagger import (
     is_past,
     lemma_of,
     possible_pos_tags,
-    singular_of,
     sound_nouns,
 )
 from synth.text.grammar.tokens import Piece, is_one_sentence, names_sound, word_set
-from synth.text.order.clauses import FINITE_AUX, ClausePart, Shape
+from synth.text.order.clauses import FINITE_AUX, POSSESSIVE, ClausePart, Shape, stem
 from synth.text.order.connectives import SwapReason
 
 _PERSONAL: Final = word_set("he her him himself it itself she that them themselves they")
-_POSSESSIVE: Final = frozenset({"his", "her", "its", "their"})
 _COMPARED: Final = word_set("bigger faster harder longer louder quieter shorter slower softer")
 _GROWING: Final = word_set("become becomes becoming get gets getting grow growing grows")
 _COURSE: Final = word_set(
@@ -63,7 +61,7 @@ def explain_no_events(front: ClausePart, rear: ClausePart) -> SwapReason | None:
 def tells_of_sound(part: ClausePart) -> bool:
     """Whether a word of a part is of a sound, or of what makes one."""
     return names_sound(" ".join(part.words)) or any(
-        _stem(word) in sound_nouns() for word in part.words
+        stem(word) in sound_nouns() for word in part.words
     )
 
 
@@ -74,7 +72,7 @@ def names_again(part: ClausePart, other: ClausePart) -> bool:
     for word, tag in zip(part.words, part.tags, strict=True):
         opens, before = word == "the" and before != "in", word
         definite = opens or (definite and tag in {POS.ADJ, POS.NOUN, POS.VERB})
-        if definite and tag is POS.NOUN and _stem(word) in nouns:
+        if definite and tag is POS.NOUN and stem(word) in nouns:
             return True
     return False
 
@@ -85,7 +83,7 @@ def is_one_event(front: ClausePart, rear: ClausePart) -> bool:
     if not (_GROWING | _COMPARED).isdisjoint((*front.words, *rear.words)):
         return True
     subject = rear[: (rear.finite_verbs() or [len(rear)])[0]]
-    definite = not {"the", *_POSSESSIVE}.isdisjoint(subject.words[:1])
+    definite = not {"the", *POSSESSIVE}.isdisjoint(subject.words[:1])
     same = not _nouns(subject).isdisjoint(_nouns(front)) and "another" not in subject.words
     return definite or same or not verbs.isdisjoint(_NEARING)
 
@@ -110,23 +108,19 @@ def is_heard(part: ClausePart) -> bool:
     if part.shape() is not Shape.NOUN_PHRASE:
         return True
     words = part.words
-    if not {"the", *_POSSESSIVE}.isdisjoint(words[:1]):
+    if not {"the", *POSSESSIVE}.isdisjoint(words[:1]):
         return False
     head = next((at for at, tag in enumerate(part.tags) if tag is POS.ADP), len(words)) - 1
     last = words[head]
-    return last.endswith("ing") or _stem(last) in sound_nouns()
+    return last.endswith("ing") or stem(last) in sound_nouns()
 
 
 def _nouns(part: ClausePart) -> set[str]:
     return {
-        _stem(word)
+        stem(word)
         for word, tag in zip(part.words, part.tags, strict=True)
         if tag in {POS.NOUN, POS.PROPN}
     }
-
-
-def _stem(word: str) -> str:
-    return singular_of(word) or word
 
 
 def is_loose(part: ClausePart) -> bool:
@@ -177,7 +171,7 @@ def points_back(part: ClausePart) -> bool:
             return True
         if word in _PERSONAL and not (word in {"that", "her"} and named):
             return True
-        if word in _POSSESSIVE and not named:
+        if word in POSSESSIVE and not named:
             return True
         named = named or tag in {POS.NOUN, POS.PROPN} or word in {"someone", "somebody"}
     return False
@@ -277,9 +271,7 @@ def _gerund_at(part: ClausePart, index: int) -> str | None:
         return inflect(word, "VBG") or None
     if word not in BE:
         return None
-    behind = index + 1
-    while behind < len(part) and part.tags[behind] is POS.ADV:
-        behind += 1
+    behind = part.after(index)
     if behind >= len(part) or part.tags[behind] not in {POS.VERB, POS.AUX}:
         return None
     return "" if ends_as_gerund(part.words[behind]) else "being"

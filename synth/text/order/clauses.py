@@ -18,6 +18,7 @@ from synth.text.grammar.tagger import (
     ends_as_third_person,
     is_known,
     is_past,
+    is_plural_word,
     lemma_of,
     possible_pos_tags,
     singular_of,
@@ -57,7 +58,7 @@ _CODES: Final = {
 }
 _BE: Final = frozenset({"is", "are"})
 _INDEFINITE: Final = word_set("another everyone everything other others somebody someone something")
-_POSSESSIVE: Final = word_set("her his its their")
+POSSESSIVE: Final = word_set("her his its their")
 _COMPLEX: Final = word_set(
     "accompanied but either followed my neither nor not or our preceded proceeded than though what "
     "whether which whose yet your"
@@ -111,7 +112,7 @@ def _code(words: Sequence[str], tags: Sequence[POS], index: int) -> str:
         return "g"
     if word in _INDEFINITE:
         return "p" if tag is POS.PRON else "d"
-    if word in _POSSESSIVE:
+    if word in POSSESSIVE:
         return "d"
     if tag is POS.VERB:
         passive = index > 0 and words[index - 1] in {"being", *_BE}
@@ -124,7 +125,6 @@ FINITE_AUX: Final = word_set(
 )
 _SUBORDINATE: Final = word_set("that which who where when while as because if until so")
 _BASE_AFTER: Final = word_set("to not can could will would does do did")
-_PLURALS: Final = word_set("people men women children geese they police sheep cattle fish")
 _MANY: Final = word_set(
     "both eight few five four many multiple nine seven several six ten three two"
 )
@@ -181,6 +181,10 @@ class ClausePart:
                 return self[:index]
         return self
 
+    def only_comma(self) -> int | None:
+        """Index of its comma; None where it has none, or several."""
+        return self.words.index(",") if self.words.count(",") == 1 else None
+
     def without_marks(self) -> ClausePart:
         """Without commas and stops at either end; quotes and brackets stay."""
         first, last = 0, len(self)
@@ -204,7 +208,7 @@ class ClausePart:
     def has_a_noun_joined(self) -> bool:
         """Whether "and" joins something else than verbs and particles."""
         return any(
-            tag is POS.CCONJ and self.tags[self._after(index)] in _NOMINAL | {POS.DET, POS.ADJ}
+            tag is POS.CCONJ and self.tags[self.after(index)] in _NOMINAL | {POS.DET, POS.ADJ}
             for index, tag in enumerate(self.tags[:-1])
         )
 
@@ -234,12 +238,12 @@ class ClausePart:
             if word in {"a", "an"} and article(ahead) != word:
                 return False
             noun = self._noun_of(index)
-            plural = noun is not None and _is_plural_word(noun)
+            plural = noun is not None and is_plural_word(noun)
             if noun and (word in _MANY or (word[0].isdigit() and word != "1")) and not plural:
                 return False
             if noun and word in {"a", "an"} and singular_of(noun) and ahead not in _COUNTING:
                 return False
-            named = self.tags[index : index + 2] == (POS.NOUN, POS.NOUN) and _is_plural_word(word)
+            named = self.tags[index : index + 2] == (POS.NOUN, POS.NOUN) and is_plural_word(word)
             if named and POS.VERB in possible_pos_tags(self.words[index + 1]):
                 return False
         return True
@@ -281,7 +285,7 @@ class ClausePart:
         """Whether the last noun may be what a plural before it does: "blades of a saw scream"."""
         last = self.words[-1]
         joined = self.tags[-2:] == (POS.NOUN, POS.NOUN) and POS.VERB in possible_pos_tags(last)
-        return joined and last in sound_nouns() and any(map(_is_plural_word, self.words[:-1]))
+        return joined and last in sound_nouns() and any(map(is_plural_word, self.words[:-1]))
 
     def first_of_predicate(self) -> int:
         """Index past leading adverbs."""
@@ -298,12 +302,12 @@ class ClausePart:
             return word in FINITE_AUX
         if tag is not POS.VERB or ends_as_gerund(word) or is_past(word):
             return False
-        before = self._before(index)
+        before = self.before(index)
         return before < 0 or (
             self.words[before] not in _BASE_AFTER and self.tags[before] is not POS.AUX
         )
 
-    def _before(self, index: int) -> int:
+    def before(self, index: int) -> int:
         """Index of what stands before, adverbs passed over; -1 for nothing."""
         index -= 1
         while index >= 0 and self.tags[index] is POS.ADV:
@@ -318,12 +322,12 @@ class ClausePart:
 
     def is_progressive(self, be: int) -> bool:
         """Whether "is" belongs to the gerund behind it: "is loudly talking"."""
-        after = self._after(be)
+        after = self.after(be)
         return after > be and self.is_gerund(after)
 
     def follows_be(self, gerund: int) -> bool:
         """Whether "is" or "are" stands before a gerund."""
-        return self.words[max(self._before(gerund), 0)] in {"is", "are"}
+        return self.words[max(self.before(gerund), 0)] in {"is", "are"}
 
     def is_attributive(self, index: int) -> bool:
         """Whether a verb in -ing belongs to the noun behind it: "tapping noises"."""
@@ -333,7 +337,7 @@ class ClausePart:
             return False
         return index == 0 or self.tags[index - 1] in {POS.DET, POS.ADJ, POS.NUM, POS.ADP}
 
-    def _after(self, index: int) -> int:
+    def after(self, index: int) -> int:
         """Index of what stands behind, adverbs passed over; the last one for nothing."""
         index += 1
         while index < len(self) - 1 and self.tags[index] is POS.ADV:
@@ -349,28 +353,28 @@ class ClausePart:
 
     def _disagrees(self, verb: int) -> bool:
         """Whether verb and subject are of different numbers: "crackling occur", "birds chirps"."""
-        before, word = self._before(verb), self.words[verb]
+        before, word = self.before(verb), self.words[verb]
         if self.tags[verb] is not POS.VERB or word in FINITE_AUX or before < 0:
             return False
         front = self[:verb]
         if ends_as_third_person(word):
             return is_plural(front) is True
         singular = self.tags[before] is POS.NOUN or self.is_gerund(before)
-        return singular and POS.CCONJ not in front.tags and not _is_plural_word(self.words[before])
+        return singular and POS.CCONJ not in front.tags and not is_plural_word(self.words[before])
 
     def _may_name(self, verb: int) -> bool:
         """Whether a verb may as well be the noun of its subject: "bird calls", "a horn sound"."""
         word = self.words[verb]
-        if verb == 0 or self.tags[verb] is not POS.VERB or _singular(word) not in sound_nouns():
+        if verb == 0 or self.tags[verb] is not POS.VERB or stem(word) not in sound_nouns():
             return False
         if not ends_as_third_person(word):
-            return not any(map(_is_plural_word, self.words[:verb]))
+            return not any(map(is_plural_word, self.words[:verb]))
         return {"a", "an", "another", "each", "one", "someone"}.isdisjoint(self.words[:verb])
 
     def _leaves_a_verb(self) -> bool:
         """Whether what "and" joins to a clause may be its second verb: "speaking and fires"."""
         for index, tag in enumerate(self.tags[:-1]):
-            after = self._after(index)
+            after = self.after(index)
             word = self.words[after]
             verb = self.tags[after] is POS.NOUN and POS.VERB in possible_pos_tags(word)
             if tag is POS.CCONJ and verb and ends_as_third_person(word):
@@ -381,7 +385,7 @@ class ClausePart:
 
     def has_subject(self, gerund: int) -> bool:
         """Whether a gerund is said of what stands right before it."""
-        before = self._before(gerund)
+        before = self.before(gerund)
         return before >= 0 and (
             self.tags[before] in _NOMINAL or self.words[before] in {"another", "others"}
         )
@@ -431,7 +435,7 @@ def is_plural(part: ClausePart) -> bool | None:
     word = core.words[heads[-1]]
     if {"a", "an", "one"} & set(core.words[:end]) and "few" not in core.words[:end]:
         return word in {"couple", "number", "lot"}
-    return _is_plural_word(word)
+    return is_plural_word(word)
 
 
 def _plural_of_list(part: ClausePart) -> bool | None:
@@ -442,13 +446,10 @@ def _plural_of_list(part: ClausePart) -> bool | None:
     joints = [at for at, tag in enumerate(part.tags) if tag is POS.CCONJ]
     qualities = POS.ADJ, POS.CCONJ, POS.ADJ
     if joints and all(part.tags[at - 1 : at + 2] == qualities for at in joints):
-        return _is_plural_word(part.words[-1])
+        return is_plural_word(part.words[-1])
     return None
 
 
-def _singular(word: str) -> str:
+def stem(word: str) -> str:
+    """A noun in the singular; any other word as it is."""
     return singular_of(word) or word
-
-
-def _is_plural_word(word: str) -> bool:
-    return word in _PLURALS or (singular_of(word) is not None and not word.endswith("'s"))

@@ -137,7 +137,7 @@ def swap_as_then(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
 
 def _as_to_then(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
     if found.start == 0:
-        return _swap_fronted_as(part)
+        return _swap_fronted_as(part, found)
     front, rear = part[: found.start], part[found.end :].without_marks()
     comma = front.words[-1:] == (",",)
     front = front.without_marks()
@@ -156,25 +156,19 @@ def _as_to_then(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
     return _make_outcome(part, pieces, found, steps)
 
 
-def _swap_fronted_as(part: ClausePart) -> SwapOutcome:
+def _swap_fronted_as(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
     """Make of "As A, B" the text "A, then B" where a single comma parts them."""
-    commas = [index for index, word in enumerate(part.words) if word == ","]
-    if len(commas) != 1:
+    comma = part.only_comma()
+    if comma is None:
         return SwapOutcome.omit(SwapReason.FRONTED, Connective.AS)
-    front, rear = part[1 : commas[0]], part[commas[0] + 1 :].without_marks()
-    if any(tag is POS.PRON for tag in front.tags):
+    front, rear = part[1:comma], part[comma + 1 :].without_marks()
+    if POS.PRON in front.tags:
         return SwapOutcome.omit(SwapReason.PRONOUN, Connective.AS)
     fault = _explain_not_joined(rear, front, {Shape.CLAUSE})
     if fault or rear.shape() is not Shape.CLAUSE:
         return SwapOutcome.omit(fault or SwapReason.NOT_A_CLAUSE, Connective.AS)
     pieces: tuple[Piece, ...] = (*front.tokens, ",", "then", *rear.tokens)
-    return SwapOutcome(
-        to_sentence(pieces, part.tokens),
-        None,
-        Connective.AS,
-        (OrderStep.REPLACED,),
-        format_order(pieces),
-    )
+    return _make_outcome(part, pieces, found, (OrderStep.REPLACED,))
 
 
 def _then_to_as(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
@@ -227,9 +221,8 @@ def _make_outcome(
     found: ConnectiveMatch,
     steps: tuple[OrderStep, ...],
 ) -> SwapOutcome:
-    return SwapOutcome(
-        to_sentence(pieces, part.tokens), None, found.kind, steps, format_order(pieces)
-    )
+    text = to_sentence(pieces, part.tokens)
+    return SwapOutcome(text, None, found.kind, steps, format_order(pieces))
 
 
 def _find_only(
@@ -252,10 +245,10 @@ def _explain_not_ordered(part: ClausePart, found: ConnectiveMatch) -> SwapReason
     if len(find_connectives(part.words)) > 1:
         return SwapReason.SEVERAL_CONNECTIVES
     if found.start == 0:
-        commas = [index for index, word in enumerate(part.words) if word == ","]
-        if len(commas) != 1:
+        comma = part.only_comma()
+        if comma is None:
             return SwapReason.FRONTED
-        front, rear = part[commas[0] + 1 :].without_marks(), part[1 : commas[0]]
+        front, rear = part[comma + 1 :].without_marks(), part[1:comma]
     else:
         end = found.start - (part.words[found.start - 1] in HOW_SOON)
         front, rear = part[:end].without_marks(), part[found.end :].without_marks()
@@ -292,9 +285,6 @@ def _match_case(word: str, like: str) -> str:
 # A whole caption as a part of a longer sentence: as a clause, and as what "followed by" takes.
 
 
-_TAGGER: Final = EmbeddedTagger()
-
-
 class Unjoinable(StrEnum):
     """Why a caption cannot be a part of a longer sentence."""
 
@@ -317,7 +307,7 @@ def say_caption(caption: str) -> Phrase | Unjoinable:
     """
     if not is_one_sentence(caption):
         return Unjoinable.NOT_A_SENTENCE
-    part = ClausePart.parse(caption, _TAGGER).without_marks()
+    part = ClausePart.parse(caption, _EMBEDDED).without_marks()
     if POS.PUNCT in part.tags:
         return Unjoinable.SEVERAL_PARTS
     if find_connectives(part.words):
@@ -338,7 +328,7 @@ def say_caption(caption: str) -> Phrase | Unjoinable:
     made, wanted = (
         (gerund, Shape.GERUND_CLAUSE) if shape is Shape.CLAUSE else (clause, Shape.CLAUSE)
     )
-    if not made.endswith(" heard") and ClausePart.parse(made, _TAGGER).shape() is not wanted:
+    if not made.endswith(" heard") and ClausePart.parse(made, _EMBEDDED).shape() is not wanted:
         return Unjoinable.VERB_FORM
     return Phrase(Phrase.of_caption(caption).plain, gerund, clause, gerund)
 

@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 
 from synth.base.shipped import shipped_path
 from synth.labels.lexicon import Tag
-from synth.labels.words import Token, plain_words, words_of
+from synth.labels.words import Token, words_of
 
 # How a tag is said in a sentence: its kind, its words, and the form they take.
 #
@@ -124,15 +124,15 @@ def _read_listing() -> Mapping[str, _Row]:
     for row in csv.DictReader(text.splitlines()):
         kind = TagCategory(row["category"])
         form = TagForm(row["form"]) if row["form"] else _FORMS[kind]
-        rows[plain_words(row["tag"])] = _Row(kind, row["said"] or row["tag"], form)
+        rows[row["tag"]] = _Row(kind, row["said"] or row["tag"], form)
     for entry in tuple(rows.values()):
-        rows.setdefault(plain_words(entry.said), entry)
+        rows.setdefault(_plain(entry.said), entry)
     return rows
 
 
 def find_category(name: str) -> TagCategory | None:
     """The kind that the shipped list gives a tag, None for one that is not listed."""
-    row = _read_listing().get(plain_words(name))
+    row = _read_listing().get(_plain(name))
     return row.kind if row else None
 
 
@@ -141,14 +141,14 @@ def spell(name: str) -> str:
 
     Only the spelling changes, never the words; see `phrase_tag` for those.
     """
-    row = _read_listing().get(plain_words(name))
+    row = _read_listing().get(_plain(name))
     return row.said if row and _run_together(row.said) == _run_together(name) else name
 
 
 @lru_cache(maxsize=65_536)
 def phrase_tag(tag: Tag) -> TagPhrase:
     """How a tag is said."""
-    name = plain_words(tag.name)
+    name = _plain(tag.name)
     row = _read_listing().get(name)
     if row:
         return TagPhrase(row.kind, row.said, row.form)
@@ -199,6 +199,10 @@ def _begins_with_vowel(word: str) -> bool:
     if letters is not None and letters.group().isupper():
         return word[0] in "AEFHILMNORSX"  # spelled out: "an R&B song"
     return bool(_VOWEL.match(word))
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.casefold().replace("-", " ").split())
 
 
 Words: TypeAlias = tuple[str, ...]

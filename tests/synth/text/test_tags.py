@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -72,36 +71,38 @@ def test_the_longer_of_two_that_share_a_word_wins() -> None:
     assert found("new pop rock soul", "new pop", "pop rock soul") == ["pop rock soul"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["hip hop", "hip-hop", "Hip  Hop", "hiphop", "HIP\u2011HOP", "ｈｉｐ ｈｏｐ"],  # noqa: RUF001
-)
-def test_spellings_of_one_tag(text: str) -> None:
-    assert found(f"some {text}, loud", "hip hop") == [text]
-    assert found(f"some {text}, loud", "hip-hop") == [text]
+def test_spellings_of_one_tag() -> None:
+    wide = "\uff48\uff49\uff50 \uff48\uff4f\uff50"
+    for text in ("hip hop", "hip-hop", "Hip  Hop", "hiphop", "HIP\u2011HOP", wide):
+        assert found(f"some {text}, loud", "hip hop") == [text]
+        assert found(f"some {text}, loud", "hip-hop") == [text]
 
 
-@pytest.mark.parametrize(
-    ("text", "tag"),
-    [
-        ("R&B", "rnb"),
-        ("drum'n'bass", "drum and bass"),
-        ("drum & bass", "drum and bass"),
-        ("electric guitar", "electricguitar"),
-        ("children's", "childrens"),
-        ("l.a. punk", "l.a. punk"),
-    ],
-)
-def test_names_of_data_sets_are_found_as_people_spell_them(text: str, tag: str) -> None:
-    assert found(f"with {text} here", tag) == [text]
+def test_names_of_data_sets_are_found_as_people_spell_them() -> None:
+    names = {
+        "R&B": "rnb",
+        "drum'n'bass": "drum and bass",
+        "drum & bass": "drum and bass",
+        "electric guitar": "electricguitar",
+        "children's": "childrens",
+        "l.a. punk": "l.a. punk",
+    }
+    assert [text for text, tag in names.items() if found(f"with {text} here", tag) != [text]] == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["rocks", "rockabilly", "post-rock", "rock-inspired", "rock's", "bedrock", "pop. Rock", ""],
-)
-def test_other_words_are_not_found(text: str) -> None:
-    assert found(text, "rock" if "Rock" not in text else "pop rock") == []
+def test_other_words_are_not_found() -> None:
+    texts = (
+        "rocks",
+        "rockabilly",
+        "post-rock",
+        "rock-inspired",
+        "rock's",
+        "bedrock",
+        "pop. Rock",
+        "",
+    )
+    assert [text for text in texts if found(text, "rock")] == []
+    assert found("pop. Rock", "pop rock") == []
 
 
 def test_a_word_that_denies_may_be_part_of_a_tag() -> None:

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import pytest
-
 from synth.text.grammar.tokens import content_words, function_words
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
+def test_forms_of_one_word_meet() -> None:
+    pairs = (
         ("A dog barks", "dogs barking loudly"),
         ("Rain falls", "it is raining"),
         ("A man's voice", "the MAN speaks"),
-    ],
-)
-def test_forms_of_one_word_meet(one: str, other: str) -> None:
-    assert content_words(one) & content_words(other)
+    )
+    assert [pair for pair in pairs if not content_words(pair[0]) & content_words(pair[1])] == []
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [("The train arrives", "Rain falls"), ("A dog barks", "a cat is on the mat"), ("", "rain")],
-)
-def test_other_words_do_not(one: str, other: str) -> None:
-    assert not content_words(one) & content_words(other)
+def test_other_words_do_not() -> None:
+    pairs = (
+        ("The train arrives", "Rain falls"),
+        ("A dog barks", "a cat is on the mat"),
+        ("", "rain"),
+    )
+    assert [pair for pair in pairs if content_words(pair[0]) & content_words(pair[1])] == []
 
 
 def test_function_words_carry_no_content() -> None:
