@@ -6,9 +6,22 @@ script run where one lies would find that instead.
 
 from __future__ import annotations
 
+import csv
+from functools import cache
 from pathlib import Path
 
 
 def shipped_path(name: str) -> Path:
     """A file that ships, by its path below `data_manifests`."""
     return Path(__file__).resolve().parents[2] / "data_manifests" / name
+
+
+def read_shipped_rows(name: str) -> list[dict[str, str]]:
+    """The rows of a CSV file that ships."""
+    return list(csv.DictReader(shipped_path(name).read_text(encoding="utf-8").splitlines()))
+
+
+@cache
+def shipped_words(name: str) -> frozenset[str]:
+    """The words of a list that ships, a word a line."""
+    return frozenset(shipped_path(name).read_text(encoding="utf-8").split())

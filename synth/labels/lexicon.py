@@ -5,7 +5,6 @@ The shipped forms are built from readable sources; see `benchmarks.lexicon`.
 
 from __future__ import annotations
 
-import csv
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from functools import cache, lru_cache
 from typing import Final
 
 from synth.base.rng import digest
-from synth.base.shipped import shipped_path
+from synth.base.shipped import read_shipped_rows, shipped_path
 from synth.labels.words import plain_words
 
 PHRASES: Final = "lexicons/phrases.csv"
@@ -171,8 +170,7 @@ def words_digest() -> str:
 
 @cache
 def _read_phrases() -> Mapping[str, Mapping[str, str]]:
-    text = shipped_path(PHRASES).read_text(encoding="utf-8")
-    return {row["label"]: row for row in csv.DictReader(text.splitlines())}
+    return {row["label"]: row for row in read_shipped_rows(PHRASES)}
 
 
 def _lower_title(plain: str) -> str:

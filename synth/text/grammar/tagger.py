@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
-from synth.base.shipped import shipped_path
+from synth.base.shipped import read_shipped_rows, shipped_words
 from synth.labels.words import Token
 from synth.text.grammar.tokens import word_set
 
@@ -54,8 +53,7 @@ _PREFERENCE: Final = (POS.AUX, POS.ADJ, POS.ADV, POS.NOUN, POS.VERB, POS.PROPN)
 @cache
 def shipped_pos_tags() -> Mapping[str, PosTags]:
     """The shipped list: closed classes, and the words of captions that need a decision."""
-    listing = shipped_path("lexicons/word_tags.csv")
-    rows = csv.DictReader(listing.read_text(encoding="utf-8").splitlines())
+    rows = read_shipped_rows("lexicons/word_tags.csv")
     return {row["word"]: tuple(POS(name) for name in row["tags"].split()) for row in rows}
 
 
@@ -211,18 +209,14 @@ def inflect(word: str, tag: str) -> str:
     return str(forms[0]) if forms else ""
 
 
-@cache
 def agent_verbs() -> frozenset[str]:
     """Verbs whose forms, said of a doer, are doings rather than sounds: "talks", not "clicks"."""
-    listing = shipped_path("lexicons/agent_verbs.txt")
-    return frozenset(listing.read_text(encoding="utf-8").split())
+    return shipped_words("lexicons/agent_verbs.txt")
 
 
-@cache
 def sound_nouns() -> frozenset[str]:
     """Nouns that name a sound, in the singular, rather than what makes it: "bark", "applause"."""
-    listing = shipped_path("lexicons/sound_nouns.txt")
-    return frozenset(listing.read_text(encoding="utf-8").split())
+    return shipped_words("lexicons/sound_nouns.txt")
 
 
 @lru_cache(maxsize=16_384)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +11,7 @@ from typing import Final, TypeAlias
 
 import snowballstemmer
 
-from synth.base.shipped import shipped_path
+from synth.base.shipped import read_shipped_rows, shipped_words
 from synth.labels.words import Token, words_of
 
 
@@ -135,11 +134,9 @@ def is_one_sentence(text: str) -> bool:
 # Words of a sentence, down to their stems.
 
 
-@cache
 def function_words() -> frozenset[str]:
     """Closed-class words, and words that an audio caption may hold whatever it describes."""
-    listing = shipped_path("lexicons/function_words.txt")
-    return frozenset(listing.read_text(encoding="utf-8").split())
+    return shipped_words("lexicons/function_words.txt")
 
 
 @lru_cache(maxsize=65_536)
@@ -188,10 +185,9 @@ def names_sound(sentence: str) -> bool:
 @cache
 def listed_words() -> Mapping[str, tuple[str, ...]]:
     """The shipped words, each with its family paths; none for a word that stands alone."""
-    text = shipped_path(FAMILIES).read_text(encoding="utf-8")
     return {
         row["word"]: tuple(row["family"].split(";")) if row["family"] else ()
-        for row in csv.DictReader(text.splitlines())
+        for row in read_shipped_rows(FAMILIES)
     }
 
 

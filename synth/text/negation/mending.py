@@ -8,14 +8,13 @@ stands anywhere else is not touched.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, TypeAlias
 
-from synth.base.shipped import shipped_path
+from synth.base.shipped import read_shipped_rows
 from synth.labels.words import COMPOUND, tokenize
 from synth.text.grammar.tagger import POS, possible_pos_tags
 from synth.text.tags.tag_captions import deny_qualities, enumerate_words
@@ -38,10 +37,7 @@ _ADJECTIVE: Final = re.compile(
 @cache
 def words(role: str) -> frozenset[str]:
     """The listed words of a role: "music" nouns, "verb", "function" words, "sound" nouns ..."""
-    text = shipped_path(LISTING).read_text(encoding="utf-8")
-    return frozenset(
-        row["word"] for row in csv.DictReader(text.splitlines()) if row["role"] == role
-    )
+    return frozenset(row["word"] for row in read_shipped_rows(LISTING) if row["role"] == role)
 
 
 @cache

@@ -224,7 +224,7 @@ def _insert_tag(read: _Read, tag: Tag, negators: Negators, rng: np.random.Genera
     """A negator and the tag, between any two words that are not inside a tag or a denial."""
     caption, words = read.caption, f"{rng.choice(negators.plain)} {tag.name}"
     closed = [(match.start, match.end) for match in read.matches]
-    closed += [(denial.start, denial.end) for denial in find_denials(caption, read.matches)]
+    closed += [(denial.start, denial.stop) for denial in find_denials(caption, read.matches)]
     places = [
         place.start()
         for place in _PLACE.finditer(caption)

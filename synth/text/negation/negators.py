@@ -95,26 +95,18 @@ def shipped_negators() -> Negators:
     return Negators._of_text(text, LISTING)
 
 
-@dataclass(frozen=True, slots=True)
-class Denial:
-    """A stretch of a caption that a word of it denies."""
-
-    start: int
-    end: int
-
-
-def find_denials(caption: str, tags: Sequence[TagMatch] = ()) -> tuple[Denial, ...]:
-    """What a caption denies already: from "no", "without", "never" ... to where that ends.
+def find_denials(caption: str, tags: Sequence[TagMatch] = ()) -> tuple[range, ...]:
+    """The characters that a caption denies already: from "no", "without" ... to where that ends.
 
     A denial reaches to the next mark or "but", and on through a list with "or". "not only" denies
     nothing, and a negator inside a tag is part of its name ("no wave").
     """
-    denials: list[Denial] = []
+    denials: list[range] = []
     harmless = [match.start() for match in _HARMLESS.finditer(caption)]
     for cue in _CUE.finditer(caption):
         inside = any(tag.start <= cue.start() < tag.end for tag in tags)
         if not inside and cue.start() not in harmless:
-            denials.append(Denial(cue.start(), _scope_end(caption, cue.end())))
+            denials.append(range(cue.start(), _scope_end(caption, cue.end())))
     return tuple(denials)
 
 
@@ -143,9 +135,9 @@ def _list_end(caption: str, at: int) -> int | None:
         at = mark.end()
 
 
-def is_denied(match: TagMatch, denials: Sequence[Denial]) -> bool:
+def is_denied(match: TagMatch, denials: Sequence[range]) -> bool:
     """Whether a tag stands where the caption denies it."""
-    return any(denial.start <= match.start < denial.end for denial in denials)
+    return any(match.start in denial for denial in denials)
 
 
 # Short sentences that deny one tag, put into a caption.

@@ -203,21 +203,15 @@ def _json_items(path: Path) -> list[TaggedRecording]:
         case [str(), *_] as value:
             return [
                 TaggedRecording(str(row), (_parse_name(path, row, name),))
-                for row, name in _rows(value)
+                for row, name in enumerate(value, start=1)
             ]
         case [{"prediction": _}, *_] as value:
-            return [_parse_prediction(path, row, entry) for row, entry in _rows(value)]
-        case dict() as value if value and all("aspect_list" in each for each in _dicts(value)):
+            return [_parse_prediction(path, row, entry) for row, entry in enumerate(value, start=1)]
+        case dict() as value if value and all(
+            isinstance(entry, dict) and "aspect_list" in entry for entry in value.values()
+        ):
             return [_parse_aspects(path, key, entry) for key, entry in value.items()]
     raise SourceError(f"{path}: holds neither tags nor captions", fix=f"expected {FORMATS}")
-
-
-def _rows(values: Iterable[Any]) -> Iterator[tuple[int, Any]]:
-    return enumerate(values, start=1)
-
-
-def _dicts(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    return (entry if isinstance(entry, dict) else {} for entry in value.values())
 
 
 def _parse_prediction(path: Path, row: int, entry: Any) -> TaggedRecording:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Final
 
-from synth.base.shipped import shipped_path
+from synth.base.shipped import read_shipped_rows
 from synth.labels.lexicon import Tag
 from synth.labels.words import plain_words, words_of
 from synth.text.grammar.tokens import content_words
@@ -204,19 +203,17 @@ def _listed_families(tag: Tag) -> frozenset[str]:
 
 @cache
 def _read_listing() -> Mapping[tuple[str, str], frozenset[str]]:
-    text = shipped_path(LISTING).read_text(encoding="utf-8")
     return {
         (plain_words(row["words"]), row["category"]): frozenset(row["families"].split())
-        for row in csv.DictReader(text.splitlines())
+        for row in read_shipped_rows(LISTING)
     }
 
 
 @cache
 def _read_implications(column: str) -> Mapping[str, frozenset[str]]:
-    text = shipped_path(IMPLICATIONS).read_text(encoding="utf-8")
     return {
         row["said"]: frozenset(map(plain_words, filter(None, row[column].split(";"))))
-        for row in csv.DictReader(text.splitlines())
+        for row in read_shipped_rows(IMPLICATIONS)
     }
 
 
@@ -281,8 +278,7 @@ def leaves_open(known: Tag, other: Tag) -> bool:
 def _shared_family(ours: frozenset[str], theirs: frozenset[str]) -> str:
     if not ours or not theirs:
         return "of no known family"
-    common = sorted(ours & theirs)
-    return f"both {common[0]}" if common else ""
+    return f"both {min(ours & theirs)}" if ours & theirs else ""
 
 
 def share_family(tag: Tag, other: Tag) -> bool:

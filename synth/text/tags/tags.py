@@ -8,7 +8,6 @@ and Unicode forms do not matter: "Hip-Hop" is "hip hop".
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 from typing import Final, TypeAlias
 
-from synth.base.shipped import shipped_path
+from synth.base.shipped import read_shipped_rows
 from synth.labels.lexicon import Tag
 from synth.labels.words import Token, words_of
 
@@ -110,24 +109,16 @@ class TagPhrase:
         return self.form in {TagForm.MASS, TagForm.COUNT}
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    kind: TagCategory
-    said: str
-    form: TagForm
-
-
 @cache
-def _read_listing() -> Mapping[str, _Row]:
-    text = shipped_path(LISTING).read_text(encoding="utf-8")
-    rows: dict[str, _Row] = {}
-    for row in csv.DictReader(text.splitlines()):
+def _read_listing() -> Mapping[str, TagPhrase]:
+    phrases: dict[str, TagPhrase] = {}
+    for row in read_shipped_rows(LISTING):
         kind = TagCategory(row["category"])
         form = TagForm(row["form"]) if row["form"] else _FORMS[kind]
-        rows[row["tag"]] = _Row(kind, row["said"] or row["tag"], form)
-    for entry in tuple(rows.values()):
-        rows.setdefault(_plain(entry.said), entry)
-    return rows
+        phrases[row["tag"]] = TagPhrase(kind, row["said"] or row["tag"], form)
+    for phrase in tuple(phrases.values()):
+        phrases.setdefault(_plain(phrase.words), phrase)
+    return phrases
 
 
 def find_category(name: str) -> TagCategory | None:
@@ -141,17 +132,17 @@ def spell(name: str) -> str:
 
     Only the spelling changes, never the words; see `phrase_tag` for those.
     """
-    row = _read_listing().get(_plain(name))
-    return row.said if row and _run_together(row.said) == _run_together(name) else name
+    listed = _read_listing().get(_plain(name))
+    same = listed and _run_together(listed.words) == _run_together(name)
+    return listed.words if listed and same else name
 
 
 @lru_cache(maxsize=65_536)
 def phrase_tag(tag: Tag) -> TagPhrase:
     """How a tag is said."""
     name = _plain(tag.name)
-    row = _read_listing().get(name)
-    if row:
-        return TagPhrase(row.kind, row.said, row.form)
+    if name in _read_listing():
+        return _read_listing()[name]
     if _DECADE.fullmatch(name):
         return TagPhrase(TagCategory.ERA, name, TagForm.ERA)
     kind = _CATEGORIES.get(tag.category.casefold()) or _by_last_words(name)
