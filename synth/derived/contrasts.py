@@ -14,8 +14,8 @@ import numpy as np
 from synth.base.rng import Randomness, pick, shuffle
 from synth.captions.caption import capitalise
 from synth.captions.narrative import Resolution, dense_text
-from synth.derived.asking import ask, group_members
-from synth.derived.differences import Difference, find_differences
+from synth.derived.asking import ask
+from synth.derived.differences import DIFFERENCE, Difference, find_differences
 from synth.derived.questions import (
     ASKED_KINDS,
     COMPARED,
@@ -24,10 +24,12 @@ from synth.derived.questions import (
     YES,
     YES_NO,
     AskedKind,
+    Derived,
     Question,
     QuestionKind,
     Subject,
     TrueSentence,
+    group_members,
 )
 from synth.derived.wording import wordings
 from synth.scene.claim import Claim, Not, Quantity, claim_to_text
@@ -38,7 +40,6 @@ from synth.scene.scene import Concat, Event, Overlay, labels
 
 DESCRIBE: Final = "describe"
 TIMESTAMPS: Final = "timestamps"
-DIFFERENCE: Final = "difference"
 WHICH: Final = "which"
 KINDS: Final = (DESCRIBE, TIMESTAMPS, *(kind.value for kind in ASKED_KINDS), DIFFERENCE, WHICH)
 """What is asked: a caption, dense captions, a question, or how two recordings differ; `which` of
@@ -177,22 +178,9 @@ _SHARED: Final = (QuestionKind.PRESENCE, QuestionKind.COUNT)
 """Kinds of which groups lend one another answers."""
 
 
-@dataclass(frozen=True)
-class FoundContrasts:
-    """Contrasts, and what gave none.
-
-    Args:
-        left_out: By kind: questions that no other sample answers differently; pairs of samples of
-            one group of which no two captions, or no difference, are proven and refuted.
-    """
-
-    contrasts: tuple[Contrast, ...]
-    left_out: Mapping[str, int]
-
-
 def find_contrasts(
     subjects: Sequence[Subject], randomness: Randomness, *, one_way: bool = False
-) -> FoundContrasts:
+) -> Derived[Contrast]:
     """Every contrast of some samples.
 
     Both sides get the same prompt, and each answer is right of one side and wrong of the other: no
@@ -203,9 +191,13 @@ def find_contrasts(
         subjects: Whole groups of one split; a pure function of them and the seed.
         one_way: Ask a whole group in the same words, as conversations with a common beginning do;
             a sample may then be asked the same twice.
+
+    Returns:
+        With what gave none as left out: questions that no other sample answers differently, and
+        pairs of samples of which no two captions, or no difference, are proven and refuted.
     """
     if not subjects:
-        return FoundContrasts((), {})
+        return Derived((), {})
     rng = randomness.at(f"contrasts/{subjects[0].id}", 0)
     left_out: Counter[str] = Counter()
     contrasts_made = []
@@ -219,14 +211,14 @@ def find_contrasts(
                 contrasts_made.append(_describe(one, other, sentences, rng))
                 contrasts_made.append(_ask_which(one, other, sentences, rng))
     pairs, unpaired = _pair_questions(
-        ask(subjects, randomness).questions, subjects, rng, one_way=one_way
+        ask(subjects, randomness).made, subjects, rng, one_way=one_way
     )
     contrasts_made += [_put(one, other, is_open, rng) for one, other, is_open in pairs]
     left_out.update(question.kind.value for question in unpaired)
     differences = find_differences(subjects, randomness)
-    contrasts_made += [_tell_difference(difference, rng) for difference in differences.differences]
-    left_out[DIFFERENCE] += differences.untold
-    return FoundContrasts(tuple(contrasts_made), +left_out)
+    contrasts_made += [_tell_difference(difference, rng) for difference in differences.made]
+    left_out.update(differences.left_out)
+    return Derived(tuple(contrasts_made), +left_out)
 
 
 def _find_captions(
@@ -331,21 +323,21 @@ def _find_key(question: Question) -> tuple[Hashable, ...]:
     if question.kind is QuestionKind.COUNT:
         return (question.kind,)
     if question.kind in _RELATED:
-        return question.kind, question.claims[question.options.index(YES)]
-    return question.kind, question.text, question.options
+        return question.kind, question.options[YES]
+    return question.kind, question.text, *question.options
 
 
 def _ask_all(
     question: Question, group: Sequence[Subject], rng: np.random.Generator, one_way: bool
 ) -> list[tuple[Question, Question]]:
     """A question of yes or no to every member that hears its sounds, in several ways or one."""
-    claim = question.claims[question.options.index(YES)]
+    claim = question.options[YES]
     named = labels(claim) if isinstance(claim, Event | Concat | Overlay) else ()
     heard = [subject for subject in group if all(subject.has(label) for label in named)]
     yes = [subject for subject in heard if subject.proves(claim)]
     no = [subject for subject in heard if subject.refutes(claim)]
     ways = shuffle(wordings(question.kind, named, heard[0]), rng)[: 1 if one_way else None]
-    asked = replace(question, options=(YES, NO), claims=(claim, Not(claim)))
+    asked = replace(question, options={YES: claim, NO: Not(claim)})
     return [
         (
             replace(asked, sample=yes[at % len(yes)].id, text=ways[at % len(ways)], answer=YES),
@@ -378,15 +370,14 @@ def _put(one: Question, other: Question, is_open: bool, rng: np.random.Generator
 
 
 def _answer(one: Question, other: Question, prompt: str) -> Exchange:
-    claimed = dict(zip(one.options, one.claims, strict=True))
     return Exchange(
         one.kind.value,
         prompt,
         (one.sample,),
         one.answer,
-        (claimed[one.answer],),
+        (one.options[one.answer],),
         other.answer,
-        (claimed[other.answer],),
+        (one.options[other.answer],),
         (other.sample,),
     )
 

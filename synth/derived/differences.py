@@ -11,17 +11,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import combinations, permutations
+from itertools import permutations
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from synth.base.rng import Randomness, pick, shuffle
-from synth.corpus.schema import canonical_json
-from synth.derived.asking import group_members
-from synth.derived.questions import Subject
-from synth.derived.wording import sayings
-from synth.scene.claim import Claim, Not, claim_to_json
+from synth.derived.questions import Derived, Subject, draw_pairs
+from synth.derived.wording import say_of
+from synth.scene.claim import Claim, Not, claim_to_text
 from synth.scene.scene import Concat, Event, Overlay
 
 # The words of difference captions: several ways to put each kind.
@@ -120,8 +118,7 @@ def wordings(kind: DifferenceKind, claims: Claims, first: Subject, second: Subje
     if named is None:
         return []
     speaker = replace(first, sentences=first.sentences | second.sentences)
-    sentences = sayings(FRAMES[kind], dict(zip("abc", named, strict=False)), speaker)
-    return [f"{text}." for text in sentences]
+    return [f"{text}." for text in say_of(speaker, FRAMES[kind], named)]
 
 
 def _list_sounds(kind: DifferenceKind, claims: Claims) -> tuple[str, ...] | None:
@@ -145,6 +142,9 @@ def _list_sounds(kind: DifferenceKind, claims: Claims) -> tuple[str, ...] | None
 
 
 # Finding the differences between two samples.
+
+DIFFERENCE: Final = "difference"
+"""What they are called beside the kinds of questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,23 +173,11 @@ class Difference:
             "caption": self.caption,
             "reverse_caption": self.reverse_caption,
             "kind": self.kind.value,
-            "claims": [canonical_json(claim_to_json(claim)) for claim in self.claims],
+            "claims": [claim_to_text(claim) for claim in self.claims],
         }
 
 
-@dataclass(frozen=True)
-class FoundDifferences:
-    """Differences, and the pairs of one group of which none could be told.
-
-    Args:
-        untold: How many pairs have none.
-    """
-
-    differences: tuple[Difference, ...]
-    untold: int
-
-
-def find_differences(subjects: Sequence[Subject], randomness: Randomness) -> FoundDifferences:
+def find_differences(subjects: Sequence[Subject], randomness: Randomness) -> Derived[Difference]:
     """The difference of every two samples of a group, kinds as evenly dealt as the groups allow.
 
     Args:
@@ -199,16 +187,13 @@ def find_differences(subjects: Sequence[Subject], randomness: Randomness) -> Fou
     differences: list[Difference] = []
     untold = 0
     kinds: Counter[DifferenceKind] = Counter()
-    for number, members in enumerate(group_members(subjects)):
-        rng = randomness.at(f"differences/{subjects[0].id}", number)
-        for pair in combinations(members, 2):
-            first, second = (subjects[i] for i in shuffle(pair, rng))
-            difference = _find_difference(first, second, kinds, rng)
-            if difference is None:
-                untold += 1
-            else:
-                differences.append(difference)
-    return FoundDifferences(tuple(differences), untold)
+    for first, second, rng in draw_pairs(subjects, randomness, "differences"):
+        difference = _find_difference(first, second, kinds, rng)
+        if difference is None:
+            untold += 1
+        else:
+            differences.append(difference)
+    return Derived(tuple(differences), {DIFFERENCE: untold})
 
 
 def _find_difference(

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 import pyarrow as pa
 
 from synth.base.doors import open_regular, own_file, parse_json, read_regular
-from synth.base.rng import digest
+from synth.base.rng import Randomness, digest
 from synth.base.units import Seconds
 from synth.corpus.corpus import ATTRIBUTION_FILE, Corpus
 from synth.corpus.schema import canonical_json
@@ -25,6 +25,9 @@ from synth.storage import fetch
 
 README: Final = "README.md"
 """Says how an export is read."""
+
+RANDOMNESS: Final = Randomness(0)
+"""Draws what is derived from samples: wording, distractors and the order of options."""
 
 
 @runtime_checkable

@@ -16,7 +16,6 @@ from synth.derived.questions import Subject
 from synth.export.base import ExportFormat, Whole, json_line, table_line
 from synth.export.folder import Writer
 from synth.export.items import Shard
-from synth.export.questions import subjects_of
 from synth.scene.claim import claim_from_text
 from synth.scene.scene import Concat, Event, Overlay, Scene, format_scene, from_text, operands
 
@@ -46,7 +45,7 @@ class Compa(ExportFormat):
         claims = {row["id"]: row["claim"] for row in shard.rows()}
         instances = []
         single = 0
-        for _, group in groupby(subjects_of(shard), lambda subject: subject.group):
+        for _, group in groupby(shard.subjects(), lambda subject: subject.group):
             texts = _choose(list(group), claims)
             instances.append(texts)
             single += not texts

@@ -18,12 +18,15 @@ from synth.base.doors import parse_json
 from synth.base.errors import CorpusError
 from synth.base.units import Seconds, to_seconds
 from synth.captions.narrative import dense_text
-from synth.corpus.corpus import SAMPLES_FILE, Corpus
-from synth.corpus.schema import read_dense
+from synth.corpus.corpus import CLIPS_FILE, SAMPLES_FILE, Corpus
+from synth.corpus.schema import AUDIBLE, read_dense
 from synth.corpus.shards import document
+from synth.derived.questions import Subject, subjects
+from synth.export.folder import Writer
 from synth.storage import display_path, open_file
 
 ROWS_AT_ONCE: Final = 64
+_ASKED_OF_CLIPS: Final = ("id", "labels", "captions", "tags")
 _MAX_TEXT: Final = 1 << 26
 """Bytes of the JSON of one sample; a header of a stranger may say anything."""
 
@@ -159,6 +162,31 @@ class Shard:
             raise CorpusError(f"{display_path(path)}: no such shard", fix=_MEND) from error
         except (tarfile.TarError, UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
             raise self._damage_error(str(error) or type(error).__name__) from error
+
+    def store_audio(self, out: Writer) -> dict[str, str]:
+        """Write the audio files; where each sample's lies."""
+        paths: dict[str, str] = {}
+        for item in self.items():
+            paths[item.id] = item.path
+            out.write(item.path, item.audio)
+        return paths
+
+    def subjects(self) -> list[Subject]:
+        """The samples as they are asked about, in plan order."""
+        folder = self.corpus.folder
+        metadata = pq.read_schema(folder / SAMPLES_FILE).metadata or {}
+        if AUDIBLE.encode() not in metadata:
+            raise CorpusError(
+                f"{folder / SAMPLES_FILE}: does not say which overlaps can be heard",
+                fix="it was made by an older version: build again",
+            )
+        rows = list(self.rows())
+        used = sorted({clip for row in rows for clip in row["clips"]})
+        clips = pq.read_table(
+            folder / CLIPS_FILE, columns=list(_ASKED_OF_CLIPS), filters=[("id", "in", used)]
+        )
+        by_id = {row["id"]: row for row in clips.to_pylist()}
+        return subjects(rows, by_id, int(metadata[AUDIBLE.encode()]))
 
     def _read_member(self, tar: tarfile.TarFile, name: str, most: int) -> bytes:
         """The next member, which must have this name and at most so many bytes."""

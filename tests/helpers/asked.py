@@ -9,8 +9,8 @@ from planned import AUDIBLE, RATE, level_clip, make_setting, spread_clips
 
 from synth.base.rng import Randomness
 from synth.corpus.schema import Sample
-from synth.derived.asking import Asked, ask
-from synth.derived.questions import Question, Subject, subjects
+from synth.derived.asking import ask
+from synth.derived.questions import Derived, Question, Subject, subjects
 from synth.labels.lexicon import Treatment
 from synth.recipes.attributes import Attribute, Attributes
 from synth.recipes.base import Clip, Recipe, Setting
@@ -134,7 +134,7 @@ MEASURED = {"attributes": attributes, "counts": counts}
 
 
 @cache
-def questions(name: str) -> Asked:
+def questions(name: str) -> Derived[Question]:
     """What is asked of one of the corpora."""
     return ask((CORPORA | MEASURED)[name](), Randomness(0))
 
@@ -143,5 +143,5 @@ def holds(question: Question, subject: Subject) -> bool:
     """Whether the answer is proven of a sample, and every other option refuted."""
     return all(
         subject.proves(claim) if option == question.answer else subject.refutes(claim)
-        for option, claim in zip(question.options, question.claims, strict=True)
+        for option, claim in question.options.items()
     )

@@ -85,10 +85,10 @@ def test_each_half_is_true_of_its_own_sample_and_false_of_the_other(
 ) -> None:
     by_id = {each.id: each for each in who}
     told = find_differences(who, Randomness(seed))
-    for difference in told.differences:
+    for difference in told.made:
         assert confirmed(difference, by_id)
     pairs = len(list(combinations(who, 2)))
-    assert len(told.differences) + told.untold == pairs
+    assert len(told.made) + told.left_out["difference"] == pairs
 
 
 @given(groups())
@@ -96,8 +96,7 @@ def test_samples_of_which_nothing_is_told_share_all_their_sounds_or_differ_in_wh
     who: list[Subject],
 ) -> None:
     told = {
-        frozenset((each.first, each.second))
-        for each in find_differences(who, Randomness(0)).differences
+        frozenset((each.first, each.second)) for each in find_differences(who, Randomness(0)).made
     }
     for first, second in combinations(who, 2):
         if set(first.sounds) != set(second.sounds):
@@ -108,7 +107,7 @@ def test_samples_of_which_nothing_is_told_share_all_their_sounds_or_differ_in_wh
 def test_differences_of_a_planned_corpus_are_confirmed_from_their_rows(name: str) -> None:
     who = asked.CORPORA[name]()
     by_id = {each.id: each for each in who}
-    told = find_differences(who, Randomness(0)).differences
+    told = find_differences(who, Randomness(0)).made
     assert len({each.id for each in told}) == len(told) > 0
     for difference in told:
         assert confirmed(difference, by_id)
@@ -117,16 +116,14 @@ def test_differences_of_a_planned_corpus_are_confirmed_from_their_rows(name: str
 
 def test_triplets_differ_in_order_or_in_relation_and_none_is_left_untold() -> None:
     told = find_differences(asked.triplets(), Randomness(0))
-    assert told.untold == 0
-    kinds = Counter(each.kind for each in told.differences)
+    assert told.left_out["difference"] == 0
+    kinds = Counter(each.kind for each in told.made)
     assert set(kinds) == {DifferenceKind.REORDER, DifferenceKind.TOGETHER, DifferenceKind.APART}
     assert max(kinds.values()) < 1.5 * min(kinds.values())
 
 
 def test_scenes_differ_in_many_ways() -> None:
-    kinds = Counter(
-        each.kind for each in find_differences(asked.scenes(), Randomness(0)).differences
-    )
+    kinds = Counter(each.kind for each in find_differences(asked.scenes(), Randomness(0)).made)
     wanted = set(DifferenceKind) - {DifferenceKind.ADDED, DifferenceKind.REMOVED}
     assert wanted <= set(kinds)
 
@@ -134,14 +131,13 @@ def test_scenes_differ_in_many_ways() -> None:
 def test_a_sound_beside_another_is_added_or_removed() -> None:
     found = asked.clips(("Bark", "Rain", "Siren"))
     told = find_differences(asked.planned(Triplets(stage_a=True), found), Randomness(0))
-    kinds = Counter(each.kind for each in told.differences)
+    kinds = Counter(each.kind for each in told.made)
     assert set(kinds) == {DifferenceKind.ADDED, DifferenceKind.REMOVED}
 
 
 def test_which_of_two_samples_is_the_first_is_drawn() -> None:
     order = Counter(
-        each.first < each.second
-        for each in find_differences(asked.scenes(), Randomness(0)).differences
+        each.first < each.second for each in find_differences(asked.scenes(), Randomness(0)).made
     )
     assert min(order.values()) > 0.35 * sum(order.values())
 
@@ -153,27 +149,27 @@ def test_differences_are_a_function_of_their_batch_and_seed() -> None:
     assert find_differences(asked.triplets(), Randomness(3)) != find_differences(
         asked.triplets(), Randomness(4)
     )
-    assert find_differences([], Randomness(3)).differences == ()
+    assert find_differences([], Randomness(3)).made == ()
 
 
 def test_nothing_is_told_of_samples_that_are_alike() -> None:
     heard = line(("Bark", 0, 5), ("Rain", 5, 9))
     told = find_differences([subject(heard, 0), subject(heard, 1)], Randomness(0))
-    assert told.differences == ()
-    assert told.untold == 1
+    assert told.made == ()
+    assert told.left_out["difference"] == 1
 
 
 def test_nothing_is_told_of_sounds_that_could_pass_for_one_another() -> None:
     told = find_differences(
         [subject(line(("Bark", 0, 5)), 0), subject(line(("Dog", 0, 5)), 1)], Randomness(0)
     )
-    assert told.differences == ()
+    assert told.made == ()
 
 
 def test_what_whole_captions_leave_unsaid_is_not_said_to_be_absent() -> None:
     first = replace(subject(line(("a man speaks", 0, 5)), 0), sentences=frozenset({"a man speaks"}))
     told = find_differences([first, subject(line(("Rain", 0, 5)), 1)], Randomness(0))
-    assert told.untold == 1
+    assert told.left_out["difference"] == 1
 
 
 # Words
@@ -204,7 +200,7 @@ def test_exact_wording() -> None:
 
 
 def test_a_caption_and_its_reverse_are_said_in_the_same_way() -> None:
-    for difference in find_differences(asked.triplets(), Randomness(0)).differences:
+    for difference in find_differences(asked.triplets(), Randomness(0)).made:
         assert difference.caption != difference.reverse_caption
         if difference.kind is DifferenceKind.REORDER:
             for tail in ("the other way round.", "only afterwards."):

@@ -15,7 +15,6 @@ from pipelines.export import export_corpus
 from synth.corpus.corpus import Corpus
 from synth.derived.questions import Subject
 from synth.export.items import list_shards
-from synth.export.questions import subjects_of
 from synth.scene.claim import claim_from_text
 
 Exported = Callable[[Corpus, str], Path]
@@ -29,7 +28,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def about(corpus: Corpus) -> dict[str, Subject]:
     """The corpus's samples, by id."""
-    return {each.id: each for shard in list_shards(corpus) for each in subjects_of(shard)}
+    return {each.id: each for shard in list_shards(corpus) for each in shard.subjects()}
 
 
 def prove(proof: dict[str, Any], about: dict[str, Subject]) -> bool:

@@ -16,7 +16,6 @@ from pipelines.export import export_corpus
 from synth.corpus.corpus import Corpus
 from synth.derived.questions import Subject
 from synth.export.items import list_shards
-from synth.export.questions import subjects_of
 from synth.scene.claim import claim_from_text
 
 
@@ -31,7 +30,7 @@ def read(folder: Path, corpus: Corpus) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def about(corpus: Corpus) -> dict[str, Subject]:
     """The corpus's samples, by id."""
-    return {each.id: each for shard in list_shards(corpus) for each in subjects_of(shard)}
+    return {each.id: each for shard in list_shards(corpus) for each in shard.subjects()}
 
 
 def test_exported_questions_hold_and_lead_to_their_audio(
