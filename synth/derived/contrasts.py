@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from itertools import combinations, groupby, permutations
+from itertools import combinations, groupby, permutations, product
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from synth.base.rng import Randomness, pick, shuffle
 from synth.captions.caption import capitalise
-from synth.captions.narrative import Resolution, dense_text
+from synth.captions.narrative import DenseCaption, Resolution, dense_text
 from synth.derived.asking import ask
 from synth.derived.differences import DIFFERENCE, Difference, find_differences
 from synth.derived.questions import (
@@ -68,15 +68,14 @@ class Exchange:
 
     def contrast(self) -> Contrast:
         """It, and the same prompt about the other recordings, with both answers exchanged."""
-        mirror = Exchange(
-            self.kind,
-            self.prompt,
-            self.others,
-            self.wrong,
-            self.wrong_claims,
-            self.answer,
-            self.claims,
-            self.samples,
+        mirror = replace(
+            self,
+            samples=self.others,
+            answer=self.wrong,
+            claims=self.wrong_claims,
+            wrong=self.answer,
+            wrong_claims=self.claims,
+            others=self.samples,
         )
         return self, mirror
 
@@ -225,22 +224,20 @@ def _find_captions(
     one: Subject, other: Subject, rng: np.random.Generator
 ) -> tuple[TrueSentence, TrueSentence] | None:
     """A true caption of each that is false of the other; of all such those most alike in words."""
-    mine = [
-        sentence
-        for sentence in one.told
-        if other.refutes(sentence.claim) and one.proves(sentence.claim)
-    ]
-    theirs = [
-        sentence
-        for sentence in other.told
-        if one.refutes(sentence.claim) and other.proves(sentence.claim)
-    ]
-    pairs = shuffle([(a, b) for a in mine for b in theirs], rng)
+    mine, theirs = (
+        [
+            sentence
+            for sentence in about.told
+            if against.refutes(sentence.claim) and about.proves(sentence.claim)
+        ]
+        for about, against in ((one, other), (other, one))
+    )
+    pairs = shuffle(list(product(mine, theirs)), rng)
     return max(pairs, key=lambda pair: _measure_likeness(*pair), default=None)
 
 
 def _measure_likeness(one: TrueSentence, other: TrueSentence) -> float:
-    words = one.text.lower().split(), other.text.lower().split()
+    words = (sentence.text.lower().split() for sentence in (one, other))
     return SequenceMatcher(None, *words, autojunk=False).ratio()
 
 
@@ -442,13 +439,10 @@ def find_conversations(
     return tuple(conversations)
 
 
-def dense_texts(subject: Subject) -> Mapping[Resolution, str]:
-    """The dense captions of each resolution in one line; none for a sample without any."""
-    by_resolution = groupby(subject.dense, lambda caption: caption.resolution)
-    return {
-        resolution: dense_text(list(captions), subject.rate)
-        for resolution, captions in by_resolution
-    }
+def dense_texts(captions: Iterable[DenseCaption], rate: int) -> dict[Resolution, str]:
+    """The dense captions of a sample in one line for each resolution."""
+    by_resolution = groupby(captions, lambda caption: caption.resolution)
+    return {resolution: dense_text(list(group), rate) for resolution, group in by_resolution}
 
 
 def _describe_sounds(subject: Subject, rng: np.random.Generator) -> Exchange:
@@ -457,7 +451,7 @@ def _describe_sounds(subject: Subject, rng: np.random.Generator) -> Exchange:
 
 
 def _tell_times(subject: Subject, number: int, rng: np.random.Generator) -> Iterator[Exchange]:
-    texts = dense_texts(subject)
+    texts = dense_texts(subject.dense, subject.rate)
     if texts:
         resolution = [*texts][number % len(texts)]
         prompt = pick(TIMING[resolution], rng)

@@ -17,9 +17,8 @@ import pyarrow.parquet as pq
 from synth.base.doors import parse_json
 from synth.base.errors import CorpusError
 from synth.base.units import Seconds, to_seconds
-from synth.captions.narrative import dense_text
 from synth.corpus.corpus import CLIPS_FILE, SAMPLES_FILE, Corpus
-from synth.corpus.schema import AUDIBLE, read_dense
+from synth.corpus.schema import AUDIBLE
 from synth.corpus.shards import document
 from synth.derived.questions import Subject, subjects
 from synth.export.folder import Writer
@@ -81,15 +80,6 @@ class ExportItem:
     def dense(self) -> list[dict[str, Any]]:
         """Its dense captions, as the document tells them, with their `duration_s`."""
         return self._add_durations(self.document["dense"])
-
-    @property
-    def dense_texts(self) -> dict[str, str]:
-        """The dense captions of each resolution in one line; empty for a sample without any."""
-        by_resolution = groupby(read_dense(self.row), lambda caption: caption.resolution.value)
-        rate = self.row["sample_rate"]
-        return {
-            resolution: dense_text(list(captions), rate) for resolution, captions in by_resolution
-        }
 
     @property
     def events(self) -> list[dict[str, Any]]:

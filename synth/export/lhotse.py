@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, BinaryIO, ClassVar
 
+from synth.corpus.schema import read_dense
+from synth.derived.contrasts import dense_texts
 from synth.export.base import ExportFormat, Whole, add_member, json_line
 from synth.export.folder import Writer
 from synth.export.items import ExportItem, Shard
@@ -186,7 +188,7 @@ def _entry(item: ExportItem, path: str) -> dict[str, object]:
             }
             for event in item.events
         ],
-        "dense": item.dense_texts,
+        "dense": dense_texts(read_dense(item.row), item.row["sample_rate"]),
         "group": item.document["group"],
     }
 

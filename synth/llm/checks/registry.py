@@ -12,15 +12,13 @@ from synth.llm.checks.check import Check
 from synth.llm.checks.claim_checks import Reading, SameClaim, Truth
 from synth.llm.checks.figure_checks import Measures, SameNames, SameNumerals
 from synth.llm.checks.label_checks import Recomposed, ScenesCheck, TagsCheck
-from synth.llm.checks.order_checks import NotationTold, SameOrder, Shares
+from synth.llm.checks.order_checks import NotationTold, Rebound, Reordered, SameOrder, Shares
 from synth.llm.checks.text_checks import (
     Differs,
     Distinct,
     Language,
     MaxWords,
     OneLine,
-    Rebound,
-    Reordered,
     TextCount,
     Words,
 )

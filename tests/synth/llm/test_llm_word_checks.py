@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from synth.llm.checks.check import Case
-from synth.llm.checks.label_checks import lemmas, parse_content, parse_order
+from synth.llm.checks.order_checks import lemmas, parse_content, parse_order
 from synth.llm.checks.registry import read_checks
 from synth.llm.reply import PromptItem
 
