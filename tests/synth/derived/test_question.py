@@ -9,6 +9,7 @@ from itertools import combinations
 
 import asked
 import pytest
+from asked import NAMES, line, placed_scenes, subject
 from envelopes import envelope
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,45 +36,16 @@ from synth.recipes.bed import Background
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets
 from synth.scene.claim import claim_labels
-from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels
-from synth.scene.timeline import Placement, Timeline, duration, timeline
+from synth.scene.scene import Concat, Event, Overlay, Scene, labels
+from synth.scene.timeline import Timeline, timeline
 from synth.truth.relations import Tolerance
 from tests.synth.truth.oracle import Oracle, find_borders
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 
-NAMES = "PQRST"
-
-
-@st.composite
-def scenes(draw: st.DrawFn) -> Scene:
-    """A scene in time, with crossfades and places of any kind."""
-    names = draw(st.permutations(NAMES))[: draw(st.integers(1, 4))]
-
-    def compose(part: list[str]) -> Scene:
-        if len(part) == 1:
-            return Event(part[0], Excerpt(part[0], 0, draw(st.integers(1, 12))))
-        cut = draw(st.integers(1, len(part) - 1))
-        first, second = compose(part[:cut]), compose(part[cut:])
-        if draw(st.booleans()):
-            fade = draw(st.integers(0, min(duration(first), duration(second), 3)))
-            return Concat(first, second, fade)
-        return Overlay(first, second, draw(st.integers(-4, 8)))
-
-    return compose(names)
-
-
-def line(*sounds: tuple[str, int, int]) -> Timeline:
-    places = tuple(
-        Placement(label, on, off, Excerpt(f"clip-{label}", 0, off - on))
-        for label, on, off in sounds
-    )
-    return Timeline(places, max(off for _, _, off in sounds))
-
-
 TIMELINES = st.one_of(
-    scenes().map(timeline),
+    placed_scenes().map(timeline),
     st.lists(
         st.tuples(st.sampled_from(NAMES), st.integers(0, 14), st.integers(1, 10)),
         min_size=1,
@@ -83,18 +55,13 @@ TIMELINES = st.one_of(
 TOLERANCES = st.builds(Tolerance, st.just(0), st.integers(1, 4))
 
 
-def subject(heard: Timeline, tolerance: Tolerance, number: int = 0, group: int = 0) -> Subject:
-    sounds = tuple(dict.fromkeys(place.label for place in heard.placements))
-    return Subject(f"s-{number}", f"g-{group}", heard, tolerance, sounds)
-
-
 @st.composite
 def batches(draw: st.DrawFn) -> list[Subject]:
     """A few samples, some of them of one group."""
     heard = draw(st.lists(TIMELINES, min_size=1, max_size=6))
     tolerance = draw(TOLERANCES)
     return [
-        subject(each, tolerance, number, draw(st.integers(0, 2)))
+        subject(each, number, draw(st.integers(0, 2)), tolerance)
         for number, each in enumerate(heard)
     ]
 
@@ -189,7 +156,7 @@ def test_every_answer_is_the_only_one_to_a_second_judge(who: list[Subject], seed
 def test_the_only_answer_is_found_wherever_a_second_judge_finds_one(
     heard: Timeline, tolerance: Tolerance, kind: QuestionKind, name: str
 ) -> None:
-    who = subject(heard, tolerance)
+    who = subject(heard, tolerance=tolerance)
     anchor = None if kind in ENDS else name
     assert find_only_answer(who, kind, anchor) == Answers(who).which(kind, anchor)
 
@@ -362,7 +329,7 @@ def test_sounds_that_could_pass_for_one_another_are_never_told_apart(
     who: list[Subject], seed: int
 ) -> None:
     by_id = {
-        each.id: subject(renamed(each.heard), each.tolerance, i, int(each.group[2:]))
+        each.id: subject(renamed(each.heard), i, int(each.group[2:]), each.tolerance)
         for i, each in enumerate(who)
     }
     for question in ask(list(by_id.values()), Randomness(seed)).made:
@@ -375,8 +342,8 @@ def test_sounds_that_could_pass_for_one_another_are_never_told_apart(
 def test_a_sound_that_goes_on_after_another_is_not_denied_to_be_heard_after_it() -> None:
     # Rain falls all the time, a dog barks within it.
     who = [
-        replace(subject(line(("Rain", 0, 10), ("Bark", 2, 6)), Tolerance(), 0), group="g"),
-        replace(subject(line(("Bark", 0, 6), ("Rain", 6, 16)), Tolerance(), 1), group="g"),
+        subject(line(("Rain", 0, 10), ("Bark", 2, 6)), 0),
+        subject(line(("Bark", 0, 6), ("Rain", 6, 16)), 1),
     ]
     for seed in range(8):
         for question in ask(who, Randomness(seed)).made:
@@ -469,7 +436,7 @@ def test_every_kind_has_several_frames_and_each_is_used() -> None:
 
 @pytest.mark.parametrize("label", ["Bark", "Bagpipes", "theremin solo", "Rain", "Walk, footsteps"])
 def test_questions_are_sentences_whatever_the_sound(label: str) -> None:
-    who = subject(line((label, 0, 5), ("Siren", 5, 9)), Tolerance())
+    who = subject(line((label, 0, 5), ("Siren", 5, 9)))
     for kind, frames in FRAMES.items():
         named = () if kind in (*ENDS, QuestionKind.COUNT) else (label, "Siren")
         texts = wordings(kind, named, who)
@@ -483,7 +450,7 @@ def test_questions_are_sentences_whatever_the_sound(label: str) -> None:
 
 
 def test_exact_wording() -> None:
-    who = subject(line(("Bark", 0, 5), ("Rain", 5, 9)), Tolerance())
+    who = subject(line(("Bark", 0, 5), ("Rain", 5, 9)))
     assert wordings(QuestionKind.ORDER, ("Bark", "Rain"), who) == [
         "Do you hear a bark before rain?",
         "Do you hear rain after a bark?",
