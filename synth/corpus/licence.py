@@ -324,6 +324,11 @@ def parse_licence(text: str) -> Licence:
     return licence
 
 
+def is_versioned(family: str) -> bool:
+    """Whether licences of this family differ by version and port."""
+    return family in CONDITIONS and family not in ONLY_VERSION
+
+
 def _agrees(words: Licence | None, address: Licence) -> bool:
     return (
         words is not None
@@ -505,7 +510,7 @@ def _join(parts: Sequence[Licence]) -> Licence:
     if family in ONLY_VERSION:
         return Licence(family, ONLY_VERSION[family])
     strict = [part for part in parts if "SA" in part.conditions]
-    versioned = [part for part in strict or parts if part.family not in ONLY_VERSION]
+    versioned = [part for part in strict or parts if is_versioned(part.family)]
     version = max(part.version for part in versioned)
     ports = {part.port for part in versioned if part.version == version}
     return Licence(family, version, ports.pop() if len(ports) == 1 else "")

@@ -237,8 +237,8 @@ def _find_captions(
 
 
 def _measure_likeness(one: TrueSentence, other: TrueSentence) -> float:
-    words = (sentence.text.lower().split() for sentence in (one, other))
-    return SequenceMatcher(None, *words, autojunk=False).ratio()
+    words, others = (sentence.text.lower().split() for sentence in (one, other))
+    return SequenceMatcher(None, words, others, autojunk=False).ratio()
 
 
 def _describe(
