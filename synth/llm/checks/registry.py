@@ -34,13 +34,9 @@ CHECKS: Final[Mapping[str, type[Check]]] = {
 }
 
 
-def read_checks(listed: Sequence[Any]) -> tuple[Check, ...]:
-    """Checks as a file lists them: `[{differs: {}}, {max_words: 30}, {truth: refuted}]`.
-
-    Raises:
-        ValueError: If a check or one of its settings is unknown or out of range.
-    """
-    return tuple(_read(entry, f"checks.{place}") for place, entry in enumerate(listed))
+def read_checks(listed: Sequence[Any]) -> list[Check]:
+    """Checks as a file lists them: `[{differs: {}}, {max_words: 30}, {truth: refuted}]`."""
+    return [_read(entry, f"checks.{place}") for place, entry in enumerate(listed)]
 
 
 def _read(entry: Any, where: str) -> Check:
