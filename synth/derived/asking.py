@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, permutations
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -44,9 +44,6 @@ from synth.scene.scene import Concat, Event, Overlay, Scene, labels
 # The sheet on which the questions of one batch of samples are collected.
 
 
-T = TypeVar("T")
-
-
 @dataclass
 class Sheet:
     """Questions in the making."""
@@ -55,10 +52,6 @@ class Sheet:
     rng: np.random.Generator
     _drafts: dict[int, list[Question]] = field(default_factory=dict)
     _had: dict[tuple[int, str], bool] = field(default_factory=dict)
-
-    def pick(self, values: Sequence[T]) -> T:
-        """One of the values, each as likely as the others."""
-        return pick(values, self.rng)
 
     def has(self, index: int, label: str) -> bool:
         """`Subject.has`, judged once."""
@@ -169,7 +162,7 @@ class Choosing:
         if options is None:
             return False
         speaker = sheet.subjects[next(iter(answers))]
-        text = sheet.pick(wordings(kind, () if anchor is None else (anchor,), speaker))
+        text = pick(wordings(kind, () if anchor is None else (anchor,), speaker), sheet.rng)
         for index, answer in answers.items():
             heard = sheet.subjects[index].heard.labels()
             claims = {
@@ -192,7 +185,7 @@ class Choosing:
         heard = [label for label in sheet.sounds(answers) if label not in (*right, anchor)]
         candidates = [*right, *shuffle(heard, sheet.rng)]
         if pool and not any(sheet.subjects[index].sentences for index in answers):
-            candidates += [sheet.pick(pool) for _ in range(_DRAWS)]
+            candidates += [pick(pool, sheet.rng) for _ in range(_DRAWS)]
         options: list[str] = []
         for label in candidates:
             if len(options) == OPTIONS:
@@ -324,7 +317,7 @@ def _put(sheet: Sheet, topic: Topic, answers: Mapping[Claim, int]) -> None:
     options = {say_measured(claim, speaker): claim for claim in answers}
     if not ways or len(options) < len(answers):
         return
-    text = sheet.pick(ways)
+    text = pick(ways, sheet.rng)
     for answer, claim in options.items():
         sheet.add(answers[claim], kind, text, answer, options)
 
@@ -385,7 +378,7 @@ def _claims(sounds: Sequence[str], kind: QuestionKind, rng: np.random.Generator)
 def _ask_yes_no(sheet: Sheet, kind: QuestionKind, claim: Scene, answers: Mapping[int, str]) -> None:
     """The same text of all these samples."""
     speaker = sheet.subjects[next(iter(answers))]
-    text = sheet.pick(wordings(kind, labels(claim), speaker))
+    text = pick(wordings(kind, labels(claim), speaker), sheet.rng)
     for index, answer in answers.items():
         sheet.add(index, kind, text, answer, {YES: claim, NO: Not(claim)})
 
@@ -471,5 +464,5 @@ def _ask_count(sheet: Sheet) -> None:
                 NUMBERS[number - 1]: right if number == count else Not(right)
                 for number in shuffle(sorted(found), sheet.rng)
             }
-            text = sheet.pick(wordings(QuestionKind.COUNT, (), subject))
+            text = pick(wordings(QuestionKind.COUNT, (), subject), sheet.rng)
             sheet.add(index, QuestionKind.COUNT, text, NUMBERS[count - 1], options)

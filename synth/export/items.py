@@ -11,7 +11,6 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from synth.base.doors import parse_json
@@ -227,19 +226,3 @@ def list_shards(corpus: Corpus, splits: Sequence[str] = ()) -> tuple[Shard, ...]
         result.append(Shard(corpus, name, split, group, row, samples, seen[split], totals[split]))
         seen[split] += 1
     return tuple(result)
-
-
-def count_longer(shards: Sequence[Shard], seconds: Seconds) -> int:
-    """How many samples of these shards last longer."""
-    if not shards:
-        return 0
-    longer = 0
-    with pq.ParquetFile(shards[0].corpus.folder / SAMPLES_FILE) as file:
-        for group, members in groupby(shards, lambda shard: shard.row_group):
-            table = file.read_row_group(group, columns=["frames", "sample_rate"])
-            most = pc.multiply(table["sample_rate"], seconds)
-            exceeds = pc.greater(table["frames"], most)
-            longer += sum(
-                pc.sum(exceeds.slice(shard.row, shard.samples)).as_py() for shard in members
-            )
-    return longer
