@@ -20,7 +20,7 @@ from synth.base.rng import Randomness, pick, shuffle
 from synth.derived.questions import Derived, Subject, draw_pairs
 from synth.derived.wording import say_of
 from synth.scene.claim import Claim, Not, claim_to_text
-from synth.scene.scene import Concat, Event, Overlay
+from synth.scene.scene import Concat, Event, Overlay, labels
 
 # The words of difference captions: several ways to put each kind.
 #
@@ -113,32 +113,14 @@ def reverse_kind(kind: DifferenceKind) -> DifferenceKind:
 
 
 def wordings(kind: DifferenceKind, claims: Claims, first: Subject, second: Subject) -> list[str]:
-    """Every way to say a difference; none where the claims are not of its kind."""
-    named = _list_sounds(kind, claims)
-    if named is None:
-        return []
+    """Every way to say a difference; the sounds stand in its frames in the order of its claims."""
+    named: dict[str, None] = {}
+    for claim in claims:
+        scene = claim.claim if isinstance(claim, Not) else claim
+        if isinstance(scene, Event | Concat | Overlay):
+            named |= dict.fromkeys(labels(scene))
     speaker = replace(first, sentences=first.sentences | second.sentences)
-    return [f"{text}." for text in say_of(speaker, FRAMES[kind], named)]
-
-
-def _list_sounds(kind: DifferenceKind, claims: Claims) -> tuple[str, ...] | None:
-    """The sounds of a difference, in the order of its frames' slots."""
-    match kind, claims:
-        case DifferenceKind.REORDER, (Concat(Event(a), Event(b)), Concat(Event(c), Event(d))):
-            return (a, b) if (a, b) == (d, c) else None
-        case DifferenceKind.TOGETHER, (Concat(Event(a), Event(b)), Overlay(Event(c), Event(d))):
-            return (a, b) if (a, b) == (c, d) else None
-        case DifferenceKind.APART, (Overlay(Event(c), Event(d)), Concat(Event(a), Event(b))):
-            return (a, b) if (a, b) == (c, d) else None
-        case DifferenceKind.REBIND, (Overlay(Event(a), Event(b)), Overlay(Event(d), Event(c))):
-            return (a, b, c) if a == d else None
-        case DifferenceKind.REPLACED, (Event(a), Event(b)):
-            return (a, b)
-        case DifferenceKind.ADDED, (Not(Event(a)), Event(b)):
-            return (a,) if a == b else None
-        case DifferenceKind.REMOVED, (Event(a), Not(Event(b))):
-            return (a,) if a == b else None
-    return None
+    return [f"{text}." for text in say_of(speaker, FRAMES[kind], [*named])]
 
 
 # Finding the differences between two samples.
@@ -209,8 +191,6 @@ def _find_difference(
     claims = pick(by_kind[kind], rng)
     captions = wordings(kind, claims, first, second)
     reverse = wordings(reverse_kind(kind), claims[::-1], second, first)
-    if not captions:
-        return None
     kinds[kind] += 1
     frame = int(rng.integers(len(captions)))
     return Difference(

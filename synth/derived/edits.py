@@ -18,7 +18,7 @@ from synth.derived.questions import Derived, Subject, draw_pairs
 from synth.derived.wording import fill_frames
 from synth.labels.lexicon import Phrase
 from synth.scene.claim import Claim, claim_to_text
-from synth.scene.scene import Concat, Event, Overlay, from_text, labels
+from synth.scene.scene import Concat, Event, Overlay, from_text
 from synth.truth.change import Change, ChangeKind, Claims, find_change, list_claims, proves_change
 
 # The words of edits: several ways to ask for each, and where the sound is that is meant.
@@ -97,13 +97,9 @@ FRAMES: Final[Mapping[tuple[ChangeKind, Where], tuple[str, ...]]] = {
 
 
 def wordings(change: Change, claims: Claims) -> list[str]:
-    """Every way to ask for a change; none where the claims are not of its kind."""
-    claim = claims[1] if change.kind is ChangeKind.ADD else claims[0]
-    where, other = _locate(change, claim)
-    if where is None:
-        return []
-    named = (*change.sounds, other) if other else change.sounds
-    phrases = [Phrase.of_label(label) for label in named]
+    """Every way to ask for a change."""
+    where, other = _locate(change, claims[1] if change.kind is ChangeKind.ADD else claims[0])
+    phrases = [Phrase.of_label(label) for label in (*change.sounds, *other)]
     decibels = f"{abs(change.gain_db):.0f}"
     return [
         f"{text.replace('DB', decibels)}."
@@ -111,21 +107,17 @@ def wordings(change: Change, claims: Claims) -> list[str]:
     ]
 
 
-def _locate(change: Change, told: Claim) -> tuple[Where | None, str]:
-    """How the claim tells the place of the sound, and by which other one."""
-    if change.kind not in (ChangeKind.ADD, ChangeKind.REMOVE):
-        return Where.ANYWHERE, ""
-    (label,) = change.sounds
-    match told:
-        case Event(found) if found == label:
-            return Where.ANYWHERE, ""
-        case Concat(Event(other), Event(found)) if found == label:
-            return Where.AFTER, other
-        case Concat(Event(found), Event(other)) if found == label:
-            return Where.BEFORE, other
-        case Overlay(Event(), Event()) if labels(told)[0] == label:
-            return Where.WHILE, labels(told)[1]
-    return None, ""
+def _locate(change: Change, told: Claim) -> tuple[Where, tuple[str, ...]]:
+    """How the claim tells the place of a sound that comes or goes, and by which other one."""
+    if change.kind in (ChangeKind.ADD, ChangeKind.REMOVE):
+        match told:
+            case Concat(Event(other), Event(label)) if label == change.sounds[0]:
+                return Where.AFTER, (other,)
+            case Concat(_, Event(other)):
+                return Where.BEFORE, (other,)
+            case Overlay(_, Event(other)):
+                return Where.WHILE, (other,)
+    return Where.ANYWHERE, ()
 
 
 # Finding the edits of a group.
@@ -211,15 +203,12 @@ def _find_edit(
     reverse = replace(
         change, kind=change.kind.reverse, sounds=change.sounds[::-1], gain_db=-change.gain_db
     )
-    asked, undone = wordings(change, claims), wordings(reverse, claims[::-1])
-    if not asked or not undone:
-        return None
     return Edit(
         id=f"{before.id}-{after.id}",
         before=before.id,
         after=after.id,
         change=change,
-        instruction=pick(asked, rng),
-        reverse_instruction=pick(undone, rng),
+        instruction=pick(wordings(change, claims), rng),
+        reverse_instruction=pick(wordings(reverse, claims[::-1]), rng),
         claims=claims,
     )

@@ -157,7 +157,6 @@ def test_exact_wording() -> None:
         "In the first recording you hear a bark and then rain; in the second, "
         "rain and then a bark.",
     ]
-    assert wordings(DifferenceKind.ADDED, claims, first, second) == []
 
 
 def test_a_caption_and_its_reverse_are_said_in_the_same_way() -> None:
