@@ -120,7 +120,8 @@ def reply_schema(answer: Mapping[str, Any]) -> dict[str, Any]:
 def find_violations(value: Any, schema: Mapping[str, Any], where: str = "the answer") -> list[str]:
     """What in a value breaks a strict schema, in plain words; an empty list for nothing."""
     kind = str(schema["type"])
-    if not isinstance(value, _PYTHON[kind]) or (kind == "boolean") != isinstance(value, bool):
+    is_of = isinstance(value, _PYTHON[kind]) and (kind == "boolean") == isinstance(value, bool)
+    if not is_of:
         return [f"{where} must be of type {kind}, not {_kind_of(value)}"]
     faults: list[str] = []
     if kind == "object":
