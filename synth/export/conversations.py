@@ -169,8 +169,7 @@ class Chat(ExportFormat):
 
     def finish(self, whole: Whole, out: Writer) -> dict[str, int]:
         """One file a split, and what LLaMA-Factory asks for."""
-        for split in whole.splits:
-            whole.join(out, f"{split}.jsonl", split, "conversations")
+        whole.join(out, "{split}.jsonl", "conversations")
         return _describe_export(whole, out, _CHAT_HOW, _TURNS)
 
 
@@ -247,9 +246,8 @@ class Preference(ExportFormat):
 
     def finish(self, whole: Whole, out: Writer) -> dict[str, int]:
         """Two files a split, and what LLaMA-Factory asks for."""
-        for split in whole.splits:
-            whole.join(out, f"{split}.jsonl", split, "texts")
-            whole.join(out, f"{split}_audios.jsonl", split, "audios")
+        whole.join(out, "{split}.jsonl", "texts")
+        whole.join(out, "{split}_audios.jsonl", "audios")
         return _describe_export(whole, out, _PREFERENCE_HOW, _RANKING)
 
 

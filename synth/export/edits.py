@@ -164,8 +164,7 @@ class EditFormat(ExportFormat):
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """README.md, which says how many pairs are no edits."""
-        unlike = sum(sum(whole.values(split, "unlike")) for split in whole.splits)
-        how = self.how.replace("UNLIKE", f"{unlike:,}")
+        how = self.how.replace("UNLIKE", f"{whole.count('unlike'):,}")
         whole.readme(out, how, self.front_matter(whole))
 
     def front_matter(self, whole: Whole) -> str:
@@ -209,8 +208,7 @@ class EditsFormat(EditFormat):
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """One file a split."""
-        for split in whole.splits:
-            whole.join(out, f"{split}.jsonl", split, "edits")
+        whole.join(out, "{split}.jsonl", "edits")
         super().finish(whole, out)
 
 
@@ -324,8 +322,8 @@ class EditsHuggingFace(EditFormat):
 
     def front_matter(self, whole: Whole) -> str:
         """The card's facts."""
-        rows = sum(sum(whole.values(split, "rows")) for split in whole.splits)
-        return card_facts(whole, rows, "audio-to-audio", ("audio-editing", "source-separation"))
+        tags = ("audio-editing", "source-separation")
+        return card_facts(whole, whole.count("rows"), "audio-to-audio", tags)
 
 
 def _embed(row: dict[str, Any], sides: Mapping[str, PairSide]) -> dict[str, Any]:

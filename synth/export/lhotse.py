@@ -53,10 +53,8 @@ class Lhotse(ExportFormat):
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """One manifest of each kind a split: gzip files may follow one another in one."""
-        for split in whole.splits:
-            for kind in _MANIFESTS:
-                name = f"{whole.corpus.name}_{kind}_{split}.jsonl.gz"
-                whole.join(out, name, split, kind)
+        for kind in _MANIFESTS:
+            whole.join(out, f"{whole.corpus.name}_{kind}_{{split}}.jsonl.gz", kind)
         whole.readme(out, _LHOTSE_HOW.replace("CORPUS", whole.corpus.name))
 
 
@@ -165,8 +163,7 @@ class Nemo(ExportFormat):
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """One manifest a split."""
-        for split in whole.splits:
-            whole.join(out, f"{split}_manifest.jsonl", split, "manifest")
+        whole.join(out, "{split}_manifest.jsonl", "manifest")
         whole.readme(out, _NEMO_HOW)
 
 

@@ -56,9 +56,9 @@ class Questions(ExportFormat):
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """One file a split."""
+        whole.join(out, "{split}.jsonl", "questions")
         unasked: Counter[str] = Counter()
         for split in whole.splits:
-            whole.join(out, f"{split}.jsonl", split, "questions")
             for counts in whole.values(split, "unasked"):
                 unasked.update(counts)
         table = "\n".join(f"| {kind} | {count:,} |" for kind, count in unasked.items())
@@ -109,8 +109,6 @@ class DifferencesFormat(ExportFormat):
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """One file a split."""
-        untold = 0
-        for split in whole.splits:
-            whole.join(out, f"{split}.jsonl", split, "differences")
-            untold += sum(whole.values(split, "untold"))
+        whole.join(out, "{split}.jsonl", "differences")
+        untold = whole.count("untold")
         whole.readme(out, _DIFFERENCES_HOW.replace("UNTOLD", f"{untold:,}"))
