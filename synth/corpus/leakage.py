@@ -227,15 +227,16 @@ def says_enough(words: Words | None) -> bool:
     return words is not None and int((words != NOTHING).sum()) >= LEAST_WORDS
 
 
-@dataclass(frozen=True)
-class Partner:
-    """A clip that another one shares something with.
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What a clip shares with another one.
 
     Args:
-        by: `id`, `recording`, `bytes` or `sound`.
+        by: `recording`, `bytes` or `sound`; for block lists also `id`.
     """
 
-    id: str
+    a: str
+    b: str
     by: str
     detail: str
 
@@ -275,17 +276,13 @@ class ClipShelf:
         unheard = len(rows) - len(names)
         return cls(len(rows), recordings, files, Known.of(names, fingerprints), unheard)
 
-    def partners(self, row: Mapping[str, Any]) -> list[Partner]:
-        """What a clip shares with those on the shelf, one partner for each way at most."""
-        partners = []
-        recording, sha256 = row.get("recording") or "", row.get("sha256") or ""
-        if recording in self.recordings:
-            partners.append(
-                Partner(self.recordings[recording], "recording", f"recording {recording}")
-            )
-        if sha256 in self.files:
-            same = self.files[sha256]
-            partners.append(Partner(same, "bytes", f"the same file as {same}"))
+    def find_shared(self, row: Mapping[str, Any]) -> Iterator[Shared]:
+        """What a clip shares with those on the shelf, once for each way at most."""
+        name, recording = row["id"], row.get("recording") or ""
+        if first := self.recordings.get(recording):
+            yield Shared(name, first, "recording", f"recording {recording}")
+        if same := self.files.get(row.get("sha256") or ""):
+            yield Shared(name, same, "bytes", f"the same file as {same}")
         words = words_of(row)
         matches = self.sounds.matches(words) if words is not None else []
         if matches:
@@ -294,8 +291,7 @@ class ClipShelf:
                 f"sounds the same as {best.name}: bit error rate {best.bit_error_rate:.3f} "
                 f"over {best.overlap_s:.1f} s"
             )
-            partners.append(Partner(best.name, "sound", detail))
-        return partners
+            yield Shared(name, best.name, "sound", detail)
 
 
 # The comparison of two corpora or splits.
@@ -305,20 +301,6 @@ EXAMPLES: Final = 10
 PHASE: Final = "compare"
 HEARD: Final = "heard"
 """A value beside a row's columns: whether its audio was read, or its table alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """A clip of A that is heard in B.
-
-    Args:
-        by: `recording`, `bytes` or `sound`.
-    """
-
-    a: str
-    b: str
-    by: str
-    detail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,9 +348,9 @@ def leakage(
     """
     shelf = ClipShelf.of(rows_b)
     pairs = tuple(
-        Shared(row["id"], partner.id, partner.by, partner.detail)
+        shared
         for row in track(rows_a, observer or Silent(), PHASE, "clips")
-        for partner in shelf.partners(row)
+        for shared in shelf.find_shared(row)
     )
     ways = [pair.by for pair in pairs]
     return Leakage(

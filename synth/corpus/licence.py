@@ -124,7 +124,15 @@ _ADDS_NOTHING: Final = (
     *("international", "unported", "generic", "universal", "aka music sharing"),
 )
 
-_ALSO: Final = {"cn": "mainland china", "kr": "korea", "scotland": "scotland", "us": "usa"}
+_ALSO: Final = {
+    "mainland china": "cn",
+    "korea": "kr",
+    "scotland": "scotland",
+    "usa": "us",
+    "england wales": "uk",
+    "england and wales": "uk",
+    "uk england and wales": "uk",
+}
 
 _PHRASES: Final[dict[tuple[str, ...], tuple[str, str]]] = {
     **{tuple(words.split()): ("", "") for words in _ADDS_NOTHING},
@@ -134,10 +142,7 @@ _PHRASES: Final[dict[tuple[str, ...], tuple[str, str]]] = {
         for words in spellings
     },
     **{tuple(name.split()): ("port", code) for code, name in _NAMES.items()},
-    **{tuple(name.split()): ("port", code) for code, name in _ALSO.items()},
-    ("england", "wales"): ("port", "uk"),
-    ("uk", "england", "and", "wales"): ("port", "uk"),
-    ("england", "and", "wales"): ("port", "uk"),
+    **{tuple(name.split()): ("port", code) for name, code in _ALSO.items()},
 }
 _LONGEST: Final = max(map(len, _PHRASES))
 _VERSION: Final = re.compile(r"v?(?P<major>\d)(?:\.(?P<minor>\d))?")
@@ -204,7 +209,9 @@ CONDITIONS: Final[dict[str, frozenset[str]]] = {
     "MIT": frozenset({"MIT"}),
     "Apache": frozenset({"APACHE"}),
 }
-"""What each family asks for. PLUS: not for advertising; MIT, APACHE: that notice is kept."""
+"""What each family asks for. BY: that the author is named; NC: no commercial use, under Sampling
+Plus of whole copies only; SA: this very licence for adaptations; ND: that none is shared; PLUS: not
+for advertising; MIT, APACHE: that notice is kept."""
 
 ONLY_VERSION: Final = {
     "CC0": "1.0",
@@ -271,29 +278,6 @@ class Licence:
     def conditions(self) -> frozenset[str]:
         """What it asks for; empty where that is nothing, or not known."""
         return CONDITIONS.get(self.family, frozenset())
-
-    @property
-    def attribution(self) -> bool:
-        """Whether the author, or a notice, has to be named."""
-        return bool(self.conditions)
-
-    @property
-    def non_commercial(self) -> bool:
-        """Whether adaptations are for non-commercial use only.
-
-        Sampling Plus is not among these, though whole copies under it are.
-        """
-        return "NC" in self.conditions
-
-    @property
-    def share_alike(self) -> bool:
-        """Whether adaptations must be under this very licence."""
-        return "SA" in self.conditions
-
-    @property
-    def no_derivatives(self) -> bool:
-        """Whether no adaptation may be shared."""
-        return "ND" in self.conditions
 
     @property
     def url(self) -> str:
@@ -393,9 +377,12 @@ def _family(symbols: frozenset[str]) -> str | None:
     if symbols and symbols <= {"PD", "PDM"}:
         return "CC-PDM"
     asked = symbols | {"BY"} if "PLUS" in symbols else symbols
-    return next(
-        (name for name, conditions in CONDITIONS.items() if asked == conditions != set()), None
-    )
+    return _find_family(asked) if asked else None
+
+
+def _find_family(asked: frozenset[str]) -> str | None:
+    """The family of exactly these conditions: of none, CC0."""
+    return next((name for name, conditions in CONDITIONS.items() if conditions == asked), None)
 
 
 def _make_reference(words: str) -> Licence:
@@ -472,7 +459,7 @@ def effective_licence(licences: Iterable[Licence]) -> Effective:
     if NO_COMMON in parts:
         return Effective(NO_COMMON, "one part has no common licence already")
     for part in parts:
-        if part.no_derivatives:
+        if "ND" in part.conditions:
             return Effective(NO_COMMON, f"{part.id} lets no adaptation be shared, as a sample is")
     for one, other in combinations(parts, 2):
         reason = _explain_conflict(one, other)
@@ -493,7 +480,7 @@ def hugging_face_licence(licence: Licence) -> str:
         return identifier
     if licence == UNKNOWN:
         return "unknown"
-    return "cc" if licence.known and licence.attribution else "other"
+    return "cc" if licence.conditions else "other"
 
 
 def _join_names(licences: Sequence[Licence]) -> str:
@@ -504,12 +491,12 @@ def _explain_conflict(one: Licence, other: Licence) -> str:
     """Why no licence covers both; "" where one does."""
     asked = one.conditions | other.conditions
     for strict, lax in ((one, other), (other, one)):
-        if strict.share_alike and strict.conditions != asked:
+        if "SA" in strict.conditions and strict.conditions != asked:
             return f"{strict.id} asks for itself, which does not keep the terms of {lax.id}"
-    versions = {part.version for part in (one, other) if part.share_alike} - {""}
+    versions = {part.version for part in (one, other) if "SA" in part.conditions} - {""}
     if "1.0" in versions and len(versions) > 1:
         return f"{one.id} and {other.id} differ in version, and ShareAlike 1.0 allows no later one"
-    if _mix_family(asked) is None:
+    if _find_family(asked) is None:
         return f"no rule here joins the terms of {one.id} and {other.id}"
     return ""
 
@@ -518,17 +505,12 @@ def _join(parts: Sequence[Licence]) -> Licence:
     if len(parts) == 1:
         return parts[0]
     asked = frozenset[str]().union(*(part.conditions for part in parts))
-    family = _mix_family(asked)
+    family = _find_family(asked)
     assert family is not None, f"a conflict among {parts} was missed"
     if family in ONLY_VERSION:
         return Licence(family, ONLY_VERSION[family])
-    strict = [part for part in parts if part.share_alike]
+    strict = [part for part in parts if "SA" in part.conditions]
     versioned = [part for part in strict or parts if is_versioned(part.family)]
     version = max(part.version for part in versioned)
     ports = {part.port for part in versioned if part.version == version}
     return Licence(family, version, ports.pop() if len(ports) == 1 else "")
-
-
-def _mix_family(asked: frozenset[str]) -> str | None:
-    """The family of exactly these conditions: of none, CC0."""
-    return next((name for name, conditions in CONDITIONS.items() if conditions == asked), None)

@@ -26,6 +26,10 @@ def _schema(*fields: tuple[str, pa.DataType]) -> pa.Schema:
     return pa.schema([pa.field(name, type_, nullable=False) for name, type_ in fields])
 
 
+def _struct(*fields: tuple[str, pa.DataType]) -> pa.StructType:
+    return pa.struct(list(_schema(*fields)))
+
+
 _TEXT = pa.string()
 _TEXTS = pa.list_(pa.string())
 
@@ -43,16 +47,9 @@ ADDED: Final = frozenset(
 )
 """Columns, and fields of their structures, that manifests of an older format lack."""
 
-TAG: Final = pa.struct(
-    [pa.field("category", _TEXT, nullable=False), pa.field("name", _TEXT, nullable=False)]
-)
+TAG: Final = _struct(("category", _TEXT), ("name", _TEXT))
 
-STRETCH: Final = pa.struct(
-    [
-        pa.field("onset", pa.int64(), nullable=False),
-        pa.field("offset", pa.int64(), nullable=False),
-    ]
-)
+STRETCH: Final = _struct(("onset", pa.int64()), ("offset", pa.int64()))
 
 CLIPS: Final = _schema(
     ("id", _TEXT),
@@ -88,43 +85,32 @@ INCIDENTAL: Final = frozenset(
 
 QUARANTINE: Final = _schema(("id", _TEXT), ("location", _TEXT), ("stage", _TEXT), ("reason", _TEXT))
 
-CAPTION: Final = pa.struct(
-    [
-        pa.field("text", _TEXT, nullable=False),
-        pa.field("claim", _TEXT, nullable=False),
-        pa.field("kind", _TEXT, nullable=False),
-        pa.field("connective", _TEXT, nullable=False),
-        pa.field("generator", _TEXT, nullable=False),
-        pa.field("against", _TEXT, nullable=False),
-    ]
+CAPTION: Final = _struct(
+    ("text", _TEXT),
+    ("claim", _TEXT),
+    ("kind", _TEXT),
+    ("connective", _TEXT),
+    ("generator", _TEXT),
+    ("against", _TEXT),
 )
 
-ACOUSTICS: Final = pa.struct(
-    [
-        pa.field("mean_dba", pa.float64(), nullable=False),
-        pa.field("peak_dba", pa.float64(), nullable=False),
-        pa.field("thirds_dba", pa.list_(pa.float64()), nullable=False),
-        pa.field("recording", _TEXT, nullable=False),
-        pa.field("treatment", _TEXT, nullable=False),
-    ]
+ACOUSTICS: Final = _struct(
+    ("mean_dba", pa.float64()),
+    ("peak_dba", pa.float64()),
+    ("thirds_dba", pa.list_(pa.float64())),
+    ("recording", _TEXT),
+    ("treatment", _TEXT),
 )
 
-ACTIVITY: Final = pa.struct(
-    [
-        pa.field("clear", pa.list_(STRETCH), nullable=False),
-        pa.field("faint", pa.list_(STRETCH), nullable=False),
-        pa.field("onsets", pa.int32(), nullable=False),
-        pa.field("acoustics", pa.list_(ACOUSTICS), nullable=False),
-    ]
+ACTIVITY: Final = _struct(
+    ("clear", pa.list_(STRETCH)),
+    ("faint", pa.list_(STRETCH)),
+    ("onsets", pa.int32()),
+    ("acoustics", pa.list_(ACOUSTICS)),
 )
 
-DENSE: Final = pa.struct(
-    [
-        pa.field("resolution", _TEXT, nullable=False),
-        pa.field("onset", pa.int64(), nullable=False),
-        pa.field("offset", pa.int64(), nullable=False),
-        pa.field("text", _TEXT, nullable=False),
-    ]
+DENSE: Final = _struct(
+    ("resolution", _TEXT), ("onset", pa.int64()), ("offset", pa.int64()), ("text", _TEXT)
 )
 
 PLAN: Final = _schema(

@@ -171,14 +171,8 @@ class ShardWriter:
         self._end = 0
         self.sha256 = ""
 
-    def add(
-        self, row: Mapping[str, Any], rendering: Rendering, clips: Mapping[str, Mapping[str, str]]
-    ) -> Measurement:
-        """Append one sample and say where its audio lies."""
-        return self.append(row, rendering, serialise_document(row, clips))
-
     def append(self, row: Mapping[str, Any], rendering: Rendering, text: bytes) -> Measurement:
-        """Append one sample whose JSON is written already, and say where its audio lies."""
+        """Append one sample with its `serialise_document`, and say where its audio lies."""
         audio = encode_audio(rendering.pcm, row["sample_rate"], self._format)
         member = f"{row['id']}.{self._format.value}"
         self._write(_header(member, len(audio)))

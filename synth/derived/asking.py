@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations, permutations
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -27,12 +27,14 @@ from synth.derived.questions import (
     YES,
     YES_NO,
     AskedKind,
+    Derived,
     Question,
     QuestionKind,
     Subject,
     choice_claim,
     count_claim,
     find_topic,
+    group_members,
 )
 from synth.derived.wording import say_measured, wordings
 from synth.labels.lexicon import are_confusable, are_kin
@@ -40,17 +42,6 @@ from synth.scene.claim import Claim, Measured, Not, Quantity, parts_of
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels
 
 # The sheet on which the questions of one batch of samples are collected.
-
-
-T = TypeVar("T")
-
-
-def group_members(subjects: Iterable[Subject]) -> list[list[int]]:
-    """The positions of the members of each group, in order."""
-    members: dict[str, list[int]] = {}
-    for index, subject in enumerate(subjects):
-        members.setdefault(subject.group, []).append(index)
-    return list(members.values())
 
 
 @dataclass
@@ -61,10 +52,6 @@ class Sheet:
     rng: np.random.Generator
     _drafts: dict[int, list[Question]] = field(default_factory=dict)
     _had: dict[tuple[int, str], bool] = field(default_factory=dict)
-
-    def pick(self, values: Sequence[T]) -> T:
-        """One of the values, each as likely as the others."""
-        return pick(values, self.rng)
 
     def has(self, index: int, label: str) -> bool:
         """`Subject.has`, judged once."""
@@ -83,33 +70,21 @@ class Sheet:
         kind: AskedKind,
         text: str,
         answer: str,
-        options: tuple[str, ...],
-        claims: tuple[Claim, ...],
+        options: Mapping[str, Claim],
     ) -> None:
         """Note a question about the sample at `index`."""
-        sample = self.subjects[index].id
-        question = Question("", sample, text, answer, kind, options, claims)
+        question = Question("", self.subjects[index].id, text, answer, kind, options)
         self._drafts.setdefault(index, []).append(question)
 
     def questions(self) -> tuple[Question, ...]:
         """All questions, sample by sample, numbered within each by kind."""
-        order = {kind: i for i, kind in enumerate(ASKED_KINDS)}
-        questions: list[Question] = []
-        for index in sorted(self._drafts):
-            drafts = sorted(self._drafts[index], key=lambda each: order[each.kind])
-            for number, draft in enumerate(drafts):
-                questions.append(
-                    Question(
-                        f"{draft.sample}-q{number:02d}",
-                        draft.sample,
-                        draft.text,
-                        draft.answer,
-                        draft.kind,
-                        draft.options,
-                        draft.claims,
-                    )
-                )
-        return tuple(questions)
+        return tuple(
+            replace(draft, id=f"{draft.sample}-q{number:02d}")
+            for _, drafts in sorted(self._drafts.items())
+            for number, draft in enumerate(
+                sorted(drafts, key=lambda draft: ASKED_KINDS.index(draft.kind))
+            )
+        )
 
 
 # Which-questions with options: one is proven, all others refuted.
@@ -187,19 +162,15 @@ class Choosing:
         if options is None:
             return False
         speaker = sheet.subjects[next(iter(answers))]
-        text = sheet.pick(wordings(kind, () if anchor is None else (anchor,), speaker))
-        said = tuple(speaker.phrase(label).noun for label in options)
+        text = pick(wordings(kind, () if anchor is None else (anchor,), speaker), sheet.rng)
         for index, answer in answers.items():
             heard = sheet.subjects[index].heard.labels()
-            claims = [choice_claim(kind, label, anchor, heard) for label in options]
-            sheet.add(
-                index,
-                kind,
-                text,
-                speaker.phrase(answer).noun,
-                said,
-                tuple(claim for claim in claims if claim is not None),
-            )
+            claims = {
+                speaker.phrase(label).noun: claim
+                for label in options
+                if (claim := choice_claim(kind, label, anchor, heard)) is not None
+            }
+            sheet.add(index, kind, text, speaker.phrase(answer).noun, claims)
         return True
 
     def _options(
@@ -214,7 +185,7 @@ class Choosing:
         heard = [label for label in sheet.sounds(answers) if label not in (*right, anchor)]
         candidates = [*right, *shuffle(heard, sheet.rng)]
         if pool and not any(sheet.subjects[index].sentences for index in answers):
-            candidates += [sheet.pick(pool) for _ in range(_DRAWS)]
+            candidates += [pick(pool, sheet.rng) for _ in range(_DRAWS)]
         options: list[str] = []
         for label in candidates:
             if len(options) == OPTIONS:
@@ -338,37 +309,23 @@ def _find_answers(
 
 def _put(sheet: Sheet, topic: Topic, answers: Mapping[Claim, int]) -> None:
     kind, named = topic
-    claims = tuple(answers)
+    first, speaker = next((claim, sheet.subjects[index]) for claim, index in answers.items())
     if kind in COMPARED:
-        topic_of = find_topic(claims[0])
+        topic_of = find_topic(first)
         named = topic_of[1] if topic_of else named
-    speaker = sheet.subjects[answers[claims[0]]]
     ways = wordings(kind, named, speaker)
-    said = tuple(say_measured(claim, speaker) for claim in claims)
-    if not ways or len(set(said)) < len(said):
+    options = {say_measured(claim, speaker): claim for claim in answers}
+    if not ways or len(options) < len(answers):
         return
-    text = sheet.pick(ways)
-    for claim, index in answers.items():
-        sheet.add(index, kind, text, say_measured(claim, speaker), said, claims)
+    text = pick(ways, sheet.rng)
+    for answer, claim in options.items():
+        sheet.add(answers[claim], kind, text, answer, options)
 
 
 # Asking all members of a group together.
 
 
-@dataclass(frozen=True)
-class Asked:
-    """Questions, and what could not be asked.
-
-    Args:
-        unasked: For each kind, how many samples have no question of it; for measures, how many of
-            those whose captions tell of them.
-    """
-
-    questions: tuple[Question, ...]
-    unasked: Mapping[str, int]
-
-
-def ask(subjects: Sequence[Subject], randomness: Randomness) -> Asked:
+def ask(subjects: Sequence[Subject], randomness: Randomness) -> Derived[Question]:
     """Questions about samples of one split.
 
     A sample gets at most one question of each kind, or two where the answer is yes or no: one of
@@ -377,9 +334,13 @@ def ask(subjects: Sequence[Subject], randomness: Randomness) -> Asked:
 
     Args:
         subjects: Whole groups, such as all of a shard; a pure function of them and the seed.
+
+    Returns:
+        With the samples that have no question of a kind as left out; for measures only those are
+        counted whose captions tell of them.
     """
     if not subjects:
-        return Asked((), dict.fromkeys((*YES_NO, *ENDS, *ANCHORED, QuestionKind.COUNT), 0))
+        return Derived((), dict.fromkeys((*YES_NO, *ENDS, *ANCHORED, QuestionKind.COUNT), 0))
     sheet = Sheet(subjects, randomness.at(f"questions/{subjects[0].id}", 0))
     alone = [members[0] for members in group_members(subjects) if len(members) == 1]
     for members in group_members(subjects):
@@ -400,7 +361,7 @@ def ask(subjects: Sequence[Subject], randomness: Randomness) -> Asked:
         kind: len(subjects) for kind in QuestionKind if kind is not QuestionKind.TIMES
     }
     could.update(count_telling(subjects))
-    return Asked(questions, {kind.value: could[kind] - counts[kind] for kind in could})
+    return Derived(questions, {kind.value: could[kind] - counts[kind] for kind in could})
 
 
 def _claims(sounds: Sequence[str], kind: QuestionKind, rng: np.random.Generator) -> list[Scene]:
@@ -417,9 +378,9 @@ def _claims(sounds: Sequence[str], kind: QuestionKind, rng: np.random.Generator)
 def _ask_yes_no(sheet: Sheet, kind: QuestionKind, claim: Scene, answers: Mapping[int, str]) -> None:
     """The same text of all these samples."""
     speaker = sheet.subjects[next(iter(answers))]
-    text = sheet.pick(wordings(kind, labels(claim), speaker))
+    text = pick(wordings(kind, labels(claim), speaker), sheet.rng)
     for index, answer in answers.items():
-        sheet.add(index, kind, text, answer, (YES, NO), (claim, Not(claim)))
+        sheet.add(index, kind, text, answer, {YES: claim, NO: Not(claim)})
 
 
 def _ask_pairs(sheet: Sheet, members: Sequence[int], kind: QuestionKind) -> None:
@@ -498,9 +459,10 @@ def _ask_count(sheet: Sheet) -> None:
     for count in sorted(found):
         for index in shuffle(found[count], sheet.rng)[:least]:
             subject = sheet.subjects[index]
-            options = tuple(NUMBERS[n - 1] for n in shuffle(sorted(found), sheet.rng))
             right = count_claim(subject.sounds)
-            answer = NUMBERS[count - 1]
-            claims = tuple(right if option == answer else Not(right) for option in options)
-            text = sheet.pick(wordings(QuestionKind.COUNT, (), subject))
-            sheet.add(index, QuestionKind.COUNT, text, answer, options, claims)
+            options: dict[str, Claim] = {
+                NUMBERS[number - 1]: right if number == count else Not(right)
+                for number in shuffle(sorted(found), sheet.rng)
+            }
+            text = pick(wordings(QuestionKind.COUNT, (), subject), sheet.rng)
+            sheet.add(index, QuestionKind.COUNT, text, NUMBERS[count - 1], options)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from itertools import combinations, groupby, permutations
+from itertools import combinations, groupby, permutations, product
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from synth.base.rng import Randomness, pick, shuffle
 from synth.captions.caption import capitalise
-from synth.captions.narrative import Resolution, dense_text
-from synth.derived.asking import ask, group_members
-from synth.derived.differences import Difference, find_differences
+from synth.captions.narrative import DenseCaption, Resolution, dense_text
+from synth.derived.asking import ask
+from synth.derived.differences import DIFFERENCE, Difference, find_differences
 from synth.derived.questions import (
     ASKED_KINDS,
     COMPARED,
@@ -24,10 +24,12 @@ from synth.derived.questions import (
     YES,
     YES_NO,
     AskedKind,
+    Derived,
     Question,
     QuestionKind,
     Subject,
     TrueSentence,
+    group_members,
 )
 from synth.derived.wording import wordings
 from synth.scene.claim import Claim, Not, Quantity, claim_to_text
@@ -38,7 +40,6 @@ from synth.scene.scene import Concat, Event, Overlay, labels
 
 DESCRIBE: Final = "describe"
 TIMESTAMPS: Final = "timestamps"
-DIFFERENCE: Final = "difference"
 WHICH: Final = "which"
 KINDS: Final = (DESCRIBE, TIMESTAMPS, *(kind.value for kind in ASKED_KINDS), DIFFERENCE, WHICH)
 """What is asked: a caption, dense captions, a question, or how two recordings differ; `which` of
@@ -67,15 +68,14 @@ class Exchange:
 
     def contrast(self) -> Contrast:
         """It, and the same prompt about the other recordings, with both answers exchanged."""
-        mirror = Exchange(
-            self.kind,
-            self.prompt,
-            self.others,
-            self.wrong,
-            self.wrong_claims,
-            self.answer,
-            self.claims,
-            self.samples,
+        mirror = replace(
+            self,
+            samples=self.others,
+            answer=self.wrong,
+            claims=self.wrong_claims,
+            wrong=self.answer,
+            wrong_claims=self.claims,
+            others=self.samples,
         )
         return self, mirror
 
@@ -177,22 +177,9 @@ _SHARED: Final = (QuestionKind.PRESENCE, QuestionKind.COUNT)
 """Kinds of which groups lend one another answers."""
 
 
-@dataclass(frozen=True)
-class FoundContrasts:
-    """Contrasts, and what gave none.
-
-    Args:
-        left_out: By kind: questions that no other sample answers differently; pairs of samples of
-            one group of which no two captions, or no difference, are proven and refuted.
-    """
-
-    contrasts: tuple[Contrast, ...]
-    left_out: Mapping[str, int]
-
-
 def find_contrasts(
     subjects: Sequence[Subject], randomness: Randomness, *, one_way: bool = False
-) -> FoundContrasts:
+) -> Derived[Contrast]:
     """Every contrast of some samples.
 
     Both sides get the same prompt, and each answer is right of one side and wrong of the other: no
@@ -203,9 +190,13 @@ def find_contrasts(
         subjects: Whole groups of one split; a pure function of them and the seed.
         one_way: Ask a whole group in the same words, as conversations with a common beginning do;
             a sample may then be asked the same twice.
+
+    Returns:
+        With what gave none as left out: questions that no other sample answers differently, and
+        pairs of samples of which no two captions, or no difference, are proven and refuted.
     """
     if not subjects:
-        return FoundContrasts((), {})
+        return Derived((), {})
     rng = randomness.at(f"contrasts/{subjects[0].id}", 0)
     left_out: Counter[str] = Counter()
     contrasts_made = []
@@ -219,37 +210,35 @@ def find_contrasts(
                 contrasts_made.append(_describe(one, other, sentences, rng))
                 contrasts_made.append(_ask_which(one, other, sentences, rng))
     pairs, unpaired = _pair_questions(
-        ask(subjects, randomness).questions, subjects, rng, one_way=one_way
+        ask(subjects, randomness).made, subjects, rng, one_way=one_way
     )
     contrasts_made += [_put(one, other, is_open, rng) for one, other, is_open in pairs]
     left_out.update(question.kind.value for question in unpaired)
     differences = find_differences(subjects, randomness)
-    contrasts_made += [_tell_difference(difference, rng) for difference in differences.differences]
-    left_out[DIFFERENCE] += differences.untold
-    return FoundContrasts(tuple(contrasts_made), +left_out)
+    contrasts_made += [_tell_difference(difference, rng) for difference in differences.made]
+    left_out.update(differences.left_out)
+    return Derived(tuple(contrasts_made), +left_out)
 
 
 def _find_captions(
     one: Subject, other: Subject, rng: np.random.Generator
 ) -> tuple[TrueSentence, TrueSentence] | None:
     """A true caption of each that is false of the other; of all such those most alike in words."""
-    mine = [
-        sentence
-        for sentence in one.told
-        if other.refutes(sentence.claim) and one.proves(sentence.claim)
-    ]
-    theirs = [
-        sentence
-        for sentence in other.told
-        if one.refutes(sentence.claim) and other.proves(sentence.claim)
-    ]
-    pairs = shuffle([(a, b) for a in mine for b in theirs], rng)
+    mine, theirs = (
+        [
+            sentence
+            for sentence in about.told
+            if against.refutes(sentence.claim) and about.proves(sentence.claim)
+        ]
+        for about, against in ((one, other), (other, one))
+    )
+    pairs = shuffle(list(product(mine, theirs)), rng)
     return max(pairs, key=lambda pair: _measure_likeness(*pair), default=None)
 
 
 def _measure_likeness(one: TrueSentence, other: TrueSentence) -> float:
-    words = one.text.lower().split(), other.text.lower().split()
-    return SequenceMatcher(None, *words, autojunk=False).ratio()
+    words, others = (sentence.text.lower().split() for sentence in (one, other))
+    return SequenceMatcher(None, words, others, autojunk=False).ratio()
 
 
 def _describe(
@@ -331,21 +320,21 @@ def _find_key(question: Question) -> tuple[Hashable, ...]:
     if question.kind is QuestionKind.COUNT:
         return (question.kind,)
     if question.kind in _RELATED:
-        return question.kind, question.claims[question.options.index(YES)]
-    return question.kind, question.text, question.options
+        return question.kind, question.options[YES]
+    return question.kind, question.text, *question.options
 
 
 def _ask_all(
     question: Question, group: Sequence[Subject], rng: np.random.Generator, one_way: bool
 ) -> list[tuple[Question, Question]]:
     """A question of yes or no to every member that hears its sounds, in several ways or one."""
-    claim = question.claims[question.options.index(YES)]
+    claim = question.options[YES]
     named = labels(claim) if isinstance(claim, Event | Concat | Overlay) else ()
     heard = [subject for subject in group if all(subject.has(label) for label in named)]
     yes = [subject for subject in heard if subject.proves(claim)]
     no = [subject for subject in heard if subject.refutes(claim)]
     ways = shuffle(wordings(question.kind, named, heard[0]), rng)[: 1 if one_way else None]
-    asked = replace(question, options=(YES, NO), claims=(claim, Not(claim)))
+    asked = replace(question, options={YES: claim, NO: Not(claim)})
     return [
         (
             replace(asked, sample=yes[at % len(yes)].id, text=ways[at % len(ways)], answer=YES),
@@ -378,15 +367,14 @@ def _put(one: Question, other: Question, is_open: bool, rng: np.random.Generator
 
 
 def _answer(one: Question, other: Question, prompt: str) -> Exchange:
-    claimed = dict(zip(one.options, one.claims, strict=True))
     return Exchange(
         one.kind.value,
         prompt,
         (one.sample,),
         one.answer,
-        (claimed[one.answer],),
+        (one.options[one.answer],),
         other.answer,
-        (claimed[other.answer],),
+        (one.options[other.answer],),
         (other.sample,),
     )
 
@@ -451,13 +439,10 @@ def find_conversations(
     return tuple(conversations)
 
 
-def dense_texts(subject: Subject) -> Mapping[Resolution, str]:
-    """The dense captions of each resolution in one line; none for a sample without any."""
-    by_resolution = groupby(subject.dense, lambda caption: caption.resolution)
-    return {
-        resolution: dense_text(list(captions), subject.rate)
-        for resolution, captions in by_resolution
-    }
+def dense_texts(captions: Iterable[DenseCaption], rate: int) -> dict[Resolution, str]:
+    """The dense captions of a sample in one line for each resolution."""
+    by_resolution = groupby(captions, lambda caption: caption.resolution)
+    return {resolution: dense_text(list(group), rate) for resolution, group in by_resolution}
 
 
 def _describe_sounds(subject: Subject, rng: np.random.Generator) -> Exchange:
@@ -466,7 +451,7 @@ def _describe_sounds(subject: Subject, rng: np.random.Generator) -> Exchange:
 
 
 def _tell_times(subject: Subject, number: int, rng: np.random.Generator) -> Iterator[Exchange]:
-    texts = dense_texts(subject)
+    texts = dense_texts(subject.dense, subject.rate)
     if texts:
         resolution = [*texts][number % len(texts)]
         prompt = pick(TIMING[resolution], rng)

@@ -11,18 +11,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import combinations, permutations
+from itertools import permutations
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from synth.base.rng import Randomness, pick, shuffle
-from synth.corpus.schema import canonical_json
-from synth.derived.asking import group_members
-from synth.derived.questions import Subject
-from synth.derived.wording import sayings
-from synth.scene.claim import Claim, Not, claim_to_json
-from synth.scene.scene import Concat, Event, Overlay
+from synth.derived.questions import Derived, Subject, draw_pairs
+from synth.derived.wording import say_of
+from synth.scene.claim import Claim, Not, claim_to_text
+from synth.scene.scene import Concat, Event, Overlay, labels
 
 # The words of difference captions: several ways to put each kind.
 #
@@ -115,36 +113,20 @@ def reverse_kind(kind: DifferenceKind) -> DifferenceKind:
 
 
 def wordings(kind: DifferenceKind, claims: Claims, first: Subject, second: Subject) -> list[str]:
-    """Every way to say a difference; none where the claims are not of its kind."""
-    named = _list_sounds(kind, claims)
-    if named is None:
-        return []
+    """Every way to say a difference; the sounds stand in its frames in the order of its claims."""
+    named: dict[str, None] = {}
+    for claim in claims:
+        scene = claim.claim if isinstance(claim, Not) else claim
+        if isinstance(scene, Event | Concat | Overlay):
+            named |= dict.fromkeys(labels(scene))
     speaker = replace(first, sentences=first.sentences | second.sentences)
-    sentences = sayings(FRAMES[kind], dict(zip("abc", named, strict=False)), speaker)
-    return [f"{text}." for text in sentences]
-
-
-def _list_sounds(kind: DifferenceKind, claims: Claims) -> tuple[str, ...] | None:
-    """The sounds of a difference, in the order of its frames' slots."""
-    match kind, claims:
-        case DifferenceKind.REORDER, (Concat(Event(a), Event(b)), Concat(Event(c), Event(d))):
-            return (a, b) if (a, b) == (d, c) else None
-        case DifferenceKind.TOGETHER, (Concat(Event(a), Event(b)), Overlay(Event(c), Event(d))):
-            return (a, b) if (a, b) == (c, d) else None
-        case DifferenceKind.APART, (Overlay(Event(c), Event(d)), Concat(Event(a), Event(b))):
-            return (a, b) if (a, b) == (c, d) else None
-        case DifferenceKind.REBIND, (Overlay(Event(a), Event(b)), Overlay(Event(d), Event(c))):
-            return (a, b, c) if a == d else None
-        case DifferenceKind.REPLACED, (Event(a), Event(b)):
-            return (a, b)
-        case DifferenceKind.ADDED, (Not(Event(a)), Event(b)):
-            return (a,) if a == b else None
-        case DifferenceKind.REMOVED, (Event(a), Not(Event(b))):
-            return (a,) if a == b else None
-    return None
+    return [f"{text}." for text in say_of(speaker, FRAMES[kind], [*named])]
 
 
 # Finding the differences between two samples.
+
+DIFFERENCE: Final = "difference"
+"""What they are called beside the kinds of questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,23 +155,11 @@ class Difference:
             "caption": self.caption,
             "reverse_caption": self.reverse_caption,
             "kind": self.kind.value,
-            "claims": [canonical_json(claim_to_json(claim)) for claim in self.claims],
+            "claims": [claim_to_text(claim) for claim in self.claims],
         }
 
 
-@dataclass(frozen=True)
-class FoundDifferences:
-    """Differences, and the pairs of one group of which none could be told.
-
-    Args:
-        untold: How many pairs have none.
-    """
-
-    differences: tuple[Difference, ...]
-    untold: int
-
-
-def find_differences(subjects: Sequence[Subject], randomness: Randomness) -> FoundDifferences:
+def find_differences(subjects: Sequence[Subject], randomness: Randomness) -> Derived[Difference]:
     """The difference of every two samples of a group, kinds as evenly dealt as the groups allow.
 
     Args:
@@ -199,16 +169,13 @@ def find_differences(subjects: Sequence[Subject], randomness: Randomness) -> Fou
     differences: list[Difference] = []
     untold = 0
     kinds: Counter[DifferenceKind] = Counter()
-    for number, members in enumerate(group_members(subjects)):
-        rng = randomness.at(f"differences/{subjects[0].id}", number)
-        for pair in combinations(members, 2):
-            first, second = (subjects[i] for i in shuffle(pair, rng))
-            difference = _find_difference(first, second, kinds, rng)
-            if difference is None:
-                untold += 1
-            else:
-                differences.append(difference)
-    return FoundDifferences(tuple(differences), untold)
+    for first, second, rng in draw_pairs(subjects, randomness, "differences"):
+        difference = _find_difference(first, second, kinds, rng)
+        if difference is None:
+            untold += 1
+        else:
+            differences.append(difference)
+    return Derived(tuple(differences), {DIFFERENCE: untold})
 
 
 def _find_difference(
@@ -224,8 +191,6 @@ def _find_difference(
     claims = pick(by_kind[kind], rng)
     captions = wordings(kind, claims, first, second)
     reverse = wordings(reverse_kind(kind), claims[::-1], second, first)
-    if not captions:
-        return None
     kinds[kind] += 1
     frame = int(rng.integers(len(captions)))
     return Difference(

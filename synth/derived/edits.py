@@ -6,31 +6,22 @@ turned down by the same gain, so that nothing differs outside of the edit.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import combinations
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from synth.base.rng import Randomness, pick, shuffle
-from synth.base.units import Decibels, Frames
-from synth.captions.caption import capitalise
-from synth.corpus.schema import canonical_json
-from synth.derived.asking import group_members
-from synth.derived.questions import Subject, subjects
+from synth.base.rng import Randomness, pick
+from synth.derived.questions import Derived, Subject, draw_pairs
+from synth.derived.wording import fill_frames
 from synth.labels.lexicon import Phrase
-from synth.scene.claim import Claim, claim_to_json
-from synth.scene.scene import Concat, Event, Overlay, Scene, from_text, labels
+from synth.scene.claim import Claim, claim_to_text
+from synth.scene.scene import Concat, Event, Overlay, from_text
 from synth.truth.change import Change, ChangeKind, Claims, find_change, list_claims, proves_change
-from synth.truth.truth import Hearing
 
 # The words of edits: several ways to ask for each, and where the sound is that is meant.
-
-
-_SLOT: Final = re.compile(r"\{(?P<sound>[ab])\.(?P<form>noun|definite|clause|gerund)\}")
 
 
 class Where(StrEnum):
@@ -106,63 +97,34 @@ FRAMES: Final[Mapping[tuple[ChangeKind, Where], tuple[str, ...]]] = {
 
 
 def wordings(change: Change, claims: Claims) -> list[str]:
-    """Every way to ask for a change; none where the claims are not of its kind."""
-    claim = claims[1] if change.kind is ChangeKind.ADD else claims[0]
-    where, other = _locate(change, claim)
-    if where is None:
-        return []
-    named = (*change.sounds, other) if other else change.sounds
-    said = {slot: Phrase.of_label(label) for slot, label in zip("ab", named, strict=False)}
+    """Every way to ask for a change."""
+    where, other = _locate(change, claims[1] if change.kind is ChangeKind.ADD else claims[0])
+    phrases = [Phrase.of_label(label) for label in (*change.sounds, *other)]
     decibels = f"{abs(change.gain_db):.0f}"
     return [
-        capitalise(
-            _SLOT.sub(lambda slot: str(getattr(said[slot["sound"]], slot["form"])), frame)
-        ).replace("DB", decibels)
-        + "."
-        for frame in FRAMES[change.kind, where]
+        f"{text.replace('DB', decibels)}."
+        for text in fill_frames(FRAMES[change.kind, where], phrases)
     ]
 
 
-def _locate(change: Change, told: Claim) -> tuple[Where | None, str]:
-    """How the claim tells the place of the sound, and by which other one."""
-    if change.kind not in (ChangeKind.ADD, ChangeKind.REMOVE):
-        return Where.ANYWHERE, ""
-    (label,) = change.sounds
-    match told:
-        case Event(found) if found == label:
-            return Where.ANYWHERE, ""
-        case Concat(Event(other), Event(found)) if found == label:
-            return Where.AFTER, other
-        case Concat(Event(found), Event(other)) if found == label:
-            return Where.BEFORE, other
-        case Overlay(Event(), Event()) if labels(told)[0] == label:
-            return Where.WHILE, labels(told)[1]
-    return None, ""
+def _locate(change: Change, told: Claim) -> tuple[Where, tuple[str, ...]]:
+    """How the claim tells the place of a sound that comes or goes, and by which other one."""
+    if change.kind in (ChangeKind.ADD, ChangeKind.REMOVE):
+        match told:
+            case Concat(Event(other), Event(label)) if label == change.sounds[0]:
+                return Where.AFTER, (other,)
+            case Concat(_, Event(other)):
+                return Where.BEFORE, (other,)
+            case Overlay(_, Event(other)):
+                return Where.WHILE, (other,)
+    return Where.ANYWHERE, ()
 
 
 # Finding the edits of a group.
 
 
+EDIT: Final = "edit"
 _TOLD_PLAINLY: Final = 0.5
-
-
-@dataclass(frozen=True)
-class Take:
-    """One sample of a corpus, as it is edited.
-
-    Args:
-        gain_db: By which the whole was turned down.
-    """
-
-    subject: Subject
-    scene: Scene
-    frames: Frames
-    gain_db: Decibels
-
-    @property
-    def hearing(self) -> Hearing:
-        """Decides claims on what is heard."""
-        return Hearing(self.subject.heard, self.subject.tolerance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,102 +156,59 @@ class Edit:
             "onset": self.change.stretch.onset,
             "offset": self.change.stretch.offset,
             "gain_db": self.change.gain_db,
-            "claims": [canonical_json(claim_to_json(claim)) for claim in self.claims],
+            "claims": [claim_to_text(claim) for claim in self.claims],
         }
 
 
-@dataclass(frozen=True)
-class FoundEdits:
-    """Edits, and the pairs of one group of which none leads to the other.
-
-    Args:
-        unlike: How many pairs have none.
-    """
-
-    edits: tuple[Edit, ...]
-    unlike: int
+Rows: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""Rows of `schema.SAMPLES` by id: of each, scene, frames and gain are read."""
 
 
-def takes(
-    rows: Iterable[Mapping[str, Any]], clips: Mapping[str, Mapping[str, Any]], audible: Frames
-) -> list[Take]:
-    """Samples as they are edited, in the order of their rows.
-
-    Args:
-        clips: Rows of `schema.CLIPS` by clip id; labels, captions and tags are read.
-        audible: Shortest overlap that can be heard, as the manifest's metadata says.
-    """
-    rows = list(rows)
-    return [
-        Take(subject, from_text(row["scene"]), row["frames"], row["gain_db"])
-        for row, subject in zip(rows, subjects(rows, clips, audible), strict=True)
-    ]
-
-
-def find_edits(found: Sequence[Take], randomness: Randomness) -> FoundEdits:
+def find_edits(subjects: Sequence[Subject], rows: Rows, randomness: Randomness) -> Derived[Edit]:
     """The edit between every two samples of a group that differ by one.
 
     Args:
-        found: Whole groups of one split; a pure function of them and the seed.
+        subjects: Whole groups of one split; a pure function of them and the seed.
         randomness: The source of all that is drawn; also which sample of a pair comes before.
     """
     edits: list[Edit] = []
     unlike = 0
-    about = [take.subject for take in found]
-    for number, members in enumerate(group_members(about)):
-        rng = randomness.at(f"edits/{about[0].id}", number)
-        for pair in combinations(members, 2):
-            before, after = (found[at] for at in shuffle(pair, rng))
-            edit = _find_edit(before, after, rng)
-            if edit is None:
-                unlike += 1
-            else:
-                edits.append(edit)
-    return FoundEdits(tuple(edits), unlike)
+    for before, after, rng in draw_pairs(subjects, randomness, "edits"):
+        edit = _find_edit(before, after, rows, rng)
+        if edit is None:
+            unlike += 1
+        else:
+            edits.append(edit)
+    return Derived(tuple(edits), {EDIT: unlike})
 
 
-def _find_edit(before: Take, after: Take, rng: np.random.Generator) -> Edit | None:
-    change = find_change(before.scene, after.scene)
-    if change is None or _differ_as_wholes(before, after):
+def _find_edit(
+    before: Subject, after: Subject, rows: Rows, rng: np.random.Generator
+) -> Edit | None:
+    had, has = rows[before.id], rows[after.id]
+    change = find_change(from_text(had["scene"]), from_text(has["scene"]))
+    if change is None or any(had[whole] != has[whole] for whole in ("frames", "gain_db")):
         return None
-    sides = before.hearing, after.hearing
+    shared = tuple(label for label in before.sounds if label in after.sounds)
     candidates = [
         claims
-        for claims in list_claims(change, _shared_sounds(before, after))
-        if proves_change(change, claims, *sides)
+        for claims in list_claims(change, shared)
+        if proves_change(change, claims, before.hearing, after.hearing)
     ]
     if not candidates:
         return None
     plain, *placed = candidates
     is_plain = not placed or rng.random() < _TOLD_PLAINLY
     claims = plain if is_plain else pick(placed, rng)
-    asked, undone = wordings(change, claims), wordings(_reverse(change), claims[::-1])
-    if not asked or not undone:
-        return None
+    reverse = replace(
+        change, kind=change.kind.reverse, sounds=change.sounds[::-1], gain_db=-change.gain_db
+    )
     return Edit(
-        id=f"{before.subject.id}-{after.subject.id}",
-        before=before.subject.id,
-        after=after.subject.id,
+        id=f"{before.id}-{after.id}",
+        before=before.id,
+        after=after.id,
         change=change,
-        instruction=pick(asked, rng),
-        reverse_instruction=pick(undone, rng),
+        instruction=pick(wordings(change, claims), rng),
+        reverse_instruction=pick(wordings(reverse, claims[::-1]), rng),
         claims=claims,
     )
-
-
-def _reverse(change: Change) -> Change:
-    return replace(
-        change,
-        kind=change.kind.reverse,
-        sounds=change.sounds[::-1],
-        gain_db=-change.gain_db,
-    )
-
-
-def _shared_sounds(before: Take, after: Take) -> tuple[str, ...]:
-    """The sounds that both name, each once."""
-    return tuple(label for label in before.subject.sounds if label in after.subject.sounds)
-
-
-def _differ_as_wholes(before: Take, after: Take) -> bool:
-    return (before.frames, before.gain_db) != (after.frames, after.gain_db)

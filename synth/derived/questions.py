@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, reduce
-from typing import Any, Final, NamedTuple, TypeAlias
+from itertools import combinations
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
+import numpy as np
+
+from synth.base.rng import Randomness, shuffle
 from synth.base.units import Frames
 from synth.captions.narrative import DenseCaption, dense_captions
-from synth.corpus.schema import canonical_json, read_dense, read_timeline
+from synth.corpus.schema import read_dense, read_timeline
 from synth.labels.lexicon import Phrase, heard_tags
 from synth.scene.claim import (
     And,
@@ -21,13 +25,28 @@ from synth.scene.claim import (
     Quantity,
     claim_from_text,
     claim_labels,
-    claim_to_json,
+    claim_to_text,
 )
 from synth.scene.scene import Concat, Event, Overlay, events, from_text
 from synth.scene.timeline import Timeline
 from synth.truth.change import annotate
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Derived(Generic[T]):
+    """What was made of samples.
+
+    Args:
+        left_out: By kind, how many questions, or pairs of samples of a group, gave none.
+    """
+
+    made: tuple[T, ...]
+    left_out: Mapping[str, int]
+
 
 # A question with its answer, and the claims that its options make.
 
@@ -70,8 +89,7 @@ class Question:
     """A question about one sample.
 
     Args:
-        options: The possible answers, `yes` and `no` where it asks for them.
-        claims: What each option claims.
+        options: What each possible answer claims; they are `yes` and `no` where it asks for them.
     """
 
     id: str
@@ -79,8 +97,7 @@ class Question:
     text: str
     answer: str
     kind: AskedKind
-    options: tuple[str, ...]
-    claims: tuple[Claim, ...]
+    options: Mapping[str, Claim]
 
     def to_json(self) -> dict[str, Any]:
         """As a row; claims are JSON text, as in the manifests."""
@@ -91,7 +108,7 @@ class Question:
             "answer": self.answer,
             "kind": self.kind.value,
             "options": list(self.options),
-            "claims": [canonical_json(claim_to_json(claim)) for claim in self.claims],
+            "claims": [claim_to_text(claim) for claim in self.options.values()],
         }
 
 
@@ -183,14 +200,15 @@ class Subject:
 
     def proves(self, claim: Claim) -> bool:
         """Whether the claim is true of it under every reading."""
-        return self._hearing.proves(claim)
+        return self.hearing.proves(claim)
 
     def refutes(self, claim: Claim) -> bool:
         """Whether the claim is false of it under every reading."""
-        return self._hearing.refutes(claim)
+        return self.hearing.refutes(claim)
 
     @cached_property
-    def _hearing(self) -> Hearing:
+    def hearing(self) -> Hearing:
+        """Decides claims on what is heard."""
         return Hearing(self.heard, self.tolerance)
 
     def has(self, label: str) -> bool:
@@ -216,6 +234,25 @@ def subjects(
         audible: Shortest overlap that can be heard, as the manifest's metadata says.
     """
     return [_subject(row, clips, audible) for row in rows]
+
+
+def group_members(subjects: Iterable[Subject]) -> list[list[int]]:
+    """The positions of the members of each group, in order."""
+    members: dict[str, list[int]] = {}
+    for index, subject in enumerate(subjects):
+        members.setdefault(subject.group, []).append(index)
+    return list(members.values())
+
+
+def draw_pairs(
+    subjects: Sequence[Subject], randomness: Randomness, what: str
+) -> Iterator[tuple[Subject, Subject, np.random.Generator]]:
+    """Every two samples of a group in an order that is drawn, and what draws for their group."""
+    for number, members in enumerate(group_members(subjects)):
+        rng = randomness.at(f"{what}/{subjects[0].id}", number)
+        for pair in combinations(members, 2):
+            first, second = (subjects[i] for i in shuffle(pair, rng))
+            yield first, second, rng
 
 
 def _subject(

@@ -7,7 +7,7 @@ you hear bagpipes", "do you hear a bark".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from synth.base.errors import SceneError
@@ -20,13 +20,14 @@ from synth.derived.questions import (
     Subject,
     find_topic,
 )
+from synth.labels.lexicon import Phrase
 from synth.scene.claim import Claim, Count, Measured, Quantity
 
 _AGAIN: Final = (
     "How do you hear {a.noun} the second time, compared with the first?",
     "You hear {a.noun} twice: how do you hear the second one, compared with the first?",
 )
-_SLOT: Final = re.compile(r"\{(?P<sound>[abc])\.(?P<form>noun|clause)\}")
+_SLOT: Final = re.compile(r"\{([abc])\.(noun|definite|clause|gerund)\}")
 
 FRAMES: Final[Mapping[AskedKind, tuple[str, ...]]] = {
     QuestionKind.ORDER: (
@@ -128,27 +129,34 @@ FRAMES: Final[Mapping[AskedKind, tuple[str, ...]]] = {
 }
 
 
-def sayings(frames: Iterable[str], named: Mapping[str, str], subject: Subject) -> list[str]:
+def fill_frames(frames: Iterable[str], phrases: Iterable[Phrase]) -> list[str]:
     """Frames filled with what sounds are called, a capital at the head of each.
-
-    A whole caption is quoted as a noun and need not be a clause, so that where one is named the
-    frames that ask for clauses are left out.
 
     Args:
         frames: With slots such as {a.noun}.
+        phrases: Those of the sounds a, b and c.
     """
-    said = {slot: subject.phrase(label) for slot, label in named.items()}
-    quoting = any(label in subject.sentences for label in named.values())
+    by_slot = dict(zip("abc", phrases, strict=False))
     return [
-        capitalise(_SLOT.sub(lambda slot: str(getattr(said[slot["sound"]], slot["form"])), frame))
+        capitalise(_SLOT.sub(lambda slot: str(getattr(by_slot[slot[1]], slot[2])), frame))
         for frame in frames
-        if not (quoting and ".clause}" in frame)
     ]
 
 
-def wordings(kind: AskedKind, named: Iterable[str], subject: Subject) -> list[str]:
+def say_of(subject: Subject, frames: Iterable[str], named: Sequence[str]) -> list[str]:
+    """Frames filled with the sounds of a sample.
+
+    A whole caption is quoted as a noun and need not be a clause, so that where one is named the
+    frames that ask for clauses are left out.
+    """
+    if not subject.sentences.isdisjoint(named):
+        frames = (frame for frame in frames if ".clause}" not in frame)
+    return fill_frames(frames, map(subject.phrase, named))
+
+
+def wordings(kind: AskedKind, named: Sequence[str], subject: Subject) -> list[str]:
     """Every way to ask a question about the labels that it names, in the order of its claim."""
-    return sayings(FRAMES[kind], dict(zip("ab", named, strict=False)), subject)
+    return say_of(subject, FRAMES[kind], named)
 
 
 def say_measured(claim: Claim, subject: Subject) -> str:

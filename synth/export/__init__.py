@@ -24,7 +24,7 @@ FORMATS: Final[Mapping[str, tuple[str, str]]] = {
     "nemo": ("synth.export.lhotse:Nemo", "NeMo JSON-lines manifests"),
     "questions": ("synth.export.questions:Questions", "questions and answers as JSON lines"),
     "differences": (
-        "synth.export.edits:DifferencesFormat",
+        "synth.export.questions:DifferencesFormat",
         "pairs of samples and their differences as JSON lines",
     ),
     "edits": ("synth.export.edits:EditsFormat", "pairs before and after an edit, with stems"),
@@ -36,9 +36,12 @@ FORMATS: Final[Mapping[str, tuple[str, str]]] = {
         "synth.export.edits:EditsHuggingFace",
         "the same as Parquet, for Hugging Face datasets",
     ),
-    "chat": ("synth.export.chat:Chat", "proven conversations for ms-swift, LLaMA-Factory and TRL"),
+    "chat": (
+        "synth.export.conversations:Chat",
+        "proven conversations for ms-swift, LLaMA-Factory and TRL",
+    ),
     "preference": (
-        "synth.export.preference:Preference",
+        "synth.export.conversations:Preference",
         "proven against refuted answers for ms-swift, LLaMA-Factory and TRL",
     ),
     "esc": ("synth.export.compa:Esc", "a folder like ESC-50, one class per composition"),

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 import pyarrow as pa
 
 from synth.base.doors import open_regular, own_file, parse_json, read_regular
-from synth.base.rng import digest
+from synth.base.rng import Randomness, digest
 from synth.base.units import Seconds
 from synth.corpus.corpus import ATTRIBUTION_FILE, Corpus
 from synth.corpus.schema import canonical_json
@@ -25,6 +25,9 @@ from synth.storage import fetch
 
 README: Final = "README.md"
 """Says how an export is read."""
+
+RANDOMNESS: Final = Randomness(0)
+"""Draws what is derived from samples: wording, distractors and the order of options."""
 
 
 @runtime_checkable
@@ -97,13 +100,22 @@ class Whole:
                 for line in file:
                     yield parse_json(line, str(path), fix="export again into another folder")
 
-    def join(self, out: Writer, name: str, split: str, piece: str, head: bytes = b"") -> None:
-        """Write `head` and a split's pieces of one name, in plan order, as one file."""
-        with out.open(name) as file:
-            file.write(head)
-            for shard in self.of_split(split):
-                with open_regular(self.folder.piece(shard.name, piece)) as part:
-                    shutil.copyfileobj(part, file)
+    def count(self, piece: str) -> int:
+        """The sum of the numbers in all pieces of one name."""
+        return sum(sum(self.values(split, piece)) for split in self.splits)
+
+    def join(self, out: Writer, name: str, piece: str, head: bytes = b"") -> None:
+        """Write `head` and a split's pieces of one name, in plan order, as one file a split.
+
+        Args:
+            name: Of the file, with `{split}` in it.
+        """
+        for split in self.splits:
+            with out.open(name.format(split=split)) as file:
+                file.write(head)
+                for shard in self.of_split(split):
+                    with open_regular(self.folder.piece(shard.name, piece)) as part:
+                        shutil.copyfileobj(part, file)
 
     def readme(self, out: Writer, how: str, front_matter: str = "") -> None:
         """Write README.md: what this is, how it is read, the clips' licences; and their credits.

@@ -7,7 +7,7 @@ own sample and refuted of the others: two of them, or three where there are as m
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import ClassVar, Final, assert_never
 
@@ -16,8 +16,6 @@ from synth.derived.questions import Subject
 from synth.export.base import ExportFormat, Whole, json_line, table_line
 from synth.export.folder import Writer
 from synth.export.items import Shard
-from synth.export.questions import subjects_of
-from synth.scene.claim import claim_from_text
 from synth.scene.scene import Concat, Event, Overlay, Scene, format_scene, from_text, operands
 
 _ROLES: Final = ("pair", "reversed_pair", "triplet")
@@ -43,13 +41,8 @@ class Compa(ExportFormat):
 
     def part(self, shard: Shard, out: Writer) -> None:
         """This shard's instances, and the audio files that they name."""
-        claims = {row["id"]: row["claim"] for row in shard.rows()}
-        instances = []
-        single = 0
-        for _, group in groupby(subjects_of(shard), lambda subject: subject.group):
-            texts = _choose(list(group), claims)
-            instances.append(texts)
-            single += not texts
+        groups = groupby(shard.subjects(), lambda subject: subject.group)
+        instances = [_choose(list(group)) for _, group in groups]
         wanted = {name for instance in instances for name in instance}
         said: dict[str, tuple[str, str]] = {}
         for item in shard.items():
@@ -63,20 +56,18 @@ class Compa(ExportFormat):
                 captions, files = zip(*rows, strict=True)
                 lines.write(table_line((*captions, *files)))
         with out.piece("single") as facts:
-            facts.write(json_line(single))
+            facts.write(json_line(instances.count(())))
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """One table a split."""
-        single = 0
-        for split in whole.splits:
-            whole.join(out, f"{split}.csv", split, "instances", table_line(_COLUMNS))
-            single += sum(whole.values(split, "single"))
+        whole.join(out, "{split}.csv", "instances", table_line(_COLUMNS))
+        single = whole.count("single")
         whole.readme(out, _COMPA_HOW.replace("SINGLE", f"{single:,}"))
 
 
-def _choose(group: Sequence[Subject], claims: Mapping[str, str]) -> tuple[str, ...]:
+def _choose(group: Sequence[Subject]) -> tuple[str, ...]:
     """Ids of the samples of one instance, in plan order; none where no two can be told apart."""
-    said = {subject.id: claim_from_text(claims[subject.id]) for subject in group}
+    said = {subject.id: subject.told[0].claim for subject in group}
     for first in range(len(group)):
         chosen: list[Subject] = []
         for subject in group[first:]:

@@ -1,10 +1,10 @@
-"""Edits as a folder: the audio of both sides and its stems, and JSON lines that join them."""
+"""Edits: the audio of both sides and its stems, in a folder, in tar files, and in Parquet."""
 
 from __future__ import annotations
 
 import tarfile
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, ClassVar, Final
@@ -14,25 +14,20 @@ import pyarrow.parquet as pq
 
 from synth.audio.render import quantise_stems, render_stems
 from synth.base.errors import CorpusError
-from synth.base.rng import Randomness
 from synth.base.units import to_seconds
 from synth.corpus.shards import AudioFormat, decode_audio, encode_audio
-from synth.derived.differences import find_differences
-from synth.derived.edits import Edit, FoundEdits, find_edits, takes
-from synth.export.base import ExportFormat, Whole, add_member, json_line
+from synth.derived.edits import EDIT, Edit, find_edits
+from synth.export.base import RANDOMNESS, ExportFormat, Whole, add_member, json_line
 from synth.export.folder import Writer
 from synth.export.hf import AUDIO_TYPE, card_facts, name_file, with_features
 from synth.export.items import ExportItem, Shard
-from synth.export.questions import SEED, read_clips, store_audio, subjects_of
 from synth.scene.scene import from_text
 from synth.scene.timeline import duration
 
-# The edits of a shard with the audio of both sides, one group at a time.
-
-
 RECIPE: Final = "edits"
+SIDES: Final = ("before", "after")
 
-FIELDS: Final = """\
+_FIELDS: Final = """\
 - `instruction` leads from before to after, `reverse_instruction` back.
 - `kind`: `add`, `remove`, `replace`, `quieter`, `louder` or `swap`; `sounds`: the labels it is
   about; `gain_db`: by how much a sound is raised.
@@ -42,6 +37,9 @@ FIELDS: Final = """\
 - Stems are the sounds of a sample, each by itself, and silent where it does not play. Added as
   16-bit integers they give the sample exactly.
 """
+
+
+# The edits of a shard with the audio of both sides, one group at a time.
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,29 +66,15 @@ class PairSide:
 
 @dataclass(frozen=True, slots=True)
 class EditGroup:
-    """A group with its edits."""
+    """A group with its edits.
 
-    edits: tuple[Edit, ...]
-    sides: dict[str, PairSide]
+    Args:
+        rows: What every format tells of each edit.
+        sides: All samples of the group by id.
+    """
 
-
-def check_edits(shards: Sequence[Shard]) -> None:
-    """Check that a corpus was made for edits, and that its clips are there."""
-    for shard in shards[:1]:
-        recipe = shard.corpus.facts["recipe"]
-        if recipe != RECIPE:
-            raise CorpusError(
-                f"corpus {shard.corpus.name} was made with recipe {recipe}: its samples differ by "
-                "more than one edit, or each was turned down by itself",
-                fix=f"build one with recipe {RECIPE} (`segue new {RECIPE}`)",
-            )
-        _ = shard.corpus.bank
-
-
-def read_edits(shard: Shard) -> FoundEdits:
-    """The edits of a shard, without audio."""
-    rows, clips, audible = read_clips(shard)
-    return find_edits(takes(rows, clips, audible), Randomness(SEED))
+    rows: tuple[dict[str, Any], ...]
+    sides: Mapping[str, PairSide]
 
 
 def edit_groups(shard: Shard, edits: Sequence[Edit]) -> Iterator[EditGroup]:
@@ -100,26 +84,22 @@ def edit_groups(shard: Shard, edits: Sequence[Edit]) -> Iterator[EditGroup]:
         leading_from[edit.before].append(edit)
     for _, members in groupby(shard.items(), lambda item: item.row["group"]):
         items = {item.id: item for item in members}
-        own = tuple(edit for name in items for edit in leading_from[name])
-        if own:
-            yield EditGroup(own, {name: _take_apart(shard, item) for name, item in items.items()})
+        rows = tuple(_describe(edit, items) for name in items for edit in leading_from[name])
+        if rows:
+            yield EditGroup(rows, {name: _take_apart(shard, item) for name, item in items.items()})
 
 
-def describe_edit(edit: Edit, group: EditGroup) -> dict[str, Any]:
+def _describe(edit: Edit, items: Mapping[str, ExportItem]) -> dict[str, Any]:
     """The row of an edit: stretches in seconds, captions and the group."""
-    before, after = group.sides[edit.before].item, group.sides[edit.after].item
-    rate = before.row["sample_rate"]
+    before, after = items[edit.before], items[edit.after]
     row = edit.to_json()
-    times = {f"{name}_s": to_seconds(row.pop(name), rate) for name in ("onset", "offset")}
-    return (
-        row
-        | times
-        | {
-            "group": before.row["group"],
-            "before_caption": before.texts[0],
-            "after_caption": after.texts[0],
-        }
-    )
+    for name in ("onset", "offset"):
+        row[f"{name}_s"] = to_seconds(row.pop(name), before.row["sample_rate"])
+    return row | {
+        "group": before.row["group"],
+        "before_caption": before.texts[0],
+        "after_caption": after.texts[0],
+    }
 
 
 def _take_apart(shard: Shard, item: ExportItem) -> PairSide:
@@ -149,23 +129,61 @@ def _take_apart(shard: Shard, item: ExportItem) -> PairSide:
     )
 
 
+class EditFormat(ExportFormat):
+    """An export of edits.
+
+    Attributes:
+        how: The README, with UNLIKE for how many pairs are no edits.
+    """
+
+    how: ClassVar[str]
+
+    def check(self, shards: Sequence[Shard]) -> None:
+        """The corpus must be made by recipe `edits`, and its bank be there."""
+        for shard in shards[:1]:
+            recipe = shard.corpus.facts["recipe"]
+            if recipe != RECIPE:
+                raise CorpusError(
+                    f"corpus {shard.corpus.name} was made with recipe {recipe}: its samples differ "
+                    "by more than one edit, or each was turned down by itself",
+                    fix=f"build one with recipe {RECIPE} (`segue new {RECIPE}`)",
+                )
+            _ = shard.corpus.bank
+
+    def part(self, shard: Shard, out: Writer) -> None:
+        """The edits of a shard with their audio, and how many pairs are none."""
+        rows = {row["id"]: row for row in shard.rows()}
+        edits = find_edits(shard.subjects(), rows, RANDOMNESS)
+        self.write(shard, edit_groups(shard, edits.made), out)
+        with out.piece("unlike") as facts:
+            facts.write(json_line(edits.left_out[EDIT]))
+
+    def write(self, shard: Shard, groups: Iterator[EditGroup], out: Writer) -> None:
+        """Write the edits of a shard."""
+        raise NotImplementedError
+
+    def finish(self, whole: Whole, out: Writer) -> None:
+        """README.md, which says how many pairs are no edits."""
+        how = self.how.replace("UNLIKE", f"{whole.count('unlike'):,}")
+        whole.readme(out, how, self.front_matter(whole))
+
+    def front_matter(self, whole: Whole) -> str:
+        """What stands above the README, as YAML."""
+        return ""
+
+
+# As JSON lines that join the audio files of both sides and of their stems.
+
+
 _EDITS_HOW = f"""\
 `SPLIT.jsonl` has a line for every pair of samples of which one becomes the other by one edit:
 
 - `before`, `after`: ids of the samples; `before_audio`, `after_audio`: their files, from this
   folder; `before_caption`, `after_caption`: what is said of them.
 - `before_stems`, `after_stems`: `label` and `audio` of every sound.
-{FIELDS}
+{_FIELDS}
 Pairs of a group that are no single edit, and so have no line: UNLIKE.
 """
-
-
-class EditFormat(ExportFormat):
-    """An export of edits."""
-
-    def check(self, shards: Sequence[Shard]) -> None:
-        """The corpus must be made by recipe `edits`, and its bank be there."""
-        check_edits(shards)
 
 
 class EditsFormat(EditFormat):
@@ -173,39 +191,25 @@ class EditsFormat(EditFormat):
 
     name: ClassVar[str] = "edits"
     version: ClassVar[int] = 2
+    how = _EDITS_HOW
 
-    def part(self, shard: Shard, out: Writer) -> None:
+    def write(self, shard: Shard, groups: Iterator[EditGroup], out: Writer) -> None:
         """Audio, stems, and the edits of this shard's groups."""
-        pairs = read_edits(shard)
         with out.piece("edits") as lines:
-            for group in edit_groups(shard, pairs.edits):
+            for group in groups:
                 files = {name: _store(side, out) for name, side in group.sides.items()}
-                for edit in group.edits:
+                for row in group.rows:
                     sides = {
                         f"{which}_{key}": value
-                        for which, name in (("before", edit.before), ("after", edit.after))
-                        for key, value in files[name].items()
+                        for which in SIDES
+                        for key, value in files[row[which]].items()
                     }
-                    lines.write(json_line(describe_edit(edit, group) | sides))
-        note_unlike(out, pairs)
+                    lines.write(json_line(row | sides))
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """One file a split."""
-        for split in whole.splits:
-            whole.join(out, f"{split}.jsonl", split, "edits")
-        write_readme(whole, out, _EDITS_HOW)
-
-
-def note_unlike(out: Writer, found: FoundEdits) -> None:
-    """Note how many pairs of a shard are no edits."""
-    with out.piece("unlike") as facts:
-        facts.write(json_line(found.unlike))
-
-
-def write_readme(whole: Whole, out: Writer, how: str, front_matter: str = "") -> None:
-    """README.md, which says how many pairs are no edits."""
-    unlike = sum(sum(whole.values(split, "unlike")) for split in whole.splits)
-    whole.readme(out, how.replace("UNLIKE", f"{unlike:,}"), front_matter)
+        whole.join(out, "{split}.jsonl", "edits")
+        super().finish(whole, out)
 
 
 def _store(side: PairSide, out: Writer) -> dict[str, Any]:
@@ -220,58 +224,7 @@ def _store(side: PairSide, out: Writer) -> dict[str, Any]:
     return {"audio": item.path, "stems": stems}
 
 
-# Difference captions: pairs of samples of a group, and what tells them apart, as JSON lines.
-
-
-_DIFFERENCES_HOW = """\
-`SPLIT.jsonl` has a line for every two samples of a minimal-pair group that can be told apart:
-
-- `first`, `second`, `group`: the samples; `first_audio`, `second_audio`: their files, from this
-  folder.
-- `caption` says how they differ, the first before the second; `reverse_caption` says the same of
-  them in the opposite order, and is false in this one.
-- `kind`: `reorder`, `together`, `apart`, `rebind`, `replaced`, `added` or `removed`: how the second
-  differs from the first.
-- `claims`: two, as JSON text in the form of the corpus's manifest: what is proven of the first and
-  refuted of the second, and what is proven of the second and refuted of the first.
-
-Of UNTOLD pairs nothing could be said that is proven of one and refuted of the other.
-"""
-
-
-class DifferencesFormat(ExportFormat):
-    """JSON lines and the stored audio files."""
-
-    name: ClassVar[str] = "differences"
-    version: ClassVar[int] = 1
-
-    def part(self, shard: Shard, out: Writer) -> None:
-        """Audio files and the differences within this shard's groups."""
-        paths = store_audio(shard, out)
-        about = subjects_of(shard)
-        groups = {subject.id: subject.group for subject in about}
-        differences = find_differences(about, Randomness(SEED))
-        with out.piece("differences") as lines:
-            for difference in differences.differences:
-                place = {
-                    "group": groups[difference.first],
-                    "first_audio": paths[difference.first],
-                    "second_audio": paths[difference.second],
-                }
-                lines.write(json_line(difference.to_json() | place))
-        with out.piece("untold") as facts:
-            facts.write(json_line(differences.untold))
-
-    def finish(self, whole: Whole, out: Writer) -> None:
-        """One file a split."""
-        untold = 0
-        for split in whole.splits:
-            whole.join(out, f"{split}.jsonl", split, "differences")
-            untold += sum(whole.values(split, "untold"))
-        whole.readme(out, _DIFFERENCES_HOW.replace("UNTOLD", f"{untold:,}"))
-
-
-# Edits with their audio in one file a shard: WebDataset shards, and Parquet for Hugging Face.
+# With their audio in one file a shard: WebDataset shards, and Parquet for Hugging Face.
 
 
 _UNLIKE = "\nPairs of a group that are no single edit, and so are left out: UNLIKE.\n"
@@ -284,7 +237,7 @@ of the stems.
     import webdataset
     edits = webdataset.WebDataset("FOLDER/train/train-00000.tar", shardshuffle=False)
 
-{FIELDS}{_UNLIKE}"""
+{_FIELDS}{_UNLIKE}"""
 _HOW_PARQUET = f"""\
 One Parquet file a shard in `data/`, a row an edit. `before` and `after` are `Audio` columns with
 the files' bytes; `before_stems` and `after_stems` list `label` and `audio` of every sound.
@@ -292,7 +245,7 @@ the files' bytes; `before_stems` and `after_stems` list `label` and `audio` of e
     from datasets import load_dataset
     edits = load_dataset("FOLDER")
 
-{FIELDS}{_UNLIKE}"""
+{_FIELDS}{_UNLIKE}"""
 
 _STEMS = pa.list_(pa.struct([("label", pa.string()), ("audio", AUDIO_TYPE)]))
 _TEXT: Final = pa.string()
@@ -325,30 +278,24 @@ class EditsWebDataset(EditFormat):
 
     name: ClassVar[str] = "edits-webdataset"
     version: ClassVar[int] = 2
+    how = _HOW_TAR
 
-    def part(self, shard: Shard, out: Writer) -> None:
+    def write(self, shard: Shard, groups: Iterator[EditGroup], out: Writer) -> None:
         """The edits of a shard, members of each adjacent."""
-        pairs = read_edits(shard)
         with (
             out.open(f"{shard.split}/{shard.name}") as file,
             tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar,
         ):
-            for group in edit_groups(shard, pairs.edits):
-                for edit in group.edits:
-                    row = describe_edit(edit, group)
-                    for which in ("before", "after"):
+            for group in groups:
+                for row in group.rows:
+                    for which in SIDES:
                         side = group.sides[row[which]]
                         row[f"{which}_stems"] = [stem.label for stem in side.stems]
-                        add_member(tar, f"{edit.id}.{which}{side.item.suffix}", side.item.audio)
-                        for number, stem in enumerate(side.stems):
-                            name = f"{edit.id}.{which}-stem{number}{side.item.suffix}"
-                            add_member(tar, name, stem.audio)
-                    add_member(tar, f"{edit.id}.json", json_line(row))
-        note_unlike(out, pairs)
-
-    def finish(self, whole: Whole, out: Writer) -> None:
-        """The README."""
-        write_readme(whole, out, _HOW_TAR)
+                        parts = [which, *(f"{which}-stem{at}" for at in range(len(side.stems)))]
+                        audio = [side.item.audio, *(stem.audio for stem in side.stems)]
+                        for part, data in zip(parts, audio, strict=True):
+                            add_member(tar, f"{row['id']}.{part}{side.item.suffix}", data)
+                    add_member(tar, f"{row['id']}.json", json_line(row))
 
 
 class EditsHuggingFace(EditFormat):
@@ -356,44 +303,41 @@ class EditsHuggingFace(EditFormat):
 
     name: ClassVar[str] = "edits-hf"
     version: ClassVar[int] = 3
+    how = _HOW_PARQUET
 
-    def part(self, shard: Shard, out: Writer) -> None:
+    def write(self, shard: Shard, groups: Iterator[EditGroup], out: Writer) -> None:
         """The edits of a shard, a row group each group."""
-        pairs = read_edits(shard)
         schema = with_features(_COLUMNS, shard.corpus.sample_rate)
         samples = 0
         with (
             out.open(name_file(shard)) as file,
             pq.ParquetWriter(file, schema, write_statistics=["id"], use_dictionary=False) as writer,
         ):
-            for group in edit_groups(shard, pairs.edits):
-                rows = list(_rows(group))
+            for group in groups:
+                rows = [_embed(row, group.sides) for row in group.rows]
                 samples += len(rows)
                 writer.write_table(pa.Table.from_pylist(rows, schema=schema))
-        note_unlike(out, pairs)
         with out.piece("rows") as facts:
             facts.write(json_line(samples))
 
-    def finish(self, whole: Whole, out: Writer) -> None:
-        """The card."""
-        rows = sum(sum(whole.values(split, "rows")) for split in whole.splits)
+    def front_matter(self, whole: Whole) -> str:
+        """The card's facts."""
         tags = ("audio-editing", "source-separation")
-        write_readme(whole, out, _HOW_PARQUET, card_facts(whole, rows, "audio-to-audio", tags))
+        return card_facts(whole, whole.count("rows"), "audio-to-audio", tags)
 
 
-def _rows(group: EditGroup) -> Iterator[dict[str, Any]]:
-    for edit in group.edits:
-        row = describe_edit(edit, group)
-        for which in ("before", "after"):
-            side = group.sides[row[which]]
-            row[f"{which}_id"] = side.item.id
-            row[which] = _audio(side.item.id, side, side.item.audio)
-            row[f"{which}_stems"] = [
-                {"label": stem.label, "audio": _audio(stem.name, side, stem.audio)}
-                for stem in side.stems
-            ]
-        yield row
-
-
-def _audio(name: str, side: PairSide, data: bytes) -> dict[str, Any]:
-    return {"bytes": data, "path": f"{name}{side.item.suffix}"}
+def _embed(row: dict[str, Any], sides: Mapping[str, PairSide]) -> dict[str, Any]:
+    """A row with the audio of both sides in it."""
+    embedded = dict(row)
+    for which in SIDES:
+        item, stems = sides[row[which]].item, sides[row[which]].stems
+        embedded[f"{which}_id"] = item.id
+        embedded[which] = {"bytes": item.audio, "path": f"{item.id}{item.suffix}"}
+        embedded[f"{which}_stems"] = [
+            {
+                "label": stem.label,
+                "audio": {"bytes": stem.audio, "path": f"{stem.name}{item.suffix}"},
+            }
+            for stem in stems
+        ]
+    return embedded

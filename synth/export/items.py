@@ -11,19 +11,20 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from synth.base.doors import parse_json
 from synth.base.errors import CorpusError
 from synth.base.units import Seconds, to_seconds
-from synth.captions.narrative import dense_text
-from synth.corpus.corpus import SAMPLES_FILE, Corpus
-from synth.corpus.schema import read_dense
+from synth.corpus.corpus import CLIPS_FILE, SAMPLES_FILE, Corpus
+from synth.corpus.schema import AUDIBLE
 from synth.corpus.shards import document
+from synth.derived.questions import Subject, subjects
+from synth.export.folder import Writer
 from synth.storage import display_path, open_file
 
 ROWS_AT_ONCE: Final = 64
+_ASKED_OF_CLIPS: Final = ("id", "labels", "captions", "tags")
 _MAX_TEXT: Final = 1 << 26
 """Bytes of the JSON of one sample; a header of a stranger may say anything."""
 
@@ -78,15 +79,6 @@ class ExportItem:
     def dense(self) -> list[dict[str, Any]]:
         """Its dense captions, as the document tells them, with their `duration_s`."""
         return self._add_durations(self.document["dense"])
-
-    @property
-    def dense_texts(self) -> dict[str, str]:
-        """The dense captions of each resolution in one line; empty for a sample without any."""
-        by_resolution = groupby(read_dense(self.row), lambda caption: caption.resolution.value)
-        rate = self.row["sample_rate"]
-        return {
-            resolution: dense_text(list(captions), rate) for resolution, captions in by_resolution
-        }
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -160,6 +152,31 @@ class Shard:
         except (tarfile.TarError, UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
             raise self._damage_error(str(error) or type(error).__name__) from error
 
+    def store_audio(self, out: Writer) -> dict[str, str]:
+        """Write the audio files; where each sample's lies."""
+        paths: dict[str, str] = {}
+        for item in self.items():
+            paths[item.id] = item.path
+            out.write(item.path, item.audio)
+        return paths
+
+    def subjects(self) -> list[Subject]:
+        """The samples as they are asked about, in plan order."""
+        folder = self.corpus.folder
+        metadata = pq.read_schema(folder / SAMPLES_FILE).metadata or {}
+        if AUDIBLE.encode() not in metadata:
+            raise CorpusError(
+                f"{folder / SAMPLES_FILE}: does not say which overlaps can be heard",
+                fix="it was made by an older version: build again",
+            )
+        rows = list(self.rows())
+        used = sorted({clip for row in rows for clip in row["clips"]})
+        clips = pq.read_table(
+            folder / CLIPS_FILE, columns=list(_ASKED_OF_CLIPS), filters=[("id", "in", used)]
+        )
+        by_id = {row["id"]: row for row in clips.to_pylist()}
+        return subjects(rows, by_id, int(metadata[AUDIBLE.encode()]))
+
     def _read_member(self, tar: tarfile.TarFile, name: str, most: int) -> bytes:
         """The next member, which must have this name and at most so many bytes."""
         member = tar.next()
@@ -209,19 +226,3 @@ def list_shards(corpus: Corpus, splits: Sequence[str] = ()) -> tuple[Shard, ...]
         result.append(Shard(corpus, name, split, group, row, samples, seen[split], totals[split]))
         seen[split] += 1
     return tuple(result)
-
-
-def count_longer(shards: Sequence[Shard], seconds: Seconds) -> int:
-    """How many samples of these shards last longer."""
-    if not shards:
-        return 0
-    longer = 0
-    with pq.ParquetFile(shards[0].corpus.folder / SAMPLES_FILE) as file:
-        for group, members in groupby(shards, lambda shard: shard.row_group):
-            table = file.read_row_group(group, columns=["frames", "sample_rate"])
-            most = pc.multiply(table["sample_rate"], seconds)
-            exceeds = pc.greater(table["frames"], most)
-            longer += sum(
-                pc.sum(exceeds.slice(shard.row, shard.samples)).as_py() for shard in members
-            )
-    return longer

@@ -11,17 +11,21 @@ import json
 import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, ClassVar, Final
 
 import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from synth.audio.dsp import PCM_SCALE, from_pcm, peak, to_pcm
 from synth.base.errors import CorpusError
 from synth.base.units import Seconds, resampled_frames, to_decibels
+from synth.corpus.corpus import SAMPLES_FILE
 from synth.corpus.shards import AudioFormat, decode_audio, encode_audio
 from synth.export.base import ExportFormat, Whole, add_member, json_line
 from synth.export.folder import Writer
-from synth.export.items import ExportItem, Shard, count_longer
+from synth.export.items import ExportItem, Shard
 from synth.sources.catalogue import resample
 
 RATE: Final = 48_000
@@ -110,6 +114,17 @@ class Laion(ExportFormat):
             else "Every sample has 480,000 frames, which the loaders neither fill up nor cut."
         )
         whole.readme(out, _HOW.replace("LENGTHS", lengths).replace("CORPUS", whole.corpus.name))
+
+
+def count_longer(shards: Sequence[Shard], seconds: Seconds) -> int:
+    """How many samples of these shards last longer."""
+    longer = 0
+    for group, members in groupby(shards, lambda shard: shard.row_group):
+        with pq.ParquetFile(shards[0].corpus.folder / SAMPLES_FILE) as file:
+            table = file.read_row_group(group, columns=["frames", "sample_rate"])
+        exceeds = pc.greater(table["frames"], pc.multiply(table["sample_rate"], seconds))
+        longer += sum(pc.sum(exceeds.slice(shard.row, shard.samples)).as_py() for shard in members)
+    return longer
 
 
 def _folder(shard: Shard) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, BinaryIO, ClassVar
 
+from synth.corpus.schema import read_dense
+from synth.derived.contrasts import dense_texts
 from synth.export.base import ExportFormat, Whole, add_member, json_line
 from synth.export.folder import Writer
 from synth.export.items import ExportItem, Shard
@@ -51,10 +53,8 @@ class Lhotse(ExportFormat):
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """One manifest of each kind a split: gzip files may follow one another in one."""
-        for split in whole.splits:
-            for kind in _MANIFESTS:
-                name = f"{whole.corpus.name}_{kind}_{split}.jsonl.gz"
-                whole.join(out, name, split, kind)
+        for kind in _MANIFESTS:
+            whole.join(out, f"{whole.corpus.name}_{kind}_{{split}}.jsonl.gz", kind)
         whole.readme(out, _LHOTSE_HOW.replace("CORPUS", whole.corpus.name))
 
 
@@ -163,8 +163,7 @@ class Nemo(ExportFormat):
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """One manifest a split."""
-        for split in whole.splits:
-            whole.join(out, f"{split}_manifest.jsonl", split, "manifest")
+        whole.join(out, "{split}_manifest.jsonl", "manifest")
         whole.readme(out, _NEMO_HOW)
 
 
@@ -186,7 +185,7 @@ def _entry(item: ExportItem, path: str) -> dict[str, object]:
             }
             for event in item.events
         ],
-        "dense": item.dense_texts,
+        "dense": dense_texts(read_dense(item.row), item.row["sample_rate"]),
         "group": item.document["group"],
     }
 

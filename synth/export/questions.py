@@ -1,28 +1,17 @@
-"""Questions and answers: JSON lines a split, the audio beside them."""
+"""Questions with their answers, and difference captions: JSON lines, the audio beside them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, ClassVar, Final
+from typing import ClassVar
 
-import pyarrow.parquet as pq
-
-from synth.base.errors import CorpusError
-from synth.base.rng import Randomness
-from synth.base.units import Frames
-from synth.corpus.corpus import CLIPS_FILE, SAMPLES_FILE
-from synth.corpus.schema import AUDIBLE
 from synth.derived.asking import ask
-from synth.derived.questions import Subject, subjects
-from synth.export.base import ExportFormat, Whole, json_line
+from synth.derived.differences import DIFFERENCE, find_differences
+from synth.export.base import RANDOMNESS, ExportFormat, Whole, json_line
 from synth.export.folder import Writer
 from synth.export.items import Shard
 
-SEED: Final = 0
-"""Of what is drawn: wording, distractors and the order of options."""
-
-_COLUMNS: Final = ("id", "labels", "captions", "tags")
-_HOW = """\
+_QUESTIONS_HOW = """\
 `SPLIT.jsonl` has one line per question; the questions of a sample follow each other:
 
 - `id`, `sample`, `group`: the question, its sample and the sample's group; `audio`: the sample's
@@ -54,55 +43,72 @@ class Questions(ExportFormat):
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio files and this shard's questions, which are made together."""
-        paths = store_audio(shard, out)
-        about = subjects_of(shard)
-        groups = {subject.id: subject.group for subject in about}
-        asked = ask(about, Randomness(SEED))
+        paths = shard.store_audio(out)
+        subjects = shard.subjects()
+        groups = {subject.id: subject.group for subject in subjects}
+        asked = ask(subjects, RANDOMNESS)
         with out.piece("questions") as lines:
-            for question in asked.questions:
+            for question in asked.made:
                 place = {"group": groups[question.sample], "audio": paths[question.sample]}
                 lines.write(json_line(question.to_json() | place))
         with out.piece("unasked") as facts:
-            facts.write(json_line(dict(asked.unasked)))
+            facts.write(json_line(dict(asked.left_out)))
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """One file a split."""
+        whole.join(out, "{split}.jsonl", "questions")
         unasked: Counter[str] = Counter()
         for split in whole.splits:
-            whole.join(out, f"{split}.jsonl", split, "questions")
             for counts in whole.values(split, "unasked"):
                 unasked.update(counts)
         table = "\n".join(f"| {kind} | {count:,} |" for kind, count in unasked.items())
-        whole.readme(out, _HOW.replace("UNASKED", table))
+        whole.readme(out, _QUESTIONS_HOW.replace("UNASKED", table))
 
 
-def store_audio(shard: Shard, out: Writer) -> dict[str, str]:
-    """Write the audio files of a shard; where each sample's lies."""
-    paths: dict[str, str] = {}
-    for item in shard.items():
-        paths[item.id] = item.path
-        out.write(item.path, item.audio)
-    return paths
+# Difference captions: pairs of samples of a group, and what tells them apart, as JSON lines.
 
 
-def subjects_of(shard: Shard) -> list[Subject]:
-    """The samples of a shard as they are asked about, in plan order."""
-    return subjects(*read_clips(shard))
+_DIFFERENCES_HOW = """\
+`SPLIT.jsonl` has a line for every two samples of a minimal-pair group that can be told apart:
+
+- `first`, `second`, `group`: the samples; `first_audio`, `second_audio`: their files, from this
+  folder.
+- `caption` says how they differ, the first before the second; `reverse_caption` says the same of
+  them in the opposite order, and is false in this one.
+- `kind`: `reorder`, `together`, `apart`, `rebind`, `replaced`, `added` or `removed`: how the second
+  differs from the first.
+- `claims`: two, as JSON text in the form of the corpus's manifest: what is proven of the first and
+  refuted of the second, and what is proven of the second and refuted of the first.
+
+Of UNTOLD pairs nothing could be said that is proven of one and refuted of the other.
+"""
 
 
-def read_clips(shard: Shard) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]], Frames]:
-    """The rows of a shard, those of its clips by id, and the shortest overlap that can be heard."""
-    folder = shard.corpus.folder
-    metadata = pq.read_schema(folder / SAMPLES_FILE).metadata or {}
-    if AUDIBLE.encode() not in metadata:
-        raise CorpusError(
-            f"{folder / SAMPLES_FILE}: does not say which overlaps can be heard",
-            fix="it was made by an older version: build again",
-        )
-    rows = list(shard.rows())
-    used = {clip for row in rows for clip in row["clips"]}
-    clips = pq.read_table(
-        folder / CLIPS_FILE, columns=list(_COLUMNS), filters=[("id", "in", sorted(used))]
-    )
-    by_id = {row["id"]: row for row in clips.to_pylist()}
-    return rows, by_id, int(metadata[AUDIBLE.encode()])
+class DifferencesFormat(ExportFormat):
+    """JSON lines and the stored audio files."""
+
+    name: ClassVar[str] = "differences"
+    version: ClassVar[int] = 1
+
+    def part(self, shard: Shard, out: Writer) -> None:
+        """Audio files and the differences within this shard's groups."""
+        paths = shard.store_audio(out)
+        subjects = shard.subjects()
+        groups = {subject.id: subject.group for subject in subjects}
+        differences = find_differences(subjects, RANDOMNESS)
+        with out.piece("differences") as lines:
+            for difference in differences.made:
+                place = {
+                    "group": groups[difference.first],
+                    "first_audio": paths[difference.first],
+                    "second_audio": paths[difference.second],
+                }
+                lines.write(json_line(difference.to_json() | place))
+        with out.piece("untold") as facts:
+            facts.write(json_line(differences.left_out[DIFFERENCE]))
+
+    def finish(self, whole: Whole, out: Writer) -> None:
+        """One file a split."""
+        whole.join(out, "{split}.jsonl", "differences")
+        untold = whole.count("untold")
+        whole.readme(out, _DIFFERENCES_HOW.replace("UNTOLD", f"{untold:,}"))

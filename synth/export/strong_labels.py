@@ -183,11 +183,11 @@ class Dcase(ExportFormat):
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """The tables of each split."""
+        whole.join(out, "metadata/{split}.tsv", "strong", table_line(_EVENT, _TAB))
+        whole.join(out, "metadata/{split}_events.csv", "events", table_line(_EVENT))
+        head = table_line(("filename", "duration"), _TAB)
+        whole.join(out, "metadata/{split}_durations.tsv", "durations", head)
         for split in whole.splits:
-            whole.join(out, f"metadata/{split}.tsv", split, "strong", table_line(_EVENT, _TAB))
-            whole.join(out, f"metadata/{split}_events.csv", split, "events", table_line(_EVENT))
-            head = table_line(("filename", "duration"), _TAB)
-            whole.join(out, f"metadata/{split}_durations.tsv", split, "durations", head)
             most = max(len(row) for row in _captions(whole, split)) - 1
             with out.open(f"metadata/{split}_captions.csv") as file:
                 names = (f"caption_{number}" for number in range(1, most + 1))

@@ -89,9 +89,8 @@ def _check_bounds(schema: Mapping[str, Any], where: str) -> None:
         if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
             raise ValueError(f"{where}.{key}: expected a number, got {value!r}")
     choices = schema.get("enum", [""])
-    if not isinstance(choices, list) or not choices:
-        raise ValueError(f"{where}.enum: expected a list of strings")
-    if not all(isinstance(choice, str) for choice in choices):
+    is_list = isinstance(choices, list) and bool(choices)
+    if not is_list or not all(isinstance(choice, str) for choice in choices):
         raise ValueError(f"{where}.enum: expected a list of strings")
 
 
@@ -124,47 +123,31 @@ def find_violations(value: Any, schema: Mapping[str, Any], where: str = "the ans
     is_of = isinstance(value, _PYTHON[kind]) and (kind == "boolean") == isinstance(value, bool)
     if not is_of:
         return [f"{where} must be of type {kind}, not {_kind_of(value)}"]
+    faults: list[str] = []
     if kind == "object":
-        return _in_object(value, schema, where)
-    if kind == "array":
-        return _in_array(value, schema, where)
-    if kind == "string":
-        return _in_string(value, schema, where)
-    low, high = schema.get("minimum"), schema.get("maximum")
-    below, above = low is not None and value < low, high is not None and value > high
-    return [f"{where} must be at {'least' if below else 'most'} {low if below else high}"] * (
-        below or above
-    )
-
-
-def _in_object(value: dict[str, Any], schema: Mapping[str, Any], where: str) -> list[str]:
-    properties = schema["properties"]
-    faults = [f"{where} lacks {name!r}" for name in properties if name not in value]
-    faults += [
-        f"{where} has {name!r}, which is not asked for" for name in value.keys() - properties
-    ]
-    for name, inner in properties.items():
-        if name in value:
-            faults += find_violations(value[name], inner, repr(name))
+        asked = schema["properties"]
+        faults += [f"{where} lacks {name!r}" for name in asked if name not in value]
+        faults += [f"{where} has {name!r}, which is not asked for" for name in value.keys() - asked]
+        for name, inner in asked.items():
+            if name in value:
+                faults += find_violations(value[name], inner, repr(name))
+    elif kind == "array":
+        if len(value) < schema.get("minItems", 0):
+            faults.append(f"{where} needs at least {schema['minItems']} entries")
+        if len(value) > schema.get("maxItems", len(value)):
+            faults.append(f"{where} may have at most {schema['maxItems']} entries")
+        for place, entry in enumerate(value, start=1):
+            faults += find_violations(entry, schema["items"], f"entry {place} of {where}")
+    elif kind == "string":
+        if any(unicodedata.category(letter) in _BROKEN and letter != "\n" for letter in value):
+            faults.append(f"{where} holds a character that is no text")
+        elif value not in schema.get("enum", [value]):
+            faults.append(f"{where} must be one of {', '.join(schema['enum'])}")
+    elif value < schema.get("minimum", value):
+        faults.append(f"{where} must be at least {schema['minimum']}")
+    elif value > schema.get("maximum", value):
+        faults.append(f"{where} must be at most {schema['maximum']}")
     return faults
-
-
-def _in_array(value: list[Any], schema: Mapping[str, Any], where: str) -> list[str]:
-    faults = []
-    if len(value) < schema.get("minItems", 0):
-        faults.append(f"{where} needs at least {schema['minItems']} entries")
-    if len(value) > schema.get("maxItems", len(value)):
-        faults.append(f"{where} may have at most {schema['maxItems']} entries")
-    for place, entry in enumerate(value, start=1):
-        faults += find_violations(entry, schema["items"], f"entry {place} of {where}")
-    return faults
-
-
-def _in_string(value: str, schema: Mapping[str, Any], where: str) -> list[str]:
-    if any(unicodedata.category(letter) in _BROKEN and letter != "\n" for letter in value):
-        return [f"{where} holds a character that is no text"]
-    choices = schema.get("enum", [value])
-    return [] if value in choices else [f"{where} must be one of {', '.join(choices)}"]
 
 
 def _kind_of(value: Any) -> str:

@@ -14,16 +14,24 @@ from importlib import resources
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from synth.base.doors import read_text
 from synth.base.errors import SpecError, nearest
 from synth.base.rng import digest
 from synth.base.yaml_file import explain_errors, parse_yaml
 from synth.llm.answer_schema import find_violations, make_strict, reply_schema
-from synth.llm.checks.check import Case, Check, SettingRole, reaches, texts_at
+from synth.llm.checks.check import Case, SettingRole, find_faults, reaches, texts_at
 from synth.llm.checks.registry import read_checks
 from synth.llm.reply import PromptItem, read_reply
 
@@ -39,6 +47,10 @@ _SUFFIXES: Final = (".yaml", ".yml")
 
 class _PromptPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+Checks: TypeAlias = Annotated[list[Any], AfterValidator(read_checks)]
+"""As a file lists them; then values of `Check`."""
 
 
 class Message(_PromptPart):
@@ -69,7 +81,7 @@ class Verify(_PromptPart):
     """
 
     prompt: str
-    checks: list[Any] = Field(min_length=1)
+    checks: Annotated[Checks, Field(min_length=1)]
 
 
 class PromptFile(_PromptPart):
@@ -106,7 +118,7 @@ class PromptFile(_PromptPart):
     deal: list[str] = Field(default_factory=list)
     verify: Verify | None = None
     messages: tuple[Message, ...] = Field(min_length=1, strict=False)
-    checks: list[Any]
+    checks: Checks
     examples: tuple[Example, ...] = Field(min_length=1, strict=False)
 
     @field_validator("fields", "optional")
@@ -202,7 +214,6 @@ class Prompt:
 
     where: str
     file: PromptFile = field(repr=False)
-    checks: tuple[Check, ...] = field(repr=False)
 
     @property
     def id(self) -> str:
@@ -287,11 +298,7 @@ class Prompt:
         broken = find_violations(dict(answer), self.file.answer)
         if broken:
             return broken
-        case = Case(item, answer, self.texts(answer))
-        faults = chain.from_iterable(
-            check.faults(case) for check in self.checks if check.applies(case)
-        )
-        return list(dict.fromkeys(faults))
+        return find_faults(self.file.checks, Case(item, answer, self.texts(answer)))
 
     def texts(self, answer: Mapping[str, Any]) -> list[str]:
         """The generated texts of an answer."""
@@ -375,12 +382,7 @@ def _json(value: Any) -> str:
 def load_prompt(id_or_path: str | Path) -> Prompt:
     """A prompt of ours by its id, or one of your own by its path."""
     where, text = file_text(id_or_path)
-    file = read_prompt_file(where, text)
-    try:
-        checks = read_checks(file.checks)
-    except ValueError as error:
-        raise SpecError(f"{where}: {error}") from error
-    prompt = Prompt(where, file, checks)
+    prompt = Prompt(where, read_prompt_file(where, text))
     _check_places(prompt)
     _check_examples(prompt)
     return prompt
@@ -391,7 +393,7 @@ def _check_places(prompt: Prompt) -> None:
     file = prompt.file
     if not reaches(file.answer, file.texts):
         raise SpecError(f"{prompt.where}: texts: an answer has no texts at {file.texts!r}")
-    for number, check in enumerate(prompt.checks):
+    for number, check in enumerate(file.checks):
         where = f"{prompt.where}: checks.{number}.{check.name}"
         for path in sorted(check.named(SettingRole.PLACE)):
             if not reaches(file.answer, path):

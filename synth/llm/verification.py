@@ -6,15 +6,14 @@ made of; the answer is compared with that item by checks of the first prompt's f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 from synth.base.errors import SpecError
-from synth.llm.checks.check import Case, Check, SettingRole, quote
-from synth.llm.checks.registry import read_checks
+from synth.llm.checks.check import Case, Check, SettingRole, find_faults, quote
 from synth.llm.prompt import Prompt, load_prompt
 from synth.llm.reply import PromptItem
 
@@ -27,7 +26,7 @@ class Verification:
     """How a prompt's texts are verified."""
 
     prompt: Prompt
-    checks: tuple[Check, ...]
+    checks: Sequence[Check]
 
     def make_fields(self, item: PromptItem, text: str) -> dict[str, Any]:
         """The fields of the second item: those that its prompt knows, and no others."""
@@ -38,10 +37,7 @@ class Verification:
 
     def faults(self, item: PromptItem, answer: Mapping[str, Any]) -> list[str]:
         """Why a text is not taken; none if it is."""
-        case = Case(item, answer, self.prompt.texts(answer))
-        return [
-            fault for check in self.checks if check.applies(case) for fault in check.faults(case)
-        ]
+        return find_faults(self.checks, Case(item, answer, self.prompt.texts(answer)))
 
     def kind(self, item: PromptItem) -> str:
         """Under which kind a first item is counted."""
@@ -59,11 +55,7 @@ def load_verification(prompt: Prompt) -> Verification | None:
     second = load_prompt(name)
     if second.file.verify is not None:
         raise SpecError(f"{where}.prompt: {second.id} has a `verify` itself", fix="drop one")
-    try:
-        checks = read_checks(verify.checks)
-    except ValueError as error:
-        raise SpecError(f"{where}.{error}") from error
-    for number, check in enumerate(checks):
+    for number, check in enumerate(verify.checks):
         for missing in sorted(
             {*check.named(SettingRole.NEEDED), *check.when} - prompt.file.fields.keys()
         ):
@@ -71,7 +63,7 @@ def load_verification(prompt: Prompt) -> Verification | None:
                 f"{where}.checks.{number}.{check.name}: {quote(missing)} is not among the fields "
                 "that an item must have"
             )
-    verification = Verification(second, checks)
+    verification = Verification(second, verify.checks)
     for item, answer in prompt.examples():
         texts = prompt.texts(answer)
         if len(texts) != 1:

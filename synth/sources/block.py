@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from synth.base.errors import SourceError
 from synth.corpus.corpus import CLIPS_FILE, find_finished
-from synth.corpus.leakage import COLUMNS, ClipShelf, Partner
+from synth.corpus.leakage import COLUMNS, ClipShelf, Shared
 from synth.corpus.schema import CLIPS
 from synth.sources.catalogue import quarantine_row
 
@@ -57,15 +57,15 @@ class BlockList:
             raise SourceError(f"{file}: the block list is empty", fix=_MEND)
         return block
 
-    def partner(self, row: Mapping[str, Any]) -> Partner | None:
+    def partner(self, row: Mapping[str, Any]) -> Shared | None:
         """What a clip shares with the list, the plainest thing first; None if nothing."""
         for by in ("id", "recording"):
             entry = next((name for name in _names(row[by]) if name in self.entries), None)
             if entry is not None:
-                return Partner(entry, by, f"{by} {entry}")
+                return Shared(row["id"], entry, by, f"{by} {entry}")
         if row["id"] in self.ids:
-            return Partner(row["id"], "id", f"id {row['id']}")
-        return next(iter(self.shelf.partners(row)), None)
+            return Shared(row["id"], row["id"], "id", f"id {row['id']}")
+        return next(self.shelf.find_shared(row), None)
 
 
 @dataclass(frozen=True, slots=True)

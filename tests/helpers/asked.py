@@ -5,18 +5,22 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from hypothesis import strategies as st
 from planned import AUDIBLE, RATE, level_clip, make_setting, spread_clips
 
 from synth.base.rng import Randomness
 from synth.corpus.schema import Sample
-from synth.derived.asking import Asked, ask
-from synth.derived.questions import Question, Subject, subjects
+from synth.derived.asking import ask
+from synth.derived.questions import Derived, Question, Subject, subjects
 from synth.labels.lexicon import Treatment
 from synth.recipes.attributes import Attribute, Attributes
 from synth.recipes.base import Clip, Recipe, Setting
 from synth.recipes.counts import Counts
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
+from synth.scene.timeline import Placement, Timeline, duration
+from synth.truth.relations import Tolerance
 
 SPREAD = (
     "Bark", "Meow", "Moo", "Rain", "Thunder", "Siren", "Church bell", "Piano", "Acoustic guitar",
@@ -24,6 +28,44 @@ SPREAD = (
     "theremin solo", "Bagpipes", "Dog", "Printer", "Walk, footsteps", "Fireworks",
 )  # fmt: skip
 """Singular and plural, one that is not listed, and two that are kin."""
+
+
+NAMES = "PQRST"
+
+
+def line(*sounds: tuple[str, int, int]) -> Timeline:
+    """Sounds by label, onset and offset."""
+    places = tuple(
+        Placement(label, on, off, Excerpt(f"clip-{label}", 0, off - on))
+        for label, on, off in sounds
+    )
+    return Timeline(places, max(off for _, _, off in sounds))
+
+
+def subject(
+    heard: Timeline, number: int = 0, group: int = 0, tolerance: Tolerance | None = None
+) -> Subject:
+    """A sample whose caption names all that is heard."""
+    sounds = tuple(dict.fromkeys(place.label for place in heard.placements))
+    return Subject(f"s-{number}", f"g-{group}", heard, tolerance or Tolerance(), sounds)
+
+
+@st.composite
+def placed_scenes(draw: st.DrawFn) -> Scene:
+    """A scene in time, with crossfades and places of any kind."""
+    names = draw(st.permutations(NAMES))[: draw(st.integers(1, 4))]
+
+    def compose(part: list[str]) -> Scene:
+        if len(part) == 1:
+            return Event(part[0], Excerpt(part[0], 0, draw(st.integers(1, 12))))
+        cut = draw(st.integers(1, len(part) - 1))
+        first, second = compose(part[:cut]), compose(part[cut:])
+        if draw(st.booleans()):
+            fade = draw(st.integers(0, min(duration(first), duration(second), 3)))
+            return Concat(first, second, fade)
+        return Overlay(first, second, draw(st.integers(-4, 8)))
+
+    return compose(names)
 
 
 def clips(names: tuple[str, ...] = SPREAD, each: int = 3) -> list[Clip]:
@@ -134,7 +176,7 @@ MEASURED = {"attributes": attributes, "counts": counts}
 
 
 @cache
-def questions(name: str) -> Asked:
+def questions(name: str) -> Derived[Question]:
     """What is asked of one of the corpora."""
     return ask((CORPORA | MEASURED)[name](), Randomness(0))
 
@@ -143,5 +185,5 @@ def holds(question: Question, subject: Subject) -> bool:
     """Whether the answer is proven of a sample, and every other option refuted."""
     return all(
         subject.proves(claim) if option == question.answer else subject.refutes(claim)
-        for option, claim in zip(question.options, question.claims, strict=True)
+        for option, claim in question.options.items()
     )

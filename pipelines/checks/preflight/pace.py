@@ -24,7 +24,7 @@ from synth.audio.bank import Bank
 from synth.audio.render import render
 from synth.base.errors import SpecError
 from synth.corpus.corpus import CLIPS_FILE
-from synth.corpus.shards import ShardWriter
+from synth.corpus.shards import ShardWriter, serialise_document
 from synth.scene.scene import from_text
 
 DRAWN: Final = 64
@@ -103,7 +103,8 @@ def measure_pace(job: RenderJob, rows: Sequence[Mapping[str, Any]]) -> RenderPac
 
     def make(row: Mapping[str, Any], writer: ShardWriter) -> int:
         scene = from_text(row["scene"])
-        return writer.add(row, render(scene, bank, job.mixdown, row["frames"]), licences).size
+        text = serialise_document(row, licences)
+        return writer.append(row, render(scene, bank, job.mixdown, row["frames"]), text).size
 
     frames: list[int] = []
     sizes: list[int] = []

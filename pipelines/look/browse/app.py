@@ -56,7 +56,7 @@ from pipelines.look.inspection import format_count
 from pipelines.store.places import find_manifest
 from synth.base.errors import SegueError, shorten
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
-from synth.corpus.row_rules import is_key
+from synth.corpus.validation import is_key
 from synth.storage import url_of
 
 PAGE_SIZE: Final = 50

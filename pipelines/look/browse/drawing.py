@@ -15,8 +15,8 @@ from synth.base.errors import CorpusError
 from synth.base.units import Frames
 from synth.corpus.corpus import Corpus
 from synth.corpus.facts import GET_AGAIN
-from synth.corpus.row_rules import MAX_MEMBER_BYTES
 from synth.corpus.shards import AudioFormat, read_member
+from synth.corpus.validation import MAX_MEMBER_BYTES
 from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.scene.timeline import Timeline, duration, timeline
 from synth.storage import display_path

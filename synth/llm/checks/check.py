@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Any, ClassVar, TypeAlias
@@ -83,6 +83,12 @@ class Check(BaseModel, ABC):
     def kind(self, item: PromptItem) -> str:
         """Of a second request: under which kind the item is counted, "" for none."""
         return ""
+
+
+def find_faults(checks: Iterable[Check], case: Case) -> list[str]:
+    """Why those checks that apply refuse an answer, each reason once."""
+    applying = (check for check in checks if check.applies(case))
+    return list(dict.fromkeys(fault for check in applying for fault in check.faults(case)))
 
 
 class TextCheck(Check):

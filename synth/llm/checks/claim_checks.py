@@ -107,14 +107,10 @@ def read_statements(answer: Mapping[str, Any]) -> list[Statement]:
         Statement(
             statement["says"],
             tuple(statement["sounds"]),
-            statement["value"] if _has_value(statement) else 0.0,
+            statement["value"] if statement["says"] in VALUED else 0.0,
         )
         for statement in answer["statements"]
     ]
-
-
-def _has_value(each: Mapping[str, Any]) -> bool:
-    return each["says"] in VALUED
 
 
 @lru_cache(maxsize=1 << 16)

@@ -12,15 +12,13 @@ from synth.llm.checks.check import Check
 from synth.llm.checks.claim_checks import Reading, SameClaim, Truth
 from synth.llm.checks.figure_checks import Measures, SameNames, SameNumerals
 from synth.llm.checks.label_checks import Recomposed, ScenesCheck, TagsCheck
-from synth.llm.checks.order_checks import NotationTold, SameOrder, Shares
+from synth.llm.checks.order_checks import NotationTold, Rebound, Reordered, SameOrder, Shares
 from synth.llm.checks.text_checks import (
     Differs,
     Distinct,
     Language,
     MaxWords,
     OneLine,
-    Rebound,
-    Reordered,
     TextCount,
     Words,
 )
@@ -36,13 +34,9 @@ CHECKS: Final[Mapping[str, type[Check]]] = {
 }
 
 
-def read_checks(listed: Sequence[Any]) -> tuple[Check, ...]:
-    """Checks as a file lists them: `[{differs: {}}, {max_words: 30}, {truth: refuted}]`.
-
-    Raises:
-        ValueError: If a check or one of its settings is unknown or out of range.
-    """
-    return tuple(_read(entry, f"checks.{place}") for place, entry in enumerate(listed))
+def read_checks(listed: Sequence[Any]) -> list[Check]:
+    """Checks as a file lists them: `[{differs: {}}, {max_words: 30}, {truth: refuted}]`."""
+    return [_read(entry, f"checks.{place}") for place, entry in enumerate(listed)]
 
 
 def _read(entry: Any, where: str) -> Check:

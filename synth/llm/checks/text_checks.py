@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
-from itertools import combinations
 from typing import ClassVar, Final
 
 from pydantic import Field
@@ -22,16 +20,6 @@ from synth.llm.checks.check import (
     TextCheck,
     quote,
 )
-from synth.llm.checks.label_checks import (
-    DENIES,
-    UNCLEAR,
-    Content,
-    StatedOrder,
-    align,
-    parse_content,
-    parse_order,
-)
-from synth.text.negation.negators import find_denials
 
 # Which language a sentence is in: English, German, French, Italian or Spanish, by common words.
 #
@@ -255,101 +243,3 @@ class Language(TextCheck):
             return
         read = " or ".join(LANGUAGES[code] for code in sorted(languages)) or "no known language"
         yield f"reads as {read}; {LANGUAGES.get(wanted, wanted)} is asked for"
-
-
-# Checks that a text holds the words of its original in another composition (CompA, section 3.3).
-#
-# Both make a hard negative of a caption: the order of its events is another, or its verbs go with
-# other nouns. Neither may bring in a sound or lose one, or the negative is an easy one.
-
-
-_BOUND: Final = 2  # a source and what it does
-_SAME_ORDER: Final = "tells no order that contradicts the original's"
-
-
-class _SameWords(ComparingCheck):
-    """The nouns and verbs are those of the original, each as often."""
-
-    def explain(self, text: str, case: Case) -> Iterator[str]:
-        """Other words, what the check in question refuses, or other denials."""
-        caption = self.original(case)
-        original = parse_content(caption)
-        content = align(parse_content(text), original)
-        if fault := _explain_words(content, original) or self._fault(content, original):
-            yield fault
-        elif bool(find_denials(text)) is not bool(find_denials(caption)):
-            yield DENIES
-
-    def _fault(self, content: Content, original: Content) -> str:
-        raise NotImplementedError
-
-
-def _explain_words(content: Content, original: Content) -> str:
-    given, wanted = Counter(content.words()), Counter(original.words())
-    changes = []
-    if lost := list((wanted - given).elements()):
-        changes.append(f"leaves out {_quote_all(lost)}")
-    if added := list((given - wanted).elements()):
-        changes.append(f"adds {_quote_all(added)}")
-    if not changes:
-        return ""
-    return f"must keep the nouns and verbs of the original: it {' and '.join(changes)}"
-
-
-def _quote_all(words: Sequence[str]) -> str:
-    return ", ".join(map(quote, words))
-
-
-class Reordered(_SameWords):
-    """The same nouns and verbs, and an order of events that contradicts the original's.
-
-    Where the order that the original tells can be read, that of the text must be readable too, and
-    must differ in what both leave no doubt of: "a dog barks and a bell rings" admits every order,
-    so it has no negative. Where it cannot, only a text of the same build is refused.
-    """
-
-    name: ClassVar[str] = "reordered"
-
-    def _fault(self, content: Content, original: Content) -> str:
-        if len(original.parts) < 2:
-            return "changes the order of a caption with a single event; give an empty list"
-        if (content.fronted, content.parts, content.joins) == (
-            original.fronted,
-            original.parts,
-            original.joins,
-        ):
-            return _SAME_ORDER
-        ours, theirs = parse_order(content), parse_order(original)
-        return "" if theirs is None else _explain_agreement(ours, theirs)
-
-
-class Rebound(_SameWords):
-    """The same nouns and the same verbs, but other verbs with other nouns."""
-
-    name: ClassVar[str] = "rebound"
-
-    def _fault(self, content: Content, original: Content) -> str:
-        if any(len(part) < _BOUND for each in (original, content) for part in each.parts):
-            return "has sources that share a verb, which cannot be traded; give an empty list"
-        if _bindings(content) == _bindings(original):
-            return "joins each noun with the same verb as the original does"
-        if len(content.parts) != len(original.parts):
-            return "must leave everything but the sources where it is"
-        return ""
-
-
-def _explain_agreement(ours: StatedOrder | None, theirs: StatedOrder) -> str:
-    wanted = theirs.relations()
-    if not wanted:
-        return "changes the order of a caption that tells none; give an empty list"
-    if ours is None:
-        return UNCLEAR
-    given = ours.relations()
-    if any(given.get(pair, sign) != sign for pair, sign in wanted.items()):
-        return ""
-    return _SAME_ORDER
-
-
-def _bindings(content: Content) -> Counter[frozenset[str]]:
-    """The words that stand together in a part."""
-    return Counter(frozenset(pair) for part in content.parts for pair in combinations(part, 2))

@@ -32,7 +32,6 @@ from export_corpora import WIDE, built
 
 from pipelines.export import export_corpus
 from synth.corpus.corpus import Corpus
-from synth.export.chat import assistant
 
 Exported = Callable[[Corpus, str], Path]
 CLIP_FRAMES = 480_000
@@ -257,6 +256,10 @@ def test_sed_eval_opens_the_tables_by_name(
 
 def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def assistant(text: str) -> dict[str, str]:
+    return {"role": "assistant", "content": text}
 
 
 @pytest.mark.parametrize("name", ["train.jsonl", "train_audios.jsonl"])

@@ -29,6 +29,7 @@ from synth.corpus.shards import (
     document,
     encode_audio,
     read_member,
+    serialise_document,
     writing,
 )
 from synth.labels.connective import Connective
@@ -84,7 +85,10 @@ ROWS = [sample(index, bool(index % 2)).row() for index in range(4)]
 
 def write(path: Path, audio_format: AudioFormat) -> list[Measurement]:
     with writing(path, audio_format) as shard:
-        return [shard.add(row, rendering(i), CLIPS) for i, row in enumerate(ROWS)]
+        return [
+            shard.append(row, rendering(i), serialise_document(row, CLIPS))
+            for i, row in enumerate(ROWS)
+        ]
 
 
 @pytest.mark.parametrize("audio_format", FORMATS)
@@ -174,7 +178,7 @@ def test_a_second_write_gives_the_same_bytes(tmp_path: Path, audio_format: Audio
 def test_a_failing_write_leaves_no_shard(tmp_path: Path) -> None:
     def fail() -> None:
         with writing(tmp_path / "s.tar", AudioFormat.FLAC) as shard:
-            shard.add(ROWS[0], rendering(0), CLIPS)
+            shard.append(ROWS[0], rendering(0), b"{}")
             raise RuntimeError
 
     with pytest.raises(RuntimeError):

@@ -16,13 +16,13 @@ from synth.derived.contrasts import (
     MOST_TURNS,
     TIMESTAMPS,
     WHICH,
+    Contrast,
     Conversation,
-    FoundContrasts,
     find_contrasts,
     find_conversations,
     say,
 )
-from synth.derived.questions import Subject
+from synth.derived.questions import Derived, Subject
 
 NAMES = (*asked.CORPORA, *asked.MEASURED)
 SEED = Randomness(0)
@@ -38,13 +38,13 @@ def subjects(name: str) -> tuple[Subject, ...]:
 
 
 @cache
-def found(name: str, *, one_way: bool = False) -> FoundContrasts:
+def found(name: str, *, one_way: bool = False) -> Derived[Contrast]:
     return find_contrasts(subjects(name), SEED, one_way=one_way)
 
 
 @cache
 def spoken(name: str) -> tuple[Conversation, ...]:
-    return find_conversations(subjects(name), found(name, one_way=True).contrasts, SEED)
+    return find_conversations(subjects(name), found(name, one_way=True).made, SEED)
 
 
 def by_id(name: str) -> dict[str, Subject]:
@@ -54,7 +54,7 @@ def by_id(name: str) -> dict[str, Subject]:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_answer_is_proven_and_its_counterpart_refuted(name: str) -> None:
     who = by_id(name)
-    sides = [side for contrast in found(name).contrasts for side in contrast]
+    sides = [side for contrast in found(name).made for side in contrast]
     turns = [each for conversation in spoken(name) for each in conversation.exchanges]
     assert sides
     for exchange in (*sides, *turns):
@@ -66,7 +66,7 @@ def test_every_answer_is_proven_and_its_counterpart_refuted(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_contrast_is_followed_by_its_mirror(name: str) -> None:
-    for one, other in found(name).contrasts:
+    for one, other in found(name).made:
         assert (one.kind, one.prompt) == (other.kind, other.prompt)
         assert (one.answer, one.wrong) == (other.wrong, other.answer)
         assert (one.samples, one.others) == (other.others, other.samples)
@@ -99,21 +99,21 @@ def test_conversations_have_several_turns_where_a_group_gives_it() -> None:
 
 def test_all_kinds_are_made() -> None:
     """But for dense captions, which plans of tests have none of."""
-    kinds = {contrast[0].kind for name in NAMES for contrast in found(name).contrasts}
+    kinds = {contrast[0].kind for name in NAMES for contrast in found(name).made}
     assert kinds == set(KINDS) - {TIMESTAMPS}
 
 
 def test_described_sides_differ_in_few_words() -> None:
-    pairs = [each for each in found("counts").contrasts if each[0].kind == DESCRIBE]
+    pairs = [each for each in found("counts").made if each[0].kind == DESCRIBE]
     for one, _ in pairs:
         assert len(set(one.answer.split()) ^ set(one.wrong.split())) <= 3
 
 
 def test_what_has_no_counterpart_is_counted() -> None:
     alone = find_contrasts(subjects("triplets")[:1], SEED)
-    assert alone.contrasts == ()
+    assert alone.made == ()
     assert sum(alone.left_out.values()) > 0
-    assert find_contrasts((), SEED) == FoundContrasts((), {})
+    assert find_contrasts((), SEED) == Derived((), {})
     assert find_conversations((), (), SEED) == ()
 
 

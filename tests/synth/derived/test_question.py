@@ -9,6 +9,7 @@ from itertools import combinations
 
 import asked
 import pytest
+from asked import NAMES, line, placed_scenes, subject
 from envelopes import envelope
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,45 +36,16 @@ from synth.recipes.bed import Background
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets
 from synth.scene.claim import claim_labels
-from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels
-from synth.scene.timeline import Placement, Timeline, duration, timeline
+from synth.scene.scene import Concat, Event, Overlay, Scene, labels
+from synth.scene.timeline import Timeline, timeline
 from synth.truth.relations import Tolerance
 from tests.synth.truth.oracle import Oracle, find_borders
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 
-NAMES = "PQRST"
-
-
-@st.composite
-def scenes(draw: st.DrawFn) -> Scene:
-    """A scene in time, with crossfades and places of any kind."""
-    names = draw(st.permutations(NAMES))[: draw(st.integers(1, 4))]
-
-    def compose(part: list[str]) -> Scene:
-        if len(part) == 1:
-            return Event(part[0], Excerpt(part[0], 0, draw(st.integers(1, 12))))
-        cut = draw(st.integers(1, len(part) - 1))
-        first, second = compose(part[:cut]), compose(part[cut:])
-        if draw(st.booleans()):
-            fade = draw(st.integers(0, min(duration(first), duration(second), 3)))
-            return Concat(first, second, fade)
-        return Overlay(first, second, draw(st.integers(-4, 8)))
-
-    return compose(names)
-
-
-def line(*sounds: tuple[str, int, int]) -> Timeline:
-    places = tuple(
-        Placement(label, on, off, Excerpt(f"clip-{label}", 0, off - on))
-        for label, on, off in sounds
-    )
-    return Timeline(places, max(off for _, _, off in sounds))
-
-
 TIMELINES = st.one_of(
-    scenes().map(timeline),
+    placed_scenes().map(timeline),
     st.lists(
         st.tuples(st.sampled_from(NAMES), st.integers(0, 14), st.integers(1, 10)),
         min_size=1,
@@ -83,18 +55,13 @@ TIMELINES = st.one_of(
 TOLERANCES = st.builds(Tolerance, st.just(0), st.integers(1, 4))
 
 
-def subject(heard: Timeline, tolerance: Tolerance, number: int = 0, group: int = 0) -> Subject:
-    sounds = tuple(dict.fromkeys(place.label for place in heard.placements))
-    return Subject(f"s-{number}", f"g-{group}", heard, tolerance, sounds)
-
-
 @st.composite
 def batches(draw: st.DrawFn) -> list[Subject]:
     """A few samples, some of them of one group."""
     heard = draw(st.lists(TIMELINES, min_size=1, max_size=6))
     tolerance = draw(TOLERANCES)
     return [
-        subject(each, tolerance, number, draw(st.integers(0, 2)))
+        subject(each, number, draw(st.integers(0, 2)), tolerance)
         for number, each in enumerate(heard)
     ]
 
@@ -107,10 +74,10 @@ def read_labels(question: Question, who: Subject) -> tuple[str | None, tuple[str
     if question.kind is QuestionKind.COUNT:
         return None, ()
     if question.kind in YES_NO:
-        claim = question.claims[question.options.index("yes")]
+        claim = question.options["yes"]
         assert isinstance(claim, Event | Concat | Overlay)
         return None, labels(claim)
-    named = [claim_labels(claim) for claim in question.claims]
+    named = [claim_labels(claim) for claim in question.options.values()]
     if question.kind in ENDS:  # each claim tells of everything that is heard
         nouns = {who.phrase(label).noun: label for label in set().union(*named)}
         return None, tuple(nouns[option] for option in question.options)
@@ -169,7 +136,7 @@ class Answers:
                 relate = Concat if question.kind is QuestionKind.ORDER else Overlay
                 return self.affirm(relate(Event(named[0]), Event(named[1])))
         right = self.which(question.kind, anchor)
-        return None if right is None else question.options[named.index(right)]
+        return None if right is None else [*question.options][named.index(right)]
 
     def affirm(self, scene: Scene) -> str | None:
         """Yes or no, where it is certain."""
@@ -181,7 +148,7 @@ class Answers:
 @given(batches(), st.integers(0, 9))
 def test_every_answer_is_the_only_one_to_a_second_judge(who: list[Subject], seed: int) -> None:
     by_id = {each.id: each for each in who}
-    for question in ask(who, Randomness(seed)).questions:
+    for question in ask(who, Randomness(seed)).made:
         assert Answers(by_id[question.sample]).answer(question) == question.answer, question
 
 
@@ -189,14 +156,14 @@ def test_every_answer_is_the_only_one_to_a_second_judge(who: list[Subject], seed
 def test_the_only_answer_is_found_wherever_a_second_judge_finds_one(
     heard: Timeline, tolerance: Tolerance, kind: QuestionKind, name: str
 ) -> None:
-    who = subject(heard, tolerance)
+    who = subject(heard, tolerance=tolerance)
     anchor = None if kind in ENDS else name
     assert find_only_answer(who, kind, anchor) == Answers(who).which(kind, anchor)
 
 
 @given(batches(), st.integers(0, 9))
 def test_yes_and_no_are_equally_frequent_in_every_batch(who: list[Subject], seed: int) -> None:
-    found = Counter((each.kind, each.answer) for each in ask(who, Randomness(seed)).questions)
+    found = Counter((each.kind, each.answer) for each in ask(who, Randomness(seed)).made)
     for kind in YES_NO:
         assert found[kind, "yes"] == found[kind, "no"]
 
@@ -205,7 +172,7 @@ def test_yes_and_no_are_equally_frequent_in_every_batch(who: list[Subject], seed
 def test_questions_of_a_planned_corpus_are_confirmed_from_their_rows(name: str) -> None:
     who = asked.CORPORA[name]()
     by_id = {each.id: each for each in who}
-    found = asked.questions(name).questions
+    found = asked.questions(name).made
     assert len({question.id for question in found}) == len(found)
     for question in found:
         assert Answers(by_id[question.sample]).answer(question) == question.answer
@@ -213,10 +180,10 @@ def test_questions_of_a_planned_corpus_are_confirmed_from_their_rows(name: str) 
 
 @pytest.mark.parametrize("name", asked.CORPORA)
 def test_no_text_of_a_corpus_betrays_its_answer(name: str) -> None:
-    found = asked.questions(name).questions
+    found = asked.questions(name).made
     answers: dict[tuple[str, tuple[str, ...]], Counter[str]] = defaultdict(Counter)
     for question in found:
-        answers[question.text, question.options][question.answer] += 1
+        answers[question.text, tuple(question.options)][question.answer] += 1
     for (text, options), counted in answers.items():
         if options == ("yes", "no"):
             assert counted["yes"] == counted["no"], text
@@ -231,22 +198,24 @@ def test_of_first_and_last_half_the_questions_are_asked_twice_with_different_ans
     texts: dict[tuple[str, str, tuple[str, ...]], list[str]] = defaultdict(list)
     who = asked.CORPORA[name]()
     group = {each.id: each.group for each in who}
-    for question in asked.questions(name).questions:
+    for question in asked.questions(name).made:
         if question.kind in ENDS:
-            texts[group[question.sample], question.text, question.options].append(question.answer)
+            texts[group[question.sample], question.text, tuple(question.options)].append(
+                question.answer
+            )
     paired = sum(len(each) for each in texts.values() if len(set(each)) > 1)
     assert paired >= 0.5 * sum(map(len, texts.values()))
 
 
 def choices(who: Iterable[Subject]) -> list[Question]:
-    found = ask(tuple(who), Randomness(0)).questions
+    found = ask(tuple(who), Randomness(0)).made
     return [each for each in found if each.kind in (*ENDS, *ANCHORED) and len(each.options) == 4]
 
 
 def test_right_options_stand_everywhere_and_cannot_be_told_without_the_audio() -> None:
     known, unknown = choices(asked.scenes()), choices(asked.planned(Scenes(scenes=160), seed=8))
     assert min(len(known), len(unknown)) > 250
-    places = Counter(each.options.index(each.answer) for each in (*known, *unknown))
+    places = Counter([*each.options].index(each.answer) for each in (*known, *unknown))
     assert max(places.values()) < 0.31 * (len(known) + len(unknown))
     # Somebody who has learnt from one corpus how often an offered sound is right, by kind.
     offered = Counter((each.kind, option) for each in known for option in each.options)
@@ -257,31 +226,29 @@ def test_right_options_stand_everywhere_and_cannot_be_told_without_the_audio() -
             (right[each.kind, option] + 1) / (offered[each.kind, option] + 4)
             for option in each.options
         ]
-        hits += each.options[scores.index(max(scores))] == each.answer
+        hits += [*each.options][scores.index(max(scores))] == each.answer
     assert hits < 0.33 * len(unknown)
 
 
 def test_counts_are_equally_frequent_and_not_asked_where_all_are_the_same() -> None:
     found = Counter(
-        each.answer
-        for each in asked.questions("scenes").questions
-        if each.kind is QuestionKind.COUNT
+        each.answer for each in asked.questions("scenes").made if each.kind is QuestionKind.COUNT
     )
     assert set(found) == {"two", "three", "four"}
     assert len(set(found.values())) == 1
     told = asked.questions("triplets")
-    assert not any(each.kind is QuestionKind.COUNT for each in told.questions)
-    assert told.unasked["count"] == len(asked.triplets())
+    assert not any(each.kind is QuestionKind.COUNT for each in told.made)
+    assert told.left_out["count"] == len(asked.triplets())
 
 
 def test_every_kind_is_asked_of_a_corpus_of_scenes_and_what_is_not_is_counted() -> None:
     who = asked.scenes()
     told = asked.questions("scenes")
     for kind in set(QuestionKind) - set(MEASURED):
-        having = {each.sample for each in told.questions if each.kind is kind}
+        having = {each.sample for each in told.made if each.kind is kind}
         assert having
-        assert told.unasked[kind.value] == len(who) - len(having)
-    asked_of = Counter((each.sample, each.kind) for each in told.questions)
+        assert told.left_out[kind.value] == len(who) - len(having)
+    asked_of = Counter((each.sample, each.kind) for each in told.made)
     assert all(count <= (2 if kind in YES_NO else 1) for (_, kind), count in asked_of.items())
 
 
@@ -290,7 +257,7 @@ def test_absent_sounds_are_of_the_corpus_and_not_kin_of_what_is_heard() -> None:
     by_id = {each.id: each for each in who}
     known = {label for each in who for label in each.sounds}
     absent = 0
-    for question in ask(who, Randomness(0)).questions:
+    for question in ask(who, Randomness(0)).made:
         _, named = read_labels(question, by_id[question.sample])
         assert not any(are_kin(a, b) for a, b in combinations(named, 2))
         heard = by_id[question.sample].heard.labels()
@@ -305,31 +272,33 @@ def test_questions_are_a_function_of_their_batch_and_seed() -> None:
     who = asked.triplets()
     assert ask(who, Randomness(3)) == ask(who, Randomness(3))
     assert ask(who, Randomness(3)) != ask(who, Randomness(4))
-    assert ask([], Randomness(3)).questions == ()
+    assert ask([], Randomness(3)).made == ()
 
 
 @pytest.mark.parametrize("name", asked.MEASURED)
 def test_measures_are_asked_of_a_group_in_the_same_words_once_for_each_answer(name: str) -> None:
     who = {each.id: each for each in asked.MEASURED[name]()}
     told = asked.questions(name)
-    found = [each for each in told.questions if each.kind in MEASURED]
+    found = [each for each in told.made if each.kind in MEASURED]
     kinds = {each.kind for each in found}
     assert kinds == ({QuestionKind.TIMES} if name == "counts" else set(MEASURED[1:]))
     asks: dict[tuple[str, str, tuple[str, ...]], list[str]] = defaultdict(list)
     for question in found:
         assert asked.holds(question, who[question.sample]), question
-        asks[who[question.sample].group, question.text, question.options].append(question.answer)
+        asks[who[question.sample].group, question.text, tuple(question.options)].append(
+            question.answer
+        )
     for (_, _, options), answers in asks.items():
         assert sorted(answers) == sorted(options)
         assert len(options) == (3 if name == "counts" else 2)
-    assert all(told.unasked[kind] == 0 for kind in kinds)
+    assert all(told.left_out[kind] == 0 for kind in kinds)
 
 
 def test_answers_to_measures_read_as_people_speak() -> None:
     said = {
         (each.kind.value, answer)
         for name in asked.MEASURED
-        for each in asked.questions(name).questions
+        for each in asked.questions(name).made
         for answer in each.options
         if each.kind in MEASURED
     }
@@ -360,10 +329,10 @@ def test_sounds_that_could_pass_for_one_another_are_never_told_apart(
     who: list[Subject], seed: int
 ) -> None:
     by_id = {
-        each.id: subject(renamed(each.heard), each.tolerance, i, int(each.group[2:]))
+        each.id: subject(renamed(each.heard), i, int(each.group[2:]), each.tolerance)
         for i, each in enumerate(who)
     }
-    for question in ask(list(by_id.values()), Randomness(seed)).questions:
+    for question in ask(list(by_id.values()), Randomness(seed)).made:
         assert asked.holds(question, by_id[question.sample])
         anchor, sounds = read_labels(question, by_id[question.sample])
         named = sounds if anchor is None else (anchor, *sounds)
@@ -373,11 +342,11 @@ def test_sounds_that_could_pass_for_one_another_are_never_told_apart(
 def test_a_sound_that_goes_on_after_another_is_not_denied_to_be_heard_after_it() -> None:
     # Rain falls all the time, a dog barks within it.
     who = [
-        replace(subject(line(("Rain", 0, 10), ("Bark", 2, 6)), Tolerance(), 0), group="g"),
-        replace(subject(line(("Bark", 0, 6), ("Rain", 6, 16)), Tolerance(), 1), group="g"),
+        subject(line(("Rain", 0, 10), ("Bark", 2, 6)), 0),
+        subject(line(("Bark", 0, 6), ("Rain", 6, 16)), 1),
     ]
     for seed in range(8):
-        for question in ask(who, Randomness(seed)).questions:
+        for question in ask(who, Randomness(seed)).made:
             assert (question.sample, question.kind) != ("s-0", QuestionKind.ORDER)
     assert find_only_answer(who[0], QuestionKind.AFTER, "Bark") is None
     assert find_only_answer(who[1], QuestionKind.AFTER, "Bark") == "Rain"
@@ -394,7 +363,7 @@ def test_a_bed_is_neither_asked_about_nor_an_option() -> None:
     by_id = {each.id: each for each in who}
     under = [each for each in who if "Rain" in each.heard.labels() and "Rain" not in each.sounds]
     assert under
-    told = ask(who, Randomness(0)).questions
+    told = ask(who, Randomness(0)).made
     beds = {each.id for each in under}
     assert any(each.kind is QuestionKind.ORDER for each in told if each.sample in beds)
     for question in told:
@@ -422,7 +391,7 @@ def test_whole_captions_are_quoted_and_nothing_absent_is_asked_beside_them() -> 
     ]
     for pairs in (True, False):
         who = asked.planned(Acba(pairs=20, crossfade_s=0.1, minimal_pairs=pairs), found)
-        told = ask(who, Randomness(0)).questions
+        told = ask(who, Randomness(0)).made
         by_id = {each.id: each for each in who}
         assert {each.kind for each in told} >= {
             QuestionKind.ORDER,
@@ -443,7 +412,7 @@ def test_whole_captions_are_quoted_and_nothing_absent_is_asked_beside_them() -> 
 
 def test_single_sounds_are_counted_and_asked_for_but_never_put_in_order() -> None:
     found = asked.clips(("Bark", "Rain", "Siren", "Piano"))
-    told = ask(asked.planned(Triplets(stage_a=True), found), Randomness(0)).questions
+    told = ask(asked.planned(Triplets(stage_a=True), found), Randomness(0)).made
     assert {each.kind for each in told} == {
         QuestionKind.PRESENCE,
         QuestionKind.WITH,
@@ -458,7 +427,7 @@ def test_every_kind_has_several_frames_and_each_is_used() -> None:
     assert set(FRAMES) == set(ASKED_KINDS)
     assert all(len(set(frames)) >= 3 for kind, frames in FRAMES.items() if kind not in MEASURED)
     assert all(len(set(frames)) >= 2 for frames in FRAMES.values())
-    texts = {each.text for each in asked.questions("scenes").questions}
+    texts = {each.text for each in asked.questions("scenes").made}
     for frames in (frames for kind, frames in FRAMES.items() if kind not in MEASURED):
         for frame in frames:
             start = frame.split("{")[0].lower()
@@ -467,7 +436,7 @@ def test_every_kind_has_several_frames_and_each_is_used() -> None:
 
 @pytest.mark.parametrize("label", ["Bark", "Bagpipes", "theremin solo", "Rain", "Walk, footsteps"])
 def test_questions_are_sentences_whatever_the_sound(label: str) -> None:
-    who = subject(line((label, 0, 5), ("Siren", 5, 9)), Tolerance())
+    who = subject(line((label, 0, 5), ("Siren", 5, 9)))
     for kind, frames in FRAMES.items():
         named = () if kind in (*ENDS, QuestionKind.COUNT) else (label, "Siren")
         texts = wordings(kind, named, who)
@@ -481,7 +450,7 @@ def test_questions_are_sentences_whatever_the_sound(label: str) -> None:
 
 
 def test_exact_wording() -> None:
-    who = subject(line(("Bark", 0, 5), ("Rain", 5, 9)), Tolerance())
+    who = subject(line(("Bark", 0, 5), ("Rain", 5, 9)))
     assert wordings(QuestionKind.ORDER, ("Bark", "Rain"), who) == [
         "Do you hear a bark before rain?",
         "Do you hear rain after a bark?",

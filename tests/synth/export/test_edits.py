@@ -20,10 +20,10 @@ from pipelines.export import export_corpus
 from synth.audio.dsp import Pcm
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
-from synth.derived.edits import takes
-from synth.export.edits import edit_groups, read_edits
+from synth.derived.edits import find_edits
+from synth.export.base import RANDOMNESS
+from synth.export.edits import edit_groups
 from synth.export.items import ExportItem, Shard, list_shards
-from synth.export.questions import read_clips
 from synth.scene.claim import claim_from_text
 from synth.scene.scene import Concat, from_text, to_text
 from synth.scene.timeline import places
@@ -96,12 +96,10 @@ def test_a_stem_is_silent_where_its_sound_does_not_play(
 
 
 def test_rows_hold_on_the_manifest(edited: Corpus, rows: list[dict[str, Any]]) -> None:
-    about = {
-        take.subject.id: take for shard in list_shards(edited) for take in takes(*read_clips(shard))
-    }
+    about = {each.id: each for shard in list_shards(edited) for each in shard.subjects()}
     for row in rows:
         for side, claim in zip(("before", "after"), row["claims"], strict=True):
-            assert about[row[side]].subject.proves(claim_from_text(claim))
+            assert about[row[side]].proves(claim_from_text(claim))
 
 
 def test_webdataset_reads_the_same(
@@ -169,8 +167,10 @@ class Stretched(Shard):
 def test_a_scene_longer_than_its_audio_is_refused_and_not_rendered(edited: Corpus) -> None:
     shard = list_shards(edited)[0]
     stretched = Stretched(*(getattr(shard, field.name) for field in fields(shard)))
+    rows = {row["id"]: row for row in shard.rows()}
+    edits = find_edits(shard.subjects(), rows, RANDOMNESS).made
     with pytest.raises(CorpusError, match="lasts longer than its audio"):
-        list(edit_groups(stretched, read_edits(shard).edits))
+        list(edit_groups(stretched, edits))
 
 
 @pytest.mark.parametrize("name", ["edits", "edits-webdataset", "edits-hf"])

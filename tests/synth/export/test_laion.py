@@ -26,7 +26,8 @@ from pipelines.export import export_corpus
 from synth.base.errors import CorpusError, SpecError
 from synth.base.units import resampled_frames
 from synth.corpus.corpus import Corpus
-from synth.export.items import count_longer, list_shards
+from synth.export.items import list_shards
+from synth.export.laion import count_longer
 
 SPLITS = {"wide": ("train", "valid", "test"), "tiny": ("train", "test")}
 Exported = Callable[[Corpus, str], Path]

@@ -1,18 +1,23 @@
-"""Lhotse manifests, read and validated by lhotse."""
+"""Lhotse's manifests and its Shar, read and validated by lhotse; NeMo's manifests."""
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
+import re
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import soundfile
 
 from synth.corpus.corpus import Corpus
 
-lhotse = pytest.importorskip("lhotse")
+# Manifests
 
 
 @pytest.fixture
@@ -20,7 +25,17 @@ def folder(exported: Callable[[Corpus, str], Path], corpus: Corpus) -> Path:
     return exported(corpus, "lhotse")
 
 
-def test_cuts_load_and_validate_with_their_audio(folder: Path, corpus: Corpus) -> None:
+@pytest.fixture
+def shar(exported: Callable[[Corpus, str], Path], corpus: Corpus) -> Path:
+    return exported(corpus, "shar")
+
+
+@pytest.fixture
+def lhotse() -> Any:
+    return pytest.importorskip("lhotse")
+
+
+def test_cuts_load_and_validate_with_their_audio(lhotse: Any, folder: Path, corpus: Corpus) -> None:
     from lhotse.qa import validate
 
     lazy = lhotse.CutSet.from_jsonl_lazy(folder / "tiny_cuts_train.jsonl.gz")
@@ -36,7 +51,9 @@ def test_cuts_load_and_validate_with_their_audio(folder: Path, corpus: Corpus) -
         assert not set(cut.custom["captions"]) & set(cut.custom["negatives"])
 
 
-def test_every_sound_is_a_supervision_in_its_place(folder: Path, corpus: Corpus) -> None:
+def test_every_sound_is_a_supervision_in_its_place(
+    lhotse: Any, folder: Path, corpus: Corpus
+) -> None:
     found = lhotse.load_manifest(folder / "tiny_supervisions_train.jsonl.gz")
     recordings = lhotse.load_manifest(folder / "tiny_recordings_train.jsonl.gz")
     lhotse.validate_recordings_and_supervisions(recordings, found)
@@ -58,7 +75,9 @@ def test_every_sound_is_a_supervision_in_its_place(folder: Path, corpus: Corpus)
     assert (first.start, first.duration) == (0.0, 1.0)
 
 
-def test_lhotse_finds_the_manifests_by_their_names(folder: Path, corpus: Corpus) -> None:
+def test_lhotse_finds_the_manifests_by_their_names(
+    lhotse: Any, folder: Path, corpus: Corpus
+) -> None:
     from lhotse.recipes.utils import read_manifests_if_cached
 
     found = read_manifests_if_cached(corpus.splits, folder, prefix=corpus.name)
@@ -72,3 +91,93 @@ def test_gzip_headers_hold_no_time(folder: Path) -> None:
     assert data[4:8] == bytes(4)
     lines = gzip.decompress(data).splitlines()
     assert len({json.loads(line)["id"] for line in lines}) == len(lines)
+
+
+# Shar
+
+
+def test_cuts_of_shar_load_and_validate_with_their_audio(
+    lhotse: Any, shar: Path, corpus: Corpus
+) -> None:
+    from lhotse.qa import validate
+
+    for split in corpus.splits:
+        cuts = lhotse.CutSet.from_shar(in_dir=shar / split)
+        rows = corpus.samples(split).to_pylist()
+        assert len(rows) > 12
+        for cut, row in zip(cuts, rows, strict=True):
+            validate(cut, read_data=True)
+            pcm = corpus.stored_pcm(row["split"], row["shard"], row["offset"], row["size"])
+            assert cut.id == row["id"]
+            assert np.array_equal(cut.load_audio()[0], pcm.astype(np.float32) / 32768)
+
+
+def test_audio_is_stored_as_the_shards_store_it(shar: Path, corpus: Corpus) -> None:
+    rows = {row["member"]: row for row in corpus.samples().to_pylist()}
+    found = {}
+    for path in shar.glob("*/recording.*.tar"):
+        with tarfile.open(path) as tar:
+            for member in tar:
+                data = tar.extractfile(member).read()  # type: ignore[union-attr]
+                found[member.name] = hashlib.sha256(data).hexdigest()
+    assert {name: found[name] for name in rows} == {
+        name: row["sha256"] for name, row in rows.items()
+    }
+
+
+def test_cuts_tell_what_those_of_the_other_layout_do(
+    shar: Path, exported: Callable[[Corpus, str], Path], corpus: Corpus
+) -> None:
+    """Captions, sounds and dense captions do not depend on where the audio lies."""
+    other = exported(corpus, "lhotse")
+    for split in corpus.splits:
+        own = [
+            json.loads(line)
+            for path in sorted((shar / split).glob("cuts.*.jsonl.gz"))
+            for line in gzip.decompress(path.read_bytes()).splitlines()
+        ]
+        cuts = gzip.decompress((other / f"tiny_cuts_{split}.jsonl.gz").read_bytes())
+        assert len(own) == corpus.samples(split).num_rows
+        for mine, line in zip(own, cuts.splitlines(), strict=True):
+            theirs = json.loads(line)
+            assert mine.pop("recording")["sources"] != theirs.pop("recording")["sources"]
+            assert mine == theirs
+
+
+def test_nothing_but_data_lies_beside_the_cuts(shar: Path, corpus: Corpus) -> None:
+    """Lhotse takes the first word of any file's name there for a field."""
+    for split in corpus.splits:
+        shards = corpus.facts["splits"][split]["shards"]
+        assert sorted(path.name for path in (shar / split).iterdir()) == sorted(
+            name
+            for number in range(shards)
+            for name in (f"cuts.{number:06d}.jsonl.gz", f"recording.{number:06d}.tar")
+        )
+
+
+def test_gzip_headers_of_shar_hold_no_time(shar: Path) -> None:
+    assert (shar / "test" / "cuts.000000.jsonl.gz").read_bytes()[4:8] == bytes(4)
+
+
+# NeMo: one JSON object a line, paths beside the manifest, durations
+
+
+def test_manifest_lines_lead_to_audio_of_their_duration(
+    exported: Callable[[Corpus, str], Path], corpus: Corpus
+) -> None:
+    folder = exported(corpus, "nemo")
+    for split in corpus.splits:
+        manifest = folder / f"{split}_manifest.jsonl"
+        lines = [json.loads(line) for line in manifest.read_text(encoding="utf-8").splitlines()]
+        rows = corpus.samples(split).to_pylist()
+        assert [line["text"] for line in lines] == [row["caption"] for row in rows]
+        for line in lines[:10]:
+            audio = manifest.parent / line["audio_filepath"]
+            info = soundfile.info(audio)
+            assert line["duration"] == pytest.approx(info.frames / info.samplerate)
+            assert line["offset"] == 0.0
+            assert not set(line["captions"]) & set(line["negatives"])
+            last = max(event["onset"] + event["duration"] for event in line["events"])
+            assert last <= line["duration"] + 1e-9
+            assert list(line["dense"]) == ["stretch", "sound", "scene"]
+            assert re.match(r"0\.\d-\d\.\d s [a-z]", line["dense"]["scene"])

@@ -247,7 +247,7 @@ def offers(question: Question, subject: Subject, label: str) -> bool:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_no_question_rests_on_a_name_that_a_sound_could_be_called_by(seed: int) -> None:
     every = {each.id: each for each in asked_about()}
-    found = ask(list(every.values()), Randomness(seed)).questions
+    found = ask(list(every.values()), Randomness(seed)).made
     assert len(found) > 20
     names = {clip.labels[0] for clip in esc50()}
     for question in found:
@@ -255,7 +255,7 @@ def test_no_question_rests_on_a_name_that_a_sound_could_be_called_by(seed: int) 
         assert asked.holds(question, subject)
         sounds = subject.heard.labels()
         if question.kind is QuestionKind.PRESENCE:
-            (name,) = claim_labels(question.claims[0])
+            (name,) = claim_labels(question.options["yes"])
             called = any(could_be_called(sound, name) for sound in sounds)
             assert called is (question.answer == "yes")
         elif question.kind in (*ENDS, *ANCHORED):
@@ -268,7 +268,7 @@ def test_no_question_rests_on_a_name_that_a_sound_could_be_called_by(seed: int) 
 
 def test_no_difference_rests_on_a_name_that_a_sound_could_be_called_by() -> None:
     every = {each.id: each for each in asked_about()}
-    found = find_differences(list(every.values()), Randomness(1)).differences
+    found = find_differences(list(every.values()), Randomness(1)).made
     assert found
     for difference in found:
         for sample in (difference.first, difference.second):

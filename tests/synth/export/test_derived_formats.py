@@ -1,10 +1,11 @@
-"""Chat and preferences as JSON lines: judged from the files against the corpus's manifest."""
+"""What is derived, as JSON lines: judged from the files against the corpus's manifest."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Callable
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +16,93 @@ from pipelines.export import export_corpus
 from synth.corpus.corpus import Corpus
 from synth.derived.questions import Subject
 from synth.export.items import list_shards
-from synth.export.questions import subjects_of
 from synth.scene.claim import claim_from_text
 
+# Questions and differences
+
+
 Exported = Callable[[Corpus, str], Path]
-NAMES = ("chat", "preference")
 
 
 def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+def read_all(folder: Path, corpus: Corpus) -> list[dict[str, Any]]:
+    return [row for split in corpus.splits for row in read(folder / f"{split}.jsonl")]
+
+
 @pytest.fixture(scope="module")
 def about(corpus: Corpus) -> dict[str, Subject]:
     """The corpus's samples, by id."""
-    return {each.id: each for shard in list_shards(corpus) for each in subjects_of(shard)}
+    return {each.id: each for shard in list_shards(corpus) for each in shard.subjects()}
+
+
+def test_exported_questions_hold_and_lead_to_their_audio(
+    exported: Exported, corpus: Corpus, about: dict[str, Subject]
+) -> None:
+    folder = exported(corpus, "questions")
+    rows = read_all(folder, corpus)
+    assert {row["sample"] for row in rows} == set(about)
+    assert len({tuple(sorted(row)) for row in rows}) == 1
+    for row in rows:
+        for option, claim in zip(row["options"], map(claim_from_text, row["claims"]), strict=True):
+            subject = about[row["sample"]]
+            is_right = option == row["answer"]
+            assert subject.proves(claim) if is_right else subject.refutes(claim)
+        assert row["group"] == about[row["sample"]].group
+    for row in rows[:10]:
+        assert soundfile.info(folder / row["audio"]).samplerate == corpus.sample_rate
+    answers = Counter((row["kind"], row["answer"]) for row in rows)
+    for kind in ("order", "together", "presence"):
+        assert answers[kind, "yes"] == answers[kind, "no"] > 0
+
+
+def test_exported_differences_hold_and_lead_to_both_files(
+    exported: Exported, corpus: Corpus, about: dict[str, Subject]
+) -> None:
+    folder = exported(corpus, "differences")
+    rows = read_all(folder, corpus)
+    assert rows
+    for row in rows:
+        first, second = about[row["first"]], about[row["second"]]
+        mine, theirs = map(claim_from_text, row["claims"])
+        for own, other, claim in ((first, second, mine), (second, first, theirs)):
+            assert own.proves(claim)
+            assert other.refutes(claim)
+        assert first.group == second.group == row["group"]
+        assert (folder / row["first_audio"]).is_file()
+        assert (folder / row["second_audio"]).is_file()
+
+
+@pytest.mark.parametrize("name", ["questions", "differences"])
+def test_what_could_not_be_made_is_counted_in_the_readme(
+    exported: Exported, corpus: Corpus, name: str
+) -> None:
+    text = (exported(corpus, name) / "README.md").read_text(encoding="utf-8")
+    assert "UNASKED" not in text
+    assert "UNTOLD" not in text
+    if name == "questions":
+        samples = corpus.samples().num_rows
+        assert f"| count | {samples} |" in text
+    else:
+        members = Counter(corpus.samples()["group"].to_pylist())
+        pairs = sum(comb(count, 2) for count in members.values())
+        told = len(read_all(exported(corpus, name), corpus))
+        assert f"Of {pairs - told} pairs nothing could be said" in text
+        assert told > 0.9 * pairs
+
+
+@pytest.mark.parametrize("name", ["questions", "differences", "chat", "preference"])
+def test_the_same_corpus_gives_the_same_lines(
+    exported: Exported, corpus: Corpus, tmp_path: Path, name: str
+) -> None:
+    export_corpus(corpus, name, tmp_path / "again", worker_count=2)
+    for path in exported(corpus, name).glob("*.json*"):
+        assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
+
+
+# Chat and preferences
 
 
 def prove(proof: dict[str, Any], about: dict[str, Subject]) -> bool:
@@ -95,7 +168,7 @@ def test_each_preference_is_followed_by_its_mirror(exported: Exported, corpus: C
         assert one["audios"] != other["audios"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["chat", "preference"])
 def test_readme_counts_rows_of_each_kind_and_what_was_left_out(
     exported: Exported, corpus: Corpus, tmp_path: Path, name: str
 ) -> None:
@@ -113,12 +186,3 @@ def test_readme_counts_rows_of_each_kind_and_what_was_left_out(
     assert summary.written == 0
     assert summary.counts["answers" if name == "chat" else "text"] == len(proofs)
     assert summary.counts["left out"] > 0
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_same_corpus_gives_the_same_lines(
-    exported: Exported, corpus: Corpus, tmp_path: Path, name: str
-) -> None:
-    export_corpus(corpus, name, tmp_path / "again", worker_count=2)
-    for path in exported(corpus, name).glob("*.json*"):
-        assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()

@@ -1,7 +1,9 @@
-"""DCASE tables, by the rules of those who read them: pandas, sed_eval, psds_eval."""
+"""Strong labels: DCASE's tables by the rules of their readers, JAMS files by jams."""
 
 from __future__ import annotations
 
+import json
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +12,10 @@ import pytest
 
 from synth.corpus.corpus import Corpus
 from synth.export.strong_labels import strong_labels
+from synth.scene.scene import from_json
+from synth.scene.timeline import timeline
+
+# DCASE: pandas, sed_eval, psds_eval
 
 
 @pytest.fixture
@@ -69,3 +75,56 @@ def test_overlapping_events_of_one_label_are_one() -> None:
         {"label": "dog", "onset_s": 3.0, "offset_s": 4.0},
     ]
     assert strong_labels(events) == [(0.0, 9.0, "rain"), (1.0, 3.0, "dog"), (3.0, 4.0, "dog")]
+
+
+# JAMS
+
+
+@pytest.fixture
+def annotated(exported: Callable[[Corpus, str], Path], corpus: Corpus) -> Path:
+    return exported(corpus, "jams")
+
+
+def test_files_validate_and_hold_events_and_captions(annotated: Path, corpus: Corpus) -> None:
+    jams = pytest.importorskip("jams")
+    for row in corpus.samples("train").to_pylist()[:8]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            jam = jams.load(str(annotated / "jams/train" / f"{row['id']}.jams"), strict=True)
+        assert jam.validate(strict=True)
+        (events,) = jam.annotations.search(namespace="scaper")
+        placements = timeline(from_json(json.loads(row["scene"]))).placements
+        assert [
+            (each.value["label"], each.time, each.time + each.duration) for each in events.data
+        ] == sorted(
+            (
+                (place.label, place.onset / row["sample_rate"], place.offset / row["sample_rate"])
+                for place in placements
+            ),
+            key=lambda each: each[1],
+        )
+        captions, *dense = jam.annotations.search(namespace="tag_open")
+        rate = row["sample_rate"]
+        assert sorted(
+            (each.sandbox.resolution, told.time, told.duration, told.value)
+            for each in dense
+            for told in each.data
+        ) == sorted(
+            (
+                told["resolution"],
+                told["onset"] / rate,
+                (told["offset"] - told["onset"]) / rate,
+                told["text"],
+            )
+            for told in row["dense"]
+        )
+        texts = [each.value for each in captions.data]
+        assert texts[0] == row["caption"]
+        assert not set(texts) & {one["text"] for one in row["negatives"]}
+        assert jam.file_metadata.duration == row["frames"] / row["sample_rate"]
+
+
+def test_each_has_its_audio_beside_it(annotated: Path) -> None:
+    names = {path.stem for path in annotated.glob("jams/*/*.jams")}
+    assert names == {path.stem for path in annotated.glob("audio/*/*.flac")}
+    assert len(names) == 144

@@ -1,0 +1,282 @@
+"""Conversations and preferences, as JSON lines for trainers of audio language models."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from synth.derived.contrasts import (
+    DESCRIBE,
+    KINDS,
+    Exchange,
+    find_contrasts,
+    find_conversations,
+    say,
+)
+from synth.derived.questions import Subject
+from synth.export.base import RANDOMNESS, ExportFormat, Whole, json_line
+from synth.export.folder import Writer
+from synth.export.items import Shard
+
+# What both share: rows, counts, and files for their readers.
+
+
+AUDIO: Final = "<audio>"
+"""Stands for a recording in a prompt, as ms-swift and LLaMA-Factory have it."""
+
+_LEFT_OUT: Final = "left out"
+
+
+def _ask(exchange: Exchange, recordings: int) -> dict[str, str]:
+    """The turn of the user, after as many recordings."""
+    return {"role": "user", "content": AUDIO * recordings + exchange.prompt}
+
+
+def _answer(text: str) -> dict[str, str]:
+    """A turn of the assistant."""
+    return {"role": "assistant", "content": say(text)}
+
+
+def _make_row(
+    name: str,
+    kind: str,
+    group: str,
+    samples: Sequence[str],
+    messages: Sequence[dict[str, str]],
+    paths: Mapping[str, str],
+) -> dict[str, Any]:
+    return {
+        "id": name,
+        "kind": kind,
+        "group": group,
+        "samples": list(samples),
+        "messages": list(messages),
+        "audios": [paths[sample] for sample in samples],
+    }
+
+
+def _write_counts(out: Writer, counts: Mapping[str, Mapping[str, int]]) -> None:
+    """Note how many rows of each kind a shard has, by column of the README's table."""
+    with out.piece("counts") as facts:
+        facts.write(json_line({column: dict(kinds) for column, kinds in counts.items()}))
+
+
+def _describe_export(
+    whole: Whole, out: Writer, how: str, layout: Mapping[str, Any]
+) -> dict[str, int]:
+    """Write README and `dataset_info.json`; the rows of each column of the README's table.
+
+    Args:
+        how: As `Whole.readme` takes it, with TABLE and CORPUS to be filled in.
+        layout: What LLaMA-Factory is told of each split.
+    """
+    name = whole.corpus.name
+    datasets = {
+        f"{name}_{split}": {"file_name": f"{split}.jsonl", **layout} for split in whole.splits
+    }
+    out.write("dataset_info.json", f"{json.dumps(datasets, indent=2)}\n".encode())
+    totals: dict[str, Counter[str]] = {}
+    for split in whole.splits:
+        for counts in whole.values(split, "counts"):
+            for column, kinds in counts.items():
+                totals.setdefault(column, Counter()).update(kinds)
+    lines = [f"| kind | {' | '.join(totals)} |", "|---|" + "---:|" * len(totals)]
+    for kind in KINDS:
+        numbers = [kinds[kind] for kinds in totals.values()]
+        if any(numbers):
+            lines.append(f"| {kind} | {' | '.join(f'{number:,}' for number in numbers)} |")
+    whole.readme(out, how.replace("TABLE", "\n".join(lines)).replace("CORPUS", name))
+    return {column: kinds.total() for column, kinds in totals.items()}
+
+
+# Conversations about recordings.
+
+
+_TURNS: Final = {
+    "formatting": "sharegpt",
+    "columns": {"messages": "messages", "audios": "audios"},
+    "tags": {
+        "role_tag": "role",
+        "content_tag": "content",
+        "user_tag": "user",
+        "assistant_tag": "assistant",
+    },
+}
+_CHAT_HOW: Final = """\
+`SPLIT.jsonl` has a line per conversation; those of a sample follow each other:
+
+- `messages`: turns of user and assistant. `<audio>` in the first stands for a recording, two of
+  them for two.
+- `audios`: the recordings; paths start at this folder.
+- `id`, `kind`, `group`, `samples`; `proofs`: for each answer the prompt, what it claims of the
+  samples, as JSON text in the form of the corpus's manifest, and a wrong answer with its claims.
+
+`kind` is `describe` (a caption), `timestamps` (dense captions), a kind of question, `difference` or
+`which` (of two recordings), or `conversation`: up to four questions about one recording. Each but
+the first is asked, after the very same words, of another recording that answers it differently.
+
+Each prompt but those of `describe` and `timestamps` is asked of two recordings (or of two in either
+order) that answer it differently, as often with one answer as with the other. So text alone answers
+none. What finds no such recording is left out; of `which` and `difference` pairs of samples are
+counted, of other kinds questions:
+
+TABLE
+
+    swift sft --dataset train.jsonl ...                       # here, or with ROOT_IMAGE_DIR=FOLDER
+    llamafactory-cli train ... --stage sft --dataset_dir FOLDER --dataset CORPUS_train
+    SFTTrainer(..., train_dataset=load_dataset("json", data_files="FOLDER/train.jsonl")["train"])
+    segue audit MANIFEST --export FOLDER                      # prove every line again
+
+TRL knows no audio (1.16): a collator of your own puts the recordings in place of `<audio>`.
+"""
+
+
+class Chat(ExportFormat):
+    """JSON lines and the stored audio files."""
+
+    name: ClassVar[str] = "chat"
+    version: ClassVar[int] = 2
+
+    def part(self, shard: Shard, out: Writer) -> None:
+        """Audio files, and the conversations about this shard's samples."""
+        paths = shard.store_audio(out)
+        subjects = shard.subjects()
+        contrasts = find_contrasts(subjects, RANDOMNESS, one_way=True)
+        turns: Counter[str] = Counter()
+        with out.piece("conversations") as lines:
+            for conversation in find_conversations(subjects, contrasts.made, RANDOMNESS):
+                exchanges = conversation.exchanges
+                samples = exchanges[0].samples
+                messages = []
+                for place, exchange in enumerate(exchanges):
+                    messages.append(_ask(exchange, 0 if place else len(samples)))
+                    messages.append(_answer(exchange.answer))
+                    turns[exchange.kind] += 1
+                row = _make_row(
+                    conversation.id,
+                    conversation.kind,
+                    conversation.group,
+                    samples,
+                    messages,
+                    paths,
+                )
+                lines.write(json_line(row | {"proofs": [each.to_json() for each in exchanges]}))
+        # Of samples without a pair of captions that oppose each other one is told all the same.
+        left_out = {kind: count for kind, count in contrasts.left_out.items() if kind != DESCRIBE}
+        _write_counts(out, {"answers": turns, _LEFT_OUT: left_out})
+
+    def finish(self, whole: Whole, out: Writer) -> dict[str, int]:
+        """One file a split, and what LLaMA-Factory asks for."""
+        whole.join(out, "{split}.jsonl", "conversations")
+        return _describe_export(whole, out, _CHAT_HOW, _TURNS)
+
+
+# Preferences: a proven answer and a refuted one to the same prompt.
+
+
+_RANKING: Final = {
+    "ranking": True,
+    "columns": {
+        "prompt": "query",
+        "chosen": "response",
+        "rejected": "rejected_response",
+        "audios": "audios",
+    },
+}
+_PREFERENCE_HOW: Final = """\
+`SPLIT.jsonl` has a line per preference. The recordings prove the chosen answer and refute the
+rejected one, however the words are read:
+
+- `messages`, `audios`, `rejected_response`: for ms-swift. `<audio>` in a prompt stands for a
+  recording; paths start at this folder.
+- `query`, `response`, `rejected_response`, `audios`: for LLaMA-Factory, by `dataset_info.json`.
+- `prompt`, `chosen`, `rejected`: messages for TRL, which knows no audio (1.16): a collator of
+  your own puts the recordings of `audios` in place of `<audio>`.
+- `id`, `kind`, `group`, `samples`; `proof`: the prompt, both answers, and what each claims of the
+  samples, as JSON text in the form of the corpus's manifest. `others` are the samples of the
+  mirror, of which the wrong answer is right.
+
+`SPLIT_audios.jsonl` is for ms-swift alone: the answer stays, `rejected_audios` is a recording of
+the same minimal-pair group of which it is refuted. Train on one file at a time: of two, ms-swift
+(4.6) fills in the keys that one lacks, and stops at them.
+
+Every line is followed by its mirror: the same prompt about other recordings (or two in the opposite
+order), with chosen and rejected exchanged. So text alone tells them apart in half of all cases.
+What finds no mirror is left out. The table counts the lines of `SPLIT.jsonl` (text) and of
+`SPLIT_audios.jsonl` (audio); of `describe`, `which` and `difference` pairs of samples are left out,
+of other kinds questions:
+
+TABLE
+
+    swift rlhf --rlhf_type dpo --dataset train.jsonl ...      # here, or with ROOT_IMAGE_DIR=FOLDER
+    llamafactory-cli train ... --stage dpo --dataset_dir FOLDER --dataset CORPUS_train
+    DPOTrainer(..., train_dataset=load_dataset("json", data_files="FOLDER/train.jsonl")["train"])
+    segue audit MANIFEST --export FOLDER                      # prove every line again
+"""
+
+
+class Preference(ExportFormat):
+    """JSON lines and the stored audio files."""
+
+    name: ClassVar[str] = "preference"
+    version: ClassVar[int] = 2
+
+    def part(self, shard: Shard, out: Writer) -> None:
+        """Audio files, and both sides of each contrast of this shard."""
+        paths = shard.store_audio(out)
+        subjects = {subject.id: subject for subject in shard.subjects()}
+        contrasts = find_contrasts([*subjects.values()], RANDOMNESS)
+        counts: dict[str, Counter[str]] = {"text": Counter(), "audio": Counter()}
+        numbers: Counter[str] = Counter()
+        with out.piece("texts") as texts, out.piece("audios") as audios:
+            for contrast in contrasts.made:
+                first = subjects[contrast[0].samples[0]]
+                kinds = [("text", texts)]
+                if all(_is_refuted_by_audio(side, subjects) for side in contrast):
+                    kinds.append(("audio", audios))
+                for rejected, lines in kinds:
+                    for side in contrast:
+                        name = f"{first.id}-p{numbers[first.id]:03d}"
+                        numbers[first.id] += 1
+                        lines.write(json_line(_prefer(name, first.group, side, rejected, paths)))
+                        counts[rejected][side.kind] += 1
+        _write_counts(out, counts | {_LEFT_OUT: contrasts.left_out})
+
+    def finish(self, whole: Whole, out: Writer) -> dict[str, int]:
+        """Two files a split, and what LLaMA-Factory asks for."""
+        whole.join(out, "{split}.jsonl", "texts")
+        whole.join(out, "{split}_audios.jsonl", "audios")
+        return _describe_export(whole, out, _PREFERENCE_HOW, _RANKING)
+
+
+def _prefer(
+    name: str, group: str, exchange: Exchange, rejected: str, paths: Mapping[str, str]
+) -> dict[str, Any]:
+    """A row whose rejected side is another answer (text), or other recordings (audio)."""
+    samples, asked = exchange.samples, _ask(exchange, len(exchange.samples))
+    chosen, wrong = _answer(exchange.answer), _answer(exchange.wrong)
+    row = _make_row(name, exchange.kind, group, samples, [asked, chosen], paths)
+    if rejected == "audio":
+        row["rejected_audios"] = [paths[sample] for sample in exchange.others]
+    else:
+        row |= {
+            "rejected_response": wrong["content"],
+            "prompt": [asked],
+            "chosen": [chosen],
+            "rejected": [wrong],
+            "query": asked["content"],
+            "response": chosen["content"],
+        }
+    return row | {"proof": exchange.to_json()}
+
+
+def _is_refuted_by_audio(exchange: Exchange, subjects: Mapping[str, Subject]) -> bool:
+    """Whether the answer is false of the other recordings, which must be of the same group."""
+    about, others = ([subjects[i] for i in ids] for ids in (exchange.samples, exchange.others))
+    if {subject.group for subject in about} != {subject.group for subject in others}:
+        return False
+    return any(
+        subject.refutes(claim) for subject, claim in zip(others, exchange.claims, strict=True)
+    )
