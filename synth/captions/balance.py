@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from itertools import combinations
 from typing import TypeAlias
@@ -18,7 +19,7 @@ from typing import TypeAlias
 import numpy as np
 
 from synth.captions.caption import Caption
-from synth.captions.contrast import CaptionSet, as_main
+from synth.captions.contrast import CaptionSet
 from synth.scene.claim import Claim, Measured, claim_labels
 from synth.scene.edit import EditKind, EditSelection, Outline
 from synth.scene.scene import Scene
@@ -63,22 +64,21 @@ class Hand:
         if not self.holds(true):
             self.true.append(true)
 
-    def give(self, true: Caption, false: Caption, kind: str) -> None:
+    def give(self, true: Caption, false: Caption, edit: StrEnum) -> None:
         """Deal a sentence that is true of the sample, and one that stands against it."""
         if true is not self.main:
             self.true.append(true)
-        self.false.append(false.of_kind(kind, against=true.text))
+        self.false.append(false.as_false(edit, against=true.text))
 
     def captions(self) -> CaptionSet:
         """All that was dealt."""
-        positives = tuple(caption.of_kind("restatement") for caption in self.true[1:])
-        return CaptionSet(as_main(self.main), positives, tuple(self.false))
+        return CaptionSet(self.main, tuple(self.true[1:]), tuple(self.false))
 
 
-def cross(one: Hand, first: Caption, other: Hand, second: Caption, kind: str) -> None:
+def cross(one: Hand, first: Caption, other: Hand, second: Caption, edit: StrEnum) -> None:
     """Deal two sentences to two samples: each is true of its own, and false of the other."""
-    one.give(first, second, kind)
-    other.give(second, first, kind)
+    one.give(first, second, edit)
+    other.give(second, first, edit)
 
 
 class _MemberHand(Hand):
@@ -262,7 +262,7 @@ class _Dealer:
         return caption
 
     def _cross(self, one: int, first: Caption, other: int, second: Caption, kind: EditKind) -> None:
-        cross(self._hands[one], first, self._hands[other], second, kind.value)
+        cross(self._hands[one], first, self._hands[other], second, kind)
         self._kinds[kind] += 2
 
 

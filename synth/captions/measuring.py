@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 from synth.base.errors import SceneError
 from synth.base.units import Frames
-from synth.captions.caption import NUMBERS, Caption, Style, capitalise
+from synth.captions.caption import NUMBERS, Caption, Provenance, Style, capitalise
 from synth.labels.lexicon import Phrase, is_countable
 from synth.scene.activity import Stretch, hull
 from synth.scene.claim import And, Count, Measured, Part, Quantity
@@ -113,7 +113,7 @@ def say_measure(claim: Measure, style: Style, rate: int, frame: int = 0) -> Capt
     phrases = dict(zip("ab", (Phrase.of_label(event.label) for event in sounds), strict=False))
     text = _find_frames(measure, style)[frame].format(**phrases, value=value)
     sentence = text if style is Style.PAPER else capitalise(text)
-    return Caption(sentence, claim, "caption", value, f"rule:{measure}/{style.value}/{frame}")
+    return Caption(sentence, claim, value, Provenance.of_rule(measure, style.value, frame))
 
 
 def _find_frames(measure: str, style: Style) -> tuple[str, ...]:

@@ -17,11 +17,10 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from synth.base.rng import Randomness, pick, shuffle
-from synth.corpus.schema import canonical_json
 from synth.derived.asking import group_members
 from synth.derived.questions import Subject
 from synth.derived.wording import sayings
-from synth.scene.claim import Claim, Not, claim_to_json
+from synth.scene.claim import Claim, Not, claim_to_text
 from synth.scene.scene import Concat, Event, Overlay
 
 # The words of difference captions: several ways to put each kind.
@@ -173,7 +172,7 @@ class Difference:
             "caption": self.caption,
             "reverse_caption": self.reverse_caption,
             "kind": self.kind.value,
-            "claims": [canonical_json(claim_to_json(claim)) for claim in self.claims],
+            "claims": [claim_to_text(claim) for claim in self.claims],
         }
 
 

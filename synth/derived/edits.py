@@ -18,11 +18,10 @@ import numpy as np
 from synth.base.rng import Randomness, pick, shuffle
 from synth.base.units import Decibels, Frames
 from synth.captions.caption import capitalise
-from synth.corpus.schema import canonical_json
 from synth.derived.asking import group_members
 from synth.derived.questions import Subject, subjects
 from synth.labels.lexicon import Phrase
-from synth.scene.claim import Claim, claim_to_json
+from synth.scene.claim import Claim, claim_to_text
 from synth.scene.scene import Concat, Event, Overlay, Scene, from_text, labels
 from synth.truth.change import Change, ChangeKind, Claims, find_change, list_claims, proves_change
 from synth.truth.truth import Hearing
@@ -194,7 +193,7 @@ class Edit:
             "onset": self.change.stretch.onset,
             "offset": self.change.stretch.offset,
             "gain_db": self.change.gain_db,
-            "claims": [canonical_json(claim_to_json(claim)) for claim in self.claims],
+            "claims": [claim_to_text(claim) for claim in self.claims],
         }
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from synth.base.units import Frames
 from synth.captions.narrative import DenseCaption, dense_captions
-from synth.corpus.schema import canonical_json, read_dense, read_timeline
+from synth.corpus.schema import read_dense, read_timeline
 from synth.labels.lexicon import Phrase, heard_tags
 from synth.scene.claim import (
     And,
@@ -21,7 +21,7 @@ from synth.scene.claim import (
     Quantity,
     claim_from_text,
     claim_labels,
-    claim_to_json,
+    claim_to_text,
 )
 from synth.scene.scene import Concat, Event, Overlay, events, from_text
 from synth.scene.timeline import Timeline
@@ -91,7 +91,7 @@ class Question:
             "answer": self.answer,
             "kind": self.kind.value,
             "options": list(self.options),
-            "claims": [canonical_json(claim_to_json(claim)) for claim in self.claims],
+            "claims": [claim_to_text(claim) for claim in self.claims],
         }
 
 

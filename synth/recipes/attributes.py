@@ -34,8 +34,7 @@ from synth.recipes.base import (
     all_different,
     check_splits,
     check_unpadded,
-    explain_misleading,
-    explain_too_short,
+    explain_unnamed,
     retake,
     share_out,
 )
@@ -145,9 +144,7 @@ class Attributes(Recipe):
 
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """A clip must have one label, and a sound that can be heard."""
-        if len(clip.labels) != 1:
-            return f"has {len(clip.labels)} labels; attributes needs exactly one"
-        return explain_misleading(clip.labels[0], self.style) or explain_too_short(clip, 0, setting)
+        return explain_unnamed(clip, "attributes needs", self.style, 0, setting)
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
         """Pairs of sounds, or one sound, of each split."""
@@ -229,7 +226,7 @@ class AttributePairs(SplitGroups[Attributes]):
             captioned = [
                 (scene, say_measure(claim, style, rate, frame)) for scene, claim in members
             ]
-            drafts = self.draft_rivals(captioned, attribute.value, style)
+            drafts = self.draft_rivals(captioned, attribute, style)
             if drafts:
                 return drafts
         raise LeftOutError(

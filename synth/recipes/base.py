@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import (
@@ -23,11 +24,12 @@ from pydantic import AfterValidator, Field
 
 from synth.audio.dsp import block_frames
 from synth.base.choice import StrictModel
-from synth.base.errors import PlanError, TruthError
+from synth.base.errors import PlanError
 from synth.base.rng import Randomness
 from synth.base.units import Decibels, Frames, Seconds, resampled_frames, to_frames
+from synth.captions.balance import Hand, cross
 from synth.captions.caption import Caption, Pair, Style
-from synth.captions.contrast import CaptionSet, Wording, contrast, judge
+from synth.captions.contrast import CaptionSet, Wording, contrast
 from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase, Tag, find_treatment, heard_tags, untreated_id
 from synth.scene.scene import Event, Excerpt, Scene, statement
@@ -36,7 +38,7 @@ from synth.text.grammar.tokens import whole_words
 from synth.truth.ear import Ear, Envelope, LevelTable, StoredEnvelope
 from synth.truth.listener import Listener
 from synth.truth.relations import Tolerance
-from synth.truth.truth import proves
+from synth.truth.truth import Hearing, proves
 
 T = TypeVar("T")
 S = TypeVar("S", bound="Recipe")
@@ -183,6 +185,20 @@ class Setting:
         """What counts as a transition between sounds."""
         return Tolerance(audible=self.audible)
 
+    def longest_of(self, count: int, pause: Frames, max_event_s: Seconds | None) -> Frames | None:
+        """Frames that each of so many sounds in a row may last, None for any.
+
+        Args:
+            pause: Between two of them; a crossfade is below 0.
+            max_event_s: None sounds longer.
+        """
+        limits = []
+        if max_event_s is not None:
+            limits.append(to_frames(max_event_s, self.rate))
+        if self.max_frames is not None:
+            limits.append((self.max_frames - (count - 1) * pause) // count)
+        return min(limits, default=None)
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
@@ -319,27 +335,31 @@ class SplitGroups(Generic[S]):
         return Draft(scene, captions, heard)
 
     def draft_rivals(
-        self, members: Sequence[tuple[Scene, Caption]], kind: str, style: Style
+        self, members: Sequence[tuple[Scene, Caption]], edit: StrEnum, style: Style
     ) -> list[Draft] | None:
         """Members that each prove their caption and refute the others'; None where one does not.
 
         In natural style the false captions are dealt in crosses.
         """
-        rivals = [caption.of_kind(kind) for _, caption in members]
-        drafts = []
-        for scene, caption in members:
-            heard = self.listener.hear(scene)
-            try:
-                captions = judge(caption, rivals, heard, self.setting.tolerance)
-            except TruthError:
+        hands = [Hand(caption) for _, caption in members]
+        timelines = []
+        for (scene, _), hand in zip(members, hands, strict=True):
+            timelines.append(self.listener.hear(scene))
+            hearing = Hearing(timelines[-1], self.setting.tolerance)
+            rivals = [other.main for other in hands if other is not hand]
+            if not hearing.proves(hand.main.claim):
                 return None
-            if len(captions.negatives) < len(members) - 1:
+            if not all(hearing.refutes(rival.claim) for rival in rivals):
                 return None
-            drafts.append(Draft(scene, captions, heard))
-        if style is Style.PAPER:
-            return drafts
-        pairs = combinations([rival.text for rival in rivals], 2)
-        return deal_crosses(drafts, [(kind, *pair) for pair in pairs])
+            if style is Style.PAPER:
+                hand.false = [rival.as_false(edit) for rival in rivals]
+        if style is Style.NATURAL:
+            for hand, other in combinations(hands, 2):
+                cross(hand, hand.main, other, other.main, edit)
+        return [
+            Draft(scene, hand.captions(), heard)
+            for (scene, _), hand, heard in zip(members, hands, timelines, strict=True)
+        ]
 
 
 def check_splits(setting_name: str, counts: object, splits: Collection[str]) -> None:
@@ -383,6 +403,19 @@ def explain_too_short(clip: Clip, crossfade: Frames, setting: Setting) -> str | 
     return f"{length}; a crossfade of {fade:g} s needs {2 * fade:g} s"
 
 
+def explain_unnamed(
+    clip: Clip, wanted: str, style: Style, crossfade: Frames, setting: Setting
+) -> str | None:
+    """Why a clip cannot be a sound that sentences call by its label, None where it can.
+
+    Args:
+        wanted: Who needs it: "triplets need".
+    """
+    if len(clip.labels) != 1:
+        return f"has {len(clip.labels)} labels; {wanted} exactly one"
+    return explain_misleading(clip.labels[0], style) or explain_too_short(clip, crossfade, setting)
+
+
 def explain_misleading(label: str, style: Style) -> str | None:
     """Why a label cannot stand in a sentence of a style, None where it can."""
     relating = whole_words(tuple(connective.value for connective in Connective))
@@ -398,12 +431,7 @@ def longest_event(
     max_event_s: Seconds | None, crossfade: Frames, setting: Setting
 ) -> Frames | None:
     """Frames that each of two joined events may last, None for any."""
-    limits = []
-    if max_event_s is not None:
-        limits.append(to_frames(max_event_s, setting.rate))
-    if setting.max_frames is not None:
-        limits.append((setting.max_frames + crossfade) // 2)
-    longest = min(limits, default=None)
+    longest = setting.longest_of(2, -crossfade, max_event_s)
     if longest is not None and longest < max(1, 2 * crossfade):
         raise PlanError(
             f"events of {longest / setting.rate:g} s are too short for a crossfade of "
@@ -458,34 +486,6 @@ def permutation(
 ) -> Int64[np.ndarray, " count"]:
     """The order of `count` items in one round; each round has another."""
     return randomness.at(operation, round_).permutation(count)
-
-
-def deal_crosses(drafts: Sequence[Draft], crosses: Iterable[tuple[str, str, str]]) -> list[Draft]:
-    """The drafts of a group with only the negatives that are dealt in crosses.
-
-    In a cross each of two sentences is true of one member, where the other is a negative and now
-    stands against it. Who compares the two by their texts alone is right at one member only.
-
-    Args:
-        crosses: Kind of edit and two texts. One that the group does not bear is left out.
-    """
-    kept: list[list[Caption]] = [[] for _ in drafts]
-    for kind, *pair in crosses:
-        crossed = [
-            (negatives, false.of_kind(kind, against=true))
-            for true, text in (pair, pair[::-1])
-            for negatives, member in zip(kept, (draft.captions for draft in drafts), strict=True)
-            if true in {sentence.text for sentence in (member.caption, *member.positives)}
-            for false in member.negatives
-            if false.text == text
-        ]
-        if len(crossed) == 2:
-            for negatives, caption in crossed:
-                negatives.append(caption)
-    return [
-        replace(draft, captions=replace(draft.captions, negatives=tuple(negatives)))
-        for draft, negatives in zip(drafts, kept, strict=True)
-    ]
 
 
 def is_proven(scene: Scene, listener: Listener, setting: Setting) -> bool:

@@ -85,11 +85,10 @@ class Counts(Recipe):
 
     def longest(self, setting: Setting) -> Frames:
         """Frames that a sound may last."""
-        longest = to_frames(self.max_event_s, setting.rate)
-        if setting.max_frames is None:
-            return longest
-        most, pause = max(self.times), to_frames(self.pause_s[0], setting.rate)
-        return min(longest, (setting.max_frames - (most - 1) * pause) // most)
+        pause = to_frames(self.pause_s[0], setting.rate)
+        longest = setting.longest_of(max(self.times), pause, self.max_event_s)
+        assert longest is not None
+        return longest
 
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """A clip must have one label, of a short event, and hold a part that begins once."""
@@ -136,7 +135,7 @@ class Repetitions(SplitGroups[Counts]):
         for unit in shuffle(units, rng):
             scenes = self._draw_scenes(Event(label, unit), rng)
             members = list(zip(scenes, captions, strict=True))
-            drafts = self.draft_rivals(members, EditKind.COUNT.value, style)
+            drafts = self.draft_rivals(members, EditKind.COUNT, style)
             if drafts is not None:
                 return drafts
         raise LeftOutError(

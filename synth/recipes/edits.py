@@ -26,7 +26,7 @@ from synth.base.rng import pick, shuffle
 from synth.base.units import Decibels, Frames, to_decibels, to_frames, to_gain
 from synth.captions.balance import Member, deal
 from synth.captions.caption import Style
-from synth.captions.contrast import CaptionSet, as_main, pool
+from synth.captions.contrast import CaptionSet, pool
 from synth.labels.lexicon import could_be_meant
 from synth.recipes.base import (
     Clip,
@@ -103,12 +103,10 @@ class Edits(Recipe):
 
     def longest_sound(self, count: int, setting: Setting) -> Frames:
         """Frames that each of `count` sounds may last."""
-        assert setting.max_frames is not None  # see check
         pause = to_frames(self.pause_s[1], setting.rate)
-        room = (setting.max_frames - (count - 1) * pause) // count
-        if self.max_event_s is None:
-            return room
-        return min(room, to_frames(self.max_event_s, setting.rate))
+        longest = setting.longest_of(count, pause, self.max_event_s)
+        assert longest is not None  # see check
+        return longest
 
     def check(self, setting: Setting, splits: Collection[str]) -> None:
         """Samples must have one length and one normalisation, and sounds must fit."""
@@ -304,7 +302,7 @@ class EditPairs(SplitGroups[Edits]):
         mains = [tell(statement) for statement in statements]
         claims = list(pool(statements))
         dealt = deal(members, mains, claims, tell, self.settings.captions, rng)
-        return dealt or [CaptionSet(as_main(main), (), ()) for main in mains]
+        return dealt or [CaptionSet(main, (), ()) for main in mains]
 
 
 def _swap(placed: Sequence[PlacedEvent], rng: np.random.Generator) -> list[PlacedEvent] | None:

@@ -193,14 +193,9 @@ class Scenes(Recipe):
 
     def longest_sound(self, count: int, setting: Setting) -> Frames | None:
         """Frames that each of `count` sounds may last, None for any."""
-        limits = []
-        if self.max_event_s is not None:
-            limits.append(to_frames(self.max_event_s, setting.rate))
-        if setting.max_frames is not None:
-            aligned = BLOCK_S if count > self.polyphony else 0  # sequences begin parts with a block
-            pause = to_frames(self.pause_s[1] + aligned, setting.rate)
-            limits.append((setting.max_frames - (count - 1) * pause) // count)
-        return min(limits, default=None)
+        aligned = BLOCK_S if count > self.polyphony else 0  # sequences begin parts with a block
+        pause = to_frames(self.pause_s[1] + aligned, setting.rate)
+        return setting.longest_of(count, pause, self.max_event_s)
 
     def _read_template(self, text: str) -> Scene:
         try:

@@ -20,6 +20,7 @@ from synth.captions.caption import Caption
 from synth.labels.lexicon import Tag
 from synth.recipes.base import Clip, Draft, Recipe, Setting, SplitGroups, excerpt
 from synth.scene.claim import Claim, claim_labels, parts_of
+from synth.scene.edit import EditKind
 from synth.scene.scene import Event
 from synth.scene.timeline import Timeline, timeline
 from synth.truth.change import annotate
@@ -28,8 +29,8 @@ from synth.truth.truth import Hearing
 
 MUSIC: Final = "music"
 """The label of a clip that has none."""
-NO_PARTNER: Final = "/no-partner"
-"""Ends the rule of a caption that has no negatives, as its clip has no partner."""
+NO_PARTNER: Final = "no-partner"
+"""The last step of a caption that has no negatives, as its clip has no partner."""
 _LOOKED_AT: Final = 1024
 """Clips among which the nearest partner is looked for."""
 _TRIED: Final = 4096
@@ -199,7 +200,7 @@ class TaggedSample:
     ) -> TaggedSample:
         """The clip with its main caption alone, which says so if the clip has no partner."""
         if is_alone:
-            main = replace(main, generator=f"{main.generator}{NO_PARTNER}")
+            main = replace(main, provenance=main.provenance.add(NO_PARTNER))
         return cls(clip, whole_clip(clip, setting, rng), Hand(main), stated)
 
     @cached_property
@@ -230,7 +231,7 @@ class TagPair:
             for sample, partner in ((one, other), (other, one))
         }
 
-    def deal(self, first: Caption, second: Caption, kind: str) -> bool:
+    def deal(self, first: Caption, second: Caption, edit: EditKind) -> bool:
         """Deal two captions, each proven of its own sample, refuted of the other, and new to both.
 
         Returns:
@@ -246,7 +247,7 @@ class TagPair:
         refuted = self._refutes(self.one, second.claim) and self._refutes(self.other, first.claim)
         if not (new and proven and refuted):
             return False
-        cross(one, first, other, second, kind)
+        cross(one, first, other, second, edit)
         return True
 
     def _proves(self, sample: TaggedSample, claim: Claim) -> bool:

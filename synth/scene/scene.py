@@ -7,7 +7,7 @@ whose events carry no excerpt is a statement over labels; one whose events do ca
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, TypeAlias, assert_never
 
 from synth.base.doors import parse_json
@@ -133,19 +133,6 @@ def operands(scene: Concat | Overlay) -> tuple[Scene, ...]:
     return left + right
 
 
-def longest_crossfade(scene: Scene) -> Frames:
-    """The longest crossfade of its concatenations, 0 where it has none."""
-    match scene:
-        case Event():
-            return 0
-        case Concat(first, second, crossfade):
-            return max(crossfade, longest_crossfade(first), longest_crossfade(second))
-        case Overlay(first, second):
-            return max(longest_crossfade(first), longest_crossfade(second))
-        case _:
-            assert_never(scene)
-
-
 def statement(scene: Scene) -> Scene:
     """The scene over labels alone: no excerpts, crossfades or offsets."""
     match scene:
@@ -159,21 +146,8 @@ def statement(scene: Scene) -> Scene:
             assert_never(scene)
 
 
-def to_json(scene: Scene) -> dict[str, Any]:
-    """The scene as JSON values; `from_json` is its inverse."""
-    match scene:
-        case Event(label, excerpt):
-            return {"event": label} | (asdict(excerpt) if excerpt else {})
-        case Concat(first, second, crossfade):
-            return {"sequence": [to_json(first), to_json(second)], "crossfade": crossfade}
-        case Overlay(first, second, offset):
-            return {"overlay": [to_json(first), to_json(second)], "offset": offset}
-        case _:
-            assert_never(scene)
-
-
 def to_text(scene: Scene) -> str:
-    """`to_json` as text with sorted keys and no spaces: equal scenes give equal text."""
+    """The scene as JSON with sorted keys and no spaces: equal scenes give equal text."""
     if isinstance(scene, Event):
         label, heard = in_quotes(scene.label), scene.excerpt
         if heard is None:
@@ -196,14 +170,14 @@ def _number(value: float) -> str:
     return float.__repr__(value) if isinstance(value, float) else str(value)
 
 
-def from_json(value: Any) -> Scene:
-    """The scene that `to_json` wrote."""
-    return _read(value, 0)
-
-
 def from_text(text: str) -> Scene:
     """The scene that `to_text` wrote."""
     return from_json(read_json_text(text))
+
+
+def from_json(value: Any) -> Scene:
+    """The scene of the values of such a text."""
+    return _read(value, 0)
 
 
 def read_json_text(text: str) -> Any:

@@ -23,7 +23,8 @@ from synth.scene.timeline import Fade, Timeline
 LevelBlocks: TypeAlias = Float[np.ndarray, " blocks"]
 Moments: TypeAlias = Float[np.ndarray, " moments"]
 
-_SILENCE: Final = 1e-12
+SILENCE: Final = 1e-12
+"""No mean square is below."""
 
 
 class Weights(NamedTuple):
@@ -87,9 +88,9 @@ class Envelope:
         energy = np.interp(moments, self._edges, self._accumulate(powers))
         thirds = np.diff(energy) * 3 / frames
         first, last = int(-(-start // self.block)), int((start + frames) // self.block)
-        blocks = 10 * np.log10(np.maximum(powers[first : max(last, first + 1)], _SILENCE))
+        blocks = 10 * np.log10(np.maximum(powers[first : max(last, first + 1)], SILENCE))
         mean, *each = (
-            round(10 * float(np.log10(max(p, _SILENCE))), 1) for p in (thirds.mean(), *thirds)
+            round(10 * float(np.log10(max(p, SILENCE))), 1) for p in (thirds.mean(), *thirds)
         )
         peak = round(float(blocks.max(initial=mean)), 1)
         return Weights(mean, max(peak, mean), (each[0], each[1], each[2]))
@@ -180,9 +181,6 @@ class StoredEnvelope:
 BLOCK_S: Final[Seconds] = 0.05
 BRUSHED: Final = 0.01
 """Share of a block that does not count, as rounding moves blocks by less."""
-
-SILENCE: Final = 1e-12
-"""No mean square is below."""
 
 Powers = Float[np.ndarray, "events blocks"]
 Marks = Bool[np.ndarray, "events blocks"]

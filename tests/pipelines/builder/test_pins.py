@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from synth.base.rng import Randomness, digest
 from synth.corpus.schema import canonical_json, caption_row
 from synth.recipes import RECIPES
 from synth.recipes.base import Clip, Levels, Setting
-from synth.scene.scene import to_json
+from synth.scene.scene import to_text
 
 CLIPS = [
     Clip(
@@ -49,8 +50,8 @@ def test_plans_are_pinned(recipe: str, settings: dict[str, Any], expected: str) 
     groups = RECIPES[recipe](**settings).groups({"train": CLIPS}, setting)["train"]
     plan = [
         [
-            to_json(draft.scene),
-            caption_row(draft.captions.caption),
+            json.loads(to_text(draft.scene)),
+            caption_row(draft.captions.caption) | {"kind": "caption"},
             [caption_row(each) for each in draft.captions.positives],
             [caption_row(each) for each in draft.captions.negatives],
         ]

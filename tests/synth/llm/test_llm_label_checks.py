@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from synth.llm.checks.claim_checks import scene_fields
 from synth.llm.checks.registry import read_checks
 from synth.llm.reply import PromptItem
 from synth.scene.activity import Activity, Stretch
-from synth.scene.claim import claim_to_json
+from synth.scene.claim import claim_to_text
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, parse
 from synth.scene.timeline import timeline
 
@@ -73,7 +74,7 @@ def test_recomposed(text: str, same: bool, fault: str) -> None:
 
 
 def test_recomposed_goes_by_the_claim_of_the_item() -> None:
-    claim = claim_to_json(parse("a + b"))
+    claim = json.loads(claim_to_text(parse("a + b")))
     check = {"recomposed": {"original": "n"}}
     assert faults(check, ["a + b"], {"n": "b + a"}, claim=claim)
     assert not faults(check, ["b + a"], {"n": "b + a"}, claim=claim)

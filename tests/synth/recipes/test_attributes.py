@@ -28,7 +28,7 @@ def test_each_sentence_is_true_of_one_member_alone(attribute: Attribute, style: 
         for draft in group:
             assert judge_draft(draft, RATE) == []
             assert {each.text for each in draft.captions.negatives} < texts
-            assert {each.kind for each in draft.captions.negatives} == {attribute.value}
+            assert {each.edit for each in draft.captions.negatives} == {attribute}
         for one, other in combinations(group, 2):
             clips = [
                 sorted(event.heard.clip.partition("~")[0] for event in events(each.scene))

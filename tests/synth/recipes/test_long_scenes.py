@@ -67,7 +67,7 @@ def test_the_main_caption_stands_against_one_that_is_one_edit_away() -> None:
                 assert meaning(false.claim) in forms
             else:
                 assert sum(one != other for one, other in zip(ours, theirs, strict=True)) == 1
-            assert false.kind == edit_kind(false.claim, statement(draft.scene))
+            assert false.edit is edit_kind(false.claim, statement(draft.scene))
             if all(len(operands(each)) > 4 for each in (main.claim, false.claim)):
                 assert false.connective == main.connective
         assert meaning(said) == meaning(statement(draft.scene))

@@ -102,10 +102,10 @@ def test_in_natural_style_each_false_sentence_stands_in_a_cross() -> None:
             true = {c.text for c in (draft.captions.caption, *draft.captions.positives)}
             for negative in draft.captions.negatives:
                 assert negative.against in true
-                pairs.append((negative.kind, negative.against, negative.text))
+                pairs.append((negative.edit, negative.against, negative.text))
         assert sorted(pairs) == sorted((kind, text, against) for kind, against, text in pairs)
         assert len(pairs) == 6
-        words = [c.connective for d in group for c in d.captions.negatives if c.kind == "relation"]
+        words = [c.connective for d in group for c in d.captions.negatives if c.edit == "relation"]
         exchanged.update(set(words))
     assert set(exchanged) == {"before", "after", "while"}
 

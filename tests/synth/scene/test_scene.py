@@ -22,9 +22,7 @@ from synth.scene.scene import (
     from_json,
     from_text,
     labels,
-    longest_crossfade,
     statement,
-    to_json,
     to_text,
 )
 
@@ -49,13 +47,10 @@ A, B, C = Event("A"), Event("B"), Event("C")
 
 
 @given(SCENES)
-def test_json_round_trip(scene: Scene) -> None:
-    assert from_json(json.loads(json.dumps(to_json(scene)))) == scene
-
-
-@given(SCENES)
-def test_text_is_the_json_in_canonical_form(scene: Scene) -> None:
-    assert to_text(scene) == canonical_json(to_json(scene))
+def test_text_is_json_in_canonical_form_and_is_read_again(scene: Scene) -> None:
+    text = to_text(scene)
+    assert text == canonical_json(json.loads(text))
+    assert from_text(text) == scene
 
 
 @given(SCENES)
@@ -93,7 +88,6 @@ def test_an_excerpt_has_a_start_and_a_length(start: int, frames: int) -> None:
 def test_a_crossfade_below_0_is_a_pause() -> None:
     scene = Concat(A, B, -7)
     assert from_text(to_text(scene)) == scene
-    assert longest_crossfade(scene) == 0
 
 
 def test_an_event_that_is_only_a_statement_is_not_heard() -> None:
