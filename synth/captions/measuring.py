@@ -23,9 +23,6 @@ TIMES: Final = ("once", "twice", "three times", "four times", "five times")
 
 _COUNT: Final = "count"
 _BACKGROUND: Final = "background"
-_FRAME: Final = 10
-"""In tenths of a frame: at 11,025 Hz a tenth of a second is no whole frames."""
-
 _VALUES: Final[Mapping[Quantity, Mapping[int, str]]] = {
     Quantity.POSITION: {
         Part.START: "at the start",
@@ -84,7 +81,7 @@ _FRAMES: Final[Mapping[str, tuple[str, ...]]] = {
         "{a.plain} {value} than {b.plain}",
         "{a.gerund} is {value} than {b.gerund}",
     ),
-    **dict.fromkeys((each for each in Quantity if each.is_again), _AGAIN),
+    **dict.fromkeys((quantity for quantity in Quantity if quantity.is_again), _AGAIN),
 }
 """Sentence frames: that of the papers, then those that people write."""
 
@@ -156,7 +153,7 @@ def say_seconds(frames: Frames, rate: int) -> str:
         frames: Whole tenths of a second, to the nearest frame below or above.
     """
     tenths = (20 * frames + rate) // (2 * rate)
-    if abs(10 * frames - tenths * rate) >= _FRAME:
+    if abs(10 * frames - tenths * rate) >= 10:  # a frame: at 11,025 Hz 0.1 s is no whole frames
         raise SceneError(
             f"{frames} frames at {rate} Hz are no whole tenths of a second",
             fix="say lengths that are",
@@ -181,7 +178,10 @@ SceneMeasure: TypeAlias = Literal[
 
 
 def measured_pool(
-    members: Sequence[Timeline], told: Collection[SceneMeasure], named: Collection[str], rate: int
+    members: Sequence[Timeline],
+    measures: Collection[SceneMeasure],
+    named: Collection[str],
+    rate: int,
 ) -> list[Count | Measured]:
     """Claims on measures, with the values that members have, each once.
 
@@ -194,7 +194,7 @@ def measured_pool(
             key=lambda place: place.onset,
         )
         claims |= dict.fromkeys(
-            claim for claim in _list_claims(places, rate) if _read(claim)[0] in told
+            claim for claim in _list_claims(places, rate) if _read(claim)[0] in measures
         )
     return list(claims)
 

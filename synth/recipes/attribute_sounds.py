@@ -136,9 +136,9 @@ class AttributeSounds:
         whole = self.play_whole(clip, clip.loudness_lufs)
         (place,) = self.listener.hear(whole).placements
         most = self.setting.max_frames or clip.frames
-        longest = max(place.heard.clear, key=lambda each: each.offset - each.onset, default=None)
-        if longest is None:
+        if not place.heard.clear:
             return None
+        longest = max(place.heard.clear, key=lambda stretch: stretch.offset - stretch.onset)
         # What is left of a block that is cut may be silent.
         block = BLOCK_S * self.setting.rate
         start = math.ceil(math.ceil(longest.onset / block) * block)

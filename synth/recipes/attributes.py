@@ -237,7 +237,7 @@ class AttributePairs(SplitGroups[Attributes]):
 
     def _draw(self, attribute: Attribute, rng: np.random.Generator) -> Members:
         draw = self._drawers.get(attribute)
-        return draw(rng) if draw else self._draw_treated(Quantity(attribute.value), rng)
+        return draw(rng) if draw else self._draw_treated(Quantity(attribute), rng)
 
     @cached_property
     def _drawers(self) -> Mapping[Attribute, Callable[[np.random.Generator], Members]]:

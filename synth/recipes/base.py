@@ -11,6 +11,7 @@ from typing import (
     Annotated,
     Any,
     ClassVar,
+    Final,
     Generic,
     Protocol,
     TypeAlias,
@@ -223,10 +224,15 @@ SplitCounts: TypeAlias = Count | Annotated[dict[str, Count], Field(min_length=1)
 Length: TypeAlias = Annotated[Seconds, Field(gt=0, le=36_000)]
 
 
-def _check_order(pauses: tuple[Seconds, Seconds]) -> tuple[Seconds, Seconds]:
-    if pauses[0] > pauses[1]:
-        raise ValueError("expected the shortest pause, above 0, then the longest")
-    return pauses
+def _check_order(limits: tuple[float, float]) -> tuple[float, float]:
+    least, most = limits
+    if least > most:
+        raise ValueError(f"expected the least, then the most: {least:g} is above {most:g}")
+    return limits
+
+
+IN_ORDER: Final = AfterValidator(_check_order)
+"""Refuses a range whose first number is the greater one."""
 
 
 def all_different(what: str) -> AfterValidator:
@@ -240,7 +246,7 @@ def all_different(what: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-PauseRange: TypeAlias = Annotated[tuple[Length, Length], AfterValidator(_check_order)]
+PauseRange: TypeAlias = Annotated[tuple[Length, Length], IN_ORDER]
 """Shortest and longest pause in seconds."""
 
 

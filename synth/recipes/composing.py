@@ -210,24 +210,23 @@ CLOSE_PAIRS: Final = frozenset({(0, 1), (2, 3), (0, 2), (1, 3), (4, 5)})
 exchange, and so on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """A scene placed in time, what is heard of it, and what that proves."""
+@dataclass(frozen=True)
+class Placed(Member):
+    """A member whose scene is placed in time, and what is heard of it."""
 
     scene: Scene
     heard: Timeline
-    member: Member
 
     @classmethod
     def of(cls, scene: Scene, statement: Scene, listener: Listener, setting: Setting) -> Placed:
         """A scene that is to prove a statement."""
         heard = listener.hear(scene)
-        return cls(scene, heard, Member(statement, Hearing(heard, setting.tolerance)))
+        return cls(statement, Hearing(heard, setting.tolerance), scene, heard)
 
     @property
     def is_proven(self) -> bool:
         """Whether what the scene states is proven."""
-        return self.member.hearing.proves(self.member.statement)
+        return self.hearing.proves(self.statement)
 
     def draft(self, captions: CaptionSet) -> Draft:
         """The sample."""

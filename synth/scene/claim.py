@@ -194,12 +194,12 @@ def _read(value: Any, depth: int) -> Claim:
             scene = from_json(event)
             if isinstance(scene, Event):
                 return Count(scene, times)
-        case {"measure": str(name), "of": [*of], "value": int(told)} if type(
-            told
+        case {"measure": str(name), "of": [*of], "value": int(measure)} if type(
+            measure
         ) is int and name in tuple(Quantity):
-            events = tuple(each for each in map(from_json, of) if isinstance(each, Event))
+            events = tuple(scene for scene in map(from_json, of) if isinstance(scene, Event))
             if len(events) == len(of):
-                return Measured(Quantity(name), events, told)
+                return Measured(Quantity(name), events, measure)
         case {"event": _} | {"sequence": _} | {"overlay": _}:
             return from_json(value)
     raise SceneError(

@@ -70,43 +70,37 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Concat:
-    """`first`, then `second`, overlapping by `crossfade` frames; below 0, after as long a pause."""
+class _Composed:
+    """Two parts; `depth` counts the compositions within it, `named` are the labels of both."""
 
     first: Scene
     second: Scene
-    crossfade: Frames = 0
     depth: int = field(init=False, repr=False, compare=False)
     named: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "depth", _depth(self.first, self.second))
+        depth = 1 + max(self.first.depth, self.second.depth)
+        if depth > MAX_DEPTH:
+            raise SceneError(f"a scene is at most {MAX_DEPTH} deep", fix="compose fewer parts")
+        object.__setattr__(self, "depth", depth)
         object.__setattr__(self, "named", self.first.named + self.second.named)
 
 
 @dataclass(frozen=True, slots=True)
-class Overlay:
+class Concat(_Composed):
+    """`first`, then `second`, overlapping by `crossfade` frames; below 0, after as long a pause."""
+
+    crossfade: Frames = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay(_Composed):
     """`first` and `second` together; `second` starts `offset` frames after `first` (or before)."""
 
-    first: Scene
-    second: Scene
     offset: Frames = 0
-    depth: int = field(init=False, repr=False, compare=False)
-    named: tuple[str, ...] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "depth", _depth(self.first, self.second))
-        object.__setattr__(self, "named", self.first.named + self.second.named)
 
 
 Scene: TypeAlias = Event | Concat | Overlay
-
-
-def _depth(first: Scene, second: Scene) -> int:
-    depth = 1 + max(first.depth, second.depth)
-    if depth > MAX_DEPTH:
-        raise SceneError(f"a scene is at most {MAX_DEPTH} deep", fix="compose fewer parts")
-    return depth
 
 
 def events(scene: Scene) -> tuple[Event, ...]:
@@ -149,12 +143,12 @@ def statement(scene: Scene) -> Scene:
 def to_text(scene: Scene) -> str:
     """The scene as JSON with sorted keys and no spaces: equal scenes give equal text."""
     if isinstance(scene, Event):
-        label, heard = in_quotes(scene.label), scene.excerpt
-        if heard is None:
+        label, excerpt = in_quotes(scene.label), scene.excerpt
+        if excerpt is None:
             return f'{{"event":{label}}}'
         return (
-            f'{{"clip":{in_quotes(heard.clip)},"event":{label},"frames":{heard.frames},'
-            f'"gain_db":{_number(heard.gain_db)},"start":{heard.start}}}'
+            f'{{"clip":{in_quotes(excerpt.clip)},"event":{label},"frames":{excerpt.frames},'
+            f'"gain_db":{_number(excerpt.gain_db)},"start":{excerpt.start}}}'
         )
     parts = f"[{to_text(scene.first)},{to_text(scene.second)}]"
     if isinstance(scene, Concat):

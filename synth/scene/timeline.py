@@ -204,16 +204,16 @@ def places(scene: Scene) -> tuple[PlacedEvent, ...]:
     )
 
 
-def arrange(found: Iterable[PlacedEvent]) -> Scene:
+def arrange(sounds: Iterable[PlacedEvent]) -> Scene:
     """The scene in which every sound begins at its place, without crossfades.
 
     Sounds that overlap are overlaid, the earliest first; what follows is joined after a pause. The
     timeline of the scene has the same places (`places`), in order of time.
 
     Args:
-        found: At least one; the first begins at frame 0, as no scene begins with silence.
+        sounds: At least one; the first begins at frame 0, as no scene begins with silence.
     """
-    ordered = sorted(found, key=lambda place: (place.onset, -place.offset, place.event.label))
+    ordered = sorted(sounds, key=lambda place: (place.onset, -place.offset, place.event.label))
     if not ordered or ordered[0].onset:
         raise SceneError("no sound begins with the scene", fix=_FIX)
     clusters: list[list[PlacedEvent]] = []

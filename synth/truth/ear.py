@@ -89,11 +89,11 @@ class Envelope:
         thirds = np.diff(energy) * 3 / frames
         first, last = int(-(-start // self.block)), int((start + frames) // self.block)
         blocks = 10 * np.log10(np.maximum(powers[first : max(last, first + 1)], SILENCE))
-        mean, *each = (
+        mean, first_db, second_db, last_db = (
             round(10 * float(np.log10(max(p, SILENCE))), 1) for p in (thirds.mean(), *thirds)
         )
         peak = round(float(blocks.max(initial=mean)), 1)
-        return Weights(mean, max(peak, mean), (each[0], each[1], each[2]))
+        return Weights(mean, max(peak, mean), (first_db, second_db, last_db))
 
     @cached_property
     def loudest(self) -> float:
@@ -142,11 +142,6 @@ class LevelTable:
     edges: Int[np.ndarray, " edges"]
     attacks: Int8[np.ndarray, " blocks"] | None = None
 
-    def attacks_of_clip(self, row: int) -> Int8[np.ndarray, " blocks"] | None:
-        """How often a clip may be said to begin in each of its blocks."""
-        start, end = self.edges[row : row + 2]
-        return None if self.attacks is None else self.attacks[start:end]
-
     def of_clip(self, row: int) -> tuple[LevelBlocks, LevelBlocks]:
         """The levels of a clip and the weighted ones, in double precision."""
         start, end = self.edges[row : row + 2]
@@ -174,7 +169,8 @@ class StoredEnvelope:
         if not len(levels):
             level = (self.steady_db,)
             return Envelope(level, level, float(self.frames), self.frames)
-        attacks = self.table.attacks_of_clip(self.row)
+        start, end = self.table.edges[self.row : self.row + 2]
+        attacks = None if self.table.attacks is None else self.table.attacks[start:end]
         return Envelope(levels, weighted, self.block, self.frames, attacks)
 
 

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import asked
 import pytest
-from planned import RATE, level_clip, make_setting, plan
+from planned import RATE, flatten, level_clip, make_setting, plan
 
 from synth.base.errors import LeftOutError, PlanError
 from synth.captions.caption import Style
@@ -92,10 +92,9 @@ def test_samples_of_the_length_that_is_asked_for_have_room(attribute: Attribute)
     recipe.check(where, ("train",))
     with pytest.raises(PlanError, match=f"too short for {attribute.value}: it needs"):
         recipe.check(make_setting(round(seconds * RATE) - RATE), ("train",))
-    for group in plan(recipe, asked.TREATED, where):
-        for draft in group:
-            assert where.max_frames is not None
-            assert duration(draft.scene) <= where.max_frames
+    for draft in flatten(plan(recipe, asked.TREATED, where)):
+        assert where.max_frames is not None
+        assert duration(draft.scene) <= where.max_frames
 
 
 def test_one_label_is_too_few() -> None:

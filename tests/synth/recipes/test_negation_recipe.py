@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from planned import RATE, make_clip, make_setting, plan
+from planned import RATE, flatten, make_clip, make_setting, plan
 
 from synth.captions.caption import Style
 from synth.labels.lexicon import Tag
@@ -40,7 +40,7 @@ CLIPS = [clip(number) for number in range(8)]
 def drafts(
     recipe: NegationRecipe | TagCaptions, clips: list[Clip] = CLIPS, where: Setting | None = None
 ) -> list[Draft]:
-    return [draft for group in plan(recipe, clips, where) for draft in group]
+    return flatten(plan(recipe, clips, where))
 
 
 def rejudge(draft: Draft, clips: list[Clip]) -> None:

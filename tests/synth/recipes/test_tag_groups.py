@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from planned import make_clip, make_setting, plan
+from planned import flatten, make_clip, make_setting, plan
 
 from synth.base.rng import Randomness
 from synth.captions.caption import Caption, Provenance
@@ -138,13 +138,12 @@ VAGUE = [
 def test_vague_tags_are_neither_exchanged_nor_denied(
     recipe: NegationRecipe | TagCaptions,
 ) -> None:
-    for group in plan(recipe, VAGUE, SETTING):
-        for draft in group:
-            assert draft.captions.negatives
-            for caption in (*draft.captions.negatives, *draft.captions.positives):
-                assert "not contemporary" not in caption.text
-                assert "not groove" not in caption.text
-                assert "not alternative" not in caption.text
+    for draft in flatten(plan(recipe, VAGUE, SETTING)):
+        assert draft.captions.negatives
+        for caption in (*draft.captions.negatives, *draft.captions.positives):
+            assert "not contemporary" not in caption.text
+            assert "not groove" not in caption.text
+            assert "not alternative" not in caption.text
     only = [clip("a", "contemporary"), clip("b", "groove")]
     for (draft,) in plan(recipe, only, SETTING):
         assert draft.captions.negatives == ()
@@ -160,12 +159,11 @@ def test_what_a_clips_tags_imply_is_never_denied_of_it() -> None:
     ]
     by_id = {each.id: each for each in clips}
     denied = 0
-    for group in plan(NegationRecipe(inserts=4), clips, SETTING):
-        for draft in group:
-            own = by_id[draft.scene.heard.clip].tags
-            for caption in draft.captions.positives:
-                for name in KINDS:
-                    if f"Not(claim=Event(label={name!r}" in repr(caption.claim):
-                        denied += 1
-                        assert not any(implies(known, tag(name)) for known in own)
+    for draft in flatten(plan(NegationRecipe(inserts=4), clips, SETTING)):
+        own = by_id[draft.scene.heard.clip].tags
+        for caption in draft.captions.positives:
+            for name in KINDS:
+                if f"Not(claim=Event(label={name!r}" in repr(caption.claim):
+                    denied += 1
+                    assert not any(implies(known, tag(name)) for known in own)
     assert denied

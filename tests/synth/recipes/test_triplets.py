@@ -6,7 +6,7 @@ from collections import Counter
 from contextlib import suppress
 
 import pytest
-from planned import RATE, make_clip, make_setting, plan
+from planned import RATE, flatten, make_clip, make_setting, plan
 
 from synth.base.errors import LeftOutError, PlanError
 from synth.captions.caption import Style
@@ -194,10 +194,9 @@ def test_events_are_of_the_class_and_no_longer_than_asked() -> None:
 def test_samples_of_exact_length_fit(crossfade_s: float) -> None:
     recipe = Triplets(crossfade_s=crossfade_s)
     longest = 0
-    for group in plan(recipe, clips(4), make_setting(5 * RATE + 1)):
-        for draft in group:
-            assert duration(draft.scene) <= 5 * RATE + 1
-            longest = max(longest, duration(draft.scene))
+    for draft in flatten(plan(recipe, clips(4), make_setting(5 * RATE + 1))):
+        assert duration(draft.scene) <= 5 * RATE + 1
+        longest = max(longest, duration(draft.scene))
     assert longest >= 5 * RATE
 
 
