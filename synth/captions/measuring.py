@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Final, Literal, TypeAlias
 
+import numpy as np
+
 from synth.base.errors import SceneError
 from synth.base.units import Frames
 from synth.captions.caption import NUMBERS, Caption, Provenance, Style, capitalise
@@ -92,30 +94,28 @@ def claim_background(loud: str, quiet: str) -> And:
     return And(Overlay(*pair), Measured(Quantity.LOUDER, pair, 1))
 
 
-def measuring_frames(claim: Measure, style: Style) -> int:
-    """How many sentence frames a style has for a claim."""
-    return len(_find_frames(_read(claim)[0], style))
-
-
-def say_measure(claim: Measure, style: Style, rate: int, frame: int = 0) -> Caption:
-    """The caption that makes a claim: "A dog barks for about three seconds".
+def say_measures(
+    claims: Sequence[Measure], style: Style, rate: int, rng: np.random.Generator
+) -> list[Caption]:
+    """The captions that make claims: "A dog barks for about three seconds".
 
     Args:
-        claim: Counts are of 1 to 5.
+        claims: They measure the same, and are told alike; counts are of 1 to 5.
         style: `paper` says the labels; `natural` writes a sentence.
-        frame: Which sentence frame to use, from 0 to `measuring_frames - 1`.
     """
-    measure, sounds = _read(claim)
-    value = say_value(claim, rate)
-    phrases = dict(zip("ab", (Phrase.of_label(event.label) for event in sounds), strict=False))
-    text = _find_frames(measure, style)[frame].format(**phrases, value=value)
-    sentence = text if style is Style.PAPER else capitalise(text)
-    return Caption(sentence, claim, value, Provenance.of_rule(measure, style.value, frame))
-
-
-def _find_frames(measure: str, style: Style) -> tuple[str, ...]:
-    paper, *natural = _FRAMES[measure]
-    return (paper,) if style is Style.PAPER else tuple(natural)
+    paper, *natural = _FRAMES[_read(claims[0])[0]]
+    frames = [paper] if style is Style.PAPER else natural
+    frame = int(rng.integers(len(frames)))
+    captions = []
+    for claim in claims:
+        measure, sounds = _read(claim)
+        value = say_value(claim, rate)
+        phrases = dict(zip("ab", (Phrase.of_label(event.label) for event in sounds), strict=False))
+        text = frames[frame].format(**phrases, value=value)
+        sentence = text if style is Style.PAPER else capitalise(text)
+        rule = Provenance.of_rule(measure, style.value, frame)
+        captions.append(Caption(sentence, claim, value, rule))
+    return captions
 
 
 def _read(claim: Measure) -> tuple[str, tuple[Event, ...]]:

@@ -341,15 +341,15 @@ class SplitGroups(Generic[S]):
         return Draft(scene, captions, heard)
 
     def draft_rivals(
-        self, members: Sequence[tuple[Scene, Caption]], edit: StrEnum, style: Style
+        self, scenes: Sequence[Scene], captions: Sequence[Caption], edit: StrEnum, style: Style
     ) -> list[Draft] | None:
-        """Members that each prove their caption and refute the others'; None where one does not.
+        """Scenes that each prove their caption and refute the others'; None where one does not.
 
         In natural style the false captions are dealt in crosses.
         """
-        hands = [Hand(caption) for _, caption in members]
+        hands = list(map(Hand, captions))
         timelines = []
-        for (scene, _), hand in zip(members, hands, strict=True):
+        for scene, hand in zip(scenes, hands, strict=True):
             timelines.append(self.listener.hear(scene))
             hearing = Hearing(timelines[-1], self.setting.tolerance)
             rivals = [other.main for other in hands if other is not hand]
@@ -364,7 +364,7 @@ class SplitGroups(Generic[S]):
                 cross(hand, hand.main, other, other.main, edit)
         return [
             Draft(scene, hand.captions(), heard)
-            for (scene, _), hand, heard in zip(members, hands, timelines, strict=True)
+            for scene, hand, heard in zip(scenes, hands, timelines, strict=True)
         ]
 
 

@@ -18,7 +18,7 @@ from synth.base.units import Decibels, Frames, to_decibels
 from synth.captions.balance import Member, Tell
 from synth.captions.caption import Caption, Style
 from synth.captions.contrast import CaptionSet
-from synth.captions.measuring import measuring_frames, say_measure
+from synth.captions.measuring import say_measures
 from synth.captions.narrative import Narrator, Pick
 from synth.labels.lexicon import Phrase
 from synth.recipes.base import Draft, Setting, retake
@@ -178,8 +178,8 @@ def make_teller(style: Style, is_long: bool, rate: int, rng: np.random.Generator
 
     def tell(claim: Claim) -> Caption:
         if isinstance(claim, Count | Measured):
-            frame = int(rng.integers(measuring_frames(claim, style)))
-            return say_measure(claim, style, rate, frame)
+            (caption,) = say_measures([claim], style, rate, rng)
+            return caption
         if not is_long or len(claim_labels(claim)) <= _FEW:
             return free.tell(claim)
         return Narrator(Phrase.of_label, style, _pick_by(shares)).tell(claim)

@@ -19,7 +19,7 @@ from synth.base.errors import LeftOutError, PlanError
 from synth.base.rng import shuffle
 from synth.base.units import Decibels, Frames, to_frames
 from synth.captions.caption import Style
-from synth.captions.measuring import TIMES, measuring_frames, say_measure
+from synth.captions.measuring import TIMES, say_measures
 from synth.labels.lexicon import is_countable
 from synth.recipes.base import (
     Clip,
@@ -130,12 +130,10 @@ class Repetitions(SplitGroups[Counts]):
         units = find_units(clip, self.settings.longest(self.setting), self.setting)
         label = clip.labels[0]
         claims = [Count(Event(label), count) for count in self.settings.times]
-        frame = int(rng.integers(measuring_frames(claims[0], style)))
-        captions = [say_measure(claim, style, self.setting.rate, frame) for claim in claims]
+        captions = say_measures(claims, style, self.setting.rate, rng)
         for unit in shuffle(units, rng):
             scenes = self._draw_scenes(Event(label, unit), rng)
-            members = list(zip(scenes, captions, strict=True))
-            drafts = self.draft_rivals(members, EditKind.COUNT, style)
+            drafts = self.draft_rivals(scenes, captions, EditKind.COUNT, style)
             if drafts is not None:
                 return drafts
         raise LeftOutError(

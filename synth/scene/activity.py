@@ -33,7 +33,7 @@ class Acoustics:
     mean_dba: Decibels
     peak_dba: Decibels
     thirds_dba: tuple[Decibels, Decibels, Decibels]
-    recording: str
+    recording: str = ""
     treatment: str = ""
 
     def to_json(self) -> dict[str, Any]:
