@@ -10,7 +10,7 @@ from envelopes import envelope
 
 from synth.base.rng import Randomness, digest
 from synth.corpus.schema import canonical_json, caption_row
-from synth.recipes import RECIPES
+from synth.recipes import recipe_class
 from synth.recipes.base import Clip, Levels, Setting
 from synth.scene.scene import to_text
 
@@ -47,7 +47,7 @@ def test_plans_are_pinned(recipe: str, settings: dict[str, Any], expected: str) 
     Else finished corpora would be taken for what the new code would plan.
     """
     setting = Setting(16_000, None, Levels(-23.0, 20.0, 15.0), 0, Randomness(7))
-    groups = RECIPES[recipe](**settings).groups({"train": CLIPS}, setting)["train"]
+    groups = recipe_class(recipe)(**settings).groups({"train": CLIPS}, setting)["train"]
     plan = [
         [
             json.loads(to_text(draft.scene)),
