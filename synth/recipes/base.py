@@ -120,7 +120,8 @@ def repeat_each(counts: SplitCounts, splits: Iterable[str]) -> dict[str, int]:
 
 def to_frame_range(seconds: tuple[Seconds, Seconds], rate: int) -> tuple[Frames, Frames]:
     """Least and most in frames."""
-    return to_frames(seconds[0], rate), to_frames(seconds[1], rate)
+    least, most = seconds
+    return to_frames(least, rate), to_frames(most, rate)
 
 
 def by_label(clips: Iterable[Clip]) -> dict[str, list[Clip]]:
@@ -191,7 +192,7 @@ class Setting:
 
         Args:
             pause: Between two of them; a crossfade is below 0.
-            max_event_s: None sounds longer.
+            max_event_s: None of them lasts longer, if this is given.
         """
         limits = []
         if max_event_s is not None:
