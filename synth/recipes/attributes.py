@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Annotated, ClassVar, Final, TypeAlias
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 from pydantic import Field
@@ -43,6 +42,7 @@ from synth.recipes.base import (
 )
 from synth.recipes.composing import amplify_sound
 from synth.scene.claim import Measured, Part, Quantity
+from synth.scene.edit import EditKind
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 from synth.truth.ear import BLOCK_S
 from synth.truth.listener import Listener
@@ -61,47 +61,39 @@ LENGTHS: Final = 2.5
 """Of two lengths that can be told from one another the longer is so many times the shorter."""
 
 
-class Attribute(StrEnum):
-    """What members differ in; named like the quantities of `synth.scene.claim`."""
+Attribute: TypeAlias = Literal[
+    "duration", "longer", "gap", "onset", "position", "louder", "background", "again_louder",
+    "trend", "again_farther", "again_roomier", "again_higher", "again_faster",
+]  # fmt: skip
+"""What members differ in: a `Quantity`, or which sound is in the background of the other."""
 
-    DURATION = "duration"
-    LONGER = "longer"
-    GAP = "gap"
-    ONSET = "onset"
-    POSITION = "position"
-    LOUDER = "louder"
-    BACKGROUND = "background"
-    AGAIN_LOUDER = "again_louder"
-    TREND = "trend"
-    AGAIN_FARTHER = "again_farther"
-    AGAIN_ROOMIER = "again_roomier"
-    AGAIN_HIGHER = "again_higher"
-    AGAIN_FASTER = "again_faster"
 
-    @property
-    def needs_treatment(self) -> bool:
-        """Whether it is told of treated clips."""
-        return self is Attribute.TREND or (
-            self.value.startswith("again_") and self is not Attribute.AGAIN_LOUDER
-        )
+def needs_treatment(attribute: Attribute) -> bool:
+    """Whether it is told of treated clips."""
+    if attribute == "background":
+        return False
+    quantity = Quantity(attribute)
+    again = quantity.is_again and quantity is not Quantity.AGAIN_LOUDER
+    return again or quantity is Quantity.TREND
 
-    def measure_room(self, longest_s: Seconds) -> Seconds:
-        """How long a sample must be for its members.
 
-        Args:
-            longest_s: No sound lasts longer; one over which others are heard is cut as needed.
-        """
-        match self:
-            case Attribute.DURATION:
-                return math.ceil(LENGTHS)
-            case Attribute.ONSET | Attribute.POSITION:
-                return _BED_S
-            case Attribute.TREND | Attribute.BACKGROUND:
-                return longest_s
-            case Attribute.GAP:
-                return 2 * longest_s + max(GAPS_S)
-            case _:
-                return 2 * longest_s + _PAUSE_S[1]
+def measure_room(attribute: Attribute, longest_s: Seconds) -> Seconds:
+    """How long a sample must be for members that differ in an attribute.
+
+    Args:
+        longest_s: No sound lasts longer; one over which others are heard is cut as needed.
+    """
+    match attribute:
+        case "duration":
+            return math.ceil(LENGTHS)
+        case "onset" | "position":
+            return _BED_S
+        case "trend" | "background":
+            return longest_s
+        case "gap":
+            return 2 * longest_s + max(GAPS_S)
+        case _:
+            return 2 * longest_s + _PAUSE_S[1]
 
 
 class Attributes(Recipe):
@@ -123,15 +115,8 @@ class Attributes(Recipe):
 
     name: ClassVar[str] = "attributes"
     pairs: SplitCounts = 1000
-    attributes: Annotated[tuple[Attribute, ...], all_different("attributes")] = (
-        Attribute.DURATION,
-        Attribute.LONGER,
-        Attribute.GAP,
-        Attribute.ONSET,
-        Attribute.POSITION,
-        Attribute.LOUDER,
-        Attribute.BACKGROUND,
-        Attribute.AGAIN_LOUDER,
+    attributes: Annotated[tuple[Attribute, ...], all_different("attributes")] = tuple(
+        attribute for attribute in get_args(Attribute) if not needs_treatment(attribute)
     )
     max_event_s: Seconds = Field(default=3.0, ge=0.5, le=36_000)
     apart_db: Decibels = Field(default=10.0, ge=8, le=30)
@@ -141,15 +126,15 @@ class Attributes(Recipe):
         """A sample must have room for its sounds, and the pause between them."""
         check_splits("recipe.attributes.pairs", self.pairs, splits)
         for attribute in self.attributes:
-            seconds = attribute.measure_room(self.max_event_s)
+            seconds = measure_room(attribute, self.max_event_s)
             if setting.max_frames is not None and setting.max_frames < seconds * setting.rate:
                 raise PlanError(
                     f"samples of {setting.max_frames / setting.rate:g} s are too short for "
-                    f"{attribute.value}: it needs {seconds:g} s",
+                    f"{attribute}: it needs {seconds:g} s",
                     fix="raise audio.length, lower recipe.attributes.max_event_s, or leave "
-                    f"{attribute.value} out of recipe.attributes.attributes",
+                    f"{attribute} out of recipe.attributes.attributes",
                 )
-        if Attribute.POSITION in self.attributes:
+        if Quantity.POSITION in self.attributes:
             check_unpadded("recipe.attributes.attributes", setting)
 
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
@@ -210,9 +195,7 @@ class AttributePairs(SplitGroups[Attributes]):
                 f"split {self.split}: attributes needs clips of two labels, found {len(labels)}",
                 fix="add clips of other labels, or change the splits",
             )
-        missing = [
-            attribute.value for attribute in self.settings.attributes if attribute.needs_treatment
-        ]
+        missing = list(filter(needs_treatment, self.settings.attributes))
         if missing and not any(clip.treatment for clip in self.clips):
             raise PlanError(
                 f"split {self.split}: {', '.join(missing)} need treated clips, found none",
@@ -246,6 +229,7 @@ class AttributePairs(SplitGroups[Attributes]):
         """One attribute, told of members that differ in it."""
         rng = self.rng(index)
         attribute = self.settings.attributes[index % len(self.settings.attributes)]
+        edit = EditKind.BACKGROUND if attribute == "background" else Quantity(attribute)
         style, rate = self.settings.style, self.setting.rate
         for _ in range(_TRIES):
             members = list(self._draw(attribute, rng))
@@ -253,12 +237,12 @@ class AttributePairs(SplitGroups[Attributes]):
                 continue
             scenes, claims = zip(*members, strict=True)
             captions = say_measures(claims, style, rate, rng)
-            drafts = self.draft_rivals(scenes, captions, attribute, style)
+            drafts = self.draft_rivals(scenes, captions, edit, style)
             if drafts:
                 return drafts
         raise LeftOutError(
             "no clips are found of which the attribute can be proven",
-            example=attribute.value,
+            example=attribute,
             fix=f"add clips to split {self.split}, or leave the attribute out",
         )
 
@@ -267,17 +251,17 @@ class AttributePairs(SplitGroups[Attributes]):
         return draw(rng) if draw else self._draw_treated(Quantity(attribute), rng)
 
     @cached_property
-    def _drawers(self) -> Mapping[Attribute, Callable[[np.random.Generator], Members]]:
+    def _drawers(self) -> Mapping[str, Callable[[np.random.Generator], Members]]:
         return {
-            Attribute.DURATION: self._draw_duration,
-            Attribute.LONGER: self._draw_longer,
-            Attribute.GAP: self._draw_gap,
-            Attribute.ONSET: self._draw_onset,
-            Attribute.POSITION: self._draw_position,
-            Attribute.LOUDER: self._draw_louder,
-            Attribute.BACKGROUND: self._draw_background,
-            Attribute.AGAIN_LOUDER: self._draw_louder_again,
-            Attribute.TREND: self._draw_trend,
+            Quantity.DURATION: self._draw_duration,
+            Quantity.LONGER: self._draw_longer,
+            Quantity.GAP: self._draw_gap,
+            Quantity.ONSET: self._draw_onset,
+            Quantity.POSITION: self._draw_position,
+            Quantity.LOUDER: self._draw_louder,
+            EditKind.BACKGROUND: self._draw_background,
+            Quantity.AGAIN_LOUDER: self._draw_louder_again,
+            Quantity.TREND: self._draw_trend,
         }
 
     def _draw_duration(self, rng: np.random.Generator) -> Members:

@@ -23,8 +23,9 @@ class EditKind(StrEnum):
     `replace`: a sound is named that is not heard. `negate`: a sound is denied that is heard.
     `negate-insert`, `negate-half`, `negate-full`: one tag more is denied, half of them, or all.
     `presence`: one of two sounds is said to be alone, or the other way round. `count`: a sound is
-    said to be heard more often, or less often. `measure`: to last longer, to come later, to be
-    louder and so on (`claim.Quantity`).
+    said to be heard more often, or less often. `background`: the other of two sounds is said to be
+    in the background. `measure`: a sound is said to last longer, to come later, to be louder and so
+    on (`claim.Quantity`).
     """
 
     REORDER = "reorder"
@@ -37,6 +38,7 @@ class EditKind(StrEnum):
     NEGATE_FULL = "negate-full"
     PRESENCE = "presence"
     COUNT = "count"
+    BACKGROUND = "background"
     MEASURE = "measure"
 
 
