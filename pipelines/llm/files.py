@@ -221,5 +221,5 @@ def _add_positives(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, A
     for row in rows:
         yield row
         for each in row["positives"]:
-            if not Author.MODEL.wrote(each["generator"]):  # That answers, perhaps, this task.
+            if not Author.MODEL.wrote(each["generator"]):  # It may answer this very task.
                 yield {**row, _CAPTION: each["text"], "claim": each["claim"]}

@@ -179,13 +179,13 @@ class _Dealer:
             is_far = close is not None and (min(one, other), max(one, other)) not in close
             if first.is_compared or second.is_compared or is_far:
                 continue
-            kind = first.kind(second.main.claim)
+            edit = first.kind(second.main.claim)
             if (
                 first.hearing.refutes(second.main.claim)
                 and second.hearing.refutes(first.main.claim)
-                and second.kind(first.main.claim) is kind
+                and second.kind(first.main.claim) is edit
             ):
-                self._cross(one, first.main, other, second.main, kind)
+                self._cross(one, first.main, other, second.main, edit)
         return all(self._hands[one].is_compared or self._deal_main(one) for one in self._order)
 
     def _deal_main(self, one: int) -> bool:
