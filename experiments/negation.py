@@ -31,7 +31,7 @@ from experiments.harness.library import SoundLibrary, choose_audio, make_jam
 from experiments.scenes.scenes import choose_seconds
 from pipelines.config.spec import Spec
 from synth.base.rng import Randomness, uniform_hash
-from synth.captions.caption import Caption, Style, capitalise
+from synth.captions.caption import Caption, Provenance, Style, capitalise
 from synth.corpus.schema import caption_row
 from synth.labels.lexicon import Tag
 from synth.scene.claim import claim_to_text
@@ -379,9 +379,9 @@ def told_by_labels(row: Row) -> Row:
         Caption(
             each.text,
             tag_claim(each.kept, each.denied),
-            f"negate-{each.mode.value}",
             "",
-            f"rule:negate/{Style.PAPER.value}/{each.outcome.value}",
+            Provenance.of_rule("negate", Style.PAPER.value, each.outcome.value),
+            each.mode.edit,
         )
         for each in found
     ]

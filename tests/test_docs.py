@@ -15,7 +15,7 @@ from pipelines.cli.app import load_command
 from pipelines.cli.commands import COMMANDS, GROUPS
 from pipelines.config.file import read_spec
 from synth.llm.prompt import load_prompt, shipped_prompts
-from synth.recipes import RECIPES
+from synth.recipes import recipe_class, recipe_names
 from synth.sources import SOURCES, source_class
 from train.config.files import parse_config
 
@@ -140,10 +140,10 @@ def test_a_page_begins_with_what_it_is_for(page: Path) -> None:
     assert first[0].isalpha()
 
 
-@pytest.mark.parametrize("name", list(RECIPES))
+@pytest.mark.parametrize("name", recipe_names())
 def test_every_recipe_has_a_page_with_its_settings_and_an_example(name: str) -> None:
     page = (ROOT / "docs" / "recipes" / f"{name.replace('_', '-')}.md").read_text(encoding="utf-8")
-    model = RECIPES[name]
+    model = recipe_class(name)
     assert f"<!-- settings: {model.__module__}:{model.__name__} -->" in page
     assert "<!-- example: " in page
     assert "**Paper.**" in page

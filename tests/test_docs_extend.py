@@ -21,7 +21,7 @@ from pipelines.config.file import read_spec
 from pipelines.config.spec import Spec
 from synth.base.errors import PlanError, SourceError, SpecError
 from synth.base.progress import Silent
-from synth.recipes import RECIPES
+from synth.recipes import recipe_class, recipe_names
 from synth.sources import source_class
 from train.config.files import parse_config
 from train.config.loss import CustomLoss, Role
@@ -143,16 +143,16 @@ def test_a_spec_that_was_kept_names_the_recipe_again(tmp_path: Path) -> None:
     [("gone", "cannot be imported"), ("other", "not a subclass"), ("renamed", "must be named")],
 )
 def test_a_broken_recipe_is_told_only_where_it_is_used(name: str, why: str) -> None:
-    assert name in RECIPES
+    assert name in recipe_names()
     with pytest.raises(PlanError, match=why):
-        RECIPES[name]
+        recipe_class(name)
 
 
 def test_names_of_ours_stay_ours() -> None:
-    assert RECIPES["triplets"].__module__ == "synth.recipes.triplets"
-    assert len(RECIPES) == len(list(RECIPES)) == len(set(RECIPES))
+    assert recipe_class("triplets").__module__ == "synth.recipes.triplets"
+    assert len(recipe_names()) == len(set(recipe_names()))
     with pytest.raises(KeyError):
-        RECIPES["no such recipe"]
+        recipe_class("no such recipe")
 
 
 def _config(**loss: object) -> TrainConfig:

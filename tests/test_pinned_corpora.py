@@ -26,7 +26,7 @@ from pipelines.builder.build import build
 from pipelines.builder.documents import META
 from pipelines.config.spec import Spec
 from synth.base.progress import Silent
-from synth.recipes.attributes import Attribute
+from synth.recipes.attributes import Attributes
 from train.config.loss import HardNegatives
 from train.config.model import AudioConfig, HeadConfig, ModelConfig
 from train.config.run import Stage, TrainConfig
@@ -42,7 +42,7 @@ BASE: dict[str, Any] = {
 }
 JAM = {"jam": {"tracks": 16}}
 FEW = {"foley": {"classes": ["dog", "rain", "siren"], "takes": 3}}
-TOLD = [each.value for each in Attribute if not each.needs_treatment]
+TOLD = list(Attributes().attributes)
 FOLDS = {"train": [1], "test": [2]}
 CORPORA: dict[str, tuple[dict[str, Any], str]] = {
     "triplets": (

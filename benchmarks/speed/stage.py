@@ -16,7 +16,7 @@ from pipelines.builder.build import build, plan_library
 from pipelines.config.spec import Spec
 from synth.base.progress import Silent
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE
-from synth.scene.scene import from_text, longest_crossfade
+from synth.scene.scene import from_text
 from synth.scene.timeline import timeline
 
 RATE: Final = 44_100
@@ -161,7 +161,7 @@ def _item(row: dict[str, Any], clips: dict[str, Any], root: Path) -> dict[str, A
         "caption": row["caption"],
         "rate": RATE,
         "frames": row["frames"],
-        "crossfade_s": longest_crossfade(scene) / RATE,
+        "crossfade_s": max(0, *(join.crossfade for join in timeline(scene).joins)) / RATE,
         "joined": "sequence" in json.loads(row["scene"]) and len(row["clips"]) == 2,
         "events": [
             {

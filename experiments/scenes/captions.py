@@ -143,9 +143,9 @@ def _retell(
     tell = Narrator(Phrase.of_label, Style.NATURAL, partial(pick, rng=rng)).tell
     heard = _read_statement(row)
     main = {"caption": tell(heard).text} if anew else {}
-    positives = [tell(claim, "restatement") for claim in _draw_claims(true, most - 1, rng)]
+    positives = [tell(claim) for claim in _draw_claims(true, most - 1, rng)]
     negatives = [
-        tell(claim, edit_kind(claim, heard).value) for claim in _draw_claims(false, most, rng)
+        tell(claim).as_false(edit_kind(claim, heard)) for claim in _draw_claims(false, most, rng)
     ]
     return {
         **row,

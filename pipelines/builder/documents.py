@@ -19,7 +19,7 @@ from pipelines.builder.render import ShardReceipt
 from pipelines.store.places import Places
 from pipelines.store.row_file import read_batches
 from synth.base.atomic import replacing, write_bytes, write_text
-from synth.captions.caption import MODEL
+from synth.captions.caption import Author
 from synth.corpus.corpus import SAMPLES_FILE
 from synth.corpus.facts import LANGUAGE, size_category
 from synth.corpus.licence import effective_licence, hugging_face_licence, parse_licence
@@ -130,7 +130,7 @@ def _rights(facts: Mapping[str, Any]) -> str:
 
 
 def _by_whom(generators: Mapping[str, int]) -> str:
-    if not any(name.startswith(MODEL) for name in generators):
+    if not any(map(Author.MODEL.wrote, generators)):
         return "Captions were made by rule; no language model took part."
     return (
         "Some were written by a language model and put to checks: paraphrases and rewrites are "

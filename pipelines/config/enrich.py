@@ -6,6 +6,7 @@ prompt again, on the sample as it is planned now, so that answers about another 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,22 +20,23 @@ from synth.base.errors import PlanError, SegueError, SpecError
 from synth.base.hashing import sha256_of
 from synth.base.rng import digest
 from synth.base.units import Frames
-from synth.captions.caption import Caption
+from synth.captions.caption import Caption, Provenance
 from synth.corpus.schema import Sample
 from synth.llm.checks.claim_checks import scene_fields
 from synth.llm.prompt import Prompt, load_prompt
 from synth.llm.reply import PromptItem
 from synth.llm.verification import Verification, load_verification
-from synth.scene.claim import Claim, Not, claim_to_json
+from synth.scene.claim import Claim, Not, claim_to_text
+from synth.scene.edit import EditKind
 from synth.scene.scene import parse
 
-RESTATEMENT: Final = "restatement"
-_KINDS: Final = {
-    "order-negatives": "reorder",
-    "binding-negatives": "rebind",
-    "paraphrase": RESTATEMENT,
-    "rewrite": RESTATEMENT,
+_EDITS: Final = {
+    "order-negatives": EditKind.REORDER,
+    "binding-negatives": EditKind.REBIND,
+    "paraphrase": None,
+    "rewrite": None,
 }
+"""By prompt, the edit of its captions, None for true ones."""
 _ANSWERED: Final = "answered"
 _MEND: Final = "run `segue llm run` on a plan of this spec without `enrich`, and give its file"
 
@@ -44,13 +46,13 @@ class ModelAnswer:
     """What a model said of a sample.
 
     Args:
-        generator: Prompt, version and model.
+        provenance: Prompt, version and model.
         verification: How the prompt's texts are verified, None if they are not.
     """
 
     prompt: Prompt
     value: Mapping[str, Any]
-    generator: str
+    provenance: Provenance
     path: Path
     row: Mapping[str, Any]
     verification: Verification | None = None
@@ -94,14 +96,14 @@ class Enrichment:
         positives, negatives = list(sample.positives), list(sample.negatives)
         for answer in self.answers.get(sample.id, ()):
             original = self._check(answer, sample)
-            contrary = negatives if _KINDS[answer.prompt.id] == RESTATEMENT else positives
+            edit = _EDITS[answer.prompt.id]
+            contrary = negatives if edit is None else positives
             _refuse_shared(answer, sample, {each.text for each in contrary})
             known = {sample.caption.text, *(each.text for each in (*positives, *negatives))}
-            kind = _KINDS[answer.prompt.id]
-            found = [
-                each for each in _make_captions(answer, original, kind) if each.text not in known
-            ]
-            (positives if kind == RESTATEMENT else negatives).extend(found)
+            made = _make_captions(answer, original, edit)
+            (positives if edit is None else negatives).extend(
+                caption for caption in made if caption.text not in known
+            )
         return replace(sample, positives=tuple(positives), negatives=tuple(negatives))
 
     def _check(self, answer: ModelAnswer, sample: Sample) -> Caption:
@@ -120,7 +122,7 @@ class Enrichment:
     def _find_faults(self, answer: ModelAnswer, sample: Sample, original: Caption) -> list[str]:
         fields = {
             "caption": original.text,
-            "claim": claim_to_json(original.claim),
+            "claim": json.loads(claim_to_text(original.claim)),
             "sample_rate": sample.sample_rate,
             **{name: answer.row[name] for name in answer.prompt.file.deal},
             **scene_fields(sample.scene, sample.activity, self.audible),
@@ -161,7 +163,9 @@ def _hash(path: Path) -> str:
         return sha256_of(file)
 
 
-def _make_captions(answer: ModelAnswer, original: Caption, kind: str) -> Iterator[Caption]:
+def _make_captions(
+    answer: ModelAnswer, original: Caption, edit: EditKind | None
+) -> Iterator[Caption]:
     """The captions of an answer about a caption.
 
     A negative that comes with its notation claims that; one without is false as far as the model
@@ -173,10 +177,10 @@ def _make_captions(answer: ModelAnswer, original: Caption, kind: str) -> Iterato
     ]
     for number, text in enumerate(answer.prompt.texts(answer.value)):
         claim: Claim = original.claim
-        if kind != RESTATEMENT:
+        if edit is not None:
             notation = notations[number] if number < len(notations) else None
             claim = parse(notation) if notation else Not(claim)
-        yield Caption(text, claim, kind, original.connective, answer.generator)
+        yield Caption(text, claim, original.connective, answer.provenance, edit)
 
 
 def _read(path: Path) -> Iterator[tuple[str, ModelAnswer]]:
@@ -187,9 +191,9 @@ def _read(path: Path) -> Iterator[tuple[str, ModelAnswer]]:
         raise SpecError(f"enrich: {path}: cannot be read: {reason}", fix=_MEND) from error
     facts = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
     task = facts.get("task", "")
-    if task not in _KINDS:
+    if task not in _EDITS:
         raise SpecError(
-            f"enrich: {path}: not a file of answers to {', '.join(_KINDS)}"
+            f"enrich: {path}: not a file of answers to {', '.join(_EDITS)}"
             + (f", but to {task}" if task else ""),
             fix=_MEND,
         )
@@ -205,5 +209,5 @@ def _read(path: Path) -> Iterator[tuple[str, ModelAnswer]]:
     for row in table.to_pylist():
         if row["status"] == _ANSWERED:
             value = parse_json(row["answer"], f"enrich: {path}: {row['id']}", refuse=SpecError)
-            maker = row["generator"]
+            maker = Provenance.parse(row["generator"])
             yield row["id"], ModelAnswer(prompt, value, maker, path, row, verification)

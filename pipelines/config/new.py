@@ -21,7 +21,7 @@ from pipelines.config.spec import SPLITS, Spec
 from synth.base.choice import Choice
 from synth.base.errors import SegueError, SourceError, SpecError, suggestion
 from synth.labels.lexicon import shipped_phrases
-from synth.recipes import RECIPES
+from synth.recipes import recipe_class, recipe_names
 from synth.sources import HELD, Settings, Source, open_source, source_class
 from synth.sources.reading.files import MISSING
 
@@ -285,7 +285,7 @@ class Start:
     @property
     def model(self) -> type[BaseModel]:
         """The recipe's settings."""
-        return RECIPES[self.recipe]
+        return recipe_class(self.recipe)
 
     @property
     def summary(self) -> str:
@@ -307,7 +307,7 @@ _KNOWN: Final[Mapping[str, Start]] = {
 
 def list_starts() -> tuple[str, ...]:
     """All that a spec can start from."""
-    return tuple(dict.fromkeys((*RECIPES, *_KNOWN)))
+    return tuple(dict.fromkeys((*recipe_names(), *_KNOWN)))
 
 
 def complete_starts(incomplete: str) -> list[str]:

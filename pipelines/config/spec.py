@@ -20,7 +20,7 @@ from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.corpus.schema import FORMAT_VERSION, canonical_json
 from synth.corpus.shards import AudioFormat
 from synth.labels.lexicon import words_digest
-from synth.recipes import RECIPES, Recipe
+from synth.recipes import Recipe, recipe_class, recipe_names
 from synth.recipes.base import Levels, Setting
 from synth.scene.timeline import Fade
 from synth.sources import Source, SourceChoice, Unheard, open_source
@@ -107,12 +107,12 @@ class RecipeChoice(Choice):
     @classmethod
     def list_names(cls) -> tuple[str, ...]:
         """Every recipe."""
-        return tuple(RECIPES)
+        return recipe_names()
 
     @classmethod
     def find_settings(cls, name: str) -> type[BaseModel]:
         """The class of a recipe."""
-        return RECIPES[name]
+        return recipe_class(name)
 
 
 PLAN_VERSION: Final = 11

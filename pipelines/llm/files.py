@@ -17,7 +17,7 @@ from pipelines.store.places import find_manifest
 from synth.base.doors import parse_json
 from synth.base.errors import CorpusError, SceneError, SourceError, SpecError
 from synth.base.rng import uniform_hash
-from synth.captions.caption import MODEL
+from synth.captions.caption import Author
 from synth.corpus.schema import AUDIBLE
 from synth.llm.answer_schema import find_violations
 from synth.llm.checks.claim_checks import events_timeline
@@ -221,5 +221,5 @@ def _add_positives(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, A
     for row in rows:
         yield row
         for each in row["positives"]:
-            if not each["generator"].startswith(MODEL):  # That is an answer, perhaps to this task.
+            if not Author.MODEL.wrote(each["generator"]):  # It may answer this very task.
                 yield {**row, _CAPTION: each["text"], "claim": each["claim"]}

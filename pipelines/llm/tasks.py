@@ -10,7 +10,7 @@ from typing import Any
 from pipelines.llm.money.store import ItemState, RequestMember, Scope, Status
 from pipelines.llm.wire.request import Request
 from synth.base.rng import digest
-from synth.captions.caption import MODEL
+from synth.captions.caption import Provenance
 from synth.corpus.schema import canonical_json
 from synth.llm.prompt import Prompt
 from synth.llm.reply import PromptItem
@@ -47,7 +47,7 @@ class PromptTask:
     @property
     def generator(self) -> str:
         """The provenance of its texts."""
-        return f"{MODEL}{self.prompt.id}@{self.prompt.version}/{self.model}"
+        return str(Provenance.of_model(self.prompt.id, self.prompt.version, self.model))
 
     def make_request(
         self, members: Sequence[RequestMember], states: Mapping[str, ItemState]

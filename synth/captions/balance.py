@@ -11,14 +11,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from itertools import combinations
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from synth.captions.caption import Caption
-from synth.captions.contrast import CaptionSet, as_main
+from synth.captions.contrast import CaptionSet
 from synth.scene.claim import Claim, Measured, claim_labels
 from synth.scene.edit import EditKind, EditSelection, Outline
 from synth.scene.scene import Scene
@@ -63,22 +64,21 @@ class Hand:
         if not self.holds(true):
             self.true.append(true)
 
-    def give(self, true: Caption, false: Caption, kind: str) -> None:
+    def give(self, true: Caption, false: Caption, edit: StrEnum) -> None:
         """Deal a sentence that is true of the sample, and one that stands against it."""
         if true is not self.main:
             self.true.append(true)
-        self.false.append(false.of_kind(kind, against=true.text))
+        self.false.append(false.as_false(edit, against=true.text))
 
     def captions(self) -> CaptionSet:
         """All that was dealt."""
-        positives = tuple(caption.of_kind("restatement") for caption in self.true[1:])
-        return CaptionSet(as_main(self.main), positives, tuple(self.false))
+        return CaptionSet(self.main, tuple(self.true[1:]), tuple(self.false))
 
 
-def cross(one: Hand, first: Caption, other: Hand, second: Caption, kind: str) -> None:
+def cross(one: Hand, first: Caption, other: Hand, second: Caption, edit: StrEnum) -> None:
     """Deal two sentences to two samples: each is true of its own, and false of the other."""
-    one.give(first, second, kind)
-    other.give(second, first, kind)
+    one.give(first, second, edit)
+    other.give(second, first, edit)
 
 
 class _MemberHand(Hand):
@@ -127,6 +127,13 @@ def deal(
     return [hand.captions() for hand in hands]
 
 
+class _Key(NamedTuple):
+    """By what claims are sorted: the edit that leads to one, and what compared sentences share."""
+
+    edit: EditKind
+    form: Hashable
+
+
 class _Dealer:
     """Deals crosses; a claim is put into words when it is first dealt, and a text is used once."""
 
@@ -142,13 +149,13 @@ class _Dealer:
         self._pool = pool
         self._tell_claim = tell
         self._limit = limit
-        self._kinds: Counter[EditKind] = Counter()
+        self._edits: Counter[EditKind] = Counter()
         self._spent: set[int] = set()
         self._used = {hand.main.text for hand in hands}
         outlines = [Outline.of(claim) for claim in pool]
         forms = [_form(*pair) for pair in zip(outlines, pool, strict=True)]
-        self._by_kind = [self._sort_claims(hand, outlines, forms, rng) for hand in hands]
-        self._left = [list(claims) for claims in self._by_kind]
+        self._by_key = [self._sort_claims(hand, outlines, forms, rng) for hand in hands]
+        self._left = [list(claims) for claims in self._by_key]
         self._order = rng.permutation(len(hands)).tolist()
 
     def _sort_claims(
@@ -157,11 +164,11 @@ class _Dealer:
         outlines: Sequence[Outline],
         forms: Sequence[Hashable],
         rng: np.random.Generator,
-    ) -> dict[tuple[EditKind, Hashable], list[int]]:
+    ) -> dict[_Key, list[int]]:
         """The pool by the edit that leads to a claim, and by the claim's form, shuffled."""
-        claims: dict[tuple[EditKind, Hashable], list[int]] = {}
+        claims: dict[_Key, list[int]] = {}
         for number in rng.permutation(len(outlines)).tolist():
-            key = hand.edits.kind(outlines[number]), forms[number]
+            key = _Key(hand.edits.kind(outlines[number]), forms[number])
             claims.setdefault(key, []).append(number)
         return claims
 
@@ -172,13 +179,13 @@ class _Dealer:
             is_far = close is not None and (min(one, other), max(one, other)) not in close
             if first.is_compared or second.is_compared or is_far:
                 continue
-            kind = first.kind(second.main.claim)
+            edit = first.kind(second.main.claim)
             if (
                 first.hearing.refutes(second.main.claim)
                 and second.hearing.refutes(first.main.claim)
-                and second.kind(first.main.claim) is kind
+                and second.kind(first.main.claim) is edit
             ):
-                self._cross(one, first.main, other, second.main, kind)
+                self._cross(one, first.main, other, second.main, edit)
         return all(self._hands[one].is_compared or self._deal_main(one) for one in self._order)
 
     def _deal_main(self, one: int) -> bool:
@@ -190,15 +197,15 @@ class _Dealer:
             second = self._hands[other]
             if other == one or len(second.true) >= self._limit or not second.hearing.refutes(main):
                 continue
-            kind = second.kind(main)
-            for number in self._by_kind[one].get((kind, form), ()):
+            edit = second.kind(main)
+            for number in self._by_key[one].get(_Key(edit, form), ()):
                 if (
                     number not in self._spent
                     and hand.refutes(number)
                     and second.proves(number)
                     and (caption := self._tell(number))
                 ):
-                    self._cross(one, hand.main, other, caption, kind)
+                    self._cross(one, hand.main, other, caption, edit)
                     return True
         return False
 
@@ -211,17 +218,17 @@ class _Dealer:
     def _deal_one(self, one: int) -> bool:
         left = self._left[one]
         # A stable order: forms come as they were shuffled.
-        for key in sorted(left, key=lambda key: self._kinds[key[0]]):
+        for key in sorted(left, key=lambda key: self._edits[key.edit]):
             if self._deal_key(one, key):
                 return True
             left.remove(key)  # sentences are spent and hands fill up: it will not do later
         return False
 
-    def _deal_key(self, one: int, key: tuple[EditKind, Hashable]) -> bool:
+    def _deal_key(self, one: int, key: _Key) -> bool:
         others = [other for other in self._order if other != one and self._has_room(other)]
         others.sort(key=lambda other: len(self._hands[other].true))
         hand = self._hands[one]
-        for number in self._by_kind[one][key]:
+        for number in self._by_key[one][key]:
             if number in self._spent or not hand.refutes(number):
                 continue
             for other in others:
@@ -230,19 +237,19 @@ class _Dealer:
                 mirror = self._find_mirror(one, other, key)
                 if mirror is None:
                     continue
-                texts = self._tell(mirror), self._tell(number)
-                if texts[0] is not None and texts[1] is not None:
-                    self._cross(one, texts[0], other, texts[1], key[0])
+                first, second = self._tell(mirror), self._tell(number)
+                if first is not None and second is not None:
+                    self._cross(one, first, other, second, key.edit)
                     return True
         return False
 
-    def _find_mirror(self, one: int, other: int, key: tuple[EditKind, Hashable]) -> int | None:
+    def _find_mirror(self, one: int, other: int, key: _Key) -> int | None:
         """A sentence that is true of the one, and false of the other by the same kind of edit."""
         hand, second = self._hands[one], self._hands[other]
         return next(
             (
                 number
-                for number in self._by_kind[other].get(key, ())
+                for number in self._by_key[other].get(key, ())
                 if number not in self._spent and hand.proves(number) and second.refutes(number)
             ),
             None,
@@ -261,9 +268,9 @@ class _Dealer:
         self._used.add(caption.text)
         return caption
 
-    def _cross(self, one: int, first: Caption, other: int, second: Caption, kind: EditKind) -> None:
-        cross(self._hands[one], first, self._hands[other], second, kind.value)
-        self._kinds[kind] += 2
+    def _cross(self, one: int, first: Caption, other: int, second: Caption, edit: EditKind) -> None:
+        cross(self._hands[one], first, self._hands[other], second, edit)
+        self._edits[edit] += 2
 
 
 def _form(outline: Outline, claim: Claim) -> Hashable:

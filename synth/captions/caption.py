@@ -12,6 +12,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Final, TypeAlias
 
+from synth.base.errors import SpecError, shorten
 from synth.base.shipped import shipped_path
 from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase
@@ -28,8 +29,61 @@ class Style(StrEnum):
 
 NUMBERS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 """The words for 1 to 10."""
-MODEL: Final = "llm:"
-"""How the `generator` of a caption begins that a language model wrote."""
+
+
+class Author(StrEnum):
+    """Who words captions."""
+
+    RULE = "rule"
+    """Segue."""
+    SOURCE = "source"
+    """The sound library."""
+    MODEL = "llm"
+    """A language model."""
+
+    def wrote(self, provenance: str) -> bool:
+        """Whether a caption is of this author, by its provenance as it is written."""
+        return provenance.startswith(f"{self.value}:")
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """How a caption came about: the `generator` of manifests and shards, `rule:pair/natural/0`.
+
+    Args:
+        steps: The rule and its variants, or the prompt and the model, with slashes between.
+    """
+
+    author: Author
+    steps: str
+
+    def __str__(self) -> str:
+        return f"{self.author.value}:{self.steps}"
+
+    def add(self, step: str) -> Provenance:
+        """The same with a step more."""
+        return replace(self, steps=f"{self.steps}/{step}")
+
+    @classmethod
+    def of_rule(cls, *steps: object) -> Provenance:
+        """That of a sentence of a rule."""
+        return cls(Author.RULE, "/".join(map(str, steps)))
+
+    @classmethod
+    def of_model(cls, prompt: str, version: int | str, model: str) -> Provenance:
+        """That of a text that a language model wrote."""
+        return cls(Author.MODEL, f"{prompt}@{version}/{model}")
+
+    @classmethod
+    def parse(cls, text: str) -> Provenance:
+        """The provenance that `str` wrote."""
+        author, _, steps = text.partition(":")
+        if author not in tuple(Author):
+            raise SpecError(
+                f"not the provenance of a caption: {shorten(text)}",
+                fix=f"expected one of {', '.join(Author)}, a colon, and how",
+            )
+        return cls(Author(author), steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +91,23 @@ class Caption:
     """A text, the claim it makes and how it came about.
 
     Args:
-        kind: What it is to the main caption: `caption`, `restatement`, or an edit kind.
         connective: The relating word it uses, "" for none.
+        edit: Of a false sentence: what is changed in it, an `EditKind` or another enumeration; None
+            for a true one.
         against: Of a false sentence: the text of the true one with which it is compared, "" for any
             true one of the sample.
     """
 
     text: str
     claim: Claim
-    kind: str
     connective: str
-    generator: str
+    provenance: Provenance
+    edit: StrEnum | None = None
     against: str = ""
 
-    def of_kind(self, kind: str, against: str = "") -> Caption:
-        """The same sentence as another kind."""
-        return replace(self, kind=kind, against=against)
+    def as_false(self, edit: StrEnum, against: str = "") -> Caption:
+        """The same sentence where it is false."""
+        return replace(self, edit=edit, against=against)
 
 
 Pair: TypeAlias = Concat | Overlay

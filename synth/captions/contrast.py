@@ -8,15 +8,15 @@ tells a positive from a negative; recipes see to it for every kind of edit by it
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final
 
 from synth.base.errors import TruthError
-from synth.captions.caption import Caption, Pair, Phrases, Style, realize
+from synth.captions.caption import Caption, Pair, Phrases, Provenance, Style, realize
 from synth.labels.connective import Connective
 from synth.scene.claim import And, Claim, Not
-from synth.scene.edit import meaning, projection
+from synth.scene.edit import EditKind, meaning, projection
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels, statement
 from synth.scene.timeline import Timeline
 from synth.truth.relations import Tolerance
@@ -37,11 +37,11 @@ class Wording:
     style: Style
     frame: int = 0
 
-    def say(self, claim: Pair, connective: Connective, kind: str) -> Caption:
+    def say(self, claim: Pair, connective: Connective) -> Caption:
         """The caption that makes `claim` with `connective`."""
         text = realize(claim, connective, self.phrases, self.style, self.frame)
-        generator = f"rule:pair/{self.style.value}/{self.frame}"
-        return Caption(text, claim, kind, connective.value, generator)
+        provenance = Provenance.of_rule("pair", self.style.value, self.frame)
+        return Caption(text, claim, connective.value, provenance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +53,15 @@ class CaptionSet:
     negatives: tuple[Caption, ...]
 
 
-def as_main(caption: Caption) -> Caption:
-    """The same sentence as a sample's main caption."""
-    return caption.of_kind("caption")
-
-
 def judge(
     caption: Caption, others: Iterable[Caption], timeline: Timeline, tolerance: Tolerance
 ) -> CaptionSet:
     """Sort sentences by truth: proven ones are positives, refuted ones negatives.
 
     What is neither, and what repeats an earlier text, is left out.
+
+    Args:
+        others: Each with its edit, should it be false.
     """
     hearing = Hearing(timeline, tolerance)
     if not hearing.proves(caption.claim):
@@ -76,7 +74,7 @@ def judge(
             continue
         seen.add(other.text)
         if hearing.proves(other.claim):
-            positives.append(other.of_kind("restatement"))
+            positives.append(replace(other, edit=None))
         elif hearing.refutes(other.claim):
             negatives.append(other)
     return CaptionSet(caption, tuple(positives), tuple(negatives))
@@ -98,10 +96,10 @@ def contrast(
     others: list[Caption] = []
     for word in wording.connectives:
         relate = Concat if word.is_order else Overlay
-        kind = "reorder" if word is connective else "relation"
-        others.append(wording.say(relate(first, second), word, kind))
-        others.append(wording.say(relate(second, first), word, kind))
-    main_caption = wording.say(type(claim)(first, second), connective, "caption")
+        edit = EditKind.REORDER if word is connective else EditKind.RELATION
+        others.append(wording.say(relate(first, second), word).as_false(edit))
+        others.append(wording.say(relate(second, first), word).as_false(edit))
+    main_caption = wording.say(type(claim)(first, second), connective)
     return judge(main_caption, others, timeline, tolerance)
 
 

@@ -6,9 +6,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Final, Literal, TypeAlias
 
+import numpy as np
+
 from synth.base.errors import SceneError
 from synth.base.units import Frames
-from synth.captions.caption import NUMBERS, Caption, Style, capitalise
+from synth.captions.caption import NUMBERS, Caption, Provenance, Style, capitalise
 from synth.labels.lexicon import Phrase, is_countable
 from synth.scene.activity import Stretch, hull
 from synth.scene.claim import And, Count, Measured, Part, Quantity
@@ -23,9 +25,6 @@ TIMES: Final = ("once", "twice", "three times", "four times", "five times")
 
 _COUNT: Final = "count"
 _BACKGROUND: Final = "background"
-_FRAME: Final = 10
-"""In tenths of a frame: at 11,025 Hz a tenth of a second is no whole frames."""
-
 _VALUES: Final[Mapping[Quantity, Mapping[int, str]]] = {
     Quantity.POSITION: {
         Part.START: "at the start",
@@ -84,7 +83,7 @@ _FRAMES: Final[Mapping[str, tuple[str, ...]]] = {
         "{a.plain} {value} than {b.plain}",
         "{a.gerund} is {value} than {b.gerund}",
     ),
-    **dict.fromkeys((each for each in Quantity if each.is_again), _AGAIN),
+    **dict.fromkeys((quantity for quantity in Quantity if quantity.is_again), _AGAIN),
 }
 """Sentence frames: that of the papers, then those that people write."""
 
@@ -95,30 +94,28 @@ def claim_background(loud: str, quiet: str) -> And:
     return And(Overlay(*pair), Measured(Quantity.LOUDER, pair, 1))
 
 
-def measuring_frames(claim: Measure, style: Style) -> int:
-    """How many sentence frames a style has for a claim."""
-    return len(_find_frames(_read(claim)[0], style))
-
-
-def say_measure(claim: Measure, style: Style, rate: int, frame: int = 0) -> Caption:
-    """The caption that makes a claim: "A dog barks for about three seconds".
+def say_measures(
+    claims: Sequence[Measure], style: Style, rate: int, rng: np.random.Generator
+) -> list[Caption]:
+    """The captions that make claims: "A dog barks for about three seconds".
 
     Args:
-        claim: Counts are of 1 to 5.
+        claims: They measure the same, and are told alike; counts are of 1 to 5.
         style: `paper` says the labels; `natural` writes a sentence.
-        frame: Which sentence frame to use, from 0 to `measuring_frames - 1`.
     """
-    measure, sounds = _read(claim)
-    value = say_value(claim, rate)
-    phrases = dict(zip("ab", (Phrase.of_label(event.label) for event in sounds), strict=False))
-    text = _find_frames(measure, style)[frame].format(**phrases, value=value)
-    sentence = text if style is Style.PAPER else capitalise(text)
-    return Caption(sentence, claim, "caption", value, f"rule:{measure}/{style.value}/{frame}")
-
-
-def _find_frames(measure: str, style: Style) -> tuple[str, ...]:
-    paper, *natural = _FRAMES[measure]
-    return (paper,) if style is Style.PAPER else tuple(natural)
+    paper, *natural = _FRAMES[_read(claims[0])[0]]
+    frames = [paper] if style is Style.PAPER else natural
+    frame = int(rng.integers(len(frames)))
+    captions = []
+    for claim in claims:
+        measure, sounds = _read(claim)
+        value = say_value(claim, rate)
+        phrases = dict(zip("ab", (Phrase.of_label(event.label) for event in sounds), strict=False))
+        text = frames[frame].format(**phrases, value=value)
+        sentence = text if style is Style.PAPER else capitalise(text)
+        rule = Provenance.of_rule(measure, style.value, frame)
+        captions.append(Caption(sentence, claim, value, rule))
+    return captions
 
 
 def _read(claim: Measure) -> tuple[str, tuple[Event, ...]]:
@@ -156,7 +153,7 @@ def say_seconds(frames: Frames, rate: int) -> str:
         frames: Whole tenths of a second, to the nearest frame below or above.
     """
     tenths = (20 * frames + rate) // (2 * rate)
-    if abs(10 * frames - tenths * rate) >= _FRAME:
+    if abs(10 * frames - tenths * rate) >= 10:  # a frame: at 11,025 Hz 0.1 s is no whole frames
         raise SceneError(
             f"{frames} frames at {rate} Hz are no whole tenths of a second",
             fix="say lengths that are",
@@ -181,7 +178,10 @@ SceneMeasure: TypeAlias = Literal[
 
 
 def measured_pool(
-    members: Sequence[Timeline], told: Collection[SceneMeasure], named: Collection[str], rate: int
+    members: Sequence[Timeline],
+    measures: Collection[SceneMeasure],
+    named: Collection[str],
+    rate: int,
 ) -> list[Count | Measured]:
     """Claims on measures, with the values that members have, each once.
 
@@ -194,7 +194,7 @@ def measured_pool(
             key=lambda place: place.onset,
         )
         claims |= dict.fromkeys(
-            claim for claim in _list_claims(places, rate) if _read(claim)[0] in told
+            claim for claim in _list_claims(places, rate) if _read(claim)[0] in measures
         )
     return list(claims)
 

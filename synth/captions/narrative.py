@@ -16,7 +16,16 @@ from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
 from synth.base.units import Frames
-from synth.captions.caption import NUMBERS, Caption, Phrases, Style, capitalise, frames, relate
+from synth.captions.caption import (
+    NUMBERS,
+    Caption,
+    Phrases,
+    Provenance,
+    Style,
+    capitalise,
+    frames,
+    relate,
+)
 from synth.labels.connective import ORDER, SIMULTANEOUS, Connective
 from synth.labels.lexicon import Phrase
 from synth.scene.activity import Stretch, Stretches, cut, hull, unite
@@ -59,8 +68,8 @@ class Narrator:
     style: Style
     pick: Pick
 
-    def tell(self, claim: Claim, kind: str = "") -> Caption:
-        """The caption that makes a claim, of a kind.
+    def tell(self, claim: Claim) -> Caption:
+        """The caption that makes a claim.
 
         Args:
             claim: A scene over labels; events joined by `And`; or `And` of a scene of at most two
@@ -82,9 +91,8 @@ class Narrator:
         return Caption(
             text if self.style is Style.PAPER else _capitalise_sentences(text),
             claim,
-            kind,
             word.value if word else "",
-            f"rule:narrative/{self.style.value}",
+            Provenance.of_rule("narrative", self.style.value),
         )
 
     def _phrase(self, label: str) -> Phrase:

@@ -85,6 +85,9 @@ INCIDENTAL: Final = frozenset(
 
 QUARANTINE: Final = _schema(("id", _TEXT), ("location", _TEXT), ("stage", _TEXT), ("reason", _TEXT))
 
+RESTATEMENT: Final = "restatement"
+"""The kind of a true caption beside the main one; that of a false one is its edit."""
+
 CAPTION: Final = _struct(
     ("text", _TEXT),
     ("claim", _TEXT),
@@ -219,7 +222,7 @@ class Sample:
             "relation": self.caption.connective,
             "caption": self.caption.text,
             "claim": claim_to_text(self.caption.claim),
-            "generator": self.caption.generator,
+            "generator": str(self.caption.provenance),
             "positives": [caption_row(caption) for caption in self.positives],
             "negatives": [caption_row(caption) for caption in self.negatives],
             "labels": list(labels(self.scene)),
@@ -235,13 +238,13 @@ class Sample:
 
 
 def caption_row(caption: Caption) -> dict[str, str]:
-    """A caption as a value of `CAPTION`."""
+    """A caption beside the main one as a value of `CAPTION`."""
     return {
         "text": caption.text,
         "claim": claim_to_text(caption.claim),
-        "kind": caption.kind,
+        "kind": RESTATEMENT if caption.edit is None else caption.edit.value,
         "connective": caption.connective,
-        "generator": caption.generator,
+        "generator": str(caption.provenance),
         "against": caption.against,
     }
 

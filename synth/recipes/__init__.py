@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from importlib.metadata import EntryPoint
+from collections.abc import Mapping
 from typing import Final
 
 from synth.base.entry_points import find_entry_points, load_class
@@ -20,7 +19,7 @@ from synth.recipes.triplets import Triplets
 
 ENTRY_POINTS: Final = "segue.recipes"
 
-__all__ = ["ENTRY_POINTS", "RECIPES", "Recipe"]
+__all__ = ["ENTRY_POINTS", "Recipe", "recipe_class", "recipe_names"]
 
 _OURS: Final[Mapping[str, type[Recipe]]] = {
     "acba": Acba,
@@ -34,37 +33,24 @@ _OURS: Final[Mapping[str, type[Recipe]]] = {
 }
 
 
-class _Recipes(Mapping[str, type[Recipe]]):
-    """The recipes that come with Segue, then those of other packages, by name.
+def recipe_names() -> tuple[str, ...]:
+    """The recipes that come with Segue, then those of other packages."""
+    return (*_OURS, *find_entry_points(ENTRY_POINTS, _OURS))
+
+
+def recipe_class(name: str) -> type[Recipe]:
+    """The class of a recipe by one of these names; its fields are the settings.
 
     Other packages add theirs by an entry point of the group `segue.recipes`, which names a subclass
     of `Recipe`. It is imported when it is asked for.
     """
-
-    def __getitem__(self, name: str) -> type[Recipe]:
-        """The class of a recipe; its fields are the settings."""
-        if name in _OURS:
-            return _OURS[name]
-        recipe = load_class(self._others()[name], Recipe, PlanError)
-        if getattr(recipe, "name", None) != name:
-            raise PlanError(
-                f"{recipe.__module__}.{recipe.__qualname__} must be named {name!r}, like its entry "
-                "point",
-                fix="use the same name for the class's `name` and the entry point",
-            )
-        return recipe
-
-    def __contains__(self, name: object) -> bool:
-        return name in _OURS or name in self._others()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter((*_OURS, *self._others()))
-
-    def __len__(self) -> int:
-        return len(_OURS) + len(self._others())
-
-    def _others(self) -> dict[str, EntryPoint]:
-        return find_entry_points(ENTRY_POINTS, _OURS)
-
-
-RECIPES: Final[Mapping[str, type[Recipe]]] = _Recipes()
+    if name in _OURS:
+        return _OURS[name]
+    recipe = load_class(find_entry_points(ENTRY_POINTS, _OURS)[name], Recipe, PlanError)
+    if getattr(recipe, "name", None) != name:
+        raise PlanError(
+            f"{recipe.__module__}.{recipe.__qualname__} must be named {name!r}, like its entry "
+            "point",
+            fix="use the same name for the class's `name` and the entry point",
+        )
+    return recipe

@@ -159,7 +159,7 @@ class Saying(NamedTuple):
     phrase: Phrase
 
 
-class FoundPair(NamedTuple):
+class JoinedPair(NamedTuple):
     """Two clips as they are heard, and the phrases of their labels."""
 
     first: Event
@@ -222,7 +222,7 @@ class ClipPairs(SplitGroups[Acba]):
         """Frames that each of the clips may last."""
         return longest_event(self.settings.max_event_s, self.crossfade, self.setting)
 
-    def _members(self, pair: FoundPair, rng: np.random.Generator) -> list[Draft]:
+    def _members(self, pair: JoinedPair, rng: np.random.Generator) -> list[Draft]:
         relations, style = self.settings.relations, self.settings.style
         word = pick(relations, rng)
         frame = int(rng.integers(frames(style)))
@@ -269,7 +269,7 @@ class ClipPairs(SplitGroups[Acba]):
         order = self.permute("/order", round_, len(self.clips))
         return (int(order[(position + step) % len(order)]) for step in range(len(order)))
 
-    def _find_new(self, index: int) -> FoundPair | None:
+    def _find_new(self, index: int) -> JoinedPair | None:
         """Two clips that no other group has; None where there seem to be none."""
         count = len(self.clips)
         round_ = index // count
@@ -285,7 +285,7 @@ class ClipPairs(SplitGroups[Acba]):
                     return pair
         return None
 
-    def _find_any(self, index: int, rng: np.random.Generator) -> FoundPair | None:
+    def _find_any(self, index: int, rng: np.random.Generator) -> JoinedPair | None:
         """Two clips that another group may have, too."""
         others = range(1, len(self.clips))
         pairs = (next(self._pairs(leader, others, rng), None) for leader in self._leaders(index))
@@ -297,7 +297,7 @@ class ClipPairs(SplitGroups[Acba]):
 
     def _pairs(
         self, leader: int, distances: range, rng: np.random.Generator
-    ) -> Iterator[FoundPair]:
+    ) -> Iterator[JoinedPair]:
         """A leader with each partner that it finds so far behind it, none twice."""
         lead = self._circle[leader]
         saying = self._draw_saying(lead, rng)
@@ -317,7 +317,8 @@ class ClipPairs(SplitGroups[Acba]):
             scenes = self._orders(first, second)
             if all(is_proven(scene, self.listener, self.setting) for scene in scenes):
                 used.add(at)
-                yield FoundPair(first, second, dict((saying, answer)))
+                phrases = {saying.label: saying.phrase, answer.label: answer.phrase}
+                yield JoinedPair(first, second, phrases)
 
     def _cut(self, clip: Clip, saying: Saying, rng: np.random.Generator) -> Event:
         return Event(saying.label, excerpt(clip, self.longest, self.setting, rng))

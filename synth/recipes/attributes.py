@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property, partial
-from typing import Annotated, ClassVar, Final, TypeAlias
+from itertools import pairwise
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 from pydantic import Field
@@ -20,9 +20,8 @@ from synth.base.errors import LeftOutError, PlanError
 from synth.base.rng import pick, shuffle
 from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.captions.caption import Style
-from synth.captions.measuring import Measure, claim_background, measuring_frames, say_measure
-from synth.labels.lexicon import Treatment
-from synth.recipes.attribute_sounds import BED_S, PAUSE_S, AttributeSounds
+from synth.captions.measuring import Measure, claim_background, say_measures
+from synth.labels.lexicon import Treatment, are_confusable
 from synth.recipes.base import (
     Clip,
     Draft,
@@ -32,18 +31,28 @@ from synth.recipes.base import (
     SplitCounts,
     SplitGroups,
     all_different,
+    by_label,
     check_splits,
     check_unpadded,
-    explain_misleading,
-    explain_too_short,
+    explain_unnamed,
+    make_listener,
     retake,
     share_out,
+    take,
 )
 from synth.recipes.composing import amplify_sound
 from synth.scene.claim import Measured, Part, Quantity
-from synth.scene.scene import Concat, Event, Overlay, Scene
+from synth.scene.edit import EditKind
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
+from synth.truth.ear import BLOCK_S
 from synth.truth.listener import Listener
 from synth.truth.measures import EFFECTS
+
+_PAUSE_S: Final = (0.3, 0.8)
+"""Shortest and longest pause between two sounds where it does not matter."""
+
+_BED_S: Final[Seconds] = 2.5
+"""A shorter sound has no start, middle and end to speak of."""
 
 GAPS_S: Final = (2, 3, 4)
 """Pauses that are told."""
@@ -52,47 +61,39 @@ LENGTHS: Final = 2.5
 """Of two lengths that can be told from one another the longer is so many times the shorter."""
 
 
-class Attribute(StrEnum):
-    """What members differ in; named like the quantities of `synth.scene.claim`."""
+Attribute: TypeAlias = Literal[
+    "duration", "longer", "gap", "onset", "position", "louder", "background", "again_louder",
+    "trend", "again_farther", "again_roomier", "again_higher", "again_faster",
+]  # fmt: skip
+"""What members differ in: a `Quantity`, or which sound is in the background of the other."""
 
-    DURATION = "duration"
-    LONGER = "longer"
-    GAP = "gap"
-    ONSET = "onset"
-    POSITION = "position"
-    LOUDER = "louder"
-    BACKGROUND = "background"
-    AGAIN_LOUDER = "again_louder"
-    TREND = "trend"
-    AGAIN_FARTHER = "again_farther"
-    AGAIN_ROOMIER = "again_roomier"
-    AGAIN_HIGHER = "again_higher"
-    AGAIN_FASTER = "again_faster"
 
-    @property
-    def needs_treatment(self) -> bool:
-        """Whether it is told of treated clips."""
-        return self is Attribute.TREND or (
-            self.value.startswith("again_") and self is not Attribute.AGAIN_LOUDER
-        )
+def needs_treatment(attribute: Attribute) -> bool:
+    """Whether it is told of treated clips."""
+    if attribute == "background":
+        return False
+    quantity = Quantity(attribute)
+    again = quantity.is_again and quantity is not Quantity.AGAIN_LOUDER
+    return again or quantity is Quantity.TREND
 
-    def measure_room(self, longest_s: Seconds) -> Seconds:
-        """How long a sample must be for its members.
 
-        Args:
-            longest_s: No sound lasts longer; one over which others are heard is cut as needed.
-        """
-        match self:
-            case Attribute.DURATION:
-                return math.ceil(LENGTHS)
-            case Attribute.ONSET | Attribute.POSITION:
-                return BED_S
-            case Attribute.TREND | Attribute.BACKGROUND:
-                return longest_s
-            case Attribute.GAP:
-                return 2 * longest_s + max(GAPS_S)
-            case _:
-                return 2 * longest_s + PAUSE_S[1]
+def measure_room(attribute: Attribute, longest_s: Seconds) -> Seconds:
+    """How long a sample must be for members that differ in an attribute.
+
+    Args:
+        longest_s: No sound lasts longer; one over which others are heard is cut as needed.
+    """
+    match attribute:
+        case "duration":
+            return math.ceil(LENGTHS)
+        case "onset" | "position":
+            return _BED_S
+        case "trend" | "background":
+            return longest_s
+        case "gap":
+            return 2 * longest_s + max(GAPS_S)
+        case _:
+            return 2 * longest_s + _PAUSE_S[1]
 
 
 class Attributes(Recipe):
@@ -114,15 +115,8 @@ class Attributes(Recipe):
 
     name: ClassVar[str] = "attributes"
     pairs: SplitCounts = 1000
-    attributes: Annotated[tuple[Attribute, ...], all_different("attributes")] = (
-        Attribute.DURATION,
-        Attribute.LONGER,
-        Attribute.GAP,
-        Attribute.ONSET,
-        Attribute.POSITION,
-        Attribute.LOUDER,
-        Attribute.BACKGROUND,
-        Attribute.AGAIN_LOUDER,
+    attributes: Annotated[tuple[Attribute, ...], all_different("attributes")] = tuple(
+        attribute for attribute in get_args(Attribute) if not needs_treatment(attribute)
     )
     max_event_s: Seconds = Field(default=3.0, ge=0.5, le=36_000)
     apart_db: Decibels = Field(default=10.0, ge=8, le=30)
@@ -132,22 +126,20 @@ class Attributes(Recipe):
         """A sample must have room for its sounds, and the pause between them."""
         check_splits("recipe.attributes.pairs", self.pairs, splits)
         for attribute in self.attributes:
-            seconds = attribute.measure_room(self.max_event_s)
+            seconds = measure_room(attribute, self.max_event_s)
             if setting.max_frames is not None and setting.max_frames < seconds * setting.rate:
                 raise PlanError(
                     f"samples of {setting.max_frames / setting.rate:g} s are too short for "
-                    f"{attribute.value}: it needs {seconds:g} s",
+                    f"{attribute}: it needs {seconds:g} s",
                     fix="raise audio.length, lower recipe.attributes.max_event_s, or leave "
-                    f"{attribute.value} out of recipe.attributes.attributes",
+                    f"{attribute} out of recipe.attributes.attributes",
                 )
-        if Attribute.POSITION in self.attributes:
+        if Quantity.POSITION in self.attributes:
             check_unpadded("recipe.attributes.attributes", setting)
 
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """A clip must have one label, and a sound that can be heard."""
-        if len(clip.labels) != 1:
-            return f"has {len(clip.labels)} labels; attributes needs exactly one"
-        return explain_misleading(clip.labels[0], self.style) or explain_too_short(clip, 0, setting)
+        return explain_unnamed(clip, "attributes needs", self.style, 0, setting)
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
         """Pairs of sounds, or one sound, of each split."""
@@ -158,6 +150,13 @@ class Attributes(Recipe):
 
 
 _TRIES: Final = 60
+
+_BED_DB: Final[Decibels] = 10.0
+
+_BED_PARTS: Final = 5
+"""No longer a part of it is the sound whose place is told."""
+
+_PARTNERS: Final = 20
 
 _LONGER_S: Final[Seconds] = 0.3
 """By so much a pause between two times is longer than one within either."""
@@ -196,9 +195,7 @@ class AttributePairs(SplitGroups[Attributes]):
                 f"split {self.split}: attributes needs clips of two labels, found {len(labels)}",
                 fix="add clips of other labels, or change the splits",
             )
-        missing = [
-            attribute.value for attribute in self.settings.attributes if attribute.needs_treatment
-        ]
+        missing = list(filter(needs_treatment, self.settings.attributes))
         if missing and not any(clip.treatment for clip in self.clips):
             raise PlanError(
                 f"split {self.split}: {', '.join(missing)} need treated clips, found none",
@@ -206,59 +203,70 @@ class AttributePairs(SplitGroups[Attributes]):
             )
 
     @cached_property
-    def sounds(self) -> AttributeSounds:
-        """The clips, and what is heard of them."""
-        longest = to_frames(self.settings.max_event_s, self.setting.rate)
-        return AttributeSounds(self.clips, self.setting, longest)
-
-    @cached_property
     def listener(self) -> Listener:
         """Hears the clips, and how they sound."""
-        return self.sounds.listener
+        return make_listener(self.clips, self.setting, acoustics=True)
+
+    @cached_property
+    def _longest(self) -> Frames:
+        """Frames after which a sound is cut."""
+        return to_frames(self.settings.max_event_s, self.setting.rate)
+
+    @cached_property
+    def _plain(self) -> Sequence[Clip]:
+        """Clips as they were recorded."""
+        return [clip for clip in self.clips if not clip.treatment]
+
+    @cached_property
+    def _by_label(self) -> Mapping[str, Sequence[Clip]]:
+        return by_label(self._plain)
+
+    @cached_property
+    def _treated(self) -> Mapping[tuple[str, str], Clip]:
+        return {(clip.untreated, clip.treatment): clip for clip in self.clips}
 
     def group(self, index: int) -> Sequence[Draft]:
         """One attribute, told of members that differ in it."""
         rng = self.rng(index)
         attribute = self.settings.attributes[index % len(self.settings.attributes)]
+        edit = EditKind.BACKGROUND if attribute == "background" else Quantity(attribute)
         style, rate = self.settings.style, self.setting.rate
         for _ in range(_TRIES):
             members = list(self._draw(attribute, rng))
             if not members:
                 continue
-            frame = int(rng.integers(measuring_frames(members[0][1], style)))
-            captioned = [
-                (scene, say_measure(claim, style, rate, frame)) for scene, claim in members
-            ]
-            drafts = self.draft_rivals(captioned, attribute.value, style)
+            scenes, claims = zip(*members, strict=True)
+            captions = say_measures(claims, style, rate, rng)
+            drafts = self.draft_rivals(scenes, captions, edit, style)
             if drafts:
                 return drafts
         raise LeftOutError(
             "no clips are found of which the attribute can be proven",
-            example=attribute.value,
+            example=attribute,
             fix=f"add clips to split {self.split}, or leave the attribute out",
         )
 
     def _draw(self, attribute: Attribute, rng: np.random.Generator) -> Members:
         draw = self._drawers.get(attribute)
-        return draw(rng) if draw else self._draw_treated(Quantity(attribute.value), rng)
+        return draw(rng) if draw else self._draw_treated(Quantity(attribute), rng)
 
     @cached_property
-    def _drawers(self) -> Mapping[Attribute, Callable[[np.random.Generator], Members]]:
+    def _drawers(self) -> Mapping[str, Callable[[np.random.Generator], Members]]:
         return {
-            Attribute.DURATION: self._draw_duration,
-            Attribute.LONGER: self._draw_longer,
-            Attribute.GAP: self._draw_gap,
-            Attribute.ONSET: self._draw_onset,
-            Attribute.POSITION: self._draw_position,
-            Attribute.LOUDER: self._draw_louder,
-            Attribute.BACKGROUND: self._draw_background,
-            Attribute.AGAIN_LOUDER: self._draw_louder_again,
-            Attribute.TREND: self._draw_trend,
+            Quantity.DURATION: self._draw_duration,
+            Quantity.LONGER: self._draw_longer,
+            Quantity.GAP: self._draw_gap,
+            Quantity.ONSET: self._draw_onset,
+            Quantity.POSITION: self._draw_position,
+            Quantity.LOUDER: self._draw_louder,
+            EditKind.BACKGROUND: self._draw_background,
+            Quantity.AGAIN_LOUDER: self._draw_louder_again,
+            Quantity.TREND: self._draw_trend,
         }
 
     def _draw_duration(self, rng: np.random.Generator) -> Members:
-        clip = pick(self.sounds.plain, rng)
-        run = self.sounds.find_run(clip)
+        clip = pick(self._plain, rng)
+        run = self._find_run(clip)
         whole = run.heard.frames // self.setting.rate if run else 0
         lengths = [(a, b) for b in range(2, whole + 1) for a in range(1, b) if b >= LENGTHS * a]
         if run is None or not lengths:
@@ -268,20 +276,20 @@ class AttributePairs(SplitGroups[Attributes]):
             yield retake(run, frames=frames), _claim(Quantity.DURATION, frames, run)
 
     def _draw_longer(self, rng: np.random.Generator) -> Members:
-        pair = self.sounds.pick_two(rng, self.sounds.cut_run)
+        pair = self._pick_two(rng, self._cut_run)
         if pair is None:
             return
         one, other = pair
         longest = min(one.heard.frames, other.heard.frames)
         shorter = int(longest / LENGTHS)
-        pause = self.sounds.draw_pause(rng)
+        pause = self._draw_pause(rng)
         more, less = _mirror(Quantity.LONGER, one, other, rng)
         for claim, one_lasts, other_lasts in ((more, longest, shorter), (less, shorter, longest)):
             scene = _join(retake(one, frames=one_lasts), retake(other, frames=other_lasts), pause)
             yield scene, claim
 
     def _draw_gap(self, rng: np.random.Generator) -> Members:
-        pair = self.sounds.pick_two(rng, partial(self.sounds.cut_loud, rng=rng))
+        pair = self._pick_two(rng, partial(self._cut_loud, rng=rng))
         if pair is None:
             return
         gap = int(rng.choice(GAPS_S)) * self.setting.rate
@@ -289,7 +297,7 @@ class AttributePairs(SplitGroups[Attributes]):
             yield _join(*pair, pause), _claim(Quantity.GAP, pause, *pair)
 
     def _draw_onset(self, rng: np.random.Generator) -> Members:
-        pair = self.sounds.draw_over_bed(rng)
+        pair = self._draw_over_bed(rng)
         if pair is None:
             return
         bed, sound = pair
@@ -307,7 +315,7 @@ class AttributePairs(SplitGroups[Attributes]):
             yield Overlay(bed, sound, onset), _claim(Quantity.ONSET, onset, sound)
 
     def _draw_position(self, rng: np.random.Generator) -> Members:
-        pair = self.sounds.draw_over_bed(rng)
+        pair = self._draw_over_bed(rng)
         if pair is None:
             return
         bed, sound = pair
@@ -317,18 +325,18 @@ class AttributePairs(SplitGroups[Attributes]):
             yield Overlay(bed, sound, room * part // 2), _claim(Quantity.POSITION, part, sound)
 
     def _draw_louder(self, rng: np.random.Generator) -> Members:
-        pair = self.sounds.pick_two(rng, partial(self.sounds.cut_loud, rng=rng))
+        pair = self._pick_two(rng, partial(self._cut_loud, rng=rng))
         if pair is None:
             return
-        pause = self.sounds.draw_pause(rng)
-        apart = self.sounds.set_apart(*pair, self.settings.apart_db)
+        pause = self._draw_pause(rng)
+        apart = self._set_apart(*pair, self.settings.apart_db)
         if apart:
             claims = _mirror(Quantity.LOUDER, *pair, rng)
             for sounds, claim in zip(apart, claims, strict=True):
                 yield _join(*sounds, pause), claim
 
     def _draw_background(self, rng: np.random.Generator) -> Members:
-        pair = self.sounds.pick_two(rng, self.sounds.cut_run)
+        pair = self._pick_two(rng, self._cut_run)
         if pair is None:
             return
         frames = min(sound.heard.frames for sound in pair)
@@ -339,39 +347,38 @@ class AttributePairs(SplitGroups[Attributes]):
         rim = round(_RIM_S * self.setting.rate)
         inner = retake(other, start=other.heard.start + rim, frames=frames - 2 * rim)
         claims = claim_background(one.label, other.label), claim_background(other.label, one.label)
-        apart = self.sounds.set_apart(one, inner, *_BEHIND_DB)
+        apart = self._set_apart(one, inner, *_BEHIND_DB)
         for sounds, claim in zip(apart, claims, strict=False):
             yield Overlay(*sounds, rim), claim
 
     def _draw_louder_again(self, rng: np.random.Generator) -> Members:
-        loud = self.sounds.cut_loud(pick(self.sounds.plain, rng), rng)
+        loud = self._cut_loud(pick(self._plain, rng), rng)
         quiet = amplify_sound(loud, -self.settings.apart_db)
         return self._repeat(loud, quiet, Quantity.AGAIN_LOUDER, rng)
 
     def _draw_trend(self, rng: np.random.Generator) -> Members:
         """A recording that gets louder, and the same getting quieter."""
-        pair = self.sounds.pick_treated(Treatment.RISING, Treatment.FALLING, rng)
-        if pair is None or self.sounds.are_longer(pair, self.setting.max_frames):
+        pair = self._pick_treated(Treatment.RISING, Treatment.FALLING, rng)
+        if pair is None or self._are_longer(pair, self.setting.max_frames):
             return
         for clip, direction in zip(pair, (1, -1), strict=True):
-            sound = self.sounds.play_whole(clip, clip.loudness_lufs)
+            sound = self._play_whole(clip, clip.loudness_lufs)
             yield sound, _claim(Quantity.TREND, direction, sound)
 
     def _draw_treated(self, quantity: Quantity, rng: np.random.Generator) -> Members:
         """A recording and its treatment, one after the other in either order."""
         serving = [name for name, effects in EFFECTS.items() if effects.get(quantity)]
         treatment = pick(serving, rng)
-        pair = self.sounds.pick_treated("", treatment, rng)
+        pair = self._pick_treated("", treatment, rng)
         room = self.setting.max_frames
-        most = room and (room - to_frames(PAUSE_S[1], self.setting.rate)) // 2
-        if pair is None or self.sounds.are_longer(pair, most):
+        most = room and (room - to_frames(_PAUSE_S[1], self.setting.rate)) // 2
+        if pair is None or self._are_longer(pair, most):
             return
         original = pair[0].loudness_lufs
         # What is far away stays quieter.
         is_level = quantity is not Quantity.AGAIN_FARTHER
         less, more = (
-            self.sounds.play_whole(clip, clip.loudness_lufs if is_level else original)
-            for clip in pair
+            self._play_whole(clip, clip.loudness_lufs if is_level else original) for clip in pair
         )
         if EFFECTS[treatment][quantity] < 0:
             less, more = more, less
@@ -385,14 +392,128 @@ class AttributePairs(SplitGroups[Attributes]):
         The pause between is longer than any within the sound: else a bark of the first time may be
         taken for one of the second.
         """
-        inner = max(self.sounds.find_pause(more), self.sounds.find_pause(less))
+        inner = max(self._find_pause(more), self._find_pause(less))
         least = inner + to_frames(_LONGER_S, self.setting.rate)
-        pause = max(self.sounds.draw_pause(rng), least)
+        pause = max(self._draw_pause(rng), least)
         room = self.setting.max_frames
         if room is not None and more.heard.frames + pause + less.heard.frames > room:
             return
         yield _join(less, more, pause), _claim(quantity, 1, more)
         yield _join(more, less, pause), _claim(quantity, -1, more)
+
+    # The sounds: which clips, which parts of them, and how loud.
+
+    def _pick_treated(
+        self, one: str, other: str, rng: np.random.Generator
+    ) -> tuple[Clip, Clip] | None:
+        """One recording in two treatments, "" for none; None where there are not both."""
+        recording = pick(self._plain, rng).id
+        first, second = self._treated.get((recording, one)), self._treated.get((recording, other))
+        return (first, second) if first and second else None
+
+    def _pick_two(
+        self, rng: np.random.Generator, cut: Callable[[Clip], Event | None]
+    ) -> tuple[Event, Event] | None:
+        """Two sounds of other labels and recordings, as `cut` leaves them."""
+        first = pick(self._plain, rng)
+        one = cut(first)
+        if one is None:
+            return None
+        labels = [*self._by_label]
+        for label in shuffle(labels, rng)[:_PARTNERS]:
+            second = pick(self._by_label[label], rng)
+            if self._are_apart(first, second) and (other := cut(second)) is not None:
+                return one, other
+        return None
+
+    def _are_apart(self, one: Clip, other: Clip) -> bool:
+        """Whether two clips are of other recordings, and of labels that nobody confuses."""
+        return one.recording != other.recording and not are_confusable(
+            one.labels[0], other.labels[0]
+        )
+
+    def _draw_over_bed(self, rng: np.random.Generator) -> tuple[Event, Event] | None:
+        """A steady sound, and a short one that is heard over it."""
+        bed = pick(self._plain, rng)
+        run = self._find_run(bed)
+        if run is None or run.heard.frames < _BED_S * self.setting.rate:
+            return None
+        clip = pick(self._plain, rng)
+        if not self._are_apart(bed, clip):
+            return None
+        longest = min(run.heard.frames // _BED_PARTS, self._longest)
+        return amplify_sound(run, -_BED_DB), take(clip, longest, self.setting, rng)
+
+    def _set_apart(
+        self, one: Event, other: Event, least_db: Decibels, most_db: Decibels | None = None
+    ) -> list[tuple[Event, Event]]:
+        """Two sounds, the first louder and then the second, by their means and by their peaks.
+
+        None is raised: who is quieter is lowered.
+
+        Args:
+            least_db: So far apart they are in both.
+            most_db: And no further; nothing is returned where that cannot be, or where nobody knows
+                how loud they are.
+        """
+        first, second = (
+            self.listener.hear(sound).placements[0].heard.acoustics for sound in (one, other)
+        )
+        if first is None or second is None:
+            return []
+        means, peaks = first.mean_dba - second.mean_dba, first.peak_dba - second.peak_dba
+        if most_db is not None and least_db + abs(means - peaks) > most_db:
+            return []
+        apart, louder = least_db + abs(means - peaks) / 2, (means + peaks) / 2
+        return [
+            (amplify_sound(one, min(change, 0)), amplify_sound(other, min(-change, 0)))
+            for change in (apart - louder, -apart - louder)
+        ]
+
+    def _find_run(self, clip: Clip) -> Event | None:
+        """The longest part of a clip that everybody hears without a pause."""
+        whole = self._play_whole(clip, clip.loudness_lufs)
+        (place,) = self.listener.hear(whole).placements
+        most = self.setting.max_frames or clip.frames
+        if not place.heard.clear:
+            return None
+        longest = max(place.heard.clear, key=lambda stretch: stretch.offset - stretch.onset)
+        # What is left of a block that is cut may be silent.
+        block = BLOCK_S * self.setting.rate
+        start = math.ceil(math.ceil(longest.onset / block) * block)
+        frames = min(longest.offset - start, most)
+        if frames <= 0:
+            return None
+        return retake(whole, start=start, frames=frames)
+
+    def _cut_loud(self, clip: Clip, rng: np.random.Generator) -> Event:
+        """A loud part of a clip, or all of a short one."""
+        return take(clip, self._longest, self.setting, rng)
+
+    def _cut_run(self, clip: Clip) -> Event | None:
+        """The begin of what `_find_run` finds."""
+        run = self._find_run(clip)
+        return run and retake(run, frames=min(run.heard.frames, self._longest))
+
+    def _find_pause(self, event: Event) -> Frames:
+        """The longest pause within a sound."""
+        (place,) = self.listener.hear(event).placements
+        stretches = pairwise(place.heard.clear)
+        return max((after.onset - before.offset for before, after in stretches), default=0)
+
+    def _play_whole(self, clip: Clip, loudness_lufs: Decibels) -> Event:
+        """All of a clip, with the gain of a loudness: without its tail a hall is none."""
+        gain = self.setting.levels.gain(loudness_lufs)
+        return Event(clip.labels[0], Excerpt(clip.id, 0, clip.frames, gain))
+
+    def _draw_pause(self, rng: np.random.Generator) -> Frames:
+        """The pause between two sounds where its length is not told."""
+        return to_frames(float(rng.uniform(*_PAUSE_S)), self.setting.rate)
+
+    def _are_longer(self, clips: Sequence[Clip], most: Frames | None) -> bool:
+        """Whether clips cannot be played whole: that takes twice what others may last at most."""
+        longest = max(clip.frames for clip in clips)
+        return longest > 2 * self._longest or (most is not None and longest > most)
 
 
 def _join(first: Event, second: Event, pause: Frames) -> Concat:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import (
     Annotated,
     Any,
     ClassVar,
+    Final,
     Generic,
     Protocol,
     TypeAlias,
@@ -23,11 +25,12 @@ from pydantic import AfterValidator, Field
 
 from synth.audio.dsp import block_frames
 from synth.base.choice import StrictModel
-from synth.base.errors import PlanError, TruthError
+from synth.base.errors import PlanError
 from synth.base.rng import Randomness
 from synth.base.units import Decibels, Frames, Seconds, resampled_frames, to_frames
+from synth.captions.balance import Hand, cross
 from synth.captions.caption import Caption, Pair, Style
-from synth.captions.contrast import CaptionSet, Wording, contrast, judge
+from synth.captions.contrast import CaptionSet, Wording, contrast
 from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase, Tag, find_treatment, heard_tags, untreated_id
 from synth.scene.scene import Event, Excerpt, Scene, statement
@@ -36,7 +39,7 @@ from synth.text.grammar.tokens import whole_words
 from synth.truth.ear import Ear, Envelope, LevelTable, StoredEnvelope
 from synth.truth.listener import Listener
 from synth.truth.relations import Tolerance
-from synth.truth.truth import proves
+from synth.truth.truth import Hearing, proves
 
 T = TypeVar("T")
 S = TypeVar("S", bound="Recipe")
@@ -117,7 +120,8 @@ def repeat_each(counts: SplitCounts, splits: Iterable[str]) -> dict[str, int]:
 
 def to_frame_range(seconds: tuple[Seconds, Seconds], rate: int) -> tuple[Frames, Frames]:
     """Least and most in frames."""
-    return to_frames(seconds[0], rate), to_frames(seconds[1], rate)
+    least, most = seconds
+    return to_frames(least, rate), to_frames(most, rate)
 
 
 def by_label(clips: Iterable[Clip]) -> dict[str, list[Clip]]:
@@ -183,6 +187,20 @@ class Setting:
         """What counts as a transition between sounds."""
         return Tolerance(audible=self.audible)
 
+    def longest_of(self, count: int, pause: Frames, max_event_s: Seconds | None) -> Frames | None:
+        """Frames that each of so many sounds in a row may last, None for any.
+
+        Args:
+            pause: Between two of them; a crossfade is below 0.
+            max_event_s: None of them lasts longer, if this is given.
+        """
+        limits = []
+        if max_event_s is not None:
+            limits.append(to_frames(max_event_s, self.rate))
+        if self.max_frames is not None:
+            limits.append((self.max_frames - (count - 1) * pause) // count)
+        return min(limits, default=None)
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
@@ -207,10 +225,15 @@ SplitCounts: TypeAlias = Count | Annotated[dict[str, Count], Field(min_length=1)
 Length: TypeAlias = Annotated[Seconds, Field(gt=0, le=36_000)]
 
 
-def _check_order(pauses: tuple[Seconds, Seconds]) -> tuple[Seconds, Seconds]:
-    if pauses[0] > pauses[1]:
-        raise ValueError("expected the shortest pause, above 0, then the longest")
-    return pauses
+def _check_order(limits: tuple[float, float]) -> tuple[float, float]:
+    least, most = limits
+    if least > most:
+        raise ValueError(f"expected the least, then the most: {least:g} is above {most:g}")
+    return limits
+
+
+IN_ORDER: Final = AfterValidator(_check_order)
+"""Refuses a range whose first number is the greater one."""
 
 
 def all_different(what: str) -> AfterValidator:
@@ -224,7 +247,7 @@ def all_different(what: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-PauseRange: TypeAlias = Annotated[tuple[Length, Length], AfterValidator(_check_order)]
+PauseRange: TypeAlias = Annotated[tuple[Length, Length], IN_ORDER]
 """Shortest and longest pause in seconds."""
 
 
@@ -319,27 +342,31 @@ class SplitGroups(Generic[S]):
         return Draft(scene, captions, heard)
 
     def draft_rivals(
-        self, members: Sequence[tuple[Scene, Caption]], kind: str, style: Style
+        self, scenes: Sequence[Scene], captions: Sequence[Caption], edit: StrEnum, style: Style
     ) -> list[Draft] | None:
-        """Members that each prove their caption and refute the others'; None where one does not.
+        """Scenes that each prove their caption and refute the others'; None where one does not.
 
         In natural style the false captions are dealt in crosses.
         """
-        rivals = [caption.of_kind(kind) for _, caption in members]
-        drafts = []
-        for scene, caption in members:
-            heard = self.listener.hear(scene)
-            try:
-                captions = judge(caption, rivals, heard, self.setting.tolerance)
-            except TruthError:
+        hands = list(map(Hand, captions))
+        timelines = []
+        for scene, hand in zip(scenes, hands, strict=True):
+            timelines.append(self.listener.hear(scene))
+            hearing = Hearing(timelines[-1], self.setting.tolerance)
+            rivals = [other.main for other in hands if other is not hand]
+            if not hearing.proves(hand.main.claim):
                 return None
-            if len(captions.negatives) < len(members) - 1:
+            if not all(hearing.refutes(rival.claim) for rival in rivals):
                 return None
-            drafts.append(Draft(scene, captions, heard))
-        if style is Style.PAPER:
-            return drafts
-        pairs = combinations([rival.text for rival in rivals], 2)
-        return deal_crosses(drafts, [(kind, *pair) for pair in pairs])
+            if style is Style.PAPER:
+                hand.false = [rival.as_false(edit) for rival in rivals]
+        if style is Style.NATURAL:
+            for hand, other in combinations(hands, 2):
+                cross(hand, hand.main, other, other.main, edit)
+        return [
+            Draft(scene, hand.captions(), heard)
+            for scene, hand, heard in zip(scenes, hands, timelines, strict=True)
+        ]
 
 
 def check_splits(setting_name: str, counts: object, splits: Collection[str]) -> None:
@@ -383,6 +410,19 @@ def explain_too_short(clip: Clip, crossfade: Frames, setting: Setting) -> str | 
     return f"{length}; a crossfade of {fade:g} s needs {2 * fade:g} s"
 
 
+def explain_unnamed(
+    clip: Clip, wanted: str, style: Style, crossfade: Frames, setting: Setting
+) -> str | None:
+    """Why a clip cannot be a sound that sentences call by its label, None where it can.
+
+    Args:
+        wanted: Who needs it: "triplets need".
+    """
+    if len(clip.labels) != 1:
+        return f"has {len(clip.labels)} labels; {wanted} exactly one"
+    return explain_misleading(clip.labels[0], style) or explain_too_short(clip, crossfade, setting)
+
+
 def explain_misleading(label: str, style: Style) -> str | None:
     """Why a label cannot stand in a sentence of a style, None where it can."""
     relating = whole_words(tuple(connective.value for connective in Connective))
@@ -398,12 +438,7 @@ def longest_event(
     max_event_s: Seconds | None, crossfade: Frames, setting: Setting
 ) -> Frames | None:
     """Frames that each of two joined events may last, None for any."""
-    limits = []
-    if max_event_s is not None:
-        limits.append(to_frames(max_event_s, setting.rate))
-    if setting.max_frames is not None:
-        limits.append((setting.max_frames + crossfade) // 2)
-    longest = min(limits, default=None)
+    longest = setting.longest_of(2, -crossfade, max_event_s)
     if longest is not None and longest < max(1, 2 * crossfade):
         raise PlanError(
             f"events of {longest / setting.rate:g} s are too short for a crossfade of "
@@ -458,34 +493,6 @@ def permutation(
 ) -> Int64[np.ndarray, " count"]:
     """The order of `count` items in one round; each round has another."""
     return randomness.at(operation, round_).permutation(count)
-
-
-def deal_crosses(drafts: Sequence[Draft], crosses: Iterable[tuple[str, str, str]]) -> list[Draft]:
-    """The drafts of a group with only the negatives that are dealt in crosses.
-
-    In a cross each of two sentences is true of one member, where the other is a negative and now
-    stands against it. Who compares the two by their texts alone is right at one member only.
-
-    Args:
-        crosses: Kind of edit and two texts. One that the group does not bear is left out.
-    """
-    kept: list[list[Caption]] = [[] for _ in drafts]
-    for kind, *pair in crosses:
-        crossed = [
-            (negatives, false.of_kind(kind, against=true))
-            for true, text in (pair, pair[::-1])
-            for negatives, member in zip(kept, (draft.captions for draft in drafts), strict=True)
-            if true in {sentence.text for sentence in (member.caption, *member.positives)}
-            for false in member.negatives
-            if false.text == text
-        ]
-        if len(crossed) == 2:
-            for negatives, caption in crossed:
-                negatives.append(caption)
-    return [
-        replace(draft, captions=replace(draft.captions, negatives=tuple(negatives)))
-        for draft, negatives in zip(drafts, kept, strict=True)
-    ]
 
 
 def is_proven(scene: Scene, listener: Listener, setting: Setting) -> bool:

@@ -21,8 +21,7 @@ from synth.recipes.base import (
     Setting,
     T,
     by_label,
-    explain_misleading,
-    explain_too_short,
+    explain_unnamed,
     take,
 )
 from synth.scene.scene import Concat, Event, Overlay, Scene, events, format_scene, labels
@@ -104,14 +103,9 @@ _SPARED_AKIN: Final = 0.7
 
 def explain_uncast(clip: Clip, recipe: str, style: Style, setting: Setting) -> str | None:
     """Why a clip cannot be a sound of a scene, None where it can."""
-    if len(clip.labels) != 1:
-        return f"has {len(clip.labels)} labels; {recipe} need exactly one"
-    label = clip.labels[0]
-    if category(label) == "none":
-        return f"has the label {label!r}, which names no sound"
-    if reason := explain_misleading(label, style):
-        return reason
-    return explain_too_short(clip, 0, setting)
+    if len(clip.labels) == 1 and category(clip.labels[0]) == "none":
+        return f"has the label {clip.labels[0]!r}, which names no sound"
+    return explain_unnamed(clip, f"{recipe} need", style, 0, setting)
 
 
 @dataclass(frozen=True)

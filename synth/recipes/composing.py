@@ -18,7 +18,7 @@ from synth.base.units import Decibels, Frames, to_decibels
 from synth.captions.balance import Member, Tell
 from synth.captions.caption import Caption, Style
 from synth.captions.contrast import CaptionSet
-from synth.captions.measuring import measuring_frames, say_measure
+from synth.captions.measuring import say_measures
 from synth.captions.narrative import Narrator, Pick
 from synth.labels.lexicon import Phrase
 from synth.recipes.base import Draft, Setting, retake
@@ -178,8 +178,8 @@ def make_teller(style: Style, is_long: bool, rate: int, rng: np.random.Generator
 
     def tell(claim: Claim) -> Caption:
         if isinstance(claim, Count | Measured):
-            frame = int(rng.integers(measuring_frames(claim, style)))
-            return say_measure(claim, style, rate, frame)
+            (caption,) = say_measures([claim], style, rate, rng)
+            return caption
         if not is_long or len(claim_labels(claim)) <= _FEW:
             return free.tell(claim)
         return Narrator(Phrase.of_label, style, _pick_by(shares)).tell(claim)
@@ -210,24 +210,23 @@ CLOSE_PAIRS: Final = frozenset({(0, 1), (2, 3), (0, 2), (1, 3), (4, 5)})
 exchange, and so on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """A scene placed in time, what is heard of it, and what that proves."""
+@dataclass(frozen=True)
+class Placed(Member):
+    """A member whose scene is placed in time, and what is heard of it."""
 
     scene: Scene
     heard: Timeline
-    member: Member
 
     @classmethod
     def of(cls, scene: Scene, statement: Scene, listener: Listener, setting: Setting) -> Placed:
         """A scene that is to prove a statement."""
         heard = listener.hear(scene)
-        return cls(scene, heard, Member(statement, Hearing(heard, setting.tolerance)))
+        return cls(statement, Hearing(heard, setting.tolerance), scene, heard)
 
     @property
     def is_proven(self) -> bool:
         """Whether what the scene states is proven."""
-        return self.member.hearing.proves(self.member.statement)
+        return self.hearing.proves(self.statement)
 
     def draft(self, captions: CaptionSet) -> Draft:
         """The sample."""

@@ -19,7 +19,7 @@ from synth.base.errors import LeftOutError, PlanError
 from synth.base.rng import shuffle
 from synth.base.units import Decibels, Frames, to_frames
 from synth.captions.caption import Style
-from synth.captions.measuring import TIMES, measuring_frames, say_measure
+from synth.captions.measuring import TIMES, say_measures
 from synth.labels.lexicon import is_countable
 from synth.recipes.base import (
     Clip,
@@ -85,11 +85,10 @@ class Counts(Recipe):
 
     def longest(self, setting: Setting) -> Frames:
         """Frames that a sound may last."""
-        longest = to_frames(self.max_event_s, setting.rate)
-        if setting.max_frames is None:
-            return longest
-        most, pause = max(self.times), to_frames(self.pause_s[0], setting.rate)
-        return min(longest, (setting.max_frames - (most - 1) * pause) // most)
+        pause = to_frames(self.pause_s[0], setting.rate)
+        longest = setting.longest_of(max(self.times), pause, self.max_event_s)
+        assert longest is not None
+        return longest
 
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """A clip must have one label, of a short event, and hold a part that begins once."""
@@ -131,12 +130,10 @@ class Repetitions(SplitGroups[Counts]):
         units = find_units(clip, self.settings.longest(self.setting), self.setting)
         label = clip.labels[0]
         claims = [Count(Event(label), count) for count in self.settings.times]
-        frame = int(rng.integers(measuring_frames(claims[0], style)))
-        captions = [say_measure(claim, style, self.setting.rate, frame) for claim in claims]
+        captions = say_measures(claims, style, self.setting.rate, rng)
         for unit in shuffle(units, rng):
             scenes = self._draw_scenes(Event(label, unit), rng)
-            members = list(zip(scenes, captions, strict=True))
-            drafts = self.draft_rivals(members, EditKind.COUNT.value, style)
+            drafts = self.draft_rivals(scenes, captions, EditKind.COUNT, style)
             if drafts is not None:
                 return drafts
         raise LeftOutError(

@@ -16,19 +16,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from itertools import pairwise, permutations
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar, Final, TypeAlias
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from synth.base.errors import LeftOutError, PlanError
 from synth.base.rng import pick, shuffle
 from synth.base.units import Decibels, Frames, to_decibels, to_frames, to_gain
 from synth.captions.balance import Member, deal
 from synth.captions.caption import Style
-from synth.captions.contrast import CaptionSet, as_main, pool
+from synth.captions.contrast import CaptionSet, pool
 from synth.labels.lexicon import could_be_meant
 from synth.recipes.base import (
+    IN_ORDER,
     Clip,
     Draft,
     Groups,
@@ -65,6 +66,9 @@ class EditFamily(StrEnum):
     ORDER = "order"
 
 
+LevelChange: TypeAlias = Annotated[int, Field(ge=3, le=20)]
+
+
 class Edits(Recipe):
     """Pairs of scenes over clips with one label each.
 
@@ -75,7 +79,7 @@ class Edits(Recipe):
             and `order`.
         max_events: Scenes have 2 to this many sounds, each number equally often; two of them may be
             heard at once.
-        change_db: Least and greatest change of a level, in whole dB.
+        change_db: Least and greatest change of a level, in whole dB, 3 to 20.
         pause_s: Range of the silence between sounds that follow one another.
         max_event_s: Longer sounds are cut to an excerpt of this length.
         peak_db: Level in dBFS that no sample can exceed, as its sounds' peaks add up; at most
@@ -88,27 +92,19 @@ class Edits(Recipe):
     pairs: SplitCounts = 2_000
     changes: Annotated[tuple[EditFamily, ...], all_different("changes")] = tuple(EditFamily)
     max_events: int = Field(default=3, ge=2, le=4)
-    change_db: tuple[int, int] = (6, 12)
+    change_db: Annotated[tuple[LevelChange, LevelChange], IN_ORDER] = (6, 12)
     pause_s: PauseRange = (0.2, 1.0)
     max_event_s: Length | None = None
     peak_db: Decibels = Field(default=-1.0, ge=-40, le=0)
     captions: int = Field(default=5, ge=1, le=20)
     style: Style = Style.NATURAL
 
-    @model_validator(mode="after")
-    def _check_levels(self) -> Edits:
-        if not 3 <= self.change_db[0] <= self.change_db[1] <= 20:
-            raise ValueError("change_db: expected the least change, then the greatest, of 3 to 20")
-        return self
-
     def longest_sound(self, count: int, setting: Setting) -> Frames:
         """Frames that each of `count` sounds may last."""
-        assert setting.max_frames is not None  # see check
         pause = to_frames(self.pause_s[1], setting.rate)
-        room = (setting.max_frames - (count - 1) * pause) // count
-        if self.max_event_s is None:
-            return room
-        return min(room, to_frames(self.max_event_s, setting.rate))
+        longest = setting.longest_of(count, pause, self.max_event_s)
+        assert longest is not None  # see check
+        return longest
 
     def check(self, setting: Setting, splits: Collection[str]) -> None:
         """Samples must have one length and one normalisation, and sounds must fit."""
@@ -286,10 +282,10 @@ class EditPairs(SplitGroups[Edits]):
         change = find_change(*pair)
         if change is None or not all(member.is_proven for member in placed):
             return None
-        before, after = (member.member.hearing for member in placed)
+        before, after = (member.hearing for member in placed)
         if not proves_change(change, next(list_claims(change)), before, after):
             return None
-        captions = self._tell([member.member for member in placed], rng)
+        captions = self._tell(placed, rng)
         drafts = [member.draft(its) for member, its in zip(placed, captions, strict=True)]
         return shuffle(drafts, rng)
 
@@ -304,7 +300,7 @@ class EditPairs(SplitGroups[Edits]):
         mains = [tell(statement) for statement in statements]
         claims = list(pool(statements))
         dealt = deal(members, mains, claims, tell, self.settings.captions, rng)
-        return dealt or [CaptionSet(as_main(main), (), ()) for main in mains]
+        return dealt or [CaptionSet(main, (), ()) for main in mains]
 
 
 def _swap(placed: Sequence[PlacedEvent], rng: np.random.Generator) -> list[PlacedEvent] | None:

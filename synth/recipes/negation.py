@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 from pydantic import Field
 
 from synth.base.rng import shuffle
-from synth.captions.caption import Caption, Style
+from synth.captions.caption import Author, Caption, Provenance, Style
 from synth.captions.contrast import CaptionSet, judge
 from synth.labels.lexicon import Tag
 from synth.recipes.base import (
@@ -97,6 +97,9 @@ class NegationRecipe(Recipe):
 # The style of the paper.
 
 
+_TAGS: Final = Provenance.of_rule("tags")
+
+
 @dataclass(frozen=True, slots=True)
 class MainCaption:
     """A clip's main caption before it has a frame.
@@ -126,10 +129,10 @@ class MainCaption:
     def caption(self, clip: Clip, frame: int) -> Caption:
         """In words; it claims what the clip's tags back."""
         text = self.text or describe(clip.tags, (), frame).text
-        origin = "source:caption" if self.text else "rule:tags"
+        provenance = Provenance(Author.SOURCE, "caption") if self.text else _TAGS
         if not self.sure:
-            return Caption(text, Event(whole_label(clip)), "caption", "", f"{origin}/no-tags")
-        return Caption(text, tag_claim(self.sure), "caption", "", origin)
+            return Caption(text, Event(whole_label(clip)), "", provenance.add("no-tags"))
+        return Caption(text, tag_claim(self.sure), "", provenance)
 
 
 def caption_tags(clip: Clip, frame: int) -> Caption | None:
@@ -137,7 +140,7 @@ def caption_tags(clip: Clip, frame: int) -> Caption | None:
     sentence = describe(clip.tags, (), frame)
     if not sentence.present:
         return None
-    return Caption(sentence.text, tag_claim(sentence.present), "restatement", "", "rule:tags")
+    return Caption(sentence.text, tag_claim(sentence.present), "", _TAGS)
 
 
 @dataclass(frozen=True)
@@ -184,8 +187,8 @@ def _caption(negated: Negated, known: Collection[Tag], sure: Collection[Tag]) ->
     if not denied:
         return None
     claim = tag_claim([tag for tag in negated.kept if tag in sure], denied)
-    rule = f"rule:negate/{Style.PAPER.value}/{negated.outcome.value}"
-    return Caption(negated.text, claim, f"negate-{negated.mode.value}", "", rule)
+    rule = Provenance.of_rule("negate", Style.PAPER.value, negated.outcome.value)
+    return Caption(negated.text, claim, "", rule, negated.mode.edit)
 
 
 # Negations of clips two by two: what is denied in each way - one more tag, half of them, all - is a
@@ -269,9 +272,9 @@ class NegationPairs(TagGroups[NegationRecipe]):
         main = restated[0] if one.hand.is_compared else one.hand.main
         for first, second in ((main, other.hand.main), restated):
             if first and second:
-                pair.deal(first, second, EditKind.REPLACE.value)
+                pair.deal(first, second, EditKind.REPLACE)
         for extent, (first, second) in self._denials(one, other, rng):
-            pair.deal(first, second, f"negate-{extent.value}")
+            pair.deal(first, second, extent.edit)
 
     def _denials(
         self, one: TaggedSample, other: TaggedSample, rng: np.random.Generator
@@ -312,8 +315,8 @@ def _both(
 
 
 def _caption_denial(sentence: TagSentence) -> Caption:
-    rule = f"rule:negate/{Style.NATURAL.value}"
-    return Caption(sentence.text, tag_claim(sentence.present, sentence.absent), "", "", rule)
+    rule = Provenance.of_rule("negate", Style.NATURAL.value)
+    return Caption(sentence.text, tag_claim(sentence.present, sentence.absent), "", rule)
 
 
 def _is_far(tag: Tag, known: Tag) -> bool:

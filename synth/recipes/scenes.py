@@ -30,6 +30,7 @@ from synth.captions.caption import Style
 from synth.captions.contrast import pool
 from synth.captions.measuring import SceneMeasure, measured_pool
 from synth.recipes.base import (
+    IN_ORDER,
     Clip,
     Draft,
     Groups,
@@ -127,10 +128,10 @@ class Scenes(Recipe):
     )
     captions: int = Field(default=7, ge=1, le=20)
     crossfade: float = Field(default=0.1, ge=0, le=0.4)
-    pause_s: tuple[Pause, Pause] = (0.0, 0.0)
+    pause_s: Annotated[tuple[Pause, Pause], IN_ORDER] = (0.0, 0.0)
     mixing: Mixing = Mixing.BETWEEN_CLASS
     ratio: float = Field(default=0.5, gt=0, lt=1)
-    snr_db: tuple[Ratio, Ratio] = (-6.0, 6.0)
+    snr_db: Annotated[tuple[Ratio, Ratio], IN_ORDER] = (-6.0, 6.0)
     background: Background | None = None
     max_event_s: Length | None = None
     style: Style = Style.NATURAL
@@ -158,10 +159,6 @@ class Scenes(Recipe):
                 f"captions: 1 is too few for {self.variants} variants: they are each "
                 "other's negatives, two by two; give 2, or an even number of variants"
             )
-        for name in ("snr_db", "pause_s"):
-            least, most = getattr(self, name)
-            if least > most:
-                raise ValueError(f"{name}: {least:g} is above {most:g}")
         is_long = not self.expressions and self.max_events > self.polyphony
         if is_long and self.variants % 2:
             raise ValueError(
@@ -193,14 +190,9 @@ class Scenes(Recipe):
 
     def longest_sound(self, count: int, setting: Setting) -> Frames | None:
         """Frames that each of `count` sounds may last, None for any."""
-        limits = []
-        if self.max_event_s is not None:
-            limits.append(to_frames(self.max_event_s, setting.rate))
-        if setting.max_frames is not None:
-            aligned = BLOCK_S if count > self.polyphony else 0  # sequences begin parts with a block
-            pause = to_frames(self.pause_s[1] + aligned, setting.rate)
-            limits.append((setting.max_frames - (count - 1) * pause) // count)
-        return min(limits, default=None)
+        aligned = BLOCK_S if count > self.polyphony else 0  # sequences begin parts with a block
+        pause = to_frames(self.pause_s[1] + aligned, setting.rate)
+        return setting.longest_of(count, pause, self.max_event_s)
 
     def _read_template(self, text: str) -> Scene:
         try:
@@ -460,7 +452,7 @@ class SceneGroups(SplitGroups[Scenes]):
         return Placed.of(scene, statement, self.listener, self.setting)
 
     def _caption(self, placed: Sequence[Placed], rng: np.random.Generator) -> list[Draft] | None:
-        statements = [member.member.statement for member in placed]
+        statements = [member.statement for member in placed]
         laid = self._add_bed(statements, placed, rng)
         if laid is None:
             return None
@@ -474,9 +466,8 @@ class SceneGroups(SplitGroups[Scenes]):
             claims += measured_pool(
                 [member.heard for member in laid], self.settings.tell, named, self.setting.rate
             )
-        members = [member.member for member in laid]
         close = CLOSE_PAIRS if is_long else None
-        dealt = deal(members, mains, claims, tell, self.settings.captions, rng, close)
+        dealt = deal(laid, mains, claims, tell, self.settings.captions, rng, close)
         if dealt is None:
             return None
         return [member.draft(captions) for member, captions in zip(laid, dealt, strict=True)]
@@ -493,7 +484,5 @@ class SceneGroups(SplitGroups[Scenes]):
         bed = background.draw(self.bed_clips, scenes, named, self.setting, rng)
         if bed is None:
             return placed
-        laid = [
-            self._place(member.member.statement, bed.lay_under(member.scene)) for member in placed
-        ]
+        laid = [self._place(member.statement, bed.lay_under(member.scene)) for member in placed]
         return laid if all(member.is_proven for member in laid) else None

@@ -16,7 +16,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from synth.captions.caption import Caption, Style
+from synth.captions.caption import Caption, Provenance, Style
 from synth.captions.contrast import judge
 from synth.labels.lexicon import Tag
 from synth.recipes.base import (
@@ -91,16 +91,16 @@ class TagCaptions(Recipe):
         counts = {split: len(members) for split, members in clips.items()}
         return kind.by_split(self, counts, clips, setting, dictionary)
 
-    def caption(self, sentence: TagSentence, kind: str = "") -> Caption:
+    def caption(self, sentence: TagSentence) -> Caption:
         """A sentence as a caption."""
-        rule = f"rule:tags/{self.style.value}"
-        return Caption(sentence.text, tag_claim(sentence.present), kind, "", rule)
+        rule = Provenance.of_rule("tags", self.style.value)
+        return Caption(sentence.text, tag_claim(sentence.present), "", rule)
 
     def caption_views(self, clip: Clip, rng: np.random.Generator) -> list[Caption]:
         """Further true captions: partial views of a clip's tags in words."""
         views = draw_views(clip.tags, self.views, self.per_category, rng)
         sentences = [self.describe(view, int(rng.integers(FRAMES))) for view in views]
-        return [self.caption(sentence, "restatement") for sentence in sentences if sentence.text]
+        return [self.caption(sentence) for sentence in sentences if sentence.text]
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class TaggedClips(SplitGroups[TagCaptions]):
         clip, rng = self.clips[index], self.rng(index)
         scene = whole_clip(clip, self.setting, rng)
         sentence = self.settings.describe(clip.tags, int(rng.integers(FRAMES)))
-        main = self.settings.caption(sentence, "caption")
+        main = self.settings.caption(sentence)
         others = [*self.settings.caption_views(clip, rng), *self._swap_tags(clip, rng)]
         return [Draft(scene, judge(main, others, hear_whole(clip, scene), Tolerance()))]
 
@@ -125,7 +125,8 @@ class TaggedClips(SplitGroups[TagCaptions]):
             if instead:
                 false = join_tags([instead.get(tag, tag) for tag in clip.tags])
                 claim = tag_claim(false.present)
-                captions.append(Caption(false.text, claim, "replace", "", "rule:textswap"))
+                rule = Provenance.of_rule("textswap")
+                captions.append(Caption(false.text, claim, "", rule, EditKind.REPLACE))
         return captions
 
 
@@ -164,7 +165,7 @@ class TaggedPairs(TagGroups[TagCaptions]):
         frames = choose_frames(int(rng.integers(FRAMES)), len(clips))
         samples = []
         for clip, frame in zip(clips, frames, strict=True):
-            main = self.settings.caption(self.settings.describe(clip.tags, frame), "caption")
+            main = self._tell(clip.tags, frame)
             samples.append(TaggedSample.of(clip, main, self.setting, rng, is_alone=is_alone))
         first, *others = samples
         pairs = [TagPair(first, other, self._contradicts) for other in others]
@@ -191,7 +192,7 @@ class TaggedPairs(TagGroups[TagCaptions]):
         main, other = pair.one.hand.main, pair.other.hand.main
         if pair.one.hand.is_compared:  # with a third clip, or a fourth
             main = self._tell(_turn(pair.other.clip.tags, back), frame)
-        pair.deal(main, other, EditKind.REPLACE.value)
+        pair.deal(main, other, EditKind.REPLACE)
 
     def _deal_views(
         self, pair: TagPair, there: Change, back: Change, rng: np.random.Generator
@@ -206,7 +207,7 @@ class TaggedPairs(TagGroups[TagCaptions]):
                     continue
                 frame = int(rng.integers(FRAMES))
                 first, second = (self._tell(view, frame) for view in views)
-                pair.deal(first, second, EditKind.REPLACE.value)
+                pair.deal(first, second, EditKind.REPLACE)
 
     def _tell(self, view: Sequence[Tag], frame: int) -> Caption:
         return self.settings.caption(self.settings.describe(view, frame))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from synth.captions.caption import Caption
 from synth.labels.lexicon import Tag
 from synth.recipes.base import Clip, Draft, Recipe, Setting, SplitGroups, excerpt
 from synth.scene.claim import Claim, claim_labels, parts_of
+from synth.scene.edit import EditKind
 from synth.scene.scene import Event
 from synth.scene.timeline import Timeline, timeline
 from synth.truth.change import annotate
@@ -28,8 +29,8 @@ from synth.truth.truth import Hearing
 
 MUSIC: Final = "music"
 """The label of a clip that has none."""
-NO_PARTNER: Final = "/no-partner"
-"""Ends the rule of a caption that has no negatives, as its clip has no partner."""
+NO_PARTNER: Final = "no-partner"
+"""The last step of a caption that has no negatives, as its clip has no partner."""
 _LOOKED_AT: Final = 1024
 """Clips among which the nearest partner is looked for."""
 _TRIED: Final = 4096
@@ -143,7 +144,7 @@ def _join_one(groups: list[tuple[Clip, ...]], clip: Clip, fits: Fits) -> tuple[C
         for first in group[: 2 if len(group) == 2 else 1]:
             if fits(first, clip):
                 groups.pop(at)
-                return first, *(clip_of for clip_of in group if clip_of is not first), clip
+                return first, *(member for member in group if member is not first), clip
     return None
 
 
@@ -199,7 +200,7 @@ class TaggedSample:
     ) -> TaggedSample:
         """The clip with its main caption alone, which says so if the clip has no partner."""
         if is_alone:
-            main = replace(main, generator=f"{main.generator}{NO_PARTNER}")
+            main = replace(main, provenance=main.provenance.add(NO_PARTNER))
         return cls(clip, whole_clip(clip, setting, rng), Hand(main), stated)
 
     @cached_property
@@ -225,12 +226,10 @@ class TagPair:
     def __init__(self, one: TaggedSample, other: TaggedSample, is_absent: IsAbsent) -> None:
         self.one = one
         self.other = other
-        self._doubted = {
-            id(sample): _find_doubted(sample, partner, is_absent)
-            for sample, partner in ((one, other), (other, one))
-        }
+        self._first = _Side(one, _find_doubted(one, other, is_absent))
+        self._second = _Side(other, _find_doubted(other, one, is_absent))
 
-    def deal(self, first: Caption, second: Caption, kind: str) -> bool:
+    def deal(self, first: Caption, second: Caption, edit: EditKind) -> bool:
         """Deal two captions, each proven of its own sample, refuted of the other, and new to both.
 
         Returns:
@@ -242,25 +241,32 @@ class TagPair:
             for hand in (one, other)
             for caption in (first, second)
         )
-        proven = self._proves(self.one, first.claim) and self._proves(self.other, second.claim)
-        refuted = self._refutes(self.one, second.claim) and self._refutes(self.other, first.claim)
+        proven = self._first.proves(first.claim) and self._second.proves(second.claim)
+        refuted = self._first.refutes(second.claim) and self._second.refutes(first.claim)
         if not (new and proven and refuted):
             return False
-        cross(one, first, other, second, kind)
+        cross(one, first, other, second, edit)
         return True
 
-    def _proves(self, sample: TaggedSample, claim: Claim) -> bool:
-        """Whether a claim is proven, and denies nothing that is doubted."""
-        return self._is_sure(sample, claim) and sample.hearing.proves(claim)
 
-    def _refutes(self, sample: TaggedSample, claim: Claim) -> bool:
+class _Side(NamedTuple):
+    """A sample of a pair, and the names of which nobody knows whether they hold of it."""
+
+    sample: TaggedSample
+    doubted: frozenset[str]
+
+    def proves(self, claim: Claim) -> bool:
+        """Whether a claim is proven, and names nothing doubted."""
+        return self._is_sure(claim) and self.sample.hearing.proves(claim)
+
+    def refutes(self, claim: Claim) -> bool:
         """Whether a part of a claim that names nothing doubted is refuted."""
         return any(
-            self._is_sure(sample, part) and sample.hearing.refutes(part) for part in parts_of(claim)
+            self._is_sure(part) and self.sample.hearing.refutes(part) for part in parts_of(claim)
         )
 
-    def _is_sure(self, sample: TaggedSample, claim: Claim) -> bool:
-        return self._doubted[id(sample)].isdisjoint(claim_labels(claim))
+    def _is_sure(self, claim: Claim) -> bool:
+        return self.doubted.isdisjoint(claim_labels(claim))
 
 
 def _find_doubted(

@@ -22,8 +22,8 @@ from pydantic import Field
 
 from synth.base.errors import LeftOutError, PlanError
 from synth.base.units import Seconds, to_frames
-from synth.captions.caption import Caption, Pair, Style, frames
-from synth.captions.contrast import Wording, as_main, judge
+from synth.captions.caption import Caption, Pair, Provenance, Style, frames
+from synth.captions.contrast import Wording, judge
 from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase, are_kin
 from synth.recipes.base import (
@@ -38,9 +38,7 @@ from synth.recipes.base import (
     SplitGroups,
     by_label,
     check_splits,
-    deal_crosses,
-    explain_misleading,
-    explain_too_short,
+    explain_unnamed,
     longest_event,
     repeat_each,
 )
@@ -82,11 +80,8 @@ class Triplets(Recipe):
 
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """A clip must have one label and be twice as long as the crossfade."""
-        if len(clip.labels) != 1:
-            return f"has {len(clip.labels)} labels; triplets need exactly one"
-        if reason := explain_misleading(clip.labels[0], self.style):
-            return reason
-        return explain_too_short(clip, to_frames(self.crossfade_s, setting.rate), setting)
+        crossfade = to_frames(self.crossfade_s, setting.rate)
+        return explain_unnamed(clip, "triplets need", self.style, crossfade, setting)
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
         """Every ordered pair of a split's classes, `repeats` times.
@@ -101,7 +96,39 @@ ONE_ORDER: Final = "too few clips for two orders of different sounds"
 CONNECTIVES: Final = (Connective.BEFORE, Connective.AFTER, Connective.WHILE)
 
 
-def _list_crosses(pair: FittedPair, wording: Wording, flip: bool) -> list[tuple[str, str, str]]:
+def _deal_crosses(
+    drafts: Sequence[Draft], crosses: Iterable[tuple[EditKind, str, str]]
+) -> list[Draft]:
+    """The drafts of a group with only the negatives that are dealt in crosses.
+
+    In a cross each of two sentences is true of one member, where the other is a negative and now
+    stands against it. Who compares the two by their texts alone is right at one member only.
+
+    Args:
+        crosses: An edit and two texts. One that the group does not bear is left out.
+    """
+    kept: list[list[Caption]] = [[] for _ in drafts]
+    for edit, *pair in crosses:
+        crossed = [
+            (negatives, false.as_false(edit, against=true))
+            for true, text in (pair, pair[::-1])
+            for negatives, member in zip(kept, (draft.captions for draft in drafts), strict=True)
+            if true in {sentence.text for sentence in (member.caption, *member.positives)}
+            for false in member.negatives
+            if false.text == text
+        ]
+        if len(crossed) == 2:
+            for negatives, caption in crossed:
+                negatives.append(caption)
+    return [
+        replace(draft, captions=replace(draft.captions, negatives=tuple(negatives)))
+        for draft, negatives in zip(drafts, kept, strict=True)
+    ]
+
+
+def _list_crosses(
+    pair: FittedPair, wording: Wording, flip: bool
+) -> list[tuple[EditKind, str, str]]:
     """Kinds of edits and sentences that differ by one: the sounds, or the word, exchanged.
 
     Each of the six sentences that a group bears is in one, so that it is false as often as true.
@@ -115,14 +142,14 @@ def _list_crosses(pair: FittedPair, wording: Wording, flip: bool) -> list[tuple[
         """The sentence that names the first sound first."""
         ordered = (second, first) if word is Connective.AFTER else (first, second)
         relate = Concat if word.is_order else Overlay
-        return wording.say(relate(*ordered), word, "").text
+        return wording.say(relate(*ordered), word).text
 
     same, other = Connective.BEFORE, Connective.AFTER
     if flip:
         same, other = other, same
-    reordered = EditKind.REORDER.value, say(same, a, b), say(same, b, a)
+    reordered = EditKind.REORDER, say(same, a, b), say(same, b, a)
     return [reordered] + [
-        (EditKind.RELATION.value, say(other, *named), say(Connective.WHILE, *named))
+        (EditKind.RELATION, say(other, *named), say(Connective.WHILE, *named))
         for named in ((a, b), (b, a))
     ]
 
@@ -203,7 +230,7 @@ class ClassPairs(SplitGroups[Triplets]):
         if style is Style.PAPER:
             return drafts
         crosses = _list_crosses(pair, wording, flip=bool(rng.integers(2)))
-        return deal_crosses(drafts, crosses)
+        return _deal_crosses(drafts, crosses)
 
     @cached_property
     def fitting(self) -> Fitting:
@@ -243,15 +270,10 @@ class ClassPairs(SplitGroups[Triplets]):
         """TeminAL A's prompts: a sound alone, and both together (appendix A.3)."""
         a, b = pair.first, pair.second
         first, second = Phrase.of_label(a.label).plain, Phrase.of_label(b.label).plain
-        rule, kind = "rule:stage-a", "presence"
-        alone = Caption(f"single sound of {first}", Only(Event(a.label)), kind, "", rule)
-        both = Caption(
-            f"combined sound of {first} and {second}",
-            And(Event(a.label), Event(b.label)),
-            kind,
-            "",
-            rule,
-        )
+        rule = Provenance.of_rule("stage-a")
+        alone = Caption(f"single sound of {first}", Only(Event(a.label)), "", rule)
+        claim = And(Event(a.label), Event(b.label))
+        both = Caption(f"combined sound of {first} and {second}", claim, "", rule)
         members: tuple[tuple[Scene, Caption, Caption], ...] = (
             (a, alone, both),
             (pair.overlay, both, alone),
@@ -259,7 +281,8 @@ class ClassPairs(SplitGroups[Triplets]):
         drafts = []
         for scene, main, other in members:
             heard = self.listener.hear(scene)
-            captions = judge(as_main(main), [other], heard, self.setting.tolerance)
+            false = other.as_false(EditKind.PRESENCE)
+            captions = judge(main, [false], heard, self.setting.tolerance)
             drafts.append(Draft(scene, captions, heard))
         return drafts
 

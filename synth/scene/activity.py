@@ -33,7 +33,7 @@ class Acoustics:
     mean_dba: Decibels
     peak_dba: Decibels
     thirds_dba: tuple[Decibels, Decibels, Decibels]
-    recording: str
+    recording: str = ""
     treatment: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -178,10 +178,10 @@ class Activity:
         """The activity that `to_json` gave."""
         match value:
             case {"clear": [*clear], "faint": [*faint]}:
-                onsets, told = value.get("onsets", _UNKNOWN), value.get("acoustics", [])
-                if type(onsets) is int and onsets >= _UNKNOWN and isinstance(told, list):
+                onsets, sounds = value.get("onsets", _UNKNOWN), value.get("acoustics", [])
+                if type(onsets) is int and onsets >= _UNKNOWN and isinstance(sounds, list):
                     known = None if onsets == _UNKNOWN else onsets
-                    acoustics = next(map(Acoustics.from_json, told), None)
+                    acoustics = next(map(Acoustics.from_json, sounds), None)
                     return cls(_read_stretches(clear), _read_stretches(faint), known, acoustics)
         raise SceneError(
             f"not an activity: {value!r:.200}", fix='expected an object with "clear" and "faint"'

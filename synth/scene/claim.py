@@ -19,7 +19,6 @@ from synth.scene.scene import (
     Scene,
     from_json,
     read_json_text,
-    to_json,
     to_text,
 )
 
@@ -156,28 +155,8 @@ class Measured:
 Claim: TypeAlias = Scene | And | Not | Only | Count | Measured
 
 
-def claim_to_json(claim: Claim) -> dict[str, Any]:
-    """The claim as JSON values; `claim_from_json` is its inverse."""
-    match claim:
-        case And(first, second):
-            return {"and": [claim_to_json(first), claim_to_json(second)]}
-        case Not(inner):
-            return {"not": claim_to_json(inner)}
-        case Only(inner):
-            return {"only": claim_to_json(inner)}
-        case Count(event, times):
-            return {"count": to_json(event), "times": times}
-        case Measured(quantity, of, value):
-            events = [to_json(event) for event in of]
-            return {"measure": quantity.value, "of": events, "value": value}
-        case Event() | Concat() | Overlay():
-            return to_json(claim)
-        case _:
-            assert_never(claim)
-
-
 def claim_to_text(claim: Claim) -> str:
-    """`claim_to_json` as text with sorted keys and no spaces: equal claims give equal text."""
+    """The claim as JSON with sorted keys and no spaces: equal claims give equal text."""
     match claim:
         case And(first, second):
             return f'{{"and":[{claim_to_text(first)},{claim_to_text(second)}]}}'
@@ -197,7 +176,7 @@ def claim_to_text(claim: Claim) -> str:
 
 
 def claim_from_json(value: Any) -> Claim:
-    """The claim that `claim_to_json` wrote."""
+    """The claim of the values of a text that `claim_to_text` wrote."""
     return _read(value, 0)
 
 
@@ -215,12 +194,12 @@ def _read(value: Any, depth: int) -> Claim:
             scene = from_json(event)
             if isinstance(scene, Event):
                 return Count(scene, times)
-        case {"measure": str(name), "of": [*of], "value": int(told)} if type(
-            told
+        case {"measure": str(name), "of": [*of], "value": int(measure)} if type(
+            measure
         ) is int and name in tuple(Quantity):
-            events = tuple(each for each in map(from_json, of) if isinstance(each, Event))
+            events = tuple(scene for scene in map(from_json, of) if isinstance(scene, Event))
             if len(events) == len(of):
-                return Measured(Quantity(name), events, told)
+                return Measured(Quantity(name), events, measure)
         case {"event": _} | {"sequence": _} | {"overlay": _}:
             return from_json(value)
     raise SceneError(

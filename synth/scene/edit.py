@@ -6,8 +6,9 @@ they say: `(A + B) + C` equals `A + (B + C)`, and `A * B` equals `B * A`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from enum import StrEnum
+from itertools import chain, combinations
 from typing import Final, NamedTuple, TypeAlias, assert_never
 
 from synth.scene.claim import And, Claim, Count, Measured, Not, Only, claim_labels
@@ -20,8 +21,11 @@ class EditKind(StrEnum):
     `reorder`: what follows what is exchanged. `relation`: sounds that follow one another are said
     to be together, or the other way round. `rebind`: a sound is put with another partner.
     `replace`: a sound is named that is not heard. `negate`: a sound is denied that is heard.
-    `count`: a sound is said to be heard more often, or less often. `measure`: to last longer, to
-    come later, to be louder and so on (`claim.Quantity`).
+    `negate-insert`, `negate-half`, `negate-full`: one tag more is denied, half of them, or all.
+    `presence`: one of two sounds is said to be alone, or the other way round. `count`: a sound is
+    said to be heard more often, or less often. `background`: the other of two sounds is said to be
+    in the background. `measure`: a sound is said to last longer, to come later, to be louder and so
+    on (`claim.Quantity`).
     """
 
     REORDER = "reorder"
@@ -29,7 +33,12 @@ class EditKind(StrEnum):
     REBIND = "rebind"
     REPLACE = "replace"
     NEGATE = "negate"
+    NEGATE_INSERT = "negate-insert"
+    NEGATE_HALF = "negate-half"
+    NEGATE_FULL = "negate-full"
+    PRESENCE = "presence"
     COUNT = "count"
+    BACKGROUND = "background"
     MEASURE = "measure"
 
 
@@ -160,20 +169,21 @@ def recompositions(statement: Scene) -> Iterator[Scene]:
 
     Operands of a concatenation exchanged, an operator changed, two labels exchanged.
     """
+    return list_meanings(statement, _operator_edits(statement))
+
+
+def list_meanings(statement: Scene, edits: Iterable[Scene]) -> Iterator[Scene]:
+    """Edits of a statement, then two of its labels exchanged: each meaning once, not its own."""
+    exchanges = (
+        rename_labels(statement, {first: second, second: first})
+        for first, second in combinations(labels(statement), 2)
+    )
     seen = {meaning(statement)}
-    for edited in _edits(statement):
+    for edited in chain(edits, exchanges):
         form = meaning(edited)
         if form not in seen:
             seen.add(form)
             yield edited
-
-
-def _edits(statement: Scene) -> Iterator[Scene]:
-    yield from _operator_edits(statement)
-    named = labels(statement)
-    for i, first in enumerate(named):
-        for second in named[i + 1 :]:
-            yield rename_labels(statement, {first: second, second: first})
 
 
 def _operator_edits(statement: Scene) -> Iterator[Scene]:

@@ -7,7 +7,7 @@ whose events carry no excerpt is a statement over labels; one whose events do ca
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, TypeAlias, assert_never
 
 from synth.base.doors import parse_json
@@ -70,43 +70,37 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Concat:
-    """`first`, then `second`, overlapping by `crossfade` frames; below 0, after as long a pause."""
+class _Composed:
+    """Two parts; `depth` counts the compositions within it, `named` are the labels of both."""
 
     first: Scene
     second: Scene
-    crossfade: Frames = 0
     depth: int = field(init=False, repr=False, compare=False)
     named: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "depth", _depth(self.first, self.second))
+        depth = 1 + max(self.first.depth, self.second.depth)
+        if depth > MAX_DEPTH:
+            raise SceneError(f"a scene is at most {MAX_DEPTH} deep", fix="compose fewer parts")
+        object.__setattr__(self, "depth", depth)
         object.__setattr__(self, "named", self.first.named + self.second.named)
 
 
 @dataclass(frozen=True, slots=True)
-class Overlay:
+class Concat(_Composed):
+    """`first`, then `second`, overlapping by `crossfade` frames; below 0, after as long a pause."""
+
+    crossfade: Frames = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay(_Composed):
     """`first` and `second` together; `second` starts `offset` frames after `first` (or before)."""
 
-    first: Scene
-    second: Scene
     offset: Frames = 0
-    depth: int = field(init=False, repr=False, compare=False)
-    named: tuple[str, ...] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "depth", _depth(self.first, self.second))
-        object.__setattr__(self, "named", self.first.named + self.second.named)
 
 
 Scene: TypeAlias = Event | Concat | Overlay
-
-
-def _depth(first: Scene, second: Scene) -> int:
-    depth = 1 + max(first.depth, second.depth)
-    if depth > MAX_DEPTH:
-        raise SceneError(f"a scene is at most {MAX_DEPTH} deep", fix="compose fewer parts")
-    return depth
 
 
 def events(scene: Scene) -> tuple[Event, ...]:
@@ -133,19 +127,6 @@ def operands(scene: Concat | Overlay) -> tuple[Scene, ...]:
     return left + right
 
 
-def longest_crossfade(scene: Scene) -> Frames:
-    """The longest crossfade of its concatenations, 0 where it has none."""
-    match scene:
-        case Event():
-            return 0
-        case Concat(first, second, crossfade):
-            return max(crossfade, longest_crossfade(first), longest_crossfade(second))
-        case Overlay(first, second):
-            return max(longest_crossfade(first), longest_crossfade(second))
-        case _:
-            assert_never(scene)
-
-
 def statement(scene: Scene) -> Scene:
     """The scene over labels alone: no excerpts, crossfades or offsets."""
     match scene:
@@ -159,28 +140,15 @@ def statement(scene: Scene) -> Scene:
             assert_never(scene)
 
 
-def to_json(scene: Scene) -> dict[str, Any]:
-    """The scene as JSON values; `from_json` is its inverse."""
-    match scene:
-        case Event(label, excerpt):
-            return {"event": label} | (asdict(excerpt) if excerpt else {})
-        case Concat(first, second, crossfade):
-            return {"sequence": [to_json(first), to_json(second)], "crossfade": crossfade}
-        case Overlay(first, second, offset):
-            return {"overlay": [to_json(first), to_json(second)], "offset": offset}
-        case _:
-            assert_never(scene)
-
-
 def to_text(scene: Scene) -> str:
-    """`to_json` as text with sorted keys and no spaces: equal scenes give equal text."""
+    """The scene as JSON with sorted keys and no spaces: equal scenes give equal text."""
     if isinstance(scene, Event):
-        label, heard = in_quotes(scene.label), scene.excerpt
-        if heard is None:
+        label, excerpt = in_quotes(scene.label), scene.excerpt
+        if excerpt is None:
             return f'{{"event":{label}}}'
         return (
-            f'{{"clip":{in_quotes(heard.clip)},"event":{label},"frames":{heard.frames},'
-            f'"gain_db":{_number(heard.gain_db)},"start":{heard.start}}}'
+            f'{{"clip":{in_quotes(excerpt.clip)},"event":{label},"frames":{excerpt.frames},'
+            f'"gain_db":{_number(excerpt.gain_db)},"start":{excerpt.start}}}'
         )
     parts = f"[{to_text(scene.first)},{to_text(scene.second)}]"
     if isinstance(scene, Concat):
@@ -196,14 +164,14 @@ def _number(value: float) -> str:
     return float.__repr__(value) if isinstance(value, float) else str(value)
 
 
-def from_json(value: Any) -> Scene:
-    """The scene that `to_json` wrote."""
-    return _read(value, 0)
-
-
 def from_text(text: str) -> Scene:
     """The scene that `to_text` wrote."""
     return from_json(read_json_text(text))
+
+
+def from_json(value: Any) -> Scene:
+    """The scene of the values of such a text."""
+    return _read(value, 0)
 
 
 def read_json_text(text: str) -> Any:

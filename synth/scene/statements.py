@@ -24,7 +24,7 @@ from synth.scene.claim import (
     claim_labels,
     claim_to_text,
 )
-from synth.scene.scene import Concat, Event, Overlay, Scene, labels
+from synth.scene.scene import Concat, Event, Overlay, Scene
 
 
 class Statement(NamedTuple):
@@ -63,7 +63,7 @@ VALUED: Final = frozenset({"times", *_TIMED.values()})
 SOUNDS: Final = dict.fromkeys(_PAIRED, 2) | dict.fromkeys(
     (
         *("heard", "absent", "only", "times", "lasts", "begins", *_PARTS.values()),
-        *(said for both in _SIGNED.values() for said in both),
+        *(name for names in _SIGNED.values() for name in names),
     ),
     1,
 )
@@ -86,25 +86,13 @@ def complete(statements: Iterable[Statement]) -> frozenset[Statement]:
     other. What is compared with itself is heard twice. What is before another is before all that
     the other is before.
     """
-    complete_set = {_arrange(statement) for statement in statements}
-    heard = (
-        sound
-        for statement in complete_set
-        if statement.says != "absent"
-        for sound in statement.sounds
-    )
-    complete_set |= {Statement("heard", (sound,)) for sound in list(heard)}
-    complete_set |= {
-        Statement("before", statement.sounds)
-        for statement in complete_set
-        if statement.says == "pause"
-    }
-    again = [statement.sounds for statement in complete_set if statement.says.startswith("again_")]
-    complete_set |= {Statement("times", sounds, 2.0) for sounds in again}
-    return frozenset(
-        complete_set
-        | set(_chain(statement.sounds for statement in complete_set if statement.says == "before"))
-    )
+    stated = set(map(_arrange, statements))
+    present = {sound for says, sounds, _ in stated if says != "absent" for sound in sounds}
+    stated |= {Statement("heard", (sound,)) for sound in present}
+    stated |= {Statement("before", sounds) for says, sounds, _ in stated if says == "pause"}
+    again = {sounds for says, sounds, _ in stated if says.startswith("again_")}
+    stated |= {Statement("times", sounds, 2.0) for sounds in again}
+    return frozenset(stated.union(_chain(sounds for says, sounds, _ in stated if says == "before")))
 
 
 def classify(claim: Claim) -> str:
@@ -114,16 +102,15 @@ def classify(claim: Claim) -> str:
         `negation`, `count`, `measured`, `order`, `together`, `order and together` or `presence`,
         the first that fits.
     """
-    said = {statement.says for statement in _state(claim, 1)}
-    if said & {"absent", "only", "denied"}:
+    facts = {statement.says for statement in _state(claim, 1)}
+    if facts & {"absent", "only", "denied"}:
         return "negation"
-    if "times" in said:
+    if "times" in facts:
         return "count"
-    if said - {"heard", "before", "together", "repeated"}:
+    if facts - {"heard", "before", "together", "repeated"}:
         return "measured"
-    return " and ".join(
-        name for name, key in (("order", "before"), ("together", "together")) if key in said
-    ) or ("presence")
+    relations = {"before": "order", "together": "together"}
+    return " and ".join(relations[fact] for fact in relations if fact in facts) or "presence"
 
 
 def _state(claim: Claim, rate: int | None) -> Iterator[Statement]:
@@ -152,12 +139,11 @@ def _state_scene(scene: Scene) -> Iterator[Statement]:
     if isinstance(scene, Event):
         yield Statement("heard", (scene.label,))
         return
-    every = labels(scene)
-    if len(set(every)) < len(every):  # Its pairs do not determine it, so no reading equals it.
+    if len(set(scene.named)) < len(scene.named):  # Its pairs do not determine it.
         yield Statement("repeated", (claim_to_text(scene),))
-    said = "before" if isinstance(scene, Concat) else "together"
-    for pair in product(labels(scene.first), labels(scene.second)):
-        yield Statement(said, pair)
+    relation = "before" if isinstance(scene, Concat) else "together"
+    for pair in product(scene.first.named, scene.second.named):
+        yield Statement(relation, pair)
     yield from _state_scene(scene.first)
     yield from _state_scene(scene.second)
 
@@ -178,9 +164,10 @@ def _state_measure(claim: Measured, rate: int | None) -> Statement:
     return Statement(_SIGNED[claim.quantity][claim.value < 0], of)
 
 
-def _arrange(each: Statement) -> Statement:
-    sounds = tuple(sorted(each.sounds)) if each.says == "together" else each.sounds
-    return Statement(each.says, sounds, round(each.value, 1) if each.says in VALUED else 0.0)
+def _arrange(statement: Statement) -> Statement:
+    says, sounds, value = statement
+    ordered = tuple(sorted(sounds)) if says == "together" else sounds
+    return Statement(says, ordered, round(value, 1) if says in VALUED else 0.0)
 
 
 def _chain(pairs: Iterable[tuple[str, ...]]) -> Iterator[Statement]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import reduce
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import Final, NamedTuple, assert_never
 
 import numpy as np
@@ -15,7 +15,7 @@ from jaxtyping import Float
 from synth.base.errors import SceneError
 from synth.base.units import Frames
 from synth.scene.activity import Activity
-from synth.scene.edit import meaning, rename_labels
+from synth.scene.edit import list_meanings
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels, operands
 
 
@@ -204,16 +204,16 @@ def places(scene: Scene) -> tuple[PlacedEvent, ...]:
     )
 
 
-def arrange(found: Iterable[PlacedEvent]) -> Scene:
+def arrange(sounds: Iterable[PlacedEvent]) -> Scene:
     """The scene in which every sound begins at its place, without crossfades.
 
     Sounds that overlap are overlaid, the earliest first; what follows is joined after a pause. The
     timeline of the scene has the same places (`places`), in order of time.
 
     Args:
-        found: At least one; the first begins at frame 0, as no scene begins with silence.
+        sounds: At least one; the first begins at frame 0, as no scene begins with silence.
     """
-    ordered = sorted(found, key=lambda place: (place.onset, -place.offset, place.event.label))
+    ordered = sorted(sounds, key=lambda place: (place.onset, -place.offset, place.event.label))
     if not ordered or ordered[0].onset:
         raise SceneError("no sound begins with the scene", fix=_FIX)
     clusters: list[list[PlacedEvent]] = []
@@ -271,12 +271,7 @@ def recompose(statement: Concat, most: int) -> Iterator[Scene]:
         statement: A sequence.
         most: Most sounds of an overlay.
     """
-    seen = {meaning(statement)}
-    for edited in _edits(statement, most):
-        form = meaning(edited)
-        if form not in seen:
-            seen.add(form)
-            yield edited
+    return list_meanings(statement, _edits(statement, most))
 
 
 def _edits(statement: Concat, most: int) -> Iterator[Scene]:
@@ -292,5 +287,3 @@ def _edits(statement: Concat, most: int) -> Iterator[Scene]:
             steps = operands(part)
             for edit in (steps, steps[::-1]):
                 yield make_sequence((*parts[:at], *edit, *parts[at + 1 :]))
-    for first, second in combinations(labels(statement), 2):
-        yield rename_labels(statement, {first: second, second: first})

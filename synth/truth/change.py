@@ -16,8 +16,8 @@ from synth.base.units import Decibels
 from synth.labels.lexicon import Tag
 from synth.scene.activity import Stretch
 from synth.scene.claim import And, Claim, Not
-from synth.scene.scene import Concat, Event, Overlay, Scene, longest_crossfade
-from synth.scene.timeline import PlacedEvent, Timeline, places
+from synth.scene.scene import Concat, Event, Overlay, Scene
+from synth.scene.timeline import PlacedEvent, Timeline, places, timeline
 from synth.truth.truth import Hearing
 
 
@@ -79,7 +79,7 @@ def find_change(before: Scene, after: Scene) -> Change | None:
 
     Scenes with crossfades have none: by those a sound changes its neighbours, too.
     """
-    if longest_crossfade(before) > 0 or longest_crossfade(after) > 0:
+    if any(join.crossfade > 0 for scene in (before, after) for join in timeline(scene).joins):
         return None
     had, has = places(before), places(after)
     gone = sorted(set(had) - set(has), key=_by_time)

@@ -6,9 +6,9 @@ A block is compared with the loudest one of its own sound, and with all that is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int, Int8
@@ -23,21 +23,8 @@ from synth.scene.timeline import Fade, Timeline
 LevelBlocks: TypeAlias = Float[np.ndarray, " blocks"]
 Moments: TypeAlias = Float[np.ndarray, " moments"]
 
-_SILENCE: Final = 1e-12
-
-
-class Weights(NamedTuple):
-    """A-weighted levels in dBFS of an excerpt, and of its thirds."""
-
-    mean_dba: Decibels
-    peak_dba: Decibels
-    thirds_dba: tuple[Decibels, Decibels, Decibels]
-
-    def raise_by(self, gain_db: Decibels) -> Weights:
-        """The same after a gain."""
-        first, second, last = (round(level + gain_db, 1) for level in self.thirds_dba)
-        mean, peak = (round(level + gain_db, 1) for level in self[:2])
-        return Weights(mean, peak, (first, second, last))
+SILENCE: Final = 1e-12
+"""No mean square is below."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +57,13 @@ class Envelope:
         return int(np.sum(self.attacks[max(first - 1, 0) : last + 1]))
 
     def weigh(
-        self, start: Frames, frames: Frames, fade: Callable[[Moments], Moments] | None = None
-    ) -> Weights | None:
-        """How loud an excerpt is, A-weighted; None where that was not measured.
+        self,
+        start: Frames,
+        frames: Frames,
+        fade: Callable[[Moments], Moments] | None = None,
+        gain_db: Decibels = 0.0,
+    ) -> Acoustics | None:
+        """How loud an excerpt is, of no recording; None where its levels were not measured.
 
         Args:
             fade: By how much its power is multiplied so many frames from its start; it is not
@@ -87,12 +78,15 @@ class Envelope:
         energy = np.interp(moments, self._edges, self._accumulate(powers))
         thirds = np.diff(energy) * 3 / frames
         first, last = int(-(-start // self.block)), int((start + frames) // self.block)
-        blocks = 10 * np.log10(np.maximum(powers[first : max(last, first + 1)], _SILENCE))
-        mean, *each = (
-            round(10 * float(np.log10(max(p, _SILENCE))), 1) for p in (thirds.mean(), *thirds)
+        blocks = 10 * np.log10(np.maximum(powers[first : max(last, first + 1)], SILENCE))
+        mean, *levels = (
+            round(10 * float(np.log10(max(p, SILENCE))), 1) for p in (thirds.mean(), *thirds)
         )
         peak = round(float(blocks.max(initial=mean)), 1)
-        return Weights(mean, max(peak, mean), (each[0], each[1], each[2]))
+        mean, peak, one, two, three = (
+            round(level + gain_db, 1) for level in (mean, max(peak, mean), *levels)
+        )
+        return Acoustics(mean, peak, (one, two, three))
 
     @cached_property
     def loudest(self) -> float:
@@ -141,11 +135,6 @@ class LevelTable:
     edges: Int[np.ndarray, " edges"]
     attacks: Int8[np.ndarray, " blocks"] | None = None
 
-    def attacks_of_clip(self, row: int) -> Int8[np.ndarray, " blocks"] | None:
-        """How often a clip may be said to begin in each of its blocks."""
-        start, end = self.edges[row : row + 2]
-        return None if self.attacks is None else self.attacks[start:end]
-
     def of_clip(self, row: int) -> tuple[LevelBlocks, LevelBlocks]:
         """The levels of a clip and the weighted ones, in double precision."""
         start, end = self.edges[row : row + 2]
@@ -173,16 +162,14 @@ class StoredEnvelope:
         if not len(levels):
             level = (self.steady_db,)
             return Envelope(level, level, float(self.frames), self.frames)
-        attacks = self.table.attacks_of_clip(self.row)
+        start, end = self.table.edges[self.row : self.row + 2]
+        attacks = None if self.table.attacks is None else self.table.attacks[start:end]
         return Envelope(levels, weighted, self.block, self.frames, attacks)
 
 
 BLOCK_S: Final[Seconds] = 0.05
 BRUSHED: Final = 0.01
 """Share of a block that does not count, as rounding moves blocks by less."""
-
-SILENCE: Final = 1e-12
-"""No mean square is below."""
 
 Powers = Float[np.ndarray, "events blocks"]
 Marks = Bool[np.ndarray, "events blocks"]
@@ -301,11 +288,12 @@ def find_acoustics(
             powers *= fade.rise(over if number >= join.middle else 1 - over) ** 2
         return powers
 
-    weights = envelope.weigh(excerpt.start, excerpt.frames, weaken if joins else None)
-    if weights is None:
+    loudness = envelope.weigh(
+        excerpt.start, excerpt.frames, weaken if joins else None, excerpt.gain_db
+    )
+    if loudness is None:
         return None
     recording, treatment = treated.get(excerpt.clip, (excerpt.clip, ""))
     # A part may sound otherwise than the whole: a car comes nearer, a hall's tail is cut off.
     is_whole = excerpt.start == 0 and excerpt.frames == envelope.frames
-    levels = weights.raise_by(excerpt.gain_db)
-    return Acoustics(*levels, recording if is_whole else "", treatment)
+    return replace(loudness, recording=recording if is_whole else "", treatment=treatment)

@@ -118,7 +118,7 @@ class Crop:
             indivisible: Labels that tell of a whole clip, as its caption does: anything less of it
                 may be something else.
         """
-        indivisible_kept = []
+        places = []
         for place in timeline.placements:
             part = _crop_placement(place, start, frames)
             if not part.heard.faint:
@@ -126,9 +126,9 @@ class Crop:
             cut = measure(part.heard.faint) < measure(place.heard.faint)
             if cut and (place.label in indivisible or _is_little(part, place, tolerance)):
                 part = replace(part, activity=Activity((), part.heard.faint))
-            indivisible_kept.append(part)
-        sure = dict.fromkeys(place.excerpt.clip for place in indivisible_kept if place.heard.clear)
-        heard = replace(timeline, placements=tuple(indivisible_kept), frames=frames)
+            places.append(part)
+        sure = dict.fromkeys(place.excerpt.clip for place in places if place.heard.clear)
+        heard = replace(timeline, placements=tuple(places), frames=frames)
         return cls(tuple(sure), Hearing(heard, tolerance))
 
 

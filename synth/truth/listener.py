@@ -244,14 +244,14 @@ class Listener:
         final = np.maximum(first, final)
         numbers = np.minimum(np.array((first, final)), counts - 1)
         before = np.cumsum(counts, axis=0) - counts
-        each = powers[(numbers + before).astype(np.int64)]
+        bounds = powers[(numbers + before).astype(np.int64)]
         ends = np.minimum((numbers + 1) * blocks, whole)
         # A single block is the whole of a clip that was never heard, and steady.
         is_whole = ((numbers * blocks >= starts - slack) & (ends <= starts + lengths + slack)) | (
             counts == 1
         )
-        sure = (each * is_whole * (ends / blocks - numbers)).max(axis=0)
-        return np.array((each.min(axis=0) * is_whole.all(axis=0), each.max(axis=0), sure))
+        sure = (bounds * is_whole * (ends / blocks - numbers)).max(axis=0)
+        return np.array((bounds.min(axis=0) * is_whole.all(axis=0), bounds.max(axis=0), sure))
 
     def _fade(
         self,

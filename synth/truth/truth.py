@@ -156,7 +156,7 @@ class Hearing:
             return None
         again = claim.quantity.is_again
         sounds = [sound for name in named for sound in self._own.get(name, ())]
-        if len(sounds) != len(named) + again or not all(each.clear_frames for each in sounds):
+        if len(sounds) != len(named) + again or not all(sound.clear_frames for sound in sounds):
             return None
         if len(sounds) == 1:
             whole = self._timeline.frames
@@ -251,15 +251,15 @@ class Hearing:
         self, part: Concat | Overlay, reading: Interpretation, scene: Scene
     ) -> list[tuple[Span, ...]]:
         """The spans of the operands of a part, as they fit together."""
-        found: list[list[Span]] = []
+        choices: list[list[Span]] = []
         for operand in operands(part):
             spans = self._spans(operand, reading, scene)
             if not spans:
                 return []
-            found.append(spans)
+            choices.append(spans)
         fits = reading.precedes if isinstance(part, Concat) else reading.accompanies
         fitting: list[tuple[Span, ...]] = []
-        for chosen in product(*found):
+        for chosen in product(*choices):
             for one, other in combinations(chosen, 2):
                 if not fits(self._relations, one, other):
                     if reading.every:

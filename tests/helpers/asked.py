@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 from hypothesis import strategies as st
 from planned import AUDIBLE, RATE, level_clip, make_setting, spread_clips
@@ -159,7 +159,8 @@ TREATED = PLAIN + [
 @cache
 def attributes() -> tuple[Subject, ...]:
     """Four groups of each attribute."""
-    recipe = Attributes(pairs=4 * len(Attribute), attributes=tuple(Attribute))
+    every = get_args(Attribute)
+    recipe = Attributes(pairs=4 * len(every), attributes=every)
     return tuple(planned(recipe, TREATED))
 
 

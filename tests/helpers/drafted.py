@@ -14,7 +14,7 @@ from pipelines.builder.usable import Shortage
 from pipelines.config.enrich import Enrichment
 from pipelines.config.spec import AudioSpec
 from synth.base.errors import LeftOutError, PlanError
-from synth.captions.caption import Caption
+from synth.captions.caption import Caption, Provenance
 from synth.captions.contrast import CaptionSet
 from synth.recipes.base import Draft, Groups
 from synth.scene.scene import Event, Excerpt
@@ -36,7 +36,7 @@ class Uneven:
     def group(self, index: int) -> Sequence[Draft]:
         scene = Event("dog", Excerpt("dog", 0, RATE, 0.0))
         said = [f'"id":"","index":0, of {index}/{at}' for at in range(1 + index * 7 % 4)]
-        captions = [Caption(text, Event("dog"), "caption", "", "rule:test") for text in said]
+        captions = [Caption(text, Event("dog"), "", Provenance.of_rule("test")) for text in said]
         return [Draft(scene, CaptionSet(each, (), ())) for each in captions]
 
 

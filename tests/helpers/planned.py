@@ -89,3 +89,8 @@ def plan(
     """All groups of a split."""
     groups = recipe.groups({split: clips}, setting or make_setting())[split]
     return [list(groups.group(index)) for index in range(len(groups))]
+
+
+def flatten(groups: Sequence[Sequence[Draft]]) -> list[Draft]:
+    """The samples of all groups."""
+    return [draft for group in groups for draft in group]

@@ -11,10 +11,10 @@ import numpy as np
 
 from synth.base.errors import SpecError
 from synth.base.rng import Randomness
-from synth.corpus.schema import canonical_json
 from synth.labels.lexicon import Tag
 from synth.recipes.tag_pairs import MUSIC
-from synth.scene.claim import claim_to_json
+from synth.scene.claim import claim_to_text
+from synth.scene.edit import EditKind
 from synth.scene.scene import Event
 from synth.text.negation.negation import Negation, negate
 from synth.text.negation.negators import NegationExtent, shipped_negators
@@ -28,9 +28,9 @@ from train.config.text import NEVER, TextSampling
 from train.data.meaning import meaning
 from train.data.rows import stage_of
 
-NAMELESS: Final = canonical_json(claim_to_json(Event(MUSIC)))
+NAMELESS: Final = claim_to_text(Event(MUSIC))
 """The claim of a caption of a clip that bears no label, and no tag that the caption states."""
-FULLY_NEGATED: Final = f"negate-{NegationExtent.FULL.value}"
+FULLY_NEGATED: Final = EditKind.NEGATE_FULL.value
 
 Row = Mapping[str, Any]
 Sentence = Mapping[str, str]
@@ -194,7 +194,7 @@ def _join_tags(tags: Sequence[Tag]) -> Sentence | None:
         return None
     return {
         "text": sentence.text,
-        "claim": canonical_json(claim_to_json(tag_claim(sentence.present))),
+        "claim": claim_to_text(tag_claim(sentence.present)),
     }
 
 

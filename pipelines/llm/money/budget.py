@@ -14,7 +14,7 @@ from pipelines.llm.money.store import AnswerStore, Order, Paid, RequestMember, R
 from pipelines.llm.wire.errors import AttemptError, FaultKind
 from pipelines.llm.wire.request import Reply, Request, Usage, bound_tokens
 from synth.base.errors import SpecError
-from synth.captions.caption import MODEL
+from synth.captions.caption import Provenance
 
 __all__ = ["Budget", "DoesNotFitError"]
 
@@ -228,7 +228,7 @@ def read_stats(path: Path) -> list[Stat]:
 def _read_stat(store: AnswerStore, scope: Any) -> Stat:
     (bought,) = store.select(_PURCHASES, scope["id"])
     return Stat(
-        generator=f"{MODEL}{scope['prompt']}@{scope['version']}/{scope['model']}",
+        generator=str(Provenance.of_model(scope["prompt"], scope["version"], scope["model"])),
         parameters=scope["parameters"],
         items={row["status"]: row["items"] for row in store.select(_ITEMS, scope["id"])},
         requests=bought["requests"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
@@ -18,7 +19,7 @@ from synth.llm.checks.label_checks import parse_scene
 from synth.llm.reply import PromptItem
 from synth.scene.activity import Activity
 from synth.scene.claim import Claim, claim_from_json, claim_labels, claim_to_text
-from synth.scene.scene import Excerpt, Scene, from_json, labels, to_json
+from synth.scene.scene import Excerpt, Scene, from_json, labels, to_text
 from synth.scene.statements import SOUNDS, VALUED, Statement, classify, complete, state
 from synth.scene.timeline import Placement, Timeline, timeline
 from synth.truth.relations import Tolerance
@@ -227,7 +228,7 @@ def scene_fields(scene: Scene, activity: Sequence[Activity], audible: Frames) ->
         audible: Shortest overlap that can be heard, in frames.
     """
     return {
-        "scene": to_json(scene),
+        "scene": json.loads(to_text(scene)),
         "activity": [item.to_json() for item in activity],
         "audible": audible,
         "labels": list(dict.fromkeys(labels(scene))),

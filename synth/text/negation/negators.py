@@ -16,6 +16,7 @@ import numpy as np
 from synth.base.errors import LexiconError
 from synth.base.shipped import shipped_path
 from synth.labels.lexicon import Tag
+from synth.scene.edit import EditKind
 from synth.text.tags.tags import TagCategory, TagForm, TagMatch, TagPhrase, add_article, phrase_tag
 
 LISTING: Final = "lexicons/negators.csv"
@@ -188,6 +189,11 @@ class NegationExtent(StrEnum):
     INSERT = "insert"
     HALF = "half"
     FULL = "full"
+
+    @property
+    def edit(self) -> EditKind:
+        """The edit that makes such a caption."""
+        return EditKind(f"negate-{self.value}")
 
 
 class NegationReason(StrEnum):

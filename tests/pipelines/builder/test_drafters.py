@@ -33,7 +33,7 @@ from synth.base.progress import Silent
 from synth.base.rng import Randomness
 from synth.corpus.schema import canonical_json
 from synth.labels.lexicon import Tag
-from synth.recipes import RECIPES
+from synth.recipes import recipe_class
 from synth.recipes.base import Clip, Groups, Levels, Setting
 from synth.truth.ear import LevelTable, StoredEnvelope
 
@@ -138,7 +138,7 @@ def test_workers_draft_what_the_recipe_drafts_here(recipe: str) -> None:
     """Groups travel as pickles, so whatever a recipe keeps in them must."""
     setting = Setting(16_000, None, Levels(-23.0, 20.0, 15.0), 1600, Randomness(7))
     settings = {"scenes": {"scenes": 8}, "acba": {"pairs": 8}}.get(recipe, {})
-    groups = RECIPES[recipe](**settings).groups({"train": CLIPS}, setting)["train"]
+    groups = recipe_class(recipe)(**settings).groups({"train": CLIPS}, setting)["train"]
     travelled = pickle.loads(pickle.dumps(groups))
     numbers = range(len(groups))
     assert [travelled.group(at) for at in numbers] == [groups.group(at) for at in numbers]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,9 +10,9 @@ from envelopes import envelope
 
 from synth.base.rng import Randomness, digest
 from synth.corpus.schema import canonical_json, caption_row
-from synth.recipes import RECIPES
+from synth.recipes import recipe_class
 from synth.recipes.base import Clip, Levels, Setting
-from synth.scene.scene import to_json
+from synth.scene.scene import to_text
 
 CLIPS = [
     Clip(
@@ -46,11 +47,11 @@ def test_plans_are_pinned(recipe: str, settings: dict[str, Any], expected: str) 
     Else finished corpora would be taken for what the new code would plan.
     """
     setting = Setting(16_000, None, Levels(-23.0, 20.0, 15.0), 0, Randomness(7))
-    groups = RECIPES[recipe](**settings).groups({"train": CLIPS}, setting)["train"]
+    groups = recipe_class(recipe)(**settings).groups({"train": CLIPS}, setting)["train"]
     plan = [
         [
-            to_json(draft.scene),
-            caption_row(draft.captions.caption),
+            json.loads(to_text(draft.scene)),
+            caption_row(draft.captions.caption) | {"kind": "caption"},
             [caption_row(each) for each in draft.captions.positives],
             [caption_row(each) for each in draft.captions.negatives],
         ]

@@ -31,7 +31,7 @@ from pipelines.config.spec import Spec
 from synth.base.errors import SourceError, SpecError
 from synth.base.progress import Silent
 from synth.base.yaml_file import parse_yaml
-from synth.recipes import RECIPES
+from synth.recipes import recipe_names
 from synth.sources import SOURCES, source_class
 
 APP = typer.Typer()
@@ -250,7 +250,7 @@ def test_how_labels_without_a_phrase_are_said_is_told(tmp_path: Path) -> None:
 
 def test_without_a_name_the_recipes_are_listed() -> None:
     listed = new().stdout
-    assert all(f"{name} " in listed for name in (*RECIPES, "stage_a"))
+    assert all(f"{name} " in listed for name in (*recipe_names(), "stage_a"))
     assert set(json.loads(new("--json").stdout)) == set(list_starts())
     assert isinstance(new("--source", "foley").exception, SpecError)
 

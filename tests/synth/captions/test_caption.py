@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from synth.base.errors import SpecError
 from synth.base.shipped import shipped_path
-from synth.captions.caption import Style, frames, realize
+from synth.captions.caption import Author, Provenance, Style, frames, realize
 from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase, shipped_phrases
 from synth.scene.scene import Concat, Event, Overlay, Scene
@@ -159,3 +160,18 @@ def test_the_shipped_connectives_say_what_the_code_takes_them_for() -> None:
         word = Connective(row["connective"])
         assert row["says"] == ("order" if word.is_order else "together")
         assert word.value in row["frame"]
+
+
+def test_a_provenance_is_read_as_it_is_written() -> None:
+    written = {
+        Provenance.of_rule("pair", "natural", 3): "rule:pair/natural/3",
+        Provenance(Author.SOURCE, "caption").add("no-tags"): "source:caption/no-tags",
+        Provenance.of_model("paraphrase", 1, "a/b"): "llm:paraphrase@1/a/b",
+    }
+    for provenance, text in written.items():
+        assert str(provenance) == text
+        assert Provenance.parse(text) == provenance
+        assert [author for author in Author if author.wrote(text)] == [provenance.author]
+    for text in ("", "me:caption"):
+        with pytest.raises(SpecError, match="not the provenance"):
+            Provenance.parse(text)

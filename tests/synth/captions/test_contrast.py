@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.base.errors import TruthError
-from synth.captions.caption import Caption, Pair, Style, frames
-from synth.captions.contrast import CaptionSet, Wording, as_main, contrast, judge
+from synth.captions.caption import Caption, Pair, Provenance, Style, frames
+from synth.captions.contrast import CaptionSet, Wording, contrast, judge
 from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase
+from synth.scene.edit import EditKind
 from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.scene.timeline import timeline
 from synth.truth.relations import Tolerance
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 
 A, B = Event("dog", Excerpt("d", 0, 100)), Event("rain", Excerpt("r", 0, 96))
 ORDER = [word for word in Connective if word.is_order]
+RULE = Provenance.of_rule("test")
 WORDINGS = st.builds(
     Wording,
     connectives=st.lists(st.sampled_from(list(Connective)), min_size=1, unique=True).map(tuple),
@@ -51,11 +53,10 @@ def test_sentences_are_disjoint_and_true_to_their_side(
         assert proves(heard, caption.claim, tolerance)
     for caption in found.negatives:
         assert refutes(heard, caption.claim, tolerance)
-    assert found.caption.kind == "caption"
     assert found.caption.connective == word.value
-    assert {caption.kind for caption in found.positives} <= {"restatement"}
+    assert all(caption.edit is None for caption in (found.caption, *found.positives))
     for caption in found.negatives:
-        assert caption.kind == ("reorder" if caption.connective == word.value else "relation")
+        assert caption.edit == ("reorder" if caption.connective == word.value else "relation")
     # Two sounds have two orders: every connective in play says something true or false of each.
     others = {text for text in texts if text != found.caption.text}
     assert len(others) == 2 * len(wording.connectives) - (word in wording.connectives)
@@ -103,12 +104,12 @@ def test_a_false_main_caption_is_a_truth_error() -> None:
 
 def test_what_is_neither_proven_nor_refuted_is_left_out() -> None:
     heard = timeline(Overlay(A, B, 50))  # dog 0-100, rain 50-146
-    caption = Caption("a dog", Event("dog"), "caption", "", "test")
+    caption = Caption("a dog", Event("dog"), "", RULE)
     wording = Wording(tuple(Connective), Phrase.of_label, Style.PAPER)
     others = [
-        wording.say(Concat(Event("dog"), Event("rain")), Connective.BEFORE, "x"),
-        wording.say(Overlay(Event("dog"), Event("rain")), Connective.WHILE, "x"),
-        wording.say(Concat(Event("rain"), Event("dog")), Connective.BEFORE, "x"),
+        wording.say(Concat(Event("dog"), Event("rain")), Connective.BEFORE),
+        wording.say(Overlay(Event("dog"), Event("rain")), Connective.WHILE),
+        wording.say(Concat(Event("rain"), Event("dog")), Connective.BEFORE),
     ]
     found = judge(caption, others, heard, Tolerance())
     assert found.positives == ()
@@ -117,13 +118,12 @@ def test_what_is_neither_proven_nor_refuted_is_left_out() -> None:
 
 def test_a_text_is_listed_once_and_never_beside_itself() -> None:
     heard = timeline(Concat(A, B))
-    caption = Caption("same", Event("dog"), "caption", "", "test")
-    absent = Caption("same", Event("cat"), "x", "", "test")
-    other = Caption("cat", Event("cat"), "x", "", "test")
+    caption = Caption("same", Event("dog"), "", RULE)
+    absent = Caption("same", Event("cat"), "", RULE, EditKind.REPLACE)
+    other = Caption("cat", Event("cat"), "", RULE, EditKind.REPLACE)
     assert judge(caption, [absent, other, other], heard, Tolerance()) == CaptionSet(
         caption, (), (other,)
     )
-    assert as_main(other).kind == "caption"
 
 
 @pytest.mark.parametrize("word", ORDER)

@@ -63,7 +63,7 @@ def tellings(
     """Every caption that a narrator may make of a claim."""
     choices = Enumerator()
     while True:
-        yield Narrator(phrases, style, choices.pick).tell(claim, "kind")
+        yield Narrator(phrases, style, choices.pick).tell(claim)
         if not choices.advance():
             return
 
@@ -307,8 +307,8 @@ def test_every_label_is_named_once_and_the_word_said_is_in_the_text(
             lower = caption.text.lower()
             assert all(lower.count(letter * 3) == 1 for letter in LETTERS[:count]), lower
             assert caption.claim == statement
-            assert caption.kind == "kind"
-            assert caption.generator == f"rule:narrative/{style.value}"
+            assert caption.edit is None
+            assert str(caption.provenance) == f"rule:narrative/{style.value}"
             spoken = {word.value for word in Connective}
             assert (caption.connective == "") == (count == 1)
             if count > 1:
@@ -416,7 +416,7 @@ def test_sentences_over_shipped_phrases_are_whole(style: Style) -> None:
             lambda letter, names=names: Phrase.of_label(names[letter]), style, random_pick(seed)
         )
         for claim in (statement, And(A, Not(B)), And(Concat(A, B), Not(C)), And(A, B)):
-            text = narrator.tell(claim, "").text
+            text = narrator.tell(claim).text
             assert text == text.strip()
             assert not re.search(
                 r"  |\n|_|[.,;:] ?[.,;:]| [.,;:]|\(\)", text.replace("etc.", "etc")
@@ -430,7 +430,7 @@ def test_sentences_over_shipped_phrases_are_whole(style: Style) -> None:
 def test_a_label_that_is_not_listed_reads_well() -> None:
     narrator = Narrator(Phrase.of_label, Style.NATURAL, lambda options: options[0])
     claim = Overlay(Concat(Event("theremin"), Event("Zither_solo")), Event("dog"))
-    text = narrator.tell(claim, "").text
+    text = narrator.tell(claim).text
     assert text == (
         "While a dog barks, two sounds follow one another: the sound of theremin is heard, then "
         "the sound of zither solo is heard"

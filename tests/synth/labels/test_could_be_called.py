@@ -12,7 +12,6 @@ import pytest
 from planned import clip_of
 
 from synth.base.rng import Randomness
-from synth.corpus.schema import canonical_json
 from synth.derived.asking import ask
 from synth.derived.differences import find_differences
 from synth.derived.questions import (
@@ -28,8 +27,8 @@ from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
 from synth.recipes.bed import Background
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets
-from synth.scene.claim import And, Claim, Not, Only, claim_labels, claim_to_json
-from synth.scene.scene import Concat, Event, Excerpt, Overlay, labels, to_json
+from synth.scene.claim import And, Claim, Not, Only, claim_labels, claim_to_text
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, labels, to_text
 from synth.scene.timeline import Placement, Timeline
 from synth.sources.own.folder import VocabularySource
 from synth.truth.relations import Tolerance
@@ -214,9 +213,9 @@ def _rows(groups: list[list[Draft]]) -> tuple[list[dict[str, Any]], dict[str, di
         {
             "id": f"s-{number}-{place}",
             "group": str(number),
-            "scene": canonical_json(to_json(draft.scene)),
+            "scene": to_text(draft.scene),
             "caption": draft.captions.caption.text,
-            "claim": canonical_json(claim_to_json(draft.captions.caption.claim)),
+            "claim": claim_to_text(draft.captions.caption.claim),
             "positives": [],
             "sample_rate": 16_000,
         }

@@ -14,7 +14,7 @@ import planned
 import pytest
 from envelopes import envelope
 from one_sound import PLAIN_PAIRS
-from planned import RATE, make_clip, make_setting
+from planned import RATE, flatten, make_clip, make_setting
 
 from benchmarks.lexicon import lexicon_folder, read_sources
 from synth.base.errors import PlanError
@@ -157,11 +157,10 @@ def test_more_groups_than_pairs_of_clips_use_some_again() -> None:
 
 def test_the_crossfade_is_as_asked_and_truly_overlaps() -> None:
     for crossfade_s in (0.0, 0.25, 1.75):
-        for group in plan(Acba(pairs=10, crossfade_s=crossfade_s)):
-            for draft in group:
-                parts = sum(event.heard.frames for event in events(draft.scene))
-                assert duration(draft.scene) == parts - round(crossfade_s * RATE)
-                assert judge_draft(draft, RATE) == []
+        for draft in flatten(plan(Acba(pairs=10, crossfade_s=crossfade_s))):
+            parts = sum(event.heard.frames for event in events(draft.scene))
+            assert duration(draft.scene) == parts - round(crossfade_s * RATE)
+            assert judge_draft(draft, RATE) == []
 
 
 def pulses(on_s: float, off_s: float, seconds: float) -> tuple[float, ...]:
@@ -270,9 +269,8 @@ def test_every_clip_leads_equally_often() -> None:
 def test_events_are_no_longer_than_asked_and_exact_lengths_fit() -> None:
     for group in plan(Acba(pairs=40, max_event_s=2.5)):
         assert {event.heard.frames for event in events(group[0].scene)} == {round(2.5 * RATE)}
-    for group in plan(Acba(pairs=40), where=make_setting(5 * RATE)):
-        for draft in group:
-            assert duration(draft.scene) == 5 * RATE
+    for draft in flatten(plan(Acba(pairs=40), where=make_setting(5 * RATE))):
+        assert duration(draft.scene) == 5 * RATE
 
 
 def test_captions_become_clauses_and_labels_are_said_where_there_are_none() -> None:

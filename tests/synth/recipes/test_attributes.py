@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import get_args
 
 import asked
 import pytest
-from planned import RATE, level_clip, make_setting, plan
+from planned import RATE, flatten, level_clip, make_setting, plan
 
 from synth.base.errors import LeftOutError, PlanError
 from synth.captions.caption import Style
-from synth.recipes.attributes import Attribute, Attributes
+from synth.recipes.attributes import Attribute, Attributes, measure_room
 from synth.scene.scene import events
 from synth.scene.timeline import duration
 from tests.synth.truth.oracle import judge_draft
 
 
-@pytest.mark.parametrize("attribute", Attribute)
+@pytest.mark.parametrize("attribute", get_args(Attribute))
 @pytest.mark.parametrize("style", Style)
 def test_each_sentence_is_true_of_one_member_alone(attribute: Attribute, style: Style) -> None:
     recipe = Attributes(pairs=8, attributes=(attribute,), style=style)
@@ -28,7 +29,7 @@ def test_each_sentence_is_true_of_one_member_alone(attribute: Attribute, style: 
         for draft in group:
             assert judge_draft(draft, RATE) == []
             assert {each.text for each in draft.captions.negatives} < texts
-            assert {each.kind for each in draft.captions.negatives} == {attribute.value}
+            assert {each.edit for each in draft.captions.negatives} == {attribute}
         for one, other in combinations(group, 2):
             clips = [
                 sorted(event.heard.clip.partition("~")[0] for event in events(each.scene))
@@ -69,11 +70,11 @@ def test_treated_clips_are_heard_in_their_own_attributes_only() -> None:
 def test_what_cannot_be_proven_is_left_out() -> None:
     quiet = [level_clip("rain", (-20.0, -90.0, -90.0, -90.0) * 20), asked.PLAIN[2]]
     with pytest.raises(LeftOutError, match="no clips are found"):
-        plan(Attributes(pairs=1, attributes=(Attribute.DURATION,)), quiet)
+        plan(Attributes(pairs=1, attributes=("duration",)), quiet)
 
 
 def test_treated_attributes_need_treated_clips() -> None:
-    recipe = Attributes(attributes=(Attribute.TREND,))
+    recipe = Attributes(attributes=("trend",))
     with pytest.raises(PlanError, match="trend need treated clips, found none"):
         recipe.groups({"train": asked.PLAIN}, make_setting())
 
@@ -84,18 +85,17 @@ def test_positions_are_of_samples_that_nothing_is_added_to() -> None:
         Attributes().check(make_setting(least_frames=RATE), ("train",))
 
 
-@pytest.mark.parametrize("attribute", [each for each in Attribute if each.value != "position"])
+@pytest.mark.parametrize("attribute", [each for each in get_args(Attribute) if each != "position"])
 def test_samples_of_the_length_that_is_asked_for_have_room(attribute: Attribute) -> None:
-    seconds = attribute.measure_room(3.0)
+    seconds = measure_room(attribute, 3.0)
     recipe = Attributes(pairs=6, attributes=(attribute,))
     where = make_setting(round(seconds * RATE))
     recipe.check(where, ("train",))
-    with pytest.raises(PlanError, match=f"too short for {attribute.value}: it needs"):
+    with pytest.raises(PlanError, match=f"too short for {attribute}: it needs"):
         recipe.check(make_setting(round(seconds * RATE) - RATE), ("train",))
-    for group in plan(recipe, asked.TREATED, where):
-        for draft in group:
-            assert where.max_frames is not None
-            assert duration(draft.scene) <= where.max_frames
+    for draft in flatten(plan(recipe, asked.TREATED, where)):
+        assert where.max_frames is not None
+        assert duration(draft.scene) <= where.max_frames
 
 
 def test_one_label_is_too_few() -> None:

@@ -42,7 +42,7 @@ def test_members_have_one_sound_as_often_as_they_say() -> None:
         assert len({event for draft in group for event in events(draft.scene)}) == 1
         for times, draft in enumerate(group, 1):
             assert draft.captions.caption.claim == Count(Event("dog"), times)
-            assert {each.kind for each in draft.captions.negatives} == {"count"}
+            assert {each.edit for each in draft.captions.negatives} == {"count"}
             assert len(draft.captions.negatives) == 2
             assert judge_draft(draft, RATE) == []
         once, twice, thrice = (draft.captions.caption.text for draft in group)

@@ -7,7 +7,7 @@ from itertools import permutations
 
 import numpy as np
 from envelopes import envelope
-from planned import BLOCK, RATE, make_clip, make_setting, plan
+from planned import BLOCK, RATE, flatten, make_clip, make_setting, plan
 
 from synth.recipes.base import Clip, Draft, make_listener
 from synth.recipes.fitting import Fitting
@@ -86,9 +86,8 @@ def test_of_most_that_are_together_neither_order_may_be_said() -> None:
 
 
 def test_every_member_is_right_to_a_second_judge() -> None:
-    for group in groups()[::3]:
-        for draft in group:
-            assert judge_draft(draft, RATE) == []
+    for draft in flatten(groups()[::3]):
+        assert judge_draft(draft, RATE) == []
 
 
 @cache

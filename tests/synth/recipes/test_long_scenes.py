@@ -7,7 +7,7 @@ from functools import cache
 from itertools import pairwise
 
 import pytest
-from planned import RATE, make_setting, spread_clips
+from planned import RATE, flatten, make_setting, spread_clips
 
 from synth.base.errors import PlanError
 from synth.recipes.base import Draft
@@ -27,7 +27,7 @@ def long() -> list[list[Draft]]:
 
 
 def drafts() -> list[Draft]:
-    return [draft for group in long() for draft in group]
+    return flatten(long())
 
 
 def test_every_positive_is_proven_and_every_negative_refuted() -> None:
@@ -67,7 +67,7 @@ def test_the_main_caption_stands_against_one_that_is_one_edit_away() -> None:
                 assert meaning(false.claim) in forms
             else:
                 assert sum(one != other for one, other in zip(ours, theirs, strict=True)) == 1
-            assert false.kind == edit_kind(false.claim, statement(draft.scene))
+            assert false.edit is edit_kind(false.claim, statement(draft.scene))
             if all(len(operands(each)) > 4 for each in (main.claim, false.claim)):
                 assert false.connective == main.connective
         assert meaning(said) == meaning(statement(draft.scene))
@@ -96,11 +96,10 @@ def test_a_long_expression_is_kept_as_it_is() -> None:
 def test_sounds_that_follow_one_another_are_apart_by_a_pause() -> None:
     recipe = Scenes(scenes=24, max_events=6, polyphony=1, pause_s=(0.3, 0.9), max_event_s=1)
     pauses = set()
-    for group in plan(recipe):
-        for draft in group:
-            judge(draft)
-            for before, after in pairwise(timeline(draft.scene).placements):
-                pauses.add(after.onset - before.offset)
+    for draft in flatten(plan(recipe)):
+        judge(draft)
+        for before, after in pairwise(timeline(draft.scene).placements):
+            pauses.add(after.onset - before.offset)
     assert min(pauses) >= 0.3 * RATE
     assert max(pauses) <= 0.95 * RATE
     assert len(pauses) > 8
@@ -121,22 +120,21 @@ def test_pauses_count_for_the_length_of_a_sample() -> None:
 def test_a_short_bed_is_repeated_with_crossfades() -> None:
     background = {"of": ["Air conditioning"], "repeat_crossfade_s": 0.25}
     tiles = 0
-    for group in plan(Scenes(scenes=24, background=background), CLIPS + BEDS):
-        for draft in group:
-            if "Air conditioning" not in labels(draft.scene):
-                continue  # it could be called by the name of another sound
-            assert isinstance(draft.scene, Overlay)
-            scene, bed = draft.scene.first, draft.scene.second
-            assert duration(bed) == duration(scene) == duration(draft.scene)
-            assert {event.label for event in events(bed)} == {"Air conditioning"}
-            for join in parts(bed, Concat):
-                assert join.crossfade == RATE // 4
-                assert duration(join.second) > join.crossfade
-            *whole, last = events(bed)
-            assert all(event.heard.frames == RATE for event in whole)
-            assert last.heard.frames <= RATE
-            tiles += len(whole)
-            judge(draft)
+    for draft in flatten(plan(Scenes(scenes=24, background=background), CLIPS + BEDS)):
+        if "Air conditioning" not in labels(draft.scene):
+            continue  # it could be called by the name of another sound
+        assert isinstance(draft.scene, Overlay)
+        scene, bed = draft.scene.first, draft.scene.second
+        assert duration(bed) == duration(scene) == duration(draft.scene)
+        assert {event.label for event in events(bed)} == {"Air conditioning"}
+        for join in parts(bed, Concat):
+            assert join.crossfade == RATE // 4
+            assert duration(join.second) > join.crossfade
+        *whole, last = events(bed)
+        assert all(event.heard.frames == RATE for event in whole)
+        assert last.heard.frames <= RATE
+        tiles += len(whole)
+        judge(draft)
     assert tiles > 40
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from planned import RATE, make_clip, make_setting, plan
+from planned import RATE, flatten, make_clip, make_setting, plan
 
 from synth.captions.caption import Style
 from synth.labels.lexicon import Tag
 from synth.recipes.base import Clip, Draft, Setting
 from synth.recipes.negation import NegationRecipe
 from synth.recipes.tag_captions import TagCaptions
+from synth.scene.edit import EditKind
 from synth.scene.scene import Event
 from synth.scene.timeline import duration, timeline
 from synth.truth.change import annotate
@@ -39,7 +40,7 @@ CLIPS = [clip(number) for number in range(8)]
 def drafts(
     recipe: NegationRecipe | TagCaptions, clips: list[Clip] = CLIPS, where: Setting | None = None
 ) -> list[Draft]:
-    return [draft for group in plan(recipe, clips, where) for draft in group]
+    return flatten(plan(recipe, clips, where))
 
 
 def rejudge(draft: Draft, clips: list[Clip]) -> None:
@@ -84,9 +85,8 @@ def test_tags_are_denied_alike_where_they_are_absent_and_where_they_are_there() 
     inserts = set()
     for draft in drafts(NegationRecipe(inserts=2)):
         found = draft.captions
-        kinds = [each.kind for each in found.negatives]
+        kinds = [each.edit for each in found.negatives]
         inserts.add(kinds.count("negate-insert"))
-        assert found.caption.kind == "caption"
         denials = ["negate-insert"] * kinds.count("negate-insert")
         assert kinds == ["replace", *denials, "negate-half", "negate-full"]
         for each in found.negatives[1:]:
@@ -100,8 +100,8 @@ def test_paper_style_puts_the_negator_before_the_tag() -> None:
     (draft,) = drafts(NegationRecipe(style=Style.PAPER, inserts=0), clips)
     found = draft.captions
     assert found.caption.text == "A rock tune with guitar"
-    assert found.caption.generator == "source:caption"
-    full = next(each for each in found.negatives if each.kind == "negate-full")
+    assert str(found.caption.provenance) == "source:caption"
+    full = next(each for each in found.negatives if each.edit is EditKind.NEGATE_FULL)
     words = full.text.split()
     assert words[2:] != ["rock", "tune", "with", "guitar"]
     assert words[words.index("rock") - 1] in {"not", "no", "without"}
@@ -114,7 +114,7 @@ def test_a_caption_without_tags_has_no_negatives_and_says_so() -> None:
     (draft,) = (each for each in made if each.scene.heard.clip == clips[1].id)
     assert draft.captions.negatives == ()
     assert draft.captions.positives == ()
-    assert draft.captions.caption.generator == "source:caption/no-tags"
+    assert str(draft.captions.caption.provenance) == "source:caption/no-tags"
     assert draft.captions.caption.claim == Event("music")
 
 
@@ -137,12 +137,12 @@ def test_a_caption_that_states_none_of_the_clips_tags_has_no_negatives() -> None
     made = drafts(NegationRecipe(), clips)
     (draft,) = (each for each in made if each.scene.heard.clip == clips[0].id)
     assert draft.captions.negatives == ()
-    assert draft.captions.caption.generator == "source:caption/no-tags"
+    assert str(draft.captions.caption.provenance) == "source:caption/no-tags"
 
 
 def test_half_and_full_can_be_left_out() -> None:
     for draft in drafts(NegationRecipe(half=False, inserts=0)):
-        assert [each.kind for each in draft.captions.negatives] == ["replace", "negate-full"]
+        assert [each.edit for each in draft.captions.negatives] == ["replace", "negate-full"]
 
 
 def test_tag_captions_have_views_and_keywords_of_another_clip() -> None:
@@ -152,8 +152,8 @@ def test_tag_captions_have_views_and_keywords_of_another_clip() -> None:
         names = own[draft.scene.heard.clip]
         assert all(name in found.caption.text.casefold() for name in names)
         assert 1 <= len(found.positives) <= 5
-        assert {negative.kind for negative in found.negatives} == {"replace"}
-        assert {positive.kind for positive in found.positives} == {"restatement"}
+        assert {negative.edit for negative in found.negatives} == {"replace"}
+        assert {positive.edit for positive in found.positives} == {None}
 
 
 def test_a_clip_without_a_partner_has_its_caption_and_views() -> None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from planned import make_clip, make_setting, plan
+from planned import flatten, make_clip, make_setting, plan
 
 from synth.base.rng import Randomness
-from synth.captions.caption import Caption
+from synth.captions.caption import Caption, Provenance
 from synth.labels.lexicon import Tag
 from synth.recipes.base import Clip
 from synth.recipes.negation import NegationRecipe
 from synth.recipes.tag_captions import TagCaptions
 from synth.recipes.tag_pairs import NO_PARTNER, TaggedSample, TagPair, group_clips, match_tags
+from synth.scene.edit import EditKind
 from synth.text.tags.tag_relations import implies
 from synth.truth.change import tag_claim
 
@@ -76,7 +77,7 @@ def test_a_tag_is_matched_once() -> None:
 
 def told(*tags: str, absent: tuple[str, ...] = ()) -> Caption:
     claim = tag_claim(list(map(tag, tags)), list(map(tag, absent)))
-    return Caption(" ".join((*tags, "but not", *absent)), claim, "", "", "")
+    return Caption(" ".join((*tags, "but not", *absent)), claim, "", Provenance.of_rule("test"))
 
 
 def pair(one: Clip, other: Clip, doubted: str = "") -> TagPair:
@@ -91,12 +92,12 @@ def pair(one: Clip, other: Clip, doubted: str = "") -> TagPair:
 def test_what_is_true_of_one_and_false_of_the_other_is_dealt_to_both() -> None:
     both = pair(clip("a", "rock", "happy"), clip("b", "jazz", "happy"))
     assert both.deal(
-        told("happy", absent=("jazz",)), told("happy", absent=("rock",)), "negate-half"
+        told("happy", absent=("jazz",)), told("happy", absent=("rock",)), EditKind.NEGATE_HALF
     )
     for sample in (both.one, both.other):
         (negative,) = sample.draft().captions.negatives
         (positive,) = sample.draft().captions.positives
-        assert (negative.kind, negative.against) == ("negate-half", positive.text)
+        assert (negative.edit, negative.against) == (EditKind.NEGATE_HALF, positive.text)
 
 
 @pytest.mark.parametrize(
@@ -109,19 +110,19 @@ def test_what_is_true_of_one_and_false_of_the_other_is_dealt_to_both() -> None:
 )
 def test_what_cannot_be_told_apart_is_not_dealt(ours: Caption, theirs: Caption) -> None:
     both = pair(clip("a", "rock", "happy"), clip("b", "jazz", "happy"))
-    assert not both.deal(ours, theirs, "replace")
+    assert not both.deal(ours, theirs, EditKind.REPLACE)
     assert both.one.draft().captions.negatives == both.other.draft().captions.negatives == ()
 
 
 def test_what_is_doubted_proves_and_refutes_nothing() -> None:
     clips = clip("a", "rock", "happy"), clip("b", "jazz", "sad")
     for one in (told("sad"), told("sad", absent=("rock",))):
-        assert pair(*clips).deal(told("happy"), one, "replace")
-        assert not pair(*clips, doubted="sad").deal(told("happy"), told("sad"), "replace")
+        assert pair(*clips).deal(told("happy"), one, EditKind.REPLACE)
+        assert not pair(*clips, doubted="sad").deal(told("happy"), told("sad"), EditKind.REPLACE)
     doubting = pair(*clips, doubted="rock")
-    assert not doubting.deal(told("happy"), told("sad", absent=("rock",)), "negate-half")
+    assert not doubting.deal(told("happy"), told("sad", absent=("rock",)), EditKind.NEGATE_HALF)
     assert (
-        doubting.deal(told("rock", "happy"), told("jazz"), "replace") is False
+        doubting.deal(told("rock", "happy"), told("jazz"), EditKind.REPLACE) is False
     )  # the text is held
 
 
@@ -137,17 +138,16 @@ VAGUE = [
 def test_vague_tags_are_neither_exchanged_nor_denied(
     recipe: NegationRecipe | TagCaptions,
 ) -> None:
-    for group in plan(recipe, VAGUE, SETTING):
-        for draft in group:
-            assert draft.captions.negatives
-            for caption in (*draft.captions.negatives, *draft.captions.positives):
-                assert "not contemporary" not in caption.text
-                assert "not groove" not in caption.text
-                assert "not alternative" not in caption.text
+    for draft in flatten(plan(recipe, VAGUE, SETTING)):
+        assert draft.captions.negatives
+        for caption in (*draft.captions.negatives, *draft.captions.positives):
+            assert "not contemporary" not in caption.text
+            assert "not groove" not in caption.text
+            assert "not alternative" not in caption.text
     only = [clip("a", "contemporary"), clip("b", "groove")]
     for (draft,) in plan(recipe, only, SETTING):
         assert draft.captions.negatives == ()
-        assert draft.captions.caption.generator.endswith(NO_PARTNER)
+        assert draft.captions.caption.provenance.steps.endswith(f"/{NO_PARTNER}")
 
 
 def test_what_a_clips_tags_imply_is_never_denied_of_it() -> None:
@@ -159,12 +159,11 @@ def test_what_a_clips_tags_imply_is_never_denied_of_it() -> None:
     ]
     by_id = {each.id: each for each in clips}
     denied = 0
-    for group in plan(NegationRecipe(inserts=4), clips, SETTING):
-        for draft in group:
-            own = by_id[draft.scene.heard.clip].tags
-            for caption in draft.captions.positives:
-                for name in KINDS:
-                    if f"Not(claim=Event(label={name!r}" in repr(caption.claim):
-                        denied += 1
-                        assert not any(implies(known, tag(name)) for known in own)
+    for draft in flatten(plan(NegationRecipe(inserts=4), clips, SETTING)):
+        own = by_id[draft.scene.heard.clip].tags
+        for caption in draft.captions.positives:
+            for name in KINDS:
+                if f"Not(claim=Event(label={name!r}" in repr(caption.claim):
+                    denied += 1
+                    assert not any(implies(known, tag(name)) for known in own)
     assert denied

@@ -6,7 +6,7 @@ from collections import Counter
 from contextlib import suppress
 
 import pytest
-from planned import RATE, make_clip, make_setting, plan
+from planned import RATE, flatten, make_clip, make_setting, plan
 
 from synth.base.errors import LeftOutError, PlanError
 from synth.captions.caption import Style
@@ -102,10 +102,10 @@ def test_in_natural_style_each_false_sentence_stands_in_a_cross() -> None:
             true = {c.text for c in (draft.captions.caption, *draft.captions.positives)}
             for negative in draft.captions.negatives:
                 assert negative.against in true
-                pairs.append((negative.kind, negative.against, negative.text))
+                pairs.append((negative.edit, negative.against, negative.text))
         assert sorted(pairs) == sorted((kind, text, against) for kind, against, text in pairs)
         assert len(pairs) == 6
-        words = [c.connective for d in group for c in d.captions.negatives if c.kind == "relation"]
+        words = [c.connective for d in group for c in d.captions.negatives if c.edit == "relation"]
         exchanged.update(set(words))
     assert set(exchanged) == {"before", "after", "while"}
 
@@ -194,10 +194,9 @@ def test_events_are_of_the_class_and_no_longer_than_asked() -> None:
 def test_samples_of_exact_length_fit(crossfade_s: float) -> None:
     recipe = Triplets(crossfade_s=crossfade_s)
     longest = 0
-    for group in plan(recipe, clips(4), make_setting(5 * RATE + 1)):
-        for draft in group:
-            assert duration(draft.scene) <= 5 * RATE + 1
-            longest = max(longest, duration(draft.scene))
+    for draft in flatten(plan(recipe, clips(4), make_setting(5 * RATE + 1))):
+        assert duration(draft.scene) <= 5 * RATE + 1
+        longest = max(longest, duration(draft.scene))
     assert longest >= 5 * RATE
 
 

@@ -19,10 +19,10 @@ from synth.scene.scene import (
     Overlay,
     Scene,
     format_scene,
-    from_json,
+    from_text,
     parse,
     statement,
-    to_json,
+    to_text,
 )
 from synth.scene.timeline import timeline
 
@@ -193,7 +193,7 @@ def right_chain(count: int) -> Scene:
 @pytest.mark.parametrize("deep", [chain(100), right_chain(100)])
 def test_a_scene_of_a_hundred_events_can_be_used(deep: Scene) -> None:
     assert len(timeline(deep).placements) == 100
-    assert from_json(json.loads(json.dumps(to_json(deep)))) == deep
+    assert from_text(to_text(deep)) == deep
     assert parse(format_scene(deep)) == statement(deep)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 from typing import Any
 
@@ -22,9 +23,7 @@ from synth.scene.scene import (
     from_json,
     from_text,
     labels,
-    longest_crossfade,
     statement,
-    to_json,
     to_text,
 )
 
@@ -49,13 +48,10 @@ A, B, C = Event("A"), Event("B"), Event("C")
 
 
 @given(SCENES)
-def test_json_round_trip(scene: Scene) -> None:
-    assert from_json(json.loads(json.dumps(to_json(scene)))) == scene
-
-
-@given(SCENES)
-def test_text_is_the_json_in_canonical_form(scene: Scene) -> None:
-    assert to_text(scene) == canonical_json(to_json(scene))
+def test_text_is_json_in_canonical_form_and_is_read_again(scene: Scene) -> None:
+    text = to_text(scene)
+    assert text == canonical_json(json.loads(text))
+    assert from_text(text) == scene
 
 
 @given(SCENES)
@@ -93,7 +89,6 @@ def test_an_excerpt_has_a_start_and_a_length(start: int, frames: int) -> None:
 def test_a_crossfade_below_0_is_a_pause() -> None:
     scene = Concat(A, B, -7)
     assert from_text(to_text(scene)) == scene
-    assert longest_crossfade(scene) == 0
 
 
 def test_an_event_that_is_only_a_statement_is_not_heard() -> None:
@@ -134,37 +129,17 @@ HEARD = {"event": "a", "clip": "c", "start": 0, "frames": 3, "gain_db": 0.0}
         HEARD | {"start": -1},
         HEARD | {"frames": None},
         HEARD | {"gain_db": "loud"},
+        HEARD | {"gain_db": float("nan")},
+        # str(None) gave the label "None", and int(1.7) cut the crossfade to 1.
+        *({"event": label} for label in (None, 3, ["dog"], True)),
+        *({"sequence": [E_A, E_B], "crossfade": frames} for frames in (1.7, "3", True, math.inf)),
+        # More than can be rendered.
+        {"overlay": [E_A, E_B], "offset": 0, "ratio": 0.5},
     ],
 )
 def test_bad_json_is_a_scene_error(value: Any) -> None:
     with pytest.raises(SceneError):
         from_json(value)
-
-
-def test_infinite_crossfade_in_json_is_a_scene_error() -> None:
-    # Python's json reads the word Infinity; int() of it raised OverflowError.
-    value = json.loads('{"sequence": [{"event": "a"}, {"event": "b"}], "crossfade": Infinity}')
-    with pytest.raises(SceneError):
-        from_json(value)
-
-
-@pytest.mark.parametrize("label", [None, 3, ["dog"], True])
-def test_a_label_in_json_that_is_no_text_is_refused(label: Any) -> None:
-    # str(None) gave the label "None".
-    with pytest.raises(SceneError):
-        from_json({"event": label})
-
-
-@pytest.mark.parametrize("frames", [1.7, "3", True])
-def test_frames_in_json_are_whole_numbers(frames: Any) -> None:
-    # int(1.7) cut the crossfade to 1.
-    with pytest.raises(SceneError):
-        from_json({"sequence": [E_A, E_B], "crossfade": frames})
-
-
-def test_a_gain_in_json_that_is_no_number_is_refused() -> None:
-    with pytest.raises(SceneError):
-        from_json(HEARD | {"gain_db": float("nan")})
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -179,11 +154,6 @@ def test_numbers_in_json_are_bounded(size: int, sign: int) -> None:
         key = list(value)[1]
         with pytest.raises(SceneError):
             from_json(value | {key: sign * size})
-
-
-def test_an_overlay_with_more_than_we_render_is_refused() -> None:
-    with pytest.raises(SceneError):
-        from_json({"overlay": [E_A, E_B], "offset": 0, "ratio": 0.5})
 
 
 def test_deep_json_is_a_scene_error_and_no_recursion_error() -> None:

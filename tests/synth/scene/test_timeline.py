@@ -69,22 +69,6 @@ def test_every_event_is_placed_once_inside_the_whole(scene: Scene) -> None:
     assert max(place.offset for place in found.placements) == found.frames
 
 
-@given(scenes(), scenes(), st.data())
-def test_a_sequence_lasts_as_long_as_both_less_the_crossfade(
-    first: Scene, second: Scene, data: st.DataObject
-) -> None:
-    crossfade = data.draw(st.integers(0, min(duration(first), duration(second))))
-    whole = Concat(first, second, crossfade)
-    assert duration(whole) == duration(first) + duration(second) - crossfade
-
-
-@given(scenes(), scenes(), st.integers(-200, 200))
-def test_an_overlay_spans_the_hull_of_its_parts(first: Scene, second: Scene, offset: int) -> None:
-    d1, d2 = duration(first), duration(second)
-    assert duration(Overlay(first, second, offset)) == max(d1, offset + d2) - min(0, offset)
-    assert duration(Overlay(first, second, offset)) == duration(Overlay(second, first, -offset))
-
-
 @given(scenes())
 def test_all_is_in_whole_frames(scene: Scene) -> None:
     found = timeline(scene)
@@ -92,16 +76,6 @@ def test_all_is_in_whole_frames(scene: Scene) -> None:
     assert json.loads(text)["frames"] == found.frames
     numbers = [n for p in found.placements for n in (p.onset, p.offset, p.excerpt.start)]
     assert {type(number) for number in [found.frames, *numbers]} == {int}
-
-
-def test_a_hand_made_scene() -> None:
-    scene = Overlay(Concat(event("A", 10), event("B", 8), 2), event("C", 5), -3)
-    assert [(p.label, p.onset, p.offset) for p in timeline(scene).placements] == [
-        ("A", 3, 13),
-        ("B", 11, 19),
-        ("C", 0, 5),
-    ]
-    assert timeline(scene).frames == 19
 
 
 @pytest.mark.parametrize(("first", "second"), [(10, 4), (4, 10)])

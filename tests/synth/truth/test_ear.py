@@ -280,67 +280,100 @@ def test_the_slow_listener_tells_ears_apart() -> None:
 
 # The rules one by one
 
-
-def test_what_is_20_db_below_all_that_is_heard_is_clear_nowhere_and_stays_faint() -> None:
-    levels = {"a": (LOUD,) * 40, "b": (LOUD,) * 20}
-    for below, is_heard in ((20.0, False), (14.0, False), (13.0, True), (0.0, True)):
-        scene = Overlay(sound("a", 0, 800), sound("b", 0, 400, -below), 200)
-        loud, soft = hear(scene, levels)
-        assert soft.faint == blocks((10, 30))
-        assert soft.clear == (blocks((10, 30)) if is_heard else ())
-        assert loud == Activity(blocks((0, 40)), blocks((0, 40)))
-
-
-def test_only_what_is_masked_is_missed() -> None:
-    levels = {"a": (LOUD,) * 10, "b": (LOUD,) * 40}
-    scene = Overlay(sound("b", 0, 800, -20.0), sound("a", 0, 200), 300)
-    soft, _ = hear(scene, levels)
-    assert soft.clear == blocks((0, 15), (25, 40))
-    assert soft.faint == blocks((0, 40))
+ON, OFF = (LOUD,), (QUIET,)
+CLIPS = {
+    "2 s": ON * 40,
+    "1 s": ON * 20,
+    "0.5 s": ON * 10,
+    "middle": OFF * 10 + ON * 10 + OFF * 10,
+    "bursts": ON * 4 + OFF + ON * 4 + OFF * 2 + ON * 4 + OFF * 3 + ON + OFF * 3 + ON * 2,
+    "steps": (-47.0, -47.0, LOUD, -47.0, -52.0, -47.0, -56.0, -57.0),
+    "late bark": (LOUD - 40,) * 10 + ON * 4,
+    "tail": ON * 10 + (LOUD - 32,) * 20,
+    "softer": ON * 10 + (LOUD - 10,) * 10,
+}
 
 
-def test_a_sound_is_masked_by_the_loudest_mix_that_may_arise() -> None:
-    """In step with the rest, what lies 14 dB below it lies 15.6 dB below both together."""
-    levels = {"a": (LOUD,) * 20, "b": (LOUD,) * 20}
-    for below, masked_db, is_heard in ((14.0, 15.5, False), (14.0, 15.7, True), (0.0, 5.9, False)):
-        scene = Overlay(sound("a", 0, 400), sound("b", 0, 400, -below))
-        clear = hear(scene, levels, Ear(masked_db=masked_db))[1].clear
-        assert clear == (blocks((0, 20)) if is_heard else ())
+def clip(name: str, gain_db: float = 0.0) -> Event:
+    """All of a clip."""
+    return sound(name, 0, BLOCK * len(CLIPS[name]), gain_db)
 
 
-def test_two_soft_sounds_mask_a_third_together() -> None:
-    levels = dict.fromkeys("abc", (LOUD,) * 20)
-    for second in "ab":
-        alone = Overlay(sound(second, 0, 400), sound("c", 0, 400, -12.0))
-        assert hear(alone, levels)[1].clear == blocks((0, 20))
-    both = Overlay(Overlay(sound("a", 0, 400), sound("b", 0, 400)), sound("c", 0, 400, -12.0))
-    assert hear(both, levels)[2].clear == ()
+def frames(start: int, end: int) -> Stretches:
+    return (Stretch(start, end),)
 
 
-def test_a_crossfade_lowers_what_it_joins() -> None:
-    levels = {"a": (LOUD,) * 40, "b": (LOUD,) * 40}
-    scene = Concat(sound("a", 0, 800), sound("b", 0, 800), 400)
-    # Amplitudes fall from 1 to 0 from block 20 to 40. What is clear is so in all of a block,
-    # what is faint in any part of it.
-    for below_db, clear, faint in ((2.4, 24, 25), (6.1, 30, 31), (12.1, 35, 36), (25.9, 38, 39)):
-        ear = Ear(below_db, below_db, below_db, masked_db=99)
-        one, other = hear(scene, levels, ear)
-        assert one == Activity(blocks((0, clear)), blocks((0, faint)))
-        assert other == Activity(blocks((60 - clear, 60)), blocks((60 - faint, 60)))
-    one, other = hear(scene, levels)
+JOINED = Concat(clip("2 s"), clip("2 s"), 400)
+"""Amplitudes fall from 1 to 0 from block 20 to 40, and rise."""
+
+RULES: list[tuple[str, Scene, Ear, int, Stretches, Stretches]] = [
+    *(("a sound far below another stays faint", Overlay(clip("2 s"), clip("1 s", -below), 200),
+       Ear(), 1, clear, blocks((10, 30)))
+      for below, clear in ((20, ()), (14, ()), (13, blocks((10, 30))), (0, blocks((10, 30))))),
+    ("and the other is clear", Overlay(clip("2 s"), clip("1 s", -20), 200), Ear(), 0,
+     blocks((0, 40)), blocks((0, 40))),
+    ("only what is masked is missed", Overlay(clip("2 s", -20), clip("0.5 s"), 300), Ear(), 0,
+     blocks((0, 15), (25, 40)), blocks((0, 40))),
+    # In step with the rest, what lies 14 dB below it lies 15.6 dB below both together.
+    *(("the loudest mix that may arise masks", Overlay(clip("1 s"), clip("1 s", -below)),
+       Ear(masked_db=masked_db), 1, clear, blocks((0, 20)))
+      for below, masked_db, clear in ((14, 15.5, ()), (14, 15.7, blocks((0, 20))), (0, 5.9, ()))),
+    ("one soft sound does not mask another", Overlay(clip("1 s"), clip("1 s", -12)), Ear(), 1,
+     blocks((0, 20)), blocks((0, 20))),
+    ("two do", Overlay(Overlay(clip("1 s"), clip("1 s")), clip("1 s", -12)), Ear(), 2,
+     (), blocks((0, 20))),
+    # What is clear is so in all of a block, what is faint in any part of it.
+    *(row for below, clear, faint in ((2.4, 24, 25), (6.1, 30, 31), (12.1, 35, 36), (25.9, 38, 39))
+      for row in (
+          ("a crossfade lowers what goes", JOINED, Ear(below, below, below, masked_db=99), 0,
+           blocks((0, clear)), blocks((0, faint))),
+          ("a crossfade lowers what comes", JOINED, Ear(below, below, below, masked_db=99), 1,
+           blocks((60 - clear, 60)), blocks((60 - faint, 60))))),
     # 15 dB below both together a sound is masked, but somebody may hear it to its end.
-    assert one == Activity(blocks((0, 36)), blocks((0, 40)))
-    assert other == Activity(blocks((24, 60)), blocks((20, 60)))
+    ("what goes is masked in the end", JOINED, Ear(), 0, blocks((0, 36)), blocks((0, 40))),
+    ("what comes is masked at first", JOINED, Ear(), 1, blocks((24, 60)), blocks((20, 60))),
+    *(("a sound may be silent where it fills a block in part",
+       Overlay(clip("2 s"), sound("0.5 s", 0, end - start), start), Ear(), 1, blocks(clear),
+       frames(start, end))
+      for start, end, clear in ((200, 400, (10, 20)), (201, 401, (11, 20)), (219, 419, (11, 20)),
+                                (200, 399, (10, 19)))),
+    ("pauses are bridged and blips dropped", clip("bursts"), Ear(), 0,
+     blocks((0, 9), (11, 15), (22, 24)), blocks((0, 9), (11, 15), (18, 19), (22, 24))),
+    # Below 25 dB none begins, below 30 none goes on, below 35 nobody hears anything.
+    ("a stretch begins louder than it goes on", clip("steps"), Ear(), 0,
+     blocks((0, 4)), blocks((0, 6))),
+    *(("excerpts shift levels", sound("middle", start, 400), Ear(), 0,
+       frames(200 - start, 400 - start), frames(200 - start, 400 - start))
+      for start in (0, 20, 60, 100)),
+    # All of the sound of a block may lie where an excerpt cuts it off.
+    *(("a part of a block may be its silence", sound("1 s", start, length), Ear(), 0,
+       frames(*clear), frames(0, length))
+      for start, length, clear in ((1, 399, (20, 399)), (0, 399, (0, 380)), (20, 380, (0, 380)))),
+    # Of the bark a half block is left: that may be what is before.
+    ("what an excerpt cuts hides nothing", sound("late bark", 0, 210), Ear(), 0, (),
+     frames(0, 210)),
+    ("what it does not cut does", sound("late bark", 0, 220), Ear(), 0, (), frames(200, 220)),
+    *(("over two blocks a sound is as quiet as the one and as loud as the other",
+       sound("middle", start, 240), Ear(), 0, blocks((1, 10)), blocks((0, 11)))
+      for start in (181, 190, 199)),
+    ("what is cut from a clip is compared with the whole clip", sound("tail", 200, 400), Ear(), 0,
+     (), blocks((0, 20))),
+    *(("alone a sound is heard with any gain", clip("softer", gain), Ear(), 0,
+       blocks((0, 20)), blocks((0, 20))) for gain in (0, -12)),
+    ("beside others with its own", Overlay(clip("2 s"), clip("softer")), Ear(), 1,
+     blocks((0, 20)), blocks((0, 20))),
+    ("but not with less", Overlay(clip("2 s"), clip("softer", -12)), Ear(), 1,
+     blocks((0, 10)), blocks((0, 20))),
+]  # fmt: skip
 
 
-def test_a_sound_may_be_silent_where_it_fills_a_block_in_part_only() -> None:
-    levels = {"a": (LOUD,) * 40, "b": (LOUD,) * 10}
-    for onset, offset, clear in (
-        (200, 400, (10, 20)), (201, 401, (11, 20)), (219, 419, (11, 20)), (200, 399, (10, 19)),
-    ):  # fmt: skip
-        scene = Overlay(sound("a", 0, 800), sound("b", 0, offset - onset), onset)
-        _, heard = hear(scene, levels)
-        assert heard == Activity(blocks(clear), (Stretch(onset, offset),))
+@pytest.mark.parametrize(
+    ("scene", "ear", "number", "clear", "faint"),
+    [row[1:] for row in RULES],
+    ids=[row[0] for row in RULES],
+)
+def test_the_rules(scene: Scene, ear: Ear, number: int, clear: Stretches, faint: Stretches) -> None:
+    assert hear(scene, CLIPS, ear)[number] == Activity(clear, faint)
 
 
 def test_the_last_block_of_a_scene_is_whole_where_the_scene_ends_in_it() -> None:
@@ -365,47 +398,6 @@ def test_rounding_to_whole_frames_moves_no_block() -> None:
                 assert found is not None
                 assert found.onset == pytest.approx((7 - start + onset) * block, abs=1)
                 assert found.offset == pytest.approx((16 - start + onset) * block, abs=1)
-
-
-def test_pauses_are_bridged_and_blips_dropped() -> None:
-    on, off = (LOUD,), (QUIET,)
-    levels = {"a": on * 4 + off + on * 4 + off * 2 + on * 4 + off * 3 + on + off * 3 + on * 2}
-    (heard,) = hear(sound("a", 0, BLOCK * 24), levels)
-    assert heard.clear == blocks((0, 9), (11, 15), (22, 24))
-    assert heard.faint == blocks((0, 9), (11, 15), (18, 19), (22, 24))
-
-
-def test_a_stretch_begins_louder_than_it_goes_on() -> None:
-    levels = {"a": (-47.0, -47.0, LOUD, -47.0, -52.0, -47.0, -56.0, -57.0)}
-    (heard,) = hear(sound("a", 0, BLOCK * 8), levels)
-    # Below 25 dB none begins, below 30 none goes on, below 35 nobody hears anything.
-    assert heard.clear == blocks((0, 4))
-    assert heard.faint == blocks((0, 6))
-
-
-def test_excerpts_shift_levels() -> None:
-    levels = {"a": (QUIET,) * 10 + (LOUD,) * 10 + (QUIET,) * 10}
-    (whole,) = hear(sound("a", 0, 600), levels)
-    assert whole.clear == whole.faint == blocks((10, 20))
-    for start in (20, 60, 100):
-        (heard,) = hear(sound("a", start, 400), levels)
-        assert heard.clear == heard.faint == (Stretch(200 - start, 400 - start),)
-
-
-def test_a_part_of_a_block_may_be_its_silence() -> None:
-    """All of the sound of a block may lie where an excerpt cuts it off."""
-    levels = {"a": (LOUD,) * 20}
-    for start, frames, clear in ((1, 399, (20, 399)), (0, 399, (0, 380)), (20, 380, (0, 380))):
-        (heard,) = hear(sound("a", start, frames), levels)
-        assert heard == Activity((Stretch(*clear),), (Stretch(0, frames),))
-
-
-def test_what_an_excerpt_cuts_hides_nothing_that_is_softer() -> None:
-    """A loud bark begins in the last block, of which a half is left: that may be what is before."""
-    levels = {"a": (LOUD - 40,) * 10 + (LOUD,) * 4}
-    for frames, faint in ((210, Stretch(0, 210)), (220, Stretch(200, 220))):
-        (heard,) = hear(sound("a", 0, frames), levels)
-        assert heard.faint == (faint,)
 
 
 def test_the_rest_of_a_block_at_the_end_is_as_loud_as_it_is_long() -> None:
@@ -439,33 +431,6 @@ def test_the_rest_of_a_block_at_the_end_is_no_whole_block() -> None:
         listener = Listener(Ear(), RATE, {"a": Envelope(*levels, BLOCK, frames)})
         (place,) = listener.hear(sound("a", 0, frames)).placements
         assert bool(place.heard.clear) == is_heard
-
-
-def test_what_lies_over_two_blocks_is_as_quiet_as_the_one_and_as_loud_as_the_other() -> None:
-    levels = {"a": (QUIET,) * 10 + (LOUD,) * 10 + (QUIET,) * 10}
-    for start in (181, 190, 199):
-        (heard,) = hear(sound("a", start, 240), levels)
-        assert heard.clear == blocks((1, 10))
-        assert heard.faint == blocks((0, 11))
-
-
-def test_what_is_cut_from_a_clip_is_compared_with_the_whole_clip() -> None:
-    """A faint tail is no sound that everybody hears because the loud part was cut away."""
-    levels = {"a": (LOUD,) * 10 + (LOUD - 32,) * 20}
-    (heard,) = hear(sound("a", 200, 400), levels)
-    assert heard.clear == ()
-    assert heard.faint == blocks((0, 20))
-
-
-def test_gains_change_what_is_heard_beside_others_only() -> None:
-    levels = {"a": (LOUD,) * 10 + (LOUD - 10,) * 10, "b": (LOUD,) * 40}
-    assert hear(sound("a", 0, 400, -12.0), levels) == hear(sound("a", 0, 400), levels)
-    loud, soft = (
-        hear(Overlay(sound("b", 0, 800), sound("a", 0, 400, gain)), levels)[1]
-        for gain in (0.0, -12.0)
-    )
-    assert loud == Activity(blocks((0, 20)), blocks((0, 20)))
-    assert soft == Activity(blocks((0, 10)), blocks((0, 20)))
 
 
 def test_levels_of_scenes_are_those_of_their_loudest_block() -> None:
