@@ -25,9 +25,14 @@ from synth.base.errors import SourceError
 from synth.base.units import Seconds
 from synth.corpus.licence import parse_licence
 from synth.sources.reading.base import ClipRef, Origin
-from synth.sources.reading.cells import FIX_FILE, read_text, wrong_value_error
 from synth.sources.reading.collected import Collected
-from synth.sources.reading.files import require_file, require_folder
+from synth.sources.reading.files import (
+    FIX_FILE,
+    read_text,
+    require_file,
+    require_folder,
+    wrong_value_error,
+)
 
 FILE: Final = "MACS.yaml"
 CLIP_S: Final[Seconds] = 10.0

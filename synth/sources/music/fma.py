@@ -25,10 +25,22 @@ from synth.base.errors import SourceError
 from synth.corpus.licence import parse_licence
 from synth.labels.lexicon import Tag
 from synth.sources.reading.base import ClipRef, Origin
-from synth.sources.reading.cells import FIX_FILE, read_cells, read_checksums
 from synth.sources.reading.collected import AudioFiles, Collected
-from synth.sources.reading.files import optional_file, require_file, require_folder
-from synth.sources.reading.tables import Columns, TableRow, drop_duplicates, length_of, read_rows
+from synth.sources.reading.files import (
+    FIX_FILE,
+    optional_file,
+    read_checksums,
+    require_file,
+    require_folder,
+)
+from synth.sources.reading.tables import (
+    Columns,
+    TableRow,
+    drop_duplicates,
+    length_of,
+    read_cells,
+    read_rows,
+)
 from synth.text.tags.tag_files import parse_list, parse_tag
 
 SIZES: Final = ("small", "medium", "large", "full")

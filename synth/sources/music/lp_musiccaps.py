@@ -33,9 +33,9 @@ from synth.labels.lexicon import Tag
 from synth.sources.music.magnatagatune import CLIP_S, LICENCE, heard_tags, recording_of
 from synth.sources.music.musiccaps import aspects_of, audioset_names, labels_of
 from synth.sources.reading.base import ClipRef, Origin
-from synth.sources.reading.cells import FIX_FILE, read_json
 from synth.sources.reading.collected import AudioFiles, Collected, YouTubeClip, refuse_absent
-from synth.sources.reading.row_files import open_rows
+from synth.sources.reading.files import FIX_FILE, read_json
+from synth.sources.reading.rows import open_rows
 from synth.sources.reading.tables import FIX_ROW
 from synth.text.tags.tag_files import parse_tag, read_vocabulary
 

@@ -27,9 +27,8 @@ from typing import ClassVar, Final
 from synth.base.errors import SourceError
 from synth.labels.lexicon import Tag
 from synth.sources.reading.base import ClipRef, Origin
-from synth.sources.reading.cells import FIX_FILE
 from synth.sources.reading.collected import AudioFiles, Collected
-from synth.sources.reading.files import optional_file, require_folder
+from synth.sources.reading.files import FIX_FILE, optional_file, require_folder
 from synth.sources.reading.tables import Columns, TableRow, drop_duplicates, read_rows
 from synth.text.tags.tag_files import parse_tag
 

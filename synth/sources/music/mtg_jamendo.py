@@ -28,9 +28,15 @@ from pydantic import Field
 from synth.base.errors import SourceError
 from synth.corpus.licence import parse_licence
 from synth.sources.reading.base import ClipRef, Origin
-from synth.sources.reading.cells import FIX_FILE, read_checksums, read_json, read_text
 from synth.sources.reading.collected import AudioFiles, Collected, refuse_absent
-from synth.sources.reading.files import optional_file, require_file
+from synth.sources.reading.files import (
+    FIX_FILE,
+    optional_file,
+    read_checksums,
+    read_json,
+    read_text,
+    require_file,
+)
 from synth.sources.reading.tables import FIX_ROW, length_of
 from synth.text.tags.tag_files import JamendoTrack, read_jamendo
 

@@ -17,9 +17,14 @@ from synth.base.errors import SourceError
 from synth.base.rng import digest
 from synth.base.units import Seconds, to_frames
 from synth.sources.reading.base import ClipRef
-from synth.sources.reading.cells import read_json
-from synth.sources.reading.files import FileSource, find_file, path_of, require_folder
-from synth.sources.reading.paths import walk
+from synth.sources.reading.files import (
+    FileSource,
+    find_file,
+    path_of,
+    read_json,
+    require_folder,
+    walk,
+)
 from synth.sources.reading.tables import FIX_ROW, seconds_of
 
 SUFFIXES: Final = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".m4a", ".aif", ".aiff")

@@ -22,10 +22,9 @@ from typing import ClassVar, Final, Literal, NamedTuple
 from synth.base.errors import SourceError
 from synth.base.units import Seconds
 from synth.sources.reading.base import ClipRef, Origin
-from synth.sources.reading.cells import FIX_FILE, read_cells
 from synth.sources.reading.collected import AudioFiles, Collected, refuse_absent, stems
-from synth.sources.reading.files import require_file, stretch
-from synth.sources.reading.tables import FIX_ROW, seconds_of
+from synth.sources.reading.files import FIX_FILE, require_file, stretch
+from synth.sources.reading.tables import FIX_ROW, read_cells, seconds_of
 
 SPLITS: Final = ("train", "eval")
 COLUMNS: Final = ("segment_id", "start_time_seconds", "end_time_seconds", "label")

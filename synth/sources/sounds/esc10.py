@@ -13,8 +13,7 @@ from typing import ClassVar, Final
 
 from synth.base.errors import SourceError
 from synth.sources.reading.base import ClipRef, Origin
-from synth.sources.reading.files import FileSource, require_folder
-from synth.sources.reading.paths import walk
+from synth.sources.reading.files import FileSource, require_folder, walk
 from synth.sources.sounds.esc50 import read_credits
 
 COLLECTION: Final = "ESC-10 (K. J. Piczak)"

@@ -26,8 +26,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from synth.base.errors import SourceError
 from synth.corpus.licence import parse_licence
 from synth.sources.reading.base import ClipRef, Origin
-from synth.sources.reading.cells import read_json, wrong_value_error
-from synth.sources.reading.files import FileSource, require_file
+from synth.sources.reading.files import FileSource, read_json, require_file, wrong_value_error
 from synth.sources.reading.tables import Columns, drop_duplicates, read_rows
 
 Subset = Literal["dev", "eval"]
