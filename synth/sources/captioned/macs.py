@@ -74,7 +74,7 @@ class Macs(Collected):
         reference="Martín-Morató and Mesaros, Diversity and Bias in Audio Captioning Datasets, "
         "DCASE 2021",
     )
-    usual_audio: ClassVar[str] = "TAU-urban-acoustic-scenes-2019-development"
+    usual_audio: ClassVar[tuple[str, ...]] = ("TAU-urban-acoustic-scenes-2019-development",)
 
     def refs(self) -> Iterator[ClipRef]:
         """One clip a file, with every annotator's sentence."""

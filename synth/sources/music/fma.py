@@ -37,11 +37,11 @@ from synth.sources.reading.tables import (
     Columns,
     TableRow,
     drop_duplicates,
-    length_of,
     read_cells,
+    read_list,
     read_rows,
 )
-from synth.text.tags.tag_files import parse_list, parse_tag
+from synth.text.tags.tag_files import parse_tag
 
 SIZES: Final = ("small", "medium", "large", "full")
 CLIP_S: Final = 30.0
@@ -80,12 +80,9 @@ class Fma(Collected):
     subset: Literal["small", "medium", "large", "full"] = "small"
     uploader_tags: bool = False
 
-    def files(self) -> AudioFiles | None:
-        """The audio files; None where `audio` is not set and the size's folder is not there."""
-        usual = Path(f"fma_{self.subset}")
-        if self.audio is None and (self.root / usual).is_dir():
-            return AudioFiles(self.root, usual)
-        return super().files()
+    def list_usual(self) -> tuple[str, ...]:
+        """The size's folder, or any other library's."""
+        return f"fma_{self.subset}", *self.usual_audio
 
     def refs(self) -> Iterator[ClipRef]:
         """One clip a track of the size."""
@@ -107,10 +104,8 @@ class Fma(Collected):
     def checksums(self) -> Mapping[str, str]:
         """SHA-1 of the tracks by location, from the audio folder's own `checksums`."""
         files = self.files()
-        if files is None:
-            return {}
-        path = optional_file(files.root / files.folder / "checksums", "the checksums")
-        if path is None:
+        path = files and optional_file(files.root / files.folder / "checksums", "the checksums")
+        if files is None or path is None:
             return {}
         sums = read_checksums(path, "sha1")
         return {(files.folder / place).as_posix(): checksum for place, checksum in sums}
@@ -118,12 +113,11 @@ class Fma(Collected):
     def _ref(self, row: TableRow, genres: Mapping[str, str], files: AudioFiles | None) -> ClipRef:
         number = int(row["track_id"])
         path = f"{number:06d}"[:3] + f"/{number:06d}.mp3"
-        whole_s = length_of(row["track.duration"], "track.duration", row.where)
+        whole_s = row.seconds("track.duration", is_length=True)
         title = row["track.title"].strip() or f"track {number}"
         return ClipRef(
             id=f"fma/{number:06d}",
             location=files.find_path(path) if files else path,
-            labels=(),
             recording=f"fma/{number}",
             licence=parse_licence(row["track.license"]).id,
             attribution=f"{title} by {row['artist.name'].strip() or 'unknown'}, "
@@ -138,20 +132,11 @@ class Fma(Collected):
         tags = []
         for number in (*_numbers(row, "track.genres"), *_numbers(row, "track.genres_all")):
             if number not in genres:
-                raise SourceError(
-                    f"{row.where}: genre {number} is not in genres.csv",
-                    fix="use both files as published",
-                )
+                row.refuse(f"genre {number} is not in genres.csv", "use both files as published")
             tags.append(Tag("genre", genres[number]))
-        if self.uploader_tags and row["track.tags"].strip():
-            try:
-                words = parse_list(row["track.tags"])
-            except ValueError as error:
-                raise SourceError(
-                    f"{row.where}: track.tags is not a list, expected {error}",
-                    fix=FIX_FILE,
-                ) from error
-            tags.extend(parse_tag(word) for word in words if word.strip())
+        text = row["track.tags"] if self.uploader_tags else ""
+        names = read_list(text, f"{row.where}: track.tags")
+        tags.extend(parse_tag(name) for name in names if name.strip())
         return tuple(dict.fromkeys(tags))
 
 

@@ -169,7 +169,6 @@ class LpMusicCaps(Collected):
         return ClipRef(
             id=f"lp_musiccaps/{part}/{track}",
             location=files.find_path(path) if files else path,
-            labels=(),
             recording=recording_of(path, where) if is_mtt else f"msd/{track}",
             licence=LICENCE if is_mtt else "unknown",
             attribution=f"{row['title'] or track} by {row['artist_name'] or 'unknown'}",
@@ -197,7 +196,6 @@ class LpMusicCaps(Collected):
             yield ClipRef(
                 id=name,
                 location=name,
-                labels=(),
                 captions=tuple(dict.fromkeys(said)),
                 recording=name,
                 attribution="LP-MusicCaps; MusicCaps",

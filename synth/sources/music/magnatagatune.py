@@ -27,7 +27,7 @@ from typing import ClassVar, Final
 from synth.base.errors import SourceError
 from synth.labels.lexicon import Tag
 from synth.sources.reading.base import ClipRef, Origin
-from synth.sources.reading.collected import AudioFiles, Collected
+from synth.sources.reading.collected import Collected
 from synth.sources.reading.files import FIX_FILE, optional_file, require_folder
 from synth.sources.reading.tables import Columns, TableRow, drop_duplicates, read_rows
 from synth.text.tags.tag_files import parse_tag
@@ -100,14 +100,11 @@ class MagnaTagATune(Collected):
         reference="Law et al., Evaluation of Algorithms Using Games: The Case of Music Tagging, "
         "ISMIR 2009",
     )
-    usual_audio: ClassVar[str] = "mp3"
 
-    def files(self) -> AudioFiles | None:
-        """The clips; None where `audio` is not set, and no usual folder is there."""
-        usual = super().files()
-        if usual is None and any((self.root / folder).is_dir() for folder in _FOLDERS):
-            return AudioFiles(self.root, Path())
-        return usual
+    def list_usual(self) -> tuple[str, ...]:
+        """The folder `mp3`, or the root where it has any of the clips' folders."""
+        here = (".",) if any((self.root / folder).is_dir() for folder in _FOLDERS) else ()
+        return "mp3", *here
 
     def refs(self) -> Iterator[ClipRef]:
         """One clip a row of the tags' table."""
@@ -127,7 +124,6 @@ class MagnaTagATune(Collected):
             yield ClipRef(
                 id=f"magnatagatune/{clip}",
                 location=files.find_path(place) if files else place,
-                labels=(),
                 recording=recording_of(place, where),
                 licence=LICENCE,
                 attribution=credits.get(clip, f"Magnatune, {Path(place).stem}"),

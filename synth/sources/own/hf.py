@@ -15,10 +15,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final
 
 import pyarrow as pa
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from synth.audio.decoding import read_audio
 from synth.base.errors import ClipError, SourceError
@@ -29,13 +29,12 @@ from synth.sources.reading.files import (
     LibraryRoot,
     explain_escape,
     find_file,
-    read_json,
+    read_form,
     read_recording,
     require_folder,
     stamp_of,
     to_mono,
     walk,
-    wrong_value_error,
 )
 from synth.sources.reading.rows import Card, named_rows, open_rows
 from synth.sources.reading.tables import join_captions, list_numbered, make_ref, texts_of
@@ -280,9 +279,6 @@ class _State(BaseModel):
     split: str | None = Field(alias="_split", default=None)
 
 
-Form = TypeVar("Form", _Splits, _State)
-
-
 class HuggingFaceSource(RowSource):
     """The dataset's folder; features of type ClassLabel become their names."""
 
@@ -298,7 +294,7 @@ class HuggingFaceSource(RowSource):
 
     def _tables(self) -> Iterator[SoundTable]:
         if (self.root / "dataset_dict.json").is_file():
-            for split in self._read_saved(Path("dataset_dict.json"), _Splits).splits:
+            for split in read_form(self.root / "dataset_dict.json", _Splits, _HF_MEND).splits:
                 yield from self._list_saved(Path(split), split)
         elif (self.root / "state.json").is_file():
             yield from self._list_saved(Path(), "")
@@ -306,7 +302,7 @@ class HuggingFaceSource(RowSource):
             yield from _name_tables(self.root, _parquet_files(self.root))
 
     def _list_saved(self, folder: Path, split: str) -> Iterator[SoundTable]:
-        state = self._read_saved(folder / "state.json", _State)
+        state = read_form(self.root / folder / "state.json", _State, _HF_MEND)
         for part in state.data_files:
             if explain_escape((folder / part.filename).as_posix(), self.root):
                 raise SourceError(
@@ -315,12 +311,6 @@ class HuggingFaceSource(RowSource):
                     fix=_HF_MEND,
                 )
             yield SoundTable(folder / part.filename, split or state.split or "")
-
-    def _read_saved(self, path: Path, form: type[Form]) -> Form:
-        try:
-            return form.model_validate(read_json(self.root / path, _HF_MEND))
-        except ValidationError as error:
-            raise wrong_value_error(self.root / path, error) from error
 
 
 _PARQUET_MEND: Final = "give a Parquet file, or a folder of them"

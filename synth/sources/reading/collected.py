@@ -42,16 +42,20 @@ class Collected(FileSource):
     """
 
     audio: Path | None = None
-    usual_audio: ClassVar[str] = "audio"
+    usual_audio: ClassVar[tuple[str, ...]] = ("audio",)
 
     def files(self) -> AudioFiles | None:
-        """The audio files; None where `audio` is not set and the usual folder is not there."""
+        """The audio files; None where `audio` is not set and no usual folder is there."""
         if self.audio is not None:
             fix = "set audio: FOLDER, or leave it out to plan over the index alone"
             require_folder(self.root / self.audio, "the audio folder", fix)
             return AudioFiles(self.root, self.audio)
-        usual = Path(self.usual_audio)
-        return AudioFiles(self.root, usual) if (self.root / usual).is_dir() else None
+        usual = (Path(name) for name in self.list_usual() if (self.root / name).is_dir())
+        return next((AudioFiles(self.root, folder) for folder in usual), None)
+
+    def list_usual(self) -> Iterable[str]:
+        """Where the audio is looked for if `audio` does not say."""
+        return self.usual_audio
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,20 @@ def unheard_row(seconds: Seconds, *identity: str) -> dict[str, Any]:
         "sha256": digest(*identity),
         "fingerprint": b"",
     }
+
+
+def find_tables(
+    root: Path, splits: Sequence[str], name: str, expected: str, fix: str
+) -> dict[str, Path]:
+    """Those of a library's tables that are there, by split; at least one.
+
+    Args:
+        name: Of a table, with "SPLIT" for its split.
+    """
+    paths = {split: root / name.replace("SPLIT", split) for split in splits}
+    tables = {split: path for split, path in paths.items() if path.is_file()}
+    refuse_absent(root, [*tables.values()], expected, fix)
+    return tables
 
 
 def refuse_absent(root: Path, present: Sequence[Path], expected: str, fix: str) -> None:

@@ -13,10 +13,10 @@ from dataclasses import fields, replace
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
-from pydantic import AfterValidator, ValidationError
+from pydantic import AfterValidator, TypeAdapter, ValidationError
 
 from synth.audio.decoding import read_audio
 from synth.audio.dsp import Audio
@@ -241,6 +241,14 @@ def read_json(path: Path, fix: str = FIX_FILE) -> Any:
     return doors.parse_json(read_text(path, fix), str(path), refuse=SourceError, fix=fix)
 
 
+def read_form(path: Path, form: type[Form], fix: str = FIX_FILE) -> Form:
+    """The value in a file of JSON, of a form that pydantic knows."""
+    try:
+        return TypeAdapter(form).validate_python(read_json(path, fix))
+    except ValidationError as error:
+        raise wrong_value_error(path, error) from error
+
+
 def wrong_value_error(path: Path, error: ValidationError) -> SourceError:
     """What is wrong first in a file's value, by its keys."""
     first = error.errors()[0]
@@ -274,6 +282,7 @@ FOREIGN_NAME = "its name is not UTF-8; rename the file"
 FOREIGN_TEXT = "what its library says of it is not UTF-8; correct the library's index"
 
 
+Form = TypeVar("Form")
 _FIELDS: Final = tuple(field.name for field in fields(ClipRef))
 _get_values: Final = attrgetter(*_FIELDS)
 _get_names: Final = attrgetter("id", "location", "recording", "labels")

@@ -170,9 +170,16 @@ class TableRow(dict[str, str]):
         """The texts in a column, as `texts_of`; none where there is no such column."""
         return texts_of(self.raw.get(column), separators, f"{self.where}: {column}")
 
-    def seconds(self, column: str) -> Seconds:
+    def seconds(self, column: str, *, is_length: bool = False) -> Seconds:
         """The time in a column."""
-        return seconds_of(self[column], column, self.where)
+        return seconds_of(self[column], column, self.where, is_length=is_length)
+
+    def truth(self, column: str) -> bool | None:
+        """Whether a column says True, in any case of letters; None where it says nothing."""
+        word = self[column].strip().lower()
+        if word not in _TRUTHS:
+            self.refuse(f"{column} is {self[column]!r}, expected True or False")
+        return _TRUTHS[word]
 
 
 def read_rows(
@@ -250,31 +257,16 @@ def drop_duplicates(rows: Iterable[TableRow], key: str) -> Iterator[TableRow]:
             )
 
 
-def seconds_of(text: str, name: str, where: str) -> Seconds:
-    """A time in seconds that a table writes, 0 or more.
+def seconds_of(text: str, name: str, where: str, *, is_length: bool = False) -> Seconds:
+    """A time in seconds that a table writes, 0 or more; a length is more than 0.
 
     Args:
         text: As written: "30", "12.5", "1e-3".
     """
-    if not _SECONDS.fullmatch(text) or not math.isfinite(float(text)):
-        raise SourceError(f"{where}: {name} is {text!r}, expected seconds", fix=FIX_ROW)
-    return float(text)
-
-
-def length_of(text: str, name: str, where: str) -> Seconds:
-    """A length in seconds that a table writes, more than 0."""
-    seconds = seconds_of(text, name, where)
-    if seconds == 0:
+    seconds = float(text) if _SECONDS.fullmatch(text) else math.nan
+    if not math.isfinite(seconds) or (is_length and seconds == 0):
         raise SourceError(f"{where}: {name} is {text!r}, expected seconds", fix=FIX_ROW)
     return seconds
-
-
-def truth_of(row: TableRow, column: str) -> bool | None:
-    """Whether a column says True, in any case of letters; None where it says nothing."""
-    said = row[column].strip().lower()
-    if said not in _TRUTHS:
-        row.refuse(f"{column} is {row[column]!r}, expected True or False")
-    return _TRUTHS[said]
 
 
 def texts_of(value: object, separators: str = "", where: str = "") -> tuple[str, ...]:
@@ -298,13 +290,18 @@ def texts_of(value: object, separators: str = "", where: str = "") -> tuple[str,
 
 def _split_text(text: str, separators: str, where: str) -> list[str]:
     if _LISTED.match(text) and text.rstrip().endswith("]"):
-        try:
-            return parse_list(text)
-        except ValueError as error:
-            raise SourceError(
-                f"{where} is {shorten(text)}, which is no list: expected {error}", fix=FIX_ROW
-            ) from error
+        return read_list(text, where)
     return re.split(f"[{separators}]", text) if separators else [text]
+
+
+def read_list(text: str, where: str) -> list[str]:
+    """The texts of a list as Python or JSON writes it, which is never evaluated; none of ""."""
+    try:
+        return parse_list(text) if text.strip() else []
+    except ValueError as error:
+        raise SourceError(
+            f"{where}: {shorten(text)} is not a list, expected {error}", fix=FIX_ROW
+        ) from error
 
 
 class OwnSettings(Protocol):

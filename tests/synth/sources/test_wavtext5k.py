@@ -66,7 +66,7 @@ def test_keywords_become_tags_when_asked_for(tmp_path: Path) -> None:
 def test_keywords_that_are_no_list_of_texts_are_refused_and_never_run(
     tmp_path: Path, tags: str
 ) -> None:
-    with pytest.raises(SourceError, match=r"WavText5K\.csv: line 5: tags are"):
+    with pytest.raises(SourceError, match=r"WavText5K\.csv: line 5: tags: .* is not a list"):
         list(wavtext5k(tmp_path, tags).refs())
 
 
