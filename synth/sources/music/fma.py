@@ -104,8 +104,10 @@ class Fma(Collected):
     def checksums(self) -> Mapping[str, str]:
         """SHA-1 of the tracks by location, from the audio folder's own `checksums`."""
         files = self.files()
-        path = files and optional_file(files.root / files.folder / "checksums", "the checksums")
-        if files is None or path is None:
+        if files is None:
+            return {}
+        path = optional_file(files.root / files.folder / "checksums", "the checksums")
+        if path is None:
             return {}
         sums = read_checksums(path, "sha1")
         return {(files.folder / place).as_posix(): checksum for place, checksum in sums}

@@ -20,7 +20,7 @@ are read as one tag; those that say there is no voice as "instrumental". Other d
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -39,49 +39,38 @@ CLIP_S: Final = 29.0
 _MEND: Final = "give the folder of MagnaTagATune's annotations_final.csv"
 _FOLDERS: Final = "0123456789abcdef"
 _PATH: Final = re.compile(r"(?P<folder>[0-9a-f])/(?P<track>.+?)(?:-\d+-\d+)?\.mp3")
-_SPELLINGS: Final[Mapping[str, tuple[str, ...]]] = {
-    "beat": ("beats",),
-    "chanting": ("chant",),
-    "choir": ("choral",),
-    "classical": ("clasical", "classic"),
-    "drums": ("drum",),
-    "electronic": ("electronica", "electro"),
-    "female vocals": (
-        "female",
-        "female singer",
-        "female singing",
-        "female vocal",
-        "female voice",
-        "woman",
-        "woman singing",
-        "women",
-    ),
-    "flute": ("flutes",),
-    "guitar": ("guitars",),
-    "harpsichord": ("harpsicord",),
-    "horn": ("horns",),
-    "indian": ("india",),
-    "instrumental": ("no singer", "no singing", "no vocal", "no vocals", "no voice", "no voices"),
-    "jazz": ("jazzy",),
-    "male vocals": (
-        "male",
-        "male singer",
-        "male vocal",
-        "male voice",
-        "man",
-        "man singing",
-        "men",
-    ),
-    "opera": ("operatic",),
-    "orchestra": ("orchestral",),
-    "spacey": ("space",),
-    "strings": ("string",),
-    "synthesizer": ("synth",),
-    "violin": ("violins",),
-    "vocals": ("vocal", "voice", "voices", "singer", "singing"),
-    "weird": ("strange",),
+# A tag, and other spellings of it.
+_SPELLINGS: Final = """
+beat: beats
+chanting: chant
+choir: choral
+classical: clasical, classic
+drums: drum
+electronic: electronica, electro
+female vocals: female, female singer, female singing, female vocal, female voice
+female vocals: woman, woman singing, women
+flute: flutes
+guitar: guitars
+harpsichord: harpsicord
+horn: horns
+indian: india
+instrumental: no singer, no singing, no vocal, no vocals, no voice, no voices
+jazz: jazzy
+male vocals: male, male singer, male vocal, male voice, man, man singing, men
+opera: operatic
+orchestra: orchestral
+spacey: space
+strings: string
+synthesizer: synth
+violin: violins
+vocals: vocal, voice, voices, singer, singing
+weird: strange
+"""
+_ONE: Final = {
+    spelling: name
+    for name, _, spellings in (line.partition(": ") for line in _SPELLINGS.strip().splitlines())
+    for spelling in spellings.split(", ")
 }
-_ONE: Final = {other: name for name, others in _SPELLINGS.items() for other in others}
 
 
 class MagnaTagATune(Collected):

@@ -157,12 +157,13 @@ class FolderSource(FileSource):
             return tuple(chain.from_iterable(row.texts(name, separators) for name in columns))
 
         return make_ref(
-            self,
             lambda role: row.get(role, ""),
             texts,
             prefix=self.id_prefix,
             name=location,
             location=location,
+            licence=self.licence,
+            attribution=self.attribution,
             split=row.get("split", ""),
         )
 

@@ -9,7 +9,6 @@ downloaded one holds Parquet files whose paths name the split (`data/train-00000
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,20 +19,19 @@ from typing import Any, ClassVar, Final
 import pyarrow as pa
 from pydantic import BaseModel, Field
 
-from synth.audio.decoding import read_audio
 from synth.base.errors import ClipError, SourceError
 from synth.sources.own.split_names import find_split
 from synth.sources.reading.base import ClipRef, Recording, Settings
 from synth.sources.reading.files import (
     ROW,
     LibraryRoot,
+    decode,
     explain_escape,
     find_file,
     read_form,
     read_recording,
     require_folder,
     stamp_of,
-    to_mono,
     walk,
 )
 from synth.sources.reading.rows import Card, named_rows, open_rows
@@ -158,9 +156,7 @@ class RowSource(Settings):
             paths = [find_file(place, name) for place in inside]
             # Unlike Path.is_file, it takes a name that is too long.
             return read_recording(next(filter(os.path.isfile, paths), paths[0]))
-        channels, rate = read_audio(data, Path(name).suffix)
-        sha256 = hashlib.sha256(data).hexdigest()
-        return Recording(to_mono(channels), rate, channels.shape[1], sha256)
+        return decode(data, Path(name).suffix)
 
     def _names(self, schema: pa.Schema, path: Path) -> dict[str, tuple[str, ...]]:
         """The table's columns for each role that it fills; of `caption` there may be several."""
@@ -216,12 +212,13 @@ class RowSource(Settings):
                 fix="rename it, as in train.parquet, or give all tables a column split",
             )
         return make_ref(
-            self,
             text,
             texts,
             prefix=self.id_prefix or self.name,
             name=text("id") or f"{table.path.with_suffix('').as_posix()}-{number}",
             location=f"{table.path.as_posix()}{ROW}{number}",
+            licence=self.licence,
+            attribution=self.attribution,
             split=split,
         )
 

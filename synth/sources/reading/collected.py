@@ -198,11 +198,10 @@ class Integrity:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values: numbers, and the first ten of each."""
-        lists = {name: value for name, value in asdict(self).items() if isinstance(value, tuple)}
-        return {
-            name: len(value) if isinstance(value, tuple) else value
-            for name, value in asdict(self).items()
-        } | {"examples": {name: list(value[:10]) for name, value in lists.items() if value}}
+        values = asdict(self)
+        lists = {name: value for name, value in values.items() if isinstance(value, tuple)}
+        examples = {name: list(value[:10]) for name, value in lists.items() if value}
+        return {**values, **{name: len(lists[name]) for name in lists}, "examples": examples}
 
 
 def check_files(
@@ -229,14 +228,14 @@ def check_files(
 
     with ThreadPoolExecutor() as pool:
         verdicts = dict(zip(listed, pool.map(verdict, listed), strict=True))
-    by_verdict = {
-        kind: tuple(p for p in listed if verdicts[p] == kind) for kind in verdicts.values()
-    }
-    changed = by_verdict.get("changed", ())
+    missing, changed, same = (
+        tuple(path for path in listed if verdicts[path] == kind)
+        for kind in ("missing", "changed", "same")
+    )
     return Integrity(
         listed=len(listed),
-        missing=by_verdict.get("missing", ()),
-        checked=len(by_verdict.get("same", ())) + len(changed),
+        missing=missing,
+        checked=len(same) + len(changed),
         changed=changed,
         unlisted=tuple(
             path

@@ -164,7 +164,12 @@ def read_recording(path: Path) -> Recording:
         raise ClipError(f"cannot be read: {explain_unreadable(error, path)}") from error
     if not data:
         raise ClipError("is an empty file")
-    channels, rate = read_audio(data, path.suffix)
+    return decode(data, path.suffix)
+
+
+def decode(data: bytes, suffix: str) -> Recording:
+    """The sound of a file's bytes, mixed down to mono."""
+    channels, rate = read_audio(data, suffix)
     return Recording(to_mono(channels), rate, channels.shape[1], hashlib.sha256(data).hexdigest())
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, Final, NoReturn
 
 from synth.base.errors import SourceError, nearest, shorten
 from synth.base.rng import digest
@@ -304,21 +304,15 @@ def read_list(text: str, where: str) -> list[str]:
         ) from error
 
 
-class OwnSettings(Protocol):
-    """What the settings of a library of your own say of clips that say nothing of it."""
-
-    licence: str
-    attribution: str
-
-
 def make_ref(
-    settings: OwnSettings,
     text: Callable[[str], str],
     texts: Callable[[str, str], tuple[str, ...]],
     *,
     prefix: str,
     name: str,
     location: str,
+    licence: str,
+    attribution: str,
     split: str,
 ) -> ClipRef:
     """The clip of a row of a library of your own.
@@ -328,6 +322,7 @@ def make_ref(
         texts: Those that it has as `label`, `caption` or `tags`, parted by any of some characters.
         prefix: First part of the ids of the library's clips and recordings.
         name: What the clip's id is without it.
+        licence: Where the row names none; `attribution` likewise.
     """
     pairs = (tag.rpartition(":") for tag in texts("tags", TAG_SEPARATORS))
     return ClipRef(
@@ -337,8 +332,8 @@ def make_ref(
         captions=texts("caption", ""),
         tags=tuple(Tag(category.strip(), tag.strip()) for category, _, tag in pairs),
         recording=f"{prefix}/{text('recording') or name}",
-        licence=text("licence") or settings.licence,
-        attribution=text("attribution") or settings.attribution,
+        licence=text("licence") or licence,
+        attribution=text("attribution") or attribution,
         split=split,
     )
 
