@@ -14,8 +14,7 @@ from pydantic import ValidationError
 
 from synth.base.errors import ClipError, SourceError
 from synth.sources import ClipRef
-from synth.sources.sounds.esc10 import ESC50_NAMES, Esc10
-from synth.sources.sounds.esc50 import Credit, Esc50, read_credits
+from synth.sources.sounds.esc50 import ESC50_NAMES, Credit, Esc10, Esc50, read_credits
 from synth.sources.sounds.fsd50k import Fsd50k
 from synth.sources.sounds.urbansound8k import UrbanSound8K
 
