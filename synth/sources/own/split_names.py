@@ -21,7 +21,6 @@ _KNOWN: Final = re.compile(
 )
 _SHARD: Final = re.compile(r"(?P<split>.+)-\d{5}-of-\d{5}(-[0-9a-f]+)?")
 _NUMBERED: Final = re.compile(r"\d{4}")
-_PARTIAL: Final = "partial-"
 _PLAIN: Final = frozenset({"", ".", "data", "part", "shard", "chunk", "file"})
 """What comes before a number, and is no name of a split."""
 

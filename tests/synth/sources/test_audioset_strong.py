@@ -108,19 +108,6 @@ def test_a_clip_is_the_stretch_of_its_file(tmp_path: Path) -> None:
         source.load(gone)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("b0RFKhbpFJA_30000", "Yb0RFKhbpFJA_30000", "b0RFKhbpFJA_30", "b0RFKhbpFJA_30.000"),
-        *("b0RFKhbpFJA_30_40", "b0RFKhbpFJA_30000_40000", "b0RFKhbpFJA", "Yb0RFKhbpFJA"),
-    ],
-)
-def test_the_common_file_names_are_found(tmp_path: Path, name: str) -> None:
-    source = strong(tmp_path, audio=Path("elsewhere"))
-    sound(tmp_path / "elsewhere" / f"{name}.flac", frames=10 * RATE)
-    assert len(source.load(next(source.refs())).audio) == 2 * RATE
-
-
 def test_one_of_the_two_tables_is_enough(tmp_path: Path) -> None:
     strong(tmp_path)
     (tmp_path / "audioset_train_strong.tsv").unlink()

@@ -47,30 +47,10 @@ def test_audiocaps_reads_its_files_with_all_captions_of_a_clip(tmp_path: Path) -
     assert len(source.load(dashes).audio) == len(source.load(wind).audio) == 1600
 
 
-def test_audiocaps_keeps_a_clip_whose_audio_is_gone_for_the_quarantine(tmp_path: Path) -> None:
-    source = audiocaps(tmp_path)
-    gone = next(ref for ref in source.refs() if ref.id == "audiocaps/--x_0")
-    assert "--x" in gone.location
-    with pytest.raises(ClipError, match="cannot be read"):
-        source.load(gone)
-
-
 def test_audiocaps_start_time_that_is_no_number_is_a_source_error(tmp_path: Path) -> None:
     # int(float("soon")) raised ValueError.
     write_csv(tmp_path / "train.csv", AUDIOCAPS, [(3, "v", "soon", "Wind")])
     refused(AudioCaps(root=tmp_path), r"train\.csv.*soon")
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["v_10", "Yv_10", "v_10_20", "v_10000_20000", "3", "v", "Yv"],
-)
-def test_audiocaps_finds_the_common_file_names(tmp_path: Path, name: str) -> None:
-    write_csv(tmp_path / "test.csv", AUDIOCAPS, [(3, "v", 10, "Wind")])
-    sound(tmp_path / "elsewhere" / f"{name}.wav")
-    source = AudioCaps(root=tmp_path, audio=tmp_path / "elsewhere")
-    (ref,) = check(source)
-    assert len(source.load(ref).audio) == 1600
 
 
 def test_the_real_audiocaps_captions(shared_data: Callable[[str], Path], tmp_path: Path) -> None:
@@ -353,15 +333,6 @@ def test_keywords_that_are_no_list_of_texts_are_refused_and_never_run(
 def test_any_list_of_texts_is_read(tmp_path: Path, tags: str) -> None:
     _, bone, _ = wavtext5k(tmp_path, tags, keywords=True).refs()
     assert [tag.name for tag in bone.tags] in ([], ["don't"], ["a"])
-
-
-@pytest.mark.parametrize("folder", ["Webcrawl/download", "Webcrawl/44100/audios", "Webcrawl"])
-def test_audio_is_found_where_its_script_puts_it(tmp_path: Path, folder: str) -> None:
-    source = wavtext5k(tmp_path)
-    sound(tmp_path / folder / "0100.wav")
-    forest, gone, _ = check(source)
-    assert len(source.load(forest).audio) == 1600
-    assert source.stamp(gone) == "missing"
 
 
 def test_the_copy_as_downloaded_is_preferred_to_the_resampled_one(tmp_path: Path) -> None:

@@ -254,16 +254,6 @@ def test_it_reads_the_published_table(tmp_path: Path, encoding: str) -> None:
     assert rock.duration_s == 10
 
 
-@pytest.mark.parametrize("name", ["[-a_bcdefghi]-[30-40]", "-a_bcdefghi", "-a_bcdefghi_30_40"])
-def test_audio_is_found_by_the_names_in_common_use(tmp_path: Path, name: str) -> None:
-    source = musiccaps(tmp_path)
-    sound(tmp_path / "audio" / f"{name}.wav")
-    rock, calm = check(open_source(source))  # type: ignore[arg-type]
-    assert len(source.load(rock).audio) == 1600
-    with pytest.raises(ClipError, match="cannot be read"):
-        source.load(calm)
-
-
 def test_classes_are_labels_where_audiosets_list_lies_beside(tmp_path: Path) -> None:
     classes = [(0, "/m/04rlf", "Music"), (1, "/m/0342h", "Guitar, plucked")]
     write_csv(tmp_path / "class_labels_indices.csv", ("index", "mid", "display_name"), classes)
@@ -362,19 +352,6 @@ def test_licences_and_tags_come_from_the_files_beside_the_table(
     assert "Tea by Aña" in sitar.attribution
     assert sitar.tags == (Tag("instrument", "sitar"),)
     assert (drums.licence, drums.tags) == ("unknown", ())
-
-
-@pytest.mark.parametrize("folder", ["audio/04", "audio/audio/04"])
-def test_audio_is_found_where_the_archive_is_unpacked(tmp_path: Path, folder: str) -> None:
-    source = song_describer(tmp_path)
-    assert isinstance(open_source(source), Unheard)
-    sound(tmp_path / folder / "1004.2min.mp3", frames=16_000)
-    sitar, drums = check(open_source(source))  # type: ignore[arg-type]
-    assert sitar.location == f"{folder}/1004.2min.mp3"
-    assert len(source.load(sitar).audio) > 0
-    assert drums.location == "audio/77/77.2min.mp3"
-    with pytest.raises(ClipError, match="cannot be read"):
-        source.load(drums)
 
 
 @pytest.mark.parametrize(

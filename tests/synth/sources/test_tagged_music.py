@@ -303,19 +303,6 @@ def test_other_splits_subsets_and_tables(tmp_path: Path) -> None:
     assert raw.licence == "unknown"
 
 
-@pytest.mark.parametrize("folder", ["audio", "audio-low", "raw_30s/audio-low"])
-@pytest.mark.parametrize("suffix", [".mp3", ".low.mp3"])
-def test_both_downloads_are_found(tmp_path: Path, folder: str, suffix: str) -> None:
-    source = repository(tmp_path)
-    assert isinstance(open_source(source), Unheard)
-    sound(tmp_path / folder / "73" / f"773{suffix}", frames=16_000)
-    rock, gone = check(open_source(source))  # type: ignore[arg-type]
-    assert rock.location == f"{folder}/73/773{suffix}"
-    assert len(source.load(rock).audio) > 0
-    with pytest.raises(ClipError, match="cannot be read"):
-        source.load(gone)
-
-
 def test_checksums_are_those_of_the_files_that_are_there(tmp_path: Path) -> None:
     source = repository(tmp_path)
     assert source.checksums() == {}

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from libraries import refused, sound
+from libraries import RATE, check, refused, sound
 
-from synth.base.errors import SourceError
+from synth.base.errors import ClipError, SourceError
 from synth.sources import SOURCES, Source, Unheard, open_source
 
 
@@ -230,6 +230,41 @@ def test_without_its_audio_a_library_is_a_listing(name: str, tmp_path: Path) -> 
     assert isinstance(open_source(source), Source)
     elsewhere = make(name, tmp_path, audio="sounds")
     assert "audio: FOLDER" in refused(elsewhere, "audio folder not found").fix
+
+
+PLACES = {
+    "audiocaps": "audio/-a_30.wav audio/deep/Y-a_30.flac audio/-a_30_40.wav audio/-a_30000.wav "
+    "audio/-a_30000_40000.wav audio/1.wav audio/-a.wav audio/Y-a.wav",
+    "audioset_strong": "audio/-a_30000.wav audio/train/Y-a_30000.wav audio/-a_30.wav "
+    "audio/-a_30.000.wav audio/-a_30_40.wav audio/-a_30000_40000.flac audio/-a.wav audio/Y-a.wav",
+    "clotho": "development/a.wav clotho_audio_development/development/a.wav "
+    "clotho_audio_development/a.wav",
+    "fma": "fma_small/000/000002.mp3 audio/000/000002.mp3",
+    "magnatagatune": "a/me-one-01-two-0-29.mp3 mp3/a/me-one-01-two-0-29.mp3",
+    "mtg_jamendo": "audio/07/7.mp3 audio/07/7.low.mp3 audio-low/07/7.low.mp3 "
+    "raw_30s/audio/07/7.mp3 raw_30s/audio-low/07/7.low.mp3 raw_30s/audio-low/07/7.mp3",
+    "musiccaps": "audio/[-a]-[30-40].wav audio/-a.wav audio/deep/-a_30_40.wav",
+    "song_describer": "audio/07/7.2min.mp3 audio/audio/07/7.2min.mp3 audio/07/7.mp3",
+    "wavtext5k": "Webcrawl/download/a.wav Webcrawl/44100/audios/a.wav Webcrawl/a.wav",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [(name, place) for name, places in PLACES.items() for place in places.split()],
+)
+def test_audio_is_found_where_it_was_collected_or_unpacked(
+    name: str, place: str, tmp_path: Path
+) -> None:
+    source = write_library(name, tmp_path)
+    path = sound(tmp_path / place, frames=2 * RATE)
+    (ref,) = check(open_source(source))  # type: ignore[arg-type]
+    assert ref.location.partition("#")[0] == place
+    assert len(source.load(ref).audio) >= RATE
+    path.unlink()
+    assert source.stamp(ref) == "missing"
+    with pytest.raises(ClipError, match="cannot be read: the file is missing"):
+        source.load(ref)
 
 
 @pytest.mark.parametrize("name", [name for name, layout in LAYOUTS.items() if layout.another])

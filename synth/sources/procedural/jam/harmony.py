@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from synth.base.rng import pick
 from synth.base.units import Seconds
 from synth.sources.procedural.jam.timbres import DRUMS, Mode, Note, Tune
 
@@ -67,8 +68,7 @@ class Song:
 
 def progression(mode: Mode, bars: int, rng: np.random.Generator) -> tuple[int, ...]:
     """Chords for 2, 3, 4, 6 or 8 bars."""
-    options = _PROGRESSIONS[mode]
-    a, b, c, d = options[rng.integers(len(options))]
+    a, b, c, d = pick(_PROGRESSIONS[mode], rng)
     return {
         2: (a, d),
         3: (a, c, d) if c else (a, b, d),
