@@ -210,8 +210,3 @@ def test_a_broken_one_is_told_only_where_it_is_used(name: str, why: str) -> None
     assert source_class("folder")
     with pytest.raises(SourceError, match=why):
         source_class(name)
-
-
-def test_every_source_of_ours_is_there() -> None:
-    for name in SOURCES:
-        assert source_class(name).name == name  # type: ignore[attr-defined]
