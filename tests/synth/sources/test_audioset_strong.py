@@ -114,23 +114,6 @@ def test_one_of_the_two_tables_is_enough(tmp_path: Path) -> None:
     assert len(check(AudioSetStrong(root=tmp_path))) == 1
 
 
-@pytest.mark.parametrize(
-    ("row", "reason"),
-    [
-        (("a_0", "0.0", "1.0", "/m/none"), "line 2: label '/m/none' is not in mid_to"),
-        (("a_0", "soon", "1.0", "/m/09x0r"), "line 2: start_time_seconds is 'soon'"),
-        (("a_0", "0.0", "nan", "/m/09x0r"), "line 2: (start|end)_time_seconds is"),
-        (("a_0", "-1.0", "1.0", "/m/09x0r"), "line 2: (start|end)_time_seconds is"),
-        (("a", "0.0", "1.0", "/m/09x0r"), "line 2: segment_id is 'a'"),
-        (("a_0", "0.0", "1.0"), "line 2: expected 4 fields"),
-    ],
-)
-def test_a_bad_row_is_a_source_error_that_names_it(
-    tmp_path: Path, row: Sequence[str], reason: str
-) -> None:
-    refused(strong(tmp_path, [row]), reason, "audioset_train_strong.tsv")
-
-
 def test_a_wrong_table_is_a_source_error(tmp_path: Path) -> None:
     source = strong(tmp_path)
     (tmp_path / "audioset_train_strong.tsv").write_text("filename\tonset\n")

@@ -275,25 +275,6 @@ def test_rows_of_one_stretch_are_one_clip(tmp_path: Path) -> None:
     assert [tag.name for tag in ref.tags] == ["rock", "calm"]
 
 
-@pytest.mark.parametrize(
-    ("column", "value", "told"),
-    [
-        (0, "", "clip of ''"),
-        (1, "soon", "'soon'"),
-        (2, 0, "expected a video and seconds"),
-        (4, "[rock]", "is not a list"),
-        (4, "__import__('os')", "is not a list"),
-        (8, "yes", "is_audioset_eval is 'yes'"),
-    ],
-)
-def test_bad_rows_of_musiccaps_are_named(
-    tmp_path: Path, column: int, value: object, told: str
-) -> None:
-    row = list(CLIPS[0])
-    row[column] = value
-    refused(musiccaps(tmp_path, [row]), told, "musiccaps-public.csv")
-
-
 # Song Describer: several captions a track, two minutes of each, licences a track
 
 SONGS = (
@@ -352,19 +333,3 @@ def test_licences_and_tags_come_from_the_files_beside_the_table(
     assert "Tea by Aña" in sitar.attribution
     assert sitar.tags == (Tag("instrument", "sitar"),)
     assert (drums.licence, drums.tags) == ("unknown", ())
-
-
-@pytest.mark.parametrize(
-    ("column", "value", "told"),
-    [
-        (1, "x", "line 3: 'x' is not a track id"),
-        (3, "maybe", "line 3: is_valid_subset is 'maybe'"),
-        (8, "", "line 3: duration is ''"),
-    ],
-)
-def test_bad_rows_of_song_describer_are_named(
-    tmp_path: Path, column: int, value: object, told: str
-) -> None:
-    row = list(CAPTIONS[0])
-    row[column] = value
-    refused(song_describer(tmp_path, [row]), told, "song_describer.csv")

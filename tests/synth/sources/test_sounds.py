@@ -433,19 +433,3 @@ def test_missing_and_empty_files_are_clip_errors(tmp_path: Path) -> None:
         source.load(gone)
     with pytest.raises(ClipError, match="empty"):
         source.load(empty)
-
-
-@pytest.mark.parametrize(
-    ("column", "value", "reason"),
-    [
-        ("salience", 3, "salience is '3'"),
-        ("end", "soon", "end is 'soon', expected seconds"),
-        ("end", "nan", "end is 'nan'"),
-        ("end", 0.0, "in order"),
-    ],
-)
-def test_a_bad_row_is_a_source_error_that_names_it(
-    tmp_path: Path, column: str, value: object, reason: str
-) -> None:
-    row = [value if name == column else old for name, old in zip(SLICES, ROWS[0], strict=True)]
-    refused(urbansound8k(tmp_path, [row]), reason, "UrbanSound8K.csv: line 2: ")

@@ -106,23 +106,6 @@ def test_audio_lies_in_folders_of_a_thousand(tmp_path: Path) -> None:
         source.checksums()
 
 
-@pytest.mark.parametrize(
-    ("column", "value", "told"),
-    [
-        (0, "x", "the first a number"),
-        (5, "tiny", "track 2: set.subset is 'tiny'"),
-        (6, "long", "track 2: track.duration is 'long'"),
-        (7, "[__import__('os')]", "expected a list of numbers"),
-        (8, "[99]", "track 2: genre 99 is not in genres.csv"),
-        (10, "[lofi]", "track.tags: .* is not a list"),
-    ],
-)
-def test_bad_rows_of_fma_are_named(tmp_path: Path, column: int, value: object, told: str) -> None:
-    row = list(FMA_ROWS[0])
-    row[column] = value
-    refused(fma(tmp_path, [row], uploader_tags=True), told, "tracks.csv: line 6")
-
-
 def test_a_row_that_is_too_short_or_a_table_without_its_header_is_named(tmp_path: Path) -> None:
     source = fma(tmp_path, [(2, "x")])
     refused(source, "line 4: expected 12 fields")
@@ -219,23 +202,6 @@ def test_empty_and_missing_files_are_for_the_quarantine(tmp_path: Path, folder: 
         source.load(zen)
 
 
-@pytest.mark.parametrize(
-    ("bad", "told"),
-    [
-        ((2, 0, 1, 1, 0, 1, 0, 0), "line 2: expected 9 fields"),
-        ((2, 0, 2, 1, 0, 1, 0, 0, SONG), "clip 2: 'female vocal' is '2'"),
-        ((2, 0, 1, 1, 0, 1, 0, 0, ""), "clip 2: '' is not a clip path"),
-        ((2, 0, 1, 1, 0, 1, 0, 0, "../x.mp3"), "is not a clip path"),
-    ],
-)
-def test_bad_rows_of_magnatagatune_are_named(
-    tmp_path: Path, bad: Sequence[object], told: str
-) -> None:
-    refused(magnatagatune(tmp_path, [bad]), told, "annotations_final.csv")
-    (tmp_path / "annotations_final.csv").write_text("clip_id,rock,mp3_path\n1,0,a\n")
-    refused(MagnaTagATune(root=tmp_path), "no column 'clip_id'")
-
-
 # MTG-Jamendo: as many columns as tags, splits, licences a track, checksums of two downloads
 
 HEADER = ("TRACK_ID", "ARTIST_ID", "ALBUM_ID", "PATH", "DURATION", "TAGS")
@@ -298,6 +264,7 @@ def test_other_splits_subsets_and_tables(tmp_path: Path) -> None:
     assert genre.tags == (Tag("genre", "rock"),)
     whole = check(repository(tmp_path, split=None))
     assert [(ref.recording, ref.split) for ref in whole] == [("jamendo/773", ""), ("jamendo/5", "")]
+    refused(repository(tmp_path, subset="moodtheme"), r"holds no autotagging_moodtheme\*\.tsv")
     (raw,) = check(repository(tmp_path, table=Path("data/raw_30s.tsv")))
     assert raw.tags == (Tag("genre", "ambient"),)
     assert raw.licence == "unknown"
@@ -323,21 +290,6 @@ def test_checksums_are_those_of_the_files_that_are_there(tmp_path: Path) -> None
     (lists / "raw_30s_audio_sha256_tracks.txt").write_text("nonsense\n")
     with pytest.raises(SourceError, match="line 1: expected a checksum"):
         source.checksums()
-
-
-@pytest.mark.parametrize(
-    ("bad", "told"),
-    [
-        (row(7), "line 2: 5 columns"),
-        (row(7, "rock"), "'rock' is not a tag"),
-        (row(7, "genre---rock", duration="long"), "line 2: DURATION is 'long'"),
-        (["track_x", *row(7, "genre---rock")[1:]], "'track_x' is not a track id"),
-    ],
-)
-def test_bad_rows_of_mtg_jamendo_are_named(tmp_path: Path, bad: list[str], told: str) -> None:
-    write(tmp_path / "autotagging.tsv", bad)
-    refused(MtgJamendo(root=tmp_path), told, "autotagging.tsv")
-    refused(MtgJamendo(root=tmp_path, subset="genre"), r"holds no autotagging_genre\*\.tsv")
 
 
 def test_a_track_in_two_splits_is_refused(tmp_path: Path) -> None:

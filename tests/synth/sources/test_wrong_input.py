@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,6 +93,7 @@ LAYOUTS = {
         FMA,
         "2,training,small,Food,CC0,30,[],[],[],Me\n",
         files=(("fma_metadata/genres.csv", "genre_id,title\n1,Rock\n"),),
+        settings=(("uploader_tags", True),),
         fix="fma_metadata",
         another="2,training,small,Food,CC0,31,[],[],[],Me\n",
         listed_s=30,
@@ -352,6 +354,69 @@ def test_a_row_that_is_there_twice_is_one_clip(library: tuple[Any, Path]) -> Non
         return
     ids = [ref.id for ref in refs(source)]
     assert len(ids) == len(set(ids))
+
+
+BAD_ROWS = {
+    "audiocaps": [(",30,", ",soon,", "line 2: start_time is 'soon'")],
+    "audioset_strong": [
+        ("/m/1", "/m/none", "line 2: label '/m/none' is not in mid_to"),
+        ("0.0", "soon", "line 2: start_time_seconds is 'soon'"),
+        ("1.5", "nan", "line 2: end_time_seconds is 'nan'"),
+        ("0.0", "-1.0", "line 2: start_time_seconds is '-1.0'"),
+        ("-a_30000", "a", "line 2: segment_id is 'a'"),
+        ("\t/m/1", "", "line 2: expected 4 fields"),
+    ],
+    "fma": [
+        ("2,", "x,", "line 4: expected 10 fields, the first a number"),
+        ("small", "tiny", "line 4: track 2: set.subset is 'tiny'"),
+        (",30", ",long", "line 4: track 2: track.duration is 'long'"),
+        ("30,[]", "30,[__import__('os')]", "expected a list of numbers"),
+        ("30,[],[]", "30,[],[99]", "line 4: track 2: genre 99 is not in genres.csv"),
+        ("[],Me", "[lofi],Me", "line 4: track 2: track.tags: '[lofi]' is not a list"),
+    ],
+    "magnatagatune": [
+        ('\t"1"', "", "line 2: expected 3 fields"),
+        ('"1"', '"2"', "line 2: clip 2: 'rock' is '2'"),
+        ("a/me-one-01-two-0-29.mp3", "", "clip 2: '' is not a clip path"),
+        ("a/me", "../me", "is not a clip path"),
+    ],
+    "mtg_jamendo": [
+        ("\tgenre---rock", "", "line 2: 5 columns"),
+        ("genre---rock", "rock", "'rock' is not a tag"),
+        ("60.0", "long", "line 2: DURATION is 'long'"),
+        ("track_0000007", "track_x", "'track_x' is not a track id"),
+    ],
+    "musiccaps": [
+        ("-a", "", "clip of ''"),
+        ("30", "soon", "start is 'soon'"),
+        ("40", "0", "expected a video and seconds"),
+        ("['slow']", "[rock]", "is not a list"),
+        ("['slow']", "__import__('os')", "is not a list"),
+        ("False,True", "False,yes", "is_audioset_eval is 'yes'"),
+    ],
+    "song_describer": [
+        ("1,7", "1,x", "line 2: 'x' is not a track id"),
+        ("True", "maybe", "line 2: is_valid_subset is 'maybe'"),
+        ("60.0", "", "line 2: duration is ''"),
+    ],
+    "urbansound8k": [
+        ("0.5,1", "0.5,3", "line 2: salience is '3'"),
+        ("0.5", "soon", "line 2: end is 'soon', expected seconds"),
+        ("0.5", "nan", "line 2: end is 'nan'"),
+        ("0.5", "0.0", "line 2: start is '0.0' and end '0.0', expected seconds in order"),
+    ],
+    "wavtext5k": [("soundbible.com", "example.org", "line 2: view_link is 'http://example.org")],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "told"),
+    [(name, *row) for name, rows in BAD_ROWS.items() for row in rows],
+)
+def test_a_bad_row_is_named(name: str, old: str, new: str, told: str, tmp_path: Path) -> None:
+    layout = LAYOUTS[name]
+    source = write_library(name, tmp_path, layout.row.replace(old, new, 1))
+    refused(source, re.escape(told), Path(layout.index).name)
 
 
 # Folders
