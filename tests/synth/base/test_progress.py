@@ -1,4 +1,4 @@
-"""Progress as programs read it, what a stopped command has kept, and a sign of life on a terminal."""
+"""Progress as programs read it, what a stopped command has kept, a sign of life on a terminal."""
 
 from __future__ import annotations
 
