@@ -49,11 +49,9 @@ def unit_rms(x: FloatArray) -> FloatArray:
 # Noise
 
 
-def band_noise(
-    n: int, rng: np.random.Generator, low: float, high: float, order: int = 1
-) -> FloatArray:
+def band_noise(n: int, rng: np.random.Generator, low: float, high: float) -> FloatArray:
     """White noise through a Butterworth band-pass `low` to `high` Hz, unit RMS."""
-    sos = scipy.signal.butter(order, (low, high), "bandpass", fs=RATE, output="sos")
+    sos = scipy.signal.butter(1, (low, high), "bandpass", fs=RATE, output="sos")
     return unit_rms(scipy.signal.sosfilt(sos, rng.standard_normal(n)))
 
 
