@@ -25,8 +25,7 @@ from synth.recipes.base import Levels, Setting
 from synth.scene.timeline import Fade
 from synth.sources import Source, SourceChoice, Unheard, open_source
 from synth.sources.catalogue import Acceptance
-from synth.sources.licence_filter import Allowed
-from synth.sources.splits import SplitRule
+from synth.sources.selection import Allowed, SplitRule
 from synth.truth.ear import Ear
 
 # Values of a spec that are wrong, in words, with what was meant.

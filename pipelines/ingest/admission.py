@@ -19,9 +19,14 @@ from pipelines.store.row_file import RowFile
 from synth.labels.lexicon import are_confusable, untreated_id
 from synth.sources.block import STAGE, Blocked, BlockList, tally, withdraw_blocked
 from synth.sources.catalogue import quarantine_row
-from synth.sources.licence_filter import Allowed, withdraw_unlicensed
 from synth.sources.reading.collected import LISTED_LEVEL_DB
-from synth.sources.splits import SplitRule, assign_splits, split_finder
+from synth.sources.selection import (
+    Allowed,
+    SplitRule,
+    assign_splits,
+    split_finder,
+    withdraw_unlicensed,
+)
 
 Row: TypeAlias = dict[str, Any]
 Told: TypeAlias = dict[str, str]

@@ -42,8 +42,8 @@ from synth.corpus.schema import CLIPS, INCIDENTAL, canonical_json, read_levels, 
 from synth.sources import ClipRef, Unheard
 from synth.sources.block import Blocked
 from synth.sources.catalogue import Acceptance, find_segments, library_columns, quarantine_row
-from synth.sources.licence_filter import STAGE, suggest_licences
-from synth.sources.reading.paths import list_refs
+from synth.sources.reading.files import list_refs
+from synth.sources.selection import STAGE, suggest_licences
 from synth.truth.ear import Ear
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Final
 
 _SHOWN: Final = 60
@@ -36,11 +37,7 @@ class NotationError(SegueError):
         self.column = column
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _notation_error, (self.reason, self.text, self.column)
-
-
-def _notation_error(reason: str, text: str, column: int) -> NotationError:
-    return NotationError(reason, text=text, column=column)
+        return partial(NotationError, self.reason, text=self.text, column=self.column), ()
 
 
 class SceneError(SegueError):
@@ -84,11 +81,7 @@ class LeftOutError(PlanError):
         self.example = example
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _left_out, (self.reason, self.example, self.fix)
-
-
-def _left_out(reason: str, example: str, fix: str) -> LeftOutError:
-    return LeftOutError(reason, example=example, fix=fix)
+        return partial(LeftOutError, self.reason, example=self.example, fix=self.fix), ()
 
 
 class CorpusError(SegueError):

@@ -19,7 +19,7 @@ SOURCES: Final[Mapping[str, str]] = {
     "audiocaps": "synth.sources.captioned.audiocaps:AudioCaps",
     "audioset_strong": "synth.sources.sounds.audioset_strong:AudioSetStrong",
     "clotho": "synth.sources.captioned.clotho:Clotho",
-    "esc10": "synth.sources.sounds.esc10:Esc10",
+    "esc10": "synth.sources.sounds.esc50:Esc10",
     "esc50": "synth.sources.sounds.esc50:Esc50",
     "fma": "synth.sources.music.fma:Fma",
     "folder": "synth.sources.own.folder:FolderSource",

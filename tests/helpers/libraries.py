@@ -6,10 +6,13 @@ import csv
 import pickle
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 import soundfile
 
+from synth.base.errors import SourceError
 from synth.sources import ClipRef, Settings, Source
 
 RATE = 16_000
@@ -40,3 +43,13 @@ def check(source: Settings) -> list[ClipRef]:
     assert all(ref.id.startswith(f"{source.name}/") for ref in refs)
     assert all(ref.recording and ref.licence for ref in refs)
     return refs
+
+
+def refused(source: Any, told: str = "", *names: str) -> SourceError:
+    """The error of a source that cannot be listed: one line that names a place, and a fix."""
+    with pytest.raises(SourceError, match=told) as caught:
+        list(source.refs())
+    assert caught.value.fix
+    assert "\n" not in caught.value.message
+    assert all(name in caught.value.message for name in names)
+    return caught.value

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from synth.base.errors import CorpusError, SourceError
-from synth.sources.reading.cells import read_cells
-from synth.sources.reading.tables import Columns, read_rows
+from synth.sources.reading.tables import Columns, read_cells, read_rows
 
 
 def header(path: Path) -> tuple[str, ...]:

@@ -30,8 +30,7 @@ from synth.sources.reading.collected import (
     read_index,
     write_index,
 )
-from synth.sources.reading.files import path_of
-from synth.sources.reading.paths import list_refs
+from synth.sources.reading.files import list_refs, path_of
 from synth.storage import is_url, url_of
 
 SHOWN: Final = 10

@@ -37,7 +37,7 @@ from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
 from synth.sources import ClipRef, Unheard, open_source, source_names
-from synth.sources.reading.paths import list_refs
+from synth.sources.reading.files import list_refs
 from synth.storage import url_of
 
 LibraryArgument: TypeAlias = Annotated[

@@ -7,30 +7,46 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, Self
 
 from synth.base.errors import ClipError
 from synth.base.units import Frames, Seconds
 
 
 class FileFormat(StrEnum):
-    """A container, by the name that a person knows."""
+    """A container, by the name that a person knows.
 
-    WAV = "WAV"
-    AIFF = "AIFF"
-    FLAC = "FLAC"
-    OGG = "Ogg"
-    MP3 = "MPEG audio"
-    AAC = "AAC"
-    MP4 = "MPEG-4"
-    ASF = "Windows Media"
-    MATROSKA = "Matroska"
-    CAF = "Core Audio"
-    AU = "AU"
-    W64 = "Wave64"
-    AMR = "AMR"
-    APE = "Monkey's Audio"
-    WAVPACK = "WavPack"
+    Attributes:
+        demuxer: What ffmpeg is asked to read: no playlist among them, which would make it open
+            other files.
+        suffixes: How names of such files end.
+    """
+
+    demuxer: str
+    suffixes: tuple[str, ...]
+
+    def __new__(cls, name: str, demuxer: str, suffixes: str) -> Self:
+        """A format by its name, ffmpeg's name, and suffixes parted by spaces."""
+        form = str.__new__(cls, name)
+        form._value_ = name
+        form.demuxer, form.suffixes = demuxer, tuple(suffixes.split())
+        return form
+
+    WAV = "WAV", "wav", ".wav .wave .bwf .rf64"
+    AIFF = "AIFF", "aiff", ".aif .aiff .aifc"
+    FLAC = "FLAC", "flac", ".flac"
+    OGG = "Ogg", "ogg", ".ogg .oga .opus .spx"
+    MP3 = "MPEG audio", "mp3", ".mp3 .mp2 .mpga"
+    AAC = "AAC", "aac", ".aac"
+    MP4 = "MPEG-4", "mp4", ".m4a .m4b .mp4 .mov .3gp .aac"
+    ASF = "Windows Media", "asf", ".wma .asf"
+    MATROSKA = "Matroska", "matroska", ".webm .mka .mkv"
+    CAF = "Core Audio", "caf", ".caf"
+    AU = "AU", "au", ".au .snd"
+    W64 = "Wave64", "w64", ".w64"
+    AMR = "AMR", "amr", ".amr"
+    APE = "Monkey's Audio", "ape", ".ape"
+    WAVPACK = "WavPack", "wv", ".wv"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,28 +89,6 @@ _MAGIC: Final[tuple[tuple[int, bytes, FileFormat], ...]] = (
 _OUTER: Final[Mapping[FileFormat, tuple[bytes, ...]]] = {
     FileFormat.WAV: (b"RIFF", b"RIFX", b"RF64", b"BW64"),
     FileFormat.AIFF: (b"FORM",),
-}
-
-_SUFFIXES: Final[Mapping[str, frozenset[FileFormat]]] = {
-    suffix: frozenset(formats)
-    for suffixes, formats in (
-        (".wav .wave .bwf .rf64", (FileFormat.WAV,)),
-        (".aif .aiff .aifc", (FileFormat.AIFF,)),
-        (".flac", (FileFormat.FLAC,)),
-        (".ogg .oga .opus .spx", (FileFormat.OGG,)),
-        (".mp3 .mp2 .mpga", (FileFormat.MP3,)),
-        (".m4a .m4b .mp4 .mov .3gp", (FileFormat.MP4,)),
-        (".aac", (FileFormat.AAC, FileFormat.MP4)),
-        (".wma .asf", (FileFormat.ASF,)),
-        (".webm .mka .mkv", (FileFormat.MATROSKA,)),
-        (".caf", (FileFormat.CAF,)),
-        (".au .snd", (FileFormat.AU,)),
-        (".w64", (FileFormat.W64,)),
-        (".amr", (FileFormat.AMR,)),
-        (".ape", (FileFormat.APE,)),
-        (".wv", (FileFormat.WAVPACK,)),
-    )
-    for suffix in suffixes.split()
 }
 
 
@@ -146,8 +140,8 @@ def skip_tags(data: bytes, start: int) -> int:
 
 def explain_mismatch(found: FileFormat | None, suffix: str) -> str:
     """What the name says against what is found; "" where they agree or either says nothing."""
-    expected = _SUFFIXES.get(suffix.lower())
-    if found is None or expected is None or found in expected:
+    expected = [form for form in FileFormat if suffix.lower() in form.suffixes]
+    if found is None or not expected or found in expected:
         return ""
     return f"holds {found}, but its name ends in {suffix}"
 

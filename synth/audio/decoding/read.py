@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -50,26 +50,6 @@ INSTALL_FFMPEG: Final = (
 )
 _ADDRESS: Final = re.compile(r" @ 0x[0-9a-f]+")
 """Where ffmpeg's decoder lies in memory: other in each run."""
-_DEMUXERS: Final[Mapping[FileFormat, str]] = {
-    FileFormat.WAV: "wav",
-    FileFormat.AIFF: "aiff",
-    FileFormat.FLAC: "flac",
-    FileFormat.OGG: "ogg",
-    FileFormat.MP3: "mp3",
-    FileFormat.AAC: "aac",
-    FileFormat.MP4: "mp4",
-    FileFormat.ASF: "asf",
-    FileFormat.MATROSKA: "matroska",
-    FileFormat.CAF: "caf",
-    FileFormat.AU: "au",
-    FileFormat.W64: "w64",
-    FileFormat.AMR: "amr",
-    FileFormat.APE: "ape",
-    FileFormat.WAVPACK: "wv",
-}
-"""What ffmpeg is asked to read: no playlist among them, which would make it open other files."""
-
-
 _CRASHES: Final = frozenset({"SIGSEGV", "SIGABRT", "SIGFPE", "SIGILL"})
 """What a file can do to a decoder; other signals come from the system or a person."""
 
@@ -214,7 +194,7 @@ def _read_with_ffmpeg(
         )
     # More than the limits allow is not written: it shows that the limits are exceeded.
     most = min(MAX_SAMPLES, int((limits.max_s + 1) * limits.max_rate) * limits.max_channels)
-    command = [program, "-nostdin", "-v", "error", "-xerror", "-f", _DEMUXERS[part.form]]
+    command = [program, "-nostdin", "-v", "error", "-xerror", "-f", part.form.demuxer]
     # It must be able to seek, which a pipe does not let it.
     command += ["-i", "cache:pipe:0" if sys.platform == "win32" else "/dev/stdin", "-vn"]
     command += ["-t", str(limits.max_s + 1), "-fs", str(4 * most + (1 << 16))]

@@ -8,10 +8,11 @@ the names in common use.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import ClassVar, Final
 
 from synth.sources.reading.base import ClipRef, Origin
-from synth.sources.reading.collected import AudioFiles, Collected, refuse_absent, stems
+from synth.sources.reading.collected import AudioFiles, Collected, find_tables, stems
 from synth.sources.reading.tables import Columns, read_rows
 
 COLUMNS: Final = ("audiocap_id", "youtube_id", "start_time", "caption")
@@ -37,15 +38,13 @@ class AudioCaps(Collected):
         A clip whose audio is not found keeps the location where it was expected, and is
         quarantined when it is opened.
         """
-        present = [split for split in SPLITS if (self.root / f"{split}.csv").is_file()]
-        tables = [self.root / f"{split}.csv" for split in present]
-        refuse_absent(self.root, tables, "train.csv, val.csv or test.csv", _MEND)
+        expected = "train.csv, val.csv or test.csv"
+        tables = find_tables(self.root, SPLITS, "SPLIT.csv", expected, _MEND)
         files = self.files()
-        for split in present:
-            yield from self._split(split, files)
+        for split, path in tables.items():
+            yield from self._split(split, path, files)
 
-    def _split(self, split: str, files: AudioFiles | None) -> Iterator[ClipRef]:
-        path = self.root / f"{split}.csv"
+    def _split(self, split: str, path: Path, files: AudioFiles | None) -> Iterator[ClipRef]:
         captions: dict[tuple[str, str], list[str]] = {}
         ids: dict[tuple[str, str], str] = {}
         for row in read_rows(path, Columns(COLUMNS, _MEND)):
@@ -62,10 +61,8 @@ class AudioCaps(Collected):
             yield ClipRef(
                 id=f"audiocaps/{youtube_id}_{start}",
                 location=files.find_stem(*names) if files else names[0],
-                labels=(),
                 captions=tuple(texts),
                 recording=f"youtube/{youtube_id}",
-                licence="unknown",
                 attribution=f"AudioCaps; YouTube {youtube_id}",
                 split=split,
                 duration_s=CLIP_S,

@@ -22,7 +22,7 @@ from synth.base.units import Seconds
 from synth.corpus.licence import parse_licence
 from synth.labels.lexicon import Tag
 from synth.sources.reading.base import ClipRef, Origin
-from synth.sources.reading.collected import AudioFiles, Collected, refuse_absent
+from synth.sources.reading.collected import AudioFiles, Collected, find_tables
 from synth.sources.reading.files import require_file
 from synth.sources.reading.tables import Columns, drop_duplicates, read_rows, texts_of
 
@@ -70,25 +70,22 @@ class Clotho(Collected):
     )
     keywords: bool = False
 
-    def files(self) -> AudioFiles | None:
-        """The audio files; None where `audio` is not set and no split's folder is there."""
-        if self.audio is not None:
-            return super().files()
+    def list_usual(self) -> tuple[str, ...]:
+        """The root, where any split's folder is there."""
         folders = (self.root / folder for split in SPLITS for folder in _folders(split))
-        return AudioFiles(self.root, Path()) if any(map(Path.is_dir, folders)) else None
+        return (".",) if any(map(Path.is_dir, folders)) else ()
 
     def refs(self) -> Iterator[ClipRef]:
         """One clip a file name of a split's captions, with all of its captions."""
-        present = [split for split in SPLITS if _captions(self.root, split).is_file()]
-        tables = [_captions(self.root, split) for split in present]
-        refuse_absent(self.root, tables, "clotho_captions_*.csv", _MEND)
+        name, expected = "clotho_captions_SPLIT.csv", "clotho_captions_*.csv"
+        tables = find_tables(self.root, SPLITS, name, expected, _MEND)
         files = self.files()
-        for split in present:
-            yield from self._split(split, files)
+        for split, path in tables.items():
+            yield from self._split(split, path, files)
 
-    def _split(self, split: str, files: AudioFiles | None) -> Iterator[ClipRef]:
+    def _split(self, split: str, table: Path, files: AudioFiles | None) -> Iterator[ClipRef]:
         captions: dict[str, list[str]] = {}
-        for row in read_rows(_captions(self.root, split), _CAPTION_COLUMNS):
+        for row in read_rows(table, _CAPTION_COLUMNS):
             texts = captions.setdefault(row["file_name"], [])
             texts += [text for name in _CAPTIONS if (text := row[name].strip())]
         path = self.root / f"clotho_metadata_{split}.csv"
@@ -96,8 +93,8 @@ class Clotho(Collected):
         rows = read_rows(path, _METADATA_COLUMNS, fallback="latin-1")
         metadata = {row["file_name"]: row for row in drop_duplicates(rows, "file_name")}
         for name, texts in captions.items():
-            location = files.find_path(*_places(split, name)) if files else f"{split}/{name}"
             known: Mapping[str, str] = metadata.get(name, {})
+            stem, number = name.removesuffix(".wav"), _freesound(known)
             seconds = _seconds(known.get("start_end_samples", ""))
             refusal = ""
             if not known:
@@ -105,13 +102,12 @@ class Clotho(Collected):
             elif files is None and seconds is None:
                 refusal = "has no length in the metadata, and there is no audio to tell it"
             yield ClipRef(
-                id=f"clotho/{split}/{name.removesuffix('.wav')}",
-                location=location,
-                labels=(),
+                id=f"clotho/{split}/{stem}",
+                location=files.find_path(*_places(split, name)) if files else f"{split}/{name}",
                 captions=tuple(texts),
-                recording=_recording(known, name),
+                recording=f"freesound/{number}" if number else f"clotho/{stem}",
                 licence=_licence(known),
-                attribution=_attribution(known, name),
+                attribution=_attribution(known, name, number),
                 split=split,
                 tags=self._tags(known),
                 duration_s=seconds,
@@ -121,10 +117,6 @@ class Clotho(Collected):
     def _tags(self, row: Mapping[str, str]) -> tuple[Tag, ...]:
         names = texts_of(row.get("keywords", ""), ";") if self.keywords else ()
         return tuple(Tag("", name) for name in dict.fromkeys(names))
-
-
-def _captions(root: Path, split: str) -> Path:
-    return root / f"clotho_captions_{split}.csv"
 
 
 def _folders(split: str) -> tuple[str, ...]:
@@ -153,19 +145,13 @@ def _freesound(row: Mapping[str, str]) -> str:
     return number[1] if number else ""
 
 
-def _recording(row: Mapping[str, str], name: str) -> str:
-    number = _freesound(row)
-    return f"freesound/{number}" if number else f"clotho/{name.removesuffix('.wav')}"
-
-
 def _licence(row: Mapping[str, str]) -> str:
     text = row.get("license", "").strip()
     return "unknown" if text.lower() == NOT_FOUND else parse_licence(text).id
 
 
-def _attribution(row: Mapping[str, str], name: str) -> str:
+def _attribution(row: Mapping[str, str], name: str, number: str) -> str:
     author = row.get("manufacturer", "").strip()
     by = f" by {author}" if author and author.lower() != NOT_FOUND else ""
-    number = _freesound(row)
     where = f" (Freesound {number})" if number else ""
     return f'cut from "{name.strip()}"{by}{where}, in Clotho'

@@ -25,9 +25,14 @@ from synth.base.errors import SourceError
 from synth.base.units import Seconds
 from synth.corpus.licence import parse_licence
 from synth.sources.reading.base import ClipRef, Origin
-from synth.sources.reading.cells import FIX_FILE, read_text, wrong_value_error
 from synth.sources.reading.collected import Collected
-from synth.sources.reading.files import require_file, require_folder
+from synth.sources.reading.files import (
+    FIX_FILE,
+    read_text,
+    require_file,
+    require_folder,
+    wrong_value_error,
+)
 
 FILE: Final = "MACS.yaml"
 CLIP_S: Final[Seconds] = 10.0
@@ -69,7 +74,7 @@ class Macs(Collected):
         reference="Martín-Morató and Mesaros, Diversity and Bias in Audio Captioning Datasets, "
         "DCASE 2021",
     )
-    usual_audio: ClassVar[str] = "TAU-urban-acoustic-scenes-2019-development"
+    usual_audio: ClassVar[tuple[str, ...]] = ("TAU-urban-acoustic-scenes-2019-development",)
 
     def refs(self) -> Iterator[ClipRef]:
         """One clip a file, with every annotator's sentence."""

@@ -18,8 +18,8 @@ from typing import ClassVar, Final
 
 from synth.labels.lexicon import Tag
 from synth.sources.reading.base import ClipRef, Origin
-from synth.sources.reading.collected import AudioFiles, Collected, refuse_absent
-from synth.sources.reading.tables import Columns, TableRow, drop_duplicates, read_rows
+from synth.sources.reading.collected import Collected, refuse_absent
+from synth.sources.reading.tables import Columns, TableRow, drop_duplicates, read_list, read_rows
 
 FILE: Final = "WavText5K.csv"
 COLUMNS: Final = ("view_link", "download_link", "title", "description", "fname", "tags")
@@ -35,12 +35,7 @@ _SITE: Final = re.compile(
     r"|(?P<bible>soundbible)\.com/(?P<id>\d+)-)"
 )
 _TITLES: Final = {"bigsoundbank": "BigSoundBank", "soundbible": "SoundBible"}
-_ITEM: Final = re.compile(
-    r"""\s*(?:'(?P<single>(?:[^'\\]|\\.)*)'|"(?P<double>(?:[^"\\]|\\.)*)"|(?P<html><li>.*?</li>))"""
-    r"\s*(?P<end>[,\]])",
-    re.DOTALL,
-)
-_ESCAPE: Final = re.compile(r"\\(['\"\\])")
+_LINK: Final = re.compile(r"(?<=[\[,])\s*<li>.*?</li>\s*(?=[,\]])", re.DOTALL)
 _ELEMENT: Final = re.compile(r"<[^>]*>")
 
 
@@ -61,7 +56,7 @@ class WavText5K(Collected):
         licence="table under MIT; audio under the terms of BigSoundBank and SoundBible",
         reference="Deshmukh et al., Audio Retrieval with WavText5K and CLAP Training, 2022",
     )
-    usual_audio: ClassVar[str] = "Webcrawl"
+    usual_audio: ClassVar[tuple[str, ...]] = ("Webcrawl",)
     keywords: bool = False
 
     def refs(self) -> Iterator[ClipRef]:
@@ -73,20 +68,16 @@ class WavText5K(Collected):
             name = row["fname"]
             site, number = _origin(row)
             tags = _tags(row)
+            places = (f"{folder}/{name}" for folder in FOLDERS)
             caption = " ".join(row["description"].split())
             yield ClipRef(
                 id=f"wavtext5k/{name.removesuffix('.wav')}",
-                location=_place(files, name),
-                labels=(),
+                location=files.find_path(*places) if files else name,
                 captions=(caption,) if caption else (),
                 recording=f"{site}/{number}",
                 attribution=f'"{row["title"].strip()}" ({row["view_link"]}), {_TITLES[site]}',
                 tags=tags if self.keywords else (),
             )
-
-
-def _place(files: AudioFiles | None, name: str) -> str:
-    return files.find_path(*(f"{folder}/{name}" for folder in FOLDERS)) if files else name
 
 
 def _origin(row: TableRow) -> tuple[str, str]:
@@ -99,17 +90,7 @@ def _origin(row: TableRow) -> tuple[str, str]:
 
 
 def _tags(row: TableRow) -> tuple[Tag, ...]:
-    """The items of a Python list in text, read item by item and never evaluated."""
-    text = row["tags"].strip()
-    if text in ("", "[]"):
-        return ()
-    items: list[str] = []
-    place, end = 1, ","
-    while end == "," and text.startswith("[") and (found := _ITEM.match(text, place)):
-        quoted = found["single"] if found["single"] is not None else found["double"]
-        plain = _ELEMENT.sub("", found["html"]) if quoted is None else quoted
-        items.append(_ESCAPE.sub(r"\1", plain).strip())
-        place, end = found.end(), found["end"]
-    if end != "]" or place != len(text):
-        row.refuse(f"tags are {text[:60]!r}, expected ['...', '...']")
-    return tuple(Tag("", item) for item in dict.fromkeys(items) if item)
+    """The items of a Python list in text, of which one may be a scrap of HTML."""
+    text = _LINK.sub(lambda item: repr(_ELEMENT.sub("", item[0])), row["tags"])
+    names = (name.strip() for name in read_list(text, f"{row.where}: tags"))
+    return tuple(Tag("", name) for name in dict.fromkeys(names) if name)

@@ -25,11 +25,23 @@ from synth.base.errors import SourceError
 from synth.corpus.licence import parse_licence
 from synth.labels.lexicon import Tag
 from synth.sources.reading.base import ClipRef, Origin
-from synth.sources.reading.cells import FIX_FILE, read_cells, read_checksums
 from synth.sources.reading.collected import AudioFiles, Collected
-from synth.sources.reading.files import optional_file, require_file, require_folder
-from synth.sources.reading.tables import Columns, TableRow, drop_duplicates, length_of, read_rows
-from synth.text.tags.tag_files import parse_list, parse_tag
+from synth.sources.reading.files import (
+    FIX_FILE,
+    optional_file,
+    read_checksums,
+    require_file,
+    require_folder,
+)
+from synth.sources.reading.tables import (
+    Columns,
+    TableRow,
+    drop_duplicates,
+    read_cells,
+    read_list,
+    read_rows,
+)
+from synth.text.tags.tag_files import parse_tag
 
 SIZES: Final = ("small", "medium", "large", "full")
 CLIP_S: Final = 30.0
@@ -68,12 +80,9 @@ class Fma(Collected):
     subset: Literal["small", "medium", "large", "full"] = "small"
     uploader_tags: bool = False
 
-    def files(self) -> AudioFiles | None:
-        """The audio files; None where `audio` is not set and the size's folder is not there."""
-        usual = Path(f"fma_{self.subset}")
-        if self.audio is None and (self.root / usual).is_dir():
-            return AudioFiles(self.root, usual)
-        return super().files()
+    def list_usual(self) -> tuple[str, ...]:
+        """The size's folder, or any other library's."""
+        return f"fma_{self.subset}", *self.usual_audio
 
     def refs(self) -> Iterator[ClipRef]:
         """One clip a track of the size."""
@@ -106,12 +115,11 @@ class Fma(Collected):
     def _ref(self, row: TableRow, genres: Mapping[str, str], files: AudioFiles | None) -> ClipRef:
         number = int(row["track_id"])
         path = f"{number:06d}"[:3] + f"/{number:06d}.mp3"
-        whole_s = length_of(row["track.duration"], "track.duration", row.where)
+        whole_s = row.seconds("track.duration", is_length=True)
         title = row["track.title"].strip() or f"track {number}"
         return ClipRef(
             id=f"fma/{number:06d}",
             location=files.find_path(path) if files else path,
-            labels=(),
             recording=f"fma/{number}",
             licence=parse_licence(row["track.license"]).id,
             attribution=f"{title} by {row['artist.name'].strip() or 'unknown'}, "
@@ -126,20 +134,11 @@ class Fma(Collected):
         tags = []
         for number in (*_numbers(row, "track.genres"), *_numbers(row, "track.genres_all")):
             if number not in genres:
-                raise SourceError(
-                    f"{row.where}: genre {number} is not in genres.csv",
-                    fix="use both files as published",
-                )
+                row.refuse(f"genre {number} is not in genres.csv", "use both files as published")
             tags.append(Tag("genre", genres[number]))
-        if self.uploader_tags and row["track.tags"].strip():
-            try:
-                words = parse_list(row["track.tags"])
-            except ValueError as error:
-                raise SourceError(
-                    f"{row.where}: track.tags is not a list, expected {error}",
-                    fix=FIX_FILE,
-                ) from error
-            tags.extend(parse_tag(word) for word in words if word.strip())
+        text = row["track.tags"] if self.uploader_tags else ""
+        names = read_list(text, f"{row.where}: track.tags")
+        tags.extend(parse_tag(name) for name in names if name.strip())
         return tuple(dict.fromkeys(tags))
 
 

@@ -33,9 +33,9 @@ from synth.labels.lexicon import Tag
 from synth.sources.music.magnatagatune import CLIP_S, LICENCE, heard_tags, recording_of
 from synth.sources.music.musiccaps import aspects_of, audioset_names, labels_of
 from synth.sources.reading.base import ClipRef, Origin
-from synth.sources.reading.cells import FIX_FILE, read_json
 from synth.sources.reading.collected import AudioFiles, Collected, YouTubeClip, refuse_absent
-from synth.sources.reading.row_files import open_rows
+from synth.sources.reading.files import FIX_FILE, read_json
+from synth.sources.reading.rows import open_rows
 from synth.sources.reading.tables import FIX_ROW
 from synth.text.tags.tag_files import parse_tag, read_vocabulary
 
@@ -169,7 +169,6 @@ class LpMusicCaps(Collected):
         return ClipRef(
             id=f"lp_musiccaps/{part}/{track}",
             location=files.find_path(path) if files else path,
-            labels=(),
             recording=recording_of(path, where) if is_mtt else f"msd/{track}",
             licence=LICENCE if is_mtt else "unknown",
             attribution=f"{row['title'] or track} by {row['artist_name'] or 'unknown'}",
@@ -197,7 +196,6 @@ class LpMusicCaps(Collected):
             yield ClipRef(
                 id=name,
                 location=name,
-                labels=(),
                 captions=tuple(dict.fromkeys(said)),
                 recording=name,
                 attribution="LP-MusicCaps; MusicCaps",

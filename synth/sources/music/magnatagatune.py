@@ -20,16 +20,15 @@ are read as one tag; those that say there is no voice as "instrumental". Other d
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import ClassVar, Final
 
 from synth.base.errors import SourceError
 from synth.labels.lexicon import Tag
 from synth.sources.reading.base import ClipRef, Origin
-from synth.sources.reading.cells import FIX_FILE
-from synth.sources.reading.collected import AudioFiles, Collected
-from synth.sources.reading.files import optional_file, require_folder
+from synth.sources.reading.collected import Collected
+from synth.sources.reading.files import FIX_FILE, optional_file, require_folder
 from synth.sources.reading.tables import Columns, TableRow, drop_duplicates, read_rows
 from synth.text.tags.tag_files import parse_tag
 
@@ -40,49 +39,38 @@ CLIP_S: Final = 29.0
 _MEND: Final = "give the folder of MagnaTagATune's annotations_final.csv"
 _FOLDERS: Final = "0123456789abcdef"
 _PATH: Final = re.compile(r"(?P<folder>[0-9a-f])/(?P<track>.+?)(?:-\d+-\d+)?\.mp3")
-_SPELLINGS: Final[Mapping[str, tuple[str, ...]]] = {
-    "beat": ("beats",),
-    "chanting": ("chant",),
-    "choir": ("choral",),
-    "classical": ("clasical", "classic"),
-    "drums": ("drum",),
-    "electronic": ("electronica", "electro"),
-    "female vocals": (
-        "female",
-        "female singer",
-        "female singing",
-        "female vocal",
-        "female voice",
-        "woman",
-        "woman singing",
-        "women",
-    ),
-    "flute": ("flutes",),
-    "guitar": ("guitars",),
-    "harpsichord": ("harpsicord",),
-    "horn": ("horns",),
-    "indian": ("india",),
-    "instrumental": ("no singer", "no singing", "no vocal", "no vocals", "no voice", "no voices"),
-    "jazz": ("jazzy",),
-    "male vocals": (
-        "male",
-        "male singer",
-        "male vocal",
-        "male voice",
-        "man",
-        "man singing",
-        "men",
-    ),
-    "opera": ("operatic",),
-    "orchestra": ("orchestral",),
-    "spacey": ("space",),
-    "strings": ("string",),
-    "synthesizer": ("synth",),
-    "violin": ("violins",),
-    "vocals": ("vocal", "voice", "voices", "singer", "singing"),
-    "weird": ("strange",),
+# A tag, and other spellings of it.
+_SPELLINGS: Final = """
+beat: beats
+chanting: chant
+choir: choral
+classical: clasical, classic
+drums: drum
+electronic: electronica, electro
+female vocals: female, female singer, female singing, female vocal, female voice
+female vocals: woman, woman singing, women
+flute: flutes
+guitar: guitars
+harpsichord: harpsicord
+horn: horns
+indian: india
+instrumental: no singer, no singing, no vocal, no vocals, no voice, no voices
+jazz: jazzy
+male vocals: male, male singer, male vocal, male voice, man, man singing, men
+opera: operatic
+orchestra: orchestral
+spacey: space
+strings: string
+synthesizer: synth
+violin: violins
+vocals: vocal, voice, voices, singer, singing
+weird: strange
+"""
+_ONE: Final = {
+    spelling: name
+    for name, _, spellings in (line.partition(": ") for line in _SPELLINGS.strip().splitlines())
+    for spelling in spellings.split(", ")
 }
-_ONE: Final = {other: name for name, others in _SPELLINGS.items() for other in others}
 
 
 class MagnaTagATune(Collected):
@@ -101,14 +89,11 @@ class MagnaTagATune(Collected):
         reference="Law et al., Evaluation of Algorithms Using Games: The Case of Music Tagging, "
         "ISMIR 2009",
     )
-    usual_audio: ClassVar[str] = "mp3"
 
-    def files(self) -> AudioFiles | None:
-        """The clips; None where `audio` is not set, and no usual folder is there."""
-        usual = super().files()
-        if usual is None and any((self.root / folder).is_dir() for folder in _FOLDERS):
-            return AudioFiles(self.root, Path())
-        return usual
+    def list_usual(self) -> tuple[str, ...]:
+        """The folder `mp3`, or the root where it has any of the clips' folders."""
+        here = (".",) if any((self.root / folder).is_dir() for folder in _FOLDERS) else ()
+        return "mp3", *here
 
     def refs(self) -> Iterator[ClipRef]:
         """One clip a row of the tags' table."""
@@ -128,7 +113,6 @@ class MagnaTagATune(Collected):
             yield ClipRef(
                 id=f"magnatagatune/{clip}",
                 location=files.find_path(place) if files else place,
-                labels=(),
                 recording=recording_of(place, where),
                 licence=LICENCE,
                 attribution=credits.get(clip, f"Magnatune, {Path(place).stem}"),

@@ -28,14 +28,19 @@ from pydantic import Field
 from synth.base.errors import SourceError
 from synth.corpus.licence import parse_licence
 from synth.sources.reading.base import ClipRef, Origin
-from synth.sources.reading.cells import FIX_FILE, read_checksums, read_json, read_text
 from synth.sources.reading.collected import AudioFiles, Collected, refuse_absent
-from synth.sources.reading.files import optional_file, require_file
-from synth.sources.reading.tables import FIX_ROW, length_of
+from synth.sources.reading.files import (
+    FIX_FILE,
+    optional_file,
+    read_checksums,
+    read_json,
+    read_text,
+    require_file,
+)
+from synth.sources.reading.tables import FIX_ROW, seconds_of
 from synth.text.tags.tag_files import JamendoTrack, read_jamendo
 
 PARTS: Final = ("train", "validation", "test")
-_USUAL: Final = ("audio", "audio-low", "raw_30s/audio", "raw_30s/audio-low")
 _MEND: Final = "give the folder of the repository mtg-jamendo-dataset, or of its autotagging*.tsv"
 _PATH: Final = re.compile(r"(?:\d+/)?(?P<track>\d+)(?:\.\w+)?\.mp3")
 _ADDRESS: Final = re.compile(r"https?://creativecommons\.org/\S+")
@@ -65,16 +70,15 @@ class MtgJamendo(Collected):
         reference="Bogdanov et al., The MTG-Jamendo Dataset for Automatic Music Tagging, "
         "ML4MD at ICML 2019",
     )
+    usual_audio: ClassVar[tuple[str, ...]] = (
+        "audio",
+        "audio-low",
+        "raw_30s/audio",
+        "raw_30s/audio-low",
+    )
     subset: Literal["", "genre", "instrument", "moodtheme", "top50tags"] = ""
     split: int | None = Field(default=0, ge=0, le=4)
     table: Path | None = None
-
-    def files(self) -> AudioFiles | None:
-        """The audio files; None where `audio` is not set and no usual folder is there."""
-        usual = (Path(name) for name in _USUAL if (self.root / name).is_dir())
-        if self.audio is None and (folder := next(usual, None)):
-            return AudioFiles(self.root, folder)
-        return super().files()
 
     def refs(self) -> Iterator[ClipRef]:
         """One clip a track."""
@@ -196,13 +200,12 @@ def _ref(
     return ClipRef(
         id=f"mtg_jamendo/{number}",
         location=files.find_path(track.path, low) if files else track.path,
-        labels=(),
         recording=f"jamendo/{number}",
         licence=right.licence,
         attribution=right.credit,
         split=split,
         tags=track.tags,
-        duration_s=length_of(track.duration, "DURATION", where),
+        duration_s=seconds_of(track.duration, "DURATION", where, is_length=True),
     )
 
 

@@ -22,8 +22,8 @@ from synth.labels.lexicon import Tag
 from synth.sources.reading.base import ClipRef, Origin
 from synth.sources.reading.collected import Collected, YouTubeClip
 from synth.sources.reading.files import optional_file, require_folder
-from synth.sources.reading.tables import FIX_ROW, Columns, read_rows, truth_of
-from synth.text.tags.tag_files import parse_list, parse_tag
+from synth.sources.reading.tables import Columns, read_list, read_rows
+from synth.text.tags.tag_files import parse_tag
 
 TABLE: Final = "musiccaps-public.csv"
 CLASSES: Final = "class_labels_indices.csv"
@@ -65,7 +65,7 @@ class MusicCaps(Collected):
         for row in read_rows(self.root / TABLE, _COLUMNS):
             where = f"{row.where}: clip {row['ytid']}"
             clip = YouTubeClip.of(row["ytid"], row["start_s"], row["end_s"], where)
-            is_eval = truth_of(row, "is_audioset_eval")
+            is_eval = row.truth("is_audioset_eval")
             if is_eval is None:
                 row.refuse("is_audioset_eval is '', expected True or False")
             before = clips.get(clip.name)
@@ -80,7 +80,6 @@ class MusicCaps(Collected):
                 labels=labels_of(row["audioset_positive_labels"], classes, where),
                 captions=captions,
                 recording=clip.recording,
-                licence="unknown",
                 attribution=f"MusicCaps; YouTube {clip.youtube_id}",
                 split="eval" if is_eval else "train",
                 tags=tags,
@@ -107,7 +106,7 @@ def labels_of(ids: str, classes: Mapping[str, str], where: str) -> tuple[str, ..
     """
     if not classes:
         return ()
-    parts = _strings(ids, where) if ids.lstrip().startswith("[") else ids.split(",")
+    parts = read_list(ids, where) if ids.lstrip().startswith("[") else ids.split(",")
     names = [part.strip() for part in parts if part.strip()]
     for name in names:
         if name not in classes:
@@ -120,15 +119,5 @@ def labels_of(ids: str, classes: Mapping[str, str], where: str) -> tuple[str, ..
 
 def aspects_of(text: str, where: str) -> tuple[Tag, ...]:
     """The tags of a list as Python or JSON writes it; empty ones left out."""
-    names = (name for name in _strings(text, where) if name.strip()) if text.strip() else ()
+    names = (name for name in read_list(text, where) if name.strip())
     return tuple(dict.fromkeys(parse_tag(name) for name in names))
-
-
-def _strings(text: str, where: str) -> list[str]:
-    try:
-        return parse_list(text)
-    except ValueError as error:
-        raise SourceError(
-            f"{where}: {text[:40]!r} is not a list, expected {error}",
-            fix=FIX_ROW,
-        ) from error

@@ -23,7 +23,7 @@ from synth.sources.music.mtg_jamendo import TrackRights, read_rights, track_numb
 from synth.sources.reading.base import ClipRef, Origin
 from synth.sources.reading.collected import AudioFiles, Collected
 from synth.sources.reading.files import optional_file, require_folder
-from synth.sources.reading.tables import Columns, TableRow, length_of, read_rows, truth_of
+from synth.sources.reading.tables import Columns, TableRow, read_rows
 from synth.text.tags.tag_files import read_jamendo
 
 TABLE: Final = "song_describer.csv"
@@ -60,7 +60,7 @@ class SongDescriber(Collected):
         require_folder(self.root, "the folder of Song Describer", _MEND)
         rows: dict[str, list[TableRow]] = {}
         for row in read_rows(self.root / TABLE, _COLUMNS):
-            is_valid = truth_of(row, "is_valid_subset")
+            is_valid = row.truth("is_valid_subset")
             if self.subset == "full" or is_valid:
                 rows.setdefault(track_number(row["track_id"], row.where), []).append(row)
         rights = read_rights(optional_file(self.root / RIGHTS, "the licences"))
@@ -83,14 +83,13 @@ class SongDescriber(Collected):
         return ClipRef(
             id=f"song_describer/{number}",
             location=files.find_path(cut, f"audio/{cut}", first["path"]) if files else cut,
-            labels=(),
             captions=tuple(text for row in captions if (text := row["caption"].strip())),
             recording=f"jamendo/{number}",
             licence=right.licence,
             attribution=f"{right.credit}; Song Describer",
             split="test",
             tags=tags.get(number, ()),
-            duration_s=min(length_of(first["duration"], "duration", first.where), CUT_S),
+            duration_s=min(first.seconds("duration", is_length=True), CUT_S),
         )
 
     def _tags(self) -> dict[str, tuple[Tag, ...]]:

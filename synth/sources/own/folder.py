@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, takewhile
 from pathlib import Path
@@ -23,16 +23,20 @@ from synth.base.errors import SourceError
 from synth.base.rng import Randomness
 from synth.base.shipped import shipped_path
 from synth.base.units import Seconds
-from synth.labels.lexicon import Tag
 from synth.sources import innermost
 from synth.sources.own.split_names import find_split_folders
 from synth.sources.reading.base import ClipRef, Settings
 from synth.sources.reading.collected import unheard_row
-from synth.sources.reading.files import FileSource, find_file, require_file, require_folder
-from synth.sources.reading.paths import walk
-from synth.sources.reading.tables import TAG_SEPARATORS, Columns, TableRow, read_rows, tags_of
+from synth.sources.reading.files import FileSource, find_file, require_file, require_folder, walk
+from synth.sources.reading.tables import (
+    Columns,
+    TableRow,
+    join_captions,
+    list_numbered,
+    make_ref,
+    read_rows,
+)
 
-SEPARATOR: Final = ";"
 _MOST_HEADER: Final = 1 << 16
 _COLUMNS: Final = Columns(
     required=("path",),
@@ -113,7 +117,8 @@ class FolderSource(FileSource):
         for location in paths:
             if len(location.parts) > 1 or not _is_text(location):
                 label, split = folders.read(location)
-                yield self._ref(location.as_posix(), labels=label, split=split)
+                ref = self._ref(location.as_posix(), TableRow({}, ""), ())
+                yield replace(ref, labels=label, split=split)
 
     def _by_index(self, index: Path) -> Iterator[ClipRef]:
         path = find_file(self.root, str(index))
@@ -124,17 +129,17 @@ class FolderSource(FileSource):
         for row in read_rows(path, _COLUMNS):
             if not row["path"].strip():
                 row.refuse("names no path")
-            ref = self._read_row(row)
-            first = clips.setdefault(ref.location, ref)
-            if replace(ref, captions=first.captions) != first:
+            captions = list_numbered(_COLUMNS.numbered, row)
+            ref = self._ref(Path(row["path"]).as_posix(), row, captions)
+            joined = join_captions(clips.setdefault(ref.location, ref), ref)
+            if joined is None:
                 row.refuse(
                     f"{ref.location} is already listed in {places[ref.location]}",
                     "rows of one file may differ in their caption alone; separate labels with ';'",
                 )
             places.setdefault(ref.location, row.place)
-            captions = dict.fromkeys((*first.captions, *ref.captions))
-            clips[ref.location] = replace(first, captions=tuple(captions))
-        if row.keys().isdisjoint(("label", "tags", *_COLUMNS.list_numbered(row))):
+            clips[ref.location] = joined
+        if row.keys().isdisjoint(("label", "tags", *captions)):
             yield from self._label_by_folder(clips.values())
         else:
             yield from clips.values()
@@ -146,41 +151,20 @@ class FolderSource(FileSource):
             label, split = folders.read(Path(ref.location))
             yield replace(ref, labels=label, split=ref.split or split)
 
-    def _read_row(self, row: TableRow) -> ClipRef:
-        captions = (row.texts(name) for name in _COLUMNS.list_numbered(row))
-        return self._ref(
-            Path(row["path"]).as_posix(),
-            labels=row.texts("label", SEPARATOR),
-            captions=tuple(chain.from_iterable(captions)),
-            tags=tags_of(row.texts("tags", TAG_SEPARATORS)),
-            recording=row.get("recording", ""),
-            licence=row.get("licence", ""),
-            attribution=row.get("attribution", ""),
-            split=row.get("split", ""),
-        )
+    def _ref(self, location: str, row: TableRow, captions: Sequence[str]) -> ClipRef:
+        def texts(role: str, separators: str) -> tuple[str, ...]:
+            columns = captions if role == "caption" else (role,)
+            return tuple(chain.from_iterable(row.texts(name, separators) for name in columns))
 
-    def _ref(
-        self,
-        location: str,
-        *,
-        labels: tuple[str, ...],
-        captions: tuple[str, ...] = (),
-        tags: tuple[Tag, ...] = (),
-        recording: str = "",
-        licence: str = "",
-        attribution: str = "",
-        split: str = "",
-    ) -> ClipRef:
-        return ClipRef(
-            id=f"{self.id_prefix}/{location}",
+        return make_ref(
+            lambda role: row.get(role, ""),
+            texts,
+            prefix=self.id_prefix,
+            name=location,
             location=location,
-            labels=labels,
-            captions=captions,
-            tags=tags,
-            recording=f"{self.id_prefix}/{recording or location}",
-            licence=licence or self.licence,
-            attribution=attribution or self.attribution,
-            split=split,
+            licence=self.licence,
+            attribution=self.attribution,
+            split=row.get("split", ""),
         )
 
 

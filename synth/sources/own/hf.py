@@ -1,26 +1,260 @@
-"""A Hugging Face dataset on disk: what `save_to_disk` wrote, or a snapshot of Parquet files.
+"""Libraries of rows: Parquet files and Hugging Face datasets, sounds embedded or beside them.
 
-`save_to_disk` leaves `state.json` and Arrow streams (`data-00000-of-00003.arrow`), a DatasetDict
-one such folder a split and `dataset_dict.json`. A downloaded dataset holds Parquet files whose
-paths name the split (`data/train-00000-of-00003.parquet`, `default/train/0000.parquet`), or its
-`README.md` says which they are. `hf download NAME --repo-type dataset --local-dir DIR` gets one.
+Of a Hugging Face dataset `save_to_disk` leaves `state.json` and Arrow streams
+(`data-00000-of-00003.arrow`), of a DatasetDict one such folder a split and `dataset_dict.json`. A
+downloaded one holds Parquet files whose paths name the split (`data/train-00000-of-00003.parquet`,
+`default/train/0000.parquet`), or its `README.md` says which they are.
+`hf download NAME --repo-type dataset --local-dir DIR` gets one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final
 
-from pydantic import BaseModel, Field, ValidationError
+import pyarrow as pa
+from pydantic import BaseModel, Field
 
-from synth.base.errors import SourceError
-from synth.sources.own.split_names import name_tables
-from synth.sources.reading.base import ClipRef
-from synth.sources.reading.cells import read_json, wrong_value_error
-from synth.sources.reading.embedded import RowSource, SoundTable, parquet_files
-from synth.sources.reading.files import require_folder
-from synth.sources.reading.paths import explain_escape
+from synth.base.errors import ClipError, SourceError
+from synth.sources.own.split_names import find_split
+from synth.sources.reading.base import ClipRef, Recording, Settings
+from synth.sources.reading.files import (
+    ROW,
+    LibraryRoot,
+    decode,
+    explain_escape,
+    find_file,
+    read_form,
+    read_recording,
+    require_folder,
+    stamp_of,
+    walk,
+)
+from synth.sources.reading.rows import Card, named_rows, open_rows
+from synth.sources.reading.tables import join_captions, list_numbered, make_ref, texts_of
+
+NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "audio": ("audio", "path", "file_name", "file"),
+    "id": ("id",),
+    "caption": ("text",),
+    "label": ("label", "labels", "category"),
+    "tags": ("tags", "tag"),
+    "split": ("split",),
+    "recording": ("recording",),
+    "licence": ("licence", "license"),
+    "attribution": ("attribution",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SoundTable:
+    """One file of a library of rows.
+
+    Args:
+        split: The library's own split that the file holds; "" where no file of the library names
+            one, None where others do.
+    """
+
+    path: Path
+    split: str | None = ""
+
+
+class RowSource(Settings):
+    """A source whose clips are rows.
+
+    Args:
+        root: The folder, or one file.
+        columns: Where a column is called otherwise than usual: `{caption: text, audio: sound}`. The
+            usual names are `audio` (bytes, a path below the folder, or Hugging Face's struct of
+            both), `id`, `caption` (also `caption_1` and so on), `label`, `tags`, `split`,
+            `recording`, `licence`, `attribution`. A field of a struct is named `events.label`.
+        licence: Licence of rows that name none.
+        attribution: Credit for rows that name none.
+        id_prefix: First part of every clip id, the source's name by default.
+    """
+
+    root: LibraryRoot
+    columns: dict[str, str] = Field(default_factory=dict)
+    licence: str = "unknown"
+    attribution: str = ""
+    id_prefix: str = Field(default="", pattern=r"^[A-Za-z0-9_.-]*$")
+    name: ClassVar[str]
+
+    @property
+    def folder(self) -> Path:
+        """What paths are below."""
+        return self.root.parent if self.root.is_file() else self.root
+
+    def refs_of(self, tables: Sequence[SoundTable]) -> Iterator[ClipRef]:
+        """One clip a row, in the order of the tables; rows of one id and sound are one clip."""
+        card = Card.read(self.folder)
+        clips: dict[str, ClipRef] = {}
+        for table in tables:
+            path = self.folder / table.path
+            rows = open_rows(path)
+            names = self._names(rows.schema, path)
+            columns_named = chain.from_iterable(names[role] for role in names if role != "audio")
+            columns = dict.fromkeys(_top(name, rows.schema) for name in columns_named)
+            for number, row in named_rows(rows, [*columns], card):
+                ref = self._ref(table, number, row, names)
+                if ref.id in clips:
+                    ref = self._join(clips[ref.id], ref)
+                clips[ref.id] = ref
+        if not clips:
+            raise SourceError(f"{self.root}: its tables hold no rows", fix="give tables with rows")
+        yield from clips.values()
+
+    def _join(self, first: ClipRef, other: ClipRef) -> ClipRef:
+        """The clip of two rows that differ in their captions alone."""
+        joined = join_captions(first, other)
+        if joined is None or self._value(first) != self._value(other):
+            raise SourceError(
+                f"{self._place(other)}: the id {other.id!r} is already used in "
+                f"{self._place(first)}",
+                fix="give each row an id of its own; rows of one clip differ in captions alone",
+            )
+        return joined
+
+    def _place(self, ref: ClipRef) -> str:
+        location, number = ref.location.rsplit(ROW, 1)
+        return f"{self.folder / location}: row {number}"
+
+    def _value(self, ref: ClipRef) -> Any:
+        """What a row has as its sound."""
+        location, number = ref.location.rsplit(ROW, 1)
+        rows = open_rows(self.folder / location)
+        (column,) = self._names(rows.schema, self.folder / location)["audio"]
+        return rows.value(int(number), column)
+
+    def stamp(self, ref: ClipRef) -> str:
+        """Size and times of the table's file."""
+        return stamp_of(self.folder / ref.location.split(ROW)[0])
+
+    def load(self, ref: ClipRef) -> Recording:
+        """Decode a row's sound."""
+        location = ref.location.rsplit(ROW, 1)[0]
+        return self._recording(self._value(ref), (self.folder / location).parent)
+
+    def _recording(self, value: Any, folder: Path) -> Recording:
+        data, name = value, ""
+        if isinstance(value, dict):
+            data, name = value.get("bytes"), value.get("path") or ""
+        elif isinstance(value, str):
+            data, name = None, value
+        if data is None and not name:
+            raise ClipError("has no audio in its row")
+        if data is None:
+            beside = (folder, self.folder)
+            reasons = [explain_escape(name, place, self.folder) for place in beside]
+            inside = [place for place, why in zip(beside, reasons, strict=True) if not why]
+            if not inside:
+                raise ClipError(reasons[0])
+            paths = [find_file(place, name) for place in inside]
+            # Unlike Path.is_file, it takes a name that is too long.
+            return read_recording(next(filter(os.path.isfile, paths), paths[0]))
+        return decode(data, Path(name).suffix)
+
+    def _names(self, schema: pa.Schema, path: Path) -> dict[str, tuple[str, ...]]:
+        """The table's columns for each role that it fills; of `caption` there may be several."""
+        strange = sorted(set(self.columns) - set(NAMES))
+        if strange:
+            raise SourceError(
+                f"columns: unknown {', '.join(strange)}", fix=f"there are {', '.join(NAMES)}"
+            )
+        absent = [name for name in self.columns.values() if _top(name, schema) not in schema.names]
+        if absent:
+            raise SourceError(
+                f"{path}: no column {', '.join(map(repr, absent))}",
+                fix=f"it has {', '.join(schema.names)}",
+            )
+        usual = {
+            role: tuple(name for name in names if name in schema.names)[:1]
+            for role, names in NAMES.items()
+        }
+        usual["caption"] = tuple(list_numbered("captions?", schema.names)) or usual["caption"]
+        columns = usual | {role: (name,) for role, name in self.columns.items()}
+        if not columns["audio"]:
+            raise SourceError(
+                f"{path}: no column audio, path or file_name",
+                fix=f"name it, as in columns: {{audio: {schema.names[0]}}}; "
+                f"it has {', '.join(schema.names)}",
+            )
+        return columns
+
+    def _ref(
+        self,
+        table: SoundTable,
+        number: int,
+        row: Mapping[str, Any],
+        names: Mapping[str, Sequence[str]],
+    ) -> ClipRef:
+        path = self.folder / table.path
+        where = f"{path}: row {number}"
+
+        def text(role: str) -> str:
+            (value,) = (_dig(row, name) for name in names[role] or ("",))
+            return "" if value is None else str(value)
+
+        def texts(role: str, separators: str) -> tuple[str, ...]:
+            parts = (
+                texts_of(_dig(row, name), separators, f"{where}: {name}") for name in names[role]
+            )
+            return tuple(chain.from_iterable(parts))
+
+        split = text("split") or table.split
+        if split is None:
+            raise SourceError(
+                f"{path}: its name tells no split, as others in {self.folder} do",
+                fix="rename it, as in train.parquet, or give all tables a column split",
+            )
+        return make_ref(
+            text,
+            texts,
+            prefix=self.id_prefix or self.name,
+            name=text("id") or f"{table.path.with_suffix('').as_posix()}-{number}",
+            location=f"{table.path.as_posix()}{ROW}{number}",
+            licence=self.licence,
+            attribution=self.attribution,
+            split=split,
+        )
+
+
+def _top(name: str, schema: pa.Schema) -> str:
+    """The column of a name that may be that of a field within it."""
+    return name if name in schema.names else name.partition(".")[0]
+
+
+def _dig(value: Any, name: str) -> Any:
+    """What a row, or a struct or a list of them, holds under a name such as `events.label`."""
+    if isinstance(value, list):
+        return [_dig(part, name) for part in value]
+    if not isinstance(value, Mapping):
+        return value if not name else None
+    if name in value:
+        return value[name]
+    head, _, rest = name.partition(".")
+    return _dig(value[head], rest) if rest and head in value else None
+
+
+def _parquet_files(folder: Path) -> list[Path]:
+    """The Parquet files below a folder, in the order of their paths."""
+    return sorted(path for path in walk(folder) if path.suffix == ".parquet")
+
+
+def _name_tables(folder: Path, paths: Sequence[Path]) -> list[SoundTable]:
+    """The tables at some paths, with the splits that the dataset's card says, or their names."""
+    card = Card.read(folder)
+    places = [path.relative_to(folder) for path in paths]
+    splits = [card.split_of(place) or find_split(place) for place in places]
+    unknown = None if any(splits) else ""
+    return [
+        SoundTable(place, split or unknown) for place, split in zip(places, splits, strict=True)
+    ]
+
 
 _HF_MEND: Final = "give a folder that save_to_disk wrote, or a downloaded dataset's folder"
 
@@ -42,9 +276,6 @@ class _State(BaseModel):
     split: str | None = Field(alias="_split", default=None)
 
 
-Form = TypeVar("Form", _Splits, _State)
-
-
 class HuggingFaceSource(RowSource):
     """The dataset's folder; features of type ClassLabel become their names."""
 
@@ -60,15 +291,15 @@ class HuggingFaceSource(RowSource):
 
     def _tables(self) -> Iterator[SoundTable]:
         if (self.root / "dataset_dict.json").is_file():
-            for split in self._read_saved(Path("dataset_dict.json"), _Splits).splits:
+            for split in read_form(self.root / "dataset_dict.json", _Splits, _HF_MEND).splits:
                 yield from self._list_saved(Path(split), split)
         elif (self.root / "state.json").is_file():
             yield from self._list_saved(Path(), "")
         else:
-            yield from name_tables(self.root, parquet_files(self.root))
+            yield from _name_tables(self.root, _parquet_files(self.root))
 
     def _list_saved(self, folder: Path, split: str) -> Iterator[SoundTable]:
-        state = self._read_saved(folder / "state.json", _State)
+        state = read_form(self.root / folder / "state.json", _State, _HF_MEND)
         for part in state.data_files:
             if explain_escape((folder / part.filename).as_posix(), self.root):
                 raise SourceError(
@@ -77,15 +308,6 @@ class HuggingFaceSource(RowSource):
                     fix=_HF_MEND,
                 )
             yield SoundTable(folder / part.filename, split or state.split or "")
-
-    def _read_saved(self, path: Path, form: type[Form]) -> Form:
-        try:
-            return form.model_validate(read_json(self.root / path, _HF_MEND))
-        except ValidationError as error:
-            raise wrong_value_error(self.root / path, error) from error
-
-
-# Parquet files with one sound per row, embedded or by path.
 
 
 _PARQUET_MEND: Final = "give a Parquet file, or a folder of them"
@@ -100,7 +322,7 @@ class ParquetSource(RowSource):
         """One clip a row; the split is the one that a path tells, where any does."""
         if not self.root.is_file():
             require_folder(self.root, "the file or folder", _PARQUET_MEND)
-        paths = [self.root] if self.root.is_file() else parquet_files(self.root)
+        paths = [self.root] if self.root.is_file() else _parquet_files(self.root)
         if not paths:
             raise SourceError(f"{self.root}: no Parquet file", fix=_PARQUET_MEND)
-        return self.refs_of(name_tables(self.folder, paths))
+        return self.refs_of(_name_tables(self.folder, paths))

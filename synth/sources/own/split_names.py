@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Final
 
 from synth.base.errors import SourceError
-from synth.sources.reading.embedded import SoundTable
-from synth.sources.reading.hub import Card
 
 WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "train": ("train", "training"),
@@ -23,7 +21,6 @@ _KNOWN: Final = re.compile(
 )
 _SHARD: Final = re.compile(r"(?P<split>.+)-\d{5}-of-\d{5}(-[0-9a-f]+)?")
 _NUMBERED: Final = re.compile(r"\d{4}")
-_PARTIAL: Final = "partial-"
 _PLAIN: Final = frozenset({"", ".", "data", "part", "shard", "chunk", "file"})
 """What comes before a number, and is no name of a split."""
 
@@ -34,18 +31,7 @@ def split_kind(name: str) -> str:
     return _KINDS.get(known, known)
 
 
-def name_tables(folder: Path, paths: Sequence[Path]) -> list[SoundTable]:
-    """The tables at some paths, with the splits that the dataset's card says, or their names."""
-    card = Card.read(folder)
-    places = [path.relative_to(folder) for path in paths]
-    splits = [card.split_of(place) or _find_split(place) for place in places]
-    unknown = None if any(splits) else ""
-    return [
-        SoundTable(place, split or unknown) for place, split in zip(places, splits, strict=True)
-    ]
-
-
-def _find_split(path: Path) -> str:
+def find_split(path: Path) -> str:
     """The split that a path names, "" where it names none.
 
     `CONFIG/SPLIT/0000.parquet` and `SPLIT-00000-of-00002.parquet` may name any. Else it is a name

@@ -22,8 +22,7 @@ from synth.base.rng import Randomness, digest
 from synth.labels.lexicon import TREATMENT, Tag, Treatment, treated_id, untreated_id
 from synth.sources import SourceChoice, open_source
 from synth.sources.reading.base import ClipRef, Recording, Settings, Source
-from synth.sources.reading.files import MISSING
-from synth.sources.reading.paths import list_refs
+from synth.sources.reading.files import MISSING, list_refs
 
 
 class Treated(Settings):

@@ -47,7 +47,7 @@ class ClipRef:
 
     id: str
     location: str
-    labels: tuple[str, ...]
+    labels: tuple[str, ...] = ()
     captions: tuple[str, ...] = ()
     recording: str = ""
     licence: str = "unknown"

@@ -17,9 +17,14 @@ from synth.base.errors import SourceError
 from synth.base.rng import digest
 from synth.base.units import Seconds, to_frames
 from synth.sources.reading.base import ClipRef
-from synth.sources.reading.cells import read_json
-from synth.sources.reading.files import FileSource, find_file, path_of, require_folder
-from synth.sources.reading.paths import walk
+from synth.sources.reading.files import (
+    FileSource,
+    find_file,
+    path_of,
+    read_json,
+    require_folder,
+    walk,
+)
 from synth.sources.reading.tables import FIX_ROW, seconds_of
 
 SUFFIXES: Final = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".m4a", ".aif", ".aiff")
@@ -37,16 +42,20 @@ class Collected(FileSource):
     """
 
     audio: Path | None = None
-    usual_audio: ClassVar[str] = "audio"
+    usual_audio: ClassVar[tuple[str, ...]] = ("audio",)
 
     def files(self) -> AudioFiles | None:
-        """The audio files; None where `audio` is not set and the usual folder is not there."""
+        """The audio files; None where `audio` is not set and no usual folder is there."""
         if self.audio is not None:
             fix = "set audio: FOLDER, or leave it out to plan over the index alone"
             require_folder(self.root / self.audio, "the audio folder", fix)
             return AudioFiles(self.root, self.audio)
-        usual = Path(self.usual_audio)
-        return AudioFiles(self.root, usual) if (self.root / usual).is_dir() else None
+        usual = (Path(name) for name in self.list_usual() if (self.root / name).is_dir())
+        return next((AudioFiles(self.root, folder) for folder in usual), None)
+
+    def list_usual(self) -> Iterable[str]:
+        """Where the audio is looked for if `audio` does not say."""
+        return self.usual_audio
 
 
 @dataclass(frozen=True)
@@ -133,6 +142,20 @@ def unheard_row(seconds: Seconds, *identity: str) -> dict[str, Any]:
     }
 
 
+def find_tables(
+    root: Path, splits: Sequence[str], name: str, expected: str, fix: str
+) -> dict[str, Path]:
+    """Those of a library's tables that are there, by split; at least one.
+
+    Args:
+        name: Of a table, with "SPLIT" for its split.
+    """
+    paths = {split: root / name.replace("SPLIT", split) for split in splits}
+    tables = {split: path for split, path in paths.items() if path.is_file()}
+    refuse_absent(root, [*tables.values()], expected, fix)
+    return tables
+
+
 def refuse_absent(root: Path, present: Sequence[Path], expected: str, fix: str) -> None:
     """Check that a folder holds at least one of a library's index files."""
     require_folder(root, "the dataset folder", fix)
@@ -175,11 +198,10 @@ class Integrity:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values: numbers, and the first ten of each."""
-        lists = {name: value for name, value in asdict(self).items() if isinstance(value, tuple)}
-        return {
-            name: len(value) if isinstance(value, tuple) else value
-            for name, value in asdict(self).items()
-        } | {"examples": {name: list(value[:10]) for name, value in lists.items() if value}}
+        values = asdict(self)
+        lists = {name: value for name, value in values.items() if isinstance(value, tuple)}
+        examples = {name: list(value[:10]) for name, value in lists.items() if value}
+        return {**values, **{name: len(lists[name]) for name in lists}, "examples": examples}
 
 
 def check_files(
@@ -206,14 +228,14 @@ def check_files(
 
     with ThreadPoolExecutor() as pool:
         verdicts = dict(zip(listed, pool.map(verdict, listed), strict=True))
-    by_verdict = {
-        kind: tuple(p for p in listed if verdicts[p] == kind) for kind in verdicts.values()
-    }
-    changed = by_verdict.get("changed", ())
+    missing, changed, same = (
+        tuple(path for path in listed if verdicts[path] == kind)
+        for kind in ("missing", "changed", "same")
+    )
     return Integrity(
         listed=len(listed),
-        missing=by_verdict.get("missing", ()),
-        checked=len(by_verdict.get("same", ())) + len(changed),
+        missing=missing,
+        checked=len(same) + len(changed),
         changed=changed,
         unlisted=tuple(
             path

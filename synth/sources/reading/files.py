@@ -1,4 +1,4 @@
-"""What libraries of audio files share: stretches, stamps, decoding, files that must be there."""
+"""Files of a library: below its folder, whole, decoded; or a reason why not."""
 
 from __future__ import annotations
 
@@ -8,23 +8,28 @@ import os
 import re
 import stat
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
-from pydantic import AfterValidator
+from pydantic import AfterValidator, TypeAdapter, ValidationError
 
 from synth.audio.decoding import read_audio
 from synth.audio.dsp import Audio
+from synth.base import doors
 from synth.base.doors import explain_unreadable
 from synth.base.errors import ClipError, SourceError, nearest
 from synth.base.units import Seconds, to_frames
+from synth.labels.lexicon import Tag
 from synth.sources.reading.base import ClipRef, Recording, Settings
 
-# Where a folder that a library lacks may be: what to give in its place.
-
+FIX_FILE: Final = "use the file as published"
+_SUM: Final = re.compile(r"(?P<hex>[0-9a-f]+)\s+(?P<path>\S.*)")
+_DIGITS: Final = {"sha1": 40, "sha256": 64}
 
 SHOWN: Final = 3
 """Folders that are offered."""
@@ -159,7 +164,12 @@ def read_recording(path: Path) -> Recording:
         raise ClipError(f"cannot be read: {explain_unreadable(error, path)}") from error
     if not data:
         raise ClipError("is an empty file")
-    channels, rate = read_audio(data, path.suffix)
+    return decode(data, path.suffix)
+
+
+def decode(data: bytes, suffix: str) -> Recording:
+    """The sound of a file's bytes, mixed down to mono."""
+    channels, rate = read_audio(data, suffix)
     return Recording(to_mono(channels), rate, channels.shape[1], hashlib.sha256(data).hexdigest())
 
 
@@ -218,3 +228,155 @@ def optional_file(path: Path, what: str) -> Path | None:
     if not os.path.lexists(path):
         return None
     return require_file(path, what, "use the file as published, or remove it")
+
+
+# Whole files of text, JSON and checksums, with errors that name the file.
+
+
+def read_text(path: Path, fix: str = FIX_FILE) -> str:
+    """The text of a file in UTF-8, with or without BOM."""
+    try:
+        return doors.read_text(path, refuse=SourceError, fix=fix)
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {error.strerror or error}", fix=fix) from error
+
+
+def read_json(path: Path, fix: str = FIX_FILE) -> Any:
+    """The value in a file of JSON."""
+    return doors.parse_json(read_text(path, fix), str(path), refuse=SourceError, fix=fix)
+
+
+def read_form(path: Path, form: type[Form], fix: str = FIX_FILE) -> Form:
+    """The value in a file of JSON, of a form that pydantic knows."""
+    try:
+        return TypeAdapter(form).validate_python(read_json(path, fix))
+    except ValidationError as error:
+        raise wrong_value_error(path, error) from error
+
+
+def wrong_value_error(path: Path, error: ValidationError) -> SourceError:
+    """What is wrong first in a file's value, by its keys."""
+    first = error.errors()[0]
+    where = ".".join(map(str, first["loc"])) or "the file"
+    return SourceError(f"{path}: {where}: {first['msg']}", fix=FIX_FILE)
+
+
+def read_checksums(path: Path, algorithm: str) -> Iterator[tuple[str, str]]:
+    """Path and `ALGORITHM:HEX` of each line of a list as `sha1sum` and its like write it.
+
+    Args:
+        path: The list: checksum, spaces, path.
+        algorithm: `sha1` or `sha256`.
+    """
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if not line.strip():
+            continue
+        entry = _SUM.fullmatch(line.strip())
+        if entry is None or len(entry["hex"]) != _DIGITS[algorithm]:
+            raise SourceError(
+                f"{path}: line {number}: expected a checksum ({algorithm}) and a path",
+                fix=FIX_FILE,
+            )
+        yield entry["path"], f"{algorithm}:{entry['hex']}"
+
+
+# Paths that an index names: below the library, or a reason why not.
+
+
+FOREIGN_NAME = "its name is not UTF-8; rename the file"
+FOREIGN_TEXT = "what its library says of it is not UTF-8; correct the library's index"
+
+
+Form = TypeVar("Form")
+_FIELDS: Final = tuple(field.name for field in fields(ClipRef))
+_get_values: Final = attrgetter(*_FIELDS)
+_get_names: Final = attrgetter("id", "location", "recording", "labels")
+
+
+def explain_escape(path: str, root: Path, *others: Path) -> str:
+    """Why a path that an index names is not read; "" where it lies below a folder that may be read.
+
+    Links below the library are followed: whoever has the library made them. A `..` after one would
+    lead on from where it points, so no index may name any; the settings' own folders may.
+
+    Args:
+        path: As the index names it, from `root`.
+    """
+    if "\0" in path:
+        return "its path holds a NUL"
+    here = Path.cwd()
+    place = here / root / path
+    for each in (root, *others):
+        for base in (here / each, Path(os.path.normpath(here / each))):
+            if place.is_relative_to(base) and ".." not in place.relative_to(base).parts:
+                return ""
+    return "its path leads out of the library; paths of an index are below `root`, without any `..`"
+
+
+def list_refs(source: Any) -> Iterator[ClipRef]:
+    """Every clip that a library lists; one whose path cannot be used bears the reason."""
+    listed: Iterator[ClipRef] = source.refs()
+    if not isinstance(source, FileSource):
+        yield from map(_refuse_foreign_name, listed)
+        return
+    audio = getattr(source, "audio", None)
+    others = () if audio is None else (source.root / audio,)
+    for ref in listed:
+        reason = ref.refusal or explain_escape(path_of(ref.location), source.root, *others)
+        listed_ref = replace(ref, refusal=reason) if reason else ref
+        yield _refuse_foreign_name(listed_ref)
+
+
+def _refuse_foreign_name(ref: ClipRef) -> ClipRef:
+    """A clip with text that no table holds is listed by what can be said of it."""
+    values = _get_values(ref)
+    escaped = _escape(values)
+    if escaped == values:
+        return ref
+    names = _get_names(ref)
+    reason = FOREIGN_TEXT if _escape(names) == names else FOREIGN_NAME
+    return replace(ref, **dict(zip(_FIELDS, escaped, strict=True)) | {"refusal": reason})
+
+
+def _escape(value: Any) -> Any:
+    """A value of a clip, with what UTF-8 has no form for as escapes."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, tuple):
+        return tuple([_escape(part) for part in value])
+    if isinstance(value, Tag):
+        return Tag(_escape(value.category), _escape(value.name))
+    return value
+
+
+# The files below a folder: links followed, loops ended, and nothing passed over in silence.
+
+
+def walk(folder: Path) -> Iterator[Path]:
+    """Every file below a folder, a folder's own before those of its sub-folders, by name.
+
+    Names that begin with a dot are left out. A link to a folder is followed, unless it leads back
+    to one that it lies in. What is neither file nor folder, such as a link to nothing, counts as a
+    file that cannot be read.
+    """
+    yield from _walk(folder, (os.path.realpath(folder),))
+
+
+def _walk(folder: Path, above: tuple[str, ...]) -> Iterator[Path]:
+    try:
+        paths = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError as error:
+        raise SourceError(
+            f"{folder}: cannot be read: {error.strerror or error}",
+            fix="make it readable, or move it elsewhere",
+        ) from error
+    folders = []
+    for path in paths:
+        if path.is_dir():
+            folders.append(path)
+        else:
+            yield path
+    for path in folders:
+        real = os.path.realpath(path)
+        if real not in above:
+            yield from _walk(path, (*above, real))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -13,12 +14,13 @@ from synth.base.errors import SourceError, nearest, shorten
 from synth.base.rng import digest
 from synth.base.units import Seconds
 from synth.labels.lexicon import Tag
-from synth.sources.reading.cells import DELIMITERS, check_delimiter, read_cells
+from synth.sources.reading.base import ClipRef
 from synth.sources.reading.files import require_file
-from synth.sources.reading.hub import ClassName, named_rows
-from synth.sources.reading.row_files import open_rows
+from synth.sources.reading.rows import ClassName, named_rows, open_rows
 from synth.text.tags.tag_files import parse_list
 
+DELIMITERS: Final = {",": "commas", "\t": "tabs"}
+_BLOCK: Final = 1 << 20
 FIX_ROW: Final = "fix the row or remove it"
 _SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 _TRUTHS: Final = {"true": True, "false": False, "": None}
@@ -28,6 +30,64 @@ _FIX_TEXT: Final = (
     "give a column of words; save the names of classes with their numbers (Hugging Face's "
     "ClassLabel); of a struct, name a field, as in columns: {label: events.label}"
 )
+
+
+def read_cells(
+    path: Path, fix: str, *, delimiter: str = ",", quoted: bool = True, fallback: str = ""
+) -> Iterator[tuple[int, list[str]]]:
+    """The fields of each row of a CSV file, and the line where it ends; empty lines are left out.
+
+    Args:
+        path: A file in UTF-8, with or without BOM.
+        fallback: Encoding of a file that is not in UTF-8; "" for none.
+    """
+    line = 0
+    try:
+        encoding = fallback if fallback and not _is_utf8(path) else "utf-8-sig"
+        with path.open(encoding=encoding, newline="") as file:
+            reader = csv.reader(
+                file,
+                delimiter=delimiter,
+                quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+                strict=True,
+            )
+            for cells in reader:
+                line = reader.line_num
+                if cells:
+                    yield line, cells
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {error.strerror or error}", fix=fix) from error
+    except UnicodeDecodeError as error:
+        raise SourceError(
+            f"{path}: line {_first_foreign_line(path)}: {error}",
+            fix="save it as UTF-8",
+        ) from error
+    except csv.Error as error:
+        raise SourceError(
+            f"{path}: after line {line}: {error}",
+            fix="save it as CSV, quotes closed and doubled inside a field",
+        ) from error
+
+
+def _is_utf8(path: Path) -> bool:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            while file.read(_BLOCK):
+                pass
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _first_foreign_line(path: Path) -> int:
+    """The first line that is not in UTF-8; a file is decoded in blocks that go beyond it."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError:
+                return number
+    return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +106,6 @@ class Columns:
     usual: Mapping[str, str] = field(default_factory=dict)
     numbered: str = ""
 
-    def list_numbered(self, found: Iterable[str]) -> list[str]:
-        """The column `numbered`, and those of its name and a number."""
-        name = re.compile(rf"{self.numbered}(?:[_ ]?\d+)?")
-        return list(filter(name.fullmatch, found)) if self.numbered else []
-
     def check(self, found: Collection[str], where: str) -> None:
         """Refuse a header that lacks a column, or misspells one."""
         missing = [name for name in self.required if name not in found]
@@ -59,7 +114,7 @@ class Columns:
             raise SourceError(
                 f"{lacks} among {', '.join(found)}" if found else lacks, fix=self._fix_of(found)
             )
-        known = (*self.required, *self.optional, *self.list_numbered(found))
+        known = (*self.required, *self.optional, *list_numbered(self.numbered, found))
         twice = [name for name in known if list(found).count(name) > 1]
         if twice:
             raise SourceError(f"{where}: column {twice[0]!r} appears twice", fix="keep one")
@@ -79,6 +134,11 @@ class Columns:
             if name in renamed and name not in found
         ]
         return ", ".join(guesses) or self.fix
+
+
+def list_numbered(name: str, columns: Iterable[str]) -> list[str]:
+    """The column of a name (a regular expression), and those of it and a number."""
+    return list(filter(re.compile(rf"{name}(?:[_ ]?\d+)?").fullmatch, columns)) if name else []
 
 
 class TableRow(dict[str, str]):
@@ -110,9 +170,16 @@ class TableRow(dict[str, str]):
         """The texts in a column, as `texts_of`; none where there is no such column."""
         return texts_of(self.raw.get(column), separators, f"{self.where}: {column}")
 
-    def seconds(self, column: str) -> Seconds:
+    def seconds(self, column: str, *, is_length: bool = False) -> Seconds:
         """The time in a column."""
-        return seconds_of(self[column], column, self.where)
+        return seconds_of(self[column], column, self.where, is_length=is_length)
+
+    def truth(self, column: str) -> bool | None:
+        """Whether a column says True, in any case of letters; None where it says nothing."""
+        word = self[column].strip().lower()
+        if word not in _TRUTHS:
+            self.refuse(f"{column} is {self[column]!r}, expected True or False")
+        return _TRUTHS[word]
 
 
 def read_rows(
@@ -140,14 +207,19 @@ def read_rows(
 def _csv_rows(path: Path, columns: Columns, delimiter: str, fallback: str) -> Iterator[TableRow]:
     rows = read_cells(path, columns.fix, delimiter=delimiter, fallback=fallback)
     line, header = next(rows, (1, []))
-    check_delimiter(header, delimiter, f"{path}: row {line}")
-    columns.check(header, f"{path}: row {line}")
+    where = f"{path}: row {line}"
+    if len(header) == 1 and ";" in header[0]:  # as spreadsheets of some countries write it
+        raise SourceError(
+            f"{where}: columns are separated by ';', expected {delimiter!r}",
+            fix=f"save it with {DELIMITERS[delimiter]} between columns",
+        )
+    columns.check(header, where)
     for line, cells in rows:
         where = f"{path}: line {line}"
         if len(cells) != len(header):
             raise SourceError(
                 f"{where}: expected {len(header)} fields, not {len(cells)}",
-                fix=f"quote fields that hold {DELIMITERS.get(delimiter, 'commas')} or line breaks",
+                fix=f"quote fields that hold {DELIMITERS[delimiter]} or line breaks",
             )
         yield TableRow(dict(zip(header, cells, strict=True)), where)
 
@@ -155,7 +227,7 @@ def _csv_rows(path: Path, columns: Columns, delimiter: str, fallback: str) -> It
 def _parquet_rows(path: Path, columns: Columns) -> Iterator[TableRow]:
     rows = open_rows(path)
     columns.check(rows.schema.names, str(path))
-    for number, row in named_rows(rows, rows.schema.names, path):
+    for number, row in named_rows(rows, rows.schema.names):
         fields = {key: _text(value) for key, value in row.items()}
         yield TableRow(fields, f"{path}: row {number + 1}", row)
 
@@ -166,51 +238,35 @@ def _text(value: object) -> str:
     return ";".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def drop_duplicates(rows: Iterable[TableRow], *key: str) -> Iterator[TableRow]:
+def drop_duplicates(rows: Iterable[TableRow], key: str) -> Iterator[TableRow]:
     """The rows, each once; a row that is there again, equal in all fields, is left out.
 
     Args:
-        key: The columns that tell rows apart.
+        key: The column that tells rows apart.
     """
-    first: dict[tuple[str, ...], tuple[str, str]] = {}
+    first: dict[str, tuple[str, str]] = {}
     for row in rows:
-        name = tuple(row[column] for column in key)
-        said = digest(*row.values())
-        if name not in first:
-            first[name] = said, row.place
+        fields = digest(*row.values())
+        if row[key] not in first:
+            first[row[key]] = fields, row.place
             yield row
-        elif first[name][0] != said:
+        elif first[row[key]][0] != fields:
             row.refuse(
-                f"two rows on {', '.join(name)} differ, the other is {first[name][1]}",
+                f"two rows on {row[key]} differ, the other is {first[row[key]][1]}",
                 "keep the right one",
             )
 
 
-def seconds_of(text: str, name: str, where: str) -> Seconds:
-    """A time in seconds that a table writes, 0 or more.
+def seconds_of(text: str, name: str, where: str, *, is_length: bool = False) -> Seconds:
+    """A time in seconds that a table writes, 0 or more; a length is more than 0.
 
     Args:
         text: As written: "30", "12.5", "1e-3".
     """
-    if not _SECONDS.fullmatch(text) or not math.isfinite(float(text)):
-        raise SourceError(f"{where}: {name} is {text!r}, expected seconds", fix=FIX_ROW)
-    return float(text)
-
-
-def length_of(text: str, name: str, where: str) -> Seconds:
-    """A length in seconds that a table writes, more than 0."""
-    seconds = seconds_of(text, name, where)
-    if seconds == 0:
+    seconds = float(text) if _SECONDS.fullmatch(text) else math.nan
+    if not math.isfinite(seconds) or (is_length and seconds == 0):
         raise SourceError(f"{where}: {name} is {text!r}, expected seconds", fix=FIX_ROW)
     return seconds
-
-
-def truth_of(row: TableRow, column: str) -> bool | None:
-    """Whether a column says True, in any case of letters; None where it says nothing."""
-    said = row[column].strip().lower()
-    if said not in _TRUTHS:
-        row.refuse(f"{column} is {row[column]!r}, expected True or False")
-    return _TRUTHS[said]
 
 
 def texts_of(value: object, separators: str = "", where: str = "") -> tuple[str, ...]:
@@ -234,16 +290,56 @@ def texts_of(value: object, separators: str = "", where: str = "") -> tuple[str,
 
 def _split_text(text: str, separators: str, where: str) -> list[str]:
     if _LISTED.match(text) and text.rstrip().endswith("]"):
-        try:
-            return parse_list(text)
-        except ValueError as error:
-            raise SourceError(
-                f"{where} is {shorten(text)}, which is no list: expected {error}", fix=FIX_ROW
-            ) from error
+        return read_list(text, where)
     return re.split(f"[{separators}]", text) if separators else [text]
 
 
-def tags_of(names: Iterable[str]) -> tuple[Tag, ...]:
-    """Tags by their names, which may hold their category, as "genre:rock"."""
-    pairs = (name.rpartition(":") for name in names)
-    return tuple(Tag(category.strip(), name.strip()) for category, _, name in pairs)
+def read_list(text: str, where: str) -> list[str]:
+    """The texts of a list as Python or JSON writes it, which is never evaluated; none of ""."""
+    try:
+        return parse_list(text) if text.strip() else []
+    except ValueError as error:
+        raise SourceError(
+            f"{where}: {shorten(text)} is not a list, expected {error}", fix=FIX_ROW
+        ) from error
+
+
+def make_ref(
+    text: Callable[[str], str],
+    texts: Callable[[str, str], tuple[str, ...]],
+    *,
+    prefix: str,
+    name: str,
+    location: str,
+    licence: str,
+    attribution: str,
+    split: str,
+) -> ClipRef:
+    """The clip of a row of a library of your own.
+
+    Args:
+        text: The text that the row has as its `recording`, `licence` or `attribution`; "" for none.
+        texts: Those that it has as `label`, `caption` or `tags`, parted by any of some characters.
+        prefix: First part of the ids of the library's clips and recordings.
+        name: What the clip's id is without it.
+        licence: Where the row names none; `attribution` likewise.
+    """
+    pairs = (tag.rpartition(":") for tag in texts("tags", TAG_SEPARATORS))
+    return ClipRef(
+        id=f"{prefix}/{name}",
+        location=location,
+        labels=texts("label", ";"),
+        captions=texts("caption", ""),
+        tags=tuple(Tag(category.strip(), tag.strip()) for category, _, tag in pairs),
+        recording=f"{prefix}/{text('recording') or name}",
+        licence=text("licence") or licence,
+        attribution=text("attribution") or attribution,
+        split=split,
+    )
+
+
+def join_captions(first: ClipRef, other: ClipRef) -> ClipRef | None:
+    """The clip of two rows, with the captions of both; None where they differ in more."""
+    captions = tuple(dict.fromkeys((*first.captions, *other.captions)))
+    joined = replace(first, captions=captions)
+    return joined if replace(other, captions=captions, location=first.location) == joined else None

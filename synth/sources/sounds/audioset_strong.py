@@ -22,10 +22,9 @@ from typing import ClassVar, Final, Literal, NamedTuple
 from synth.base.errors import SourceError
 from synth.base.units import Seconds
 from synth.sources.reading.base import ClipRef, Origin
-from synth.sources.reading.cells import FIX_FILE, read_cells
-from synth.sources.reading.collected import AudioFiles, Collected, refuse_absent, stems
-from synth.sources.reading.files import require_file, stretch
-from synth.sources.reading.tables import FIX_ROW, seconds_of
+from synth.sources.reading.collected import AudioFiles, Collected, find_tables, stems
+from synth.sources.reading.files import FIX_FILE, require_file, stretch
+from synth.sources.reading.tables import FIX_ROW, read_cells, seconds_of
 
 SPLITS: Final = ("train", "eval")
 COLUMNS: Final = ("segment_id", "start_time_seconds", "end_time_seconds", "label")
@@ -66,13 +65,12 @@ class AudioSetStrong(Collected):
 
         An event that a table lists twice comes once.
         """
-        present = [split for split in SPLITS if _table(self.root, split).is_file()]
-        tables = [_table(self.root, split) for split in present]
-        refuse_absent(self.root, tables, "audioset_train_strong.tsv", _MEND)
+        name, expected = "audioset_SPLIT_strong.tsv", "audioset_train_strong.tsv"
+        tables = find_tables(self.root, SPLITS, name, expected, _MEND)
         names = _names(self.root / NAMES)
         files = self.files()
-        for split in present:
-            for segment, events in _segments(_table(self.root, split), names).items():
+        for split, table in tables.items():
+            for segment, events in _segments(table, names).items():
                 yield from self._segment(segment, events, names, split, files)
 
     def _segment(
@@ -115,10 +113,6 @@ class AudioSetStrong(Collected):
             f"is not alone: {names[first.mid]!r} sounds from {first.begin:.3f} s "
             f"to {first.end:.3f} s{rest}"
         )
-
-
-def _table(root: Path, split: str) -> Path:
-    return root / f"audioset_{split}_strong.tsv"
 
 
 def _overlap(event: _Event, other: _Event) -> bool:

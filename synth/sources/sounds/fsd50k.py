@@ -21,13 +21,12 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar, Final, Literal
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field
 
 from synth.base.errors import SourceError
 from synth.corpus.licence import parse_licence
 from synth.sources.reading.base import ClipRef, Origin
-from synth.sources.reading.cells import read_json, wrong_value_error
-from synth.sources.reading.files import FileSource, require_file
+from synth.sources.reading.files import FileSource, read_form, require_file
 from synth.sources.reading.tables import Columns, drop_duplicates, read_rows
 
 Subset = Literal["dev", "eval"]
@@ -110,9 +109,6 @@ class _Info(BaseModel):
     uploader: str = ""
 
 
-_INFOS: Final = TypeAdapter(dict[str, _Info])
-
-
 class Fsd50k(FileSource):
     """The dataset's unpacked folders.
 
@@ -144,7 +140,9 @@ class Fsd50k(FileSource):
             [labels for clips in rows.values() for labels, _ in clips.values()]
         )
         for subset in chosen:
-            infos = _infos(self.root / "FSD50K.metadata" / f"{subset}_clips_info_FSD50K.json")
+            path = self.root / "FSD50K.metadata" / f"{subset}_clips_info_FSD50K.json"
+            require_file(path, "the metadata of the clips", _MEND)
+            infos = read_form(path, dict[str, _Info])
             for name, (labels, split) in rows[subset].items():
                 info = infos.get(name, _Info())
                 yield ClipRef(
@@ -169,14 +167,6 @@ def _rows(root: Path, subset: Subset) -> dict[str, tuple[tuple[str, ...], str]]:
         )
         rows[row["fname"]] = labels, row["split"] if subset == "dev" else "eval"
     return rows
-
-
-def _infos(path: Path) -> Mapping[str, _Info]:
-    require_file(path, "the metadata of the clips", _MEND)
-    try:
-        return _INFOS.validate_python(read_json(path))
-    except ValidationError as error:
-        raise wrong_value_error(path, error) from error
 
 
 def _infer_ancestors(clips: Collection[tuple[str, ...]]) -> dict[str, set[str]]:

@@ -25,8 +25,8 @@ from synth.corpus.corpus import Corpus
 from synth.corpus.licence import parse_licence
 from synth.corpus.shards import AudioFormat, encode_audio
 from synth.sources.block import Blocked
-from synth.sources.licence_filter import Allowed, suggest_licences
 from synth.sources.procedural import foley
+from synth.sources.selection import Allowed, suggest_licences
 
 LABELS = ("cat", "dog", "rain", "siren")
 LICENCES = ("CC0", "http://creativecommons.org/licenses/by/3.0/", "Attribution Noncommercial")

@@ -14,9 +14,8 @@ from pipelines.store.row_file import RowFile
 from synth.corpus.schema import to_table
 from synth.sources.block import BlockList, tally, withdraw_blocked
 from synth.sources.catalogue import quarantine_row
-from synth.sources.licence_filter import Allowed, withdraw_unlicensed
 from synth.sources.reading.collected import unheard_row
-from synth.sources.splits import SplitRule, assign_splits
+from synth.sources.selection import Allowed, SplitRule, assign_splits, withdraw_unlicensed
 
 Rows = list[dict[str, Any]]
 SHARES = (SplitRule("train", 0.7), SplitRule("test", 0.2))

@@ -33,7 +33,7 @@ from synth.base.progress import Observer, Silent
 from synth.sources import Source
 from synth.sources.catalogue import Acceptance
 from synth.sources.own.folder import FolderSource
-from synth.sources.splits import SplitRule
+from synth.sources.selection import SplitRule
 from synth.truth.ear import Ear
 
 LIMIT = Acceptance(decode_timeout_s=1.5, max_s=60)

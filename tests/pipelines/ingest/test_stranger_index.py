@@ -24,7 +24,7 @@ from synth.labels.lexicon import Tag
 from synth.sources.own.folder import FolderSource
 from synth.sources.own.hf import ParquetSource
 from synth.sources.reading.base import ClipRef, Settings
-from synth.sources.reading.paths import explain_escape, list_refs
+from synth.sources.reading.files import explain_escape, list_refs
 
 RATE = 16_000
 

@@ -1,4 +1,4 @@
-"""Rendering: exact lengths, one recorded gain, the same as a plain mix."""
+"""Rendering: exact lengths, one recorded gain, the same as a plain mix; stems that add up to it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth.audio.bank import Bank
-from synth.audio.render import Mixdown, render, waveform
+from synth.audio.dsp import PCM_SCALE
+from synth.audio.render import Mixdown, quantise_stems, render, render_stems, waveform
 from synth.base.errors import CorpusError, SceneError
-from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, events
 from synth.scene.timeline import Fade, duration, timeline
 
 FRAMES = {"a": 90, "b": 60, "c": 120}
@@ -133,3 +134,60 @@ def test_a_scene_of_another_bank_is_a_corpus_error(bank: Bank) -> None:
 def test_a_statement_cannot_be_heard(bank: Bank) -> None:
     with pytest.raises(SceneError, match="no excerpt"):
         render(Event("a"), bank, LINEAR, 10)
+
+
+# Stems: each sound alone, which together are the scene
+
+
+@given(scene=scenes(), fade=st.sampled_from(Fade))
+def test_they_add_up_to_the_scene(bank: Bank, scene: Scene, fade: Fade) -> None:
+    stems = render_stems(scene, bank, fade)
+    whole = waveform(scene, bank, fade)
+    assert stems.shape == (len(events(scene)), len(whole))
+    loudest = np.abs(stems).sum(axis=0).max()
+    np.testing.assert_allclose(stems.sum(axis=0), whole, rtol=0, atol=2e-6 * loudest)
+
+
+@given(scene=scenes())
+def test_each_is_silent_where_its_sound_does_not_play(bank: Bank, scene: Scene) -> None:
+    for place, stem in zip(
+        timeline(scene).placements, render_stems(scene, bank, Fade.LINEAR), strict=True
+    ):
+        assert not stem[: place.onset].any()
+        assert not stem[place.offset :].any()
+
+
+def test_without_fades_each_is_its_clip(bank: Bank) -> None:
+    a, b = Event("a", Excerpt("a", 5, 80, -6.0)), Event("b", Excerpt("b", 0, 60))
+    stems = render_stems(Overlay(a, b, -20), bank, Fade.LINEAR)
+    np.testing.assert_array_equal(stems[0, 20:100], bank.read("a", 5, 80, 10 ** (-6 / 20)))
+    np.testing.assert_array_equal(stems[1, :60], bank.read("b", 0, 60, 1.0))
+
+
+def test_what_cannot_be_rendered_is_an_error(bank: Bank) -> None:
+    with pytest.raises(SceneError, match="no excerpt"):
+        render_stems(Event("a"), bank, Fade.LINEAR)
+    with pytest.raises(CorpusError):
+        render_stems(Event("a", Excerpt("z", 0, 1)), bank, Fade.LINEAR)
+
+
+@given(scene=scenes(), gain_db=st.floats(-12, 0), seed=st.integers(0, 9))
+def test_as_integers_they_add_up_to_the_mix_sample_for_sample(
+    bank: Bank, scene: Scene, gain_db: float, seed: int
+) -> None:
+    stems = render_stems(scene, bank, Fade.LINEAR)
+    scale = 0.9999 * 10 ** (gain_db / 20) / max(1.0, float(np.abs(stems).sum(axis=0).max()))
+    stems *= np.float32(scale)
+    mix = np.zeros(stems.shape[1] + seed, dtype=np.int16)
+    mix[: stems.shape[1]] = np.clip(np.rint(stems.sum(axis=0) * PCM_SCALE), -32768, 32767)
+    found = quantise_stems(stems, 0.0, mix)
+    assert np.array_equal(found.astype(np.int64).sum(axis=0), mix)
+    off = np.abs(found[:, : stems.shape[1]] - stems.astype(np.float64) * PCM_SCALE)
+    assert off.max(initial=0) <= 1.01
+    assert not found[:, : stems.shape[1]][(stems == 0) & stems.any(axis=0)].any()
+
+
+def test_stems_of_another_mix_are_refused(bank: Bank) -> None:
+    stems = render_stems(Event("a", Excerpt("a", 0, 90)), bank, Fade.LINEAR)
+    with pytest.raises(CorpusError, match="do not add up"):
+        quantise_stems(stems, 0.0, np.zeros(90, dtype=np.int16))

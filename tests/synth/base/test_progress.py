@@ -1,9 +1,13 @@
-"""Progress as programs read it, and what a stopped command has kept."""
+"""Progress as programs read it, what a stopped command has kept, a sign of life on a terminal."""
 
 from __future__ import annotations
 
 import io
 import json
+import os
+import pty
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -179,3 +183,27 @@ def test_items_that_are_watched_come_through_as_they_are() -> None:
     tracker = Tracker(Hidden())
     assert list(track(("a", "b"), tracker, "text", "captions")) == ["a", "b"]
     assert list(track((), Silent(), "text", "captions")) == []
+
+
+# A sign of life: on a terminal, and nowhere else
+
+WAIT = (
+    "from synth.base.progress import show_waiting\nwith show_waiting('loading'): pass\n"
+    "print('done')"
+)
+
+
+def test_it_is_shown_on_a_terminal_and_leaves_other_output_alone() -> None:
+    leader, terminal = pty.openpty()
+    shown = subprocess.run(
+        [sys.executable, "-c", WAIT], stdout=subprocess.PIPE, stderr=terminal, check=True
+    )
+    os.close(terminal)
+    assert shown.stdout == b"done\n"
+    assert b"loading" in os.read(leader, 4096)
+    os.close(leader)
+
+
+def test_off_a_terminal_nothing_is_shown() -> None:
+    shown = subprocess.run([sys.executable, "-c", WAIT], capture_output=True, check=True)
+    assert (shown.stdout, shown.stderr) == (b"done\n", b"")

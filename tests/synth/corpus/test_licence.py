@@ -21,7 +21,7 @@ from synth.corpus.licence import (
     hugging_face_licence,
     parse_licence,
 )
-from synth.sources.licence_filter import Allowed, withdraw_unlicensed
+from synth.sources.selection import Allowed, withdraw_unlicensed
 
 CC = "https://creativecommons.org"
 

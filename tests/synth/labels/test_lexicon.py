@@ -44,7 +44,7 @@ from synth.labels.lexicon import (
     shipped_phrases,
 )
 from synth.sources.procedural.foley import CLASSES
-from synth.sources.sounds.esc10 import ESC50_NAMES
+from synth.sources.sounds.esc50 import ESC50_NAMES
 
 ESC50_LIST = (
     "airplane breathing brushing_teeth can_opening car_horn cat chainsaw chirping_birds "

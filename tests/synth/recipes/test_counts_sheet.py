@@ -17,8 +17,7 @@ from synth.labels.lexicon import is_countable
 from synth.recipes.base import Clip, Levels, Setting
 from synth.recipes.counts import Counts, find_units
 from synth.sources.catalogue import Acceptance
-from synth.sources.sounds.esc10 import Esc10
-from synth.sources.sounds.esc50 import Esc50
+from synth.sources.sounds.esc50 import Esc10, Esc50
 from synth.truth.ear import Envelope
 
 SHEETS = Path(__file__).resolve().parents[2] / "data" / "counts"

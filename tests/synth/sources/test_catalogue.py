@@ -27,8 +27,8 @@ from synth.sources.catalogue import (
     resample,
 )
 from synth.sources.own.folder import FolderSource
+from synth.sources.selection import SplitRule, assign_splits
 from synth.sources.sounds.esc50 import Esc50
-from synth.sources.splits import SplitRule, assign_splits
 from synth.truth.ear import Ear
 
 RATES = st.sampled_from([16_000, 22_050, 32_000, 44_100, 48_000])

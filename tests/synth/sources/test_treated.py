@@ -34,7 +34,7 @@ from synth.sources.catalogue import Acceptance, catalogue
 from synth.sources.own.folder import FolderSource
 from synth.sources.own.treated import Treated
 from synth.sources.procedural import foley
-from synth.sources.splits import SplitRule
+from synth.sources.selection import SplitRule
 
 FEW = {"foley": {"classes": ["dog", "footsteps"], "takes": 2}}
 

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from synth.base.errors import CorpusError, SourceError, SpecError
-from synth.sources.reading.cells import read_json, wrong_value_error
+from synth.sources.reading.files import read_json, wrong_value_error
 from train.bench.plan import Benchmark, DataKind
 from train.bench.settings import BenchSettings, Task
 from train.bench.sounds import Files

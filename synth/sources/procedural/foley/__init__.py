@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.sources.procedural.foley import kinds, signals
+from synth.sources.procedural.foley import kinds
 from synth.sources.procedural.foley.signals import RATE, FloatArray, record
 
 __all__ = ["CLASSES", "RATE", "VERSION", "synthesize"]
@@ -23,11 +23,11 @@ VERSION: Final = 1
 
 _SOUNDS: Final[Mapping[str, Callable[[np.random.Generator], FloatArray]]] = MappingProxyType(
     {
-        "car_horn": signals.car_horn,
+        "car_horn": kinds.car_horn,
         "cat": kinds.cat,
-        "church_bells": signals.church_bells,
+        "church_bells": kinds.church_bells,
         "clapping": kinds.clapping,
-        "clock_alarm": signals.clock_alarm,
+        "clock_alarm": kinds.clock_alarm,
         "crackling_fire": kinds.crackling_fire,
         "crickets": kinds.crickets,
         "crow": kinds.crow,
@@ -42,7 +42,7 @@ _SOUNDS: Final[Mapping[str, Callable[[np.random.Generator], FloatArray]]] = Mapp
         "rain": kinds.rain,
         "rooster": kinds.rooster,
         "sea_waves": kinds.sea_waves,
-        "siren": signals.siren,
+        "siren": kinds.siren,
         "thunderstorm": kinds.thunderstorm,
         "vacuum_cleaner": kinds.vacuum_cleaner,
         "water_drops": kinds.water_drops,

@@ -32,6 +32,7 @@ from typing import Final
 
 import numpy as np
 
+from synth.base.rng import pick
 from synth.labels.lexicon import Tag
 from synth.sources.procedural.jam.genres import RECIPES, write
 from synth.sources.procedural.jam.harmony import MOODS
@@ -84,7 +85,7 @@ def compose(rng: np.random.Generator, genre: str | None = None) -> Tune:
         genre: One of `GENRES`; drawn where none is given.
     """
     if genre is None:
-        genre = GENRES[rng.integers(len(GENRES))]
+        genre = pick(GENRES, rng)
     if genre not in RECIPES:
         raise ValueError(f"unknown genre {genre!r}; known: {', '.join(GENRES)}")
     return write(genre, rng)

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from synth.base.rng import pick
 from synth.base.units import Seconds
 from synth.sources.procedural.jam.harmony import Song, chords, kit, line, melody, progression
 from synth.sources.procedural.jam.timbres import (
@@ -55,20 +56,15 @@ class Genre:
     looseness: Seconds = 0.006
 
 
-def pick(rng: np.random.Generator, *options: str) -> str:
-    """One of the options."""
-    return options[rng.integers(len(options))]
-
-
 def _ambient(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
     """Slow chords that swell over a drone, now and then a few notes; no drums."""
     low = 12 * int(rng.integers(2))
-    pad = pick(rng, "strings", "synthesizer")
+    pad = pick(("strings", "synthesizer"), rng)
     parts = [
         PlayerPart(pad, chords(song, "x-------", 65 - low, size=4)),
         PlayerPart(pad, line(song, ("0-------",), 50 - low), -4),
     ]
-    drops = pick(rng, "piano", "flute", "synthesizer", "")
+    drops = pick(("piano", "flute", "synthesizer", ""), rng)
     if drops:
         rhythms = ("..x---..", "x---..x-", ".x----..")
         parts.append(PlayerPart(drops, melody(song, rhythms, 77 - 2 * low, rng), -5))
@@ -77,9 +73,9 @@ def _ambient(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
 
 def _folk(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
     """A picked guitar, perhaps with a tune and a bass; no drums."""
-    picking = pick(rng, "02142152", "04254254", "0-254-52")
+    picking = pick(("02142152", "04254254", "0-254-52"), rng)
     parts = [PlayerPart("guitar", line(song, (picking,), 52, ring=1.5))]
-    lead = pick(rng, "flute", "strings", "")
+    lead = pick(("flute", "strings", ""), rng)
     if lead:
         parts.append(
             PlayerPart(lead, melody(song, ("x-x-x-x-", "x--xx---", "x-xxx-x-"), 70, rng), -2)
@@ -92,18 +88,18 @@ def _folk(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
 def _funk(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
     """Sixteenths on the hi-hat, a syncopated bass that leaps octaves, short scratched chords."""
     beat = {
-        KICK: pick(rng, "X..x..x...x..x..", "X.x....x..x....."),
-        SNARE: pick(rng, "....X..x.x..X...", "....X.......X..x"),
+        KICK: pick(("X..x..x...x..x..", "X.x....x..x....."), rng),
+        SNARE: pick(("....X..x.x..X...", "....X.......X..x"), rng),
         HAT: "XxxxXxxxXxxxXxxx",
     }
-    groove = pick(rng, "0..0..3.0.0..23.", "0.3...0..03.2..3")
-    scratch = pick(rng, "..x...xx..x..x..", "x..x..x...xx..x.")
+    groove = pick(("0..0..3.0.0..23.", "0.3...0..03.2..3"), rng)
+    scratch = pick(("..x...xx..x..x..", "x..x..x...xx..x."), rng)
     parts = [
         PlayerPart(DRUMS, kit(song, beat), -1),
         PlayerPart("bass", line(song, (groove,), 36)),
-        PlayerPart(pick(rng, "guitar", "guitar", "organ"), chords(song, scratch, 62, size=4), -3),
+        PlayerPart(pick(("guitar", "guitar", "organ"), rng), chords(song, scratch, 62, size=4), -3),
     ]
-    lead = pick(rng, "synthesizer", "flute", "")
+    lead = pick(("synthesizer", "flute", ""), rng)
     if lead:
         rhythms = ("x.xx--..x.x-....", "..x-x-x-..xxx-..")
         parts.append(PlayerPart(lead, melody(song, rhythms, 72, rng), -4))
@@ -115,9 +111,9 @@ def _jazz(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
     beat = {RIDE: "X..x.xX..x.x", HAT: "...x.....x..", KICK: "x..........."}
     walks = ("0--1--2--1--", "0--2--1--2--", "0--1--2--4--")
     order = [walks[i] for i in rng.permutation(3)]
-    comp = pick(rng, "piano", "piano", "guitar")
-    stabs = pick(rng, "x----x......", "...x.....x-.", "x-...x...x-.")
-    solo = pick(rng, "flute", "organ", "piano", "guitar")
+    comp = pick(("piano", "piano", "guitar"), rng)
+    stabs = pick(("x----x......", "...x.....x-.", "x-...x...x-."), rng)
+    solo = pick(("flute", "organ", "piano", "guitar"), rng)
     rhythms = ("x--x.xx.xx--", "x.xx.x...x--", "...x.xx--x.x")
     return [
         PlayerPart(DRUMS, kit(song, beat), -5),
@@ -129,8 +125,8 @@ def _jazz(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
 
 def _lullaby(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
     """A music box over slowly rocking broken chords; no drums."""
-    rocking = pick(rng, "0-1-2-1-", "0-2-1-2-", "0-2-4-2-")
-    under = pick(rng, "piano", "guitar", "strings")
+    rocking = pick(("0-1-2-1-", "0-2-1-2-", "0-2-4-2-"), rng)
+    under = pick(("piano", "guitar", "strings"), rng)
     return [
         PlayerPart("music box", melody(song, ("x-x-x---", "x---x-x-", "x--xx---"), 81, rng)),
         PlayerPart(under, line(song, (rocking,), 52, ring=1.0), -3),
@@ -141,10 +137,10 @@ def _march(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
     """Left, right: bass drum and low notes on one and three, chords between, snare, dotted tune."""
     beat = {
         KICK: "X.......X.......",
-        SNARE: pick(rng, "x...X.xxx...X.xx", "x.xxX...x.xxX.x.", "....X..x....Xxxx"),
+        SNARE: pick(("x...X.xxx...X.xx", "x.xxX...x.xxX.x.", "....X..x....Xxxx"), rng),
     }
-    low, middle = pick(rng, "piano", "bass"), pick(rng, "strings", "organ")
-    tune = pick(rng, "flute", "flute", "organ")
+    low, middle = pick(("piano", "bass"), rng), pick(("strings", "organ"), rng)
+    tune = pick(("flute", "flute", "organ"), rng)
     rhythms = ("x--xx-x-x--xx---", "x---x--xx-x-x---", "x--xx--xx---x-x-")
     return [
         PlayerPart(DRUMS, kit(song, beat), -2),
@@ -157,13 +153,15 @@ def _march(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
 def _reggae(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
     """One drop: the drums fall on three, the chords between the beats, a heavy roaming bass."""
     beat = {KICK: "....X...", RIM: "....X...", HAT: "XxxxXxxxXxxxXxxx"}
-    bass = pick(rng, "0...2.3...0.2.1.", "0..01.2.......2.", "..0.2.3.0...3.2.")
+    bass = pick(("0...2.3...0.2.1.", "0..01.2.......2.", "..0.2.3.0...3.2."), rng)
     parts = [
         PlayerPart(DRUMS, kit(song, beat), -3),
         PlayerPart("bass", line(song, (bass,), 34), 1),
-        PlayerPart(pick(rng, "guitar", "piano", "organ"), chords(song, "..x...x...x...x.", 63), -2),
+        PlayerPart(
+            pick(("guitar", "piano", "organ"), rng), chords(song, "..x...x...x...x.", 63), -2
+        ),
     ]
-    lead = pick(rng, "flute", "synthesizer", "", "")
+    lead = pick(("flute", "synthesizer", "", ""), rng)
     if lead:
         parts.append(
             PlayerPart(lead, melody(song, ("x-x-x---", "..x-x-x-", "x--x----"), 72, rng), -4)
@@ -174,11 +172,11 @@ def _reggae(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
 def _rock(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
     """Backbeat: snare on two and four, overdriven fifths, the bass in eighths on the root."""
     beat = {
-        KICK: pick(rng, "X..xX...", "X...Xx..", "X.x.X..x"),
+        KICK: pick(("X..xX...", "X...Xx..", "X.x.X..x"), rng),
         SNARE: "..X...X.",
         HAT: "XxXxXxXx",
     }
-    riff = pick(rng, "XxxxXxxx", "X-xxX-xx", "X--x-xx-")
+    riff = pick(("XxxxXxxx", "X-xxX-xx", "X--x-xx-"), rng)
     heavy = rng.uniform() < 0.5
     low = 44 if heavy else 48
     parts = [
@@ -186,13 +184,13 @@ def _rock(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
         PlayerPart("bass", line(song, ("00000000",), low - 12)),
         PlayerPart("guitar", chords(song, riff, low, power=True), -2, drive=4.0),
     ]
-    lead = pick(rng, "guitar", "guitar", "organ", "piano")
+    lead = pick(("guitar", "guitar", "organ", "piano"), rng)
     if lead == "guitar":
         rhythms = ("x---x-x-", "x--x--x-", "x---xxx-")
         tune = melody(song, rhythms, 52 if heavy else 72, rng)
         parts.append(PlayerPart(lead, tune, -1, drive=2.5))
     else:
-        rhythm = pick(rng, "x---x-x-", "x--x--x-")
+        rhythm = pick(("x---x-x-", "x--x--x-"), rng)
         parts.append(PlayerPart(lead, chords(song, rhythm, 56 if heavy else 68), -3))
     return parts
 
@@ -201,13 +199,13 @@ def _techno(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
     """Four on the floor: a kick on every beat, open hi-hats between, a bass in sixteenths."""
     beat = {
         KICK: "X...X...X...X...",
-        CLAP: pick(rng, "....x.......x...", "................"),
+        CLAP: pick(("....x.......x...", "................"), rng),
         OPEN_HAT: "..x...x...x...x.",
-        HAT: pick(rng, "xx.xxx.xxx.xxx.x", "x..xx..xx..xx..x"),
+        HAT: pick(("xx.xxx.xxx.xxx.x", "x..xx..xx..xx..x"), rng),
     }
-    bass = pick(rng, ".000.000.000.003", "..00..00..00..03", ".0.0.03..0.0.03.")
-    stabs = pick(rng, "x..x..x...x..x..", "..x...x..x....x.", "x.x..x.x..x..x..")
-    stabber = pick(rng, "synthesizer", "synthesizer", "piano")
+    bass = pick((".000.000.000.003", "..00..00..00..03", ".0.0.03..0.0.03."), rng)
+    stabs = pick(("x..x..x...x..x..", "..x...x..x....x.", "x.x..x.x..x..x.."), rng)
+    stabber = pick(("synthesizer", "synthesizer", "piano"), rng)
     low = 10 * int(rng.integers(2))
     parts = [
         PlayerPart(DRUMS, kit(song, beat), 1),
@@ -221,8 +219,8 @@ def _techno(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
 
 def _waltz(song: Song, rng: np.random.Generator) -> list[PlayerPart]:
     """Three four: a low note on one, chords on two and three, a tune above; no drums."""
-    under = pick(rng, "piano", "piano", "guitar")
-    tune = pick(rng, "strings", "flute", "organ", "piano")
+    under = pick(("piano", "piano", "guitar"), rng)
+    tune = pick(("strings", "flute", "organ", "piano"), rng)
     return [
         PlayerPart(under, line(song, ("0..", "2..") if rng.uniform() < 0.3 else ("0..",), 41), -2),
         PlayerPart(under, chords(song, ".xx", 60), -4),
@@ -249,10 +247,10 @@ RECIPES: Final[Mapping[str, Genre]] = MappingProxyType(
 def write(name: str, rng: np.random.Generator) -> Tune:
     """A new tune of a genre, as many whole bars as 10 s hold (8, 6, 4, 3 or 2)."""
     genre = RECIPES[name]
-    slowest, fastest = genre.tempi[rng.integers(len(genre.tempi))]
+    slowest, fastest = pick(genre.tempi, rng)
     bpm = int(rng.integers(slowest, fastest + 1))
     bars = next(n for n in (8, 6, 4, 3, 2) if n * genre.meter * 60 / bpm <= LONGEST)
-    mode = genre.modes[rng.integers(len(genre.modes))]
+    mode = pick(genre.modes, rng)
     song = Song(int(rng.integers(12)), mode, genre.meter, progression(mode, bars, rng))
     hall = rng.uniform() < genre.halls
     room = Reverb(rng.uniform(2.0, 3.0), 0.5) if hall else Reverb(rng.uniform(0.3, 0.8), 0.15)

@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from synth.base.rng import pick
 from synth.base.units import Seconds
 from synth.sources.procedural.jam.timbres import DRUMS, Mode, Note, Tune
 
@@ -67,8 +68,7 @@ class Song:
 
 def progression(mode: Mode, bars: int, rng: np.random.Generator) -> tuple[int, ...]:
     """Chords for 2, 3, 4, 6 or 8 bars."""
-    options = _PROGRESSIONS[mode]
-    a, b, c, d = options[rng.integers(len(options))]
+    a, b, c, d = pick(_PROGRESSIONS[mode], rng)
     return {
         2: (a, d),
         3: (a, c, d) if c else (a, b, d),
@@ -184,55 +184,21 @@ HALL: Final[Seconds] = 2.0
 """The least reverberation time of a hall; that of any other room is below 1 s."""
 
 
-def _slow(tune: Tune) -> bool:
-    return tune.bpm <= SLOW
-
-
-def _fast(tune: Tune) -> bool:
-    return tune.bpm >= FAST
-
-
-def _sparse(tune: Tune) -> bool:
-    return tune.onset_rate <= SPARSE
-
-
-def calm(tune: Tune) -> bool:
-    """Slow and sparse."""
-    return _slow(tune) and _sparse(tune)
-
-
-def dark(tune: Tune) -> bool:
-    """In minor, every note low."""
-    return tune.mode == "minor" and tune.top <= LOW
-
-
-def dreamy(tune: Tune) -> bool:
-    """Slow and sparse in a hall, without drums."""
-    return calm(tune) and tune.room.decay >= HALL and DRUMS not in tune.instruments
-
-
-def energetic(tune: Tune) -> bool:
-    """Fast and dense, with drums."""
-    return _fast(tune) and not _sparse(tune) and DRUMS in tune.instruments
-
-
-def happy(tune: Tune) -> bool:
-    """Fast and in major."""
-    return tune.mode == "major" and _fast(tune)
-
-
-def sad(tune: Tune) -> bool:
-    """Slow, sparse and in minor."""
-    return tune.mode == "minor" and calm(tune)
+def _is_calm(tune: Tune) -> bool:
+    return tune.bpm <= SLOW and tune.onset_rate <= SPARSE
 
 
 MOODS: Final[Mapping[str, Callable[[Tune], bool]]] = MappingProxyType(
     {
-        "calm": calm,
-        "dark": dark,
-        "dreamy": dreamy,
-        "energetic": energetic,
-        "happy": happy,
-        "sad": sad,
+        "calm": _is_calm,
+        "dark": lambda tune: tune.mode == "minor" and tune.top <= LOW,
+        "dreamy": lambda tune: (
+            _is_calm(tune) and tune.room.decay >= HALL and DRUMS not in tune.instruments
+        ),
+        "energetic": lambda tune: (
+            tune.bpm >= FAST and tune.onset_rate > SPARSE and DRUMS in tune.instruments
+        ),
+        "happy": lambda tune: tune.bpm >= FAST and tune.mode == "major",
+        "sad": lambda tune: _is_calm(tune) and tune.mode == "minor",
     }
 )

@@ -18,6 +18,7 @@ from jaxtyping import Float64
 from scipy import signal
 
 from synth.base.units import Decibels, Seconds, to_frames
+from synth.sources.procedural.foley.signals import band_noise
 
 RATE: Final = 48_000
 Signal: TypeAlias = Float64[np.ndarray, "_"]
@@ -32,13 +33,6 @@ _HIGHEST: Final = 15_000.0  # Hz
 def seconds(n: int) -> Signal:
     """The time of each of `n` frames."""
     return np.arange(n) / RATE
-
-
-def noise(n: int, rng: np.random.Generator, low: float, high: float) -> Signal:
-    """White noise between `low` and `high` Hz, RMS about 1."""
-    sos = signal.butter(1, (low, high), "bandpass", fs=RATE, output="sos")
-    x = signal.sosfilt(sos, rng.standard_normal(n))
-    return np.asarray(x / np.sqrt(np.mean(x**2)))
 
 
 def partials(
@@ -98,7 +92,9 @@ def harmonics(f: float, most: int) -> Signal:
 def piano(rng: np.random.Generator) -> Voice:
     """Struck strings: partials a little sharp, the high ones dying first, and a felt thump."""
     bright, stiff = rng.uniform(1.0, 1.5), rng.uniform(2e-4, 5e-4)
-    thump = noise(to_frames(0.03, RATE), rng, 100, 900) * np.linspace(1, 0, to_frames(0.03, RATE))
+    thump = band_noise(to_frames(0.03, RATE), rng, 100, 900) * np.linspace(
+        1, 0, to_frames(0.03, RATE)
+    )
 
     def play(f: float, gate: int) -> Signal:
         k = harmonics(f, 14)
@@ -111,33 +107,29 @@ def piano(rng: np.random.Generator) -> Voice:
     return play
 
 
-def _pluck(f: float, n: int, most: int, place: float, loss: float, dull: float) -> Signal:
+def _make_plucked(place: float, dull: float, *, most: int, loss: float, release: Seconds) -> Voice:
     """The string of Karplus and Strong by its modes: a mode loses cos(pi f / rate) each period."""
-    k = harmonics(f, most)
-    keep = loss * np.cos(np.minimum(np.pi * k * f / 22_050, 1.5))
-    return partials(n, k * f, -1 / (f * np.log(keep)), np.abs(np.sin(np.pi * k * place)) / k**dull)
+
+    def play(f: float, gate: int) -> Signal:
+        k = harmonics(f, most)
+        keep = loss * np.cos(np.minimum(np.pi * k * f / 22_050, 1.5))
+        gains = np.abs(np.sin(np.pi * k * place)) / k**dull
+        x = partials(gate + to_frames(release, RATE), k * f, -1 / (f * np.log(keep)), gains)
+        return damp(x, gate, release)
+
+    return play
 
 
 def guitar(rng: np.random.Generator) -> Voice:
     """A plucked string, the nail near the bridge."""
     place, dull = rng.uniform(0.12, 0.25), rng.uniform(0.5, 0.8)
-
-    def play(f: float, gate: int) -> Signal:
-        release = to_frames(0.08, RATE)
-        return damp(_pluck(f, gate + release, 28, place, 0.996, dull), gate, 0.08)
-
-    return play
+    return _make_plucked(place, dull, most=28, loss=0.996, release=0.08)
 
 
 def bass(rng: np.random.Generator) -> Voice:
     """A long plucked string, the finger far from the bridge."""
     place, dull = rng.uniform(0.25, 0.4), rng.uniform(1.1, 1.5)
-
-    def play(f: float, gate: int) -> Signal:
-        release = to_frames(0.06, RATE)
-        return damp(_pluck(f, gate + release, 16, place, 0.994, dull), gate, 0.06)
-
-    return play
+    return _make_plucked(place, dull, most=16, loss=0.994, release=0.06)
 
 
 def organ(rng: np.random.Generator) -> Voice:
@@ -161,7 +153,7 @@ def flute(rng: np.random.Generator) -> Voice:
     """A breath that is mostly the first two harmonics, and trembles once it has settled."""
     table = wavetable(np.array((1.0, rng.uniform(0.3, 0.6), 0.2, 0.07, 0.03)))
     tremble = rng.uniform(4.5, 5.8)
-    breath = rng.uniform(0.02, 0.05) * noise(8 * RATE, rng, 800, 5000)
+    breath = rng.uniform(0.02, 0.05) * band_noise(8 * RATE, rng, 800, 5000)
 
     def play(f: float, gate: int) -> Signal:
         t = seconds(gate + to_frames(0.07, RATE))
@@ -233,14 +225,8 @@ def music_box(rng: np.random.Generator) -> Voice:
 
 INSTRUMENTS: Final[Mapping[str, Callable[[np.random.Generator], Voice]]] = MappingProxyType(
     {
-        "bass": bass,
-        "flute": flute,
-        "guitar": guitar,
-        "music box": music_box,
-        "organ": organ,
-        "piano": piano,
-        "strings": strings,
-        "synthesizer": synthesizer,
+        voice.__name__.replace("_", " "): voice
+        for voice in (bass, flute, guitar, music_box, organ, piano, strings, synthesizer)
     }
 )
 """All but the drums, whose notes have no pitch."""
@@ -366,7 +352,7 @@ def kick(rng: np.random.Generator) -> Signal:
     t = _time(0.4)
     sweep = rng.uniform(42, 58) * t + rng.uniform(3.0, 4.5) * (1 - np.exp(-t / 0.03))
     body = np.sin(2 * np.pi * sweep) * np.exp(-t / rng.uniform(0.09, 0.14))
-    return body + 0.1 * noise(t.size, rng, 1000, 6000) * np.exp(-t / 0.004)
+    return body + 0.1 * band_noise(t.size, rng, 1000, 6000) * np.exp(-t / 0.004)
 
 
 def snare(rng: np.random.Generator) -> Signal:
@@ -374,14 +360,16 @@ def snare(rng: np.random.Generator) -> Signal:
     t = _time(0.3)
     pitch = rng.uniform(170, 220)
     skin = partials(t.size, pitch * np.array((1.0, 1.72)), np.full(2, 0.06), np.full(2, 0.5))
-    return skin + 0.35 * noise(t.size, rng, 1500, 9000) * np.exp(-t / rng.uniform(0.06, 0.1))
+    return skin + 0.35 * band_noise(t.size, rng, 1500, 9000) * np.exp(-t / rng.uniform(0.06, 0.1))
 
 
 def rim(rng: np.random.Generator) -> Signal:
     """The stick laid across the drum: a short wooden knock."""
     f = rng.uniform(800, 1100) * np.array((0.45, 1.0, 1.9))
     knock = partials(to_frames(0.12, RATE), f, np.full(3, 0.018), np.array((0.4, 1.0, 0.5)))
-    return knock + 0.2 * noise(knock.size, rng, 2000, 7000) * np.exp(-seconds(knock.size) / 0.01)
+    return knock + 0.2 * band_noise(knock.size, rng, 2000, 7000) * np.exp(
+        -seconds(knock.size) / 0.01
+    )
 
 
 def clap(rng: np.random.Generator) -> Signal:
@@ -389,7 +377,7 @@ def clap(rng: np.random.Generator) -> Signal:
     t = _time(0.25)
     hands = sum(np.exp(-np.maximum(t - lag, 0) / 0.006) * (t >= lag) for lag in (0, 0.01, 0.02))
     tail = np.exp(-np.maximum(t - 0.03, 0) / 0.06) * (t >= 0.03)
-    x: Signal = 0.4 * noise(t.size, rng, 900, 4000)
+    x: Signal = 0.4 * band_noise(t.size, rng, 900, 4000)
     x *= hands + tail
     return x
 
@@ -398,7 +386,7 @@ def _cymbal(rng: np.random.Generator, duration: Seconds, decay: Seconds) -> Sign
     t = _time(duration)
     f = rng.uniform(3000, 11_000, 12)
     metal = partials(t.size, f, np.full(12, decay), rng.uniform(0.05, 0.15, 12))
-    hiss = signal.lfilter((1.0, -0.95), (1.0,), noise(t.size, rng, 4000, 16_000))
+    hiss = signal.lfilter((1.0, -0.95), (1.0,), band_noise(t.size, rng, 4000, 16_000))
     return np.asarray((metal + 0.15 * hiss * np.exp(-t / decay)) * np.minimum(1.0, t[::-1] / 0.01))
 
 

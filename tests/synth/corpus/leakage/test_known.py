@@ -19,8 +19,7 @@ from synth.audio.fingerprint import HOP_S, Words, fingerprint
 from synth.corpus.leakage import LEAST_WORDS, MOST_ERRORS, Known, Match, most_errors
 from synth.sources.procedural.foley.source import Foley
 from synth.sources.reading.files import FileSource
-from synth.sources.sounds.esc10 import Esc10
-from synth.sources.sounds.esc50 import Esc50
+from synth.sources.sounds.esc50 import Esc10, Esc50
 
 THIRDS = (range(11), range(11, 22), range(22, 32))
 

@@ -1,22 +1,26 @@
-"""LP-MusicCaps: three Parquet datasets of Hugging Face, the repository's JSON files, real data."""
+"""Captioned music: LP-MusicCaps, MusicCaps and Song Describer, each in its own layout."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from libraries import check, sound
+from libraries import check, refused, sound, write_csv
 
-from synth.base.errors import ClipError, SourceError
+from synth.base.errors import ClipError
 from synth.labels.lexicon import Tag
 from synth.sources import Unheard, open_source
 from synth.sources.music.lp_musiccaps import LpMusicCaps
+from synth.sources.music.musiccaps import MusicCaps
+from synth.sources.music.song_describer import SongDescriber
+
+# LP-MusicCaps: three Parquet datasets of Hugging Face, the repository's JSON files, real data
 
 WRITTEN = {
     "caption_writing": "Written.",
@@ -157,9 +161,7 @@ def test_the_tags_of_msd_are_a_vocabulary_and_no_clips(tmp_path: Path) -> None:
     dump(tmp_path / "msd_tags.json", ["rock", "80s"])
     source = LpMusicCaps(root=tmp_path)
     assert set(source.vocabulary()) == {Tag("genre", "rock"), Tag("era", "80s")}
-    with pytest.raises(SourceError, match="holds no Parquet or JSON") as caught:
-        list(source.refs())
-    assert "LP-MusicCaps-MC, -MSD" in caught.value.fix
+    refused(source, "holds no Parquet or JSON")
 
 
 @pytest.mark.parametrize(
@@ -174,12 +176,9 @@ def test_the_tags_of_msd_are_a_vocabulary_and_no_clips(tmp_path: Path) -> None:
         (MTT | {"path": "x.mp3"}, "is not a clip path"),
     ],
 )
-def test_bad_rows_are_named(tmp_path: Path, row: dict[str, Any], told: str) -> None:
+def test_bad_rows_of_lp_musiccaps_are_named(tmp_path: Path, row: dict[str, Any], told: str) -> None:
     write(tmp_path / "train.parquet", row)
-    with pytest.raises(SourceError, match=told) as caught:
-        list(LpMusicCaps(root=tmp_path).refs())
-    assert "train.parquet" in str(caught.value)
-    assert caught.value.fix
+    refused(LpMusicCaps(root=tmp_path), told, "train.parquet")
 
 
 @pytest.mark.parametrize(
@@ -200,12 +199,9 @@ def test_bad_rows_are_named(tmp_path: Path, row: dict[str, Any], told: str) -> N
 )
 def test_bad_json_is_named(tmp_path: Path, name: str, value: Any, told: str) -> None:
     dump(tmp_path / name, value)
-    with pytest.raises(SourceError, match=told) as caught:
-        list(LpMusicCaps(root=tmp_path).refs())
-    assert name in str(caught.value)
+    refused(LpMusicCaps(root=tmp_path), told, name)
     (tmp_path / name).write_bytes(b"\xff{")
-    with pytest.raises(SourceError, match="not text in UTF-8"):
-        list(LpMusicCaps(root=tmp_path).refs())
+    refused(LpMusicCaps(root=tmp_path), "not text in UTF-8")
 
 
 def test_the_real_files_are_a_listing(shared_data: Callable[[str], Path]) -> None:
@@ -219,3 +215,121 @@ def test_the_real_files_are_a_listing(shared_data: Callable[[str], Path]) -> Non
     assert sum(ref.recording.startswith("youtube/") for ref in refs) == 20
     # Two of the 1,054 spell one tag.
     assert len(source.vocabulary()) == 1_053
+
+
+# MusicCaps: lists that Python wrote, audio by the names in common use, AudioSet's classes
+
+MUSICCAPS = (
+    "ytid",
+    "start_s",
+    "end_s",
+    "audioset_positive_labels",
+    "aspect_list",
+    "caption",
+    "author_id",
+    "is_balanced_subset",
+    "is_audioset_eval",
+)
+ASPECTS = "['rock', \"ram's horn, low\", 'a \"big\" drum', 'rock']"
+CLIPS = [
+    ("-a_bcdefghi", 30, 40, "/m/04rlf,/m/0342h", ASPECTS, 'Loud, "big"\nrock.', 4, False, True),
+    ("abcdefghijk", 0, 10, "/m/04rlf", "[]", "Calm.", 4, True, False),
+]
+
+
+def musiccaps(root: Path, rows: object = CLIPS, encoding: str = "utf-8") -> MusicCaps:
+    write_csv(root / "musiccaps-public.csv", MUSICCAPS, rows, encoding)  # type: ignore[arg-type]
+    return MusicCaps(root=root)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_it_reads_the_published_table(tmp_path: Path, encoding: str) -> None:
+    rock, calm = check(musiccaps(tmp_path, encoding=encoding))
+    assert rock.id == "musiccaps/-a_bcdefghi_30"
+    assert rock.captions == ('Loud, "big"\nrock.',)
+    assert rock.recording == "youtube/-a_bcdefghi"
+    assert (rock.split, calm.split) == ("eval", "train")
+    assert rock.tags == (Tag("genre", "rock"), Tag("", "ram's horn, low"), Tag("", 'a "big" drum'))
+    assert (calm.tags, calm.labels) == ((), ())
+    assert rock.duration_s == 10
+
+
+def test_classes_are_labels_where_audiosets_list_lies_beside(tmp_path: Path) -> None:
+    classes = [(0, "/m/04rlf", "Music"), (1, "/m/0342h", "Guitar, plucked")]
+    write_csv(tmp_path / "class_labels_indices.csv", ("index", "mid", "display_name"), classes)
+    rock, calm = musiccaps(tmp_path).refs()
+    assert (rock.labels, calm.labels) == (("Music", "Guitar, plucked"), ("Music",))
+    listed = musiccaps(tmp_path, [("a", 0, 10, "['/m/04rlf']", "[]", "x", 1, False, True)])
+    assert next(listed.refs()).labels == ("Music",)
+    other = musiccaps(tmp_path, [("a", 0, 10, "/m/none", "[]", "x", 1, False, True)])
+    refused(other, "clip a: /m/none is not a class")
+
+
+def test_rows_of_one_stretch_are_one_clip(tmp_path: Path) -> None:
+    rows = [
+        ("a", 0, 10, "", f"['{tag}']", text, 1, False, True)
+        for tag, text in [("rock", "One."), ("calm", "Two."), ("rock", "One.")]
+    ]
+    (ref,) = check(musiccaps(tmp_path, rows))
+    assert ref.captions == ("One.", "Two.")
+    assert [tag.name for tag in ref.tags] == ["rock", "calm"]
+
+
+# Song Describer: several captions a track, two minutes of each, licences a track
+
+SONGS = (
+    "caption_id",
+    "track_id",
+    "caption",
+    "is_valid_subset",
+    "familiarity",
+    "artist_id",
+    "album_id",
+    "path",
+    "duration",
+)
+CAPTIONS = [
+    (3, 1004, 'Calm, "sweet" sitar.\n', True, 1, 5, 6, "04/1004.mp3", 202.5),
+    (1, 1004, "A sitar plays.", False, 0, 5, 6, "04/1004.mp3", 202.5),
+    (2, 77, "Loud drums.", "", 5, 5, 6, "77/77.mp3", 61.0),
+]
+LICENCES = """04/1004.mp3
+Tea by Aña from Jamendo: http://www.jamendo.com/track/1004
+Available under a CC licence: http://creativecommons.org/licenses/by-nc-sa/2.0/fr/
+
+"""
+TAG_TABLE = "track_0001004\tartist_000005\talbum_000006\t04/1004.mp3\t202.5\tinstrument---sitar\n"
+
+
+def song_describer(
+    root: Path, rows: Iterable[Sequence[object]] = CAPTIONS, **settings: Any
+) -> SongDescriber:
+    write_csv(root / "song_describer.csv", SONGS, rows)
+    return SongDescriber(root=root, **settings)
+
+
+def test_captions_of_a_track_are_one_clip(tmp_path: Path) -> None:
+    sitar, drums = check(song_describer(tmp_path))
+    assert sitar.id == "song_describer/1004"
+    assert sitar.captions == ('Calm, "sweet" sitar.', "A sitar plays.")
+    assert (sitar.recording, sitar.split) == ("jamendo/1004", "test")
+    assert (sitar.duration_s, drums.duration_s) == (120.0, 61.0)
+    assert (sitar.licence, sitar.tags) == ("unknown", ())
+
+
+def test_only_the_validated_captions(tmp_path: Path) -> None:
+    (sitar,) = check(song_describer(tmp_path, subset="valid"))
+    assert sitar.captions == ('Calm, "sweet" sitar.',)
+
+
+@pytest.mark.parametrize("header", ["", "TRACK_ID\tARTIST_ID\tALBUM_ID\tPATH\tDURATION\tTAGS\n"])
+def test_licences_and_tags_come_from_the_files_beside_the_table(
+    tmp_path: Path, header: str
+) -> None:
+    (tmp_path / "audio_licenses.txt").write_text(LICENCES, encoding="utf-8")
+    (tmp_path / "song_describer.mtg-jamendo.tsv").write_text(header + TAG_TABLE)
+    sitar, drums = check(song_describer(tmp_path))
+    assert sitar.licence == "CC-BY-NC-SA-2.0-FR"
+    assert "Tea by Aña" in sitar.attribution
+    assert sitar.tags == (Tag("instrument", "sitar"),)
+    assert (drums.licence, drums.tags) == ("unknown", ())

@@ -1,31 +1,123 @@
-"""What a dataset of Hugging Face says of itself: the names of its classes, and a file's split.
+"""Rows of Parquet files and Arrow streams, without their sounds, and one sound at a time.
 
-Columns of type ClassLabel hold numbers. Their names are in the metadata of the schema, or beside
-the tables: in `dataset_info.json`, `dataset_infos.json`, or at the top of `README.md`, which may
-also say which files are which split.
+Columns of Hugging Face's type ClassLabel hold numbers. The names of the classes are in the metadata
+of the schema, or beside the tables: in `dataset_info.json`, `dataset_infos.json`, or at the top of
+`README.md`, which may also say which files are which split.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import yaml
 
-from synth.base.doors import parse_json
-from synth.base.errors import SegueError, SourceError
+from synth.base.doors import parse_json, require_regular
+from synth.base.errors import ClipError, SegueError, SourceError
 from synth.base.yaml_file import parse_yaml
-from synth.sources.reading.cells import read_json, read_text
-from synth.sources.reading.row_files import OpenRows
+from synth.sources.reading.files import read_json, read_text, stamp_of
 
+DAMAGE: Final = (pa.ArrowException, OSError, ValueError)
+"""What reading a damaged file raises: a text that is no UTF-8 is a ValueError."""
 UNLABELLED: Final = -1
 """How ClassLabel writes that a row has none."""
+_BATCH: Final = 1024
 _KINDS: Final = ("dtype", "sequence", "list", "struct")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRows:
+    """An open file of rows: a Parquet file, or the table of an Arrow stream as `datasets` saves it.
+
+    Both are mapped, not read.
+    """
+
+    path: Path
+    stamp: str
+    file: pq.ParquetFile | pa.Table
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns."""
+        return self.file.schema if isinstance(self.file, pa.Table) else self.file.schema_arrow
+
+    def texts(self, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Row numbers, from 0, and some of the columns."""
+        if isinstance(self.file, pa.Table):
+            count, batches = self.file.num_rows, self.file.select([*columns]).to_batches(_BATCH)
+        else:
+            count = self.file.metadata.num_rows
+            batches = self.file.iter_batches(_BATCH, columns=[*columns])
+        if not columns:
+            return ((number, {}) for number in range(count))
+        return _number_rows(self.path, batches)
+
+    def value(self, row: int, column: str) -> Any:
+        """One value; of a Parquet file the column's row group is kept for its neighbours."""
+        try:
+            if isinstance(self.file, pa.Table):
+                if row < (rows := self.file.num_rows):
+                    return self.file[column][row].as_py()
+            else:
+                rows = 0
+                for group in range(self.file.num_row_groups):
+                    first, rows = rows, rows + self.file.metadata.row_group(group).num_rows
+                    if row < rows:
+                        values = _read_column(self.path, self.stamp, group, column)
+                        return values[row - first].as_py()
+        except DAMAGE as error:
+            raise ClipError(_damage_error(self.path, error).message) from error
+        raise ClipError(f"its table has {rows} rows, row {row} was requested")
+
+
+def open_rows(path: Path) -> OpenRows:
+    """A Parquet file, by its extension, or an Arrow stream."""
+    opened = _open_parquet if path.suffix == ".parquet" else _open_stream
+    try:
+        stamp = stamp_of(require_regular(path, refuse=SourceError))
+        return OpenRows(path, stamp, opened(path, stamp))
+    except FileNotFoundError as error:
+        raise SourceError(f"{path}: not found", fix="check root") from error
+    except DAMAGE as error:
+        raise _damage_error(path, error) from error
+
+
+def _damage_error(path: Path, error: Exception) -> SourceError:
+    """What Arrow says of a file, in one line."""
+    return SourceError(
+        f"{path}: cannot be read: {' '.join(str(error).split())}", fix="copy or download it again"
+    )
+
+
+def _number_rows(
+    path: Path, batches: Iterable[pa.RecordBatch]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    try:
+        yield from enumerate(row for batch in batches for row in batch.to_pylist())
+    except DAMAGE as error:
+        raise _damage_error(path, error) from error
+
+
+@lru_cache(maxsize=8)
+def _open_parquet(path: Path, stamp: str) -> pq.ParquetFile:
+    return pq.ParquetFile(path, memory_map=True)
+
+
+@lru_cache(maxsize=8)
+def _open_stream(path: Path, stamp: str) -> pa.Table:
+    return pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
+
+
+@lru_cache(maxsize=1)
+def _read_column(path: Path, stamp: str, group: int, column: str) -> pa.ChunkedArray:
+    return _open_parquet(path, stamp).read_row_group(group, columns=[column])[column]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +171,14 @@ class ClassName(str):
 
 
 def named_rows(
-    rows: OpenRows, columns: Sequence[str], path: Path, card: Card | None = None
+    rows: OpenRows, columns: Sequence[str], card: Card | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Row numbers, from 0, and some of the columns; classes by name, None for the unlabelled."""
-    classes = (card.classes_of(path) if card else {}) | _schema_classes(rows.schema)
+    classes = (card.classes_of(rows.path) if card else {}) | _schema_classes(rows.schema)
     named = {name: classes[name] for name in columns if classes.get(name) is not None}
     for number, row in rows.texts(columns):
         for name, names in named.items():
-            row[name] = _name(row[name], names, f"{path}: row {number}: {name}")
+            row[name] = _name(row[name], names, f"{rows.path}: row {number}: {name}")
         yield number, row
 
 
