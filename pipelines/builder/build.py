@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,11 +27,9 @@ from pipelines.builder.render import (
     reuse,
     withdraw,
 )
-from pipelines.builder.schedule import RenderSettings, Submit, schedule
+from pipelines.builder.schedule import RenderSettings, schedule
 from pipelines.config.spec import Spec
-from pipelines.engines.call import Call
-from pipelines.engines.engine import Engine, engine
-from pipelines.engines.executor import RemoteRunner, is_here
+from pipelines.engines.engine import Call, Engine, RemoteEngine, engine
 from pipelines.ingest.ingest import IngestedLibrary, ingest
 from pipelines.ingest.parts import list_parts, withdraw_damaged
 from pipelines.store.mirror import record
@@ -46,6 +45,21 @@ from synth.sources import Unheard
 
 VERSION_LETTERS = 12
 MOST_JUDGED = 1000
+
+T = TypeVar("T")
+
+
+class Step(Protocol):
+    """Runs a stage of a build, of this name."""
+
+    def __call__(self, name: str, work: Callable[[], T], /) -> T:
+        """What `work` returns."""
+        ...
+
+
+def call(_name: str, work: Callable[[], T]) -> T:
+    """Run a stage as a plain call."""
+    return work()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +144,7 @@ def build(
     out = choose_stage(out)
     with hold_for_writing(out, spec.corpus):
         with engine(worker_count) as where:
-            library, places = locate_library(spec, out, where, observer)
-            prepared = prepare_build(spec, library, places, where, observer)
+            prepared = prepare(spec, out, where, observer)
             render_pending(prepared, where, settings or RenderSettings(), observer)
         return conclude(prepared, started)
 
@@ -144,6 +157,14 @@ def refuse_unheard(spec: Spec) -> None:
             f"source {source.name} has no recordings, so nothing can be rendered",
             fix="`segue plan SPEC` plans over it",
         )
+
+
+def prepare(
+    spec: Spec, out: Path, where: Engine, observer: Observer, step: Step = call
+) -> Prepared:
+    """Ingest and plan."""
+    library, places = step("ingest", lambda: locate_library(spec, out, where, observer))
+    return step("plan", lambda: prepare_build(spec, library, places, where, observer))
 
 
 def prepare_build(
@@ -203,12 +224,12 @@ def locate_library(
 ) -> tuple[IngestedLibrary, Places]:
     """The ingested library of a spec, and where what is made of it lies."""
     out = out.resolve()  # workers elsewhere stand in other folders
-    if not is_here(where.run):
+    if where.width:
         refuse_private_store(out)
-    if isinstance(where.run, RemoteRunner):
-        where.run.share(out, spec.corpus)
+    if isinstance(where, RemoteEngine):
+        where.share(out, spec.corpus)
     spec.make_recipe().check(spec.setting, tuple(spec.splits))
-    library = ingest(spec.intake, out / BANKS, where.run, where.width, observer)
+    library = ingest(spec.intake, out / BANKS, where, observer)
     digest = spec.build_digest(library.digest)
     version = spec.version or digest[:VERSION_LETTERS]
     return library, Places(out, spec.corpus, version, find_mirror(out, spec.corpus))
@@ -231,31 +252,43 @@ def plan_library(
 
 
 def render_pending(
+    prepared: Prepared, where: Engine, settings: RenderSettings, observer: Observer
+) -> None:
+    """Render what is missing."""
+    observer.start("render", len(prepared.shards), "shards", done=prepared.there)
+    render_shards(prepared, prepared.pending, where, settings, observer)
+    observer.finish("render")
+
+
+def render_shards(
     prepared: Prepared,
+    shards: Sequence[ShardPlan],
     where: Engine,
     settings: RenderSettings,
     observer: Observer,
-    submit: Submit | None = None,
-    show: Callable[[int], None] = lambda done: None,
+    most: int | None = None,
 ) -> None:
-    """Render what is missing; `submit` and `show` are those of `schedule`."""
-    journal = prepared.places.journal
+    """Render some shards.
 
-    def render(shard: ShardPlan) -> None:
-        call = Call(render_missing, shard.shard, settings.timeout_s)
-        try:
-            where.run(call, prepared.job, shard)
-        except DiskFullError as error:
-            raise DiskFullError(error.message + _tell_rest(prepared), fix=error.fix) from error
+    Args:
+        most: Shards under way, if not as many as the engine has use for.
+    """
+    journal, job = prepared.places.journal, prepared.job
+
+    def begin(shard: ShardPlan) -> Future[None]:
+        return where.submit(Call(render_missing, shard.shard, settings.timeout_s), job, shard)
+
+    def finish(shard: ShardPlan) -> None:
         record(journal, "rendered", shard=shard.shard)
         observer.advance("render")
 
     def note(shard: ShardPlan, error: OSError) -> None:
         record(journal, "retried", shard=shard.shard, error=f"{type(error).__name__}: {error}")
 
-    observer.start("render", len(prepared.shards), "shards", done=prepared.there)
-    schedule(prepared.pending, render, where, settings, submit, show, note)
-    observer.finish("render")
+    try:
+        schedule(shards, begin, where, finish, settings.delays_s, note, most)
+    except DiskFullError as error:
+        raise DiskFullError(error.message + _tell_rest(prepared), fix=error.fix) from error
 
 
 def _tell_rest(prepared: Prepared) -> str:

@@ -16,21 +16,22 @@ import secrets
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from time import monotonic
 from typing import Any, Final, ParamSpec, TypeVar
 
 import soundfile
 
 import pipelines
 import synth
-from pipelines.engines.call import Call, OverdueError, end_soon, label_of
+from pipelines.engines.engine import Call, OverdueError, settle
 from synth.base.errors import SegueError
 
 P = ParamSpec("P")
@@ -40,11 +41,11 @@ CONNECT_S: Final = 8.0
 GRACE_S: Final = 1.0
 POLL_S: Final = 5.0
 WORKERLESS_S: Final = 120.0
-RETRIES: Final = 2
-"""Further tries of a call without a limit that failed otherwise than with a clear error."""
 CALLS_PER_CORE: Final = 2
 """Calls under way for each core, so that no worker waits and a cluster that can grow does."""
 LEAST_CALLS: Final = 8
+MAX_THREADS: Final = 1024
+LAST_WORDS_S: Final = 0.5
 PROBE: Final = ".probe"
 
 
@@ -59,12 +60,12 @@ def cluster(address: str) -> Iterator[Cluster]:
             fix="pip install 'segue-audio[distributed]'",
         ) from error
     with _silence():
-        runner = _DaskRunner(distributed, _connect(distributed, address), address)
+        there = Cluster(distributed, _connect(distributed, address), address)
         try:
-            runner.examine()
-            yield Cluster(runner)
+            there.examine()
+            yield there
         finally:
-            runner.close()
+            there.close()
 
 
 def _connect(distributed: Any, address: str) -> Any:
@@ -90,39 +91,38 @@ def _connect(distributed: Any, address: str) -> Any:
     return client
 
 
-@dataclass(frozen=True, slots=True)
 class Cluster:
-    """An `Engine`; its width follows the workers as they come and go."""
+    """A `RemoteEngine`: its width follows the workers as they come and go.
 
-    run: _DaskRunner
-
-    @property
-    def width(self) -> int:
-        """Calls worth having under way at once now."""
-        return max(LEAST_CALLS, CALLS_PER_CORE * self.run.cores())
-
-    def cancel(self) -> None:
-        """Give up all calls that wait for their turn."""
-        self.run.cancel()
-
-
-class _DaskRunner:
-    """Runs functions on a cluster's workers, each after it has shown its passport."""
+    A call waits for its answer in a thread of this process; a worker works after it has shown its
+    passport.
+    """
 
     def __init__(self, distributed: Any, client: Any, address: str) -> None:
+        self.cancelled = threading.Event()
         self._distributed = distributed
         self._client = client
         self._address = address
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._waiting: set[Any] = set()
-        self._closed = False
+        self._threads = ThreadPoolExecutor(MAX_THREADS)
         self._passport = Passport(tuple(facts().items()), ())
 
-    def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        future = self._submit(function, args, kwargs)
+    @property
+    def width(self) -> int:
+        """Calls worth having under way at once now."""
+        return max(LEAST_CALLS, CALLS_PER_CORE * self.cores())
+
+    def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Begin a call; one with a limit has it from when a worker begins."""
+        return self._threads.submit(self._call, function, args, kwargs)
+
+    def _call(self, function: Any, args: Any, kwargs: Any) -> Any:
+        label = function.label if isinstance(function, Call) else function.__name__
+        future = self._send(function, args, kwargs, label)
         try:
-            answer = self._answer(future, label_of(function))
+            answer = self._answer(future, label)
         finally:
             with self._lock:
                 self._waiting.discard(future)
@@ -131,13 +131,12 @@ class _DaskRunner:
             if answer.worker:
                 self._end_worker(answer.worker)
             raise answer.error
-        result: T = answer
-        return result
+        return answer
 
     def examine(self) -> None:
         """Compare every worker's Python, libraries and code with this process's own."""
         if not self.cores():
-            self(facts)  # a cluster that grows on demand is shown one
+            self._call(facts, (), {})  # a cluster that grows on demand is shown one
         found = self._ask_everybody(facts)
         different = {
             worker: text
@@ -179,7 +178,7 @@ class _DaskRunner:
     def cancel(self) -> None:
         """Give up all calls; a worker ends the one that it is at, and starts no other."""
         with self._lock:
-            self._closed = True
+            self.cancelled.set()
             waiting = list(self._waiting)
         with suppress(Exception):  # the scheduler may be gone, and with it what was queued
             self._client.cancel(waiting, force=True)
@@ -189,25 +188,18 @@ class _DaskRunner:
         self.cancel()
         with suppress(Exception):
             self._client.close(timeout=CONNECT_S)
+        self._threads.shutdown()
         for probe, _ in self._passport.probes:
             _remove(probe.parent.glob(f"{probe.name}*"))  # with the replies of killed workers
 
-    def _submit(self, function: Any, args: Any, kwargs: Any) -> Any:
-        limited = isinstance(function, Call)
-        name = function.function.__name__ if limited else function.__name__
-        key = f"{name}-{self._client.id}-{next(self._numbers)}"
+    def _send(self, function: Any, args: Any, kwargs: Any, label: str) -> Any:
+        plain = function.function if isinstance(function, Call) else function
+        key = f"{plain.__name__}-{self._client.id}-{next(self._numbers)}"
         with self._lock:
-            if self._closed or self._client.status != "running":
-                raise self._explain_loss(label_of(function))
-            future = self._client.submit(
-                self._passport.call,
-                function,
-                args,
-                kwargs,
-                key=key,
-                pure=False,
-                retries=0 if limited else RETRIES,
-            )
+            if self.cancelled.is_set() or self._client.status != "running":
+                raise self._explain_loss(label)
+            call = self._passport.call
+            future = self._client.submit(call, function, args, kwargs, key=key, pure=False)
             self._waiting.add(future)
         return future
 
@@ -243,7 +235,7 @@ class _DaskRunner:
             raise self._explain_loss(about) from error
 
     def _explain_loss(self, about: str) -> SegueError:
-        if self._closed:
+        if self.cancelled.is_set():
             return SegueError(f"{about}: given up")
         return SegueError(
             f"the Dask scheduler at {self._address} was lost",
@@ -349,11 +341,33 @@ class Passport:
                     fix="give it the same environment and folders as the others, then run "
                     "the same command again; finished shards are kept",
                 )
+            if isinstance(function, Call):
+                return _call_in_time(function, args, kwargs)
             return function(*args, **kwargs)
         except OverdueError as error:
             return WorkerRefusal(error, import_module("distributed").get_worker().address)
         except SegueError as error:
             return WorkerRefusal(error)
+
+
+def _call_in_time(call: Call[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call in a thread of its own: a nanny's worker is in one itself, where no alarm rings."""
+    outcome: Future[Any] = Future()
+    deadline = monotonic() + call.limit_s
+    work = partial(settle, outcome, partial(call.function, *args, **kwargs))
+    threading.Thread(target=work, daemon=True).start()
+    while not outcome.done() and (left := deadline - monotonic()) > 0:
+        wait([outcome], left)
+    if not outcome.done():
+        raise call.overdue
+    return outcome.result()
+
+
+def end_soon() -> None:
+    """End this process, and with it an overdue call, once it has answered."""
+    timer = threading.Timer(LAST_WORDS_S, os._exit, (1,))
+    timer.daemon = True
+    timer.start()
 
 
 def find_fault(passport: Passport) -> str:

@@ -1,6 +1,6 @@
 """A night: rebuild a corpus, judge the new version, train on it, and point `latest` to it.
 
-No Prefect here: a flow passes a `Step` that makes a task of each step. What a night finds is kept
+No Prefect here: a flow passes a `Step` that makes a task of each stage. What a night finds is kept
 as `nightly.json` in the version's manifests, which the next version's metrics are compared with;
 `nightly.md` is its report.
 """
@@ -13,26 +13,16 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final
 
 import pyarrow.parquet as pq
 
-from pipelines.builder.build import (
-    Prepared,
-    Summary,
-    conclude,
-    locate_library,
-    prepare_build,
-    render_pending,
-)
+from pipelines.builder.build import Step, Summary, locate_library
 from pipelines.builder.finalise import RECORD_FILE, promote, read_record
 from pipelines.builder.plan import plan
-from pipelines.builder.schedule import Submit
 from pipelines.checks.audio import audit_audio
 from pipelines.checks.audit import audit
 from pipelines.checks.blind import run_blind_test
@@ -40,7 +30,6 @@ from pipelines.checks.leakage import compare_splits
 from pipelines.config.spec import Spec
 from pipelines.engines.engine import Engine
 from pipelines.flows.schedule import EnrichSettings, GateSettings, NightlySettings, TrainSettings
-from pipelines.ingest.ingest import IngestedLibrary
 from pipelines.llm.files import Input
 from pipelines.llm.run import generate
 from pipelines.llm.runner import StopKind
@@ -55,22 +44,6 @@ from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, LATEST_FILE, QUARANTINE
 from synth.storage.url import parse_pointer
 
 REPORT_FILE: Final = "nightly.md"
-
-
-T = TypeVar("T")
-
-
-class Step(Protocol):
-    """Runs a step of a night, of this name."""
-
-    def __call__(self, name: str, work: Callable[[], T], /) -> T:
-        """What `work` returns."""
-        ...
-
-
-def call(_name: str, work: Callable[[], T]) -> T:
-    """Run a step as a plain call."""
-    return work()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,88 +88,22 @@ class NightResult:
         }
 
 
-class CorpusBuild:
-    """The stages of a corpus under way. Each is made once, when it is first needed.
-
-    Args:
-        step: Runs each stage.
-    """
-
-    def __init__(
-        self,
-        spec: Spec,
-        out: Path,
-        settings: NightlySettings,
-        where: Engine,
-        observer: Observer,
-        step: Step = call,
-    ) -> None:
-        self.spec = spec
-        self.out = out
-        self.settings = settings
-        self.where = where
-        self.observer = observer
-        self.step = step
-        self._started = time.monotonic()
-
-    @cached_property
-    def located(self) -> tuple[IngestedLibrary, Places]:
-        """The ingested library, and where what is made of it lies."""
-        return self.step(
-            "ingest", lambda: locate_library(self.spec, self.out, self.where, self.observer)
-        )
-
-    @cached_property
-    def prepared(self) -> Prepared:
-        """The plan, and what is still to be rendered."""
-        library, places = self.located
-        return self.step(
-            "plan",
-            lambda: prepare_build(self.spec, library, places, self.where, self.observer),
-        )
-
-    @property
-    def places(self) -> Places:
-        """Where the version lies."""
-        return self.prepared.places
-
-    def enrich(self) -> list[Path]:
-        """Have a language model answer. Returns the files of answers."""
-        tasks = self.settings.enrich
-        if not tasks:
-            return []
-        return self.step(
-            "enrich", lambda: buy(self.spec, tasks, self.out, self.where, self.observer)
-        )
-
-    def render(
-        self, submit: Submit | None = None, show: Callable[[int], None] = lambda done: None
-    ) -> None:
-        """Render what is missing; `submit` and `show` are those of `schedule`."""
-        render_pending(self.prepared, self.where, self.settings.render, self.observer, submit, show)
-
-    def finalise(self, promote: bool) -> Summary:
-        """Write the corpus's manifest and card, and point `latest` to it if `promote` is set."""
-        prepared = self.prepared
-        return self.step("finalise", lambda: conclude(prepared, self._started, promote))
-
-
 def night(
-    build: CorpusBuild,
-    render: Callable[[CorpusBuild], None],
-    report: Callable[[Sequence[Gate], Path], None] = lambda gates, path: None,
+    summary: Summary,
+    places: Places,
+    settings: NightlySettings,
+    observer: Observer,
+    step: Step,
+    report: Callable[[Sequence[Gate], Path], None],
 ) -> NightResult:
-    """Rebuild what changed, judge it, train on it if asked to, and promote it if it passes.
+    """Judge a version that was built, train on it if asked to, and promote it if it passes.
 
     Args:
-        render: Renders the build's missing shards.
+        summary: Of its build.
+        step: Runs each stage.
         report: Given the gates and the report, before the version is promoted.
     """
-    build.enrich()
-    render(build)
-    summary = build.finalise(promote=False)
-    places, settings, step = build.places, build.settings, build.step
-    gates = step("audit", lambda: judge(places, settings.gates, build.observer))
+    gates = step("audit", lambda: judge(places, settings.gates, observer))
     metrics: dict[str, dict[str, Any]] = {}
     run = None
     if (training := settings.train) is not None and not failed_gates(gates):

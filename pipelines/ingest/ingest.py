@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.config.spec import Intake
-from pipelines.engines.executor import RemoteRunner, Runner
+from pipelines.engines.engine import Engine, RemoteEngine, run_in_order
 from pipelines.ingest.admission import Admission, AdmittedClips
 from pipelines.ingest.decoder import Decoder
 from pipelines.ingest.decoding import DecodingTask, Outcome
@@ -67,13 +67,11 @@ class IngestedLibrary:
     decoded: frozenset[str] = frozenset()
 
 
-def ingest(
-    intake: Intake, banks: Path, run: Runner, threads: int, observer: Observer
-) -> IngestedLibrary:
+def ingest(intake: Intake, banks: Path, where: Engine, observer: Observer) -> IngestedLibrary:
     """Catalogue a library and fill the bank; parts that are there are not read again.
 
-    Files are opened in processes of their own, `threads` of them and one at least, which are killed
-    over the time limit; what a source makes by itself is made by `run`.
+    Files are opened in processes of their own, as many as the engine is wide and one at least,
+    which are killed over the time limit; what a source makes by itself the engine makes.
     """
     admission = Admission.of(intake)
     if admission.blocks:
@@ -104,12 +102,12 @@ def ingest(
         missing = [part for part in parts if part.key in faults]
         there = len(refs) - sum(len(part.refs) for part in missing)
         observer.start("ingest", len(refs), "clips", done=there)
-        if not source.reads_files:
-            _spread(missing, run, ingest_part, max(1, threads), observer)
-        elif isinstance(run, RemoteRunner):
-            _spread(missing, run, read_part, max(1, threads), observer)
+        if source.reads_files and not isinstance(where, RemoteEngine):
+            _read(missing, task, max(1, where.width), observer)
         else:
-            _read(missing, task, max(1, threads), observer)
+            store = read_part if source.reads_files else ingest_part
+            for part, _ in zip(missing, run_in_order(where, store, missing), strict=True):
+                observer.advance("ingest", len(part.refs))
         remove_partials(folder)  # of workers that were lost meanwhile
         parts = [replace(part, refs=()) for part in parts]
         del refs, missing  # a million take half a gigabyte
@@ -148,23 +146,6 @@ def _read(
         finally:
             for decoder in decoders:
                 decoder.close()
-
-
-def _spread(
-    parts: Sequence[LibraryPart],
-    run: Runner,
-    function: Callable[[LibraryPart], None],
-    threads: int,
-    observer: Observer,
-) -> None:
-    """Ingest parts where `run` does: clips that are made, or files that other machines read."""
-
-    def ingest_one(part: LibraryPart) -> None:
-        run(function, part)
-        observer.advance("ingest", len(part.refs))
-
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(ingest_one, parts))
 
 
 def _observe(outcomes: Iterable[Outcome], observer: Observer) -> Iterator[Outcome]:

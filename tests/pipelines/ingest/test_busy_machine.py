@@ -15,7 +15,7 @@ from hostile import RATE, Hostile, is_alive
 from waiting import wait_for
 
 from pipelines.config.spec import Intake
-from pipelines.engines.executor import workers
+from pipelines.engines.engine import engine
 from pipelines.ingest.decoding import DecoderVerdict, DecoderWatch, measure_group_time, parse_time
 from pipelines.ingest.ingest import IngestedLibrary, ingest
 from synth.base.errors import SegueError
@@ -27,8 +27,8 @@ LIMIT_S = 1.5
 
 def take(source: Hostile, out: Path) -> IngestedLibrary:
     intake = Intake(source, RATE, Acceptance(decode_timeout_s=LIMIT_S, max_s=60))
-    with workers(0) as run:
-        return ingest(intake, out, run, 0, Silent())
+    with engine(0) as where:
+        return ingest(intake, out, where, Silent())
 
 
 def test_a_clip_that_had_to_wait_is_kept(tmp_path: Path) -> None:
