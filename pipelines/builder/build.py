@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -42,6 +42,7 @@ from synth.base.progress import Observer, Silent, tell_damage
 from synth.corpus.corpus import PLAN_FILE
 from synth.corpus.receipt import VersionReceipt
 from synth.sources import Unheard
+from synth.sources.block import Blocked
 
 VERSION_LETTERS = 12
 MOST_JUDGED = 1000
@@ -71,9 +72,8 @@ class Summary:
         quarantined: Clips that could not be used.
         hours: Of audio in the corpus.
         excerpts_of_captioned_clips: Sounds heard in part, whose captions speak of the whole.
-        findings: Why clips are quarantined and what the library lacks, as
-            `pipelines.builder.findings.Findings` in JSON.
-        blocked: What each block list did, as `synth.sources.block.Blocked` in JSON.
+        findings: Why clips are quarantined and what the library lacks.
+        blocked: What each block list did.
     """
 
     corpus: str
@@ -87,12 +87,12 @@ class Summary:
     excerpts_of_captioned_clips: int
     seconds: float
     paths: dict[str, str]
-    findings: dict[str, Any]
-    blocked: list[dict[str, Any]] = field(default_factory=list)
+    findings: Findings
+    blocked: tuple[Blocked, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
-        return asdict(self)
+        return asdict(self) | {"blocked": [each.to_json() for each in self.blocked]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,6 +331,6 @@ def conclude(prepared: Prepared, started: float, promote: bool = True) -> Summar
             "manifests": places.format_path(places.manifests),
             "shards": places.format_path(places.shards),
         },
-        findings=findings.to_json(),
-        blocked=[each.to_json() for each in prepared.library.blocked],
+        findings=findings,
+        blocked=prepared.library.blocked,
     )

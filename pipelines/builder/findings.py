@@ -198,11 +198,6 @@ class Tally:
         ]
 
 
-def to_json(found: Iterable[LeftOut]) -> list[dict[str, Any]]:
-    """As JSON values."""
-    return [asdict(each) for each in found]
-
-
 _CLIPS: Final = ("id", "split", "source_split", "labels", "recording")
 
 
@@ -251,17 +246,6 @@ class Findings:
             _find_unphrased(coverage.recordings, manifests / PLAN_FILE),
             _read_left_out(manifests / PLAN_FILE),
             _find_absent(splits, {clip["source_split"] for clip in clips}),
-        )
-
-    @classmethod
-    def of_json(cls, found: Mapping[str, Any]) -> Findings:
-        """From `to_json`."""
-        return cls(
-            [RefusalKind(**each) for each in found["refusals"]],
-            [Lacking(**each) for each in found["lacking"]],
-            found["unphrased"],
-            [LeftOut(**each) for each in found["left_out"]],
-            found["absent"],
         )
 
     def to_json(self) -> dict[str, Any]:

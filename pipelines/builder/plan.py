@@ -26,7 +26,7 @@ from pipelines.builder.claim import (
     read_finished,
 )
 from pipelines.builder.drafting import DraftedRows, Drafter, draft_all, sample_id
-from pipelines.builder.findings import LEFT_OUT, Tally, to_json
+from pipelines.builder.findings import LEFT_OUT, Tally
 from pipelines.builder.usable import UsableClips
 from pipelines.config.enrich import Enrichment
 from pipelines.config.spec import Spec
@@ -162,7 +162,9 @@ def plan(
         tables.flush()
         enrichment.refuse_strangers(known)
         if left_out := tally.conclude():
-            writer.add_key_value_metadata({LEFT_OUT: canonical_json(to_json(left_out))})
+            writer.add_key_value_metadata(
+                {LEFT_OUT: canonical_json([asdict(each) for each in left_out])}
+            )
     rows = [asdict(shard) for shard in shards]
     with replacing_certified(places.manifests / SHARDS_FILE, finished) as partial:
         _write(partial, rows, SHARDS_SCHEMA.with_metadata(mark))

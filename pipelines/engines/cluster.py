@@ -23,7 +23,6 @@ from functools import lru_cache, partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any, Final, ParamSpec, TypeVar
 
@@ -70,25 +69,16 @@ def cluster(address: str) -> Iterator[Cluster]:
 
 def _connect(distributed: Any, address: str) -> Any:
     """A client of the scheduler; its own time limit does not hold where the scheduler is silent."""
-    outcome: SimpleQueue[Any] = SimpleQueue()
-
-    def connect() -> None:
-        try:
-            outcome.put(distributed.Client(address, timeout=CONNECT_S, set_as_default=False))
-        except Exception as error:
-            outcome.put(error)
-
-    threading.Thread(target=connect, daemon=True).start()
+    answer: Future[Any] = Future()
+    connect = partial(distributed.Client, address, timeout=CONNECT_S, set_as_default=False)
+    threading.Thread(target=settle, args=(answer, connect), daemon=True).start()
     try:
-        client = outcome.get(timeout=CONNECT_S + GRACE_S)
-    except Empty as error:
-        client = error
-    if isinstance(client, Exception):
+        return answer.result(CONNECT_S + GRACE_S)
+    except Exception as error:
         raise SegueError(
             f"no Dask scheduler answers at {address}",
             fix="start one with `dask scheduler`, or fix the address; see docs/clusters.md",
-        ) from client
-    return client
+        ) from error
 
 
 class Cluster:
@@ -137,19 +127,11 @@ class Cluster:
         """Compare every worker's Python, libraries and code with this process's own."""
         if not self.cores():
             self._call(facts, (), {})  # a cluster that grows on demand is shown one
-        found = self._ask_everybody(facts)
-        different = {
-            worker: text
-            for worker, theirs in found.items()
-            if (text := differences(dict(self._passport.facts), theirs))
-        }
-        if different:
-            raise SegueError(
-                f"{self._address}: workers would produce different output: "
-                f"{_list_reasons(different)}",
-                fix="install the same versions there, in one environment or container "
-                "image, and restart the workers",
-            )
+        self._ask_everybody(
+            "would produce different output",
+            "install the same versions there, in one environment or container image, and restart "
+            "the workers",
+        )
 
     def share(self, folder: Path, holder: str = "") -> None:
         """Have every worker, present and to come, prove that it reads and writes `folder`."""
@@ -160,13 +142,9 @@ class Cluster:
         probe = folder / f"{PROBE}.{holder}.{token}"
         probe.write_text(token)
         self._passport = self._passport.with_probe(probe, token)
-        answers = self._ask_everybody(find_fault, self._passport)
-        strangers = {worker: str(error) for worker, error in answers.items() if error}
-        if strangers:
-            raise SegueError(
-                f"{self._address}: workers do not share {folder}: {_list_reasons(strangers)}",
-                fix="build in a folder that all workers mount at the same path",
-            )
+        self._ask_everybody(
+            f"do not share {folder}", "build in a folder that all workers mount at the same path"
+        )
 
     def cores(self) -> int:
         """Threads of all workers now; 0 also where the scheduler does not answer."""
@@ -242,21 +220,22 @@ class Cluster:
             fix="run the same command again, with any engine; finished shards are kept",
         )
 
-    def _ask_everybody(self, function: Any, *args: Any) -> dict[str, Any]:
-        """What a function returns on each worker."""
+    def _ask_everybody(self, refusal: str, fix: str) -> None:
+        """Check that every worker may work under the passport."""
         try:
-            found: dict[str, Any] = self._client.run(function, *args, on_error="return")
+            found = self._client.run(find_fault, self._passport, on_error="return")
         except (OSError, CancelledError) as error:
-            raise self._explain_loss(function.__name__) from error
+            raise self._explain_loss(find_fault.__name__) from error
         # A worker that went away meanwhile is no matter; one that comes is asked by its first call.
-        answers = {worker: it for worker, it in found.items() if not isinstance(it, OSError)}
-        failed = {worker: str(e) for worker, e in answers.items() if isinstance(e, Exception)}
-        if failed:
+        answers = {worker: it for worker, it in found.items() if it and not isinstance(it, OSError)}
+        if failed := {worker: str(e) for worker, e in answers.items() if isinstance(e, Exception)}:
             raise SegueError(
                 f"{self._address}: workers that cannot work: {_list_reasons(failed)}",
                 fix="install segue there: one environment, or one container image",
             )
-        return answers
+        if answers:
+            reasons = _list_reasons(answers)
+            raise SegueError(f"{self._address}: workers {refusal}: {reasons}", fix=fix)
 
 
 def _remove(paths: Iterable[Path]) -> None:

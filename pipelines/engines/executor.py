@@ -85,7 +85,7 @@ def hold_interrupts() -> Iterator[None]:
 
 
 def start_worker(environment: Mapping[str, str]) -> None:
-    """What a worker of a pool begins with."""
+    """What a worker process begins with."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.clear()
     os.environ.update(environment)
@@ -93,9 +93,12 @@ def start_worker(environment: Mapping[str, str]) -> None:
 
 
 def _end_with_parent() -> None:
+    """End this process when the one that asked for it has ended, and what it leads."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
+    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
     os._exit(1)
 
 

@@ -163,12 +163,12 @@ def _finalise(job: StageJob) -> Result:
     return _conclude(job, _prepare(job), promote=False).to_json()
 
 
-def _build(job: StageJob) -> Result:
+def _build(job: StageJob) -> Summary:
     prepared = _prepare(job)
     _render_portions(job, prepared)
     summary = _conclude(job, prepared, promote=True)
     show_link(job.spec.corpus, "card", prepared.places.shards / CARD_FILE)
-    return summary.to_json()
+    return summary
 
 
 def _night(job: StageJob) -> Result:
@@ -191,7 +191,7 @@ def _night(job: StageJob) -> Result:
     return result.to_json()
 
 
-BODIES: Final[dict[str, Callable[[StageJob], Result]]] = {
+BODIES: Final[dict[str, Callable[[StageJob], Result | Summary]]] = {
     "ingest": _ingest,
     "plan": _plan,
     "enrich": _enrich,
@@ -205,7 +205,7 @@ BODIES: Final[dict[str, Callable[[StageJob], Result]]] = {
 def flow_of(
     name: str,
     observer: Observer | None = None,
-    keep: Callable[[Result], None] = lambda result: None,
+    keep: Callable[[Any], None] = lambda result: None,
 ) -> CorpusFlow:
     """The flow of a name in `BODIES`.
 
@@ -256,7 +256,8 @@ def flow_of(
                 )
             )
         keep(result)
-        return Completed(message=summarise(result), data=result)
+        facts = result.to_json() if isinstance(result, Summary) else result
+        return Completed(message=summarise(facts), data=facts)
 
     return run_stage
 

@@ -28,7 +28,7 @@ from pipelines.ingest.decoding import (
     DecodingTask,
     Outcome,
     describe_overtime,
-    measure_group_time,
+    measure_decoder_time,
     serve_decoding,
 )
 from synth.base.doors import UNWELL
@@ -147,7 +147,7 @@ class Decoder:
         answer: Any = None
         with contextlib.suppress(EOFError, OSError):
             while answer is None and not connection.poll(watch.look_s):
-                answer = watch.judge(measure_group_time(process.pid or 0))
+                answer = watch.judge(measure_decoder_time(process.pid or 0))
             if answer is None:
                 answer, self._used_s = connection.recv()
         if self._closed:
