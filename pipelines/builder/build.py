@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -103,6 +104,7 @@ class Prepared:
         pending: Those to be rendered.
         facts: What `corpus.json` says, if this very build was finalised before.
         receipt: What certifies the manifests of a finished version.
+        started: When the build began, by the monotonic clock.
     """
 
     spec: Spec
@@ -112,6 +114,7 @@ class Prepared:
     pending: list[ShardPlan]
     facts: dict[str, Any] | None
     receipt: VersionReceipt | None
+    started: float = 0.0
 
     @property
     def there(self) -> int:
@@ -138,15 +141,17 @@ def build(
         out: Root of banks, shards and manifests; a path, or a URL that is mirrored from a stage.
         worker_count: Worker processes, 0 runs in this process; or an engine.
     """
-    started = time.monotonic()
     observer = observer or Silent()
     refuse_unheard(spec)
     out = choose_stage(out)
     with hold_for_writing(out, spec.corpus):
         with engine(worker_count) as where:
             prepared = prepare(spec, out, where, observer)
-            render_pending(prepared, where, settings or RenderSettings(), observer)
-        return conclude(prepared, started)
+            observer.start("render", len(prepared.shards), "shards", done=prepared.there)
+            settings = settings or RenderSettings()
+            render_shards(prepared, prepared.pending, where, settings, observer)
+            observer.finish("render")
+        return conclude(prepared)
 
 
 def refuse_unheard(spec: Spec) -> None:
@@ -163,8 +168,10 @@ def prepare(
     spec: Spec, out: Path, where: Engine, observer: Observer, step: Step = call
 ) -> Prepared:
     """Ingest and plan."""
-    library, places = step("ingest", lambda: locate_library(spec, out, where, observer))
-    return step("plan", lambda: prepare_build(spec, library, places, where, observer))
+    started = time.monotonic()
+    library, places = step("ingest", partial(locate_library, spec, out, where, observer))
+    found = step("plan", partial(prepare_build, spec, library, places, where, observer))
+    return replace(found, started=started)
 
 
 def prepare_build(
@@ -251,15 +258,6 @@ def plan_library(
     return library, places, sum(shard.samples for shard in shards)
 
 
-def render_pending(
-    prepared: Prepared, where: Engine, settings: RenderSettings, observer: Observer
-) -> None:
-    """Render what is missing."""
-    observer.start("render", len(prepared.shards), "shards", done=prepared.there)
-    render_shards(prepared, prepared.pending, where, settings, observer)
-    observer.finish("render")
-
-
 def render_shards(
     prepared: Prepared,
     shards: Sequence[ShardPlan],
@@ -304,7 +302,7 @@ def _tell_rest(prepared: Prepared) -> str:
     return f"; about {needed} needed for the {len(left)} shards left to render"
 
 
-def conclude(prepared: Prepared, started: float, promote: bool = True) -> Summary:
+def conclude(prepared: Prepared, promote: bool = True) -> Summary:
     """Finalise what was not, point `latest` to it if `promote` is set, and sum up."""
     places, shards, facts = prepared.places, prepared.shards, prepared.facts
     if prepared.pending or facts is None:
@@ -326,7 +324,7 @@ def conclude(prepared: Prepared, started: float, promote: bool = True) -> Summar
         quarantined=sum(kind.clips for kind in findings.refusals),
         hours=facts["hours"],
         excerpts_of_captioned_clips=facts["excerpts_of_captioned_clips"],
-        seconds=round(time.monotonic() - started, 2),
+        seconds=round(time.monotonic() - prepared.started, 2),
         paths={
             "manifests": places.format_path(places.manifests),
             "shards": places.format_path(places.shards),

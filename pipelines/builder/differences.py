@@ -213,15 +213,13 @@ def remove_damaged(places: Places, digest: str, observer: Observer) -> VersionRe
         return None
     refuse_other_build(places, receipt.digest, digest)
     if not (places.manifests / REMOVED_FILE).is_file():
-        remove_faulty(places, receipt.find_faults(), observer)
+        faults = receipt.find_faults()
+        lines = (
+            f"{places.format_path(places.manifests / name)}: {faults[name]}" for name in faults
+        )
+        tell_damage(observer, [*lines], "made again")
+        remove_files(places, faults)
     return receipt
-
-
-def remove_faulty(places: Places, faults: Mapping[str, str], observer: Observer) -> None:
-    """Delete files of a version, of which each has a fault, so that they are made again."""
-    told = [f"{places.format_path(places.manifests / name)}: {faults[name]}" for name in faults]
-    tell_damage(observer, told, "made again")
-    remove_files(places, faults)
 
 
 def refuse_other_bytes(places: Places, shards: Sequence[ShardPlan]) -> None:

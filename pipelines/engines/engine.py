@@ -276,7 +276,7 @@ class _Pool:
         """Why the pool has lost a worker, and with it all calls: one error for all of them."""
         if self._broken is None:
             now = monotonic()
-            late = [call for call, due in self._limits.values() if due <= now]
+            late = [call for call, due in [*self._limits.values()] if due <= now]
             self._broken = (
                 late[0].overdue
                 if late

@@ -1,5 +1,8 @@
 """Worker processes: how they are started, and how they end.
 
+`python -m pipelines.engines.executor PARENT MODULE [WORD ...]` runs a module as `python -m` does,
+in a process that ends when the one with the number PARENT does.
+
 They import no Prefect, leave Ctrl-C to the parent and die with it. On Linux they are forks of
 one small process that has imported what they need, and nothing else: seconds of imports are paid
 once, not by every worker. Elsewhere they are spawned.
@@ -9,6 +12,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import runpy
 import signal
 import sys
 import threading
@@ -111,3 +115,9 @@ def _exit_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(PARENT_POLL_S)
     os._exit(1)
+
+
+if __name__ == "__main__":
+    watch_parent(int(sys.argv[1]))
+    del sys.argv[:2]  # its own name and PARENT; the module's name makes room for its path
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

@@ -8,11 +8,10 @@ made again.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias, TypeVar
@@ -37,7 +36,6 @@ from pipelines.builder.build import (
     render_shards,
 )
 from pipelines.builder.finalise import CARD_FILE
-from pipelines.builder.plan import ShardPlan
 from pipelines.builder.render import is_done, read_receipt
 from pipelines.builder.schedule import schedule
 from pipelines.config.file import check_values, read_spec
@@ -102,11 +100,7 @@ NightlyContent: TypeAlias = Annotated[Content | None, _check(_read_nightly)]
 
 @dataclass(frozen=True, slots=True)
 class StageJob:
-    """What a stage is given.
-
-    Args:
-        started: When its run began, by the monotonic clock.
-    """
+    """What a stage is given."""
 
     spec: Spec
     out: Path
@@ -114,14 +108,11 @@ class StageJob:
     where: Engine
     observer: Observer
     step: Step
-    started: float
 
 
 def _ingest(job: StageJob) -> Result:
-    library, _ = job.step(
-        "ingest", lambda: locate_library(job.spec, job.out, job.where, job.observer)
-    )
-    return {"index": str(library.index)}
+    locate = partial(locate_library, job.spec, job.out, job.where, job.observer)
+    return {"index": str(job.step("ingest", locate)[0].index)}
 
 
 def _prepare(job: StageJob) -> Prepared:
@@ -134,39 +125,33 @@ def _prepare(job: StageJob) -> Prepared:
 
 
 def _plan(job: StageJob) -> Result:
-    return _list_files(_prepare(job))
-
-
-def _list_files(prepared: Prepared) -> Result:
+    prepared = _prepare(job)
     return {"index": str(prepared.library.index), "manifests": str(prepared.places.manifests)}
 
 
 def _enrich(job: StageJob) -> Result:
-    tasks = job.settings.enrich
     answers: list[Path] = []
-    if tasks:
-        answers = job.step("enrich", lambda: buy(job.spec, tasks, job.out, job.where, job.observer))
+    if tasks := job.settings.enrich:
+        answers = job.step(
+            "enrich", partial(buy, job.spec, tasks, job.out, job.where, job.observer)
+        )
     return {"answers": [str(path) for path in answers]}
 
 
 def _render(job: StageJob) -> Result:
     prepared = _prepare(job)
     _render_portions(job, prepared)
-    return _list_files(prepared) | {"rendered": len(prepared.pending)}
-
-
-def _conclude(job: StageJob, prepared: Prepared, promote: bool) -> Summary:
-    return job.step("finalise", lambda: conclude(prepared, job.started, promote))
+    return {"manifests": str(prepared.places.manifests), "rendered": len(prepared.pending)}
 
 
 def _finalise(job: StageJob) -> Result:
-    return _conclude(job, _prepare(job), promote=False).to_json()
+    return job.step("finalise", partial(conclude, _prepare(job), promote=False)).to_json()
 
 
 def _build(job: StageJob) -> Summary:
     prepared = _prepare(job)
     _render_portions(job, prepared)
-    summary = _conclude(job, prepared, promote=True)
+    summary = job.step("finalise", partial(conclude, prepared))
     show_link(job.spec.corpus, "card", prepared.places.shards / CARD_FILE)
     return summary
 
@@ -178,7 +163,7 @@ def _night(job: StageJob) -> Result:
     prepared = _prepare(job)
     places = prepared.places
     _render_portions(job, prepared)
-    summary = _conclude(job, prepared, promote=False)
+    summary = job.step("finalise", partial(conclude, prepared, promote=False))
 
     def report(gates: Sequence[Gate], path: Path) -> None:
         log_gates(gates, log)
@@ -238,7 +223,6 @@ def flow_of(
         """
         if parent := os.environ.get(SERVED_BY):
             watch_parent(int(parent))  # a run of `segue night schedule` does not outlive it
-        started = time.monotonic()
         parsed, root = _read_spec(spec), choose_stage(out)
         refuse_unheard(parsed)
         with ExitStack() as held:
@@ -252,7 +236,6 @@ def flow_of(
                     held.enter_context(engine(workers)),
                     LoggedPhases(observer or Silent(), get_run_logger()),
                     _Tasks(parsed.corpus),
-                    started,
                 )
             )
         keep(result)
@@ -264,15 +247,6 @@ def flow_of(
 
 def _name_corpus(spec: Content) -> str:
     return Path(spec).stem if isinstance(spec, str) else str(spec.get("corpus"))
-
-
-ingest = flow_of("ingest")
-plan = flow_of("plan")
-enrich = flow_of("enrich")
-render = flow_of("render")
-finalise = flow_of("finalise")
-build_corpus = flow_of("build-corpus")
-nightly = flow_of("nightly")
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,29 +276,23 @@ def _render_portions(job: StageJob, prepared: Prepared) -> None:
     pending, corpus = prepared.pending, job.spec.corpus
     progress = RenderProgress(corpus, len(pending))
     size = -(-len(pending) // MOST_PORTIONS) or 1
-    portions = [pending[start : start + size] for start in range(0, len(pending), size)]
-    begun = done = 0
+    numbers = range(len(pending))
 
-    def begin(portion: list[ShardPlan]) -> Future[None]:
-        nonlocal begun
-        first, last = begun * size, begun * size + len(portion) - 1
-        shards = f"shards {first} to {last}" if last > first else f"shard {first}"
+    def begin(portion: range) -> Future[None]:
+        several = f"shards {portion[0]} to {portion[-1]}"
+        name = several if len(portion) > 1 else f"shard {portion[0]}"
+        shards = pending[portion.start : portion.stop]
         work = partial(
-            render_shards, prepared, portion, job.where, job.settings.render, job.observer, most=1
+            render_shards, prepared, shards, job.where, job.settings.render, job.observer, most=1
         )
+        run = _make_task("render", f"render {portion[0] // size}: {name}", work).submit()
         answer: Future[None] = Future()
-        task_run = _make_task("render", f"render {begun}: {shards}", work).submit()
-        task_run.add_done_callback(lambda ended: settle(answer, ended.result))
-        begun += 1
+        run.add_done_callback(lambda ended: settle(answer, ended.result))
         return answer
 
-    def finish(portion: list[ShardPlan]) -> None:
-        nonlocal done
-        done += len(portion)
-        progress.show(done)
-
     job.observer.start("render", len(prepared.shards), "shards", done=prepared.there)
-    schedule(portions, begin, job.where, finish)
+    portions = [numbers[start : start + size] for start in numbers[::size]]
+    schedule(portions, begin, job.where, lambda portion: progress.advance(len(portion)))
     job.observer.finish("render")
     show_shards(corpus, _list_shards(prepared), prepared.places.manifests)
 
@@ -335,17 +303,15 @@ def _list_shards(prepared: Prepared) -> list[dict[str, Any]]:
     rows = []
     for shard in prepared.shards:
         receipt = read_receipt(prepared.places, shard.shard)
-        certified = receipt is not None and is_done(prepared.places, shard)
-        facts = asdict(receipt) if receipt is not None else {}
         state = "rendered" if shard.shard in pending else "already there"
         rows.append(
             {
                 "shard": shard.shard,
                 "split": shard.split,
                 "samples": shard.samples,
-                "bytes": facts.get("bytes"),
-                "sha256": facts.get("sha256", "")[:12],
-                "state": state if certified else "missing",
+                "bytes": receipt and receipt.bytes,
+                "sha256": receipt.sha256[:12] if receipt else "",
+                "state": state if is_done(prepared.places, shard) else "missing",
             }
         )
     return rows

@@ -404,7 +404,7 @@ def evaluate(places: Places, settings: TrainSettings, run: Path) -> dict[str, di
 
 def _run_segue(words: Sequence[str], launcher: Sequence[str], hours: float) -> Mapping[str, Any]:
     """What a command of ours said in its line of JSON."""
-    ours = [sys.executable, "-m", "pipelines.engines.child", str(os.getpid()), "pipelines.cli"]
+    ours = [sys.executable, "-m", "pipelines.engines.executor", str(os.getpid()), "pipelines.cli"]
     command = [*launcher, "segue"] if launcher else ours
     shown = " ".join(["segue", *words])
     try:

@@ -105,7 +105,7 @@ def run_build(
 
         return build(spec, out, where, observer, settings)
     quieten_prefect()
-    from pipelines.flows import build_with_prefect
+    from pipelines.flows.local import build_with_prefect
 
     return build_with_prefect(spec, out, where, observer, settings)
 

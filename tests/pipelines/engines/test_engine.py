@@ -316,7 +316,7 @@ def journal(out: Path) -> str:
 def test_module_is_run_with_its_words_and_status(tmp_path: Path) -> None:
     (tmp_path / "said").mkdir()
     (tmp_path / "said/__main__.py").write_text("import sys\nsys.exit(' '.join(sys.argv[1:]))\n")
-    words = [sys.executable, "-m", "pipelines.engines.child", str(os.getpid())]
+    words = [sys.executable, "-m", "pipelines.engines.executor", str(os.getpid())]
     paths = os.pathsep.join([str(REPO), str(tmp_path)])
     done = subprocess.run(
         [*words, "said", "train", "--steps", "2"],
@@ -332,7 +332,7 @@ def test_module_ends_when_the_process_that_is_named_does(tmp_path: Path) -> None
     (tmp_path / "idle.py").write_text("import time\ntime.sleep(3600)\n")
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    words = [sys.executable, "-m", "pipelines.engines.child", str(ended.pid), "idle"]
+    words = [sys.executable, "-m", "pipelines.engines.executor", str(ended.pid), "idle"]
     paths = os.pathsep.join([str(REPO), str(tmp_path)])
     child = subprocess.Popen(words, env=os.environ | {"PYTHONPATH": paths})
     assert child.wait() == 1
