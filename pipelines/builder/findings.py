@@ -240,12 +240,15 @@ class Findings:
             catalogued = {clip["id"] for clip in clips}
             refused = [*quarantine, *(row for row in refused if row["id"] in catalogued)]
         coverage = Coverage.of(clips, {row["id"] for row in refused})
+        metadata = pq.read_metadata(manifests / PLAN_FILE).metadata or {}
+        named = (str(name) for each in splits.values() if isinstance(each, list) for name in each)
+        present = {clip["source_split"] for clip in clips}
         return cls(
             count_refusals(refused),
             coverage.lacking,
             _find_unphrased(coverage.recordings, manifests / PLAN_FILE),
-            _read_left_out(manifests / PLAN_FILE),
-            _find_absent(splits, {clip["source_split"] for clip in clips}),
+            [LeftOut(**groups) for groups in json.loads(metadata.get(LEFT_OUT.encode(), b"[]"))],
+            [name for name in named if name not in present],
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -278,16 +281,6 @@ class Findings:
     def reasons(self) -> list[str]:
         """Why clips are quarantined, a line a kind."""
         return format_refusals(self.refusals)
-
-
-def _find_absent(splits: Mapping[SplitName, Any], present: Collection[str]) -> list[str]:
-    named = (str(name) for each in splits.values() if isinstance(each, list) for name in each)
-    return [name for name in named if name not in present]
-
-
-def _read_left_out(plan: Path) -> list[LeftOut]:
-    told = (pq.read_metadata(plan).metadata or {}).get(LEFT_OUT.encode(), b"[]")
-    return [LeftOut(**each) for each in json.loads(told)]
 
 
 def _find_unphrased(labels: Iterable[str], plan: Path) -> list[str]:

@@ -118,8 +118,9 @@ class Cluster:
                 self._waiting.discard(future)
             future.release()
         if isinstance(answer, WorkerRefusal):
-            if answer.worker:
-                self._end_worker(answer.worker)
+            if answer.worker:  # its nanny starts another one
+                with suppress(Exception):  # it may have gone by itself
+                    self._client.run(end_soon, workers=[answer.worker])
             raise answer.error
         return answer
 
@@ -141,7 +142,8 @@ class Cluster:
             _remove(folder.glob(f"{PROBE}.{holder}.*"))
         probe = folder / f"{PROBE}.{holder}.{token}"
         probe.write_text(token)
-        self._passport = self._passport.with_probe(probe, token)
+        probes = (*self._passport.probes, (probe, token))
+        self._passport = replace(self._passport, probes=probes)
         self._ask_everybody(
             f"do not share {folder}", "build in a folder that all workers mount at the same path"
         )
@@ -180,11 +182,6 @@ class Cluster:
             future = self._client.submit(call, function, args, kwargs, key=key, pure=False)
             self._waiting.add(future)
         return future
-
-    def _end_worker(self, address: str) -> None:
-        """End a worker that has an overdue call; its nanny starts another one."""
-        with suppress(Exception):  # it may have gone by itself
-            self._client.run(end_soon, workers=[address])
 
     def _answer(self, future: Any, about: str) -> Any:
         workerless = 0.0
@@ -302,10 +299,6 @@ class Passport:
 
     facts: tuple[tuple[str, str], ...]
     probes: tuple[tuple[Path, str], ...]
-
-    def with_probe(self, path: Path, content: str) -> Passport:
-        """The passport with a further file to be seen."""
-        return replace(self, probes=(*self.probes, (path, content)))
 
     def call(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -62,6 +62,7 @@ from synth.base.errors import SegueError
 from synth.base.progress import Observer, Silent
 
 SERVED_BY: Final = "SEGUE_SERVED_BY"
+LEAST_PORTIONS: Final = 100
 MOST_PORTIONS: Final = 500
 
 T = TypeVar("T")
@@ -275,7 +276,9 @@ def _render_portions(job: StageJob, prepared: Prepared) -> None:
     """Render what is missing: a portion is a task run, whose state the pages show."""
     pending, corpus = prepared.pending, job.spec.corpus
     progress = RenderProgress(corpus, len(pending))
-    size = -(-len(pending) // MOST_PORTIONS) or 1
+    # A task run costs some 60 ms of a processor. Workers should not wait for a last portion.
+    most = min(MOST_PORTIONS, max(LEAST_PORTIONS, 4 * job.where.width))
+    size = -(-len(pending) // most) or 1
     numbers = range(len(pending))
 
     def begin(portion: range) -> Future[None]:

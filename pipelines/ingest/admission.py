@@ -5,8 +5,9 @@ All of a library is asked by columns. Rows are made of those alone that are refu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, combinations
 from typing import Any, Final, TypeAlias
 
@@ -25,6 +26,7 @@ from synth.sources.splits import SplitRule, assign_splits, split_finder
 
 Row: TypeAlias = dict[str, Any]
 Told: TypeAlias = dict[str, str]
+Judge: TypeAlias = Callable[[list[Row]], tuple[list[Row], list[Told]]]
 Marks: TypeAlias = Bool[np.ndarray, " clips"]
 
 _NAMES: Final = ("id", "location")
@@ -92,8 +94,15 @@ class Admission:
             rows: With the columns of `schema.CLIPS` that a library and its files tell.
         """
         kept = np.ones(len(rows), dtype=np.bool_)
-        unlicensed = self._withdraw_unlicensed(rows, kept)
-        blocked = self._withdraw_blocked(rows, kept)
+        unlicensed: list[Told] = []
+        if self.allowed is not None:
+            judge = partial(withdraw_unlicensed, allowed=self.allowed)
+            unlicensed = _withdraw(rows, kept, judge, "licence")
+        blocked: list[Told] = []
+        if self.blocks:
+            judge = partial(withdraw_blocked, blocks=self.blocks)
+            blocked = _withdraw(rows, kept, judge, "recording", "sha256", "fingerprint")
+            blocked += _withdraw_treated(rows, kept, blocked)
         find_split = split_finder(self.split_rules, self.seed)
         splits = [find_split(row) for row in rows.rows("recording", "source_split")]
         copies, joined = _withdraw_copies(rows, kept, splits)
@@ -106,26 +115,6 @@ class Admission:
             tally(self.blocks, told, blocked),
             joined,
         )
-
-    def _withdraw_unlicensed(self, rows: RowFile, kept: Marks) -> list[Told]:
-        if self.allowed is None:
-            return []
-        withdrawn: list[Told] = []
-        for some in _pick(rows, kept, "licence"):
-            left, told = withdraw_unlicensed(some, self.allowed)
-            _keep(kept, some, left)
-            withdrawn += told
-        return withdrawn
-
-    def _withdraw_blocked(self, rows: RowFile, kept: Marks) -> list[Told]:
-        if not self.blocks:
-            return []
-        withdrawn: list[Told] = []
-        for some in _pick(rows, kept, "recording", "sha256", "fingerprint"):
-            left, told = withdraw_blocked(some, self.blocks)
-            _keep(kept, some, left)
-            withdrawn += told
-        return withdrawn + _withdraw_treated(rows, kept, withdrawn)
 
     def _withdraw_divided(self, rows: RowFile, kept: Marks, splits: Sequence[str]) -> list[Told]:
         """Withdraw clips of recordings that lie in several splits."""
@@ -140,6 +129,16 @@ class Admission:
         told = assign_splits(some, self.split_rules, self.seed)
         _keep(kept, some, [row for row in some if row["split"]])
         return told
+
+
+def _withdraw(rows: RowFile, kept: Marks, judge: Judge, *columns: str) -> list[Told]:
+    """Withdraw the clips that a judge does not leave, a batch at a time."""
+    withdrawn: list[Told] = []
+    for some in _pick(rows, kept, *columns):
+        left, told = judge(some)
+        _keep(kept, some, left)
+        withdrawn += told
+    return withdrawn
 
 
 def _withdraw_treated(rows: RowFile, kept: Marks, blocked: Sequence[Told]) -> list[Told]:

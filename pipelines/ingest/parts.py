@@ -332,7 +332,8 @@ def count_refusals(quarantine: Iterable[Mapping[str, str]]) -> list[RefusalKind]
     """
     kinds: dict[str, list[Mapping[str, str]]] = {}
     for row in quarantine:
-        kinds.setdefault(_classify(row["reason"]), []).append(row)
+        words = _NUMBER.sub("#", row["reason"]).split()[:KIND_WORDS]
+        kinds.setdefault(" ".join(words), []).append(row)
     ranked = sorted(kinds.values(), key=lambda rows: (-len(rows), rows[0]["reason"]))
     return [
         RefusalKind(
@@ -347,11 +348,6 @@ def format_refusals(found: Sequence[RefusalKind]) -> list[str]:
     lines = [each.line for each in found[:SHOWN]]
     others = sum(each.clips for each in found[SHOWN:])
     return [*lines, f"and {others:,} for other reasons"] if others else lines
-
-
-def _classify(reason: str) -> str:
-    """What reasons that differ in numbers and names have in common: their first words."""
-    return " ".join(_NUMBER.sub("#", reason).split()[:KIND_WORDS])
 
 
 def _find_common_reason(reasons: list[str]) -> str:
