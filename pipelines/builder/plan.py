@@ -7,9 +7,10 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, Final
@@ -136,7 +137,13 @@ def plan(
         _write_clips(partial, library.clips, CLIPS.with_metadata(mark))
     with replacing_certified(places.manifests / QUARANTINE_FILE, finished) as partial:
         _write(partial, quarantine, QUARANTINE.with_metadata(mark))
-    content = _ClipContent(library.clips, usable.numbers)
+
+    @lru_cache(maxsize=_KNOWN)
+    def tell_content(clip: str) -> str:
+        """What of a clip determines the shards that it is heard in."""
+        row = library.clips.row(usable.numbers[clip], *_IN_SHARDS)
+        return canonical_json([clip, canonical_json([row[name] for name in _IN_SHARDS])])
+
     drafter = Drafter(
         spec.corpus, recipe.name, groups, listener, spec.audio, enrichment, usable.shortage
     )
@@ -157,7 +164,7 @@ def plan(
             spec.corpus, spec.shards.samples, _observe(drafted, library.clips, tally, observer)
         ):
             place = tables.add(shard.rows.cast(writer.schema))
-            shards.append(_shard_plan(shard, place, spec.render_digest(), content))
+            shards.append(_shard_plan(shard, place, spec.render_digest(), tell_content))
             known.update(enrichment.answers.keys() & set(shard.rows.column("id").to_pylist()))
         tables.flush()
         enrichment.refuse_strangers(known)
@@ -205,35 +212,14 @@ def _read(places: Places, plan_digest: str) -> list[ShardPlan] | None:
     return [ShardPlan(**row) for row in rows]
 
 
-class _ClipContent:
-    """What of clips determines the shards that they are heard in."""
-
-    def __init__(self, rows: RowFile, numbers: Mapping[str, int]) -> None:
-        self._rows = rows
-        self._numbers = numbers
-        self._known: dict[str, str] = {}
-
-    def of(self, clip: str) -> str:
-        """That of one clip, as text."""
-        found = self._known.get(clip)
-        if found is None:
-            row = self._rows.row(self._numbers[clip], *_IN_SHARDS)
-            found = canonical_json([row[name] for name in _IN_SHARDS])
-            if len(self._known) >= _KNOWN:
-                self._known.pop(next(iter(self._known)))
-            self._known[clip] = found
-        return found
-
-
 def _shard_plan(
-    shard: PackedShard, place: tuple[int, int], render_digest: str, content: _ClipContent
+    shard: PackedShard,
+    place: tuple[int, int],
+    render_digest: str,
+    tell_content: Callable[[str], str],
 ) -> ShardPlan:
     clips = sorted({clip for row in shard.rows.column("clips").to_pylist() for clip in row})
-    determinants = digest(
-        render_digest,
-        *shard.texts,
-        *(canonical_json([clip, content.of(clip)]) for clip in clips),
-    )
+    determinants = digest(render_digest, *shard.texts, *map(tell_content, clips))
     row_group, row = place
     return ShardPlan(shard.name, shard.split, len(shard.texts), row_group, determinants, row)
 
