@@ -93,7 +93,7 @@ class Summary:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
-        return asdict(self) | {"blocked": [each.to_json() for each in self.blocked]}
+        return asdict(self) | {"blocked": [block.to_json() for block in self.blocked]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +170,8 @@ def prepare(
     """Ingest and plan."""
     started = time.monotonic()
     library, places = step("ingest", partial(locate_library, spec, out, where, observer))
-    found = step("plan", partial(prepare_build, spec, library, places, where, observer))
-    return replace(found, started=started)
+    prepared = step("plan", partial(prepare_build, spec, library, places, where, observer))
+    return replace(prepared, started=started)
 
 
 def prepare_build(
@@ -292,13 +292,13 @@ def render_shards(
 def _tell_rest(prepared: Prepared) -> str:
     """What the shards that are still to be rendered will take, judged by some that are done."""
     places = prepared.places
-    left = [each for each in prepared.pending if not places.receipt_path(each.shard).is_file()]
-    known = (read_receipt(places, each.shard) for each in prepared.shards)
-    done = list(islice((each for each in known if each is not None), MOST_JUDGED))
+    left = [shard for shard in prepared.pending if not places.receipt_path(shard.shard).is_file()]
+    known = (read_receipt(places, shard.shard) for shard in prepared.shards)
+    done = list(islice((receipt for receipt in known if receipt is not None), MOST_JUDGED))
     if not done or not left:
         return ""
-    mean = sum(each.bytes for each in done) / sum(each.samples for each in done)
-    needed = format_bytes(round(mean * sum(each.samples for each in left)))
+    mean = sum(receipt.bytes for receipt in done) / sum(receipt.samples for receipt in done)
+    needed = format_bytes(round(mean * sum(shard.samples for shard in left)))
     return f"; about {needed} needed for the {len(left)} shards left to render"
 
 

@@ -109,12 +109,12 @@ its own mix and those of its clips. This is bookkeeping, not legal advice.
 def _licence_of(facts: Mapping[str, Any]) -> dict[str, str]:
     """The licence in the front matter, by the Hub's identifiers."""
     licence = parse_licence(facts["licence"])
-    found = {"license": hugging_face_licence(licence)}
-    if found["license"] in NAMED_ELSEWHERE:
-        found["license_name"] = licence.id.lower()
+    fields = {"license": hugging_face_licence(licence)}
+    if fields["license"] in NAMED_ELSEWHERE:
+        fields["license_name"] = licence.id.lower()
         if licence.url:
-            found["license_link"] = licence.url
-    return found
+            fields["license_link"] = licence.url
+    return fields
 
 
 def _rights(facts: Mapping[str, Any]) -> str:

@@ -113,7 +113,7 @@ class Drafter:
                 except LeftOutError as error:
                     left_out.append(error)
             samples = [self._sample(draft, run.split, group) for draft in drafts]
-            groups.append([self._enrich(each, number + at) for at, each in enumerate(samples)])
+            groups.append([self._enrich(sample, number + at) for at, sample in enumerate(samples)])
             number += len(samples)
         return DraftedRows.of(run.split, groups, left_out)
 
@@ -252,9 +252,9 @@ def draft_all(drafter: Drafter, where: Engine, folder: Path, key: str) -> Genera
 
 def cut_runs(groups: Mapping[str, Groups]) -> Iterator[GroupRun]:
     """All groups, in runs."""
-    for split, found in groups.items():
-        for start in range(0, len(found), RUN_GROUPS):
-            yield GroupRun(split, range(start, min(start + RUN_GROUPS, len(found))))
+    for split, some in groups.items():
+        for start in range(0, len(some), RUN_GROUPS):
+            yield GroupRun(split, range(start, min(start + RUN_GROUPS, len(some))))
 
 
 def _draft_here(drafter: Drafter) -> Iterator[DraftedRows]:

@@ -143,7 +143,7 @@ def assemble(
     write_text(places.shards / CARD_FILE, dataset_card(facts))
     receipts = [read_receipt(places, shard.shard) for shard in shards]
     samples = file_sha256(places.shards / SAMPLES_FILE)
-    value = croissant(facts, [each for each in receipts if each is not None], samples)
+    value = croissant(facts, [receipt for receipt in receipts if receipt is not None], samples)
     write_text(places.shards / CROISSANT_FILE, json.dumps(value, indent=2) + "\n")
     return facts
 
@@ -179,12 +179,12 @@ def _write_samples(
         ) as writer,
     ):
         for row_group, members in groupby(shards, attrgetter("row_group")):
-            found = list(members)
+            together = list(members)
             planned = plan.read_row_group(row_group)
-            measured = pa.concat_tables(_read_measurements(places, shard) for shard in found)
+            measured = pa.concat_tables(_read_measurements(places, shard) for shard in together)
             joined = pa.table([*planned.columns, *measured.columns], schema=writer.schema)
             writer.write_table(joined, row_group_size=joined.num_rows)
-            for shard in found:
+            for shard in together:
                 rows = joined.slice(shard.row, shard.samples)
                 write_index(places.shard_path(shard.split, shard.shard), rows, rights)
 
@@ -242,7 +242,7 @@ def _facts(
         "excerpts_of_captioned_clips": excerpts if captioned else 0,
         "shards": relpath(places.shards, places.manifests),
         "bank": relpath(library.index, places.manifests),
-        "libraries": [json.loads(each) for each in sorted(libraries)],
+        "libraries": [json.loads(versions) for versions in sorted(libraries)],
     }
 
 

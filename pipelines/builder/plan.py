@@ -95,10 +95,10 @@ class ShardPlan:
 
     def rows(self, plan: Path) -> list[dict[str, Any]]:
         """Its rows of `schema.PLAN`."""
-        found: list[dict[str, Any]] = read_rows(
+        rows: list[dict[str, Any]] = read_rows(
             plan, self.row_group, self.row, self.samples
         ).to_pylist()
-        return found
+        return rows
 
 
 def plan(
@@ -125,7 +125,7 @@ def plan(
     listener = make_listener(usable, setting)
     with usable.shortage.explained():
         made = recipe.groups(usable.clips, setting)
-        groups = {split: each for split, each in made.items() if len(each)}
+        groups = {split: some for split, some in made.items() if len(some)}
     enrichment = Enrichment.read(spec.enrich, setting.audible)
     observer.start("plan", sum(map(len, groups.values())), "groups")
     claim_version(places, plan_digest)
@@ -147,7 +147,7 @@ def plan(
     drafter = Drafter(
         spec.corpus, recipe.name, groups, listener, spec.audio, enrichment, usable.shortage
     )
-    tally = Tally({split: len(each) for split, each in groups.items()}, usable.shortage)
+    tally = Tally({split: len(some) for split, some in groups.items()}, usable.shortage)
     known: set[str] = set()
     shards: list[ShardPlan] = []
     with (
@@ -170,7 +170,7 @@ def plan(
         enrichment.refuse_strangers(known)
         if left_out := tally.conclude():
             writer.add_key_value_metadata(
-                {LEFT_OUT: canonical_json([asdict(each) for each in left_out])}
+                {LEFT_OUT: canonical_json([asdict(kind) for kind in left_out])}
             )
     rows = [asdict(shard) for shard in shards]
     with replacing_certified(places.manifests / SHARDS_FILE, finished) as partial:
@@ -189,11 +189,11 @@ def plan(
 def _observe(
     drafted: Iterable[DraftedRows], clips: RowFile, tally: Tally, observer: Observer
 ) -> Iterator[DraftedRows]:
-    for each in drafted:
-        yield each
-        tally.count(each)
+    for run in drafted:
+        yield run
+        tally.count(run)
         clips.give_back()  # levels were read here and there, each with much that lies about it
-        observer.advance("plan", len(each.sizes))
+        observer.advance("plan", len(run.sizes))
 
 
 def _read(places: Places, plan_digest: str) -> list[ShardPlan] | None:
@@ -266,7 +266,7 @@ def pack(corpus: str, most: int, drafted: Iterable[DraftedRows]) -> Iterator[Pac
         drafted: The rows of all groups, split by split.
     """
     index = 0
-    for split, runs in groupby(drafted, lambda each: each.split):
+    for split, runs in groupby(drafted, lambda run: run.split):
         made = 0
         for number, (tables, texts) in enumerate(_cut(runs, most)):
             name = f"{corpus}-{split}-{number:06d}.tar"
@@ -280,7 +280,7 @@ def pack(corpus: str, most: int, drafted: Iterable[DraftedRows]) -> Iterator[Pac
                 name,
                 split,
                 _place(pa.concat_tables(tables).combine_chunks(), places),
-                [_place_text(text, each, name) for text, each in zip(texts, ids, strict=True)],
+                [_place_text(text, own, name) for text, own in zip(texts, ids, strict=True)],
             )
             made += len(ids)
             index += len(ids)

@@ -170,5 +170,5 @@ def _list_changed(truth: TruthSpec) -> str:
 
 
 def _named_splits(library: IngestedLibrary) -> str:
-    found = {row["source_split"] for row in library.clips.rows("source_split")}
-    return ", ".join(sorted(found - {""}))
+    names = {row["source_split"] for row in library.clips.rows("source_split")}
+    return ", ".join(sorted(names - {""}))

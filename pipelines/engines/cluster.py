@@ -220,11 +220,13 @@ class Cluster:
     def _ask_everybody(self, refusal: str, fix: str) -> None:
         """Check that every worker may work under the passport."""
         try:
-            found = self._client.run(find_fault, self._passport, on_error="return")
+            replies = self._client.run(find_fault, self._passport, on_error="return")
         except (OSError, CancelledError) as error:
             raise self._explain_loss(find_fault.__name__) from error
         # A worker that went away meanwhile is no matter; one that comes is asked by its first call.
-        answers = {worker: it for worker, it in found.items() if it and not isinstance(it, OSError)}
+        answers = {
+            worker: it for worker, it in replies.items() if it and not isinstance(it, OSError)
+        }
         if failed := {worker: str(e) for worker, e in answers.items() if isinstance(e, Exception)}:
             raise SegueError(
                 f"{self._address}: workers that cannot work: {_list_reasons(failed)}",
@@ -396,8 +398,8 @@ def library_versions() -> dict[str, str]:
 @lru_cache(maxsize=1)
 def _library_versions() -> tuple[tuple[str, str], ...]:
     """Once a process: each is read from a file."""
-    found = ((name, version(name)) for name in LIBRARIES)
-    return (*found, ("libsndfile", soundfile.__libsndfile_version__))
+    versions = ((name, version(name)) for name in LIBRARIES)
+    return (*versions, ("libsndfile", soundfile.__libsndfile_version__))
 
 
 def _version(name: str) -> str:
@@ -409,10 +411,10 @@ def _version(name: str) -> str:
 
 def _code() -> str:
     """Digest of our packages' source: two checkouts may bear one version."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for package in (synth, pipelines):
         root = Path(package.__path__[0])
         for path in sorted(root.rglob("*.py")):
-            found.update(f"{package.__name__}/{path.relative_to(root).as_posix()}\n".encode())
-            found.update(path.read_bytes())
-    return found.hexdigest()[:CODE_LETTERS]
+            digest.update(f"{package.__name__}/{path.relative_to(root).as_posix()}\n".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:CODE_LETTERS]

@@ -81,18 +81,18 @@ def bury_all_runs(deployment: str) -> int:
     """
     with get_client(sync_client=True) as client:
         try:
-            found = client.read_deployment_by_name(deployment)
+            known = client.read_deployment_by_name(deployment)
         except ObjectNotFound:
             return 0
         dead = client.read_flow_runs(
-            deployment_filter=DeploymentFilter(id=DeploymentFilterId(any_=[found.id])),
+            deployment_filter=DeploymentFilter(id=DeploymentFilterId(any_=[known.id])),
             flow_run_filter=FlowRunFilter(
                 state=FlowRunFilterState(type=FlowRunFilterStateType(any_=_UNDER_WAY))
             ),
         )
         for run in dead:
             _crash(client, run.id)
-        slot = found.global_concurrency_limit
+        slot = known.global_concurrency_limit
         if slot is not None:
             free = GlobalConcurrencyLimitUpdate(active_slots=0)
             client.update_global_concurrency_limit(slot.name, free)
@@ -112,9 +112,9 @@ def _bury(path: Path) -> bool:
         path.unlink()
         return False
     with get_client(sync_client=True) as client:
-        found = _crash(client, dead)
+        was_alive = _crash(client, dead)
     path.unlink()
-    return found
+    return was_alive
 
 
 def _crash(client: SyncPrefectClient, dead: UUID) -> bool:
@@ -128,8 +128,8 @@ def _crash(client: SyncPrefectClient, dead: UUID) -> bool:
             state=TaskRunFilterState(type=TaskRunFilterStateType(any_=_UNDER_WAY))
         ),
     )
-    for each in left:
-        client.set_task_run_state(each.id, Crashed(message=WHY), force=True)
+    for task_run in left:
+        client.set_task_run_state(task_run.id, Crashed(message=WHY), force=True)
     if run.state is not None and run.state.is_final():
         return False
     client.set_flow_run_state(dead, Crashed(message=WHY), force=True)

@@ -146,7 +146,7 @@ def compare_metrics(
     """Compare a trained model's metrics with those of the last version's model."""
     last = last_version(places)
     before = read_record(places.locate_sibling(last)).get("metrics", {}) if last else {}
-    found = []
+    compared = []
     for name, margin in gates.metrics.items():
         if name not in metrics:
             raise CorpusError(
@@ -157,8 +157,8 @@ def compare_metrics(
         least = None if old is None else old - margin
         wanted = "no earlier version has it" if least is None else f"{least:.4f} or more"
         good = now is not None and (least is None or now >= least)
-        found.append(Gate(name, good, "undefined" if now is None else f"{now:.4f}", wanted))
-    return found
+        compared.append(Gate(name, good, "undefined" if now is None else f"{now:.4f}", wanted))
+    return compared
 
 
 def write_record(
@@ -203,12 +203,12 @@ def refuse_failed(places: Places, gates: Sequence[Gate]) -> None:
 
 
 def _judge_captions(places: Places, observer: Observer) -> Gate:
-    found = audit(places.manifests, observer)
-    first = f", first in {found.violations[0].sample}" if found.violations else ""
+    report = audit(places.manifests, observer)
+    first = f", first in {report.violations[0].sample}" if report.violations else ""
     return Gate(
         "audit",
-        not found.violations,
-        f"{len(found.violations)} violations among {found.positives + found.negatives} "
+        not report.violations,
+        f"{len(report.violations)} violations among {report.positives + report.negatives} "
         f"captions{first}",
         "0",
     )
@@ -236,22 +236,22 @@ def _judge_size(places: Places, last: str | None, gates: GateSettings) -> Gate:
 
 
 def _judge_splits(places: Places, gates: GateSettings, observer: Observer) -> Iterator[Gate]:
-    for splits, found in compare_splits(places.manifests, observer).items():
-        shown = f"{found.shared} clips shared by {splits}"
-        if found.pairs:
-            shown += f", {found.pairs[0].a} and {found.pairs[0].b} first"
-        yield Gate("leaked", found.shared <= gates.leaked, shown, f"{gates.leaked} or fewer")
+    for splits, leaks in compare_splits(places.manifests, observer).items():
+        shown = f"{leaks.shared} clips shared by {splits}"
+        if leaks.pairs:
+            shown += f", {leaks.pairs[0].a} and {leaks.pairs[0].b} first"
+        yield Gate("leaked", leaks.shared <= gates.leaked, shown, f"{gates.leaked} or fewer")
 
 
 def _judge_blindly(places: Places, gates: GateSettings, observer: Observer) -> Iterator[Gate]:
     if gates.blind is not None:
-        told = run_blind_test(places.manifests, gates.blind_samples, observer=observer).worst
+        figure = run_blind_test(places.manifests, gates.blind_samples, observer=observer).worst
         shown = (
-            f"{told.value:.1%} ({told.low:.1%} to {told.high:.1%}, chance {told.chance:.1%}) in "
-            f"{told.split}, {told.kind or 'all'} negatives, {told.measure}"
+            f"{figure.value:.1%} ({figure.low:.1%} to {figure.high:.1%}, chance {figure.chance:.1%}) "
+            f"in {figure.split}, {figure.kind or 'all'} negatives, {figure.measure}"
         )
-        most = told.chance + gates.blind - 0.5
-        yield Gate("blind", told.value <= most, shown, f"{most:.1%} or less")
+        most = figure.chance + gates.blind - 0.5
+        yield Gate("blind", figure.value <= most, shown, f"{most:.1%} or less")
 
 
 def _judge_audio(places: Places, gates: GateSettings, observer: Observer) -> Iterator[Gate]:
@@ -395,8 +395,8 @@ def evaluate(places: Places, settings: TrainSettings, run: Path) -> dict[str, di
     if not kept.is_file():
         words = ["eval", str(run), str(places.manifests), "--split", settings.split, "--json"]
         words += ["--virtual"] if settings.virtual else []
-        found = _run_segue(words, (), settings.hours)
-        metrics = {name: one for name, one in found.items() if not name.startswith("_")}
+        facts = _run_segue(words, (), settings.hours)
+        metrics = {name: one for name, one in facts.items() if not name.startswith("_")}
         write_text(kept, json.dumps(metrics, indent=2) + "\n")
     result: dict[str, dict[str, Any]] = json.loads(kept.read_text(encoding="utf-8"))
     return result
@@ -424,14 +424,14 @@ def _run_segue(words: Sequence[str], launcher: Sequence[str], hours: float) -> M
         raise SpecError(f"train.launcher: {command[0]}: {error.strerror}") from error
     lines = done.stdout.strip().splitlines()
     try:
-        said = json.loads(lines[-1]) if lines else None
+        facts = json.loads(lines[-1]) if lines else None
     except ValueError:
-        said = None
-    if done.returncode or not isinstance(said, dict):
-        why = said.get("error") if isinstance(said, dict) else None
+        facts = None
+    if done.returncode or not isinstance(facts, dict):
+        why = facts.get("error") if isinstance(facts, dict) else None
         raise CorpusError(
             f"`{shown}` ended with status {done.returncode}: "
             f"{why or done.stderr.strip()[-_SHOWN:] or 'no word'}",
             fix="run that command by itself",
         )
-    return said
+    return facts

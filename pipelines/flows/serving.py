@@ -90,8 +90,8 @@ async def _report_runs(
     while True:
         await asyncio.sleep(LOOK_S)
         with suppress(httpx.HTTPError):  # a busy server; the next look finds what this one missed
-            found = await asyncio.to_thread(last_runs, corpus, REPORTED)
-            for run in reversed(found):
+            runs = await asyncio.to_thread(last_runs, corpus, REPORTED)
+            for run in reversed(runs):
                 if (run.id, run.state) not in seen:
                     seen.add((run.id, run.state))
                     report(run)
@@ -214,10 +214,10 @@ def register(night: Night, pool: str) -> UUID:
     """Register a night for the workers of a process pool, which is made if it is not there."""
     with get_client(sync_client=True) as client:
         try:
-            found = client.read_work_pool(pool)
-            if found.type != POOL_TYPE:
+            known = client.read_work_pool(pool)
+            if known.type != POOL_TYPE:
                 raise SpecError(
-                    f"--pool {pool}: a work pool of type {found.type}, not {POOL_TYPE}",
+                    f"--pool {pool}: a work pool of type {known.type}, not {POOL_TYPE}",
                     fix="name another pool; a missing one is created",
                 )
         except ObjectNotFound:

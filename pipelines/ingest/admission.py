@@ -107,12 +107,12 @@ class Admission:
         splits = [find_split(row) for row in rows.rows("recording", "source_split")]
         copies, joined = _withdraw_copies(rows, kept, splits)
         divided = self._withdraw_divided(rows, kept, splits)
-        told = rows.rows("id", "recording") if self.blocks else ()
+        names = rows.rows("id", "recording") if self.blocks else ()
         return AdmittedClips(
             kept,
             splits,
             unlicensed + blocked + copies + divided,
-            tally(self.blocks, told, blocked),
+            tally(self.blocks, names, blocked),
             joined,
         )
 
@@ -126,24 +126,24 @@ class Admission:
         counts = np.bincount(pairs, minlength=len(rows) + 1)
         columns = ("recording", "source_split", "split")
         some = [*chain.from_iterable(_pick(rows, inside & (counts[recordings] > 1), *columns))]
-        told = assign_splits(some, self.split_rules, self.seed)
+        withdrawn = assign_splits(some, self.split_rules, self.seed)
         _keep(kept, some, [row for row in some if row["split"]])
-        return told
+        return withdrawn
 
 
 def _withdraw(rows: RowFile, kept: Marks, judge: Judge, *columns: str) -> list[Told]:
     """Withdraw the clips that a judge does not leave, a batch at a time."""
     withdrawn: list[Told] = []
     for some in _pick(rows, kept, *columns):
-        left, told = judge(some)
+        left, refused = judge(some)
         _keep(kept, some, left)
-        withdrawn += told
+        withdrawn += refused
     return withdrawn
 
 
 def _withdraw_treated(rows: RowFile, kept: Marks, blocked: Sequence[Told]) -> list[Told]:
     """Withdraw what was made of blocked clips: by itself it may be another file and sound."""
-    reasons = {told["id"]: told["reason"] for told in blocked}
+    reasons = {row["id"]: row["reason"] for row in blocked}
     withdrawn: list[Told] = []
     for some in _pick(rows, kept) if reasons else ():
         made = [row for row in some if untreated_id(row["id"]) in reasons]
@@ -186,8 +186,8 @@ def _withdraw_copies(
                     reason += ", which has its captions and tags, too"
                 refused += [(row, reason) for row in others]
         for row, reason in refused:
-            told = quarantine_row(row["id"], row["location"], "ingest", reason)
-            withdrawn[row[_NUMBER]] = told
+            refusal = quarantine_row(row["id"], row["location"], "ingest", reason)
+            withdrawn[row[_NUMBER]] = refusal
     kept[[*withdrawn]] = False
     return [withdrawn[number] for number in sorted(withdrawn)], joined
 
@@ -252,15 +252,15 @@ def _pick(rows: RowFile, wanted: Marks, *columns: str) -> Iterator[list[Row]]:
         numbers = np.flatnonzero(marks) + start
         start += batch.num_rows
         if len(numbers):
-            found = batch.filter(pa.array(marks)).to_pylist()
-            yield [row | {_NUMBER: at} for row, at in zip(found, numbers.tolist(), strict=True)]
+            some = batch.filter(pa.array(marks)).to_pylist()
+            yield [row | {_NUMBER: at} for row, at in zip(some, numbers.tolist(), strict=True)]
 
 
 def _number_values(rows: RowFile, column: str) -> Int[np.ndarray, " clips"]:
     """Numbers in the place of a column's values, the same for equal ones."""
     # Batch by batch: over views of all batches the whole file would be in memory.
-    found = [batch.column(0).dictionary_encode() for batch in rows.batches([column])]
+    batches = [batch.column(0).dictionary_encode() for batch in rows.batches([column])]
     kind = pa.dictionary(pa.int32(), rows.schema.field(column).type)
-    values = pa.chunked_array(found, kind).unify_dictionaries()
+    values = pa.chunked_array(batches, kind).unify_dictionaries()
     chunks = [chunk.indices.to_numpy() for chunk in values.chunks]
     return np.concatenate([np.zeros(0, dtype=np.int64), *chunks]).astype(np.int64)

@@ -198,7 +198,7 @@ def _make_library(
     if not admitted.kept.any() and quarantine:
         refused = admitted.withdrawn or quarantine
         first = f"{refused[0]['location']}: {refused[0]['reason']}"
-        by_licence = all(each["stage"] == STAGE for each in refused)
+        by_licence = all(row["stage"] == STAGE for row in refused)
         raise SourceError(
             f"none of {len(refused)} clips may be used" + f" ({first})" * by_licence,
             fix=suggest_licences(row["licence"] for row in rows.rows("licence"))
@@ -207,8 +207,8 @@ def _make_library(
         )
     clips = RowFile.write(rows.folder, CLIPS, _complete(rows, admitted, ear))
     content = [name for name in CLIPS.names if name not in INCIDENTAL]
-    told = digest_all(canonical_json(row) for row in clips.rows(*content))
-    return IngestedLibrary(clips, quarantine, index, told, admitted.blocked)
+    digest = digest_all(canonical_json(row) for row in clips.rows(*content))
+    return IngestedLibrary(clips, quarantine, index, digest, admitted.blocked)
 
 
 def _complete(rows: RowFile, admitted: AdmittedClips, ear: Ear) -> Iterator[pa.Table]:
@@ -219,17 +219,17 @@ def _complete(rows: RowFile, admitted: AdmittedClips, ear: Ear) -> Iterator[pa.T
         numbers = np.flatnonzero(admitted.kept[start:end])
         kept = batch.take(pa.array(numbers))
         levels = read_levels(kept)
-        told = kept.select(["sample_rate", "onset", "offset", "captions", "tags"]).to_pylist()
-        for row, at in zip(told, numbers.tolist(), strict=True):
+        facts = kept.select(["sample_rate", "onset", "offset", "captions", "tags"]).to_pylist()
+        for row, at in zip(facts, numbers.tolist(), strict=True):
             row |= admitted.joined.get(start + at, {})
         follow = {
             "split": [admitted.splits[start + at] for at in numbers.tolist()],
             "segments": [
                 find_segments(row | {"levels_db": levels.of_clip(at)[0]}, ear)
-                for at, row in enumerate(told)
+                for at, row in enumerate(facts)
             ],
-            "captions": [row["captions"] for row in told],
-            "tags": [row["tags"] for row in told],
+            "captions": [row["captions"] for row in facts],
+            "tags": [row["tags"] for row in facts],
         }
         columns = [
             pa.array(follow[field.name], field.type)
@@ -271,9 +271,9 @@ def _write_index(folder: Path, rows: RowFile, rate: int) -> Path:
         yield "]"
 
     path = folder / f"index-{digest_pieces(tell)[:20]}.parquet"
-    found = pa.Table.from_batches(rows.batches([*names])).rename_columns([*names.values()])
+    entries = pa.Table.from_batches(rows.batches([*names])).rename_columns([*names.values()])
     marked = INDEX_SCHEMA.with_metadata({"sample_rate": str(rate)})
-    table = found.combine_chunks().cast(marked)
+    table = entries.combine_chunks().cast(marked)
     if not _holds(path, table, rate):
         with replacing(path) as partial:
             pq.write_table(table, partial)

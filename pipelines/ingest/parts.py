@@ -343,10 +343,10 @@ def count_refusals(quarantine: Iterable[Mapping[str, str]]) -> list[RefusalKind]
     ]
 
 
-def format_refusals(found: Sequence[RefusalKind]) -> list[str]:
+def format_refusals(kinds: Sequence[RefusalKind]) -> list[str]:
     """For people: the most frequent reasons, and how many clips have others."""
-    lines = [each.line for each in found[:SHOWN]]
-    others = sum(each.clips for each in found[SHOWN:])
+    lines = [kind.line for kind in kinds[:SHOWN]]
+    others = sum(kind.clips for kind in kinds[SHOWN:])
     return [*lines, f"and {others:,} for other reasons"] if others else lines
 
 
