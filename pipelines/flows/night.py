@@ -247,8 +247,9 @@ def _judge_blindly(places: Places, gates: GateSettings, observer: Observer) -> I
     if gates.blind is not None:
         figure = run_blind_test(places.manifests, gates.blind_samples, observer=observer).worst
         shown = (
-            f"{figure.value:.1%} ({figure.low:.1%} to {figure.high:.1%}, chance {figure.chance:.1%}) "
-            f"in {figure.split}, {figure.kind or 'all'} negatives, {figure.measure}"
+            f"{figure.value:.1%} ({figure.low:.1%} to {figure.high:.1%}, chance "
+            f"{figure.chance:.1%}) in {figure.split}, {figure.kind or 'all'} negatives, "
+            f"{figure.measure}"
         )
         most = figure.chance + gates.blind - 0.5
         yield Gate("blind", figure.value <= most, shown, f"{most:.1%} or less")

@@ -120,7 +120,7 @@ class Night:
 
 def write_prefect_yaml(path: Path, night: Night, pool: str) -> None:
     """Add a deployment to a prefect.yaml of ours, or replace the one of its name."""
-    deployments: list[dict[str, Any]] = []
+    deployments: dict[str, dict[str, Any]] = {}
     if doors.require_regular(path, refuse=SpecError).exists():
         text = doors.read_text(path, refuse=SpecError)
         if not text.startswith(HEADER):
@@ -129,17 +129,13 @@ def write_prefect_yaml(path: Path, night: Night, pool: str) -> None:
                 fix="choose another --file",
             )
         try:
-            deployments = [dict(deployment) for deployment in yaml.safe_load(text)["deployments"]]
-            others = [
-                deployment for deployment in deployments if deployment["name"] != night.corpus
-            ]
+            known = yaml.safe_load(text)["deployments"]
+            deployments = {str(deployment["name"]): dict(deployment) for deployment in known}
         except (yaml.YAMLError, KeyError, TypeError, ValueError) as error:
             raise SpecError(f"{path}: damaged: {error}", fix="delete it") from error
-        deployments = others
-    deployments = sorted(
-        [*deployments, night.to_yaml(pool)], key=lambda deployment: str(deployment["name"])
-    )
-    text = yaml.safe_dump({"deployments": deployments}, sort_keys=False, allow_unicode=True)
+    deployments[night.corpus] = night.to_yaml(pool)
+    ordered = [deployments[name] for name in sorted(deployments)]
+    text = yaml.safe_dump({"deployments": ordered}, sort_keys=False, allow_unicode=True)
     with replacing(path) as partial:
         partial.touch(0o600)  # the variables of its runs may be secrets
         partial.write_text(HEADER + text, encoding="utf-8")
