@@ -108,13 +108,13 @@ def _end_with_parent() -> None:
 
 def watch_parent(parent: int) -> None:
     """End this process within a second or two of its parent's end, however that came."""
-    threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
 
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(PARENT_POLL_S)
+        os._exit(1)
 
-def _exit_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(PARENT_POLL_S)
-    os._exit(1)
+    threading.Thread(target=watch, daemon=True).start()
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_se
 from prefect.workers.process import ProcessWorker
 from pydantic import ValidationError
 
+from pipelines.engines.engine import settle
 from pipelines.engines.executor import hold_interrupts
 from pipelines.flows.corpus import SERVED_BY
 from pipelines.flows.holder import HOME, bury_all_runs, bury_dead_run
@@ -109,15 +110,9 @@ def run_aside(work: Coroutine[Any, Any, None]) -> None:
     ended: Future[None] = Future()
 
     def run() -> None:
-        try:
-            loop.run_until_complete(task)
-        except (asyncio.CancelledError, Exception) as error:
-            ended.set_exception(error)
-        else:
-            ended.set_result(None)
-        finally:
-            loop.run_until_complete(loop.shutdown_asyncgens())
-            loop.close()
+        settle(ended, lambda: loop.run_until_complete(task))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
 
     with hold_interrupts():
         threading.Thread(target=run, daemon=True).start()
