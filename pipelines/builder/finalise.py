@@ -191,7 +191,7 @@ def _write_samples(
 
 def _read_measurements(places: Places, shard: ShardPlan) -> pa.Table:
     path = places.measurements_path(shard.shard)
-    check_columns(path, MEASUREMENTS)  # older receipts do not certify it
+    check_columns(path, MEASUREMENTS)
     with explain_damage(path):
         return read_columns(path)
 

@@ -192,9 +192,8 @@ class Tally:
                         fix=error.fix,
                     )
         return [
-            LeftOut(split, sum(kinds.values()), self.groups[split], reason, len(kinds), first)
+            LeftOut(split, kinds.total(), self.groups[split], reason, len(kinds), [*kinds][:SHOWN])
             for (split, reason), kinds in self._found.items()
-            for first in ([*kinds][:SHOWN],)
         ]
 
 

@@ -60,7 +60,7 @@ class ShardReceipt:
         digest: `ShardPlan.digest` of what was rendered.
         bytes: Size of the file.
         libraries: Versions of the libraries that made it.
-        measurements: SHA-256 of its measurements; older receipts have none.
+        measurements: SHA-256 of its measurements.
     """
 
     shard: str
@@ -70,7 +70,7 @@ class ShardReceipt:
     bytes: int
     sha256: str
     libraries: dict[str, str]
-    measurements: str = ""
+    measurements: str
 
 
 def is_done(places: Places, shard: ShardPlan) -> bool:
@@ -84,7 +84,7 @@ def is_done(places: Places, shard: ShardPlan) -> bool:
     if places.find_size(shard.split, shard.shard) != receipt.bytes:
         return False
     measured = places.measurements_path(shard.shard)
-    if not measured.is_file() or receipt.measurements not in ("", file_sha256(measured)):
+    if not measured.is_file() or receipt.measurements != file_sha256(measured):
         return False
     path = places.shard_path(shard.split, shard.shard)
     if places.mirror is not None or is_older(path, places.receipt_path(shard.shard)):

@@ -199,12 +199,11 @@ def _make_library(
         refused = admitted.withdrawn or quarantine
         first = f"{refused[0]['location']}: {refused[0]['reason']}"
         by_licence = all(row["stage"] == STAGE for row in refused)
-        raise SourceError(
-            f"none of {len(refused)} clips may be used" + f" ({first})" * by_licence,
-            fix=suggest_licences(row["licence"] for row in rows.rows("licence"))
-            if by_licence
-            else first,
-        )
+        message, fix = f"none of {len(refused)} clips may be used", first
+        if by_licence:
+            message += f" ({first})"
+            fix = suggest_licences(row["licence"] for row in rows.rows("licence"))
+        raise SourceError(message, fix=fix)
     clips = RowFile.write(rows.folder, CLIPS, _complete(rows, admitted, ear))
     content = [name for name in CLIPS.names if name not in INCIDENTAL]
     digest = digest_all(canonical_json(row) for row in clips.rows(*content))
