@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -126,7 +125,10 @@ def _prepare(job: StageJob) -> Prepared:
 
 
 def _plan(job: StageJob) -> Result:
-    prepared = _prepare(job)
+    return _list_files(_prepare(job))
+
+
+def _list_files(prepared: Prepared) -> Result:
     return {"index": str(prepared.library.index), "manifests": str(prepared.places.manifests)}
 
 
@@ -142,7 +144,7 @@ def _enrich(job: StageJob) -> Result:
 def _render(job: StageJob) -> Result:
     prepared = _prepare(job)
     _render_portions(job, prepared)
-    return {"manifests": str(prepared.places.manifests), "rendered": len(prepared.pending)}
+    return _list_files(prepared) | {"rendered": len(prepared.pending)}
 
 
 def _finalise(job: StageJob) -> Result:
@@ -226,19 +228,15 @@ def flow_of(
             watch_parent(int(parent))  # a run of `segue night schedule` does not outlive it
         parsed, root = _read_spec(spec), choose_stage(out)
         refuse_unheard(parsed)
-        with ExitStack() as held:
-            held.enter_context(hold_for_writing(root, parsed.corpus))
-            held.enter_context(sole_run(root, parsed.corpus))
-            result = body(
-                StageJob(
-                    parsed,
-                    root,
-                    _read_nightly(nightly),
-                    held.enter_context(engine(workers)),
-                    LoggedPhases(observer or Silent(), get_run_logger()),
-                    _Tasks(parsed.corpus),
-                )
-            )
+        with (
+            hold_for_writing(root, parsed.corpus),
+            sole_run(root, parsed.corpus),
+            engine(workers) as where,
+        ):
+            observed = LoggedPhases(observer or Silent(), get_run_logger())
+            tasks = _Tasks(parsed.corpus)
+            settings = _read_nightly(nightly)
+            result = body(StageJob(parsed, root, settings, where, observed, tasks))
         keep(result)
         facts = result.to_json() if isinstance(result, Summary) else result
         return Completed(message=summarise(facts), data=facts)
