@@ -16,14 +16,8 @@ from uuid import UUID
 import httpx
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import WorkPoolCreate
-from prefect.client.schemas.filters import (
-    DeploymentFilter,
-    DeploymentFilterId,
-    FlowRunFilter,
-    FlowRunFilterState,
-    FlowRunFilterStateType,
-)
-from prefect.client.schemas.objects import ConcurrencyLimitConfig, StateType
+from prefect.client.schemas.filters import DeploymentFilter, FlowRunFilter
+from prefect.client.schemas.objects import ConcurrencyLimitConfig
 from prefect.client.schemas.sorting import FlowRunSort
 from prefect.deployments.runner import RunnerDeployment
 from prefect.exceptions import ObjectNotFound
@@ -147,14 +141,7 @@ def _server(night: Night) -> Iterator[str]:
 
 
 POOL_TYPE: Final = "process"
-_BEGUN: Final = [
-    StateType.RUNNING,
-    StateType.COMPLETED,
-    StateType.FAILED,
-    StateType.CRASHED,
-    StateType.CANCELLED,
-    StateType.CANCELLING,
-]
+_BEGUN: Final = ("RUNNING", "COMPLETED", "FAILED", "CRASHED", "CANCELLED", "CANCELLING")
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,10 +222,8 @@ def last_runs(corpus: str, most: int) -> list[NightRun]:
                 fix="`prefect deployment ls` lists those that have",
             ) from error
         runs = client.read_flow_runs(
-            deployment_filter=DeploymentFilter(id=DeploymentFilterId(any_=[deployment.id])),
-            flow_run_filter=FlowRunFilter(
-                state=FlowRunFilterState(type=FlowRunFilterStateType(any_=_BEGUN))
-            ),
+            deployment_filter=DeploymentFilter.model_validate({"id": {"any_": [deployment.id]}}),
+            flow_run_filter=FlowRunFilter.model_validate({"state": {"type": {"any_": _BEGUN}}}),
             sort=FlowRunSort.EXPECTED_START_TIME_DESC,
             limit=most,
         )
