@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.engines.executor import workers
+from pipelines.engines.engine import engine, run_in_order
 from pipelines.store.lease import sole_writer
 from pipelines.store.places import check_output
 from synth.base.atomic import PARTIAL_SUFFIX, replacing, write_text
@@ -117,7 +117,7 @@ def export_corpus(
     )
 
 
-def write_part(made: ExportFormat, shard: Shard, folder: Folder, stamp: str) -> None:
+def write_part(made: ExportFormat, folder: Folder, stamp: str, shard: Shard) -> None:
     """Write the part of one shard, then its receipt."""
     writer = Writer(folder, shard.name)
     made.part(shard, writer)
@@ -133,18 +133,10 @@ def _write_parts(
     observer: Observer,
 ) -> None:
     """Write parts, as many at a time as there are workers."""
-    with (
-        workers(min(worker_count, len(pending))) as run,
-        ThreadPoolExecutor(max(1, worker_count)) as threads,
-    ):
-        futures = [threads.submit(run, write_part, made, shard, folder, stamp) for shard in pending]
-        try:
-            for future in futures:
-                future.result()
-                observer.advance(PHASE)
-        except BaseException:
-            threads.shutdown(wait=False, cancel_futures=True)
-            raise
+    write = partial(write_part, made, folder, stamp)
+    with engine(min(worker_count, len(pending))) as where:
+        for _ in run_in_order(where, write, pending):
+            observer.advance(PHASE)
 
 
 def _refuse_foreign(folder: Folder, identity: dict[str, Any]) -> None:
@@ -225,8 +217,8 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 def _remove_partials(root: Path) -> None:
     """Delete what killed writers left; for the folder's sole writer."""
-    for partial in root.rglob(f".*{PARTIAL_SUFFIX}"):
-        partial.unlink(missing_ok=True)
+    for path in root.rglob(f".*{PARTIAL_SUFFIX}"):
+        path.unlink(missing_ok=True)
 
 
 # Tag tools over whole files: negated captions, captions from tags, TextSwap dictionaries.

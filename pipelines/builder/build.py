@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,11 +28,9 @@ from pipelines.builder.render import (
     reuse,
     withdraw,
 )
-from pipelines.builder.schedule import RenderSettings, Submit, schedule
+from pipelines.builder.schedule import RenderSettings, schedule
 from pipelines.config.spec import Spec
-from pipelines.engines.call import Call
-from pipelines.engines.engine import Engine, engine
-from pipelines.engines.executor import RemoteRunner, is_here
+from pipelines.engines.engine import Call, Engine, RemoteEngine, engine
 from pipelines.ingest.ingest import IngestedLibrary, ingest
 from pipelines.ingest.parts import list_parts, withdraw_damaged
 from pipelines.store.mirror import record
@@ -43,9 +43,25 @@ from synth.base.progress import Observer, Silent, tell_damage
 from synth.corpus.corpus import PLAN_FILE
 from synth.corpus.receipt import VersionReceipt
 from synth.sources import Unheard
+from synth.sources.block import Blocked
 
 VERSION_LETTERS = 12
 MOST_JUDGED = 1000
+
+T = TypeVar("T")
+
+
+class Step(Protocol):
+    """Runs a stage of a build, of this name."""
+
+    def __call__(self, name: str, work: Callable[[], T], /) -> T:
+        """What `work` returns."""
+        ...
+
+
+def call(_name: str, work: Callable[[], T]) -> T:
+    """Run a stage as a plain call."""
+    return work()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +73,8 @@ class Summary:
         quarantined: Clips that could not be used.
         hours: Of audio in the corpus.
         excerpts_of_captioned_clips: Sounds heard in part, whose captions speak of the whole.
-        findings: Why clips are quarantined and what the library lacks, as
-            `pipelines.builder.findings.Findings` in JSON.
-        blocked: What each block list did, as `synth.sources.block.Blocked` in JSON.
+        findings: Why clips are quarantined and what the library lacks.
+        blocked: What each block list did.
     """
 
     corpus: str
@@ -73,12 +88,12 @@ class Summary:
     excerpts_of_captioned_clips: int
     seconds: float
     paths: dict[str, str]
-    findings: dict[str, Any]
-    blocked: list[dict[str, Any]] = field(default_factory=list)
+    findings: Findings
+    blocked: tuple[Blocked, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
-        return asdict(self)
+        return asdict(self) | {"blocked": [block.to_json() for block in self.blocked]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +104,7 @@ class Prepared:
         pending: Those to be rendered.
         facts: What `corpus.json` says, if this very build was finalised before.
         receipt: What certifies the manifests of a finished version.
+        started: When the build began, by the monotonic clock.
     """
 
     spec: Spec
@@ -98,6 +114,7 @@ class Prepared:
     pending: list[ShardPlan]
     facts: dict[str, Any] | None
     receipt: VersionReceipt | None
+    started: float = 0.0
 
     @property
     def there(self) -> int:
@@ -124,16 +141,17 @@ def build(
         out: Root of banks, shards and manifests; a path, or a URL that is mirrored from a stage.
         worker_count: Worker processes, 0 runs in this process; or an engine.
     """
-    started = time.monotonic()
     observer = observer or Silent()
     refuse_unheard(spec)
     out = choose_stage(out)
     with hold_for_writing(out, spec.corpus):
         with engine(worker_count) as where:
-            library, places = locate_library(spec, out, where, observer)
-            prepared = prepare_build(spec, library, places, where, observer)
-            render_pending(prepared, where, settings or RenderSettings(), observer)
-        return conclude(prepared, started)
+            prepared = prepare(spec, out, where, observer)
+            observer.start("render", len(prepared.shards), "shards", done=prepared.there)
+            settings = settings or RenderSettings()
+            render_shards(prepared, prepared.pending, where, settings, observer)
+            observer.finish("render")
+        return conclude(prepared)
 
 
 def refuse_unheard(spec: Spec) -> None:
@@ -144,6 +162,16 @@ def refuse_unheard(spec: Spec) -> None:
             f"source {source.name} has no recordings, so nothing can be rendered",
             fix="`segue plan SPEC` plans over it",
         )
+
+
+def prepare(
+    spec: Spec, out: Path, where: Engine, observer: Observer, step: Step = call
+) -> Prepared:
+    """Ingest and plan."""
+    started = time.monotonic()
+    library, places = step("ingest", partial(locate_library, spec, out, where, observer))
+    prepared = step("plan", partial(prepare_build, spec, library, places, where, observer))
+    return replace(prepared, started=started)
 
 
 def prepare_build(
@@ -203,12 +231,12 @@ def locate_library(
 ) -> tuple[IngestedLibrary, Places]:
     """The ingested library of a spec, and where what is made of it lies."""
     out = out.resolve()  # workers elsewhere stand in other folders
-    if not is_here(where.run):
+    if where.width:
         refuse_private_store(out)
-    if isinstance(where.run, RemoteRunner):
-        where.run.share(out, spec.corpus)
+    if isinstance(where, RemoteEngine):
+        where.share(out, spec.corpus)
     spec.make_recipe().check(spec.setting, tuple(spec.splits))
-    library = ingest(spec.intake, out / BANKS, where.run, where.width, observer)
+    library = ingest(spec.intake, out / BANKS, where, observer)
     digest = spec.build_digest(library.digest)
     version = spec.version or digest[:VERSION_LETTERS]
     return library, Places(out, spec.corpus, version, find_mirror(out, spec.corpus))
@@ -230,48 +258,51 @@ def plan_library(
     return library, places, sum(shard.samples for shard in shards)
 
 
-def render_pending(
+def render_shards(
     prepared: Prepared,
+    shards: Sequence[ShardPlan],
     where: Engine,
     settings: RenderSettings,
     observer: Observer,
-    submit: Submit | None = None,
-    show: Callable[[int], None] = lambda done: None,
+    most: int | None = None,
 ) -> None:
-    """Render what is missing; `submit` and `show` are those of `schedule`."""
-    journal = prepared.places.journal
+    """Render some shards.
 
-    def render(shard: ShardPlan) -> None:
-        call = Call(render_missing, shard.shard, settings.timeout_s)
-        try:
-            where.run(call, prepared.job, shard)
-        except DiskFullError as error:
-            raise DiskFullError(error.message + _tell_rest(prepared), fix=error.fix) from error
+    Args:
+        most: Shards under way, if not as many as the engine has use for.
+    """
+    journal, job = prepared.places.journal, prepared.job
+
+    def begin(shard: ShardPlan) -> Future[None]:
+        return where.submit(Call(render_missing, shard.shard, settings.timeout_s), job, shard)
+
+    def finish(shard: ShardPlan) -> None:
         record(journal, "rendered", shard=shard.shard)
         observer.advance("render")
 
     def note(shard: ShardPlan, error: OSError) -> None:
         record(journal, "retried", shard=shard.shard, error=f"{type(error).__name__}: {error}")
 
-    observer.start("render", len(prepared.shards), "shards", done=prepared.there)
-    schedule(prepared.pending, render, where, settings, submit, show, note)
-    observer.finish("render")
+    try:
+        schedule(shards, begin, where, finish, settings.delays_s, note, most)
+    except DiskFullError as error:
+        raise DiskFullError(error.message + _tell_rest(prepared), fix=error.fix) from error
 
 
 def _tell_rest(prepared: Prepared) -> str:
     """What the shards that are still to be rendered will take, judged by some that are done."""
     places = prepared.places
-    left = [each for each in prepared.pending if not places.receipt_path(each.shard).is_file()]
-    known = (read_receipt(places, each.shard) for each in prepared.shards)
-    done = list(islice((each for each in known if each is not None), MOST_JUDGED))
+    left = [shard for shard in prepared.pending if not places.receipt_path(shard.shard).is_file()]
+    known = (read_receipt(places, shard.shard) for shard in prepared.shards)
+    done = list(islice((receipt for receipt in known if receipt is not None), MOST_JUDGED))
     if not done or not left:
         return ""
-    mean = sum(each.bytes for each in done) / sum(each.samples for each in done)
-    needed = format_bytes(round(mean * sum(each.samples for each in left)))
+    mean = sum(receipt.bytes for receipt in done) / sum(receipt.samples for receipt in done)
+    needed = format_bytes(round(mean * sum(shard.samples for shard in left)))
     return f"; about {needed} needed for the {len(left)} shards left to render"
 
 
-def conclude(prepared: Prepared, started: float, promote: bool = True) -> Summary:
+def conclude(prepared: Prepared, promote: bool = True) -> Summary:
     """Finalise what was not, point `latest` to it if `promote` is set, and sum up."""
     places, shards, facts = prepared.places, prepared.shards, prepared.facts
     if prepared.pending or facts is None:
@@ -293,11 +324,11 @@ def conclude(prepared: Prepared, started: float, promote: bool = True) -> Summar
         quarantined=sum(kind.clips for kind in findings.refusals),
         hours=facts["hours"],
         excerpts_of_captioned_clips=facts["excerpts_of_captioned_clips"],
-        seconds=round(time.monotonic() - started, 2),
+        seconds=round(time.monotonic() - prepared.started, 2),
         paths={
             "manifests": places.format_path(places.manifests),
             "shards": places.format_path(places.shards),
         },
-        findings=findings.to_json(),
-        blocked=[each.to_json() for each in prepared.library.blocked],
+        findings=findings,
+        blocked=prepared.library.blocked,
     )

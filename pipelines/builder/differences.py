@@ -69,16 +69,16 @@ class Differences:
 
     def lines(self) -> Iterator[str]:
         """For people: the first ten of each kind, and how many more there are."""
-        for kind, found in self._by_kind():
-            yield from (f"{kind} {line}".strip() for line in found[:SHOWN])
-            if len(found) > SHOWN:
-                yield f"{kind or 'difference'}: {len(found) - SHOWN:,} more"
+        for kind, lines in self._by_kind():
+            yield from (f"{kind} {line}".strip() for line in lines[:SHOWN])
+            if len(lines) > SHOWN:
+                yield f"{kind or 'difference'}: {len(lines) - SHOWN:,} more"
 
     def to_json(self) -> dict[str, Any]:
         """The number of each kind, and the first ten."""
         return {
-            (f"{kind}s" if kind else "others"): {"count": len(found), "first": found[:SHOWN]}
-            for kind, found in self._by_kind()
+            (f"{kind}s" if kind else "others"): {"count": len(lines), "first": lines[:SHOWN]}
+            for kind, lines in self._by_kind()
         }
 
 
@@ -213,15 +213,13 @@ def remove_damaged(places: Places, digest: str, observer: Observer) -> VersionRe
         return None
     refuse_other_build(places, receipt.digest, digest)
     if not (places.manifests / REMOVED_FILE).is_file():
-        remove_faulty(places, receipt.find_faults(), observer)
+        faults = receipt.find_faults()
+        lines = (
+            f"{places.format_path(places.manifests / name)}: {faults[name]}" for name in faults
+        )
+        tell_damage(observer, [*lines], "made again")
+        remove_files(places, faults)
     return receipt
-
-
-def remove_faulty(places: Places, faults: Mapping[str, str], observer: Observer) -> None:
-    """Delete files of a version, of which each has a fault, so that they are made again."""
-    told = [f"{places.format_path(places.manifests / name)}: {faults[name]}" for name in faults]
-    tell_damage(observer, told, "made again")
-    remove_files(places, faults)
 
 
 def refuse_other_bytes(places: Places, shards: Sequence[ShardPlan]) -> None:
@@ -244,7 +242,7 @@ def refuse_other_bytes(places: Places, shards: Sequence[ShardPlan]) -> None:
             f"{folder}: `segue gc` removed the shards of this finished version", fix=fix
         )
     receipts = [read_receipt(places, shard.shard) for shard in missing]
-    others = library_differences([each for each in receipts if each is not None])
+    others = library_differences([receipt for receipt in receipts if receipt is not None])
     if others:
         raise CorpusError(
             f"{folder}: {len(missing)} of {len(shards)} shards of this finished version "

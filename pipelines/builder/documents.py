@@ -35,11 +35,12 @@ def dataset_card(facts: Mapping[str, Any]) -> str:
     Args:
         facts: What `corpus.json` says.
     """
+    samples = sum(counts["samples"] for counts in facts["splits"].values())
     front_matter = {
         "pretty_name": f"{facts['corpus']} ({facts['version']})",
         **_licence_of(facts),
         "language": LANGUAGE,
-        "size_categories": [size_category(_count_samples(facts))],
+        "size_categories": [size_category(samples)],
         "task_categories": ["audio-classification"],
         "tags": ["audio-captioning", "audio-text-retrieval", "webdataset", "synthetic", "segue"],
         "configs": [
@@ -57,6 +58,9 @@ def dataset_card(facts: Mapping[str, Any]) -> str:
     )
     rights = "\n".join(f"| {name} | {count:,} |" for name, count in facts["licences"].items())
     generators = "\n".join(f"| {name} | {count:,} |" for name, count in facts["generators"].items())
+    rate, resampled = facts["sample_rate"], ""
+    if rate != RATE:
+        resampled = f" This corpus is at {rate:,} Hz: `segue export --to laion` resamples it."
     return f"""---
 {yaml.safe_dump(front_matter, sort_keys=False).strip()}
 ---
@@ -64,7 +68,7 @@ def dataset_card(facts: Mapping[str, Any]) -> str:
 
 Synthetic audio-caption pairs made by Segue: recipe `{facts["recipe"]}` over source
 `{facts["source"]}`, version `{facts["version"]}`, {facts["hours"]:.2f} hours at
-{facts["sample_rate"]:,} Hz.
+{rate:,} Hz.
 
 Every caption in `text` was proven true of the timeline that the audio was rendered from, and every
 caption in `negatives` proven false. {_by_whom(facts["generators"])}
@@ -81,7 +85,7 @@ Megatron-Energon reads the shards by `.nv-meta` and the indexes `*.tar.idx`.
 
 Their loaders take 10 s at {RATE:,} Hz. LAION-CLAP's resamples nothing and fails at a longer
 sample; open_clip's cuts it at random, which can make a caption false. Build with
-`length: exact 10 s` and `sample_rate: {RATE}`.{_resampled(facts["sample_rate"])}
+`length: exact 10 s` and `sample_rate: {RATE}`.{resampled}
 Fill shorter samples with silence: `--data-filling pad` for LAION-CLAP, `--audio-fill pad` for
 open_clip. In a sample that is looped statements of order are false.
 
@@ -102,25 +106,15 @@ its own mix and those of its clips. This is bookkeeping, not legal advice.
 """
 
 
-def _resampled(rate: int) -> str:
-    if rate == RATE:
-        return ""
-    return f" This corpus is at {rate:,} Hz: `segue export --to laion` resamples it."
-
-
-def _count_samples(facts: Mapping[str, Any]) -> int:
-    return sum(counts["samples"] for counts in facts["splits"].values())
-
-
 def _licence_of(facts: Mapping[str, Any]) -> dict[str, str]:
     """The licence in the front matter, by the Hub's identifiers."""
     licence = parse_licence(facts["licence"])
-    found = {"license": hugging_face_licence(licence)}
-    if found["license"] in NAMED_ELSEWHERE:
-        found["license_name"] = licence.id.lower()
+    fields = {"license": hugging_face_licence(licence)}
+    if fields["license"] in NAMED_ELSEWHERE:
+        fields["license_name"] = licence.id.lower()
         if licence.url:
-            found["license_link"] = licence.url
-    return found
+            fields["license_link"] = licence.url
+    return fields
 
 
 def _rights(facts: Mapping[str, Any]) -> str:
@@ -187,7 +181,7 @@ def write_attribution(clips: Iterable[Mapping[str, Any]], path: Path) -> None:
     CSV as in RFC 4180: UTF-8, CRLF, quotes where they are needed. A cell that a spreadsheet would
     take for a formula, because it begins with `=`, `+`, `-`, `@`, a tab or a line break, gets an
     apostrophe in front, which spreadsheets take as "this is text"; so does one that begins so after
-    apostrophes of its own. `plain_cell` takes it away again.
+    apostrophes of its own.
 
     Args:
         clips: Rows of `schema.CLIPS`: those that samples use (`read_used_clips`).
@@ -223,11 +217,6 @@ def licence_facts(clips: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def safe_cell(text: str) -> str:
     """`text` as a cell that no spreadsheet takes for a formula."""
     return f"'{text}" if _FORMULA.match(text) else text
-
-
-def plain_cell(cell: str) -> str:
-    """The text that `safe_cell` made a cell of."""
-    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
 def _row(clip: Mapping[str, Any]) -> tuple[str, ...]:

@@ -8,12 +8,10 @@ from __future__ import annotations
 import hashlib
 import mmap
 import pickle
-from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self, cast
@@ -21,11 +19,10 @@ from typing import Any, Final, NamedTuple, Self, cast
 import numpy as np
 import pyarrow as pa
 
-from pipelines.builder.schedule import MAX_THREADS
 from pipelines.builder.usable import Shortage
 from pipelines.config.enrich import Enrichment
 from pipelines.config.spec import AudioSpec
-from pipelines.engines.engine import Engine
+from pipelines.engines.engine import Engine, run_in_order
 from synth.base.atomic import PARTIAL_SUFFIX, translate_disk_errors
 from synth.base.errors import CorpusError, LeftOutError, PlanError
 from synth.base.units import Frames
@@ -116,7 +113,7 @@ class Drafter:
                 except LeftOutError as error:
                     left_out.append(error)
             samples = [self._sample(draft, run.split, group) for draft in drafts]
-            groups.append([self._enrich(each, number + at) for at, each in enumerate(samples)])
+            groups.append([self._enrich(sample, number + at) for at, sample in enumerate(samples)])
             number += len(samples)
         return DraftedRows.of(run.split, groups, left_out)
 
@@ -249,15 +246,15 @@ def draft_all(drafter: Drafter, where: Engine, folder: Path, key: str) -> Genera
         if shared is None:
             yield from _draft_here(drafter)
         else:
-            runs = cut_runs(drafter.groups)
-            yield from _in_order(lambda run: where.run(_draft_shared, shared, run), runs, where)
+            draft = partial(_draft_shared, shared)
+            yield from run_in_order(where, draft, cut_runs(drafter.groups), AHEAD)
 
 
 def cut_runs(groups: Mapping[str, Groups]) -> Iterator[GroupRun]:
     """All groups, in runs."""
-    for split, found in groups.items():
-        for start in range(0, len(found), RUN_GROUPS):
-            yield GroupRun(split, range(start, min(start + RUN_GROUPS, len(found))))
+    for split, some in groups.items():
+        for start in range(0, len(some), RUN_GROUPS):
+            yield GroupRun(split, range(start, min(start + RUN_GROUPS, len(some))))
 
 
 def _draft_here(drafter: Drafter) -> Iterator[DraftedRows]:
@@ -297,23 +294,3 @@ def _read_kept(shared: SharedDrafter) -> Drafter:
 def forget_groups() -> None:
     """Let go of the groups that this process drafted last; those of many clips are large."""
     _read_kept.cache_clear()
-
-
-def _in_order(
-    call: Callable[[GroupRun], DraftedRows], runs: Iterator[GroupRun], where: Engine
-) -> Iterator[DraftedRows]:
-    """What a call gives for each run, in order; a few are under way at a time."""
-    pending: deque[Future[DraftedRows]] = deque()
-    threads = ThreadPoolExecutor(MAX_THREADS)
-    try:
-        for run in runs:
-            pending.append(threads.submit(call, run))
-            if len(pending) > AHEAD * where.width:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
-    except BaseException:
-        where.cancel()
-        raise
-    finally:
-        threads.shutdown(wait=False)  # a pool that is closed gives up what it has not begun

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from operator import attrgetter
 from os.path import relpath
@@ -85,7 +85,11 @@ def finalise(
     text = json.dumps(facts, indent=2) + "\n"
     digest = spec.build_digest(library.digest)
     if finished is not None:
-        _refuse_changes(finished)
+        for name, fault in finished.find_faults(finished.files.keys() - {CORPUS_FILE}).items():
+            raise CorpusError(
+                f"{finished.folder / name}: {fault}, and cannot be made again as it was: {DIFFERS}",
+                fix="restore it from a copy, or give the spec another `version`",
+            )
     else:
         _certify(places, shards, digest, text)
     if mirror is not None:
@@ -95,14 +99,6 @@ def finalise(
     if mirror is not None:
         mirror.push(places.manifests / CORPUS_FILE)
     return facts
-
-
-def _refuse_changes(finished: VersionReceipt) -> None:
-    for name, fault in finished.find_faults(finished.files.keys() - {CORPUS_FILE}).items():
-        raise CorpusError(
-            f"{finished.folder / name}: {fault}, and cannot be made again as it was: {DIFFERS}",
-            fix="restore it from a copy, or give the spec another `version`",
-        )
 
 
 def _certify(places: Places, shards: Sequence[ShardPlan], digest: str, facts: str) -> None:
@@ -145,7 +141,10 @@ def assemble(
         write_attribution(clips, partial)
     write_attribution(clips, places.shards / ATTRIBUTION_FILE)
     write_text(places.shards / CARD_FILE, dataset_card(facts))
-    _write_croissant(places, facts, shards)
+    receipts = [read_receipt(places, shard.shard) for shard in shards]
+    samples = file_sha256(places.shards / SAMPLES_FILE)
+    value = croissant(facts, [receipt for receipt in receipts if receipt is not None], samples)
+    write_text(places.shards / CROISSANT_FILE, json.dumps(value, indent=2) + "\n")
     return facts
 
 
@@ -169,31 +168,32 @@ def _write_samples(
         replacing_certified(places.manifests / SAMPLES_FILE, finished) as partial,
         pq.ParquetWriter(
             partial,
-            SAMPLES.with_metadata(_drop_digest(plan.schema_arrow.metadata)),
+            SAMPLES.with_metadata(
+                {
+                    key: value
+                    for key, value in plan.schema_arrow.metadata.items()
+                    if key != BUILD_DIGEST.encode()  # `corpus.json` names the build
+                }
+            ),
             compression="zstd",
         ) as writer,
     ):
         for row_group, members in groupby(shards, attrgetter("row_group")):
-            found = list(members)
+            together = list(members)
             planned = plan.read_row_group(row_group)
-            measured = pa.concat_tables(_read_measurements(places, shard) for shard in found)
+            measured = pa.concat_tables(_read_measurements(places, shard) for shard in together)
             joined = pa.table([*planned.columns, *measured.columns], schema=writer.schema)
             writer.write_table(joined, row_group_size=joined.num_rows)
-            for shard in found:
+            for shard in together:
                 rows = joined.slice(shard.row, shard.samples)
                 write_index(places.shard_path(shard.split, shard.shard), rows, rights)
 
 
 def _read_measurements(places: Places, shard: ShardPlan) -> pa.Table:
     path = places.measurements_path(shard.shard)
-    check_columns(path, MEASUREMENTS)  # older receipts do not certify it
+    check_columns(path, MEASUREMENTS)
     with explain_damage(path):
         return read_columns(path)
-
-
-def _drop_digest(metadata: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-    """A plan's metadata without its build, which `corpus.json` names."""
-    return {key: value for key, value in metadata.items() if key != BUILD_DIGEST.encode()}
 
 
 def _write_sizes(places: Places, shards: Sequence[ShardPlan]) -> None:
@@ -201,13 +201,6 @@ def _write_sizes(places: Places, shards: Sequence[ShardPlan]) -> None:
     for split in dict.fromkeys(shard.split for shard in shards):
         sizes = {shard.shard: shard.samples for shard in shards if shard.split == split}
         write_text(places.shards / split / SIZES_FILE, json.dumps(sizes, indent=2) + "\n")
-
-
-def _write_croissant(places: Places, facts: dict[str, Any], shards: Sequence[ShardPlan]) -> None:
-    receipts = [read_receipt(places, shard.shard) for shard in shards]
-    samples = file_sha256(places.shards / SAMPLES_FILE)
-    value = croissant(facts, [each for each in receipts if each is not None], samples)
-    write_text(places.shards / CROISSANT_FILE, json.dumps(value, indent=2) + "\n")
 
 
 def _facts(
@@ -249,7 +242,7 @@ def _facts(
         "excerpts_of_captioned_clips": excerpts if captioned else 0,
         "shards": relpath(places.shards, places.manifests),
         "bank": relpath(library.index, places.manifests),
-        "libraries": [json.loads(each) for each in sorted(libraries)],
+        "libraries": [json.loads(versions) for versions in sorted(libraries)],
     }
 
 

@@ -78,13 +78,13 @@ class Coverage:
         within = [clip for clip in clips if clip["split"]]
         named = {clip["split"] for clip in within}
         splits = tuple(split for split in SPLITS if split in named)
-        found: dict[str, dict[str, list[str]]] = {}
+        recordings: dict[str, dict[str, list[str]]] = {}
         for clip in within:
             for label in clip["labels"]:
-                places = found.setdefault(label, {split: [] for split in splits})
+                places = recordings.setdefault(label, {split: [] for split in splits})
                 if clip["id"] not in refused:
                     places[clip["split"]].append(clip["recording"])
-        return cls(splits, found)
+        return cls(splits, recordings)
 
     @property
     def lacking(self) -> list[Lacking]:
@@ -103,14 +103,14 @@ class Coverage:
         """Clips and recordings by split of the ten labels with the fewest clips in any split."""
 
         def rarity(label: str) -> tuple[int, int, str]:
-            sizes = [len(found) for found in self.recordings[label].values()]
+            sizes = [len(clips) for clips in self.recordings[label].values()]
             return min(sizes), sum(sizes), label
 
         return {
             label: {
                 f"{split} {what}": count
-                for split, found in self.recordings[label].items()
-                for what, count in (("clips", len(found)), ("recordings", len(set(found))))
+                for split, clips in self.recordings[label].items()
+                for what, count in (("clips", len(clips)), ("recordings", len(set(clips))))
             }
             for label in sorted(self.recordings, key=rarity)[:SHOWN]
         }
@@ -120,7 +120,7 @@ class Coverage:
         return {
             "rarest": self.rarest,
             "more": max(0, len(self.recordings) - SHOWN),
-            "lacking": [asdict(each) for each in self.lacking],
+            "lacking": [asdict(split) for split in self.lacking],
         }
 
 
@@ -192,15 +192,9 @@ class Tally:
                         fix=error.fix,
                     )
         return [
-            LeftOut(split, sum(kinds.values()), self.groups[split], reason, len(kinds), first)
+            LeftOut(split, kinds.total(), self.groups[split], reason, len(kinds), [*kinds][:SHOWN])
             for (split, reason), kinds in self._found.items()
-            for first in ([*kinds][:SHOWN],)
         ]
-
-
-def to_json(found: Iterable[LeftOut]) -> list[dict[str, Any]]:
-    """As JSON values."""
-    return [asdict(each) for each in found]
 
 
 _CLIPS: Final = ("id", "split", "source_split", "labels", "recording")
@@ -245,23 +239,17 @@ class Findings:
             catalogued = {clip["id"] for clip in clips}
             refused = [*quarantine, *(row for row in refused if row["id"] in catalogued)]
         coverage = Coverage.of(clips, {row["id"] for row in refused})
+        metadata = pq.read_metadata(manifests / PLAN_FILE).metadata or {}
+        named = (
+            str(name) for names in splits.values() if isinstance(names, list) for name in names
+        )
+        present = {clip["source_split"] for clip in clips}
         return cls(
             count_refusals(refused),
             coverage.lacking,
             _find_unphrased(coverage.recordings, manifests / PLAN_FILE),
-            _read_left_out(manifests / PLAN_FILE),
-            _find_absent(splits, {clip["source_split"] for clip in clips}),
-        )
-
-    @classmethod
-    def of_json(cls, found: Mapping[str, Any]) -> Findings:
-        """From `to_json`."""
-        return cls(
-            [RefusalKind(**each) for each in found["refusals"]],
-            [Lacking(**each) for each in found["lacking"]],
-            found["unphrased"],
-            [LeftOut(**each) for each in found["left_out"]],
-            found["absent"],
+            [LeftOut(**groups) for groups in json.loads(metadata.get(LEFT_OUT.encode(), b"[]"))],
+            [name for name in named if name not in present],
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -275,10 +263,10 @@ class Findings:
             f"no clip is from the library's split {name}, which the spec names"
             for name in self.absent
         ]
-        notes += [each.line for each in self.lacking]
+        notes += [split.line for split in self.lacking]
         if self.lacking:
             notes.append("to fill them, add clips; with shares, another `seed` may do")
-        notes += [each.line for each in self.left_out]
+        notes += [groups.line for groups in self.left_out]
         if self.unphrased:
             count = len(self.unphrased)
             have, read = ("label has", "reads") if count == 1 else ("labels have", "read")
@@ -296,20 +284,10 @@ class Findings:
         return format_refusals(self.refusals)
 
 
-def _find_absent(splits: Mapping[SplitName, Any], present: Collection[str]) -> list[str]:
-    named = (str(name) for each in splits.values() if isinstance(each, list) for name in each)
-    return [name for name in named if name not in present]
-
-
-def _read_left_out(plan: Path) -> list[LeftOut]:
-    told = (pq.read_metadata(plan).metadata or {}).get(LEFT_OUT.encode(), b"[]")
-    return [LeftOut(**each) for each in json.loads(told)]
-
-
 def _find_unphrased(labels: Iterable[str], plan: Path) -> list[str]:
     unlisted = sorted(set(labels) - shipped_phrases().keys())
     if not unlisted:
         return []
     captions = read_columns(plan, ["caption"]).column("caption")
-    told = pc.any(pc.match_substring(captions, "the sound of ", ignore_case=True)).as_py()
-    return unlisted if told else []
+    is_read = pc.any(pc.match_substring(captions, "the sound of ", ignore_case=True)).as_py()
+    return unlisted if is_read else []

@@ -7,9 +7,10 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, Final
@@ -26,7 +27,7 @@ from pipelines.builder.claim import (
     read_finished,
 )
 from pipelines.builder.drafting import DraftedRows, Drafter, draft_all, sample_id
-from pipelines.builder.findings import LEFT_OUT, Tally, to_json
+from pipelines.builder.findings import LEFT_OUT, Tally
 from pipelines.builder.usable import UsableClips
 from pipelines.config.enrich import Enrichment
 from pipelines.config.spec import Spec
@@ -94,10 +95,10 @@ class ShardPlan:
 
     def rows(self, plan: Path) -> list[dict[str, Any]]:
         """Its rows of `schema.PLAN`."""
-        found: list[dict[str, Any]] = read_rows(
+        rows: list[dict[str, Any]] = read_rows(
             plan, self.row_group, self.row, self.samples
         ).to_pylist()
-        return found
+        return rows
 
 
 def plan(
@@ -124,7 +125,7 @@ def plan(
     listener = make_listener(usable, setting)
     with usable.shortage.explained():
         made = recipe.groups(usable.clips, setting)
-        groups = {split: each for split, each in made.items() if len(each)}
+        groups = {split: some for split, some in made.items() if len(some)}
     enrichment = Enrichment.read(spec.enrich, setting.audible)
     observer.start("plan", sum(map(len, groups.values())), "groups")
     claim_version(places, plan_digest)
@@ -136,11 +137,17 @@ def plan(
         _write_clips(partial, library.clips, CLIPS.with_metadata(mark))
     with replacing_certified(places.manifests / QUARANTINE_FILE, finished) as partial:
         _write(partial, quarantine, QUARANTINE.with_metadata(mark))
-    content = _ClipContent(library.clips, usable.numbers)
+
+    @lru_cache(maxsize=_KNOWN)
+    def tell_content(clip: str) -> str:
+        """What of a clip determines the shards that it is heard in."""
+        row = library.clips.row(usable.numbers[clip], *_IN_SHARDS)
+        return canonical_json([clip, canonical_json([row[name] for name in _IN_SHARDS])])
+
     drafter = Drafter(
         spec.corpus, recipe.name, groups, listener, spec.audio, enrichment, usable.shortage
     )
-    tally = Tally({split: len(each) for split, each in groups.items()}, usable.shortage)
+    tally = Tally({split: len(some) for split, some in groups.items()}, usable.shortage)
     known: set[str] = set()
     shards: list[ShardPlan] = []
     with (
@@ -157,12 +164,14 @@ def plan(
             spec.corpus, spec.shards.samples, _observe(drafted, library.clips, tally, observer)
         ):
             place = tables.add(shard.rows.cast(writer.schema))
-            shards.append(_shard_plan(shard, place, spec.render_digest(), content))
+            shards.append(_shard_plan(shard, place, spec.render_digest(), tell_content))
             known.update(enrichment.answers.keys() & set(shard.rows.column("id").to_pylist()))
         tables.flush()
         enrichment.refuse_strangers(known)
         if left_out := tally.conclude():
-            writer.add_key_value_metadata({LEFT_OUT: canonical_json(to_json(left_out))})
+            writer.add_key_value_metadata(
+                {LEFT_OUT: canonical_json([asdict(kind) for kind in left_out])}
+            )
     rows = [asdict(shard) for shard in shards]
     with replacing_certified(places.manifests / SHARDS_FILE, finished) as partial:
         _write(partial, rows, SHARDS_SCHEMA.with_metadata(mark))
@@ -180,11 +189,11 @@ def plan(
 def _observe(
     drafted: Iterable[DraftedRows], clips: RowFile, tally: Tally, observer: Observer
 ) -> Iterator[DraftedRows]:
-    for each in drafted:
-        yield each
-        tally.count(each)
+    for run in drafted:
+        yield run
+        tally.count(run)
         clips.give_back()  # levels were read here and there, each with much that lies about it
-        observer.advance("plan", len(each.sizes))
+        observer.advance("plan", len(run.sizes))
 
 
 def _read(places: Places, plan_digest: str) -> list[ShardPlan] | None:
@@ -203,35 +212,14 @@ def _read(places: Places, plan_digest: str) -> list[ShardPlan] | None:
     return [ShardPlan(**row) for row in rows]
 
 
-class _ClipContent:
-    """What of clips determines the shards that they are heard in."""
-
-    def __init__(self, rows: RowFile, numbers: Mapping[str, int]) -> None:
-        self._rows = rows
-        self._numbers = numbers
-        self._known: dict[str, str] = {}
-
-    def of(self, clip: str) -> str:
-        """That of one clip, as text."""
-        found = self._known.get(clip)
-        if found is None:
-            row = self._rows.row(self._numbers[clip], *_IN_SHARDS)
-            found = canonical_json([row[name] for name in _IN_SHARDS])
-            if len(self._known) >= _KNOWN:
-                self._known.pop(next(iter(self._known)))
-            self._known[clip] = found
-        return found
-
-
 def _shard_plan(
-    shard: PackedShard, place: tuple[int, int], render_digest: str, content: _ClipContent
+    shard: PackedShard,
+    place: tuple[int, int],
+    render_digest: str,
+    tell_content: Callable[[str], str],
 ) -> ShardPlan:
     clips = sorted({clip for row in shard.rows.column("clips").to_pylist() for clip in row})
-    determinants = digest(
-        render_digest,
-        *shard.texts,
-        *(canonical_json([clip, content.of(clip)]) for clip in clips),
-    )
+    determinants = digest(render_digest, *shard.texts, *map(tell_content, clips))
     row_group, row = place
     return ShardPlan(shard.name, shard.split, len(shard.texts), row_group, determinants, row)
 
@@ -278,7 +266,7 @@ def pack(corpus: str, most: int, drafted: Iterable[DraftedRows]) -> Iterator[Pac
         drafted: The rows of all groups, split by split.
     """
     index = 0
-    for split, runs in groupby(drafted, lambda each: each.split):
+    for split, runs in groupby(drafted, lambda run: run.split):
         made = 0
         for number, (tables, texts) in enumerate(_cut(runs, most)):
             name = f"{corpus}-{split}-{number:06d}.tar"
@@ -292,7 +280,7 @@ def pack(corpus: str, most: int, drafted: Iterable[DraftedRows]) -> Iterator[Pac
                 name,
                 split,
                 _place(pa.concat_tables(tables).combine_chunks(), places),
-                [_place_text(text, each, name) for text, each in zip(texts, ids, strict=True)],
+                [_place_text(text, own, name) for text, own in zip(texts, ids, strict=True)],
             )
             made += len(ids)
             index += len(ids)

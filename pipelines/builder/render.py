@@ -60,7 +60,7 @@ class ShardReceipt:
         digest: `ShardPlan.digest` of what was rendered.
         bytes: Size of the file.
         libraries: Versions of the libraries that made it.
-        measurements: SHA-256 of its measurements; older receipts have none.
+        measurements: SHA-256 of its measurements.
     """
 
     shard: str
@@ -70,7 +70,7 @@ class ShardReceipt:
     bytes: int
     sha256: str
     libraries: dict[str, str]
-    measurements: str = ""
+    measurements: str
 
 
 def is_done(places: Places, shard: ShardPlan) -> bool:
@@ -84,7 +84,7 @@ def is_done(places: Places, shard: ShardPlan) -> bool:
     if places.find_size(shard.split, shard.shard) != receipt.bytes:
         return False
     measured = places.measurements_path(shard.shard)
-    if not measured.is_file() or receipt.measurements not in ("", file_sha256(measured)):
+    if not measured.is_file() or receipt.measurements != file_sha256(measured):
         return False
     path = places.shard_path(shard.split, shard.shard)
     if places.mirror is not None or is_older(path, places.receipt_path(shard.shard)):
@@ -99,18 +99,18 @@ def parse_receipt(data: bytes) -> ShardReceipt:
         ValueError: If it is no JSON object with the fields of a receipt, each of its type.
     """
     try:
-        found = ShardReceipt(**parse_json(data, "it"))
+        receipt = ShardReceipt(**parse_json(data, "it"))
     except CorpusError as error:
         raise ValueError(error.message) from error
     except TypeError as error:
         raise ValueError("expected an object with the fields of a receipt") from error
-    for field in fields(found):
-        value, kind = getattr(found, field.name), _KINDS.get(field.name, str)
+    for field in fields(receipt):
+        value, kind = getattr(receipt, field.name), _KINDS.get(field.name, str)
         if type(value) is not kind:
             raise ValueError(f"{field.name} is {shorten(value)}: expected {kind.__name__}")
-    if not all(isinstance(each, str) for each in found.libraries.values()):
+    if not all(isinstance(each, str) for each in receipt.libraries.values()):
         raise ValueError("libraries: expected text for each")
-    return found
+    return receipt
 
 
 def read_receipt(places: Places, shard: str) -> ShardReceipt | None:
@@ -132,13 +132,13 @@ def render_shard(job: RenderJob, shard: ShardPlan) -> None:
     # Each kind of work on many samples in turn: the encoder leaves nothing in a processor's caches.
     texts = [serialise_document(row, rights) for row in rows]
     scenes = [from_text(row["scene"]) for row in rows]
-    found = []
+    measurements = []
     with writing(path, job.audio_format) as writer:
         for run in _runs([row["frames"] for row in rows]):
             heard = [render(scenes[k], bank, job.mixdown, rows[k]["frames"]) for k in run]
             for k, rendering in zip(run, heard, strict=True):
-                found.append(writer.append(rows[k], rendering, texts[k]))
-    measured = [asdict(measurement) for measurement in found]
+                measurements.append(writer.append(rows[k], rendering, texts[k]))
+    measured = [asdict(measurement) for measurement in measurements]
     with replacing(places.measurements_path(shard.shard)) as partial:
         pq.write_table(to_table(measured, MEASUREMENTS), partial)
     receipt = ShardReceipt(
@@ -221,7 +221,7 @@ def _list_digests(places: Places) -> set[tuple[str, str]]:
 def _adopt(twin: Places, places: Places, shard: ShardPlan) -> None:
     """Take a shard over from another version."""
     certificates = places.measurements_path(shard.shard), places.receipt_path(shard.shard)
-    source, target = (each.shard_path(shard.split, shard.shard) for each in (twin, places))
+    source, target = (version.shard_path(shard.split, shard.shard) for version in (twin, places))
     if places.mirror is None:
         link(source, target)
     else:
@@ -236,10 +236,10 @@ def _adopt(twin: Places, places: Places, shard: ShardPlan) -> None:
 def withdraw(places: Places, pending: Iterable[ShardPlan]) -> None:
     """Delete the receipts of shards that are about to be written over."""
     paths = [places.receipt_path(shard.shard) for shard in pending]
-    found = [path for path in paths if path.exists()]
+    there = [path for path in paths if path.exists()]
     if places.mirror is not None:
-        places.mirror.withdraw(found)
-    for path in found:
+        places.mirror.withdraw(there)
+    for path in there:
         path.unlink()
 
 

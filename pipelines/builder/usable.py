@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -70,72 +70,77 @@ class UsableClips:
         clips: Those of each split that it can use.
         numbers: The row of each in the library.
         refused: Rows of `schema.QUARANTINE` for the others.
-        quarantine: Those of clips that were refused when they were measured.
+        shortage: Why clips are missing that the library holds.
     """
 
     clips: dict[str, list[Clip]]
     numbers: dict[str, int]
     refused: list[dict[str, str]]
-    quarantine: list[dict[str, str]]
-    truth: TruthSpec
+    shortage: Shortage
 
     @classmethod
     def choose(cls, recipe: Recipe, library: IngestedLibrary, spec: Spec) -> UsableClips:
         """Ask a recipe about each clip that lies in a split of the spec."""
         setting = spec.setting
-        found = cls({split: [] for split in spec.splits}, {}, [], library.quarantine, spec.truth)
+        clips: dict[str, list[Clip]] = {split: [] for split in spec.splits}
+        numbers: dict[str, int] = {}
+        refused: list[dict[str, str]] = []
         for number, row, clip in _read(library.clips, setting.rate):
             reason = setting.levels.refusal(clip.loudness_lufs)
             if reason is None and not row[_SEGMENTS]:
                 reason = explain_inaudible(library.clips[number], setting.ear)
             reason = reason or recipe.refusal(clip, setting)
             if reason is None:
-                found.clips[row["split"]].append(clip)
-                found.numbers[clip.id] = number
+                clips[row["split"]].append(clip)
+                numbers[clip.id] = number
             else:
                 stage = f"recipe {recipe.name}"
-                found.refused.append(quarantine_row(clip.id, row["location"], stage, reason))
-        found._refuse_empty(recipe, library)
-        return found
+                refused.append(quarantine_row(clip.id, row["location"], stage, reason))
+        everything = refused + library.quarantine
+        _refuse_empty(clips, refused, everything, recipe, library)
+        shortage = Shortage(_tell_refused(everything), _list_changed(spec.truth))
+        return cls(clips, numbers, refused, shortage)
 
     def __iter__(self) -> Iterator[Clip]:
-        for each in self.clips.values():
-            yield from each
+        for clips in self.clips.values():
+            yield from clips
 
-    @property
-    def shortage(self) -> Shortage:
-        """Why clips are missing that the library holds."""
-        return Shortage(self._tell_refused(), _list_changed(self.truth))
 
-    def _tell_refused(self, among: Collection[str] = ()) -> str:
-        """Those among some clips; all, where none is among them."""
-        refused = [each for each in self.refused if each["id"] in among]
-        refused = refused or self.refused + self.quarantine
-        if not refused:
-            return ""
-        clips = "1 clip was" if len(refused) == 1 else f"{len(refused):,} clips were"
-        return f" ({clips} refused; {refused[0]['id']} {refused[0]['reason']})"
+def _tell_refused(refused: Sequence[Mapping[str, str]]) -> str:
+    """How many clips were refused, and why the first was."""
+    if not refused:
+        return ""
+    clips = "1 clip was" if len(refused) == 1 else f"{len(refused):,} clips were"
+    return f" ({clips} refused; {refused[0]['id']} {refused[0]['reason']})"
 
-    def _refuse_empty(self, recipe: Recipe, library: IngestedLibrary) -> None:
-        if not any(self.clips.values()):
-            example = self.refused[0]["reason"] if self.refused else ""
-            raise PlanError(
-                f"recipe {recipe.name}: none of {len(library.clips)} clips can be used",
-                fix=f"the first was refused because it {example}"
-                if example
-                else _own_splits(library),
-            )
-        empty = [split for split, found in self.clips.items() if not found]
-        if empty:
-            own = _named_splits(library)
-            rows = library.clips.rows("id", "split")
-            lying = {row["id"] for row in rows if row["split"] in empty}
-            raise PlanError(
-                f"recipe {recipe.name} can use no clip of split {', '.join(empty)}"
-                + self._tell_refused(lying),
-                fix=(f"name some of the source's own splits ({own}), " if own else "")
-                + "give it a larger share, try another `seed`, add clips, or drop the split",
-            )
+
+def _refuse_empty(
+    clips: Mapping[str, list[Clip]],
+    refused: Sequence[Mapping[str, str]],
+    everything: Sequence[Mapping[str, str]],
+    recipe: Recipe,
+    library: IngestedLibrary,
+) -> None:
+    """Check that each split has a clip."""
+    empty = [split for split, some in clips.items() if not some]
+    own = _named_splits(library) if empty else ""
+    if len(empty) == len(clips):
+        fix = "the source has no splits; use shares, such as `splits: {train: 0.8, test: 0.2}`"
+        if own:
+            fix = f"no clip is in a split of the spec; the source's own are {own}"
+        if refused:
+            fix = f"the first was refused because it {refused[0]['reason']}"
+        raise PlanError(
+            f"recipe {recipe.name}: none of {len(library.clips)} clips can be used", fix=fix
+        )
+    if empty:
+        within = {row["id"] for row in library.clips.rows("id", "split") if row["split"] in empty}
+        raise PlanError(
+            f"recipe {recipe.name} can use no clip of split {', '.join(empty)}"
+            + _tell_refused([row for row in refused if row["id"] in within] or everything),
+            fix=(f"name some of the source's own splits ({own}), " if own else "")
+            + "give it a larger share, try another `seed`, add clips, or drop the split",
+        )
 
 
 def _read(rows: RowFile, rate: int) -> Iterator[tuple[int, Mapping[str, Any], Clip]]:
@@ -165,12 +170,5 @@ def _list_changed(truth: TruthSpec) -> str:
 
 
 def _named_splits(library: IngestedLibrary) -> str:
-    found = {row["source_split"] for row in library.clips.rows("source_split")}
-    return ", ".join(sorted(found - {""}))
-
-
-def _own_splits(library: IngestedLibrary) -> str:
-    """What to do where no clip lies in a split of the spec."""
-    if own := _named_splits(library):
-        return f"no clip is in a split of the spec; the source's own are {own}"
-    return "the source has no splits; use shares, such as `splits: {train: 0.8, test: 0.2}`"
+    names = {row["source_split"] for row in library.clips.rows("source_split")}
+    return ", ".join(sorted(names - {""}))

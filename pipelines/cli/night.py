@@ -133,7 +133,7 @@ def run_command(
     settings = nightly or settings_beside(spec)
     read_nightly(settings)
     with show_waiting("loading Prefect"):
-        from pipelines.flows import nightly_with_prefect
+        from pipelines.flows.local import nightly_with_prefect
 
     found = nightly_with_prefect(spec, out, choose_engine(engine, workers), settings, observer)
     return CommandResult(found, partial(_print, found))

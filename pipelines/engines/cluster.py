@@ -16,21 +16,21 @@ import secrets
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from queue import Empty, SimpleQueue
+from time import monotonic
 from typing import Any, Final, ParamSpec, TypeVar
 
 import soundfile
 
 import pipelines
 import synth
-from pipelines.engines.call import Call, OverdueError, end_soon, label_of
+from pipelines.engines.engine import Call, OverdueError, settle
 from synth.base.errors import SegueError
 
 P = ParamSpec("P")
@@ -40,11 +40,11 @@ CONNECT_S: Final = 8.0
 GRACE_S: Final = 1.0
 POLL_S: Final = 5.0
 WORKERLESS_S: Final = 120.0
-RETRIES: Final = 2
-"""Further tries of a call without a limit that failed otherwise than with a clear error."""
 CALLS_PER_CORE: Final = 2
 """Calls under way for each core, so that no worker waits and a cluster that can grow does."""
 LEAST_CALLS: Final = 8
+MAX_THREADS: Final = 1024
+LAST_WORDS_S: Final = 0.5
 PROBE: Final = ".probe"
 
 
@@ -59,98 +59,80 @@ def cluster(address: str) -> Iterator[Cluster]:
             fix="pip install 'segue-audio[distributed]'",
         ) from error
     with _silence():
-        runner = _DaskRunner(distributed, _connect(distributed, address), address)
+        there = Cluster(distributed, _connect(distributed, address), address)
         try:
-            runner.examine()
-            yield Cluster(runner)
+            there.examine()
+            yield there
         finally:
-            runner.close()
+            there.close()
 
 
 def _connect(distributed: Any, address: str) -> Any:
     """A client of the scheduler; its own time limit does not hold where the scheduler is silent."""
-    outcome: SimpleQueue[Any] = SimpleQueue()
-
-    def connect() -> None:
-        try:
-            outcome.put(distributed.Client(address, timeout=CONNECT_S, set_as_default=False))
-        except Exception as error:
-            outcome.put(error)
-
-    threading.Thread(target=connect, daemon=True).start()
+    answer: Future[Any] = Future()
+    connect = partial(distributed.Client, address, timeout=CONNECT_S, set_as_default=False)
+    threading.Thread(target=settle, args=(answer, connect), daemon=True).start()
     try:
-        client = outcome.get(timeout=CONNECT_S + GRACE_S)
-    except Empty as error:
-        client = error
-    if isinstance(client, Exception):
+        return answer.result(CONNECT_S + GRACE_S)
+    except Exception as error:
         raise SegueError(
             f"no Dask scheduler answers at {address}",
             fix="start one with `dask scheduler`, or fix the address; see docs/clusters.md",
-        ) from client
-    return client
+        ) from error
 
 
-@dataclass(frozen=True, slots=True)
 class Cluster:
-    """An `Engine`; its width follows the workers as they come and go."""
+    """A `RemoteEngine`: its width follows the workers as they come and go.
 
-    run: _DaskRunner
-
-    @property
-    def width(self) -> int:
-        """Calls worth having under way at once now."""
-        return max(LEAST_CALLS, CALLS_PER_CORE * self.run.cores())
-
-    def cancel(self) -> None:
-        """Give up all calls that wait for their turn."""
-        self.run.cancel()
-
-
-class _DaskRunner:
-    """Runs functions on a cluster's workers, each after it has shown its passport."""
+    A call waits for its answer in a thread of this process; a worker works after it has shown its
+    passport.
+    """
 
     def __init__(self, distributed: Any, client: Any, address: str) -> None:
+        self.cancelled = threading.Event()
         self._distributed = distributed
         self._client = client
         self._address = address
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._waiting: set[Any] = set()
-        self._closed = False
+        self._threads = ThreadPoolExecutor(MAX_THREADS)
         self._passport = Passport(tuple(facts().items()), ())
 
-    def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        future = self._submit(function, args, kwargs)
+    @property
+    def width(self) -> int:
+        """Calls worth having under way at once now."""
+        return max(LEAST_CALLS, CALLS_PER_CORE * self.cores())
+
+    def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Begin a call; one with a limit has it from when a worker begins."""
+        return self._threads.submit(self._call, function, args, kwargs)
+
+    def _call(self, function: Any, args: Any, kwargs: Any) -> Any:
+        label = function.label if isinstance(function, Call) else function.__name__
+        future = self._send(function, args, kwargs, label)
         try:
-            answer = self._answer(future, label_of(function))
+            answer = self._answer(future, label)
         finally:
             with self._lock:
                 self._waiting.discard(future)
             future.release()
         if isinstance(answer, WorkerRefusal):
-            if answer.worker:
-                self._end_worker(answer.worker)
+            if answer.worker:  # its nanny starts another one
+                with suppress(Exception):  # it may have gone by itself
+                    self._client.run(end_soon, workers=[answer.worker])
             raise answer.error
-        result: T = answer
-        return result
+        return answer
 
     def examine(self) -> None:
         """Compare every worker's Python, libraries and code with this process's own."""
         if not self.cores():
-            self(facts)  # a cluster that grows on demand is shown one
-        found = self._ask_everybody(facts)
-        different = {
-            worker: text
-            for worker, theirs in found.items()
-            if (text := differences(dict(self._passport.facts), theirs))
-        }
-        if different:
-            raise SegueError(
-                f"{self._address}: workers would produce different output: "
-                f"{_list_reasons(different)}",
-                fix="install the same versions there, in one environment or container "
-                "image, and restart the workers",
-            )
+            self._call(facts, (), {})  # a cluster that grows on demand is shown one
+        self._ask_everybody(
+            "would produce different output",
+            "install the same versions there, in one environment or container image, and restart "
+            "the workers",
+        )
 
     def share(self, folder: Path, holder: str = "") -> None:
         """Have every worker, present and to come, prove that it reads and writes `folder`."""
@@ -160,14 +142,11 @@ class _DaskRunner:
             _remove(folder.glob(f"{PROBE}.{holder}.*"))
         probe = folder / f"{PROBE}.{holder}.{token}"
         probe.write_text(token)
-        self._passport = self._passport.with_probe(probe, token)
-        answers = self._ask_everybody(find_fault, self._passport)
-        strangers = {worker: str(error) for worker, error in answers.items() if error}
-        if strangers:
-            raise SegueError(
-                f"{self._address}: workers do not share {folder}: {_list_reasons(strangers)}",
-                fix="build in a folder that all workers mount at the same path",
-            )
+        probes = (*self._passport.probes, (probe, token))
+        self._passport = replace(self._passport, probes=probes)
+        self._ask_everybody(
+            f"do not share {folder}", "build in a folder that all workers mount at the same path"
+        )
 
     def cores(self) -> int:
         """Threads of all workers now; 0 also where the scheduler does not answer."""
@@ -179,7 +158,7 @@ class _DaskRunner:
     def cancel(self) -> None:
         """Give up all calls; a worker ends the one that it is at, and starts no other."""
         with self._lock:
-            self._closed = True
+            self.cancelled.set()
             waiting = list(self._waiting)
         with suppress(Exception):  # the scheduler may be gone, and with it what was queued
             self._client.cancel(waiting, force=True)
@@ -189,32 +168,20 @@ class _DaskRunner:
         self.cancel()
         with suppress(Exception):
             self._client.close(timeout=CONNECT_S)
+        self._threads.shutdown()
         for probe, _ in self._passport.probes:
             _remove(probe.parent.glob(f"{probe.name}*"))  # with the replies of killed workers
 
-    def _submit(self, function: Any, args: Any, kwargs: Any) -> Any:
-        limited = isinstance(function, Call)
-        name = function.function.__name__ if limited else function.__name__
-        key = f"{name}-{self._client.id}-{next(self._numbers)}"
+    def _send(self, function: Any, args: Any, kwargs: Any, label: str) -> Any:
+        plain = function.function if isinstance(function, Call) else function
+        key = f"{plain.__name__}-{self._client.id}-{next(self._numbers)}"
         with self._lock:
-            if self._closed or self._client.status != "running":
-                raise self._explain_loss(label_of(function))
-            future = self._client.submit(
-                self._passport.call,
-                function,
-                args,
-                kwargs,
-                key=key,
-                pure=False,
-                retries=0 if limited else RETRIES,
-            )
+            if self.cancelled.is_set() or self._client.status != "running":
+                raise self._explain_loss(label)
+            call = self._passport.call
+            future = self._client.submit(call, function, args, kwargs, key=key, pure=False)
             self._waiting.add(future)
         return future
-
-    def _end_worker(self, address: str) -> None:
-        """End a worker that has an overdue call; its nanny starts another one."""
-        with suppress(Exception):  # it may have gone by itself
-            self._client.run(end_soon, workers=[address])
 
     def _answer(self, future: Any, about: str) -> Any:
         workerless = 0.0
@@ -243,28 +210,31 @@ class _DaskRunner:
             raise self._explain_loss(about) from error
 
     def _explain_loss(self, about: str) -> SegueError:
-        if self._closed:
+        if self.cancelled.is_set():
             return SegueError(f"{about}: given up")
         return SegueError(
             f"the Dask scheduler at {self._address} was lost",
             fix="run the same command again, with any engine; finished shards are kept",
         )
 
-    def _ask_everybody(self, function: Any, *args: Any) -> dict[str, Any]:
-        """What a function returns on each worker."""
+    def _ask_everybody(self, refusal: str, fix: str) -> None:
+        """Check that every worker may work under the passport."""
         try:
-            found: dict[str, Any] = self._client.run(function, *args, on_error="return")
+            replies = self._client.run(find_fault, self._passport, on_error="return")
         except (OSError, CancelledError) as error:
-            raise self._explain_loss(function.__name__) from error
+            raise self._explain_loss(find_fault.__name__) from error
         # A worker that went away meanwhile is no matter; one that comes is asked by its first call.
-        answers = {worker: it for worker, it in found.items() if not isinstance(it, OSError)}
-        failed = {worker: str(e) for worker, e in answers.items() if isinstance(e, Exception)}
-        if failed:
+        answers = {
+            worker: it for worker, it in replies.items() if it and not isinstance(it, OSError)
+        }
+        if failed := {worker: str(e) for worker, e in answers.items() if isinstance(e, Exception)}:
             raise SegueError(
                 f"{self._address}: workers that cannot work: {_list_reasons(failed)}",
                 fix="install segue there: one environment, or one container image",
             )
-        return answers
+        if answers:
+            reasons = _list_reasons(answers)
+            raise SegueError(f"{self._address}: workers {refusal}: {reasons}", fix=fix)
 
 
 def _remove(paths: Iterable[Path]) -> None:
@@ -332,10 +302,6 @@ class Passport:
     facts: tuple[tuple[str, str], ...]
     probes: tuple[tuple[Path, str], ...]
 
-    def with_probe(self, path: Path, content: str) -> Passport:
-        """The passport with a further file to be seen."""
-        return replace(self, probes=(*self.probes, (path, content)))
-
     def call(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
@@ -349,11 +315,33 @@ class Passport:
                     fix="give it the same environment and folders as the others, then run "
                     "the same command again; finished shards are kept",
                 )
+            if isinstance(function, Call):
+                return _call_in_time(function, args, kwargs)
             return function(*args, **kwargs)
         except OverdueError as error:
             return WorkerRefusal(error, import_module("distributed").get_worker().address)
         except SegueError as error:
             return WorkerRefusal(error)
+
+
+def _call_in_time(call: Call[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call in a thread of its own: a nanny's worker is in one itself, where no alarm rings."""
+    outcome: Future[Any] = Future()
+    deadline = monotonic() + call.limit_s
+    work = partial(settle, outcome, partial(call.function, *args, **kwargs))
+    threading.Thread(target=work, daemon=True).start()
+    while not outcome.done() and (left := deadline - monotonic()) > 0:
+        wait([outcome], left)
+    if not outcome.done():
+        raise call.overdue
+    return outcome.result()
+
+
+def end_soon() -> None:
+    """End this process, and with it an overdue call, once it has answered."""
+    timer = threading.Timer(LAST_WORDS_S, os._exit, (1,))
+    timer.daemon = True
+    timer.start()
 
 
 def find_fault(passport: Passport) -> str:
@@ -410,8 +398,8 @@ def library_versions() -> dict[str, str]:
 @lru_cache(maxsize=1)
 def _library_versions() -> tuple[tuple[str, str], ...]:
     """Once a process: each is read from a file."""
-    found = ((name, version(name)) for name in LIBRARIES)
-    return (*found, ("libsndfile", soundfile.__libsndfile_version__))
+    versions = ((name, version(name)) for name in LIBRARIES)
+    return (*versions, ("libsndfile", soundfile.__libsndfile_version__))
 
 
 def _version(name: str) -> str:
@@ -423,10 +411,10 @@ def _version(name: str) -> str:
 
 def _code() -> str:
     """Digest of our packages' source: two checkouts may bear one version."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for package in (synth, pipelines):
         root = Path(package.__path__[0])
         for path in sorted(root.rglob("*.py")):
-            found.update(f"{package.__name__}/{path.relative_to(root).as_posix()}\n".encode())
-            found.update(path.read_bytes())
-    return found.hexdigest()[:CODE_LETTERS]
+            digest.update(f"{package.__name__}/{path.relative_to(root).as_posix()}\n".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:CODE_LETTERS]

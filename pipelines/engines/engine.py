@@ -1,40 +1,147 @@
 """Engines: where the work of a build is done, which never changes its bytes.
 
-`local[:N]` is a pool of processes here; `dask://HOST:PORT` is a Dask cluster that somebody else
-started.
+`local[:N]` is this process, or a pool of processes of this machine; `dask://HOST:PORT` is a Dask
+cluster that somebody else started.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, Protocol
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final, Generic, ParamSpec, Protocol, TypeVar, runtime_checkable
 
-from pipelines.engines.executor import Runner, workers
-from synth.base.errors import SpecError
+from pipelines.engines.executor import (
+    FEWER_PROCESSES,
+    end_pool,
+    hold_interrupts,
+    make_context,
+    start_worker,
+    suggest_guard,
+)
+from synth.base.errors import CorpusError, MachineError, SegueError, SpecError
 from synth.base.processors import processors
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Item = TypeVar("Item")
 
 _ADDRESS: Final = re.compile(r"(dask|tcp|tls)://([^\s/:]+|\[[0-9a-fA-F:]+\]):(\d{1,5})")
 
 
 class Engine(Protocol):
-    """Where the work of a build is done."""
+    """Where the work of a build is done.
 
-    @property
-    def run(self) -> Runner:
-        """Runs a picklable function; may be called from several threads at once."""
-        ...
+    Args:
+        cancelled: Set by `cancel`.
+    """
+
+    cancelled: threading.Event
 
     @property
     def width(self) -> int:
         """Calls worth having under way at once now; 0 where they run in this process."""
         ...
 
-    def cancel(self) -> None:
-        """Give up all calls that wait for their turn; those that wait for them are told."""
+    def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Begin a call of a picklable function; any thread may ask for one."""
         ...
+
+    def cancel(self) -> None:
+        """Begin no further call; what a worker is at may end."""
+        ...
+
+
+@runtime_checkable
+class RemoteEngine(Engine, Protocol):
+    """Runs functions on other machines, which must see the files that this one sees."""
+
+    def share(self, folder: Path, holder: str = "") -> None:
+        """Have every worker, present and to come, prove that it reads and writes `folder`.
+
+        Args:
+            folder: Is made if it is not there.
+            holder: Name under which one process at a time does this; what a killed one left there
+                is removed.
+        """
+        ...
+
+
+class OverdueError(CorpusError):
+    """A call that did not end in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[P, T]):
+    """A function that is given up when a worker takes too long for it; waiting costs nothing.
+
+    Args:
+        label: What it is about, for people.
+        limit_s: Longest that a worker may take.
+    """
+
+    function: Callable[P, T]
+    label: str
+    limit_s: float
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Its result; the system ends this process over the limit, also in a read that hangs."""
+        if not hasattr(signal, "setitimer"):
+            return self.function(*args, **kwargs)
+        signal.setitimer(signal.ITIMER_REAL, self.limit_s)
+        try:
+            return self.function(*args, **kwargs)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    @property
+    def overdue(self) -> OverdueError:
+        """What is told where the limit was reached."""
+        return OverdueError(
+            f"{self.label}: not rendered within {self.limit_s:g} s",
+            fix="check whether the file system hangs, then run the same command again; "
+            "finished shards are kept",
+        )
+
+
+def settle(future: Future[T], result: Callable[[], T]) -> None:
+    """Give a future what another one has: a result, or an error."""
+    try:
+        future.set_result(result())
+    except BaseException as error:
+        future.set_exception(error)
+
+
+def run_in_order(
+    where: Engine, function: Callable[[Item], T], items: Iterable[Item], ahead: int = 1
+) -> Generator[T]:
+    """What a function returns for each item, in order; the first error gives up the others.
+
+    Args:
+        ahead: Calls under way for each worker.
+    """
+    pending: deque[Future[T]] = deque()
+    try:
+        for item in items:
+            pending.append(where.submit(function, item))
+            if len(pending) > ahead * where.width:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    except BaseException:
+        where.cancel()
+        raise
 
 
 @contextmanager
@@ -54,15 +161,26 @@ def engine(where: str | int | Engine | None = None) -> Iterator[Engine]:
         yield where
         return
     check_engine(where)
-    if (count := _count_processes(where)) is not None:
-        with workers(count) as run:
-            yield _Local(run, count)
-    elif address := _ADDRESS.fullmatch(where):
+    if address := _ADDRESS.fullmatch(where):
         scheme, host, port = address.groups()
         from pipelines.engines.cluster import cluster
 
         with cluster(f"{'tcp' if scheme == 'dask' else scheme}://{host}:{port}") as there:
             yield there
+        return
+    script = sys.modules.get("__mp_main__")
+    if script is not None and script is not sys.modules["__main__"]:  # it is being run
+        raise SegueError("a script started its work again in a child process")
+    count = _count_processes(where)
+    if not count:
+        yield _Here()
+        return
+    # What workers are forks of may be older than a variable.
+    executor = ProcessPoolExecutor(count, make_context(), start_worker, (dict(os.environ),))
+    try:
+        yield _Pool(executor, count)
+    finally:
+        end_pool(executor)
 
 
 def check_engine(where: str | int) -> None:
@@ -84,10 +202,89 @@ def _count_processes(where: str) -> int | None:
     return processors() if name[1] is None else int(name[1])
 
 
-@dataclass(frozen=True, slots=True)
-class _Local:
-    run: Runner
-    width: int
+class _Here:
+    """This process: a call has ended when it was begun, and has no time limit."""
+
+    width: Final = 0
+
+    def __init__(self) -> None:
+        self.cancelled = threading.Event()
+
+    def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        if self.cancelled.is_set():
+            raise SegueError("given up")
+        done: Future[T] = Future()
+        try:
+            work = function.function if isinstance(function, Call) else function
+            done.set_result(work(*args, **kwargs))
+        except Exception as error:  # Ctrl-C goes its own way
+            done.set_exception(error)
+        return done
 
     def cancel(self) -> None:
-        """What waits for its turn is not in the pool yet."""
+        self.cancelled.set()
+
+
+class _Pool:
+    """Processes of this machine."""
+
+    def __init__(self, executor: ProcessPoolExecutor, width: int) -> None:
+        self.cancelled = threading.Event()
+        self.width = width
+        self._executor = executor
+        self._lock = threading.Lock()
+        self._limits: dict[Future[Any], tuple[Call[..., Any], float]] = {}
+        self._broken: SegueError | None = None
+
+    def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        answer: Future[T] = Future()
+        # Nothing answers for a pool that could not start, so no call may wait for it.
+        with self._lock, hold_interrupts():
+            if self.cancelled.is_set():
+                raise SegueError("given up")
+            if self._broken is not None:
+                raise self._broken
+            if isinstance(function, Call):
+                self._limits[answer] = function, monotonic() + function.limit_s
+            try:
+                pending = self._executor.submit(function, *args, **kwargs)
+            except BrokenProcessPool:
+                raise self._explain_death() from None
+            except (RuntimeError, OSError, EOFError) as error:
+                self._broken = MachineError(
+                    f"a worker process could not be started: {error}", fix=FEWER_PROCESSES
+                )
+                raise self._broken from error
+        pending.add_done_callback(partial(self._hand_on, answer))
+        return answer
+
+    def cancel(self) -> None:
+        self.cancelled.set()
+
+    def _hand_on(self, answer: Future[T], ended: Future[T]) -> None:
+        def result() -> T:
+            try:
+                return ended.result()
+            except BrokenProcessPool as error:
+                raise self._explain_death() from error
+            finally:
+                self._limits.pop(answer, None)
+
+        settle(answer, result)
+
+    def _explain_death(self) -> SegueError:
+        """Why the pool has lost a worker, and with it all calls: one error for all of them."""
+        if self._broken is None:
+            now = monotonic()
+            late = [call for call, due in [*self._limits.values()] if due <= now]
+            self._broken = (
+                late[0].overdue
+                if late
+                else MachineError(
+                    "a worker process was killed",
+                    fix=suggest_guard()
+                    or "free some memory or use fewer --workers, then run the same command again; "
+                    "finished shards are kept",
+                )
+            )
+        return self._broken

@@ -1,6 +1,9 @@
-"""Where plain functions run: in this process, or in a pool of worker processes.
+"""Worker processes: how they are started, and how they end.
 
-Workers import no Prefect, leave Ctrl-C to the parent and die with it. On Linux they are forks of
+`python -m pipelines.engines.executor PARENT MODULE [WORD ...]` runs a module as `python -m` does,
+in a process that ends when the one with the number PARENT does.
+
+They import no Prefect, leave Ctrl-C to the parent and die with it. On Linux they are forks of
 one small process that has imported what they need, and nothing else: seconds of imports are paid
 once, not by every worker. Elsewhere they are spawned.
 """
@@ -9,22 +12,17 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import runpy
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, ParamSpec, Protocol, TypeVar, runtime_checkable
-
-from synth.base.errors import MachineError, SegueError
-
-P = ParamSpec("P")
-T = TypeVar("T")
+from typing import Any, Final
 
 PARENT_POLL_S = 1.0
 FEWER_PROCESSES: Final = (
@@ -38,29 +36,6 @@ theirs as they are forked. Most is SciPy, behind the meter, and pandas, behind A
 """
 
 
-class Runner(Protocol):
-    """Runs a picklable function somewhere and returns its result."""
-
-    def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """The function's result; what it raises is raised here."""
-        ...
-
-
-@runtime_checkable
-class RemoteRunner(Runner, Protocol):
-    """Runs functions on other machines, which must see the files that this one sees."""
-
-    def share(self, folder: Path, holder: str = "") -> None:
-        """Have every worker, present and to come, prove that it reads and writes `folder`.
-
-        Args:
-            folder: Is made if it is not there.
-            holder: Name under which one process at a time does this; what a killed one left there
-                is removed.
-        """
-        ...
-
-
 @cache
 def make_context() -> Any:
     """How processes are started; on Linux the one that they are forks of is told its imports."""
@@ -71,70 +46,7 @@ def make_context() -> Any:
     return context
 
 
-@contextmanager
-def workers(count: int) -> Iterator[Runner]:
-    """A runner over `count` worker processes; 0 runs everything in this process.
-
-    The runner may be called from several threads at once; each call waits for its own result.
-    """
-    script = sys.modules.get("__mp_main__")
-    if script is not None and script is not sys.modules["__main__"]:  # it is being run
-        raise SegueError("a script started its work again in a child process")
-    if count == 0:
-        yield _run_here
-        return
-    # What they are forks of may be older than a variable.
-    given = (dict(os.environ),)
-    pool = ProcessPoolExecutor(count, make_context(), _start_worker, given)
-    try:
-        yield _PoolRunner(pool)
-    finally:
-        _end(pool)
-
-
-def is_here(run: Runner) -> bool:
-    """Whether a runner runs everything in this process."""
-    return run is _run_here
-
-
-def _run_here(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    return function(*args, **kwargs)
-
-
-class _PoolRunner:
-    def __init__(self, pool: Executor) -> None:
-        self._pool = pool
-        self._lock = threading.Lock()
-        self._unstarted: MachineError | None = None
-
-    def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return self._submit(function, *args, **kwargs).result()
-        except BrokenProcessPool as error:
-            raise MachineError(
-                "a worker process was killed",
-                fix=suggest_guard()
-                or "free some memory or use fewer --workers, then run the same command again; "
-                "finished shards are kept",
-            ) from error
-
-    def _submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        # Nothing answers for a pool that could not start, so no call may wait for it.
-        with self._lock, hold_interrupts():
-            if self._unstarted is not None:
-                raise self._unstarted
-            try:
-                return self._pool.submit(function, *args, **kwargs)
-            except BrokenProcessPool:
-                raise
-            except (RuntimeError, OSError, EOFError) as error:
-                self._unstarted = MachineError(
-                    f"a worker process could not be started: {error}", fix=FEWER_PROCESSES
-                )
-                raise self._unstarted from error
-
-
-def _end(pool: Executor) -> None:
+def end_pool(pool: Executor) -> None:
     """Shut a pool down; the workers of one that did not start are ended: none is to wait for it."""
     try:
         pool.shutdown(wait=True, cancel_futures=True)
@@ -176,7 +88,8 @@ def hold_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start_worker(environment: Mapping[str, str]) -> None:
+def start_worker(environment: Mapping[str, str]) -> None:
+    """What a worker process begins with."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.clear()
     os.environ.update(environment)
@@ -184,18 +97,27 @@ def _start_worker(environment: Mapping[str, str]) -> None:
 
 
 def _end_with_parent() -> None:
+    """End this process when the one that asked for it has ended, and what it leads."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
+    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
     os._exit(1)
 
 
 def watch_parent(parent: int) -> None:
     """End this process within a second or two of its parent's end, however that came."""
-    threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(PARENT_POLL_S)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
-def _exit_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(PARENT_POLL_S)
-    os._exit(1)
+if __name__ == "__main__":
+    watch_parent(int(sys.argv[1]))
+    del sys.argv[:2]  # its own name and PARENT; the module's name makes room for its path
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

@@ -7,29 +7,16 @@ shards are finished, and a flow that is run again makes only what is missing.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from pipelines.flows.corpus import build_corpus, enrich, finalise, ingest, nightly, plan, render
-    from pipelines.flows.local import build_with_prefect, nightly_with_prefect
-
-__all__ = [
-    "build_corpus",
-    "build_with_prefect",
-    "enrich",
-    "finalise",
-    "ingest",
-    "nightly",
-    "nightly_with_prefect",
-    "plan",
-    "render",
-]
+__all__ = ["build_corpus", "enrich", "finalise", "ingest", "nightly", "plan", "render"]
 
 
 def __getattr__(name: str) -> Any:
     """Import Prefect when a flow is asked for: the command line first sets its log."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    room = "local" if name.endswith("_with_prefect") else "corpus"
-    return getattr(import_module(f"{__name__}.{room}"), name)
+    from pipelines.flows.corpus import flow_of
+
+    globals()[name] = flow_of(name.replace("_", "-"))
+    return globals()[name]

@@ -33,15 +33,17 @@ class RenderProgress:
 
     def __init__(self, corpus: str, total: int) -> None:
         self._total = total
+        self._done = 0
         self._id: UUID = create_progress_artifact(  # type: ignore[assignment]
             0.0 if total else 100.0,
             key=f"{corpus}-progress",
             description=f"{total} shards to render",
         )
 
-    def show(self, done: int) -> None:
-        """So many are rendered."""
-        update_progress_artifact(self._id, progress=100.0 * done / max(1, self._total))
+    def advance(self, shards: int) -> None:
+        """So many more are rendered."""
+        self._done += shards
+        update_progress_artifact(self._id, progress=100.0 * self._done / self._total)
 
 
 def show_shards(corpus: str, rows: list[dict[str, Any]], manifests: Path) -> None:

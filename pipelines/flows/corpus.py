@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias, TypeVar
 from uuid import UUID
@@ -18,18 +19,27 @@ from uuid import UUID
 from prefect import Flow, Task, flow, get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.objects import State, TaskRun
+from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 from prefect.states import Completed
 from pydantic import AfterValidator
 
-from pipelines.builder.build import Prepared, refuse_unheard
+from pipelines.builder.build import (
+    Prepared,
+    Step,
+    Summary,
+    conclude,
+    locate_library,
+    prepare,
+    refuse_unheard,
+    render_shards,
+)
 from pipelines.builder.finalise import CARD_FILE
 from pipelines.builder.render import is_done, read_receipt
-from pipelines.builder.schedule import Pending, RenderSettings, may_pass
+from pipelines.builder.schedule import schedule
 from pipelines.config.file import check_values, read_spec
 from pipelines.config.spec import Spec
-from pipelines.engines.engine import check_engine, engine
+from pipelines.engines.engine import Engine, check_engine, engine, settle
 from pipelines.engines.executor import watch_parent
 from pipelines.flows.artifacts import (
     PROMOTED,
@@ -44,14 +54,15 @@ from pipelines.flows.artifacts import (
     summarise,
 )
 from pipelines.flows.holder import sole_run
-from pipelines.flows.night import CorpusBuild, Gate, failed_gates, night, refuse_failed
+from pipelines.flows.night import Gate, buy, failed_gates, night, refuse_failed
 from pipelines.flows.schedule import NightlySettings, read_nightly
 from pipelines.store.stage import choose_stage, hold_for_writing
 from synth.base.errors import SegueError
 from synth.base.progress import Observer, Silent
 
 SERVED_BY: Final = "SEGUE_SERVED_BY"
-DELAYS_S: Final = tuple(RenderSettings().delays_s)
+LEAST_PORTIONS: Final = 100
+MOST_PORTIONS: Final = 500
 
 T = TypeVar("T")
 Content: TypeAlias = str | dict[str, Any]
@@ -87,51 +98,88 @@ Workers: TypeAlias = Annotated[int | str, _check(check_engine)]
 NightlyContent: TypeAlias = Annotated[Content | None, _check(_read_nightly)]
 
 
-def _ingest(build: CorpusBuild) -> Result:
-    return {"index": str(build.located[0].index)}
+@dataclass(frozen=True, slots=True)
+class StageJob:
+    """What a stage is given."""
+
+    spec: Spec
+    out: Path
+    settings: NightlySettings
+    where: Engine
+    observer: Observer
+    step: Step
 
 
-def _plan(build: CorpusBuild) -> Result:
-    return _ingest(build) | {"manifests": str(build.places.manifests)}
+def _ingest(job: StageJob) -> Result:
+    locate = partial(locate_library, job.spec, job.out, job.where, job.observer)
+    return {"index": str(job.step("ingest", locate)[0].index)}
 
 
-def _enrich(build: CorpusBuild) -> Result:
-    return {"answers": [str(path) for path in build.enrich()]}
+def _prepare(job: StageJob) -> Prepared:
+    """Ingest and plan; then the flow run is named after the version."""
+    prepared = prepare(job.spec, job.out, job.where, job.observer, job.step)
+    with get_client(sync_client=True) as client:
+        name = f"{job.spec.corpus} {prepared.places.version}"
+        client.update_flow_run(UUID(flow_run.id), name=name)
+    return prepared
 
 
-def _render(build: CorpusBuild) -> Result:
-    result = _plan(build)
-    _render_portions(build)
-    return result | {"rendered": len(build.prepared.pending)}
+def _plan(job: StageJob) -> Result:
+    return _list_files(_prepare(job))
 
 
-def _finalise(build: CorpusBuild) -> Result:
-    return build.finalise(promote=False).to_json()
+def _list_files(prepared: Prepared) -> Result:
+    return {"index": str(prepared.library.index), "manifests": str(prepared.places.manifests)}
 
 
-def _build(build: CorpusBuild) -> Result:
-    _render_portions(build)
-    summary = build.finalise(promote=True).to_json()
-    show_link(build.spec.corpus, "card", Path(summary["paths"]["shards"]) / CARD_FILE)
+def _enrich(job: StageJob) -> Result:
+    answers: list[Path] = []
+    if tasks := job.settings.enrich:
+        answers = job.step(
+            "enrich", partial(buy, job.spec, tasks, job.out, job.where, job.observer)
+        )
+    return {"answers": [str(path) for path in answers]}
+
+
+def _render(job: StageJob) -> Result:
+    prepared = _prepare(job)
+    _render_portions(job, prepared)
+    return _list_files(prepared) | {"rendered": len(prepared.pending)}
+
+
+def _finalise(job: StageJob) -> Result:
+    return job.step("finalise", partial(conclude, _prepare(job), promote=False)).to_json()
+
+
+def _build(job: StageJob) -> Summary:
+    prepared = _prepare(job)
+    _render_portions(job, prepared)
+    summary = job.step("finalise", partial(conclude, prepared))
+    show_link(job.spec.corpus, "card", prepared.places.shards / CARD_FILE)
     return summary
 
 
-def _night(build: CorpusBuild) -> Result:
+def _night(job: StageJob) -> Result:
     """Rebuild what changed, judge it, train on it where that is asked for, and promote it."""
-    corpus, log = build.spec.corpus, get_run_logger()
+    corpus, log = job.spec.corpus, get_run_logger()
+    _enrich(job)
+    prepared = _prepare(job)
+    places = prepared.places
+    _render_portions(job, prepared)
+    summary = job.step("finalise", partial(conclude, prepared, promote=False))
 
     def report(gates: Sequence[Gate], path: Path) -> None:
         log_gates(gates, log)
         show_report(corpus, path)
-        show_link(corpus, "card", build.places.shards / CARD_FILE)
+        show_link(corpus, "card", places.shards / CARD_FILE)
 
-    result = night(build, _render_portions, report)
-    emit(REFUSED if failed_gates(result.gates) else PROMOTED, build.places, result.gates)
-    refuse_failed(build.places, result.gates)
+    result = night(summary, places, job.settings, job.observer, job.step, report)
+    emit(REFUSED if failed_gates(result.gates) else PROMOTED, places, result.gates)
+    refuse_failed(places, result.gates)
     return result.to_json()
 
 
-BODIES: Final[dict[str, Callable[[CorpusBuild], Result]]] = {
+BODIES: Final[dict[str, Callable[[StageJob], Result | Summary]]] = {
     "ingest": _ingest,
     "plan": _plan,
     "enrich": _enrich,
@@ -145,7 +193,7 @@ BODIES: Final[dict[str, Callable[[CorpusBuild], Result]]] = {
 def flow_of(
     name: str,
     observer: Observer | None = None,
-    keep: Callable[[Result], None] = lambda result: None,
+    keep: Callable[[Any], None] = lambda result: None,
 ) -> CorpusFlow:
     """The flow of a name in `BODIES`.
 
@@ -180,21 +228,18 @@ def flow_of(
             watch_parent(int(parent))  # a run of `segue night schedule` does not outlive it
         parsed, root = _read_spec(spec), choose_stage(out)
         refuse_unheard(parsed)
-        with ExitStack() as held:
-            held.enter_context(hold_for_writing(root, parsed.corpus))
-            held.enter_context(sole_run(root, parsed.corpus))
-            result = body(
-                CorpusBuild(
-                    parsed,
-                    root,
-                    _read_nightly(nightly),
-                    held.enter_context(engine(workers)),
-                    LoggedPhases(observer or Silent(), get_run_logger()),
-                    _Tasks(parsed.corpus),
-                )
-            )
+        with (
+            hold_for_writing(root, parsed.corpus),
+            sole_run(root, parsed.corpus),
+            engine(workers) as where,
+        ):
+            observed = LoggedPhases(observer or Silent(), get_run_logger())
+            tasks = _Tasks(parsed.corpus)
+            settings = _read_nightly(nightly)
+            result = body(StageJob(parsed, root, settings, where, observed, tasks))
         keep(result)
-        return Completed(message=summarise(result), data=result)
+        facts = result.to_json() if isinstance(result, Summary) else result
+        return Completed(message=summarise(facts), data=facts)
 
     return run_stage
 
@@ -203,66 +248,54 @@ def _name_corpus(spec: Content) -> str:
     return Path(spec).stem if isinstance(spec, str) else str(spec.get("corpus"))
 
 
-ingest = flow_of("ingest")
-plan = flow_of("plan")
-enrich = flow_of("enrich")
-render = flow_of("render")
-finalise = flow_of("finalise")
-build_corpus = flow_of("build-corpus")
-nightly = flow_of("nightly")
-
-
+@dataclass(frozen=True, slots=True)
 class _Tasks:
-    """Runs each step as a task, and names the flow run after the version when it is known.
+    """A `Step` that makes a task of each."""
 
-    A step is tried again after faults that pass; it makes only what is missing.
-    """
-
-    def __init__(self, corpus: str) -> None:
-        self._corpus = corpus
+    corpus: str
 
     def __call__(self, name: str, work: Callable[[], T], /) -> T:
         results: list[T] = []  # Prefect would walk through what a task returns
-        _make_task(name, f"{name} {self._corpus}", lambda: results.append(work()))()
-        if isinstance(prepared := results[0], Prepared):
-            with get_client(sync_client=True) as client:
-                run_name = f"{self._corpus} {prepared.places.version}"
-                client.update_flow_run(UUID(flow_run.id), name=run_name)
+        _make_task(name, f"{name} {self.corpus}", lambda: results.append(work()))()
         return results[0]
 
 
-def _make_task(
-    name: str, run_name: str, work: Callable[[], T], delays_s: Sequence[float] = DELAYS_S
-) -> Task[[], T]:
+def _make_task(name: str, run_name: str, work: Callable[[], T]) -> Task[[], T]:
     return task(
         name=name,
         task_run_name=run_name,
         tags=["segue", name],
-        retries=len(delays_s),
-        retry_delay_seconds=list(delays_s),
-        retry_condition_fn=_may_pass,
         cache_policy=NO_CACHE,
         persist_result=False,
     )(work)
 
 
-def _may_pass(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
-    """Whether the fault may pass; bad input does not."""
-    return may_pass(state.result(raise_on_failure=False))
-
-
-def _render_portions(build: CorpusBuild) -> None:
+def _render_portions(job: StageJob, prepared: Prepared) -> None:
     """Render what is missing: a portion is a task run, whose state the pages show."""
-    pending = build.prepared.pending
-    progress = RenderProgress(build.spec.corpus, len(pending))
+    pending, corpus = prepared.pending, job.spec.corpus
+    progress = RenderProgress(corpus, len(pending))
+    # A task run costs some 60 ms of a processor. Workers should not wait for a last portion.
+    most = min(MOST_PORTIONS, max(LEAST_PORTIONS, 4 * job.where.width))
+    size = -(-len(pending) // most) or 1
+    numbers = range(len(pending))
 
-    def submit(render: Callable[[], float], number: int, portion: range) -> Pending:
+    def begin(portion: range) -> Future[None]:
         several = f"shards {portion[0]} to {portion[-1]}"
-        shards = several if len(portion) > 1 else f"shard {portion[0]}"
-        return _make_task("render", f"render {number}: {shards}", render, ()).submit()
+        name = several if len(portion) > 1 else f"shard {portion[0]}"
+        shards = pending[portion.start : portion.stop]
+        work = partial(
+            render_shards, prepared, shards, job.where, job.settings.render, job.observer, most=1
+        )
+        run = _make_task("render", f"render {portion[0] // size}: {name}", work).submit()
+        answer: Future[None] = Future()
+        run.add_done_callback(lambda ended: settle(answer, ended.result))
+        return answer
 
-    build.render(submit, progress.show)
-    show_shards(build.spec.corpus, _list_shards(build.prepared), build.places.manifests)
+    job.observer.start("render", len(prepared.shards), "shards", done=prepared.there)
+    portions = [numbers[start : start + size] for start in numbers[::size]]
+    schedule(portions, begin, job.where, lambda portion: progress.advance(len(portion)))
+    job.observer.finish("render")
+    show_shards(corpus, _list_shards(prepared), prepared.places.manifests)
 
 
 def _list_shards(prepared: Prepared) -> list[dict[str, Any]]:
@@ -271,17 +304,15 @@ def _list_shards(prepared: Prepared) -> list[dict[str, Any]]:
     rows = []
     for shard in prepared.shards:
         receipt = read_receipt(prepared.places, shard.shard)
-        certified = receipt is not None and is_done(prepared.places, shard)
-        facts = asdict(receipt) if receipt is not None else {}
         state = "rendered" if shard.shard in pending else "already there"
         rows.append(
             {
                 "shard": shard.shard,
                 "split": shard.split,
                 "samples": shard.samples,
-                "bytes": facts.get("bytes"),
-                "sha256": facts.get("sha256", "")[:12],
-                "state": state if certified else "missing",
+                "bytes": receipt and receipt.bytes,
+                "sha256": receipt.sha256[:12] if receipt else "",
+                "state": state if is_done(prepared.places, shard) else "missing",
             }
         )
     return rows

@@ -15,18 +15,7 @@ from uuid import UUID
 
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import GlobalConcurrencyLimitUpdate
-from prefect.client.schemas.filters import (
-    DeploymentFilter,
-    DeploymentFilterId,
-    FlowRunFilter,
-    FlowRunFilterId,
-    FlowRunFilterState,
-    FlowRunFilterStateType,
-    TaskRunFilter,
-    TaskRunFilterState,
-    TaskRunFilterStateType,
-)
-from prefect.client.schemas.objects import StateType
+from prefect.client.schemas.filters import DeploymentFilter, FlowRunFilter, TaskRunFilter
 from prefect.exceptions import ObjectNotFound
 from prefect.runtime import flow_run
 from prefect.states import Crashed
@@ -39,7 +28,7 @@ from synth.base.errors import CorpusError
 HOME: Final = ".prefect"
 HOLDERS: Final = "holders"
 WHY: Final = "its process is gone: the corpus was no longer locked"
-_UNDER_WAY: Final = [StateType.RUNNING, StateType.PENDING, StateType.CANCELLING]
+_UNDER_WAY: Final = {"state": {"type": {"any_": ["RUNNING", "PENDING", "CANCELLING"]}}}
 
 
 @contextmanager
@@ -81,18 +70,16 @@ def bury_all_runs(deployment: str) -> int:
     """
     with get_client(sync_client=True) as client:
         try:
-            found = client.read_deployment_by_name(deployment)
+            known = client.read_deployment_by_name(deployment)
         except ObjectNotFound:
             return 0
         dead = client.read_flow_runs(
-            deployment_filter=DeploymentFilter(id=DeploymentFilterId(any_=[found.id])),
-            flow_run_filter=FlowRunFilter(
-                state=FlowRunFilterState(type=FlowRunFilterStateType(any_=_UNDER_WAY))
-            ),
+            deployment_filter=DeploymentFilter.model_validate({"id": {"any_": [known.id]}}),
+            flow_run_filter=FlowRunFilter.model_validate(_UNDER_WAY),
         )
         for run in dead:
             _crash(client, run.id)
-        slot = found.global_concurrency_limit
+        slot = known.global_concurrency_limit
         if slot is not None:
             free = GlobalConcurrencyLimitUpdate(active_slots=0)
             client.update_global_concurrency_limit(slot.name, free)
@@ -112,9 +99,9 @@ def _bury(path: Path) -> bool:
         path.unlink()
         return False
     with get_client(sync_client=True) as client:
-        found = _crash(client, dead)
+        was_alive = _crash(client, dead)
     path.unlink()
-    return found
+    return was_alive
 
 
 def _crash(client: SyncPrefectClient, dead: UUID) -> bool:
@@ -123,13 +110,11 @@ def _crash(client: SyncPrefectClient, dead: UUID) -> bool:
     except ObjectNotFound:  # another server knows it
         return False
     left = client.read_task_runs(
-        flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[dead])),
-        task_run_filter=TaskRunFilter(
-            state=TaskRunFilterState(type=TaskRunFilterStateType(any_=_UNDER_WAY))
-        ),
+        flow_run_filter=FlowRunFilter.model_validate({"id": {"any_": [dead]}}),
+        task_run_filter=TaskRunFilter.model_validate(_UNDER_WAY),
     )
-    for each in left:
-        client.set_task_run_state(each.id, Crashed(message=WHY), force=True)
+    for task_run in left:
+        client.set_task_run_state(task_run.id, Crashed(message=WHY), force=True)
     if run.state is not None and run.state.is_final():
         return False
     client.set_flow_run_state(dead, Crashed(message=WHY), force=True)

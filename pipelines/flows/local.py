@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 from prefect.exceptions import ParameterTypeError
@@ -31,7 +32,8 @@ def build_with_prefect(
     """Build a corpus as a Prefect flow run."""
     night = NightlySettings(render=settings or RenderSettings()).model_dump(mode="json")
     content = spec.model_dump(mode="json")
-    return Summary(**_run("build-corpus", observer, content, out, workers, night))
+    summary: Summary = _run("build-corpus", observer, content, out, workers, night)
+    return summary
 
 
 def nightly_with_prefect(
@@ -39,7 +41,8 @@ def nightly_with_prefect(
 ) -> Result:
     """Run the nightly flow once."""
     night = str(settings.resolve()) if settings else None
-    return _run("nightly", observer, str(spec.resolve()), out, workers, night)
+    result: Result = _run("nightly", observer, str(spec.resolve()), out, workers, night)
+    return result
 
 
 def _run(
@@ -49,9 +52,9 @@ def _run(
     out: Path,
     workers: str | int,
     night: Content | None,
-) -> Result:
+) -> Any:
     """The flow's result; what it raised is raised here."""
-    kept: list[Result] = []
+    kept: list[Any] = []
     flow = flow_of(name, observer, kept.append)
     try:
         with server(out):

@@ -1,6 +1,6 @@
 """A night: rebuild a corpus, judge the new version, train on it, and point `latest` to it.
 
-No Prefect here: a flow passes a `Step` that makes a task of each step. What a night finds is kept
+No Prefect here: a flow passes a `Step` that makes a task of each stage. What a night finds is kept
 as `nightly.json` in the version's manifests, which the next version's metrics are compared with;
 `nightly.md` is its report.
 """
@@ -13,26 +13,16 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final
 
 import pyarrow.parquet as pq
 
-from pipelines.builder.build import (
-    Prepared,
-    Summary,
-    conclude,
-    locate_library,
-    prepare_build,
-    render_pending,
-)
+from pipelines.builder.build import Step, Summary, locate_library
 from pipelines.builder.finalise import RECORD_FILE, promote, read_record
 from pipelines.builder.plan import plan
-from pipelines.builder.schedule import Submit
 from pipelines.checks.audio import audit_audio
 from pipelines.checks.audit import audit
 from pipelines.checks.blind import run_blind_test
@@ -40,7 +30,6 @@ from pipelines.checks.leakage import compare_splits
 from pipelines.config.spec import Spec
 from pipelines.engines.engine import Engine
 from pipelines.flows.schedule import EnrichSettings, GateSettings, NightlySettings, TrainSettings
-from pipelines.ingest.ingest import IngestedLibrary
 from pipelines.llm.files import Input
 from pipelines.llm.run import generate
 from pipelines.llm.runner import StopKind
@@ -55,22 +44,6 @@ from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, LATEST_FILE, QUARANTINE
 from synth.storage.url import parse_pointer
 
 REPORT_FILE: Final = "nightly.md"
-
-
-T = TypeVar("T")
-
-
-class Step(Protocol):
-    """Runs a step of a night, of this name."""
-
-    def __call__(self, name: str, work: Callable[[], T], /) -> T:
-        """What `work` returns."""
-        ...
-
-
-def call(_name: str, work: Callable[[], T]) -> T:
-    """Run a step as a plain call."""
-    return work()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,88 +88,22 @@ class NightResult:
         }
 
 
-class CorpusBuild:
-    """The stages of a corpus under way. Each is made once, when it is first needed.
-
-    Args:
-        step: Runs each stage.
-    """
-
-    def __init__(
-        self,
-        spec: Spec,
-        out: Path,
-        settings: NightlySettings,
-        where: Engine,
-        observer: Observer,
-        step: Step = call,
-    ) -> None:
-        self.spec = spec
-        self.out = out
-        self.settings = settings
-        self.where = where
-        self.observer = observer
-        self.step = step
-        self._started = time.monotonic()
-
-    @cached_property
-    def located(self) -> tuple[IngestedLibrary, Places]:
-        """The ingested library, and where what is made of it lies."""
-        return self.step(
-            "ingest", lambda: locate_library(self.spec, self.out, self.where, self.observer)
-        )
-
-    @cached_property
-    def prepared(self) -> Prepared:
-        """The plan, and what is still to be rendered."""
-        library, places = self.located
-        return self.step(
-            "plan",
-            lambda: prepare_build(self.spec, library, places, self.where, self.observer),
-        )
-
-    @property
-    def places(self) -> Places:
-        """Where the version lies."""
-        return self.prepared.places
-
-    def enrich(self) -> list[Path]:
-        """Have a language model answer. Returns the files of answers."""
-        tasks = self.settings.enrich
-        if not tasks:
-            return []
-        return self.step(
-            "enrich", lambda: buy(self.spec, tasks, self.out, self.where, self.observer)
-        )
-
-    def render(
-        self, submit: Submit | None = None, show: Callable[[int], None] = lambda done: None
-    ) -> None:
-        """Render what is missing; `submit` and `show` are those of `schedule`."""
-        render_pending(self.prepared, self.where, self.settings.render, self.observer, submit, show)
-
-    def finalise(self, promote: bool) -> Summary:
-        """Write the corpus's manifest and card, and point `latest` to it if `promote` is set."""
-        prepared = self.prepared
-        return self.step("finalise", lambda: conclude(prepared, self._started, promote))
-
-
 def night(
-    build: CorpusBuild,
-    render: Callable[[CorpusBuild], None],
-    report: Callable[[Sequence[Gate], Path], None] = lambda gates, path: None,
+    summary: Summary,
+    places: Places,
+    settings: NightlySettings,
+    observer: Observer,
+    step: Step,
+    report: Callable[[Sequence[Gate], Path], None],
 ) -> NightResult:
-    """Rebuild what changed, judge it, train on it if asked to, and promote it if it passes.
+    """Judge a version that was built, train on it if asked to, and promote it if it passes.
 
     Args:
-        render: Renders the build's missing shards.
+        summary: Of its build.
+        step: Runs each stage.
         report: Given the gates and the report, before the version is promoted.
     """
-    build.enrich()
-    render(build)
-    summary = build.finalise(promote=False)
-    places, settings, step = build.places, build.settings, build.step
-    gates = step("audit", lambda: judge(places, settings.gates, build.observer))
+    gates = step("audit", lambda: judge(places, settings.gates, observer))
     metrics: dict[str, dict[str, Any]] = {}
     run = None
     if (training := settings.train) is not None and not failed_gates(gates):
@@ -239,7 +146,7 @@ def compare_metrics(
     """Compare a trained model's metrics with those of the last version's model."""
     last = last_version(places)
     before = read_record(places.locate_sibling(last)).get("metrics", {}) if last else {}
-    found = []
+    compared = []
     for name, margin in gates.metrics.items():
         if name not in metrics:
             raise CorpusError(
@@ -250,8 +157,8 @@ def compare_metrics(
         least = None if old is None else old - margin
         wanted = "no earlier version has it" if least is None else f"{least:.4f} or more"
         good = now is not None and (least is None or now >= least)
-        found.append(Gate(name, good, "undefined" if now is None else f"{now:.4f}", wanted))
-    return found
+        compared.append(Gate(name, good, "undefined" if now is None else f"{now:.4f}", wanted))
+    return compared
 
 
 def write_record(
@@ -296,12 +203,12 @@ def refuse_failed(places: Places, gates: Sequence[Gate]) -> None:
 
 
 def _judge_captions(places: Places, observer: Observer) -> Gate:
-    found = audit(places.manifests, observer)
-    first = f", first in {found.violations[0].sample}" if found.violations else ""
+    report = audit(places.manifests, observer)
+    first = f", first in {report.violations[0].sample}" if report.violations else ""
     return Gate(
         "audit",
-        not found.violations,
-        f"{len(found.violations)} violations among {found.positives + found.negatives} "
+        not report.violations,
+        f"{len(report.violations)} violations among {report.positives + report.negatives} "
         f"captions{first}",
         "0",
     )
@@ -329,22 +236,23 @@ def _judge_size(places: Places, last: str | None, gates: GateSettings) -> Gate:
 
 
 def _judge_splits(places: Places, gates: GateSettings, observer: Observer) -> Iterator[Gate]:
-    for splits, found in compare_splits(places.manifests, observer).items():
-        shown = f"{found.shared} clips shared by {splits}"
-        if found.pairs:
-            shown += f", {found.pairs[0].a} and {found.pairs[0].b} first"
-        yield Gate("leaked", found.shared <= gates.leaked, shown, f"{gates.leaked} or fewer")
+    for splits, leaks in compare_splits(places.manifests, observer).items():
+        shown = f"{leaks.shared} clips shared by {splits}"
+        if leaks.pairs:
+            shown += f", {leaks.pairs[0].a} and {leaks.pairs[0].b} first"
+        yield Gate("leaked", leaks.shared <= gates.leaked, shown, f"{gates.leaked} or fewer")
 
 
 def _judge_blindly(places: Places, gates: GateSettings, observer: Observer) -> Iterator[Gate]:
     if gates.blind is not None:
-        told = run_blind_test(places.manifests, gates.blind_samples, observer=observer).worst
+        figure = run_blind_test(places.manifests, gates.blind_samples, observer=observer).worst
         shown = (
-            f"{told.value:.1%} ({told.low:.1%} to {told.high:.1%}, chance {told.chance:.1%}) in "
-            f"{told.split}, {told.kind or 'all'} negatives, {told.measure}"
+            f"{figure.value:.1%} ({figure.low:.1%} to {figure.high:.1%}, chance "
+            f"{figure.chance:.1%}) in {figure.split}, {figure.kind or 'all'} negatives, "
+            f"{figure.measure}"
         )
-        most = told.chance + gates.blind - 0.5
-        yield Gate("blind", told.value <= most, shown, f"{most:.1%} or less")
+        most = figure.chance + gates.blind - 0.5
+        yield Gate("blind", figure.value <= most, shown, f"{most:.1%} or less")
 
 
 def _judge_audio(places: Places, gates: GateSettings, observer: Observer) -> Iterator[Gate]:
@@ -488,8 +396,8 @@ def evaluate(places: Places, settings: TrainSettings, run: Path) -> dict[str, di
     if not kept.is_file():
         words = ["eval", str(run), str(places.manifests), "--split", settings.split, "--json"]
         words += ["--virtual"] if settings.virtual else []
-        found = _run_segue(words, (), settings.hours)
-        metrics = {name: one for name, one in found.items() if not name.startswith("_")}
+        facts = _run_segue(words, (), settings.hours)
+        metrics = {name: one for name, one in facts.items() if not name.startswith("_")}
         write_text(kept, json.dumps(metrics, indent=2) + "\n")
     result: dict[str, dict[str, Any]] = json.loads(kept.read_text(encoding="utf-8"))
     return result
@@ -497,7 +405,7 @@ def evaluate(places: Places, settings: TrainSettings, run: Path) -> dict[str, di
 
 def _run_segue(words: Sequence[str], launcher: Sequence[str], hours: float) -> Mapping[str, Any]:
     """What a command of ours said in its line of JSON."""
-    ours = [sys.executable, "-m", "pipelines.engines.child", str(os.getpid()), "pipelines.cli"]
+    ours = [sys.executable, "-m", "pipelines.engines.executor", str(os.getpid()), "pipelines.cli"]
     command = [*launcher, "segue"] if launcher else ours
     shown = " ".join(["segue", *words])
     try:
@@ -517,14 +425,14 @@ def _run_segue(words: Sequence[str], launcher: Sequence[str], hours: float) -> M
         raise SpecError(f"train.launcher: {command[0]}: {error.strerror}") from error
     lines = done.stdout.strip().splitlines()
     try:
-        said = json.loads(lines[-1]) if lines else None
+        facts = json.loads(lines[-1]) if lines else None
     except ValueError:
-        said = None
-    if done.returncode or not isinstance(said, dict):
-        why = said.get("error") if isinstance(said, dict) else None
+        facts = None
+    if done.returncode or not isinstance(facts, dict):
+        why = facts.get("error") if isinstance(facts, dict) else None
         raise CorpusError(
             f"`{shown}` ended with status {done.returncode}: "
             f"{why or done.stderr.strip()[-_SHOWN:] or 'no word'}",
             fix="run that command by itself",
         )
-    return said
+    return facts

@@ -50,8 +50,8 @@ class Times:
             raise SpecError("both --cron and --every are given", fix="give one")
         if every is None:
             return cls(cron, timezone)
-        found = _SPAN.fullmatch(every)
-        seconds = float(found["number"]) * _UNITS[found["unit"]] if found else 0.0
+        span = _SPAN.fullmatch(every)
+        seconds = float(span["number"]) * _UNITS[span["unit"]] if span else 0.0
         if seconds < 1:
             raise SpecError(
                 f"--every {every}: expected an interval of 1 s or more",
@@ -120,7 +120,7 @@ class Night:
 
 def write_prefect_yaml(path: Path, night: Night, pool: str) -> None:
     """Add a deployment to a prefect.yaml of ours, or replace the one of its name."""
-    deployments: list[dict[str, Any]] = []
+    deployments: dict[str, dict[str, Any]] = {}
     if doors.require_regular(path, refuse=SpecError).exists():
         text = doors.read_text(path, refuse=SpecError)
         if not text.startswith(HEADER):
@@ -129,13 +129,13 @@ def write_prefect_yaml(path: Path, night: Night, pool: str) -> None:
                 fix="choose another --file",
             )
         try:
-            deployments = [dict(each) for each in yaml.safe_load(text)["deployments"]]
-            others = [each for each in deployments if each["name"] != night.corpus]
+            known = yaml.safe_load(text)["deployments"]
+            deployments = {str(deployment["name"]): dict(deployment) for deployment in known}
         except (yaml.YAMLError, KeyError, TypeError, ValueError) as error:
             raise SpecError(f"{path}: damaged: {error}", fix="delete it") from error
-        deployments = others
-    deployments = sorted([*deployments, night.to_yaml(pool)], key=lambda each: str(each["name"]))
-    text = yaml.safe_dump({"deployments": deployments}, sort_keys=False, allow_unicode=True)
+    deployments[night.corpus] = night.to_yaml(pool)
+    ordered = [deployments[name] for name in sorted(deployments)]
+    text = yaml.safe_dump({"deployments": ordered}, sort_keys=False, allow_unicode=True)
     with replacing(path) as partial:
         partial.touch(0o600)  # the variables of its runs may be secrets
         partial.write_text(HEADER + text, encoding="utf-8")
@@ -303,6 +303,6 @@ def _make_absolute(settings: NightlySettings, folder: Path) -> dict[str, Any]:
         )
 
     return {
-        "enrich": tuple(resolve(each, "out", "prices", "store") for each in settings.enrich),
+        "enrich": tuple(resolve(task, "out", "prices", "store") for task in settings.enrich),
         "train": resolve(settings.train, "config") if settings.train else None,
     }

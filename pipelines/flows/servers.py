@@ -206,15 +206,11 @@ def scheduling_server(home: Path) -> Iterator[str]:
         f"{home.parent}: a schedule is already running here",
         fix="stop it, use another --out, or share one server through PREFECT_API_URL",
     )
-    with hold_lock(home / LOCK_FILE, refusal), _announce(home) as address:
-        yield address
-
-
-@contextmanager
-def _announce(home: Path) -> Iterator[str]:
-    """A server whose address lies in `home` while it runs."""
     environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
-    with server_process(home, environment) as address:
+    with (
+        hold_lock(home / LOCK_FILE, refusal),
+        server_process(home, environment) as address,
+    ):
         write_text(home / ADDRESS_FILE, json.dumps({"api": address}) + "\n")
         try:
             yield address

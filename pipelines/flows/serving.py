@@ -16,14 +16,8 @@ from uuid import UUID
 import httpx
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import WorkPoolCreate
-from prefect.client.schemas.filters import (
-    DeploymentFilter,
-    DeploymentFilterId,
-    FlowRunFilter,
-    FlowRunFilterState,
-    FlowRunFilterStateType,
-)
-from prefect.client.schemas.objects import ConcurrencyLimitConfig, StateType
+from prefect.client.schemas.filters import DeploymentFilter, FlowRunFilter
+from prefect.client.schemas.objects import ConcurrencyLimitConfig
 from prefect.client.schemas.sorting import FlowRunSort
 from prefect.deployments.runner import RunnerDeployment
 from prefect.exceptions import ObjectNotFound
@@ -33,6 +27,7 @@ from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_se
 from prefect.workers.process import ProcessWorker
 from pydantic import ValidationError
 
+from pipelines.engines.engine import settle
 from pipelines.engines.executor import hold_interrupts
 from pipelines.flows.corpus import SERVED_BY
 from pipelines.flows.holder import HOME, bury_all_runs, bury_dead_run
@@ -90,8 +85,8 @@ async def _report_runs(
     while True:
         await asyncio.sleep(LOOK_S)
         with suppress(httpx.HTTPError):  # a busy server; the next look finds what this one missed
-            found = await asyncio.to_thread(last_runs, corpus, REPORTED)
-            for run in reversed(found):
+            runs = await asyncio.to_thread(last_runs, corpus, REPORTED)
+            for run in reversed(runs):
                 if (run.id, run.state) not in seen:
                     seen.add((run.id, run.state))
                     report(run)
@@ -109,15 +104,9 @@ def run_aside(work: Coroutine[Any, Any, None]) -> None:
     ended: Future[None] = Future()
 
     def run() -> None:
-        try:
-            loop.run_until_complete(task)
-        except (asyncio.CancelledError, Exception) as error:
-            ended.set_exception(error)
-        else:
-            ended.set_result(None)
-        finally:
-            loop.run_until_complete(loop.shutdown_asyncgens())
-            loop.close()
+        settle(ended, lambda: loop.run_until_complete(task))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
 
     with hold_interrupts():
         threading.Thread(target=run, daemon=True).start()
@@ -152,14 +141,7 @@ def _server(night: Night) -> Iterator[str]:
 
 
 POOL_TYPE: Final = "process"
-_BEGUN: Final = [
-    StateType.RUNNING,
-    StateType.COMPLETED,
-    StateType.FAILED,
-    StateType.CRASHED,
-    StateType.CANCELLED,
-    StateType.CANCELLING,
-]
+_BEGUN: Final = ("RUNNING", "COMPLETED", "FAILED", "CRASHED", "CANCELLED", "CANCELLING")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,10 +196,10 @@ def register(night: Night, pool: str) -> UUID:
     """Register a night for the workers of a process pool, which is made if it is not there."""
     with get_client(sync_client=True) as client:
         try:
-            found = client.read_work_pool(pool)
-            if found.type != POOL_TYPE:
+            known = client.read_work_pool(pool)
+            if known.type != POOL_TYPE:
                 raise SpecError(
-                    f"--pool {pool}: a work pool of type {found.type}, not {POOL_TYPE}",
+                    f"--pool {pool}: a work pool of type {known.type}, not {POOL_TYPE}",
                     fix="name another pool; a missing one is created",
                 )
         except ObjectNotFound:
@@ -240,10 +222,8 @@ def last_runs(corpus: str, most: int) -> list[NightRun]:
                 fix="`prefect deployment ls` lists those that have",
             ) from error
         runs = client.read_flow_runs(
-            deployment_filter=DeploymentFilter(id=DeploymentFilterId(any_=[deployment.id])),
-            flow_run_filter=FlowRunFilter(
-                state=FlowRunFilterState(type=FlowRunFilterStateType(any_=_BEGUN))
-            ),
+            deployment_filter=DeploymentFilter.model_validate({"id": {"any_": [deployment.id]}}),
+            flow_run_filter=FlowRunFilter.model_validate({"state": {"type": {"any_": _BEGUN}}}),
             sort=FlowRunSort.EXPECTED_START_TIME_DESC,
             limit=most,
         )

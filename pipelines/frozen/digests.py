@@ -148,16 +148,6 @@ def digest_clips(clips: Iterable[Mapping[str, Any]]) -> dict[str, ClipsOfLabel]:
     }
 
 
-def algorithm_changes(published: PublishedSet) -> Sequence[str]:
-    """Algorithms of Segue that are not those that made a set."""
-    return [
-        f"Segue's {name} is {str(value)[:_LETTERS]}, "
-        f"was {str(published.algorithms[name])[:_LETTERS]}"
-        for name, value in algorithm_versions().items()
-        if name in published.algorithms and published.algorithms[name] != value
-    ]
-
-
 def library_changes(published: PublishedSet) -> Sequence[str]:
     """Packages of other versions than those that made a set, as pip takes them."""
     here = library_versions()

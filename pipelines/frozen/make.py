@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from pipelines.builder.build import Summary, build, plan_library, refuse_unheard
+from pipelines.builder.differences import algorithm_differences
 from pipelines.checks.blind import run_blind_test
 from pipelines.config.spec import Spec
 from pipelines.frozen.description import SPLIT, BuiltSet, FrozenSet, TextScore, write_record
 from pipelines.frozen.digests import (
     SHOWN,
     PublishedSet,
-    algorithm_changes,
     clip_changes,
     digest_clips,
     digest_plan,
@@ -126,12 +126,12 @@ def _refuse(
 
 def _blame(published: PublishedSet) -> tuple[Sequence[str], str]:
     """What probably made plan or audio another: Segue, packages, or else the machine."""
-    if changed := algorithm_changes(published):
-        return changed, "install the Segue that published it, or build the set's newest version"
-    if changed := library_changes(published):
-        return [f"published with {each}" for each in changed], (
-            f"build it with the same packages: pip install {' '.join(changed)}"
-        )
+    if lines := algorithm_differences({"algorithms": published.algorithms}):
+        fix = "install the Segue that published it, or build the set's newest version"
+        return [f"algorithm {line}" for line in lines], fix
+    if packages := library_changes(published):
+        fix = f"build it with the same packages: pip install {' '.join(packages)}"
+        return [f"published with {package}" for package in packages], fix
     return ["clips, Segue and packages are the same"], (
         "build it on another machine, and report this one"
     )

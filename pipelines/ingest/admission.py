@@ -5,8 +5,9 @@ All of a library is asked by columns. Rows are made of those alone that are refu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, combinations
 from typing import Any, Final, TypeAlias
 
@@ -30,6 +31,7 @@ from synth.sources.selection import (
 
 Row: TypeAlias = dict[str, Any]
 Told: TypeAlias = dict[str, str]
+Judge: TypeAlias = Callable[[list[Row]], tuple[list[Row], list[Told]]]
 Marks: TypeAlias = Bool[np.ndarray, " clips"]
 
 _NAMES: Final = ("id", "location")
@@ -97,40 +99,27 @@ class Admission:
             rows: With the columns of `schema.CLIPS` that a library and its files tell.
         """
         kept = np.ones(len(rows), dtype=np.bool_)
-        unlicensed = self._withdraw_unlicensed(rows, kept)
-        blocked = self._withdraw_blocked(rows, kept)
+        unlicensed: list[Told] = []
+        if self.allowed is not None:
+            judge = partial(withdraw_unlicensed, allowed=self.allowed)
+            unlicensed = _withdraw(rows, kept, judge, "licence")
+        blocked: list[Told] = []
+        if self.blocks:
+            judge = partial(withdraw_blocked, blocks=self.blocks)
+            blocked = _withdraw(rows, kept, judge, "recording", "sha256", "fingerprint")
+            blocked += _withdraw_treated(rows, kept, blocked)
         find_split = split_finder(self.split_rules, self.seed)
         splits = [find_split(row) for row in rows.rows("recording", "source_split")]
         copies, joined = _withdraw_copies(rows, kept, splits)
         divided = self._withdraw_divided(rows, kept, splits)
-        told = rows.rows("id", "recording") if self.blocks else ()
+        names = rows.rows("id", "recording") if self.blocks else ()
         return AdmittedClips(
             kept,
             splits,
             unlicensed + blocked + copies + divided,
-            tally(self.blocks, told, blocked),
+            tally(self.blocks, names, blocked),
             joined,
         )
-
-    def _withdraw_unlicensed(self, rows: RowFile, kept: Marks) -> list[Told]:
-        if self.allowed is None:
-            return []
-        withdrawn: list[Told] = []
-        for some in _pick(rows, kept, "licence"):
-            left, told = withdraw_unlicensed(some, self.allowed)
-            _keep(kept, some, left)
-            withdrawn += told
-        return withdrawn
-
-    def _withdraw_blocked(self, rows: RowFile, kept: Marks) -> list[Told]:
-        if not self.blocks:
-            return []
-        withdrawn: list[Told] = []
-        for some in _pick(rows, kept, "recording", "sha256", "fingerprint"):
-            left, told = withdraw_blocked(some, self.blocks)
-            _keep(kept, some, left)
-            withdrawn += told
-        return withdrawn + _withdraw_treated(rows, kept, withdrawn)
 
     def _withdraw_divided(self, rows: RowFile, kept: Marks, splits: Sequence[str]) -> list[Told]:
         """Withdraw clips of recordings that lie in several splits."""
@@ -142,14 +131,24 @@ class Admission:
         counts = np.bincount(pairs, minlength=len(rows) + 1)
         columns = ("recording", "source_split", "split")
         some = [*chain.from_iterable(_pick(rows, inside & (counts[recordings] > 1), *columns))]
-        told = assign_splits(some, self.split_rules, self.seed)
+        withdrawn = assign_splits(some, self.split_rules, self.seed)
         _keep(kept, some, [row for row in some if row["split"]])
-        return told
+        return withdrawn
+
+
+def _withdraw(rows: RowFile, kept: Marks, judge: Judge, *columns: str) -> list[Told]:
+    """Withdraw the clips that a judge does not leave, a batch at a time."""
+    withdrawn: list[Told] = []
+    for some in _pick(rows, kept, *columns):
+        left, refused = judge(some)
+        _keep(kept, some, left)
+        withdrawn += refused
+    return withdrawn
 
 
 def _withdraw_treated(rows: RowFile, kept: Marks, blocked: Sequence[Told]) -> list[Told]:
     """Withdraw what was made of blocked clips: by itself it may be another file and sound."""
-    reasons = {told["id"]: told["reason"] for told in blocked}
+    reasons = {row["id"]: row["reason"] for row in blocked}
     withdrawn: list[Told] = []
     for some in _pick(rows, kept) if reasons else ():
         made = [row for row in some if untreated_id(row["id"]) in reasons]
@@ -192,8 +191,8 @@ def _withdraw_copies(
                     reason += ", which has its captions and tags, too"
                 refused += [(row, reason) for row in others]
         for row, reason in refused:
-            told = quarantine_row(row["id"], row["location"], "ingest", reason)
-            withdrawn[row[_NUMBER]] = told
+            refusal = quarantine_row(row["id"], row["location"], "ingest", reason)
+            withdrawn[row[_NUMBER]] = refusal
     kept[[*withdrawn]] = False
     return [withdrawn[number] for number in sorted(withdrawn)], joined
 
@@ -258,15 +257,15 @@ def _pick(rows: RowFile, wanted: Marks, *columns: str) -> Iterator[list[Row]]:
         numbers = np.flatnonzero(marks) + start
         start += batch.num_rows
         if len(numbers):
-            found = batch.filter(pa.array(marks)).to_pylist()
-            yield [row | {_NUMBER: at} for row, at in zip(found, numbers.tolist(), strict=True)]
+            some = batch.filter(pa.array(marks)).to_pylist()
+            yield [row | {_NUMBER: at} for row, at in zip(some, numbers.tolist(), strict=True)]
 
 
 def _number_values(rows: RowFile, column: str) -> Int[np.ndarray, " clips"]:
     """Numbers in the place of a column's values, the same for equal ones."""
     # Batch by batch: over views of all batches the whole file would be in memory.
-    found = [batch.column(0).dictionary_encode() for batch in rows.batches([column])]
+    batches = [batch.column(0).dictionary_encode() for batch in rows.batches([column])]
     kind = pa.dictionary(pa.int32(), rows.schema.field(column).type)
-    values = pa.chunked_array(found, kind).unify_dictionaries()
+    values = pa.chunked_array(batches, kind).unify_dictionaries()
     chunks = [chunk.indices.to_numpy() for chunk in values.chunks]
     return np.concatenate([np.zeros(0, dtype=np.int64), *chunks]).astype(np.int64)

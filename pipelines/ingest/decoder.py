@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from pipelines.engines.executor import FEWER_PROCESSES, hold_interrupts, make_context, suggest_guard
 from pipelines.ingest.decoding import (
@@ -28,7 +28,7 @@ from pipelines.ingest.decoding import (
     DecodingTask,
     Outcome,
     describe_overtime,
-    measure_group_time,
+    measure_decoder_time,
     serve_decoding,
 )
 from synth.base.doors import UNWELL
@@ -83,7 +83,13 @@ class Decoder:
                     raise answer
                 if answer is DecoderVerdict.STALLED:
                     self._kill()
-                    _refuse_to_wait(pending[0])
+                    raise MachineError(
+                        f"{pending[0].location}: the process that decodes it was idle for "
+                        f"{STALL_S:g} s",
+                        fix="check that its disk or network folder responds, then run the same "
+                        "command again; finished work is kept, and no clip was refused. If only "
+                        "this file hangs, move it out of the library",
+                    )
                 if answer is DecoderVerdict.OVERTIME:
                     self._kill()
                     answer = describe_overtime(self._limit_s)
@@ -147,7 +153,7 @@ class Decoder:
         answer: Any = None
         with contextlib.suppress(EOFError, OSError):
             while answer is None and not connection.poll(watch.look_s):
-                answer = watch.judge(measure_group_time(process.pid or 0))
+                answer = watch.judge(measure_decoder_time(process.pid or 0))
             if answer is None:
                 answer, self._used_s = connection.recv()
         if self._closed:
@@ -171,15 +177,6 @@ class Decoder:
         process.join(BURIAL_S)  # it closes its end of the pipe somewhat before it is gone
         self._kill()
         return process.exitcode
-
-
-def _refuse_to_wait(ref: ClipRef) -> NoReturn:
-    raise MachineError(
-        f"{ref.location}: the process that decodes it was idle for {STALL_S:g} s",
-        fix="check that its disk or network folder responds, then run the same command "
-        "again; finished work is kept, and no clip was refused. If only this file "
-        "hangs, move it out of the library",
-    )
 
 
 def _kill_group(process: BaseProcess) -> None:

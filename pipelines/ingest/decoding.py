@@ -7,23 +7,20 @@ import io
 import math
 import mmap
 import os
-import shutil
 import signal
 import struct
-import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
-from multiprocessing import parent_process
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
+import psutil
 import soundfile
 
+from pipelines.engines.executor import start_worker
 from synth.audio.bank import encode
 from synth.audio.decoding.read import read_audio
 from synth.audio.dsp import Pcm
@@ -83,12 +80,9 @@ def serve_decoding(
     connection: Connection, task: DecodingTask, environment: Mapping[str, str]
 ) -> None:
     """The decoder's process: answers for each clip it is sent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "setpgid"):
         os.setpgid(0, 0)
-    os.environ.clear()
-    os.environ.update(environment)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    start_worker(environment)
     _rehearse(task.rate)
     allowed = _limit_memory(task.acceptance)
     _silence_libraries()
@@ -191,20 +185,11 @@ def _limit_memory(acceptance: Acceptance) -> int:
     allowed = BASE_MEMORY + math.ceil(wanted)
     if sys.platform != "win32":
         _, most = resource.getrlimit(resource.RLIMIT_AS)
-        limit = _measure_address_space() + allowed
+        limit = psutil.Process().memory_info().vms + allowed
         if most == resource.RLIM_INFINITY or limit < most:
             with contextlib.suppress(OSError, ValueError):
                 resource.setrlimit(resource.RLIMIT_AS, (limit, most))
     return allowed
-
-
-def _measure_address_space() -> int:
-    """Bytes that this process's address space takes already."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-    except (OSError, ValueError):
-        return BASE_MEMORY
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def _set_alarm(limit_s: float) -> None:
@@ -220,26 +205,12 @@ def _silence_libraries() -> None:
     os.close(sink)
 
 
-def _end_with_parent() -> None:
-    """End this process, and what it started, when the one that asked for it has ended."""
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
-        os.killpg(0, signal.SIGKILL)
-    os._exit(1)
-
-
 # How much a decoder has worked on a clip: in processor time, which no busy machine lengthens.
 
 
 LOOK_S: Final = 1.0
 STIR_S: Final = 0.05
 """Less than this is no work: a process that waits looks after its parent now and then."""
-_PROC: Final = Path("/proc")
-_PS: Final = ("ps", "-A", "-o", "pid=,pgid=,time=")
-_SCALES: Final = (1, 60, 3600)
-_GROUP, _FIRST_TIME, _LAST_TIME = 2, 11, 15  # of /proc/PID/stat, behind the name
 
 
 class DecoderVerdict(Enum):
@@ -292,58 +263,15 @@ def measure_own_time() -> Seconds:
     return sum(os.times()[:4])
 
 
-def measure_group_time(group: int) -> Seconds | None:
-    """Processor time of a process group; None where that cannot be told.
-
-    Args:
-        group: Pid of the process that leads it.
-    """
-    if (_PROC / str(os.getpid()) / "stat").is_file():
-        return _sum_stats(group)
-    return _ask_ps(group)
-
-
-def _sum_stats(group: int) -> Seconds:
-    """The same of a Linux system, with the children that have ended."""
-    # The leader first: a child that ends meanwhile is counted once or not at all, and never twice.
-    # It is no leader yet while it starts.
-    leader = _read_ticks(_PROC / str(group))
-    ticks = leader + sum(
-        _read_ticks(folder, group) for folder in _list_processes() if folder.name != str(group)
-    )
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def _list_processes() -> Iterator[Path]:
-    return (Path(entry.path) for entry in os.scandir(_PROC) if entry.name.isdigit())
-
-
-def _read_ticks(folder: Path, group: int | None = None) -> int:
+def measure_decoder_time(pid: int) -> Seconds | None:
+    """Processor time of a process and of those that it started; None where that cannot be told."""
     try:
-        facts = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
-    except OSError:  # it has ended
-        return 0
-    if group is not None and int(facts[_GROUP]) != group:
-        return 0
-    return sum(map(int, facts[_FIRST_TIME:_LAST_TIME]))
-
-
-def _ask_ps(group: int) -> Seconds | None:
-    """The same of macOS and others, without the children that have ended."""
-    if shutil.which(_PS[0]) is None:
+        # The process first: of a child that ends meanwhile nothing is then counted twice.
+        process = psutil.Process(pid)
+        used: float = sum(process.cpu_times()[:4])
+        for child in process.children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                used += sum(child.cpu_times()[:4])
+    except psutil.Error:
         return None
-    try:
-        told = subprocess.run(_PS, capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    rows = (line.split() for line in told.splitlines())
-    return sum(parse_time(row[2]) for row in rows if len(row) == 3 and str(group) in row[:2])
-
-
-def parse_time(text: str) -> Seconds:
-    """Seconds of a time as `ps` writes it: MINUTES:SECONDS.CENTISECONDS, or DAYS-HOURS:MM:SS."""
-    days, _, clock = text.rpartition("-")
-    parts = reversed(clock.split(":"))
-    return 86_400 * int(days or 0) + sum(
-        scale * float(part) for scale, part in zip(_SCALES, parts, strict=False)
-    )
+    return used

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.config.spec import Intake
-from pipelines.engines.executor import RemoteRunner, Runner
+from pipelines.engines.engine import Engine, RemoteEngine, run_in_order
 from pipelines.ingest.admission import Admission, AdmittedClips
 from pipelines.ingest.decoder import Decoder
 from pipelines.ingest.decoding import DecodingTask, Outcome
@@ -67,13 +67,11 @@ class IngestedLibrary:
     decoded: frozenset[str] = frozenset()
 
 
-def ingest(
-    intake: Intake, banks: Path, run: Runner, threads: int, observer: Observer
-) -> IngestedLibrary:
+def ingest(intake: Intake, banks: Path, where: Engine, observer: Observer) -> IngestedLibrary:
     """Catalogue a library and fill the bank; parts that are there are not read again.
 
-    Files are opened in processes of their own, `threads` of them and one at least, which are killed
-    over the time limit; what a source makes by itself is made by `run`.
+    Files are opened in processes of their own, as many as the engine is wide and one at least,
+    which are killed over the time limit; what a source makes by itself the engine makes.
     """
     admission = Admission.of(intake)
     if admission.blocks:
@@ -104,12 +102,12 @@ def ingest(
         missing = [part for part in parts if part.key in faults]
         there = len(refs) - sum(len(part.refs) for part in missing)
         observer.start("ingest", len(refs), "clips", done=there)
-        if not source.reads_files:
-            _spread(missing, run, ingest_part, max(1, threads), observer)
-        elif isinstance(run, RemoteRunner):
-            _spread(missing, run, read_part, max(1, threads), observer)
+        if source.reads_files and not isinstance(where, RemoteEngine):
+            _read(missing, task, max(1, where.width), observer)
         else:
-            _read(missing, task, max(1, threads), observer)
+            store = read_part if source.reads_files else ingest_part
+            for part, _ in zip(missing, run_in_order(where, store, missing), strict=True):
+                observer.advance("ingest", len(part.refs))
         remove_partials(folder)  # of workers that were lost meanwhile
         parts = [replace(part, refs=()) for part in parts]
         del refs, missing  # a million take half a gigabyte
@@ -148,23 +146,6 @@ def _read(
         finally:
             for decoder in decoders:
                 decoder.close()
-
-
-def _spread(
-    parts: Sequence[LibraryPart],
-    run: Runner,
-    function: Callable[[LibraryPart], None],
-    threads: int,
-    observer: Observer,
-) -> None:
-    """Ingest parts where `run` does: clips that are made, or files that other machines read."""
-
-    def ingest_one(part: LibraryPart) -> None:
-        run(function, part)
-        observer.advance("ingest", len(part.refs))
-
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(ingest_one, parts))
 
 
 def _observe(outcomes: Iterable[Outcome], observer: Observer) -> Iterator[Outcome]:
@@ -217,17 +198,16 @@ def _make_library(
     if not admitted.kept.any() and quarantine:
         refused = admitted.withdrawn or quarantine
         first = f"{refused[0]['location']}: {refused[0]['reason']}"
-        by_licence = all(each["stage"] == STAGE for each in refused)
-        raise SourceError(
-            f"none of {len(refused)} clips may be used" + f" ({first})" * by_licence,
-            fix=suggest_licences(row["licence"] for row in rows.rows("licence"))
-            if by_licence
-            else first,
-        )
+        by_licence = all(row["stage"] == STAGE for row in refused)
+        message, fix = f"none of {len(refused)} clips may be used", first
+        if by_licence:
+            message += f" ({first})"
+            fix = suggest_licences(row["licence"] for row in rows.rows("licence"))
+        raise SourceError(message, fix=fix)
     clips = RowFile.write(rows.folder, CLIPS, _complete(rows, admitted, ear))
     content = [name for name in CLIPS.names if name not in INCIDENTAL]
-    told = digest_all(canonical_json(row) for row in clips.rows(*content))
-    return IngestedLibrary(clips, quarantine, index, told, admitted.blocked)
+    digest = digest_all(canonical_json(row) for row in clips.rows(*content))
+    return IngestedLibrary(clips, quarantine, index, digest, admitted.blocked)
 
 
 def _complete(rows: RowFile, admitted: AdmittedClips, ear: Ear) -> Iterator[pa.Table]:
@@ -238,17 +218,17 @@ def _complete(rows: RowFile, admitted: AdmittedClips, ear: Ear) -> Iterator[pa.T
         numbers = np.flatnonzero(admitted.kept[start:end])
         kept = batch.take(pa.array(numbers))
         levels = read_levels(kept)
-        told = kept.select(["sample_rate", "onset", "offset", "captions", "tags"]).to_pylist()
-        for row, at in zip(told, numbers.tolist(), strict=True):
+        facts = kept.select(["sample_rate", "onset", "offset", "captions", "tags"]).to_pylist()
+        for row, at in zip(facts, numbers.tolist(), strict=True):
             row |= admitted.joined.get(start + at, {})
         follow = {
             "split": [admitted.splits[start + at] for at in numbers.tolist()],
             "segments": [
                 find_segments(row | {"levels_db": levels.of_clip(at)[0]}, ear)
-                for at, row in enumerate(told)
+                for at, row in enumerate(facts)
             ],
-            "captions": [row["captions"] for row in told],
-            "tags": [row["tags"] for row in told],
+            "captions": [row["captions"] for row in facts],
+            "tags": [row["tags"] for row in facts],
         }
         columns = [
             pa.array(follow[field.name], field.type)
@@ -290,9 +270,9 @@ def _write_index(folder: Path, rows: RowFile, rate: int) -> Path:
         yield "]"
 
     path = folder / f"index-{digest_pieces(tell)[:20]}.parquet"
-    found = pa.Table.from_batches(rows.batches([*names])).rename_columns([*names.values()])
+    entries = pa.Table.from_batches(rows.batches([*names])).rename_columns([*names.values()])
     marked = INDEX_SCHEMA.with_metadata({"sample_rate": str(rate)})
-    table = found.combine_chunks().cast(marked)
+    table = entries.combine_chunks().cast(marked)
     if not _holds(path, table, rate):
         with replacing(path) as partial:
             pq.write_table(table, partial)

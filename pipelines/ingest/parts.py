@@ -332,7 +332,8 @@ def count_refusals(quarantine: Iterable[Mapping[str, str]]) -> list[RefusalKind]
     """
     kinds: dict[str, list[Mapping[str, str]]] = {}
     for row in quarantine:
-        kinds.setdefault(_classify(row["reason"]), []).append(row)
+        words = _NUMBER.sub("#", row["reason"]).split()[:KIND_WORDS]
+        kinds.setdefault(" ".join(words), []).append(row)
     ranked = sorted(kinds.values(), key=lambda rows: (-len(rows), rows[0]["reason"]))
     return [
         RefusalKind(
@@ -342,16 +343,11 @@ def count_refusals(quarantine: Iterable[Mapping[str, str]]) -> list[RefusalKind]
     ]
 
 
-def format_refusals(found: Sequence[RefusalKind]) -> list[str]:
+def format_refusals(kinds: Sequence[RefusalKind]) -> list[str]:
     """For people: the most frequent reasons, and how many clips have others."""
-    lines = [each.line for each in found[:SHOWN]]
-    others = sum(each.clips for each in found[SHOWN:])
+    lines = [kind.line for kind in kinds[:SHOWN]]
+    others = sum(kind.clips for kind in kinds[SHOWN:])
     return [*lines, f"and {others:,} for other reasons"] if others else lines
-
-
-def _classify(reason: str) -> str:
-    """What reasons that differ in numbers and names have in common: their first words."""
-    return " ".join(_NUMBER.sub("#", reason).split()[:KIND_WORDS])
 
 
 def _find_common_reason(reasons: list[str]) -> str:

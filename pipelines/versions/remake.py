@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,7 @@ from pipelines.builder.render import (
 )
 from pipelines.builder.schedule import RenderSettings, schedule
 from pipelines.config.spec import Spec
-from pipelines.engines.call import Call
-from pipelines.engines.engine import Engine
+from pipelines.engines.engine import Call, Engine
 from pipelines.ingest.ingest import IngestedLibrary
 from pipelines.store.mirror import Mirror, record
 from pipelines.store.places import SHARDS, Places
@@ -91,11 +90,10 @@ def remake(
     staged = len(old.shards) - len(pending)
     observer.start("render", len(old.shards), "shards", done=staged)
 
-    def render(shard: ShardPlan) -> None:
-        where.run(Call(render_shard, shard.shard, settings.timeout_s), job, shard)
-        observer.advance("render")
+    def begin(shard: ShardPlan) -> Future[None]:
+        return where.submit(Call(render_shard, shard.shard, settings.timeout_s), job, shard)
 
-    schedule(pending, render, where, settings)
+    schedule(pending, begin, where, lambda shard: observer.advance("render"), settings.delays_s)
     observer.finish("render")
     differing = list(_compare_rendered(old, pending))
     if not differing:

@@ -100,7 +100,7 @@ def reproduce(
         old, differences = _open_old(places, given)
         library: IngestedLibrary | None = None
         try:
-            library = ingest(old.spec.intake, places.out / BANKS, where.run, where.width, observer)
+            library = ingest(old.spec.intake, places.out / BANKS, where, observer)
         except SourceError as error:
             differences = replace(differences, others=(f"the library: {error}",))
         if library is not None:
@@ -110,7 +110,7 @@ def reproduce(
             old = replace(old, shards=plan(old.spec, library, places, where, observer))
             if remove_damaged_sounds(library, places, old.shards, where, observer):
                 bank = places.out / BANKS
-                library = ingest(old.spec.intake, bank, where.run, where.width, observer)
+                library = ingest(old.spec.intake, bank, where, observer)
             render = settings or RenderSettings()
             differences, rendered, linked = remake(old, library, where, render, observer)
     return Reproduction(

@@ -6,10 +6,9 @@ The clock is a number in a file. So a limit is over when a test says so, however
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
-import pipelines.engines.call
+import pipelines.engines.cluster
 
 HANG_S = 3600.0
 
@@ -23,20 +22,12 @@ def write(path: Path, text: str) -> None:
 
 def set_clock(path: str) -> None:
     """Have time limits in this process run by the number in a file."""
-    pipelines.engines.call.monotonic = lambda: float(Path(path).read_text())
+    pipelines.engines.cluster.monotonic = lambda: float(Path(path).read_text())
 
 
 def reset_clock() -> None:
     """Have them run by the time again."""
-    pipelines.engines.call.monotonic = time.monotonic
-
-
-def set_clock_together(path: str, own: str, everybody: Sequence[str]) -> None:
-    """As `set_clock`; a call keeps its worker until all calls have theirs."""
-    set_clock(path)
-    Path(own).touch()
-    for each in everybody:
-        wait_for_file(each)
+    pipelines.engines.cluster.monotonic = time.monotonic
 
 
 def wait_for_file(path: str) -> None:

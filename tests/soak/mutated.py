@@ -20,7 +20,7 @@ from typing import Final
 
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.config.spec import Intake
-from pipelines.engines.executor import workers
+from pipelines.engines.engine import engine
 from pipelines.ingest.ingest import ingest
 from synth.base.processors import processors
 from synth.sources.catalogue import Acceptance
@@ -115,8 +115,8 @@ def _read(source: FolderSource, banks: Path, as_json: bool) -> MutatedRun:
     intake = Intake(source, RATE, Acceptance(decode_timeout_s=LIMIT_S, max_s=30))
     started = time.monotonic()
     count = processors()
-    with workers(count) as run, show_progress(as_json) as observer:
-        library = ingest(intake, banks, run, count, observer)
+    with engine(count) as where, show_progress(as_json) as observer:
+        library = ingest(intake, banks, where, observer)
     return MutatedRun(
         {row["id"]: repr(row) for row in library.clips},
         {row["id"]: row["reason"] for row in library.quarantine},

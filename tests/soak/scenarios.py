@@ -20,7 +20,7 @@ import pipelines.ingest.parts
 from pipelines.builder.build import build
 from pipelines.builder.finalise import RECORD_FILE
 from pipelines.config.spec import Intake, Spec
-from pipelines.engines.executor import workers
+from pipelines.engines.engine import engine
 from pipelines.ingest.decoding import DecodingTask, Outcome
 from pipelines.ingest.ingest import ingest
 from pipelines.store.places import BANKS, MANIFESTS, SHARDS, Places
@@ -221,8 +221,9 @@ def _reproduce(site: Site) -> None:
 
 def _ingest(site: Site) -> None:
     source = FolderSource(root=Path(os.environ[LIBRARY]))
-    with workers(0) as run:
-        ingest(Intake(source, 8000, Acceptance()), choose_stage(site.out) / BANKS, run, 1, Silent())
+    with engine(0) as where:
+        banks = choose_stage(site.out) / BANKS
+        ingest(Intake(source, 8000, Acceptance()), banks, where, Silent())
 
 
 def write_library(folder: Path) -> None:

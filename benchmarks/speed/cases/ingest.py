@@ -8,7 +8,7 @@ from benchmarks.speed.contenders import SpeedContender
 from benchmarks.speed.measure import Done, Job, Stopwatch, Work
 from benchmarks.speed.stage import BenchStage
 from pipelines.config.spec import Spec
-from pipelines.engines.executor import workers
+from pipelines.engines.engine import engine
 from pipelines.ingest.ingest import ingest
 from synth.base.progress import Silent
 
@@ -29,8 +29,8 @@ def prepare(job: Job) -> Work:
     spec = Spec.model_validate(job["spec"])
 
     def work(watch: Stopwatch) -> Done:
-        with watch, workers(0) as run:
-            library = ingest(spec.intake, Path(job["out"]) / "banks", run, 1, Silent())
+        with watch, engine(0) as where:
+            library = ingest(spec.intake, Path(job["out"]) / "banks", where, Silent())
         return Done(len(library.clips) + len(library.quarantine))
 
     return work

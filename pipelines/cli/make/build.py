@@ -9,7 +9,6 @@ from typing import Annotated, Final
 import typer
 
 from pipelines.builder.build import Summary
-from pipelines.builder.findings import Findings
 from pipelines.builder.schedule import RenderSettings
 from pipelines.cli.common.findings import print_findings
 from pipelines.cli.common.options import (
@@ -42,7 +41,6 @@ from synth.base.errors import SpecError
 from synth.base.processors import processors
 from synth.base.progress import Observer
 from synth.corpus.corpus import holds_corpus
-from synth.sources.block import Blocked
 from synth.storage import url_of
 
 LOCALLY: Final = "--workers N is the same as --engine local:N"
@@ -107,7 +105,7 @@ def run_build(
 
         return build(spec, out, where, observer, settings)
     quieten_prefect()
-    from pipelines.flows import build_with_prefect
+    from pipelines.flows.local import build_with_prefect
 
     return build_with_prefect(spec, out, where, observer, settings)
 
@@ -141,8 +139,8 @@ def print_summary(summary: Summary) -> None:
         f"{format_count(summary.quarantined, 'clip')} quarantined, {summary.seconds:.1f} s"
     )
     manifests = summary.paths["manifests"]
-    print_findings(console, Findings.of_json(summary.findings), manifests)
-    print_blocked(console, (Blocked(**each) for each in summary.blocked))
+    print_findings(console, summary.findings, manifests)
+    print_blocked(console, summary.blocked)
     if summary.excerpts_of_captioned_clips:
         console.print(
             f"[yellow]note[/]: {summary.excerpts_of_captioned_clips:,} sounds are excerpts "

@@ -27,7 +27,7 @@ from pipelines.cli.common.source import (
 from pipelines.cli.make.build import choose_worker_count
 from pipelines.config.file import read_spec
 from pipelines.config.spec import AudioSpec, ClipsSpec, Intake
-from pipelines.engines.executor import workers as worker_pool
+from pipelines.engines.engine import engine
 from pipelines.ingest.ingest import IngestedLibrary, ingest
 from pipelines.ingest.parts import count_refusals, format_refusals
 from pipelines.look.inspection import format_count
@@ -78,9 +78,8 @@ def ingest_command(
     following = partial(_show_next, library, named)
     if isinstance(intake.source, Unheard):
         return _describe_listing(intake, following)
-    count = choose_worker_count(workers)
-    with worker_pool(count) as run:
-        ingested = ingest(intake, out / BANKS, run, count, observer)
+    with engine(choose_worker_count(workers)) as where:
+        ingested = ingest(intake, out / BANKS, where, observer)
     return _describe_library(intake, ingested, following)
 
 

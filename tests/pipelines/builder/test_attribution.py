@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from pipelines.builder.documents import (
     COLUMNS,
     licence_facts,
-    plain_cell,
     safe_cell,
     used_clips,
     write_attribution,
@@ -79,14 +78,13 @@ def test_no_cell_becomes_a_formula(tmp_path: Path, start: str) -> None:
     write_attribution([clip("a", attribution=credit)], tmp_path / "a.csv")
     cell = rows(tmp_path / "a.csv")[0]["attribution"]
     assert cell == f"'{credit}"
-    assert plain_cell(cell) == credit
 
 
 @given(st.text(alphabet="'=+-@\t\n ab", max_size=6))
 def test_a_guarded_cell_can_be_read_back(text: str) -> None:
     cell = safe_cell(text)
     assert not cell.startswith(("=", "+", "-", "@", "\t", "\n"))
-    assert plain_cell(cell) == text
+    assert (cell[1:] if re.match("'+[-=+@\t\n]", cell) else cell) == text
 
 
 def test_the_facts_count_licences_and_name_that_of_the_whole() -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -68,14 +69,14 @@ class CountingEngine:
         self._given = given
         self.width = given.width if width is None else width
         self.calls = 0
-        self.cancelled = False
+        self.cancelled = threading.Event()
 
-    def run(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+    def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         self.calls += 1
-        return self._given.run(function, *args, **kwargs)
+        return self._given.submit(function, *args, **kwargs)
 
     def cancel(self) -> None:
-        self.cancelled = True
+        self.cancelled.set()
 
 
 @pytest.fixture(autouse=True)
@@ -172,7 +173,7 @@ def test_the_first_group_that_cannot_be_made_is_told(
         with pytest.raises(PlanError) as error:
             shards_of(groups, where, tmp_path)
         told.append((error.value.message, error.value.fix))
-        assert where.cancelled is bool(where.width)
+        assert where.cancelled.is_set() is bool(where.width)
     assert told[0] == told[1]
     assert not [*tmp_path.iterdir()]
 
@@ -261,5 +262,5 @@ def test_who_stops_early_leaves_nothing_behind(two: Engine, tmp_path: Path) -> N
     drafted = draft_all(drafter_of(GROUPS), where, tmp_path, "key")
     next(drafted)
     drafted.close()
-    assert where.cancelled
+    assert where.cancelled.is_set()
     assert not [*tmp_path.iterdir()]

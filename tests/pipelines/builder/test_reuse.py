@@ -40,7 +40,14 @@ def fill(places: Places, shards: list[ShardPlan]) -> None:
         places.measurements_path(shard.shard).touch()
         size = path.stat().st_size
         receipt = ShardReceipt(
-            shard.shard, "train", 1, shard.digest, size, file_sha256(path), {"numpy": "2"}
+            shard.shard,
+            "train",
+            1,
+            shard.digest,
+            size,
+            file_sha256(path),
+            {"numpy": "2"},
+            file_sha256(places.measurements_path(shard.shard)),
         )
         places.receipt_path(shard.shard).write_text(canonical_json(asdict(receipt)))
 

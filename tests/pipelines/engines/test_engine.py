@@ -31,20 +31,16 @@ from worker_calls import (
     meet,
     reset_clock,
     set_clock,
-    set_clock_together,
     wait_for_file,
     write,
 )
 
-import pipelines.engines.call
 import pipelines.engines.cluster
 from pipelines.builder.build import build, plan_library
 from pipelines.builder.schedule import RenderSettings
 from pipelines.config.spec import Spec
-from pipelines.engines.call import Call
 from pipelines.engines.cluster import Passport, WorkerRefusal, facts
-from pipelines.engines.engine import Engine, engine
-from pipelines.engines.executor import RemoteRunner
+from pipelines.engines.engine import Call, Engine, RemoteEngine, engine, run_in_order
 from pipelines.ingest.decoder import Decoder
 from pipelines.ingest.decoding import DecodingTask
 from synth.base.errors import CorpusError, SegueError, SpecError
@@ -162,10 +158,10 @@ def writers(out: Path) -> list[int]:
 
 def test_names_of_local_engines() -> None:
     with engine("local:0") as it:
-        assert (it.width, it.run(os.getpid)) == (0, os.getpid())
+        assert (it.width, it.submit(os.getpid).result()) == (0, os.getpid())
     with engine("local:1") as it:
         assert it.width == 1
-        assert it.run(os.getpid) != os.getpid()
+        assert it.submit(os.getpid).result() != os.getpid()
     with engine(None) as one, engine("local") as other:
         assert one.width == other.width >= 1
 
@@ -226,43 +222,36 @@ def test_shard_that_kills_its_workers_is_named(cluster: OwnCluster) -> None:
         engine(cluster.address) as it,
         pytest.raises(SegueError, match=r"train-00007\.tar: 2 workers died while they had it"),
     ):
-        it.run(Call(die, "train-00007.tar", HOUR_S))
+        it.submit(Call(die, "train-00007.tar", HOUR_S)).result()
 
 
-def keep_waiting(it: Engine, workers: int, folder: Path) -> None:
+def keep_waiting(it: Engine, workers: int, folder: Path, limit_s: float) -> None:
     """Have calls wait for longer than their limit while all workers are busy; then one hangs."""
     clock, gate, begun = folder / "clock", folder / "gate", folder / "begun"
     marks = [folder / f"busy-{number}" for number in range(workers)]
-    with ThreadPoolExecutor() as threads:
-        busy = [threads.submit(it.run, meet, str(mark), str(gate)) for mark in marks]
-        for mark in marks:
-            wait_for_file(str(mark))
-        calls = [
-            threads.submit(it.run, Call(divmod, "a shard", LIMIT_S), number, 2)
-            for number in range(6)
-        ]
-        time.sleep(2 * LIMIT_S)
-        write(clock, "1000")
-        gate.touch()
-        assert [call.result() for call in calls] == [divmod(number, 2) for number in range(6)]
-        assert [call.result() for call in busy] == [None] * workers
+    busy = [it.submit(meet, str(mark), str(gate)) for mark in marks]
+    for mark in marks:
+        wait_for_file(str(mark))
+    calls = [it.submit(Call(divmod, "a shard", limit_s), number, 2) for number in range(6)]
+    time.sleep(2 * limit_s)
+    write(clock, "1000")
+    gate.touch()
+    assert [call.result() for call in calls] == [divmod(number, 2) for number in range(6)]
+    assert [call.result() for call in busy] == [None] * workers
 
-        hanging = threads.submit(it.run, Call(hang, "train-00007.tar", LIMIT_S), str(begun))
-        wait_for_file(str(begun))
-        write(clock, "2000")
-        with pytest.raises(CorpusError, match=r"train-00007\.tar: not rendered within 0\.3 s"):
-            hanging.result()
+    hanging = it.submit(Call(hang, "train-00007.tar", limit_s), str(begun))
+    wait_for_file(str(begun))
+    write(clock, "2000")
+    with pytest.raises(CorpusError, match=rf"train-00007\.tar: not rendered within {limit_s:g} s"):
+        hanging.result()
 
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_time_limit_runs_from_when_a_process_of_the_pool_begins(count: int, tmp_path: Path) -> None:
-    clock = tmp_path / "clock"
-    write(clock, "0")
-    here = [str(tmp_path / f"here-{number}") for number in range(count)]
     with engine(count) as it:
-        with ThreadPoolExecutor() as threads:
-            list(threads.map(lambda own: it.run(set_clock_together, str(clock), own, here), here))
-        keep_waiting(it, count, tmp_path)
+        keep_waiting(it, count, tmp_path, 1.0)
+        with pytest.raises(CorpusError, match=r"train-00007\.tar: not rendered"):
+            it.submit(os.getpid)
 
 
 def test_time_limit_runs_from_when_a_worker_of_a_cluster_begins(
@@ -276,23 +265,9 @@ def test_time_limit_runs_from_when_a_worker_of_a_cluster_begins(
         before = processes()
         with clock_of(cluster, tmp_path / "clock"):
             with engine(cluster.address) as it:
-                keep_waiting(it, 2, tmp_path)
+                keep_waiting(it, 2, tmp_path, LIMIT_S)
             assert wait_for(lambda: bool(processes() - before)), "its worker did not end"
             client.wait_for_workers(2, timeout=PATIENCE_S)
-
-
-def test_time_limit_holds_in_the_process_that_asks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock, begun = tmp_path / "clock", tmp_path / "begun"
-    write(clock, "0")
-    monkeypatch.setattr(pipelines.engines.call, "monotonic", lambda: float(clock.read_text()))
-    with engine(0) as it, ThreadPoolExecutor() as threads:
-        hanging = threads.submit(it.run, Call(hang, "the call", LIMIT_S), str(begun))
-        wait_for_file(str(begun))
-        write(clock, "1")
-        with pytest.raises(CorpusError, match="the call: not rendered within"):
-            hanging.result()
 
 
 @contextmanager
@@ -341,7 +316,7 @@ def journal(out: Path) -> str:
 def test_module_is_run_with_its_words_and_status(tmp_path: Path) -> None:
     (tmp_path / "said").mkdir()
     (tmp_path / "said/__main__.py").write_text("import sys\nsys.exit(' '.join(sys.argv[1:]))\n")
-    words = [sys.executable, "-m", "pipelines.engines.child", str(os.getpid())]
+    words = [sys.executable, "-m", "pipelines.engines.executor", str(os.getpid())]
     paths = os.pathsep.join([str(REPO), str(tmp_path)])
     done = subprocess.run(
         [*words, "said", "train", "--steps", "2"],
@@ -357,18 +332,16 @@ def test_module_ends_when_the_process_that_is_named_does(tmp_path: Path) -> None
     (tmp_path / "idle.py").write_text("import time\ntime.sleep(3600)\n")
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    words = [sys.executable, "-m", "pipelines.engines.child", str(ended.pid), "idle"]
+    words = [sys.executable, "-m", "pipelines.engines.executor", str(ended.pid), "idle"]
     paths = os.pathsep.join([str(REPO), str(tmp_path)])
     child = subprocess.Popen(words, env=os.environ | {"PYTHONPATH": paths})
     assert child.wait() == 1
 
 
-def test_call_hands_on_what_its_function_raises() -> None:
-    def fail() -> None:
-        raise OSError("broken")
-
-    with pytest.raises(OSError, match="broken"):
-        Call(fail, "a shard", HOUR_S)()
+@pytest.mark.parametrize("count", [0, 1])
+def test_call_hands_on_what_its_function_raises(count: int) -> None:
+    with engine(count) as it, pytest.raises(FileNotFoundError):
+        it.submit(Call(os.stat, "a shard", HOUR_S), "/nowhere").result()
 
 
 def test_lost_scheduler_is_one_error_and_the_build_goes_on_here(
@@ -422,10 +395,10 @@ def test_folder_that_workers_do_not_share_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with engine(cluster.address) as it:
-        assert isinstance(it.run, RemoteRunner)
-        it.run.share(tmp_path)
+        assert isinstance(it, RemoteEngine)
+        it.share(tmp_path)
         with pytest.raises(SegueError, match=r"do not share /proc/self/cwd: .*No such file"):
-            it.run.share(Path("/proc/self/cwd"))
+            it.share(Path("/proc/self/cwd"))
     assert not list(tmp_path.iterdir())
 
 
@@ -456,36 +429,22 @@ def test_cluster_without_workers_is_not_waited_for_endlessly(
         pass
 
 
-def test_only_what_is_no_clear_error_is_tried_again(cluster: OwnCluster, tmp_path: Path) -> None:
-    def fails_once(kind: type[Exception], path: Path) -> str:
-        path.write_text(path.read_text() + "x" if path.exists() else "x")
-        if path.read_text() == "x":
-            raise kind("broken")
-        return "fixed"
-
-    with engine(cluster.address) as it:
-        assert it.run(fails_once, OSError, tmp_path / "os") == "fixed"
-        with pytest.raises(SegueError, match="broken"):
-            it.run(fails_once, SegueError, tmp_path / "clear")
-    assert (tmp_path / "clear").read_text() == "x"
-
-
 def test_cancelled_calls_are_not_begun(cluster: OwnCluster, tmp_path: Path) -> None:
     def work(path: Path) -> None:
         path.touch()
         time.sleep(0.5)
 
-    with ThreadPoolExecutor() as threads, engine(cluster.address) as it:
-        calls = [threads.submit(it.run, work, tmp_path / str(number)) for number in range(6)]
+    with engine(cluster.address) as it:
+        calls = [it.submit(work, tmp_path / str(number)) for number in range(6)]
         assert wait_for(lambda: len(list(tmp_path.iterdir())) > 1)
         it.cancel()
         for call in calls:
             with pytest.raises(SegueError, match="given up"):
                 call.result()
         with pytest.raises(SegueError, match="given up"):
-            it.run(os.getpid)
-    with ThreadPoolExecutor() as threads, engine(cluster.address) as it:
-        list(threads.map(it.run, [time.sleep] * 4, [0.1] * 4))  # after all that had been queued
+            it.submit(os.getpid).result()
+    with engine(cluster.address) as it:
+        list(run_in_order(it, time.sleep, [0.1] * 4))  # after all that had been queued
     assert len(list(tmp_path.iterdir())) == 2
 
 
@@ -505,7 +464,8 @@ def test_decoders_start_below_a_nanny(cluster: OwnCluster, tmp_path: Path, tiny:
 
     assert isinstance(intake.source, Source)
     with engine(cluster.address) as it:
-        found = it.run(decode, DecodingTask(intake.source, intake.rate, intake.acceptance))
+        task = DecodingTask(intake.source, intake.rate, intake.acceptance)
+        found = it.submit(decode, task).result()
     assert found == ["DecodedClip", "str"]
 
 

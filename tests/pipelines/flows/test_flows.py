@@ -261,7 +261,7 @@ def test_every_stage_is_a_flow_that_ends_where_it_says(
     assert result_of("enrich", spec, out) == {"answers": []}
     assert result_of("render", spec, out)["rendered"] == 12
     assert not (out / "data_manifests/tiny" / LATEST_FILE).exists()
-    assert result_of("build-corpus", spec, out)["rendered"] == 0
+    assert result_of("build-corpus", spec, out).rendered == 0
     assert product(out) == product(tiny_corpus)
 
 

@@ -163,7 +163,7 @@ def test_audio_and_plans_that_differ_are_refused(
         ({"digest": "0" * 64}, "other audio"),
         ({"plan": "0" * 64}, "another plan"),
         ({"plan": "0" * 64, "libraries": {"numpy": "1.0"}}, "published with numpy==1.0"),
-        ({"plan": "0" * 64, "algorithms": {"plan": 1}}, "Segue's plan is"),
+        ({"plan": "0" * 64, "algorithms": {"plan": 1}}, "algorithm plan: 1 there, "),
     ):
         path.write_text(json.dumps(told | changes))
         assert what in bench("--workers", "0")["error"]

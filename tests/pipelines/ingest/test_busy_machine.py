@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,8 +14,8 @@ from hostile import RATE, Hostile, is_alive
 from waiting import wait_for
 
 from pipelines.config.spec import Intake
-from pipelines.engines.executor import workers
-from pipelines.ingest.decoding import DecoderVerdict, DecoderWatch, measure_group_time, parse_time
+from pipelines.engines.engine import engine
+from pipelines.ingest.decoding import DecoderVerdict, DecoderWatch, measure_decoder_time
 from pipelines.ingest.ingest import IngestedLibrary, ingest
 from synth.base.errors import SegueError
 from synth.base.progress import Silent
@@ -27,8 +26,8 @@ LIMIT_S = 1.5
 
 def take(source: Hostile, out: Path) -> IngestedLibrary:
     intake = Intake(source, RATE, Acceptance(decode_timeout_s=LIMIT_S, max_s=60))
-    with workers(0) as run:
-        return ingest(intake, out, run, 0, Silent())
+    with engine(0) as where:
+        return ingest(intake, out, where, Silent())
 
 
 def test_a_clip_that_had_to_wait_is_kept(tmp_path: Path) -> None:
@@ -78,7 +77,7 @@ def test_a_stall_stops_the_run_and_is_no_property_of_the_clip(
 def test_a_decoder_that_nobody_looks_at_ends_by_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipelines.ingest.decoder.measure_group_time", lambda _: None)
+    monkeypatch.setattr("pipelines.ingest.decoder.measure_decoder_time", lambda _: None)
     library = take(Hostile(("burns", "fine"), tmp_path), tmp_path / "banks")
     (refused,) = library.quarantine
     assert refused["reason"] == "takes more than 1.5 s of processor time to decode"
@@ -104,27 +103,13 @@ def test_processor_time_that_cannot_be_told_refuses_no_clip() -> None:
     assert [watch.judge(None) for _ in range(3)] == [None, None, DecoderVerdict.STALLED]
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("0:00.25", 0.25), ("12:03.50", 723.5), ("1-02:03:04", 93_784)]
-)
-def test_times_of_ps_are_read(text: str, seconds: float) -> None:
-    assert parse_time(text) == pytest.approx(seconds)
-
-
 @pytest.mark.skipif(os.name != "posix", reason="needs process groups")
-@pytest.mark.parametrize("way", ["proc", "ps"])
-def test_the_time_of_what_a_decoder_starts_counts(
-    way: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if way == "ps":
-        if shutil.which("ps") is None:
-            pytest.skip("needs ps")
-        monkeypatch.setattr("pipelines.ingest.decoding._PROC", Path("/nowhere"))
+def test_the_time_of_what_a_decoder_starts_counts() -> None:
     program = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'while True: pass'])"
     process = subprocess.Popen([sys.executable, "-c", program], process_group=0)
     try:
-        assert wait_for(lambda: (measure_group_time(process.pid) or 0) > 1)
-        assert measure_group_time(os.getpid() + 10**7) == 0
+        assert wait_for(lambda: (measure_decoder_time(process.pid) or 0) > 1)
+        assert measure_decoder_time(os.getpid() + 10**7) is None
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

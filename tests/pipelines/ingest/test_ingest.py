@@ -24,7 +24,7 @@ from libraries import sound, write_csv
 from waiting import PATIENCE_S, wait_for
 
 from pipelines.config.spec import Intake
-from pipelines.engines.executor import workers
+from pipelines.engines.engine import engine
 from pipelines.ingest.ingest import IngestedLibrary, ingest
 from pipelines.ingest.parts import MAX_PART_CLIPS, chunk_refs
 from synth.audio.bank import Bank
@@ -57,8 +57,8 @@ def take(
     source: Source, out: Path, count: int = 0, observer: Observer | None = None, **settings: Any
 ) -> IngestedLibrary:
     intake = Intake(source, RATE, **{"acceptance": LIMIT} | settings)
-    with workers(count) as run:
-        return ingest(intake, out, run, count, observer or Silent())
+    with engine(count) as where:
+        return ingest(intake, out, where, observer or Silent())
 
 
 def reasons(library: IngestedLibrary) -> dict[str, str]:
@@ -333,29 +333,29 @@ INGEST = """
 import sys
 from pathlib import Path
 from hostile import Hostile
-from pipelines.engines.executor import workers
+from pipelines.engines.engine import engine
 from pipelines.ingest.ingest import ingest
 from pipelines.config.spec import Intake
 from synth.base.progress import Observer, Silent
 folder = Path(sys.argv[1])
 intake = Intake(Hostile(("slow",) * 300, folder), 8000)
-with workers(2) as run:
-    ingest(intake, folder / "banks", run, 2, Silent())
+with engine(2) as where:
+    ingest(intake, folder / "banks", where, Silent())
 """
 
 
 UNGUARDED = """
 import sys
 from pathlib import Path
-from pipelines.engines.executor import workers
+from pipelines.engines.engine import engine
 from pipelines.ingest.ingest import ingest
 from pipelines.config.spec import Intake
 from synth.base.progress import Silent
 from synth.sources.own.folder import FolderSource
 folder = Path(sys.argv[1])
 intake = Intake(FolderSource(root=folder), 8000)
-with workers(0) as run:
-    ingest(intake, folder / "banks", run, 0, Silent())
+with engine(0) as where:
+    ingest(intake, folder / "banks", where, Silent())
 """
 
 

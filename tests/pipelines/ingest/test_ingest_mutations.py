@@ -16,7 +16,7 @@ import pytest
 from mutations import RATE, write_damaged
 
 from pipelines.config.spec import Intake
-from pipelines.engines.executor import workers
+from pipelines.engines.engine import engine
 from pipelines.ingest.ingest import ingest
 from synth.audio.bank import Bank
 from synth.base.progress import Silent
@@ -36,8 +36,8 @@ def test_damaged_files_are_accepted_or_quarantined_and_end_nothing(damaged: Path
     """SEGUE_MUTATIONS=1000 in the environment gives the full count."""
     source = FolderSource(root=damaged / "lib")
     intake = Intake(source, RATE, Acceptance(decode_timeout_s=LIMIT_S, max_s=30))
-    with workers(1) as run:
-        library = ingest(intake, damaged / "banks", run, 1, Silent())
+    with engine(1) as where:
+        library = ingest(intake, damaged / "banks", where, Silent())
     assert len(library.clips) + len(library.quarantine) == MUTATIONS
     ids = {row["id"] for row in (*library.clips, *library.quarantine)}
     assert ids == {ref.id for ref in source.refs()}

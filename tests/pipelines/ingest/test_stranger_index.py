@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 import soundfile
 
-from pipelines.engines.executor import workers
+from pipelines.engines.engine import engine
 from pipelines.ingest.ingest import IngestedLibrary, Intake, ingest
 from synth.base.errors import ClipError
 from synth.base.progress import Silent
@@ -40,8 +40,8 @@ def library(tmp_path: Path) -> Path:
 
 
 def read(source: Settings, banks: Path) -> IngestedLibrary:
-    with workers(0) as run:
-        return ingest(Intake(source, RATE), banks, run, 1, Silent())
+    with engine(0) as where:
+        return ingest(Intake(source, RATE), banks, where, Silent())
 
 
 def reasons(found: IngestedLibrary) -> dict[str, str]:

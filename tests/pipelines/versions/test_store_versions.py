@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from builds import product, segue_here
@@ -16,6 +15,7 @@ from builds import product, segue_here
 from pipelines.builder.build import build
 from pipelines.cli.make.reproduce import ReproductionRequest, read_request
 from pipelines.config.spec import Spec
+from pipelines.engines.engine import engine
 from pipelines.ingest.ingest import ingest
 from pipelines.store import stage as stages
 from pipelines.store.lease import take_lease
@@ -181,21 +181,21 @@ def test_a_bank_that_another_machine_fills_at_a_store_is_not_emptied(
             refused.append(phase)
 
     bank = folder / "banks" / "foley-8000"
-    library = ingest(intake, choose_stage(root(folder)) / "banks", _run_here, 1, Other())
+    with engine(0) as where:
+        library = ingest(intake, choose_stage(root(folder)) / "banks", where, Other())
     assert refused
     assert (bank / library.index.name).is_file()
     assert list(bank.glob("part-*.pcm"))
     assert not [path for path in folder.rglob(".lease*/*") if path.is_file()]
     lease = take_lease(Remote(f"file://{folder}"), "banks/.lease", "another machine")
-    with pytest.raises(CorpusError, match=r"banks: .* is removing files of these banks"):
-        ingest(intake, choose_stage(root(folder)) / "banks", _run_here, 1, Silent())
+    with (
+        engine(0) as where,
+        pytest.raises(CorpusError, match=r"banks: .* is removing files of these banks"),
+    ):
+        ingest(intake, choose_stage(root(folder)) / "banks", where, Silent())
     lease.release()
     collect_garbage(Path(url), keep=2, banks=True)
     assert not list(bank.glob("part-*"))
-
-
-def _run_here(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    return function(*args, **kwargs)
 
 
 def test_a_version_at_a_store_is_reproduced_byte_for_byte(

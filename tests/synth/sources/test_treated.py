@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from pipelines.builder.differences import relocate_files, setting_differences
 from pipelines.config.file import read_spec
 from pipelines.config.spec import Intake, Spec
-from pipelines.engines.executor import workers
+from pipelines.engines.engine import engine
 from pipelines.ingest.decoding import DecodingTask
 from pipelines.ingest.ingest import IngestedLibrary, ingest
 from synth.audio.bank import Bank
@@ -46,8 +46,8 @@ def treated(of: object, *treatments: str) -> Treated:
 
 def take(source: Settings, out: Path, **settings: Any) -> IngestedLibrary:
     opened = open_source(source)  # type: ignore[arg-type]
-    with workers(1) as run:
-        return ingest(Intake(opened, 16_000, **settings), out, run, 1, Silent())  # type: ignore[arg-type]
+    with engine(1) as where:
+        return ingest(Intake(opened, 16_000, **settings), out, where, Silent())  # type: ignore[arg-type]
 
 
 def measure(source: Any) -> list[dict[str, Any]]:
