@@ -46,7 +46,7 @@ from pipelines.flows.artifacts import (
 from pipelines.flows.holder import sole_run
 from pipelines.flows.night import CorpusBuild, Gate, failed_gates, night, refuse_failed
 from pipelines.flows.schedule import NightlySettings, read_nightly
-from pipelines.store.stage import choose_stage, hold_for_writing
+from pipelines.store.stage import open_store
 from synth.base.errors import SegueError
 from synth.base.progress import Observer, Silent
 
@@ -178,15 +178,15 @@ def flow_of(
         """
         if parent := os.environ.get(SERVED_BY):
             watch_parent(int(parent))  # a run of `segue night schedule` does not outlive it
-        parsed, root = _read_spec(spec), choose_stage(out)
+        parsed, store = _read_spec(spec), open_store(out)
         refuse_unheard(parsed)
         with ExitStack() as held:
-            held.enter_context(hold_for_writing(root, parsed.corpus))
-            held.enter_context(sole_run(root, parsed.corpus))
+            held.enter_context(store.hold_for_writing(parsed.corpus))
+            held.enter_context(sole_run(store.root, parsed.corpus))
             result = body(
                 CorpusBuild(
                     parsed,
-                    root,
+                    store.root,
                     _read_nightly(nightly),
                     held.enter_context(engine(workers)),
                     LoggedPhases(observer or Silent(), get_run_logger()),

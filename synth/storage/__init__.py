@@ -14,8 +14,8 @@ from synth.storage.reading import (
     open_mapped,
     read_at,
 )
-from synth.storage.remote import Remote
-from synth.storage.url import Stored, is_url, url_of
+from synth.storage.remote import Remote, Stored
+from synth.storage.url import is_url, url_of
 
 __all__ = [
     "Copies",

@@ -13,8 +13,12 @@ from rich.table import Table
 
 from pipelines.cli.common.show import print_next
 from pipelines.versions.gc import Sweep, collect_garbage
-from pipelines.versions.history import Version, list_versions, measure_total_size, promote_version
-from pipelines.versions.shelf import open_shelf
+from pipelines.versions.history import (
+    Version,
+    measure_size,
+    open_versions,
+    promote_version,
+)
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.progress import Observer
@@ -40,13 +44,13 @@ def versions_command(corpus: VersionsArgument) -> CommandResult:
 
     Example: `segue versions data_manifests/acba`
     """
-    shelf = open_shelf(corpus)
-    versions = list_versions(shelf)
-    total = measure_total_size(shelf)
+    versions = open_versions(corpus)
+    total = measure_size(file for version in versions for file in version.files)
+    name = versions[0].places.corpus
     rows = [version.to_json() for version in versions]
     return CommandResult(
-        {"corpus": shelf.corpus, "versions": rows, "bytes": total},
-        partial(_print_versions, shelf.corpus, versions, total),
+        {"corpus": name, "versions": rows, "bytes": total},
+        partial(_print_versions, name, versions, total),
     )
 
 

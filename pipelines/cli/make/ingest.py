@@ -31,7 +31,7 @@ from pipelines.engines.executor import workers as worker_pool
 from pipelines.ingest.ingest import IngestedLibrary, ingest
 from pipelines.ingest.parts import count_refusals, format_refusals
 from pipelines.look.inspection import format_count
-from pipelines.store.places import BANKS
+from pipelines.store.store import BANKS
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError

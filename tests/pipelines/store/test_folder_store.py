@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from forked import KilledError
 
-from pipelines.store.stage import choose_stage, hold_corpus
+from pipelines.store.stage import open_store
 from synth.storage import Remote
 
 
@@ -90,5 +90,5 @@ def test_what_was_being_written_goes_when_the_corpus_is_held_again(
     left = tmp_path / "store/data_manifests/c/v1/.plan.parquet.machine-1-1.partial"
     left.parent.mkdir(parents=True)
     left.touch()
-    with hold_corpus(choose_stage(remote.url), "c"):
+    with open_store(remote.url).hold_corpus("c"):
         assert not left.exists()

@@ -27,14 +27,12 @@ from pipelines.cli.look.versions import versions_command
 from pipelines.config.spec import Spec
 from pipelines.look.inspection import describe
 from pipelines.store.lease import sole_writer, wait_for_turn
-from pipelines.store.mirror import Mirror
 from pipelines.store.places import Places
-from pipelines.store.stage import hold_corpus
+from pipelines.store.store import Store
 from pipelines.versions import gc
 from pipelines.versions.gc import collect_garbage
-from pipelines.versions.history import VersionState, list_versions
+from pipelines.versions.history import VersionState, open_versions
 from pipelines.versions.reproduce import reproduce
-from pipelines.versions.shelf import open_shelf
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
 
@@ -94,12 +92,12 @@ def markers(out: Path) -> int:
 
 
 def states(out: Path) -> dict[str, VersionState]:
-    return {version.name: version.state for version in list_versions(open_shelf(manifests(out)))}
+    return {version.name: version.state for version in open_versions(manifests(out))}
 
 
 def test_versions_are_listed_oldest_first_with_what_is_left_of_them(out: Path) -> None:
     collect_garbage(manifests(out), keep=2)
-    found = list_versions(open_shelf(manifests(out)))
+    found = open_versions(manifests(out))
     assert [version.name for version in found] == list(NAMES)
     assert [(each.samples, each.present, each.shards) for each in found] == [
         (72, 0, 6),
@@ -310,7 +308,7 @@ def test_a_running_build_blocks_gc(out: Path) -> None:
 
 def test_a_version_that_was_reproduced_is_rendered_to_gc(tiny: Tiny, out: Path) -> None:
     collect_garbage(manifests(out), keep=1)
-    reproduce(Places(out, "tiny", "one"), None, 0)
+    reproduce(Places(Store(out), "tiny", "one"), None, 0)
     assert states(out)["one"] is VersionState.RENDERED
     assert not (manifests(out) / "one" / "removed.json").exists()
     assert collect_garbage(manifests(out), keep=2).kept == ("one", "three")
@@ -324,7 +322,7 @@ def test_a_plain_build_of_a_removed_version_is_refused_with_the_fix(tiny: Tiny, 
         build(spec, out, 0)
     assert product(out) == before
     assert f"`segue rebuild {manifests(out) / 'one'}` rebuilds them" in refused.value.fix
-    reproduce(Places(out, "tiny", "one"), None, 0)
+    reproduce(Places(Store(out), "tiny", "one"), None, 0)
     summary = build(spec, out, 0)
     assert (summary.rendered, summary.skipped) == (0, 6)
 
@@ -418,12 +416,14 @@ def test_a_bank_that_is_begun_while_gc_begins_stays(
         held.append(bank)
         return wait_for_turn(bank)
 
-    def hold(root: Path, corpus: str) -> AbstractContextManager[Mirror | None]:
+    hold_corpus = Store.hold_corpus
+
+    def hold(store: Store, corpus: str) -> AbstractContextManager[Store]:
         begun.parent.mkdir(parents=True, exist_ok=True)
         begun.write_bytes(bytes(9))
-        return hold_corpus(root, corpus)
+        return hold_corpus(store, corpus)
 
-    monkeypatch.setattr(gc, "hold_corpus", hold)
+    monkeypatch.setattr(Store, "hold_corpus", hold)
     sweep = collect_garbage(manifests(out), keep=3, banks=True)
     assert begun.is_file()
     assert sweep.banks == ()
