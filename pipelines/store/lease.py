@@ -25,8 +25,8 @@ from typing import Any, Final
 from filelock import FileLock, Timeout
 
 from synth.base.atomic import write_text
-from synth.base.errors import CorpusError, SpecError
-from synth.storage import Remote, StorageError, url_of
+from synth.base.errors import CorpusError
+from synth.storage import Remote, StorageError, refuse_url
 from synth.storage.url import join_keys
 
 BEAT_S: Final = 20.0
@@ -244,11 +244,11 @@ def sole_writer(corpus: Path) -> Iterator[None]:
     Args:
         corpus: The folder that holds its versions' manifests.
     """
-    if (url := url_of(corpus)) is not None:
-        raise SpecError(
-            f"{url}: this command works only on folders",
-            fix="give a folder; segue build, plan and ingest write to URLs",
-        )
+    refuse_url(
+        corpus,
+        "this command works only on folders",
+        fix="give a folder; segue build, plan and ingest write to URLs",
+    )
     refusal = CorpusError(
         f"{corpus}: another process is building this corpus",
         fix="wait for it, then run the same command again; its work is kept",

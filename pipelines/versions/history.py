@@ -24,7 +24,7 @@ from synth.corpus import facts as corpus_facts
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE, REMOVED_FILE
 from synth.corpus.receipt import VersionReceipt
 from synth.corpus.validation import check_columns
-from synth.storage import Stored, url_of
+from synth.storage import Stored, resolve_place, url_of
 from synth.storage.url import parse_pointer
 
 STAGING_SUFFIX: Final = ".reproducing"
@@ -213,7 +213,7 @@ def open_corpus(place: Path) -> tuple[Store, str]:
 
 def split_place(place: Path) -> tuple[str, str]:
     """The root and the name of the corpus of ROOT/data_manifests/CORPUS, a path or a URL."""
-    base, _, corpus = (url_of(place) or place.resolve().as_posix()).rpartition(f"/{MANIFESTS}/")
+    base, _, corpus = resolve_place(place).rpartition(f"/{MANIFESTS}/")
     if base.endswith(":/") or not corpus or "/" in corpus:
         raise _make_missing_error(place)
     return base if base.rpartition("://")[2] else f"{base}/", corpus

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Final
 
+from synth.base.errors import SpecError
 from synth.storage.faults import StorageError
 
 # Two letters at least: `C:/` is a drive.
@@ -35,6 +36,27 @@ def url_of(place: Path | str) -> str | None:
         )
     root = "/" if scheme in ("file", "local") else ""
     return f"{scheme}://{root}{rest}"
+
+
+def format_place(place: Path | str) -> str:
+    """A place as the user knows it: a `Path` has lost a slash of a URL."""
+    return url_of(place) or str(place)
+
+
+def resolve_place(place: Path) -> str:
+    """A place as it is called from any folder: the URL, or the whole path."""
+    return url_of(place) or place.resolve().as_posix()
+
+
+def may_be_folder(place: Path) -> bool:
+    """Whether a place is a folder; a URL is taken for one, since that costs a request."""
+    return is_url(place) or place.is_dir()
+
+
+def refuse_url(place: Path, why: str, fix: str) -> None:
+    """Check that a place is a path of this machine."""
+    if (url := url_of(place)) is not None:
+        raise SpecError(f"{url}: {why}", fix=fix)
 
 
 def split_url(url: str) -> tuple[str, str]:

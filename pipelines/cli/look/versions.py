@@ -22,7 +22,7 @@ from pipelines.versions.history import (
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.progress import Observer
-from synth.storage import url_of
+from synth.storage import format_place
 
 MINUTES = len("2026-01-31T12:00")
 WIDTH = 500  # at most: a terminal that is narrower breaks lines, and no name is cut
@@ -171,4 +171,4 @@ def _print_sweep(corpus: Path, sweep: Sweep, dry_run: bool) -> None:
     if dry_run and sweep.removals:
         console.print("next: the same command without --dry-run")
     else:
-        print_next(console, "segue", "versions", url_of(corpus) or corpus)
+        print_next(console, "segue", "versions", format_place(corpus))

@@ -38,7 +38,7 @@ from synth.base.errors import SpecError
 from synth.base.progress import Observer
 from synth.sources import ClipRef, Unheard, open_source, source_names
 from synth.sources.reading.paths import list_refs
-from synth.storage import url_of
+from synth.storage import format_place
 
 LibraryArgument: TypeAlias = Annotated[
     str,
@@ -72,7 +72,7 @@ def ingest_command(
     Examples: `segue ingest esc50:/data/ESC-50 --out /data/segue`,
     `segue ingest corpora/acba.yaml --workers 8`
     """
-    named = [] if out == Path() else ["--out", url_of(out) or str(out)]
+    named = [] if out == Path() else ["--out", format_place(out)]
     out = resolve_destination(out, stage)
     intake = replace(_read_intake(library, settings or ()), limit=limit)
     following = partial(_show_next, library, named)

@@ -28,7 +28,7 @@ from synth.base.errors import CorpusError, SpecError
 from synth.base.processors import processors
 from synth.base.progress import Observer
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE
-from synth.storage import is_url, url_of
+from synth.storage import format_place, may_be_folder, resolve_place
 
 DEFAULTS: Final = RenderSettings()
 TimeoutOption: TypeAlias = Annotated[
@@ -65,7 +65,7 @@ def read_request(
     Returns:
         The spec to be built, or the finished version to be reproduced; and the folder to work in.
     """
-    if is_url(path) or path.is_dir():
+    if may_be_folder(path):
         places = _find_version(path, version, out, stage)
         return ReproductionRequest(places, None), places.out
     root = resolve_destination(out, stage)
@@ -89,15 +89,15 @@ def read_request(
 
 def _find_version(path: Path, version: str | None, out: Path, stage: Path | None) -> Places:
     """The version that a manifest folder, or its URL, and `--version` name."""
-    corpus = Path(url_of(path) or path.resolve())
+    corpus = Path(resolve_place(path))
     if corpus.parent.parent.name == MANIFESTS or (corpus / CORPUS_FILE).is_file():
         version = _agree_on_version(path, corpus.name, version)
         corpus = corpus.parent
     version = _find_finished(open_versions(corpus), path, version)
     root, name = split_place(corpus)
-    if out != Path() and (url_of(out) or str(out.resolve())) != root:
+    if out != Path() and resolve_place(out) != root:
         raise SpecError(
-            f"{url_of(path) or path} is below {root}, but --out says {url_of(out) or out}",
+            f"{format_place(path)} is below {root}, but --out says {format_place(out)}",
             fix="drop --out",
         )
     return Places(open_store(root, stage), name, version)
@@ -107,7 +107,7 @@ def _agree_on_version(path: Path, name: str, version: str | None) -> str:
     """The version that a path and --version name."""
     if version not in (None, name):
         raise SpecError(
-            f"{url_of(path) or path} is version {name}, but --version says {version}",
+            f"{format_place(path)} is version {name}, but --version says {version}",
             fix="drop one of them",
         )
     return name
@@ -118,7 +118,7 @@ def _find_finished(versions: Sequence[Version], path: Path, version: str | None)
     version = version or next((each.name for each in versions if each.latest), "")
     known = [each.name for each in versions if each.finished]
     if version not in known:
-        named = url_of(path) or path
+        named = format_place(path)
         raise CorpusError(
             f"{named}: no finished version {version or LATEST_FILE}",
             fix=f"known versions: {', '.join(known)}; see `segue versions {named}`"
@@ -160,7 +160,7 @@ def rebuild_command(
 
     Example: `segue rebuild data_manifests/acba/2f6c01d9a4b8`
     """
-    if url_of(corpus) is None and not corpus.is_dir():
+    if not may_be_folder(corpus):
         raise SpecError(
             f"{corpus}: no such manifest folder", fix="give data_manifests/CORPUS, or its URL"
         )
