@@ -76,7 +76,7 @@ class Lease:
         """Give a sign of life."""
         found = self.remote.find(self.key)  # first: it is to be still the same in the end
         self.check()
-        if found is None or not self.remote.replace(self.key, self.encode(now), found):
+        if found is None or self.remote.write_over(self.key, self.encode(now), found) is None:
             raise self._make_lost_error()
 
     def encode(self, now: Now) -> bytes:
@@ -120,7 +120,7 @@ def take_lease(
         numbers = refuse_living(remote, folder, holder, doing, now)
         number = numbers[-1] + 1 if numbers else 1
         lease = Lease(remote, folder, number, holder, secrets.token_hex(8))
-        if remote.create(lease.key, lease.encode(now)):
+        if remote.write_over(lease.key, lease.encode(now), None) is not None:
             with suppress(CorpusError):  # a store without conditional requests let another in
                 lease.check()
                 for old in numbers:

@@ -121,12 +121,9 @@ class StagedStore(Store):
 
     def fetch(self, paths: Iterable[Path], facts: Files | None = None) -> None:
         """Fetch what is not here, or is another object, all at once."""
-
-        def fetch_one(path: Path) -> None:
-            self.copies.fetch(self.copies.key(path), facts[path] if facts else None)
-
-        with ThreadPoolExecutor(AT_ONCE, "segue-fetch") as threads:
-            list(threads.map(fetch_one, paths))
+        self.copies.fetch_all(
+            {self.copies.key(path): facts[path] if facts else None for path in paths}
+        )
 
     def fetch_again(self, path: Path) -> bool:
         """Fetch a file that was damaged here."""
@@ -304,9 +301,9 @@ class StagedStore(Store):
 
     def _put(self, path: Path, key: str, found: Mapping[str, Stored | None]) -> Stored:
         if self.lease is None:
-            return self._remote.put(path, key)
+            return self._remote.write(key, path)
         for _ in range(_TRIES):
-            if (stored := self._remote.put_over(path, key, found[key])) is not None:
+            if (stored := self._remote.write_over(key, path, found[key])) is not None:
                 return stored
             found = self._see([key])  # a former holder's last words, or a request that was repeated
         raise CorpusError(

@@ -79,18 +79,9 @@ def count_freed_bytes(files: Files, links: Counter[tuple[int, int]]) -> int:
 
 def remove_empty_folders(folder: Path) -> None:
     """Remove a folder and those below it, as far as nothing is left in them."""
-    for each in sorted(folder.rglob("*"), reverse=True):
-        if each.is_dir() and not any(each.iterdir()):
-            each.rmdir()
-    if folder.is_dir() and not any(folder.iterdir()):
-        folder.rmdir()
-
-
-def list_folders(parent: Path) -> list[Path]:
-    """The folders in a folder, by name; none where it is missing."""
-    if not parent.is_dir():
-        return []
-    return sorted(each for each in parent.iterdir() if each.is_dir())
+    for path in sorted([folder, *folder.rglob("*")], reverse=True):
+        if path.is_dir() and not any(path.iterdir()):
+            path.rmdir()
 
 
 PHASE: Final = "remove"
@@ -271,7 +262,7 @@ def _choose_versions(versions: Sequence[Version], keep: int) -> list[Version]:
 def _list_shard_files(version: Version) -> tuple[Files, list[Path]]:
     """The files that a build wrote in a version's shard folder, and the others."""
     folder = version.places.shards
-    linked = next((each for each in (folder, *list_folders(folder)) if each.is_symlink()), None)
+    linked = next((path for path in (folder, *folder.glob("*/")) if path.is_symlink()), None)
     if linked is not None:
         raise CorpusError(
             f"{linked}: is a link to another folder; gc removes only files that are here",

@@ -173,9 +173,9 @@ class Copies:
             return CopySpace(shared, limit_bytes())
         return CopySpace(self.root, None)
 
-    def fetch_all(self, listing: Mapping[str, Stored]) -> None:
-        """Fetch what a listing holds and is not there."""
-        missing = [(key, stored) for key, stored in listing.items() if not self.has(key, stored)]
+    def fetch_all(self, listing: Mapping[str, Stored | None]) -> None:
+        """Fetch what is not there, all at once; `stored` of each as for `fetch`."""
+        missing = [each for each in listing.items() if not self._is_good(*each)]
         with ThreadPoolExecutor(AT_ONCE, "segue-fetch") as threads:
             list(threads.map(lambda each: self.fetch(*each), missing))
 

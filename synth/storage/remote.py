@@ -96,14 +96,21 @@ class Remote:
             raise FileNotFoundError(self.address(key))
         return io.BufferedReader(_Ranges(self, key, stored.size), PIECE_BYTES)
 
-    def put(self, local: Path, key: str) -> Stored:
-        """Copy a file to the store, in parts where it is large; what was there is replaced."""
-        return self._retry(lambda: self._upload(local, key), key, "written")
+    def read(self, key: str, start: int | None = None, stop: int | None = None) -> bytes | None:
+        """An object's bytes, or those from `start` to `stop`; None where it is not there."""
+        filesystem, path = self._locate(key)
+        return self._ask(lambda: bytes(filesystem.cat_file(path, start=start, end=stop)), key)
 
-    def put_over(self, local: Path, key: str, found: Stored | None) -> Stored | None:
-        """Copy a file to a key that holds what it held before: at S3 by a conditional request.
+    def write(self, key: str, content: bytes | Path) -> Stored:
+        """Put bytes, or a file, under a key; what was there is replaced."""
+        return self._retry(lambda: self._send(key, content, {}), key, "written")
 
-        Other stores are asked first; what another writes in between is lost there.
+    def write_over(self, key: str, content: bytes | Path, found: Stored | None) -> Stored | None:
+        """Put bytes, or a file, under a key that holds what it held before.
+
+        S3 is asked to by a conditional request. Others are asked what they hold, and lose what
+        another writes in between; those that know no condition may let two writers through that
+        create an object in the same moment: read it afterwards to see whose it is.
 
         Args:
             found: What `find` said of it.
@@ -111,41 +118,19 @@ class Remote:
         Returns:
             What the store then holds; None where the key holds something else, and keeps it.
         """
-        local.stat()  # else that it is gone would be taken for what the store says of the key
+        if isinstance(content, Path):
+            content.stat()  # else that it is gone would be taken for what the store says of the key
+        condition: dict[str, Any] = {}
+        if self._scheme in S3 and found is not None:
+            condition["IfMatch"] = f'"{found.stamp}"'
+        elif found is None and (self._scheme in S3 or isinstance(content, bytes)):
+            condition["mode"] = "create"
 
-        def upload() -> Stored:
-            return self._upload(local, key, is_conditional=True, found=found)
-
-        return self._put_where(found, key, upload)
-
-    def _upload(
-        self, local: Path, key: str, is_conditional: bool = False, found: Stored | None = None
-    ) -> Stored:
-        filesystem, path = self._locate(key)
-        options: dict[str, Any] = {}
-        if self._scheme in S3:
-            options = {"chunksize": PART_BYTES, "max_concurrency": PARTS_AT_ONCE}
-            if is_conditional and found is None:
-                options["mode"] = "create"
-            elif found is not None:
-                options["IfMatch"] = f'"{found.stamp}"'
-        filesystem.put_file(str(local), path, **options)
-        stored, size = self.find(key), local.stat().st_size
-        if stored is None or stored.size != size:
-            raise EOFError(f"{stored.size if stored else 0} of {size} bytes")
-        return stored
-
-    def _put_where(self, found: Stored | None, key: str, put: Callable[[], T]) -> T | None:
-        """What `put` gives; None where the key does not hold what was found any more.
-
-        At S3 `put` is a request that says so itself; other stores are asked before.
-        """
-
-        def attempt() -> T | None:
+        def attempt() -> Stored | None:
             if self._scheme not in S3 and self.find(key) != found:
                 return None
             try:
-                return put()
+                return self._send(key, content, condition)
             except Exception as error:
                 if is_taken(error) or (found is not None and is_missing(error)):
                     return None
@@ -153,45 +138,21 @@ class Remote:
 
         return self._retry(attempt, key, "written")
 
-    def read(self, key: str, start: int | None = None, stop: int | None = None) -> bytes | None:
-        """An object's bytes, or those from `start` to `stop`; None where it is not there."""
+    def _send(self, key: str, content: bytes | Path, options: dict[str, Any]) -> Stored:
+        """Put bytes, or a file, in parts where it is large."""
         filesystem, path = self._locate(key)
-        return self._ask(lambda: bytes(filesystem.cat_file(path, start=start, end=stop)), key)
-
-    def write(self, key: str, data: bytes) -> None:
-        """Put bytes under a key; what was there is replaced."""
-        self._retry(lambda: self._pipe(key, data), key, "written")
-
-    def create(self, key: str, data: bytes) -> bool:
-        """Put bytes under a key that holds nothing, by a conditional request where there is one.
-
-        A store that has none may let two writers through that try in the same moment; read the
-        object afterwards to see whose it is.
-
-        Returns:
-            Whether they were put; False where the key holds something.
-        """
-        put = self._put_where(None, key, lambda: self._pipe(key, data, mode="create"))
-        return put is not None
-
-    def replace(self, key: str, data: bytes, found: Stored) -> bool:
-        """Put bytes under a key that holds what it held before: at S3 by a conditional request.
-
-        Other stores are asked first; what another writes in between is lost there.
-
-        Args:
-            found: What `find` said of it.
-
-        Returns:
-            Whether they were put; False where the key holds something else, or nothing.
-        """
-        options = {"IfMatch": f'"{found.stamp}"'} if self._scheme in S3 else {}
-        return self._put_where(found, key, lambda: self._pipe(key, data, **options)) is not None
-
-    def _pipe(self, key: str, data: bytes, **options: str) -> bool:
-        filesystem, path = self._locate(key)
-        filesystem.pipe_file(path, data, **options)
-        return True
+        if isinstance(content, bytes):
+            filesystem.pipe_file(path, content, **options)
+            size = len(content)
+        else:
+            if self._scheme in S3:
+                options = options | {"chunksize": PART_BYTES, "max_concurrency": PARTS_AT_ONCE}
+            filesystem.put_file(str(content), path, **options)
+            size = content.stat().st_size
+        stored = self.find(key)
+        if stored is None or stored.size != size:
+            raise EOFError(f"{stored.size if stored else 0} of {size} bytes")
+        return stored
 
     def copy(self, source: str, target: str) -> None:
         """Copy an object within the store."""

@@ -16,7 +16,7 @@ from pipelines.store.places import Places
 from pipelines.store.stage import StagedStore, choose_stage, open_store, store_at
 from pipelines.store.store import Store
 from synth.base.errors import CorpusError, SpecError
-from synth.storage import Remote
+from synth.storage import Remote, Stored
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 FOLDER = "data_manifests/c/.lease"
@@ -79,15 +79,15 @@ def test_of_two_that_take_a_free_lease_at_once_one_is_let_in(
     remote: Remote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other one comes between the look and the taking."""
-    create = Remote.create
+    write_over = Remote.write_over
     rival: list[Lease] = []
 
-    def slow(self: Remote, key: str, data: bytes) -> bool:
-        monkeypatch.setattr(Remote, "create", create)
+    def slow(self: Remote, key: str, data: bytes, found: None) -> Stored | None:
+        monkeypatch.setattr(Remote, "write_over", write_over)
         rival.append(taken(remote, "b"))
-        return self.create(key, data)
+        return self.write_over(key, data, found)
 
-    monkeypatch.setattr(Remote, "create", slow)
+    monkeypatch.setattr(Remote, "write_over", slow)
     with pytest.raises(CorpusError, match="is building this corpus"):
         taken(remote, "a", 1)
     rival[0].check()
@@ -240,6 +240,6 @@ def test_who_adopts_a_shard_over_another_one_keeps_its_receipt_away(
                 _adopt(twin, at, shard)
         receipt = at.receipt_path("a.tar")
         key = store.copies.key(receipt)
-        assert remote.put_over(receipt, key, None) is None
+        assert remote.write_over(key, receipt, None) is None
         _adopt(twin, at, shard)
         assert remote.read(key) == b"{}"

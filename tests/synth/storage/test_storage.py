@@ -75,7 +75,7 @@ def test_objects_are_put_listed_read_and_removed(remote: Remote, tmp_path: Path)
     local.write_bytes(b"sound")
     assert remote.list() == {}
     assert remote.find("a/x.bin") is None
-    stored = remote.put(local, "a/x.bin")
+    stored = remote.write("a/x.bin", local)
     remote.write("a/b/y.bin", b"12")
     remote.write("z", b"123")
     assert list(remote.list()) == ["a/b/y.bin", "a/x.bin", "z"]
@@ -93,8 +93,8 @@ def test_objects_are_put_listed_read_and_removed(remote: Remote, tmp_path: Path)
 
 
 def test_only_one_creates_an_object(remote: Remote) -> None:
-    assert remote.create("lease", b"mine")
-    assert not remote.create("lease", b"theirs")
+    assert remote.write_over("lease", b"mine", None)
+    assert not remote.write_over("lease", b"theirs", None)
     assert remote.read("lease") == b"mine"
 
 
@@ -109,7 +109,7 @@ def test_a_large_file_goes_in_parts_and_comes_back_the_same(s3: S3Store, tmp_pat
     remote = Remote(f"s3://{s3.bucket()}")
     large = tmp_path / "large"
     large.write_bytes(os.urandom(18 * 2**20))
-    remote.put(large, "large.tar")
+    remote.write("large.tar", large)
     assert s3.door.count("PUT", "large.tar?partNumber=") == 3
     assert remote.read("large.tar") == large.read_bytes()
 
@@ -131,7 +131,7 @@ def test_a_busy_store_is_asked_again(s3: S3Store, tmp_path: Path, status: int, c
     remote = Remote(f"s3://{s3.bucket()}")
     (tmp_path / "local").write_bytes(b"sound")
     s3.door.fault = failing(3, status, code)
-    remote.put(tmp_path / "local", "a")
+    remote.write("a", tmp_path / "local")
     s3.door.fault = failing(3, status, code, "GET")
     assert remote.read("a") == b"sound"
 
@@ -146,7 +146,7 @@ def test_a_part_that_fails_leaves_no_object_and_no_upload(s3: S3Store, tmp_path:
 
     s3.door.fault = fault
     with pytest.raises(StorageError, match="SlowDown"):
-        remote.put(large, "large")
+        remote.write("large", large)
     s3.door.fault = None
     assert not remote.exists("large")
     assert s3.door.count("DELETE", "large?uploadId=") == remote_module.ATTEMPTS
