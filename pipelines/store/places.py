@@ -127,11 +127,11 @@ def find_manifest(path: Path) -> Path:
     folder = follow_latest(path / LATEST_FILE)
     if (folder / CORPUS_FILE).is_file():
         return _check(folder / SAMPLES_FILE)
-    found = [folder / PLAN_FILE, *sorted(folder.glob(f"*/{PLAN_FILE}"))]
-    plans = [each for each in found if each.is_file()]
+    plans = [folder / PLAN_FILE, *sorted(folder.glob(f"*/{PLAN_FILE}"))]
+    plans = [plan for plan in plans if plan.is_file()]
     if len(plans) == 1:
         return _check(plans[0])
-    names = ", ".join(each.parent.name for each in plans)
+    names = ", ".join(plan.parent.name for plan in plans)
     raise CorpusError(
         f"{named}: {f'several plans here: {names}' if plans else 'no corpus and no plan here'}",
         fix="give one manifest folder, data_manifests/CORPUS/VERSION"
@@ -158,15 +158,15 @@ def _find_version(path: Path) -> Path:
     """The one version that a path's last name begins; the path itself where there is none."""
     if path.exists() or not path.parent.is_dir():
         return path
-    found = sorted(
-        each
-        for each in path.parent.iterdir()
-        if each.name.startswith(path.name)
-        and any((each / file).is_file() for file in (CORPUS_FILE, PLAN_FILE))
+    versions = sorted(
+        folder
+        for folder in path.parent.iterdir()
+        if folder.name.startswith(path.name)
+        and any((folder / file).is_file() for file in (CORPUS_FILE, PLAN_FILE))
     )
-    if len(found) > 1:
-        names = ", ".join(each.name for each in found)
+    if len(versions) > 1:
+        names = ", ".join(version.name for version in versions)
         raise CorpusError(
             f"{path}: several versions start with this: {names}", fix="give more letters"
         )
-    return found[0] if found else path
+    return versions[0] if versions else path

@@ -84,9 +84,9 @@ class StagedStore(Store):
 
     def list_files(self, folder: Path) -> list[Path]:
         """What the store holds below a folder now."""
-        found = self._list_objects(folder)
-        self.copies.remember_all(self.copies.key(folder), found)
-        return [self.copies.path(key) for key in found]
+        listing = self._list_objects(folder)
+        self.copies.remember_all(self.copies.key(folder), listing)
+        return [self.copies.path(key) for key in listing]
 
     def list_corpora(self) -> list[str]:
         """The names of the corpora, with those of which there are leases alone."""
@@ -138,9 +138,9 @@ class StagedStore(Store):
         paused in between and somebody else taken over, it would be another object by then.
         """
         keys = [self.copies.key(path) for path in paths]
-        found = self._see(keys)
+        seen = self._see(keys)
         for path, key in zip(paths, keys, strict=True):
-            stored = self._put(path, key, found)
+            stored = self._put(path, key, seen)
             self.copies.note(key, stored)
             self.copies.remember(key, stored)
             if path.suffix == ".tar":
@@ -266,8 +266,8 @@ class StagedStore(Store):
 
     def _list_objects(self, folder: Path) -> dict[str, Stored]:
         """The objects below a folder; hidden ones are none."""
-        found = self._remote.list(self.copies.key(folder))
-        return {key: stored for key, stored in found.items() if "/." not in f"/{key}"}
+        listing = self._remote.list(self.copies.key(folder))
+        return {key: stored for key, stored in listing.items() if "/." not in f"/{key}"}
 
     def _list_fillers(self, below: str) -> list[str]:
         """The folders of the leases of those who fill banks, dead or alive."""
@@ -295,17 +295,17 @@ class StagedStore(Store):
         """What objects are, as seen before the lease was found to be held."""
         if self.lease is None or not keys:
             return {}
-        found = {key: self._remote.find(key) for key in keys}
+        seen = {key: self._remote.find(key) for key in keys}
         self.lease.check()
-        return found
+        return seen
 
-    def _put(self, path: Path, key: str, found: Mapping[str, Stored | None]) -> Stored:
+    def _put(self, path: Path, key: str, seen: Mapping[str, Stored | None]) -> Stored:
         if self.lease is None:
             return self._remote.write(key, path)
         for _ in range(_TRIES):
-            if (stored := self._remote.write_over(key, path, found[key])) is not None:
+            if (stored := self._remote.write_over(key, path, seen[key])) is not None:
                 return stored
-            found = self._see([key])  # a former holder's last words, or a request that was repeated
+            seen = self._see([key])  # a former holder's last words, or a request that was repeated
         raise CorpusError(
             f"{self._remote.address(key)}: others keep writing it",
             fix="build a corpus on one machine at a time",

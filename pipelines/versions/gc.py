@@ -126,16 +126,16 @@ class Sweep:
     @property
     def freed(self) -> int:
         """Bytes, in all."""
-        return sum(each.freed for each in self.removals)
+        return sum(removal.freed for removal in self.removals)
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
         return {
             "corpus": self.corpus,
             "kept": list(self.kept),
-            "versions": [each.to_json() for each in self.versions],
-            "leftovers": [each.to_json() for each in self.leftovers],
-            "banks": [each.to_json() for each in self.banks],
+            "versions": [removal.to_json() for removal in self.versions],
+            "leftovers": [removal.to_json() for removal in self.leftovers],
+            "banks": [removal.to_json() for removal in self.banks],
             "foreign": list(self.foreign),
             "freed": self.freed,
         }
@@ -183,7 +183,7 @@ def collect_garbage(
 
 
 def _carry_out(sweep: Sweep, store: Store, observer: Observer) -> None:
-    observer.start(PHASE, sum(len(each.files) for each in sweep.removals), "files")
+    observer.start(PHASE, sum(len(removal.files) for removal in sweep.removals), "files")
     for removal in sweep.removals:
         # Killed reproductions leave files on this machine alone.
         keeper = Store(store.root) if removal in sweep.leftovers else store
@@ -239,7 +239,7 @@ def _survey(
 def _choose_versions(versions: Sequence[Version], keep: int) -> list[Version]:
     """The versions whose shards go, the oldest first."""
     finished = [version for version in versions if version.finished]
-    whole = [each for each in finished if each.present and not each.is_removed]
+    whole = [version for version in finished if version.present and not version.is_removed]
     newest = {version.name for version in whole[-keep:]}
     last = max((version.time_ns for version in finished), default=0)
 
@@ -304,14 +304,14 @@ def _mark(version: Version) -> None:
     version.fetch(*files)
     receipts = [read_receipt(places, path.stem) for path in files]
     certified = [receipt for receipt in receipts if receipt is not None]
-    told = {
+    marker = {
         "removed_by": "segue gc",
         "version": places.version,
         "shards": len(certified),
         "bytes": sum(receipt.bytes for receipt in certified),
         "made_again_by": f"segue rebuild {locate_versions(Path(), places.corpus) / places.version}",
     }
-    write_text(places.manifests / REMOVED_FILE, canonical_json(told) + "\n")
+    write_text(places.manifests / REMOVED_FILE, canonical_json(marker) + "\n")
     places.store.put(places.manifests / REMOVED_FILE)
 
 

@@ -275,7 +275,7 @@ def promote_version(path: Path, name: str, override: bool) -> str:
 
 def _find(versions: Sequence[Version], name: str, where: str) -> Version:
     names = sorted(version.name for version in versions)
-    wanted = [name] if name in names else [each for each in names if each.startswith(name)]
+    wanted = [name] if name in names else [known for known in names if known.startswith(name)]
     if len(wanted) != 1:
         raise CorpusError(
             f"{where}: {len(wanted)} versions begin with {name!r}",

@@ -169,8 +169,7 @@ def _open_old(places: Places, given: Spec | None) -> tuple[OldVersion, Differenc
     _check_files(places, facts)
     stored = read_spec(places.manifests / SPEC_FILE)
     names = sorted(path.stem for path in places.receipts.glob("*.tar.json"))
-    found = {name: read_receipt(places, name) for name in names}
-    receipts = {name: receipt for name, receipt in found.items() if receipt is not None}
+    receipts = {name: receipt for name in names if (receipt := read_receipt(places, name))}
     spec = relocate_files(stored, given) if given else stored
     refuse_unheard(spec)
     differences = Differences(
@@ -340,7 +339,7 @@ def _find_twins(old: OldVersion, missing: Iterable[ShardPlan]) -> dict[str, Path
         for folder in folders
         if folder.is_dir() and folder.name != old.places.version
     ]
-    found = {}
+    twins = {}
     for shard in missing:
         receipt = old.receipts[shard.shard]
         for other in others:
@@ -349,9 +348,9 @@ def _find_twins(old: OldVersion, missing: Iterable[ShardPlan]) -> dict[str, Path
                 other.find_size(shard.split, shard.shard) == receipt.bytes
                 and other.store.hash_file(path) == receipt.sha256
             ):
-                found[shard.shard] = path
+                twins[shard.shard] = path
                 break
-    return found
+    return twins
 
 
 def _is_staged(old: OldVersion, shard: ShardPlan, proven: Collection[str]) -> bool:
@@ -366,9 +365,9 @@ def _is_staged(old: OldVersion, shard: ShardPlan, proven: Collection[str]) -> bo
 def _compare_rendered(old: OldVersion, rendered: Iterable[ShardPlan]) -> Iterator[str]:
     for shard in rendered:
         wanted = old.receipts[shard.shard].sha256
-        found = read_receipt(old.staging, shard.shard)
-        if found is None or found.sha256 != wanted:
-            seen = found.sha256[:12] if found else "nothing"
+        receipt = read_receipt(old.staging, shard.shard)
+        if receipt is None or receipt.sha256 != wanted:
+            seen = receipt.sha256[:12] if receipt else "nothing"
             yield (
                 f"shard {shard.shard}: rendered to SHA-256 {seen}, its receipt says {wanted[:12]}: "
                 "something unrecorded differs, such as the processor"

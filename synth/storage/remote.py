@@ -105,7 +105,7 @@ class Remote:
         """Put bytes, or a file, under a key; what was there is replaced."""
         return self._retry(lambda: self._send(key, content, {}), key, "written")
 
-    def write_over(self, key: str, content: bytes | Path, found: Stored | None) -> Stored | None:
+    def write_over(self, key: str, content: bytes | Path, expected: Stored | None) -> Stored | None:
         """Put bytes, or a file, under a key that holds what it held before.
 
         S3 is asked to by a conditional request. Others are asked what they hold, and lose what
@@ -113,7 +113,7 @@ class Remote:
         create an object in the same moment: read it afterwards to see whose it is.
 
         Args:
-            found: What `find` said of it.
+            expected: What `find` said of it.
 
         Returns:
             What the store then holds; None where the key holds something else, and keeps it.
@@ -121,18 +121,18 @@ class Remote:
         if isinstance(content, Path):
             content.stat()  # else that it is gone would be taken for what the store says of the key
         condition: dict[str, Any] = {}
-        if self._scheme in S3 and found is not None:
-            condition["IfMatch"] = f'"{found.stamp}"'
-        elif found is None and (self._scheme in S3 or isinstance(content, bytes)):
+        if self._scheme in S3 and expected is not None:
+            condition["IfMatch"] = f'"{expected.stamp}"'
+        elif expected is None and (self._scheme in S3 or isinstance(content, bytes)):
             condition["mode"] = "create"
 
         def attempt() -> Stored | None:
-            if self._scheme not in S3 and self.find(key) != found:
+            if self._scheme not in S3 and self.find(key) != expected:
                 return None
             try:
                 return self._send(key, content, condition)
             except Exception as error:
-                if is_taken(error) or (found is not None and is_missing(error)):
+                if is_taken(error) or (expected is not None and is_missing(error)):
                     return None
                 raise
 

@@ -1,24 +1,22 @@
-"""Stages that a store mirrors, and the lease that lets one machine write."""
+"""Stages that a store mirrors, for one machine at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from pipelines.builder.plan import ShardPlan
 from pipelines.builder.render import _adopt
-from pipelines.store.lease import EXPIRY_S, Lease, take_lease
+from pipelines.store.lease import EXPIRY_S, take_lease
 from pipelines.store.places import Places
 from pipelines.store.stage import StagedStore, choose_stage, open_store, store_at
 from pipelines.store.store import Store
 from synth.base.errors import CorpusError, SpecError
-from synth.storage import Remote, Stored
+from synth.storage import Remote
 
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 FOLDER = "data_manifests/c/.lease"
 
 
@@ -30,67 +28,13 @@ def remote(tmp_path: Path) -> Remote:
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEGUE_CACHE", str(tmp_path / "cache"))
-    # A store that tells no times: the machines' own clocks count.
-    monkeypatch.setattr("pipelines.store.lease._measure_age", lambda *_: None)
 
 
-def taken(remote: Remote, holder: str, after_s: float = 0) -> Lease:
-    return take_lease(remote, FOLDER, holder, lambda: NOON + timedelta(seconds=after_s))
-
-
-def test_a_second_machine_is_refused_while_the_first_lives(remote: Remote) -> None:
-    taken(remote, "a").check()
-    with pytest.raises(CorpusError, match="is building this corpus, process"):
-        taken(remote, "b", EXPIRY_S - 1)
-
-
-def test_a_dead_holder_cannot_keep_the_lease(remote: Remote) -> None:
-    dead = taken(remote, "a")
-    alive = taken(remote, "b", EXPIRY_S)
-    alive.check()
-    with pytest.raises(CorpusError, match="another machine took the lease"):
-        dead.check()
-    with pytest.raises(CorpusError, match="another machine took the lease"):
-        dead.beat()
-    alive.check()
-
-
-def test_a_sign_of_life_keeps_the_lease(remote: Remote) -> None:
-    lease = taken(remote, "a")
-    lease.beat(lambda: NOON + timedelta(seconds=100))
-    with pytest.raises(CorpusError):
-        taken(remote, "b", EXPIRY_S + 60)
-
-
-def test_a_stage_takes_its_own_lease_over_at_once(remote: Remote) -> None:
-    killed = taken(remote, "a")
-    again = taken(remote, "a", 1)
-    again.check()
-    with pytest.raises(CorpusError):
-        killed.check()
-
-
-def test_a_lease_that_was_given_back_is_free(remote: Remote) -> None:
-    taken(remote, "a").release()
-    taken(remote, "b", 1).check()
-
-
-def test_of_two_that_take_a_free_lease_at_once_one_is_let_in(
-    remote: Remote, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The other one comes between the look and the taking."""
-    write_over = Remote.write_over
-    rival: list[Lease] = []
-
-    def slow(self: Remote, key: str, data: bytes, found: None) -> Stored | None:
-        monkeypatch.setattr(Remote, "write_over", write_over)
-        rival.append(taken(remote, "b"))
-        return self.write_over(key, data, found)
-
-    monkeypatch.setattr(Remote, "write_over", slow)
-    with pytest.raises(CorpusError, match="is building this corpus"):
-        taken(remote, "a", 1)
-    rival[0].check()
+def take_over(remote: Remote) -> None:
+    """As another machine, when the lease has expired."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pipelines.store.lease._measure_age", lambda *_: EXPIRY_S)
+        take_lease(remote, FOLDER, "b")
 
 
 @contextmanager
@@ -145,7 +89,7 @@ def test_what_the_store_lost_is_not_believed_to_be_there(remote: Remote) -> None
 
 def test_who_lost_the_lease_certifies_nothing(remote: Remote) -> None:
     with writing(remote.url) as (store, at):
-        taken(remote, "b", 1e9)
+        take_over(remote)
         shard, receipt = (
             written(at.shard_path("train", "a.tar"), "s"),
             written(at.receipt_path("a.tar"), ""),
@@ -211,7 +155,7 @@ def test_who_loses_the_lease_while_he_deletes_stops_soon(
         def remove_slowly(self: Remote, key: str) -> None:
             remove(self, key)
             if key.endswith("/010.tar"):
-                taken(remote, "b", 1e9)
+                take_over(remote)
 
         monkeypatch.setattr(Remote, "remove", remove_slowly)
         with pytest.raises(CorpusError, match="took the lease"):

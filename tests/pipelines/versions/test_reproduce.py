@@ -305,10 +305,12 @@ def test_a_lost_receipt_is_named(old: Places) -> None:
     assert differs(old) == [f"shard {first.stem}: no receipt, so its content is unknown"]
 
 
-def test_a_reproduction_that_was_killed_goes_on_where_it_stopped(
-    old: Places, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("then", ["reproduce", "gc"])
+def test_a_reproduction_that_was_killed_goes_on_or_is_removed_by_gc(
+    old: Places, monkeypatch: pytest.MonkeyPatch, then: str
 ) -> None:
-    before = remove(old)
+    whole = remove(old)
+    removed = product(old.out)
     made: list[str] = []
 
     def dying(job: RenderJob, shard: ShardPlan) -> None:
@@ -317,30 +319,18 @@ def test_a_reproduction_that_was_killed_goes_on_where_it_stopped(
         render_shard(job, shard)
         made.append(shard.shard)
 
-    monkeypatch.setattr(pipelines.versions.reproduce, "render_shard", dying)
-    with pytest.raises(KeyboardInterrupt):
-        reproduce(old, None, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(pipelines.versions.reproduce, "render_shard", dying)
+        with pytest.raises(KeyboardInterrupt):
+            reproduce(old, None, 0)
     assert not old.shards.exists()
-    monkeypatch.undo()
-    assert reproduce(old, None, 0).rendered == SHARDS - 1
-    assert product(old.out) == before
-
-
-def test_what_a_killed_reproduction_left_is_removed_by_gc(
-    old: Places, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    remove(old)
-    before = product(old.out)
-
-    def dying(job: RenderJob, shard: ShardPlan) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(pipelines.versions.reproduce, "render_shard", dying)
-    with pytest.raises(KeyboardInterrupt):
-        reproduce(old, None, 0)
-    assert product(old.out) != before
-    collect_garbage(old.versions, keep=1)
-    assert product(old.out) == before
+    assert product(old.out) != removed
+    if then == "gc":
+        collect_garbage(old.versions, keep=1)
+        assert product(old.out) == removed
+    else:
+        assert reproduce(old, None, 0).rendered == SHARDS - 1
+        assert product(old.out) == whole
 
 
 def test_a_running_build_blocks_reproducing(old: Places) -> None:

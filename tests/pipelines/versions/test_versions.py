@@ -133,7 +133,8 @@ def test_hard_links_are_counted_once(out: Path) -> None:
 
 
 def test_gc_keeps_the_newest_and_frees_what_it_says(out: Path) -> None:
-    before = on_disk(out)
+    before, shards = on_disk(out), out / "shards" / "tiny"
+    sizes = [path.stat().st_size for path in (shards / "one").rglob("*.tar")]
     foreseen = collect_garbage(manifests(out), keep=1, dry_run=True)
     assert on_disk(out) == before
     assert [tars(out, name) for name in NAMES] == [6, 12, 6]
@@ -142,8 +143,18 @@ def test_gc_keeps_the_newest_and_frees_what_it_says(out: Path) -> None:
     assert sweep.kept == ("three",)
     assert [removal.name for removal in sweep.versions] == ["one", "two"]
     assert [tars(out, name) for name in NAMES] == [0, 0, 6]
-    assert not (out / "shards" / "tiny" / "one").exists()
+    assert not (shards / "one").exists()
     assert before - (on_disk(out) - markers(out)) == sweep.freed > 0
+    assert json.loads((manifests(out) / "one" / "removed.json").read_text()) == {
+        "removed_by": "segue gc",
+        "version": "one",
+        "shards": 6,
+        "bytes": sum(sizes),
+        "made_again_by": "segue rebuild data_manifests/tiny/one",
+    }
+    for keep in (1, 2):  # removed versions do not count as kept
+        assert collect_garbage(manifests(out), keep=keep).versions == ()
+    assert [tars(out, name) for name in NAMES] == [0, 0, 6]
 
 
 def test_shards_that_another_version_holds_free_nothing(out: Path) -> None:
@@ -182,30 +193,11 @@ def test_manifests_of_a_removed_version_stay_queryable(out: Path) -> None:
     }
 
 
-def test_the_marker_says_what_went_and_how_to_make_it_again(out: Path) -> None:
-    sizes = [path.stat().st_size for path in (out / "shards" / "tiny" / "one").rglob("*.tar")]
-    collect_garbage(manifests(out), keep=1)
-    assert json.loads((manifests(out) / "one" / "removed.json").read_text()) == {
-        "removed_by": "segue gc",
-        "version": "one",
-        "shards": 6,
-        "bytes": sum(sizes),
-        "made_again_by": "segue rebuild data_manifests/tiny/one",
-    }
-
-
 def test_latest_stays_however_old(out: Path) -> None:
     (manifests(out) / "latest").write_text("one\n")
     sweep = collect_garbage(manifests(out), keep=1)
     assert sweep.kept == ("one", "three")
     assert Corpus.open(manifests(out)).version == "one"
-
-
-def test_removed_versions_do_not_count_as_kept(out: Path) -> None:
-    collect_garbage(manifests(out), keep=1)
-    assert collect_garbage(manifests(out), keep=1).versions == ()
-    assert collect_garbage(manifests(out), keep=2).versions == ()
-    assert [tars(out, name) for name in NAMES] == [0, 0, 6]
 
 
 @pytest.mark.parametrize("newer", [False, True])
@@ -436,6 +428,7 @@ def test_a_bank_that_is_begun_while_gc_begins_stays(
 
 
 def test_gc_on_the_command_line(out: Path) -> None:
+    assert segue_here("gc", manifests(out)).returncode == 2, "it asks how many to keep"
     foreseen = json.loads(
         segue_here("gc", manifests(out), "--keep", "1", "--dry-run", "--json").stdout
     )
@@ -457,7 +450,3 @@ def test_a_folder_that_is_no_corpus_is_a_clear_error(out: Path) -> None:
             collect_garbage(path, keep=1)
         assert fix in raised.value.fix
     assert segue_here("versions", out).returncode == 1
-
-
-def test_gc_needs_to_be_told_how_many_to_keep(out: Path) -> None:
-    assert segue_here("gc", manifests(out)).returncode == 2
