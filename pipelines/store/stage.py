@@ -13,9 +13,9 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pipelines.store.lease import (
     BUILDING,
@@ -50,7 +50,6 @@ from synth.storage.url import join_keys
 _TRIES: Final = 5
 _BETWEEN_CHECKS: Final = 50
 """Deletions after which the lease is looked at again."""
-_LEASES: Final = ".leases"
 _BANK_LEASES: Final = f"{BANKS}/{LEASE_FOLDER}"
 _CLEARING: Final = "is removing files of these banks"
 _FILLING: Final = "is filling this bank"
@@ -63,10 +62,17 @@ class StagedStore(Store):
     Args:
         copies: The folder, and what it holds copies of.
         lease: The right to certify; None where no corpus is written.
+        listed: Below these keys no other objects were seen than those of `sizes`.
+        sizes: Of objects as they were last seen, in bytes, by key.
     """
 
     copies: Copies
     lease: Lease | None = None
+    listed: set[str] = field(default_factory=set, compare=False)
+    sizes: dict[str, int] = field(default_factory=dict, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"listed": set(), "sizes": {}}  # workers ask for what they need
 
     def format_path(self, path: Path) -> str:
         """The URL of what a path stands for."""
@@ -84,8 +90,12 @@ class StagedStore(Store):
 
     def list_files(self, folder: Path) -> list[Path]:
         """What the store holds below a folder now."""
-        listing = self._list_objects(folder)
-        self.copies.remember_all(self.copies.key(folder), listing)
+        listing, prefix = self._list_objects(folder), f"{self.copies.key(folder)}/"
+        for key in list(self.sizes):
+            if key.startswith(prefix):
+                del self.sizes[key]
+        self.sizes.update((key, stored.size) for key, stored in listing.items())
+        self.listed.add(prefix)
         return [self.copies.path(key) for key in listing]
 
     def list_corpora(self) -> list[str]:
@@ -95,15 +105,19 @@ class StagedStore(Store):
         return sorted({names[0] for names in below if len(names) > 1})
 
     def find_size(self, path: Path) -> int | None:
-        """Size in bytes of what the store was last seen to hold for a path; None for nothing."""
-        return self.copies.known_size(self.copies.key(path))
+        """Size in bytes of what the store holds, or held when it was listed; None for nothing."""
+        key = self.copies.key(path)
+        if any(key.startswith(prefix) for prefix in self.listed):
+            return self.sizes.get(key)
+        stored = self._remote.find(key)
+        return stored.size if stored is not None else None
 
     def holds(self, path: Path) -> bool:
         """Whether the store holds a file now."""
         return self._remote.exists(self.copies.key(path))
 
     def find_fault(self, path: Path, certified: FileHash, certificate: Path | None = None) -> str:
-        """What is other with the size that the store was last seen to hold."""
+        """What is other with the size, as `find_size` finds it."""
         size = self.find_size(path)
         if size is None:
             return "is missing"
@@ -142,7 +156,7 @@ class StagedStore(Store):
         for path, key in zip(paths, keys, strict=True):
             stored = self._put(path, key, seen)
             self.copies.note(key, stored)
-            self.copies.remember(key, stored)
+            self.sizes[key] = stored.size
             if path.suffix == ".tar":
                 path.unlink()
 
@@ -164,7 +178,7 @@ class StagedStore(Store):
         key = self.copies.key(target)
         self._remote.copy(self.copies.key(source), key)
         if (stored := self._remote.find(key)) is not None:
-            self.copies.remember(key, stored)
+            self.sizes[key] = stored.size
 
     def remove(self, paths: Iterable[Path]) -> None:
         """Delete files at the store, then here; of some there may be none already.
@@ -176,7 +190,7 @@ class StagedStore(Store):
         def remove_one(path: Path) -> None:
             key = self.copies.key(path)
             self._remote.remove(key)
-            self.copies.dismiss(key)
+            self.sizes.pop(key, None)
             path.unlink(missing_ok=True)
 
         rest = list(paths)
@@ -207,9 +221,11 @@ class StagedStore(Store):
         with super().hold_corpus(corpus), self._hold(leases) as lease:
             for folder in (versions, self.root / SHARDS / corpus):
                 self._remote.remove_partials(self.copies.key(folder))
-            facts = {name: value for name, value in asdict(lease).items() if name != "remote"}
-            write_text(_lease_path(self.copies.root, corpus), json.dumps(facts))
-            yield replace(self, lease=lease)
+            held = _HELD[self.copies.root, corpus] = replace(self, lease=lease)
+            try:
+                yield held
+            finally:
+                del _HELD[self.copies.root, corpus]
 
     @contextmanager
     def hold_for_writing(self, corpus: str) -> Iterator[Store]:
@@ -328,6 +344,10 @@ class StagedStore(Store):
 # Which store is meant.
 
 
+_HELD: Final[dict[tuple[Path, str], StagedStore]] = {}
+"""Those of the corpora that this process holds, by stage and corpus."""
+
+
 def choose_stage(out: Path | str, stage: Path | None = None) -> Path:
     """The folder to work in for what is to be written to `out`.
 
@@ -352,16 +372,13 @@ def store_at(root: Path, corpus: str | None = None) -> Store:
     """The store of what is written below a folder, as `choose_stage` gives it.
 
     Args:
-        corpus: Whose lease, where it is held, is asked before anything of it is certified.
+        corpus: If this process holds it, its lease is asked before anything of it is certified.
     """
     copies = copies_at(root.resolve())
     if copies is None:
         return Store(root)
-    path = _lease_path(copies.root, corpus) if corpus is not None else None
-    lease = None
-    if path is not None and path.is_file():
-        lease = Lease(copies.remote, **json.loads(path.read_bytes()))
-    return StagedStore(copies.root, copies, lease)
+    held = _HELD.get((copies.root, corpus or ""))
+    return held or StagedStore(copies.root, copies)
 
 
 def open_store(out: Path | str, stage: Path | None = None) -> Store:
@@ -376,10 +393,6 @@ def open_readable(place: Path | str) -> Store:
         return Store(Path(place))
     copies, key = copies_of_url(url)
     return StagedStore(copies.path(key), copies)
-
-
-def _lease_path(root: Path, corpus: str) -> Path:
-    return root / _LEASES / f"{corpus}.json"
 
 
 def _list_beside(versions: Path) -> list[Path]:

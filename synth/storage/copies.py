@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from glob import escape
 from io import BufferedReader
 from pathlib import Path
-from shutil import rmtree
 from typing import Any, Final
 
 from synth.base.atomic import PARTIAL_SUFFIX, replacing, translate_disk_errors, write_text
@@ -32,7 +31,6 @@ from synth.storage.room import CopySpace, Slot, limit_bytes, open_held
 CACHE_VARIABLE: Final = "SEGUE_CACHE"
 CORPORA: Final = "corpora"
 MARKER: Final = ".segue-remote.json"
-SIZES: Final = ".sizes"
 AT_ONCE: Final = 16
 BLOCK_BYTES: Final = 16 * 2**20
 _TRIES: Final = 2
@@ -194,29 +192,6 @@ class Copies:
         stored = listing.get(key)
         return stored is not None and self.has(key, stored)
 
-    def remember(self, key: str, stored: Stored) -> None:
-        """Keep in mind that the store holds an object of which no copy is kept here."""
-        path = self._size_path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(str(stored.size), encoding="utf-8")
-
-    def dismiss(self, key: str) -> None:
-        """Keep in mind that the store holds no such object."""
-        self._size_path(key).unlink(missing_ok=True)
-
-    def remember_all(self, folder: str, listing: Mapping[str, Stored]) -> None:
-        """Keep in mind that below a folder the store holds these objects and no others."""
-        rmtree(self.root / SIZES / folder, ignore_errors=True)
-        for key, stored in listing.items():
-            self.remember(key, stored)
-
-    def known_size(self, key: str) -> int | None:
-        """The size in bytes of an object that the store was last seen to hold."""
-        try:
-            return int(self._size_path(key).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-
     def files(self, folder: str, *, deep: bool) -> list[Path]:
         """The copies below a folder; hidden files are none."""
         paths = self.path(folder).glob("**/*" if deep else "*")
@@ -235,9 +210,6 @@ class Copies:
             return self._stamp_path(key).read_text(encoding="utf-8")
         except OSError:
             return ""
-
-    def _size_path(self, key: str) -> Path:
-        return self.root / SIZES / f"{key}.size"
 
     def _stamp_path(self, key: str) -> Path:
         return self._slot(key).beside("stamp")
