@@ -26,15 +26,7 @@ from pipelines.store.lease import (
     name_holder,
     refuse_living,
 )
-from pipelines.store.store import (
-    BANKS,
-    JOURNAL,
-    MANIFESTS,
-    SHARDS,
-    Files,
-    Store,
-    locate_versions,
-)
+from pipelines.store.store import BANKS, JOURNAL, MANIFESTS, SHARDS, Files, Store, locate_versions
 from synth.base.atomic import PARTIAL_SUFFIX, write_bytes, write_text
 from synth.base.errors import CorpusError, SpecError
 from synth.base.hashing import FileHash, sha256_of
