@@ -219,8 +219,9 @@ class Copies:
 
 
 def _append(remote: Remote, key: str, size: int, part: Path) -> None:
+    """Read what a part lacks; the last block is what is left, should it be more or less by now."""
     with translate_disk_errors(part), part.open("ab") as file:
-        while (start := file.tell()) < size:
+        for start in range(file.tell(), size, BLOCK_BYTES):
             stop = start + BLOCK_BYTES
             data = remote.read(key, start, stop if stop < size else None)
             if not data:
