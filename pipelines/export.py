@@ -30,7 +30,7 @@ from synth.export.base import README, Whole, identify_export
 from synth.export.folder import KEPT, Folder, Writer
 from synth.export.items import Shard, list_shards
 from synth.labels.lexicon import Tag
-from synth.storage import is_url
+from synth.storage import refuse_url
 from synth.text.negation.negation import Negation, negate
 from synth.text.negation.negators import NegationExtent, NegationOutcome, Negators, shipped_negators
 from synth.text.tags.tag_captions import FRAMES, TagSentence, describe, draw_views, join_tags
@@ -83,8 +83,7 @@ def export_corpus(
     started = time.monotonic()
     observer = observer or Silent()
     made = find_format(format_name, allow_long)
-    if is_url(out):
-        raise SpecError(f"{out}: exports are written to folders", fix="give a folder")
+    refuse_url(out, "exports are written to folders", fix="give a folder")
     shards = list_shards(corpus, splits)
     made.check(shards)
     folder = Folder(out.resolve())

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from experiments.harness.experiment import CorpusView, Row, keep
-from pipelines.builder.render import link
+from pipelines.store.store import link
 from synth.base.atomic import replacing, write_text
 from synth.base.errors import SpecError
 from synth.base.rng import digest

@@ -33,10 +33,10 @@ from pipelines.config.spec import Spec
 from pipelines.engines.engine import Call, Engine, RemoteEngine, engine
 from pipelines.ingest.ingest import IngestedLibrary, ingest
 from pipelines.ingest.parts import list_parts, withdraw_damaged
-from pipelines.store.mirror import record
-from pipelines.store.places import BANKS, Places
+from pipelines.store.places import Places
 from pipelines.store.row_file import read_batches
-from pipelines.store.stage import choose_stage, find_mirror, hold_for_writing, refuse_private_store
+from pipelines.store.stage import open_store, store_at
+from pipelines.store.store import BANKS, record
 from synth.base.atomic import format_bytes
 from synth.base.errors import DiskFullError, SpecError
 from synth.base.progress import Observer, Silent, tell_damage
@@ -143,10 +143,10 @@ def build(
     """
     observer = observer or Silent()
     refuse_unheard(spec)
-    out = choose_stage(out)
-    with hold_for_writing(out, spec.corpus):
+    store = open_store(out)
+    with store.hold_for_writing(spec.corpus):
         with engine(worker_count) as where:
-            prepared = prepare(spec, out, where, observer)
+            prepared = prepare(spec, store.root, where, observer)
             observer.start("render", len(prepared.shards), "shards", done=prepared.there)
             settings = settings or RenderSettings()
             render_shards(prepared, prepared.pending, where, settings, observer)
@@ -221,7 +221,7 @@ def remove_damaged_sounds(
         rows = batch.filter(pc.is_in(batch["shard"], wanted))
         heard.update(pc.unique(rows["clips"].flatten()).to_pylist())
     threads = max(1, where.width)
-    faults = withdraw_damaged(library.index, heard, library.decoded, threads, places.mirror)
+    faults = withdraw_damaged(library.index, heard, library.decoded, threads, places.store)
     tell_damage(observer, faults, "decoded again")
     return bool(faults)
 
@@ -232,14 +232,14 @@ def locate_library(
     """The ingested library of a spec, and where what is made of it lies."""
     out = out.resolve()  # workers elsewhere stand in other folders
     if where.width:
-        refuse_private_store(out)
+        store_at(out).refuse_private()
     if isinstance(where, RemoteEngine):
         where.share(out, spec.corpus)
     spec.make_recipe().check(spec.setting, tuple(spec.splits))
     library = ingest(spec.intake, out / BANKS, where, observer)
     digest = spec.build_digest(library.digest)
     version = spec.version or digest[:VERSION_LETTERS]
-    return library, Places(out, spec.corpus, version, find_mirror(out, spec.corpus))
+    return library, Places(store_at(out, spec.corpus), spec.corpus, version)
 
 
 def plan_library(
@@ -250,9 +250,9 @@ def plan_library(
     Returns:
         The library that was planned over, where the plan lies, and its samples.
     """
-    out = choose_stage(out)
-    with hold_for_writing(out, spec.corpus), engine(worker_count) as where:
-        library, places = locate_library(spec, out, where, observer)
+    store = open_store(out)
+    with store.hold_for_writing(spec.corpus), engine(worker_count) as where:
+        library, places = locate_library(spec, store.root, where, observer)
         receipt = remove_damaged(places, spec.build_digest(library.digest), observer)
         shards = plan(spec, library, places, where, observer, receipt)
     return library, places, sum(shard.samples for shard in shards)

@@ -55,8 +55,7 @@ def claim_version(places: Places, digest: str) -> None:
         remove_files(places, [RECEIPT_FILE, *PLAN_FILES])
     path = places.manifests / CLAIM_FILE
     write_text(path, json.dumps({"digest": digest}) + "\n")
-    if places.mirror is not None:
-        places.mirror.push(path)
+    places.store.put(path)
 
 
 def drop_claim(places: Places) -> None:
@@ -100,9 +99,8 @@ def _read_owner(places: Places) -> str | None:
 
 def _holds_shards(places: Places) -> bool:
     """Whether anything of the version has been rendered, here or at the store."""
-    there = places.mirror.list_files(places.shards) if places.mirror is not None else []
     return (
-        any(path.suffix == ".tar" for path in there)
+        any(path.suffix == ".tar" for path in places.store.list_files(places.shards))
         or any(places.shards.glob("*/*.tar"))
         or any(places.receipts.glob("*.json"))
     )
@@ -113,9 +111,7 @@ def remove_files(places: Places, names: Iterable[str]) -> None:
     for path in (places.manifests / name for name in names):
         if path.is_dir():
             raise CorpusError(f"{path}: is a folder: expected a file", fix="remove it")
-        if places.mirror is not None and places.mirror.holds(path):
-            places.mirror.withdraw([path])
-        path.unlink(missing_ok=True)
+        places.store.remove([path])
 
 
 # The versions of Segue's algorithms: what makes a corpus beside spec, clips and libraries.

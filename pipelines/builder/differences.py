@@ -255,6 +255,4 @@ def unmark(places: Places) -> None:
     """Take back that the shards were removed; they are all there again."""
     path = places.manifests / REMOVED_FILE
     if path.is_file():
-        if places.mirror is not None:
-            places.mirror.withdraw([path])
-        path.unlink()
+        places.store.remove([path])

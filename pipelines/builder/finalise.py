@@ -28,11 +28,12 @@ from pipelines.builder.documents import (
     write_meta,
 )
 from pipelines.builder.plan import ShardPlan
-from pipelines.builder.render import is_done, link, read_receipt, read_rights
+from pipelines.builder.render import is_done, read_receipt, read_rights
 from pipelines.config.spec import Spec
 from pipelines.ingest.ingest import IngestedLibrary
 from pipelines.store.places import Places
 from pipelines.store.row_file import read_batches, read_columns
+from pipelines.store.store import link
 from synth.base.atomic import write_text
 from synth.base.doors import read_json
 from synth.base.errors import CorpusError
@@ -72,9 +73,7 @@ def finalise(
     Returns:
         What `corpus.json` says.
     """
-    mirror = places.mirror
-    if mirror is not None:
-        mirror.list_files(places.shards)
+    places.store.list_files(places.shards)  # workers may have put some
     missing = [shard.shard for shard in shards if not is_done(places, shard)]
     if missing:
         raise CorpusError(
@@ -92,12 +91,10 @@ def finalise(
             )
     else:
         _certify(places, shards, digest, text)
-    if mirror is not None:
-        mirror.push_changed(_beside_shards(places))
+    places.store.put_changed(_beside_shards(places))
     with replacing_certified(places.manifests / CORPUS_FILE, finished) as partial:
         partial.write_text(text, encoding="utf-8")
-    if mirror is not None:
-        mirror.push(places.manifests / CORPUS_FILE)
+    places.store.put(places.manifests / CORPUS_FILE)
     return facts
 
 
@@ -289,11 +286,9 @@ def promote(places: Places, override: bool = False) -> None:
     if failed:
         path = places.manifests / RECORD_FILE
         write_text(path, json.dumps(record | {OVERRIDDEN: True}, indent=2) + "\n")
-        if places.mirror is not None:
-            places.mirror.push(path)
+        places.store.put(path)
     write_text(places.versions / LATEST_FILE, places.version + "\n")
-    if places.mirror is not None:
-        places.mirror.push(places.versions / LATEST_FILE)
+    places.store.put(places.versions / LATEST_FILE)
 
 
 def read_record(places: Places) -> dict[str, Any]:

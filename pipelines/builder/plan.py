@@ -180,8 +180,7 @@ def plan(
         certified = {path.name: FileHash.of(path) for path in files}
         VersionReceipt(places.manifests, plan_digest, certified).write()
         files.append(places.manifests / RECEIPT_FILE)
-    if places.mirror is not None:
-        places.mirror.push(*files)
+    places.store.put(*files)
     observer.finish("plan", f"{sum(shard.samples for shard in shards)} samples")
     return shards
 

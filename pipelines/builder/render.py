@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
@@ -16,9 +14,9 @@ from pipelines.builder.claim import SHARDS_FILE
 from pipelines.builder.drafting import forget_groups
 from pipelines.builder.plan import ShardPlan
 from pipelines.engines.cluster import library_versions
-from pipelines.ingest.parts import is_older
 from pipelines.store.places import Places
 from pipelines.store.row_file import read_columns
+from pipelines.store.store import link
 from synth.audio.bank import Bank
 from synth.audio.render import Mixdown, render
 from synth.base.atomic import file_state, remove_partials, replacing, write_text
@@ -72,6 +70,11 @@ class ShardReceipt:
     libraries: dict[str, str]
     measurements: str
 
+    @property
+    def hash(self) -> FileHash:
+        """What the file must be."""
+        return FileHash(self.bytes, self.sha256)
+
 
 def is_done(places: Places, shard: ShardPlan) -> bool:
     """Whether a matching receipt certifies the shard and its measurements.
@@ -81,15 +84,14 @@ def is_done(places: Places, shard: ShardPlan) -> bool:
     receipt = read_receipt(places, shard.shard)
     if receipt is None or receipt.digest != shard.digest:
         return False
-    if places.find_size(shard.split, shard.shard) != receipt.bytes:
-        return False
     measured = places.measurements_path(shard.shard)
     if not measured.is_file() or receipt.measurements != file_sha256(measured):
         return False
-    path = places.shard_path(shard.split, shard.shard)
-    if places.mirror is not None or is_older(path, places.receipt_path(shard.shard)):
-        return True
-    return not FileHash(receipt.bytes, receipt.sha256).find_fault(path)
+    path, certificate = (
+        places.shard_path(shard.split, shard.shard),
+        places.receipt_path(shard.shard),
+    )
+    return not places.store.find_fault(path, receipt.hash, certificate)
 
 
 def parse_receipt(data: bytes) -> ShardReceipt:
@@ -152,10 +154,9 @@ def render_shard(job: RenderJob, shard: ShardPlan) -> None:
         measurements=file_sha256(places.measurements_path(shard.shard)),
     )
     write_text(places.receipt_path(shard.shard), canonical_json(asdict(receipt)))
-    if places.mirror is not None:
-        places.mirror.certify(
-            path, places.measurements_path(shard.shard), places.receipt_path(shard.shard)
-        )
+    places.store.certify(
+        path, places.measurements_path(shard.shard), places.receipt_path(shard.shard)
+    )
 
 
 def render_missing(job: RenderJob, shard: ShardPlan) -> None:
@@ -222,34 +223,25 @@ def _adopt(twin: Places, places: Places, shard: ShardPlan) -> None:
     """Take a shard over from another version."""
     certificates = places.measurements_path(shard.shard), places.receipt_path(shard.shard)
     source, target = (version.shard_path(shard.split, shard.shard) for version in (twin, places))
-    if places.mirror is None:
-        link(source, target)
-    else:
-        places.mirror.bar(target, certificates[1])
-        places.mirror.copy(source, target)
+    places.store.adopt(source, target, certificates[1])
     link(twin.measurements_path(shard.shard), certificates[0])
     link(twin.receipt_path(shard.shard), certificates[1])
-    if places.mirror is not None:
-        places.mirror.push(*certificates)
+    places.store.put(*certificates)
 
 
 def withdraw(places: Places, pending: Iterable[ShardPlan]) -> None:
     """Delete the receipts of shards that are about to be written over."""
     paths = [places.receipt_path(shard.shard) for shard in pending]
-    there = [path for path in paths if path.exists()]
-    if places.mirror is not None:
-        places.mirror.withdraw(there)
-    for path in there:
-        path.unlink()
+    places.store.remove(path for path in paths if path.exists())
 
 
 def _is_sound(places: Places, shard: ShardPlan) -> bool:
-    """Whether a shard is done and, where it is here, still the file that its receipt certifies."""
+    """Whether a shard is done and, where it can be told here, still what its receipt certifies."""
     receipt = read_receipt(places, shard.shard)
     if receipt is None or not is_done(places, shard):
         return False
     path = places.shard_path(shard.split, shard.shard)
-    return places.mirror is not None or file_sha256(path) == receipt.sha256
+    return not places.store.find_fault(path, receipt.hash)
 
 
 def clean(places: Places) -> None:
@@ -274,13 +266,3 @@ def read_rights(clips: Path) -> dict[str, dict[str, str]]:
     """Licence and attribution of each clip of `clips.parquet`, by clip id."""
     columns = ["id", "licence", "attribution"]
     return {row["id"]: row for row in read_columns(clips, columns).to_pylist()}
-
-
-def link(source: Path, target: Path) -> None:
-    """Let `target` be the same file, or a copy where the file system has no links."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(target) as partial:
-        try:
-            os.link(source, partial)
-        except OSError:
-            shutil.copyfile(source, partial)

@@ -56,7 +56,7 @@ from pipelines.flows.artifacts import (
 from pipelines.flows.holder import sole_run
 from pipelines.flows.night import Gate, buy, failed_gates, night, refuse_failed
 from pipelines.flows.schedule import NightlySettings, read_nightly
-from pipelines.store.stage import choose_stage, hold_for_writing
+from pipelines.store.stage import open_store
 from synth.base.errors import SegueError
 from synth.base.progress import Observer, Silent
 
@@ -226,17 +226,17 @@ def flow_of(
         """
         if parent := os.environ.get(SERVED_BY):
             watch_parent(int(parent))  # a run of `segue night schedule` does not outlive it
-        parsed, root = _read_spec(spec), choose_stage(out)
+        parsed, store = _read_spec(spec), open_store(out)
         refuse_unheard(parsed)
         with (
-            hold_for_writing(root, parsed.corpus),
-            sole_run(root, parsed.corpus),
+            store.hold_for_writing(parsed.corpus),
+            sole_run(store.root, parsed.corpus),
             engine(workers) as where,
         ):
             observed = LoggedPhases(observer or Silent(), get_run_logger())
             tasks = _Tasks(parsed.corpus)
             settings = _read_nightly(nightly)
-            result = body(StageJob(parsed, root, settings, where, observed, tasks))
+            result = body(StageJob(parsed, store.root, settings, where, observed, tasks))
         keep(result)
         facts = result.to_json() if isinstance(result, Summary) else result
         return Completed(message=summarise(facts), data=facts)

@@ -21,7 +21,7 @@ from prefect.runtime import flow_run
 from prefect.states import Crashed
 
 from pipelines.store.lease import sole_writer
-from pipelines.store.places import locate_versions
+from pipelines.store.store import locate_versions
 from synth.base.atomic import write_text
 from synth.base.errors import CorpusError
 

@@ -18,7 +18,7 @@ from synth.base.atomic import replacing
 from synth.base.choice import StrictModel
 from synth.base.errors import SpecError
 from synth.base.yaml_file import explain_errors, read_yaml
-from synth.storage import url_of
+from synth.storage import resolve_place
 
 ENTRYPOINT: Final = "pipelines.flows.nightly"
 FLOW: Final = "nightly"
@@ -95,7 +95,7 @@ class Night:
         """Of the flow."""
         return {
             "spec": str(self.spec.resolve()),
-            "out": url_of(self.out) or str(self.out.resolve()),
+            "out": resolve_place(self.out),
             "workers": self.workers,
             "nightly": str(self.nightly.resolve()) if self.nightly else None,
         }

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipelines.config.file import parse_spec
 from pipelines.config.spec import Spec
-from pipelines.store.places import locate_versions
+from pipelines.store.store import locate_versions
 from synth.base.atomic import write_text
 from synth.base.doors import read_regular
 from synth.base.errors import CorpusError, SpecError, suggestion

@@ -32,7 +32,7 @@ from pipelines.ingest.parts import (
 )
 from pipelines.store.lease import wait_for_turn
 from pipelines.store.row_file import BATCH_ROWS, RowFile
-from pipelines.store.stage import find_mirror, hold_filling
+from pipelines.store.stage import store_at
 from synth.audio.bank import INDEX_SCHEMA, read_index
 from synth.base.atomic import remove_partials, replacing
 from synth.base.errors import CorpusError, SourceError
@@ -91,12 +91,11 @@ def ingest(intake: Intake, banks: Path, where: Engine, observer: Observer) -> In
         return _make_library(admission, intake.ear, rows, refused, banks / source.name)
     task = DecodingTask(source, intake.rate, intake.acceptance)
     folder = banks / f"{source.name}-{intake.rate}"
-    mirror = find_mirror(banks.parent)
-    parts = list(split_library(task, refs, folder, mirror))
-    with wait_for_turn(folder), hold_filling(folder) as lease:
+    store = store_at(banks.parent)
+    parts = list(split_library(task, refs, folder, store))
+    with wait_for_turn(folder), store.hold_filling(folder) as check:
         remove_partials(folder)
-        if mirror is not None:
-            sync_parts(parts, folder, mirror)
+        sync_parts(parts, folder, store)
         faults = {part.key: fault for part in parts if (fault := part.find_fault()) is not None}
         tell_damage(observer, [fault for fault in faults.values() if fault], "decoded again")
         missing = [part for part in parts if part.key in faults]
@@ -112,10 +111,9 @@ def ingest(intake: Intake, banks: Path, where: Engine, observer: Observer) -> In
         parts = [replace(part, refs=()) for part in parts]
         del refs, missing  # a million take half a gigabyte
         library = _assemble(admission, intake, parts, refused, folder)
-        if lease is not None:
-            lease.check()  # what the index leads to may be gone
-        if mirror is not None and mirror.find_size(library.index) is None:
-            mirror.push(library.index)
+        check()  # what the index leads to may be gone
+        if store.find_size(library.index) is None:
+            store.put(library.index)
         library = replace(library, decoded=frozenset(f"part-{key}.pcm" for key in faults))
     observer.finish("ingest", f"{len(library.clips)} clips, {len(library.quarantine)} quarantined")
     return library

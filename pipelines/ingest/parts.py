@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +24,7 @@ from pydantic import BaseModel
 
 from pipelines.ingest.decoder import Decoder
 from pipelines.ingest.decoding import DecodingTask, Outcome
-from pipelines.store.mirror import Mirror
+from pipelines.store.store import Store
 from synth.audio.bank import read_index
 from synth.audio.fingerprint import FINGERPRINT_VERSION
 from synth.base.atomic import replacing, write_text
@@ -61,7 +61,7 @@ class LibraryPart:
     refs: tuple[ClipRef, ...]
     folder: Path
     key: str
-    mirror: Mirror | None = None
+    store: Store
 
     def path_with(self, suffix: str) -> Path:
         """One of the part's files."""
@@ -83,10 +83,7 @@ class LibraryPart:
         pcm, rows = self.path_with(".pcm"), self.path_with(".parquet")
         if fault := receipt.rows.find_fault(rows):
             return f"{rows}: {fault}"
-        if self.mirror is not None and not pcm.exists():
-            size = self.mirror.find_size(pcm)
-            return None if size == receipt.pcm.bytes else f"{pcm}: differs from its receipt"
-        fault = receipt.pcm.find_fault(pcm, by_size=is_older(pcm, path))
+        fault = self.store.find_fault(pcm, receipt.pcm, path)
         return f"{pcm}: {fault}" if fault else None
 
     @property
@@ -141,11 +138,6 @@ def read_receipt(path: Path) -> PartReceipt:
         raise CorpusError(f"{path}: damaged: {error}", fix="ingest again") from error
 
 
-def is_older(file: Path, receipt: Path) -> bool:
-    """Whether a file was last written before its receipt, by the clock of the file system."""
-    return file.exists() and file.stat().st_mtime_ns <= receipt.stat().st_mtime_ns
-
-
 def store_part(part: LibraryPart, outcomes: Iterable[Outcome]) -> None:
     """Write what became of a part's clips; the receipt last."""
     rows: list[dict[str, Any]] = []
@@ -176,8 +168,7 @@ def store_part(part: LibraryPart, outcomes: Iterable[Outcome]) -> None:
         "rows": asdict(FileHash.of(table)),
     }
     write_text(receipt, seal(certified))
-    if part.mirror is not None:
-        part.mirror.push(*part.files)
+    part.store.put(*part.files)
 
 
 def read_rows(part: LibraryPart) -> pa.Table:
@@ -187,25 +178,27 @@ def read_rows(part: LibraryPart) -> pa.Table:
 
 
 def split_library(
-    task: DecodingTask, refs: Iterable[ClipRef], folder: Path, mirror: Mirror | None = None
+    task: DecodingTask, refs: Iterable[ClipRef], folder: Path, store: Store
 ) -> Iterator[LibraryPart]:
     """The parts of a library, in the order of its refs."""
     for chunk in chunk_refs(refs):
-        yield LibraryPart(task, chunk, folder, _compute_key(task, chunk), mirror)
+        yield LibraryPart(task, chunk, folder, _compute_key(task, chunk), store)
 
 
-def sync_parts(parts: Sequence[LibraryPart], folder: Path, mirror: Mirror) -> None:
+def sync_parts(parts: Sequence[LibraryPart], folder: Path, store: Store) -> None:
     """Bring what is said of the parts that a store holds, and put those that it lacks.
 
     The sounds of a part come when they are rendered from.
     """
-    there = set(mirror.list_files(folder))
+    there, here = set(store.list_files(folder)), Store(store.root)
     for part in parts:
         is_lacking = not there.issuperset(part.files) and part.path_with(".json").exists()
-        if is_lacking and part.find_fault() is None and not find_pcm_fault(part.files[0]):
-            mirror.push(*part.files)
+        if not is_lacking or replace(part, store=here).find_fault() is not None:
+            continue
+        if not find_pcm_fault(part.files[0], here):
+            store.put(*part.files)
     known = [part for part in parts if there.issuperset(part.files)]
-    mirror.fetch(path for part in known for path in part.files[1:])
+    store.fetch(path for part in known for path in part.files[1:])
 
 
 def list_parts(index: Path) -> set[str]:
@@ -228,7 +221,7 @@ def withdraw_damaged(
     clips: Collection[str],
     sound: Collection[str],
     threads: int,
-    mirror: Mirror | None,
+    store: Store,
 ) -> list[str]:
     """Hash the sounds that are to be rendered from; where they are others, the receipt goes.
 
@@ -236,7 +229,7 @@ def withdraw_damaged(
         clips: Those that are to be heard.
         sound: Names of parts that are known to be right.
         threads: That hash at a time.
-        mirror: The store that mirrors the bank.
+        store: What keeps the bank.
 
     Returns:
         What is wrong with each part that has to be decoded again.
@@ -246,19 +239,15 @@ def withdraw_damaged(
     names = sorted({*pc.unique(heard["part"]).to_pylist()}.difference(sound))
     paths = [index.parent / name for name in names]
     with ThreadPoolExecutor(threads) as pool:
-        faults = list(pool.map(lambda path: find_pcm_fault(path, mirror), paths))
+        faults = list(pool.map(lambda path: find_pcm_fault(path, store), paths))
     damaged = {path: fault for path, fault in zip(paths, faults, strict=True) if fault}
     if damaged:
-        receipts = [path.with_suffix(".json") for path in damaged]
-        if mirror is not None:
-            mirror.withdraw(receipts)
-        for receipt in receipts:
-            receipt.unlink(missing_ok=True)
+        store.remove(path.with_suffix(".json") for path in damaged)
         index.touch()  # so that workers let go of the sounds that they have mapped
     return [f"{path}: {fault}" for path, fault in damaged.items()]
 
 
-def find_pcm_fault(pcm: Path, mirror: Mirror | None = None) -> str:
+def find_pcm_fault(pcm: Path, store: Store) -> str:
     """What is other with the sounds of a part, here and at the store; "" where nothing is."""
     try:
         certified = read_receipt(pcm.with_suffix(".json")).pcm
@@ -267,9 +256,7 @@ def find_pcm_fault(pcm: Path, mirror: Mirror | None = None) -> str:
     except CorpusError as error:
         return f"its receipt cannot be read: {error.message}"
     fault = certified.find_fault(pcm)
-    if fault and mirror is not None:
-        pcm.unlink(missing_ok=True)
-        mirror.fetch([pcm])
+    if fault and store.fetch_again(pcm):
         fault = certified.find_fault(pcm)
     return fault
 

@@ -18,6 +18,7 @@ from pipelines.builder.render import parse_receipt
 from pipelines.ingest.parts import count_refusals, find_pcm_fault, is_certified, list_parts
 from pipelines.store.places import find_manifest
 from pipelines.store.row_file import read_columns
+from pipelines.store.store import Store
 from synth.base.atomic import write_bytes
 from synth.base.doors import own_file
 from synth.base.errors import CorpusError
@@ -168,7 +169,7 @@ def verify(
     observer = observer or Silent()
     parts = _list_certified_parts(corpus)
     for pcm in track(parts, observer, "bank", "parts"):
-        if fault := find_pcm_fault(pcm):
+        if fault := find_pcm_fault(pcm, Store(pcm.parent)):
             raise CorpusError(
                 f"{pcm}: {fault}",
                 fix=f"delete {pcm.with_suffix('.json').name} beside it and build again",

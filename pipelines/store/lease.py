@@ -25,8 +25,8 @@ from typing import Any, Final
 from filelock import FileLock, Timeout
 
 from synth.base.atomic import write_text
-from synth.base.errors import CorpusError, SpecError
-from synth.storage import Remote, StorageError, url_of
+from synth.base.errors import CorpusError
+from synth.storage import Remote, StorageError, refuse_url
 from synth.storage.url import join_keys
 
 BEAT_S: Final = 20.0
@@ -74,9 +74,9 @@ class Lease:
 
     def beat(self, now: Now = utc_now) -> None:
         """Give a sign of life."""
-        found = self.remote.find(self.key)  # first: it is to be still the same in the end
+        before = self.remote.find(self.key)  # first: it is to be still the same in the end
         self.check()
-        if found is None or not self.remote.replace(self.key, self.encode(now), found):
+        if before is None or self.remote.write_over(self.key, self.encode(now), before) is None:
             raise self._make_lost_error()
 
     def encode(self, now: Now) -> bytes:
@@ -120,7 +120,7 @@ def take_lease(
         numbers = refuse_living(remote, folder, holder, doing, now)
         number = numbers[-1] + 1 if numbers else 1
         lease = Lease(remote, folder, number, holder, secrets.token_hex(8))
-        if remote.create(lease.key, lease.encode(now)):
+        if remote.write_over(lease.key, lease.encode(now), None) is not None:
             with suppress(CorpusError):  # a store without conditional requests let another in
                 lease.check()
                 for old in numbers:
@@ -180,19 +180,19 @@ def refuse_living(
         The numbers of the leases of the dead, and of the holder's own.
     """
     numbers = _list_numbers(remote, folder)
-    told = _read(remote, make_key(folder, numbers[-1])) if numbers else {}
-    if not told or told.get("holder") == holder:
+    rival = _read(remote, make_key(folder, numbers[-1])) if numbers else {}
+    if not rival or rival.get("holder") == holder:
         return numbers
     age = _measure_age(remote, make_key(folder, numbers[-1]))
     if age is None:
         try:
-            age = (now() - datetime.fromisoformat(str(told["alive"]))).total_seconds()
+            age = (now() - datetime.fromisoformat(str(rival["alive"]))).total_seconds()
         except (KeyError, ValueError, TypeError):
             return numbers
     if age < EXPIRY_S:
         raise CorpusError(
-            f"{remote.address(folder.rpartition('/')[0])}: {told.get('machine')} {doing}, process "
-            f"{told.get('process')}; its last sign of life is {age:.0f} s old",
+            f"{remote.address(folder.rpartition('/')[0])}: {rival.get('machine')} {doing}, process "
+            f"{rival.get('process')}; its last sign of life is {age:.0f} s old",
             fix="wait for it, then run the same command again; if it is dead, its lease ends in "
             f"{EXPIRY_S - age:.0f} s",
         )
@@ -224,10 +224,10 @@ def make_key(folder: str, number: int) -> str:
 
 def _read(remote: Remote, key: str) -> dict[str, Any]:
     try:
-        found = json.loads(remote.read(key) or b"")
+        holding = json.loads(remote.read(key) or b"")
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return holding if isinstance(holding, dict) else {}
 
 
 # One writer at a time: locks that the operating system takes back from a holder that dies.
@@ -244,11 +244,11 @@ def sole_writer(corpus: Path) -> Iterator[None]:
     Args:
         corpus: The folder that holds its versions' manifests.
     """
-    if (url := url_of(corpus)) is not None:
-        raise SpecError(
-            f"{url}: this command works only on folders",
-            fix="give a folder; segue build, plan and ingest write to URLs",
-        )
+    refuse_url(
+        corpus,
+        "this command works only on folders",
+        fix="give a folder; segue build, plan and ingest write to URLs",
+    )
     refusal = CorpusError(
         f"{corpus}: another process is building this corpus",
         fix="wait for it, then run the same command again; its work is kept",

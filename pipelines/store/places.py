@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from pipelines.config.file import read_spec
-from pipelines.store.mirror import Mirror
+from pipelines.store.store import JOURNAL, SHARDS, Store, locate_versions
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import (
     CLIPS_FILE,
@@ -23,25 +23,25 @@ from synth.corpus.schema import PLAN, SAMPLES
 from synth.corpus.validation import check_clips, check_manifest
 from synth.storage import local_place, url_of
 
-BANKS: Final = "banks"
-SHARDS: Final = "shards"
-MANIFESTS: Final = "data_manifests"
 RECEIPTS: Final = "receipts"
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The folders below `out`.
+    """The folders of a version.
 
     Args:
-        out: Root of everything a build writes.
-        mirror: The store that mirrors `out`, where one does.
+        store: What keeps them.
     """
 
-    out: Path
+    store: Store
     corpus: str
     version: str
-    mirror: Mirror | None = None
+
+    @property
+    def out(self) -> Path:
+        """Root of everything a build writes."""
+        return self.store.root
 
     @property
     def versions(self) -> Path:
@@ -66,7 +66,7 @@ class Places:
     @property
     def journal(self) -> Path:
         """What every run of this build did."""
-        return self.manifests / "journal.jsonl"
+        return self.manifests / JOURNAL
 
     def shard_path(self, split: str, name: str) -> Path:
         """One shard."""
@@ -74,17 +74,11 @@ class Places:
 
     def find_size(self, split: str, name: str) -> int | None:
         """Bytes of a shard where it is kept: here, or at the store; None if it is not there."""
-        path = self.shard_path(split, name)
-        if self.mirror is not None:
-            return self.mirror.find_size(path)
-        try:
-            return path.stat().st_size
-        except OSError:
-            return None
+        return self.store.find_size(self.shard_path(split, name))
 
     def format_path(self, path: Path) -> str:
         """A path below `out` as the user knows it."""
-        return str(path) if self.mirror is None else self.mirror.to_url(path)
+        return self.store.format_path(path)
 
     def receipt_path(self, name: str) -> Path:
         """The receipt of a shard, by the shard's name."""
@@ -96,12 +90,7 @@ class Places:
 
     def locate_sibling(self, version: str) -> Places:
         """The same corpus's other version."""
-        return Places(self.out, self.corpus, version, self.mirror)
-
-
-def locate_versions(out: Path, corpus: str) -> Path:
-    """Where the manifests of all versions of a corpus lie."""
-    return out / MANIFESTS / corpus
+        return Places(self.store, self.corpus, version)
 
 
 # The file that a tool writes, checked before any work starts.
@@ -138,11 +127,11 @@ def find_manifest(path: Path) -> Path:
     folder = follow_latest(path / LATEST_FILE)
     if (folder / CORPUS_FILE).is_file():
         return _check(folder / SAMPLES_FILE)
-    found = [folder / PLAN_FILE, *sorted(folder.glob(f"*/{PLAN_FILE}"))]
-    plans = [each for each in found if each.is_file()]
+    plans = [folder / PLAN_FILE, *sorted(folder.glob(f"*/{PLAN_FILE}"))]
+    plans = [plan for plan in plans if plan.is_file()]
     if len(plans) == 1:
         return _check(plans[0])
-    names = ", ".join(each.parent.name for each in plans)
+    names = ", ".join(plan.parent.name for plan in plans)
     raise CorpusError(
         f"{named}: {f'several plans here: {names}' if plans else 'no corpus and no plan here'}",
         fix="give one manifest folder, data_manifests/CORPUS/VERSION"
@@ -169,15 +158,15 @@ def _find_version(path: Path) -> Path:
     """The one version that a path's last name begins; the path itself where there is none."""
     if path.exists() or not path.parent.is_dir():
         return path
-    found = sorted(
-        each
-        for each in path.parent.iterdir()
-        if each.name.startswith(path.name)
-        and any((each / file).is_file() for file in (CORPUS_FILE, PLAN_FILE))
+    versions = sorted(
+        folder
+        for folder in path.parent.iterdir()
+        if folder.name.startswith(path.name)
+        and any((folder / file).is_file() for file in (CORPUS_FILE, PLAN_FILE))
     )
-    if len(found) > 1:
-        names = ", ".join(each.name for each in found)
+    if len(versions) > 1:
+        names = ", ".join(version.name for version in versions)
         raise CorpusError(
             f"{path}: several versions start with this: {names}", fix="give more letters"
         )
-    return found[0] if found else path
+    return versions[0] if versions else path

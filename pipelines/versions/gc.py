@@ -7,10 +7,11 @@ before its first file goes, so that a run which is killed is finished by the nex
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,31 +19,28 @@ from pipelines.builder.documents import CROISSANT_FILE, INDEX_SUFFIX, META
 from pipelines.builder.finalise import CARD_FILE, SIZES_FILE
 from pipelines.builder.render import read_receipt
 from pipelines.store.lease import wait_for_turn
-from pipelines.store.mirror import Mirror
-from pipelines.store.places import BANKS, RECEIPTS, SHARDS, Places, locate_versions
-from pipelines.store.stage import hold_banks, hold_corpus
+from pipelines.store.places import RECEIPTS
+from pipelines.store.store import (
+    BANKS,
+    SHARDS,
+    Files,
+    Store,
+    locate_versions,
+    stat_file,
+    walk_files,
+)
 from pipelines.versions.history import (
     STAGING_SUFFIX,
     Version,
     VersionState,
     list_versions,
-    read_facts,
-)
-from pipelines.versions.shelf import (
-    FileFacts,
-    Files,
-    Node,
-    VersionShelf,
-    list_corpora,
-    make_shelf,
-    open_writable_shelf,
-    walk_files,
+    open_corpus,
 )
 from synth.audio.bank import read_index
 from synth.base.atomic import PARTIAL_SUFFIX, write_text
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer, Silent
-from synth.corpus.corpus import ATTRIBUTION_FILE, CORPUS_FILE, REMOVED_FILE, SAMPLES_FILE
+from synth.corpus.corpus import ATTRIBUTION_FILE, REMOVED_FILE, SAMPLES_FILE
 from synth.corpus.schema import canonical_json
 from synth.storage import fetch
 
@@ -66,7 +64,7 @@ class Removal:
         return {"name": self.name, "files": len(self.files), "freed": self.freed}
 
 
-def count_freed_bytes(files: Mapping[Path, FileFacts], links: Counter[Node]) -> int:
+def count_freed_bytes(files: Files, links: Counter[tuple[int, int]]) -> int:
     """Bytes that are freed when these go after those that `links` counted already."""
     freed = 0
     for file in files.values():
@@ -79,26 +77,11 @@ def count_freed_bytes(files: Mapping[Path, FileFacts], links: Counter[Node]) -> 
     return freed
 
 
-def remove_files(files: Iterable[Path]) -> None:
-    """Remove files, of which some may be gone already."""
-    for path in files:
-        path.unlink(missing_ok=True)
-
-
 def remove_empty_folders(folder: Path) -> None:
     """Remove a folder and those below it, as far as nothing is left in them."""
-    for each in sorted(folder.rglob("*"), reverse=True):
-        if each.is_dir() and not any(each.iterdir()):
-            each.rmdir()
-    if folder.is_dir() and not any(folder.iterdir()):
-        folder.rmdir()
-
-
-def list_folders(parent: Path) -> list[Path]:
-    """The folders in a folder, by name; none where it is missing."""
-    if not parent.is_dir():
-        return []
-    return sorted(each for each in parent.iterdir() if each.is_dir())
+    for path in sorted([folder, *folder.rglob("*")], reverse=True):
+        if path.is_dir() and not any(path.iterdir()):
+            path.rmdir()
 
 
 PHASE: Final = "remove"
@@ -143,16 +126,16 @@ class Sweep:
     @property
     def freed(self) -> int:
         """Bytes, in all."""
-        return sum(each.freed for each in self.removals)
+        return sum(removal.freed for removal in self.removals)
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
         return {
             "corpus": self.corpus,
             "kept": list(self.kept),
-            "versions": [each.to_json() for each in self.versions],
-            "leftovers": [each.to_json() for each in self.leftovers],
-            "banks": [each.to_json() for each in self.banks],
+            "versions": [removal.to_json() for removal in self.versions],
+            "leftovers": [removal.to_json() for removal in self.leftovers],
+            "banks": [removal.to_json() for removal in self.banks],
             "foreign": list(self.foreign),
             "freed": self.freed,
         }
@@ -179,99 +162,89 @@ def collect_garbage(
     Returns:
         What was removed, or would be.
     """
-    shelf = open_writable_shelf(path)
+    store, corpus = open_corpus(path)
     if dry_run:
-        return _survey(shelf, keep, shelf.list_banks() if banks else ())
-    with ExitStack() as held:
-        ours = hold_every_bank(held, shelf) if banks else ()
-        mirror = _hold_corpora(held, shelf) if banks else held.enter_context(_hold_shelf(shelf))
-        shelf = make_shelf(shelf.out, shelf.corpus, shelf.copies)  # nobody changes it any more
-        sweep = _survey(shelf, keep, ours)
-        _carry_out(sweep, shelf, mirror, observer or Silent())
+        versions = list_versions(store, corpus)
+        return _survey(store, corpus, versions, keep, _list_banks(store) if banks else ())
+    with ExitStack() as stack:
+        held_banks = hold_every_bank(stack, store) if banks else ()
+        store = stack.enter_context(store.hold_corpus(corpus))
+        if banks:  # whoever renders from a bank holds its corpus
+            for other in _list_others(store, corpus):
+                stack.enter_context(store.hold_corpus(other))
+        versions = list_versions(store, corpus)  # nobody changes them any more
+        sweep = _survey(store, corpus, versions, keep, held_banks)
+        going = {removal.name for removal in sweep.versions}
+        for version in versions:
+            if version.name in going:
+                _mark(version)
+        _carry_out(sweep, store, observer or Silent())
     return sweep
 
 
-def _hold_shelf(shelf: VersionShelf) -> AbstractContextManager[Mirror | None]:
-    return hold_corpus(shelf.out, shelf.corpus)
-
-
-def _carry_out(
-    sweep: Sweep, shelf: VersionShelf, mirror: Mirror | None, observer: Observer
-) -> None:
-    for removal in sweep.versions:
-        _mark(shelf, shelf.locate(removal.name), mirror)
-    observer.start(PHASE, sum(len(each.files) for each in sweep.removals), "files")
-    for removal in sweep.versions:
-        if mirror is not None:
-            for files in _order(removal.files):
-                mirror.withdraw(files)
-        _remove(removal, shelf)
-        observer.advance(PHASE, len(removal.files))
-    for removal in sweep.leftovers:
-        _remove(removal, shelf)
-        observer.advance(PHASE, len(removal.files))
-    for removal in sweep.banks:
-        if mirror is not None:
-            mirror.withdraw(removal.files)
-        remove_files(removal.files)
+def _carry_out(sweep: Sweep, store: Store, observer: Observer) -> None:
+    observer.start(PHASE, sum(len(removal.files) for removal in sweep.removals), "files")
+    for removal in sweep.removals:
+        # Killed reproductions leave files on this machine alone.
+        keeper = Store(store.root) if removal in sweep.leftovers else store
+        for files in _order(removal.files):
+            keeper.remove(files)
+        if removal not in sweep.banks:
+            remove_empty_folders(store.root / SHARDS / sweep.corpus / removal.name)
         observer.advance(PHASE, len(removal.files))
     observer.finish(PHASE)
 
 
-def _remove(removal: Removal, shelf: VersionShelf) -> None:
-    """Remove files here, with the folder of shards that they leave empty."""
-    remove_files(removal.files)
-    remove_empty_folders(shelf.out / SHARDS / shelf.corpus / removal.name)
+def _list_others(store: Store, corpus: str) -> list[str]:
+    """The other corpora of a store."""
+    return [name for name in store.list_corpora() if name != corpus]
 
 
-def _hold_corpora(held: ExitStack, shelf: VersionShelf) -> Mirror | None:
-    """Hold every corpus: whoever renders from a bank holds its corpus."""
-    ours = held.enter_context(_hold_shelf(shelf))
-    for name in list_corpora(shelf.out, shelf.copies):
-        if name != shelf.corpus:
-            held.enter_context(hold_corpus(shelf.out, name))
-    return ours
+def _list_banks(store: Store) -> dict[Path, Files]:
+    """The files of each bank of a store."""
+    return store.list_folders(store.root / BANKS)
 
 
-def _survey(shelf: VersionShelf, keep: int, banks: Collection[Path]) -> Sweep:
+def _survey(
+    store: Store, corpus: str, versions: Sequence[Version], keep: int, banks: Collection[Path]
+) -> Sweep:
     """What is to go, of these banks alone."""
-    versions = list_versions(shelf)
-    going = _choose_versions(versions, keep, shelf)
-    links: Counter[Node] = Counter()
+    going = _choose_versions(versions, keep)
+    links: Counter[tuple[int, int]] = Counter()
     removals = []
     foreign: list[Path] = []
     for version in going:
-        files, others = _list_shard_files(version.places, shelf)
+        files, others = _list_shard_files(version)
         if not version.finished:  # what certifies them goes before them
-            files = {**_list_receipts(version.places, shelf), **files}
+            files = {**_list_receipts(version), **files}
         foreign += others
         removals.append(Removal(version.name, tuple(files), count_freed_bytes(files, links)))
     leftovers = []
-    shards = shelf.out / SHARDS / shelf.corpus
+    shards = store.root / SHARDS / corpus
     for staging in sorted(shards.glob(f".*{STAGING_SUFFIX}")):
-        files = {path: FileFacts.of(path) for path in walk_files(staging)}
+        files = {path: stat_file(path) for path in walk_files(staging)}
         leftovers.append(Removal(staging.name, tuple(files), count_freed_bytes(files, links)))
     gone = {version.name for version in going}
     stay = [version for version in versions if version.name not in gone]
     return Sweep(
-        corpus=shelf.corpus,
+        corpus=corpus,
         kept=tuple(version.name for version in stay if version.present),
         versions=tuple(removal for removal in removals if removal.files),
         leftovers=tuple(leftovers),
-        banks=tuple(find_unneeded(shelf, banks, stay, links)) if banks else (),
-        foreign=tuple(map(shelf.format_path, foreign)),
+        banks=tuple(find_unneeded(store, corpus, banks, stay, links)) if banks else (),
+        foreign=tuple(map(store.format_path, foreign)),
     )
 
 
-def _choose_versions(versions: Sequence[Version], keep: int, shelf: VersionShelf) -> list[Version]:
+def _choose_versions(versions: Sequence[Version], keep: int) -> list[Version]:
     """The versions whose shards go, the oldest first."""
     finished = [version for version in versions if version.finished]
-    whole = [each for each in finished if each.present and not each.is_removed]
+    whole = [version for version in finished if version.present and not version.is_removed]
     newest = {version.name for version in whole[-keep:]}
     last = max((version.time_ns for version in finished), default=0)
 
     def is_going(version: Version) -> bool:
-        if version.latest or version.places.shards not in shelf.folders:
+        if version.latest or not version.shard_files:
             return False
         match version.state:
             case VersionState.STRAY:
@@ -286,27 +259,26 @@ def _choose_versions(versions: Sequence[Version], keep: int, shelf: VersionShelf
     return [version for version in versions if is_going(version)]
 
 
-def _list_shard_files(places: Places, shelf: VersionShelf) -> tuple[Files, list[Path]]:
+def _list_shard_files(version: Version) -> tuple[Files, list[Path]]:
     """The files that a build wrote in a version's shard folder, and the others."""
-    folder = places.shards
-    linked = next((each for each in (folder, *list_folders(folder)) if each.is_symlink()), None)
+    folder = version.places.shards
+    linked = next((path for path in (folder, *folder.glob("*/")) if path.is_symlink()), None)
     if linked is not None:
         raise CorpusError(
             f"{linked}: is a link to another folder; gc removes only files that are here",
             fix="remove the link and its target by hand",
         )
-    found = shelf.list_files(folder)
-    built = {path: held for path, held in found.items() if _is_built(path.relative_to(folder))}
-    return built, [path for path in found if path not in built]
+    files = version.shard_files
+    built = {path: facts for path, facts in files.items() if _is_built(path.relative_to(folder))}
+    return built, [path for path in files if path not in built]
 
 
-def _list_receipts(places: Places, shelf: VersionShelf) -> dict[Path, FileFacts]:
+def _list_receipts(version: Version) -> Files:
     """The receipts of a version, which prove nothing but what is there where it is unfinished."""
-    found = shelf.list_files(places.manifests)
     return {
-        path: held
-        for path, held in found.items()
-        if path.parent == places.receipts and path.suffix == ".json"
+        path: facts
+        for path, facts in version.manifest_files.items()
+        if path.parent == version.places.receipts and path.suffix == ".json"
     }
 
 
@@ -324,24 +296,23 @@ def _is_built(path: Path) -> bool:
     )
 
 
-def _mark(shelf: VersionShelf, places: Places, mirror: Mirror | None) -> None:
+def _mark(version: Version) -> None:
     """Say beside the manifests of a finished version that its shards were removed."""
-    path = places.manifests / REMOVED_FILE
-    if shelf.holds(path) or not shelf.holds(places.manifests / CORPUS_FILE):
+    if version.holds(REMOVED_FILE) or not version.finished:
         return
-    found = _list_receipts(places, shelf)
-    receipts = [read_receipt(places, each.stem) for each in map(shelf.fetch, found)]
+    places, files = version.places, _list_receipts(version)
+    version.fetch(*files)
+    receipts = [read_receipt(places, path.stem) for path in files]
     certified = [receipt for receipt in receipts if receipt is not None]
-    told = {
+    marker = {
         "removed_by": "segue gc",
         "version": places.version,
         "shards": len(certified),
         "bytes": sum(receipt.bytes for receipt in certified),
         "made_again_by": f"segue rebuild {locate_versions(Path(), places.corpus) / places.version}",
     }
-    write_text(path, canonical_json(told) + "\n")
-    if mirror is not None:
-        mirror.push(path)
+    write_text(places.manifests / REMOVED_FILE, canonical_json(marker) + "\n")
+    places.store.put(places.manifests / REMOVED_FILE)
 
 
 # Which files of the banks no version needs, and that nobody fills a bank meanwhile.
@@ -350,25 +321,29 @@ def _mark(shelf: VersionShelf, places: Places, mirror: Mirror | None) -> None:
 _BANK_FILES: Final = ("index-*.parquet", "part-*.pcm", "part-*.parquet", "part-*.json")
 
 
-def hold_every_bank(held: ExitStack, shelf: VersionShelf) -> frozenset[Path]:
-    """Hold the banks below a shelf's root; others may be begun meanwhile, and are not ours."""
-    held.enter_context(hold_banks(shelf.out))
-    ours: set[Path] = set()
-    while begun := shelf.list_banks().keys() - ours:  # while it waited for its turn, too
+def hold_every_bank(stack: ExitStack, store: Store) -> frozenset[Path]:
+    """Hold the banks of a store; others may be begun meanwhile, and are not held."""
+    stack.enter_context(store.hold_banks())
+    held: set[Path] = set()
+    while begun := _list_banks(store).keys() - held:  # while it waited for its turn, too
         for bank in sorted(begun):
-            held.enter_context(wait_for_turn(bank))
-        ours |= begun
-    return frozenset(ours)
+            stack.enter_context(wait_for_turn(bank))
+        held |= begun
+    return frozenset(held)
 
 
 def find_unneeded(
-    shelf: VersionShelf, banks: Collection[Path], stay: Iterable[Version], links: Counter[Node]
+    store: Store,
+    corpus: str,
+    banks: Collection[Path],
+    stay: Iterable[Version],
+    links: Counter[tuple[int, int]],
 ) -> Iterator[Removal]:
     """What goes of banks: the files that no index of a version that stays leads to."""
     needed: set[Path] = set()
-    for index in _list_indexes(shelf, stay):
+    for index in _list_indexes(store, corpus, stay):
         needed |= {index, *_list_part_files(index)}
-    for bank, files in shelf.list_banks().items():
+    for bank, files in _list_banks(store).items():
         if bank not in banks:
             continue
         going = {
@@ -384,12 +359,12 @@ def _is_bank_file(path: Path) -> bool:
     return any(fnmatch(path.name, pattern) for pattern in _BANK_FILES)
 
 
-def _list_indexes(shelf: VersionShelf, stay: Iterable[Version]) -> set[Path]:
+def _list_indexes(store: Store, corpus: str, stay: Iterable[Version]) -> set[Path]:
     """The bank index of every finished version, of any corpus, that gc did not remove."""
-    others = (version for other in shelf.list_others() for version in list_versions(other))
+    lists = (list_versions(store, other) for other in _list_others(store, corpus))
     return {
-        (version.places.manifests / str(read_facts(version.places)["bank"])).resolve()
-        for version in (*stay, *others)
+        (version.places.manifests / str(version.facts["bank"])).resolve()
+        for version in chain(stay, *lists)
         if version.finished and not version.is_removed
     }
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,13 +16,16 @@ import pyarrow as pa
 
 from pipelines.builder.finalise import RECORD_FILE, promote
 from pipelines.store.places import Places
-from pipelines.store.stage import hold_corpus
-from pipelines.versions.shelf import FileFacts, Node, VersionShelf, open_writable_shelf
+from pipelines.store.stage import open_readable, open_store
+from pipelines.store.store import BANKS, MANIFESTS, MARKS, SHARDS, Files, Store, locate_versions
+from synth.base.doors import plain_text, require_regular
 from synth.base.errors import CorpusError
 from synth.corpus import facts as corpus_facts
-from synth.corpus.corpus import CORPUS_FILE, PLAN_FILE, REMOVED_FILE
+from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, PLAN_FILE, REMOVED_FILE
 from synth.corpus.receipt import VersionReceipt
 from synth.corpus.validation import check_columns
+from synth.storage import Stored, resolve_place, url_of
+from synth.storage.url import parse_pointer
 
 STAGING_SUFFIX: Final = ".reproducing"
 """Of the folder beside the shards of a version in which they are made again."""
@@ -35,53 +41,106 @@ class VersionState(StrEnum):
     STRAY = "shards only"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Version:
-    """A version of a corpus.
+    """A version of a corpus: the files that were left of it when it was listed.
 
     Args:
-        state: What is left of it.
-        time_ns: When it was finished, or last worked on, by file time; in ns since 1970.
-        samples: In its manifest, or in its plan.
-        shards: In its manifest; of an unfinished or stray version those that are there.
-        present: Those of them that are there.
-        bytes: Of its shards and manifests, a file with several names counted once.
-        digest: Of all that determines it, "" where it is not finished.
+        manifest_files: Those of its manifest folder, in a fixed order.
+        shard_files: Those of its shard folder.
         latest: Whether `latest` points to it.
-        removed: Whether `segue gc` removed its shards, or began to.
     """
 
     places: Places
-    state: VersionState
-    time_ns: int
-    samples: int
-    shards: int
-    present: int
-    bytes: int
-    digest: str
+    manifest_files: Files
+    shard_files: Files
     latest: bool
-    removed: bool
 
     @property
     def name(self) -> str:
         """The version's name."""
         return self.places.version
 
+    def holds(self, name: str) -> bool:
+        """Whether one of its manifests is there."""
+        return self.places.manifests / name in self.manifest_files
+
+    def fetch(self, *paths: Path) -> None:
+        """Let manifests that are there be here to be read."""
+        self.places.store.fetch(paths, self.manifest_files)
+
     @property
     def finished(self) -> bool:
         """Whether its build ended."""
-        return self.state not in (VersionState.UNFINISHED, VersionState.STRAY)
+        return self.holds(CORPUS_FILE)
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """What its `corpus.json` says; empty where it is not finished."""
+        if not self.finished:
+            return {}
+        self.fetch(self.places.manifests / CORPUS_FILE)
+        return read_facts(self.places)
+
+    @cached_property
+    def samples(self) -> int:
+        """Samples in its manifest, or in its plan."""
+        if not self.finished and self.holds(PLAN_FILE):
+            plan = self.places.manifests / PLAN_FILE
+            self.fetch(plan)
+            return int(check_columns(plan, pa.schema([])).num_rows)
+        return sum(split["samples"] for split in self.facts.get("splits", {}).values())
+
+    @cached_property
+    def present(self) -> int:
+        """Shards that are there."""
+        folder = self.places.shards
+        return sum(path.match("*.tar") and path.parents[1] == folder for path in self.shard_files)
+
+    @property
+    def shards(self) -> int:
+        """Shards in its manifest; of an unfinished or stray version those that are there."""
+        if not self.finished:
+            return self.present
+        return sum(split["shards"] for split in self.facts["splits"].values())
+
+    @property
+    def state(self) -> VersionState:
+        """What is left of it."""
+        if not self.finished:
+            return VersionState.UNFINISHED if self.manifest_files else VersionState.STRAY
+        if not self.present:
+            return VersionState.MANIFESTS_ONLY
+        is_whole = self.present >= self.shards
+        return VersionState.RENDERED if is_whole else VersionState.INCOMPLETE
 
     @property
     def is_removed(self) -> bool:
         """Whether `segue gc` removed the shards, or was killed while it did."""
-        return self.removed and self.state is not VersionState.RENDERED
+        return self.holds(REMOVED_FILE) and self.state is not VersionState.RENDERED
+
+    @property
+    def time_ns(self) -> int:
+        """When it was finished, or last worked on, by file time; in ns since 1970."""
+        if self.finished:
+            return self.manifest_files[self.places.manifests / CORPUS_FILE].time_ns
+        return max((file.time_ns for file in self.files), default=0)
 
     @property
     def time(self) -> str:
         """`time_ns` in UTC, to the second."""
         moment = datetime.fromtimestamp(self.time_ns // 10**9, UTC)
         return moment.isoformat().replace("+00:00", "Z")
+
+    @property
+    def files(self) -> list[Stored]:
+        """All of them."""
+        return [*self.manifest_files.values(), *self.shard_files.values()]
+
+    @property
+    def bytes(self) -> int:
+        """Of its shards and manifests, a file with several names counted once."""
+        return measure_size(self.files)
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
@@ -94,15 +153,13 @@ class Version:
             "shards": self.shards,
             "shards_present": self.present,
             "bytes": self.bytes,
-            "digest": self.digest,
+            "digest": self.facts.get("digest", ""),
         }
 
 
-def list_versions(shelf: VersionShelf) -> list[Version]:
-    """All versions on a shelf, the oldest first."""
-    latest = shelf.read_latest()
-    found = (_read_version(shelf, shelf.locate(name), latest) for name in shelf.names)
-    return sorted(found, key=lambda version: (version.time_ns, version.name))
+def measure_size(files: Iterable[Stored]) -> int:
+    """Bytes of some files, one with several names counted once."""
+    return sum({file.node or object(): file.size for file in files}.values())
 
 
 def read_facts(places: Places) -> dict[str, Any]:
@@ -115,58 +172,79 @@ def read_facts(places: Places) -> dict[str, Any]:
     return corpus_facts.read_facts(path)
 
 
-def measure_size(files: Iterable[FileFacts]) -> int:
-    """Bytes of some files, one with several names counted once."""
-    sizes: dict[Node, int] = {}
-    own = 0
-    for file in files:
-        if file.node is None:
-            own += file.size
-        else:
-            sizes[file.node] = file.size
-    return own + sum(sizes.values())
+# Which versions there are.
 
 
-def measure_total_size(shelf: VersionShelf) -> int:
-    """Bytes of all versions, a file with several names counted once."""
-    return measure_size(
-        file for name in shelf.names for file in shelf.list_version_files(shelf.locate(name))
-    )
+def list_versions(store: Store, corpus: str) -> list[Version]:
+    """All versions of a corpus, the oldest first."""
+    folder = locate_versions(store.root, corpus)
+    latest = parse_pointer(store.read(folder / LATEST_FILE) or b"")
+    manifests = store.list_folders(folder)
+    shards = store.list_folders(store.root / SHARDS / corpus)
+    versions = []
+    for name in {path.name for path in (*manifests, *shards)}:
+        places = Places(store, corpus, name)
+        files = manifests.get(places.manifests, {}), shards.get(places.shards, {})
+        versions.append(Version(places, *files, latest=name == latest))
+    return sorted(versions, key=lambda version: (version.time_ns, version.name))
 
 
-def _read_version(shelf: VersionShelf, places: Places, latest: str) -> Version:
-    manifests = places.manifests
-    files = list(shelf.list_version_files(places))
-    shards_there = shelf.list_files(places.shards)
-    present = sum(path.match("*.tar") and path.parents[1] == places.shards for path in shards_there)
-    samples, shards, digest = 0, present, ""
-    if shelf.holds(manifests / CORPUS_FILE):
-        shelf.fetch(manifests / CORPUS_FILE)
-        facts = read_facts(places)
-        samples = sum(split["samples"] for split in facts["splits"].values())
-        shards = sum(split["shards"] for split in facts["splits"].values())
-        digest = facts["digest"]
-        time_ns = shelf.list_files(manifests)[manifests / CORPUS_FILE].time_ns
-        state = VersionState.RENDERED if present >= shards else VersionState.INCOMPLETE
-        state = state if present else VersionState.MANIFESTS_ONLY
-    else:
-        state = VersionState.UNFINISHED if manifests in shelf.folders else VersionState.STRAY
-        if shelf.holds(manifests / PLAN_FILE):
-            plan = shelf.fetch(manifests / PLAN_FILE)
-            samples = check_columns(plan, pa.schema([])).num_rows
-        time_ns = max((file.time_ns for file in files), default=0)
-    return Version(
-        places=places,
-        state=state,
-        time_ns=time_ns,
-        samples=samples,
-        shards=shards,
-        present=present,
-        bytes=measure_size(files),
-        digest=digest,
-        latest=places.version == latest,
-        removed=shelf.holds(manifests / REMOVED_FILE),
-    )
+def open_versions(place: Path) -> list[Version]:
+    """The versions of a corpus, to be read, one at least.
+
+    Args:
+        place: Manifest folder, data_manifests/CORPUS, or its URL.
+    """
+    base, corpus = split_place(place)
+    versions = list_versions(open_readable(base), corpus)
+    if not any(version.holds(mark) for version in versions for mark in MARKS):
+        raise _make_missing_error(place)
+    return versions
+
+
+def open_corpus(place: Path) -> tuple[Store, str]:
+    """The store and the name of a corpus that is to be changed; `place` as for `open_versions`."""
+    base, corpus = split_place(place)
+    open_versions(place)  # no stage is made of what is no corpus
+    store = open_store(base)
+    refuse_foreign(store.root, corpus)
+    return store, corpus
+
+
+def split_place(place: Path) -> tuple[str, str]:
+    """The root and the name of the corpus of ROOT/data_manifests/CORPUS, a path or a URL."""
+    base, _, corpus = resolve_place(place).rpartition(f"/{MANIFESTS}/")
+    if base.endswith(":/") or not corpus or "/" in corpus:
+        raise _make_missing_error(place)
+    return base if base.rpartition("://")[2] else f"{base}/", corpus
+
+
+def refuse_foreign(out: Path, corpus: str) -> None:
+    """Check that what is written, or removed, of a corpus lies below its root, as regular files."""
+    root = out.resolve()
+    for top in (out / BANKS, out / SHARDS / corpus, locate_versions(out, corpus)):
+        below = (Path(parent, name) for parent, *names in os.walk(top) for name in chain(*names))
+        for path in chain([top], below):
+            if not path.is_dir():
+                require_regular(path)
+            if (path == top or path.is_symlink()) and not path.resolve().is_relative_to(root):
+                raise CorpusError(
+                    f"{plain_text(path)}: is a link that leads out of {plain_text(root)}: nothing "
+                    "outside is written or removed",
+                    fix="replace the link with what it leads to, if that is yours",
+                )
+
+
+def _make_missing_error(path: Path) -> CorpusError:
+    named = url_of(path) or str(path)
+    fix = "give data_manifests/CORPUS of a build, or a spec, which `segue new` writes"
+    if f"/{MANIFESTS}/" in f"/{named}" and path.parent.parent.name == MANIFESTS:
+        fix = f"this is one version: give {url_of(path.parent) or path.parent}"
+    elif url_of(path) is None and any(
+        any(locate_versions(Path(), path.name).glob(f"*/{mark}")) for mark in MARKS
+    ):
+        fix = f"give {locate_versions(Path(), path.name)}"
+    return CorpusError(f"{named}: no versions of a corpus here", fix=fix)
 
 
 # `segue promote`: point `latest` to a version by hand.
@@ -183,30 +261,30 @@ def promote_version(path: Path, name: str, override: bool) -> str:
     Returns:
         The version's name.
     """
-    shelf = open_writable_shelf(path)
-    with hold_corpus(shelf.out, shelf.corpus) as mirror:
-        version = _find(shelf, name)
-        places = replace(shelf.locate(version), mirror=mirror)
-        if shelf.copies is not None and shelf.holds(places.manifests / RECORD_FILE):
-            shelf.fetch(places.manifests / RECORD_FILE)
-        if (receipt := VersionReceipt.read(places.manifests)) is not None:
+    store, corpus = open_corpus(path)
+    with store.hold_corpus(corpus) as held:
+        versions = list_versions(held, corpus)
+        version = _find(versions, name, store.format_path(locate_versions(store.root, corpus)))
+        if version.holds(RECORD_FILE):
+            version.fetch(version.places.manifests / RECORD_FILE)
+        if (receipt := VersionReceipt.read(version.places.manifests)) is not None:
             receipt.check()
-        promote(places, override)
-    return version
+        promote(version.places, override)
+    return version.name
 
 
-def _find(shelf: VersionShelf, name: str) -> str:
-    found = [each for each in shelf.names if each.startswith(name)]
-    if name in found:
-        found = [name]
-    if len(found) != 1:
+def _find(versions: Sequence[Version], name: str, where: str) -> Version:
+    names = sorted(version.name for version in versions)
+    wanted = [name] if name in names else [known for known in names if known.startswith(name)]
+    if len(wanted) != 1:
         raise CorpusError(
-            f"{shelf.format_path(shelf.folder)}: {len(found)} versions begin with {name!r}",
-            fix=f"the versions are {', '.join(shelf.names)}",
+            f"{where}: {len(wanted)} versions begin with {name!r}",
+            fix=f"the versions are {', '.join(names)}",
         )
-    if not shelf.holds(shelf.locate(found[0]).manifests / CORPUS_FILE):
+    version = next(version for version in versions if version.name == wanted[0])
+    if not version.finished:
         raise CorpusError(
-            f"{shelf.format_path(shelf.locate(found[0]).manifests)}: not finished",
+            f"{version.places.format_path(version.places.manifests)}: not finished",
             fix="run its `segue build` again first",
         )
-    return found[0]
+    return version

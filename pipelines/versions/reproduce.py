@@ -7,9 +7,12 @@ receipt says do they move in. So a version is either what it was, or is left as 
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -24,22 +27,29 @@ from pipelines.builder.differences import (
     library_differences,
     relocate_files,
     setting_differences,
+    unmark,
 )
-from pipelines.builder.finalise import SPEC_FILE
-from pipelines.builder.plan import SHARDS_SCHEMA, plan
-from pipelines.builder.render import clean, read_receipt
-from pipelines.builder.schedule import RenderSettings
+from pipelines.builder.finalise import SPEC_FILE, assemble
+from pipelines.builder.plan import SHARDS_SCHEMA, ShardPlan, plan
+from pipelines.builder.render import (
+    RenderJob,
+    ShardReceipt,
+    clean,
+    is_done,
+    read_receipt,
+    render_shard,
+)
+from pipelines.builder.schedule import RenderSettings, schedule
 from pipelines.config.file import read_spec
 from pipelines.config.spec import Spec
-from pipelines.engines.engine import engine
+from pipelines.engines.engine import Call, Engine, engine
 from pipelines.ingest.ingest import IngestedLibrary, ingest
-from pipelines.store.places import BANKS, Places
+from pipelines.store.places import Places
 from pipelines.store.row_file import read_columns
-from pipelines.store.stage import hold_for_writing, refuse_private_store
-from pipelines.versions.history import read_facts
-from pipelines.versions.remake import OldVersion, remake
-from pipelines.versions.shelf import refuse_foreign
+from pipelines.store.store import BANKS, SHARDS, Store, link, record, walk_files
+from pipelines.versions.history import STAGING_SUFFIX, read_facts, refuse_foreign
 from synth.base.errors import CorpusError, SourceError, shorten
+from synth.base.hashing import file_sha256
 from synth.base.progress import Observer, Silent
 from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, PLAN_FILE, SAMPLES_FILE, check_version
 from synth.corpus.facts import GET_AGAIN
@@ -77,6 +87,30 @@ class Reproduction:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class OldVersion:
+    """A version to be reproduced.
+
+    Args:
+        facts: Its `corpus.json`.
+        spec: Its own, files taken from where they lie now.
+        shards: As they were planned.
+    """
+
+    places: Places
+    facts: dict[str, Any]
+    spec: Spec
+    receipts: dict[str, ShardReceipt]
+    shards: Sequence[ShardPlan] = ()
+
+    @property
+    def staging(self) -> Places:
+        """Where it is made again."""
+        folder = self.places.out / SHARDS / self.places.corpus
+        name = f".{self.places.version}{STAGING_SUFFIX}"
+        return Places(Store(folder / name), self.places.corpus, self.places.version)
+
+
 def reproduce(
     places: Places,
     given: Spec | None,
@@ -92,10 +126,10 @@ def reproduce(
     started = time.monotonic()
     observer = observer or Silent()
     if worker_count:
-        refuse_private_store(places.out)
+        places.store.refuse_private()
     refuse_foreign(places.out, places.corpus)
-    with hold_for_writing(places.out, places.corpus) as mirror, engine(worker_count) as where:
-        places = replace(places, mirror=mirror)
+    with places.store.hold_for_writing(places.corpus) as store, engine(worker_count) as where:
+        places = replace(places, store=store)
         clean(places)
         old, differences = _open_old(places, given)
         library: IngestedLibrary | None = None
@@ -134,8 +168,7 @@ def _open_old(places: Places, given: Spec | None) -> tuple[OldVersion, Differenc
     _check_files(places, facts)
     stored = read_spec(places.manifests / SPEC_FILE)
     names = sorted(path.stem for path in places.receipts.glob("*.tar.json"))
-    found = {name: read_receipt(places, name) for name in names}
-    receipts = {name: receipt for name, receipt in found.items() if receipt is not None}
+    receipts = {name: receipt for name in names if (receipt := read_receipt(places, name))}
     spec = relocate_files(stored, given) if given else stored
     refuse_unheard(spec)
     differences = Differences(
@@ -208,3 +241,156 @@ def _add_clip_differences(
     )
     digests = f"build digest {old.facts['digest'][:12]} there, {digest[:12]} here"
     return replace(differences, others=(f"{reason} ({digests})",))
+
+
+# The missing shards, made apart, proven, and only then moved in.
+
+
+def remake(
+    old: OldVersion,
+    library: IngestedLibrary,
+    where: Engine,
+    settings: RenderSettings,
+    observer: Observer,
+) -> tuple[Differences, int, int]:
+    """Verify what is there, make what is missing, and let it move in if all is as it was.
+
+    What is made stays beside the shards, on this machine, until it moves in.
+
+    Returns:
+        What differs, shards rendered, shards linked.
+    """
+    there, differing = _verify_shards(old, where.width, observer)
+    if differing:
+        return Differences(others=tuple(differing)), 0, 0
+    staging = old.staging
+    for name in (PLAN_FILE, CLIPS_FILE):
+        link(old.places.manifests / name, staging.manifests / name)
+    twins = _find_twins(old, [shard for shard in old.shards if shard.shard not in there])
+    proven = there.keys() | twins.keys()
+    for name in proven:
+        if (measured := old.places.measurements_path(name)).is_file():
+            link(measured, staging.measurements_path(name))
+            link(old.places.receipt_path(name), staging.receipt_path(name))
+    pending = [shard for shard in old.shards if not _is_staged(old, shard, proven)]
+    audio = old.spec.audio
+    job = RenderJob(staging, library.index, audio.mixdown, audio.format)
+    staged = len(old.shards) - len(pending)
+    observer.start("render", len(old.shards), "shards", done=staged)
+
+    def begin(shard: ShardPlan) -> Future[None]:
+        return where.submit(Call(render_shard, shard.shard, settings.timeout_s), job, shard)
+
+    schedule(pending, begin, where, lambda shard: observer.advance("render"), settings.delays_s)
+    observer.finish("render")
+    differing = list(_compare_rendered(old, pending))
+    if not differing:
+        assemble(old.spec, library, staging, old.shards)
+        differing = list(_compare_manifest(old))
+    if not differing:
+        _move_in(old, library.index, twins)
+        rendered = sum(shard.shard not in there for shard in pending)
+        if rendered or twins:
+            record(old.places.journal, "reproduced", rendered=rendered, linked=len(twins))
+    shutil.rmtree(staging.out)
+    if differing:
+        return Differences(others=tuple(differing)), 0, 0
+    return Differences(), rendered, len(twins)
+
+
+def _verify_shards(
+    old: OldVersion, worker_count: int, observer: Observer
+) -> tuple[dict[str, Path], list[str]]:
+    """The shards that are there, and those that are not what they were."""
+    differing = []
+    paths = {}
+    for shard in old.shards:
+        receipt = old.receipts.get(shard.shard)
+        if receipt is None:
+            differing.append(f"shard {shard.shard}: no receipt, so its content is unknown")
+        elif receipt.digest != shard.digest:
+            differing.append(f"shard {shard.shard}: its receipt is for another plan")
+        elif old.places.find_size(shard.split, shard.shard) is not None:
+            paths[shard.shard] = old.places.shard_path(shard.split, shard.shard)
+    observer.start("verify", len(paths), "shards")
+    with ThreadPoolExecutor(max(1, worker_count)) as threads:
+        values = threads.map(old.places.store.hash_file, paths.values())
+        hashes = {}
+        for name, value in zip(paths, values, strict=True):
+            hashes[name] = value
+            observer.advance("verify")
+    observer.finish("verify")
+    differing += [
+        f"shard {name}: the file differs from its receipt; delete "
+        f"{old.places.format_path(paths[name])} to rebuild it"
+        for name, value in hashes.items()
+        if value != old.receipts[name].sha256
+    ]
+    return paths, differing
+
+
+def _find_twins(old: OldVersion, missing: Iterable[ShardPlan]) -> dict[str, Path]:
+    """Missing shards that another version of the corpus holds."""
+    folders = sorted(old.places.versions.iterdir())
+    others = [
+        old.places.locate_sibling(folder.name)
+        for folder in folders
+        if folder.is_dir() and folder.name != old.places.version
+    ]
+    twins = {}
+    for shard in missing:
+        receipt = old.receipts[shard.shard]
+        for other in others:
+            path = other.shard_path(shard.split, shard.shard)
+            if (
+                other.find_size(shard.split, shard.shard) == receipt.bytes
+                and other.store.hash_file(path) == receipt.sha256
+            ):
+                twins[shard.shard] = path
+                break
+    return twins
+
+
+def _is_staged(old: OldVersion, shard: ShardPlan, proven: Collection[str]) -> bool:
+    """Whether a shard needs no rendering; a killed run's counts if it is the right one."""
+    receipt = read_receipt(old.staging, shard.shard)
+    if receipt is None or receipt.sha256 != old.receipts[shard.shard].sha256:
+        return False
+    measured = old.staging.measurements_path(shard.shard).is_file()
+    return is_done(old.staging, shard) or (shard.shard in proven and measured)
+
+
+def _compare_rendered(old: OldVersion, rendered: Iterable[ShardPlan]) -> Iterator[str]:
+    for shard in rendered:
+        wanted = old.receipts[shard.shard].sha256
+        receipt = read_receipt(old.staging, shard.shard)
+        if receipt is None or receipt.sha256 != wanted:
+            seen = receipt.sha256[:12] if receipt else "nothing"
+            yield (
+                f"shard {shard.shard}: rendered to SHA-256 {seen}, its receipt says {wanted[:12]}: "
+                "something unrecorded differs, such as the processor"
+            )
+
+
+def _compare_manifest(old: OldVersion) -> Iterator[str]:
+    path = old.places.manifests / SAMPLES_FILE
+    if path.is_file() and file_sha256(path) != file_sha256(old.staging.manifests / SAMPLES_FILE):
+        yield f"{SAMPLES_FILE}: does not match the plan and the shards"
+
+
+def _move_in(old: OldVersion, index: Path, twins: Mapping[str, Path]) -> None:
+    """Add what is missing from the version, bank index included; nothing is written over."""
+    places, staging, store = old.places, old.staging, old.places.store
+    for name in (SAMPLES_FILE, *(f"receipts/{shard.shard}.parquet" for shard in old.shards)):
+        store.add(staging.manifests / name, places.manifests / name)
+    for shard in old.shards:
+        if shard.shard in twins:
+            target = places.shard_path(shard.split, shard.shard)
+            store.adopt(twins[shard.shard], target, places.receipt_path(shard.shard))
+    for path in walk_files(staging.shards):
+        below = path.relative_to(staging.shards)
+        origin = places.manifests / SAMPLES_FILE if below == Path(SAMPLES_FILE) else path
+        store.add(origin, places.shards / below)
+    # The index is named by where clips lie in the parts, which files of other times change.
+    store.add(index, (places.manifests / str(old.facts["bank"])).resolve())
+    unmark(places)

@@ -29,7 +29,7 @@ from synth.corpus.validation import (
 )
 from synth.scene.scene import from_text
 from synth.scene.timeline import Fade
-from synth.storage import display_path, local_place, url_of
+from synth.storage import display_path, format_place, is_url, local_place
 
 CORPUS_FILE: Final = "corpus.json"
 LATEST_FILE: Final = "latest"
@@ -100,7 +100,7 @@ def find_finished(path: Path) -> Path:
     folder = follow_latest(local_place(path) / LATEST_FILE)
     if not (folder / CORPUS_FILE).is_file():
         raise CorpusError(
-            f"{url_of(path) or path}: no finished corpus here",
+            f"{format_place(path)}: no finished corpus here",
             fix=suggest_corpus(
                 path, "give data_manifests/CORPUS of a finished build, or run `segue build SPEC`"
             ),
@@ -248,7 +248,9 @@ class Corpus:
 
 
 def holds_corpus(folder: Path) -> bool:
-    """Whether a folder, or one below it, is a manifest folder."""
+    """Whether a folder, or one below it, is a manifest folder; a URL is taken for one."""
+    if is_url(folder):
+        return True
     return any((folder / name).is_file() for name in MANIFEST_MARKS) or any(
         folder.glob(f"*/{PLAN_FILE}")
     )

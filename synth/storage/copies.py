@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from glob import escape
 from io import BufferedReader
 from pathlib import Path
-from shutil import rmtree
 from typing import Any, Final
 
 from synth.base.atomic import PARTIAL_SUFFIX, replacing, translate_disk_errors, write_text
@@ -26,14 +25,12 @@ from synth.base.errors import SpecError
 from synth.base.hashing import file_sha256
 from synth.storage.faults import StorageError
 from synth.storage.filesystems import is_private
-from synth.storage.remote import Remote
+from synth.storage.remote import Remote, Stored
 from synth.storage.room import CopySpace, Slot, limit_bytes, open_held
-from synth.storage.url import Stored
 
 CACHE_VARIABLE: Final = "SEGUE_CACHE"
 CORPORA: Final = "corpora"
 MARKER: Final = ".segue-remote.json"
-SIZES: Final = ".sizes"
 AT_ONCE: Final = 16
 BLOCK_BYTES: Final = 16 * 2**20
 _TRIES: Final = 2
@@ -127,44 +124,44 @@ class Copies:
         with slot.hold():
             if not self._is_good(key, stored):
                 slot.beside("stamp").unlink(missing_ok=True)
-                if slot.is_bounded and (object_now := stored or self.remote.find(key)) is not None:
-                    self._download(slot, object_now, sha256, since_ns)
-                else:
-                    object_now = self.remote.get(key, path)
-                self.note(key, object_now)
+                self.note(key, self._download(slot, stored, sha256, since_ns))
         return path
 
     def _download(
-        self, slot: Slot, stored: Stored, sha256: str | None, since_ns: int | None
-    ) -> None:
+        self, slot: Slot, stored: Stored | None, sha256: str | None, since_ns: int | None
+    ) -> Stored:
         """Bring an object to its slot, which the caller holds; go on where an earlier one ended.
 
         What has come lies beside the stamps until it is whole. Then it is compared with the hash
         that was certified for it, and gets its name.
         """
-        room, part = self.room, slot.part(stored)
-        for attempt in range(1, _TRIES + 1):
+        address = self.remote.address(slot.key)
+        for _ in range(_TRIES):
+            stored = stored or self.remote.find(slot.key)
+            if stored is None:
+                raise StorageError(
+                    f"{address}: no such file",
+                    fix="fix the URL; a file that was there before has been deleted",
+                )
+            part = slot.part(stored)
             if not (stored.stamp and part.exists()):
                 slot.remove_parts()
-            with room.admit(slot, stored.size, since_ns), translate_disk_errors(part):
+            with self.room.admit(slot, stored.size, since_ns), translate_disk_errors(part):
                 part.parent.mkdir(exist_ok=True)
                 part.touch()
             _append(self.remote, slot.key, stored.size, part)
             if _is_whole(self.remote, slot.key, stored, sha256, part):
-                break
+                with translate_disk_errors(slot.path), self.room.lock(slot):
+                    slot.path.parent.mkdir(parents=True, exist_ok=True)
+                    part.replace(slot.path)
+                    slot.remove_parts()
+                return stored
             slot.remove_parts()
-            if attempt == _TRIES:
-                raise StorageError(
-                    f"{self.remote.address(slot.key)}: differs from its receipt"
-                    if sha256
-                    else f"{self.remote.address(slot.key)}: is being written",
-                    fix="wait for its build to end; if there is none, delete it there and "
-                    "build it again",
-                )
-        with translate_disk_errors(slot.path), room.lock():
-            slot.path.parent.mkdir(parents=True, exist_ok=True)
-            part.replace(slot.path)
-            slot.remove_parts()
+            stored = None  # perhaps another object is there now
+        raise StorageError(
+            f"{address}: differs from its receipt" if sha256 else f"{address}: is being written",
+            fix="wait for its build to end; if there is none, delete it there and build it again",
+        )
 
     @property
     def room(self) -> CopySpace:
@@ -174,9 +171,9 @@ class Copies:
             return CopySpace(shared, limit_bytes())
         return CopySpace(self.root, None)
 
-    def fetch_all(self, listing: Mapping[str, Stored]) -> None:
-        """Fetch what a listing holds and is not there."""
-        missing = [(key, stored) for key, stored in listing.items() if not self.has(key, stored)]
+    def fetch_all(self, listing: Mapping[str, Stored | None]) -> None:
+        """Fetch what is not there, all at once; `stored` of each as for `fetch`."""
+        missing = [each for each in listing.items() if not self._is_good(*each)]
         with ThreadPoolExecutor(AT_ONCE, "segue-fetch") as threads:
             list(threads.map(lambda each: self.fetch(*each), missing))
 
@@ -194,29 +191,6 @@ class Copies:
     def _is_listed(self, key: str, listing: Mapping[str, Stored]) -> bool:
         stored = listing.get(key)
         return stored is not None and self.has(key, stored)
-
-    def remember(self, key: str, stored: Stored) -> None:
-        """Keep in mind that the store holds an object of which no copy is kept here."""
-        path = self._size_path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(str(stored.size), encoding="utf-8")
-
-    def dismiss(self, key: str) -> None:
-        """Keep in mind that the store holds no such object."""
-        self._size_path(key).unlink(missing_ok=True)
-
-    def remember_all(self, folder: str, listing: Mapping[str, Stored]) -> None:
-        """Keep in mind that below a folder the store holds these objects and no others."""
-        rmtree(self.root / SIZES / folder, ignore_errors=True)
-        for key, stored in listing.items():
-            self.remember(key, stored)
-
-    def known_size(self, key: str) -> int | None:
-        """The size in bytes of an object that the store was last seen to hold."""
-        try:
-            return int(self._size_path(key).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
 
     def files(self, folder: str, *, deep: bool) -> list[Path]:
         """The copies below a folder; hidden files are none."""
@@ -237,9 +211,6 @@ class Copies:
         except OSError:
             return ""
 
-    def _size_path(self, key: str) -> Path:
-        return self.root / SIZES / f"{key}.size"
-
     def _stamp_path(self, key: str) -> Path:
         return self._slot(key).beside("stamp")
 
@@ -248,14 +219,13 @@ class Copies:
 
 
 def _append(remote: Remote, key: str, size: int, part: Path) -> None:
+    """Read what a part lacks; the last block is what is left, should it be more or less by now."""
     with translate_disk_errors(part), part.open("ab") as file:
-        while (start := file.tell()) < size:
-            data = remote.read(key, start, min(start + BLOCK_BYTES, size))
+        for start in range(file.tell(), size, BLOCK_BYTES):
+            stop = start + BLOCK_BYTES
+            data = remote.read(key, start, stop if stop < size else None)
             if not data:
-                raise StorageError(
-                    f"{remote.address(key)}: ends after {start} of {size} bytes",
-                    fix="wait for its writer to end, then run the same command again",
-                )
+                raise remote.make_short_error(key, start, size)
             file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -265,6 +235,8 @@ def _is_whole(remote: Remote, key: str, stored: Stored, sha256: str | None, part
     """Whether what came is one object: the certified one, or one that is still there."""
     if sha256 is not None:
         return file_sha256(part) == sha256
+    if part.stat().st_size != stored.size:
+        return False
     return stored.size <= BLOCK_BYTES or remote.find(key) == stored
 
 

@@ -150,9 +150,14 @@ def _answer(error: BaseException) -> tuple[int | None, str]:
     return None, ""
 
 
+def find_endpoint() -> str:
+    """The address of the S3 store that is asked; "" for Amazon's own."""
+    return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
+
+
 def _endpoint() -> str:
     """Which store was asked, without what may be secret in its address."""
-    address = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    address = find_endpoint()
     if not address:
         return ""
     parts = urlsplit(address)

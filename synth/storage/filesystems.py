@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import os
+import secrets
+import shutil
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final
 
+from synth.base.atomic import PARTIAL_SUFFIX, replacing, write_bytes
 from synth.storage.faults import StorageError
 
 S3: Final = ("s3", "s3a")
@@ -33,18 +38,6 @@ def filesystem_of(store: str) -> Any:
     return _open_filesystem(store, tuple(os.environ.get(name, "") for name in _DECISIVE))
 
 
-def require_stamp(filesystem: Any, stamp: str) -> Any:
-    """The same S3 file system, whose `put_file` replaces an object of this ETag alone."""
-    from fsspec.asyn import sync_wrapper  # type: ignore[import-untyped]
-
-    guarded = object.__new__(type(filesystem))
-    guarded.__dict__.update(filesystem.__dict__)
-    # Sent with every request that knows it: those that put an object, or end a put in parts.
-    guarded.s3_additional_kwargs = {**filesystem.s3_additional_kwargs, "IfMatch": f'"{stamp}"'}
-    guarded.put_file = sync_wrapper(guarded._put_file, obj=guarded)
-    return guarded
-
-
 @lru_cache(maxsize=8)
 def _open_filesystem(store: str, environment: tuple[str, ...]) -> Any:
     """The fsspec file system of a store, opened once a process and set of credentials."""
@@ -67,10 +60,9 @@ def _open_filesystem(store: str, environment: tuple[str, ...]) -> Any:
         ) from error
     if scheme in S3:
         options |= _s3_options(environment)
+        kind = _make_conditional(kind)
     elif scheme in LOCAL:
-        from synth.storage.whole import WholeFileSystem
-
-        kind = WholeFileSystem
+        kind = _make_whole(kind)
     if needed := _list_needed(kind):
         raise StorageError(
             f"{store}: {scheme} needs more than a URL: {', '.join(needed)}", fix=_TAKEN
@@ -100,3 +92,61 @@ def _s3_options(environment: tuple[str, ...]) -> dict[str, Any]:
     if given["AWS_MAX_ATTEMPTS"] or given["AWS_RETRY_MODE"]:
         return {}
     return {"config_kwargs": {"retries": {"mode": "standard", "total_max_attempts": 5}}}
+
+
+# Kinds of fsspec, mended. They are imported when they are needed, so their heirs are made then.
+
+
+def _make_conditional(kind: Any) -> Any:
+    """S3 whose `put_file` obeys `IfMatch` where a file goes in parts, too."""
+    conditions: dict[str, dict[str, str]] = {}
+
+    class ConditionalFileSystem(kind):  # type: ignore[misc]
+        async def _call_s3(self, method: str, *defaults: Any, **values: Any) -> Any:
+            if method == "complete_multipart_upload":
+                values |= conditions.pop(values["UploadId"], {})
+            answer = await super()._call_s3(method, *defaults, **values)
+            if method == "create_multipart_upload" and "IfMatch" in values:
+                conditions[answer["UploadId"]] = {"IfMatch": values["IfMatch"]}
+            return answer
+
+    return ConditionalFileSystem
+
+
+def _make_whole(kind: Any) -> Any:
+    """The file system of this machine; what a killed writer leaves is whole, or nothing."""
+
+    class WholeFileSystem(kind):  # type: ignore[misc]
+        def cp_file(self, path1: str, path2: str, **kwargs: Any) -> None:
+            """Copy a file; `put_file` of fsspec does so by this, too."""
+            with replacing(Path(path2)) as partial:
+                shutil.copyfile(path1, partial)
+
+        def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **_: Any) -> None:
+            """Write a file; with the mode "create" one that is not there."""
+            if mode == "create":
+                _create(Path(path), value)
+            else:
+                write_bytes(Path(path), value)
+
+    return WholeFileSystem
+
+
+_NO_LINKS: Final = (errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+"""What file systems without links answer; there alone a file may appear before it is whole."""
+
+
+def _create(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}{PARTIAL_SUFFIX}")
+    try:
+        partial.write_bytes(data)
+        try:
+            os.link(partial, path)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            with path.open("xb") as file:
+                file.write(data)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -2,80 +2,21 @@
 
 from __future__ import annotations
 
-import io
-import os
 import time
 from collections.abc import Iterable
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from synth.base.doors import open_regular, read_json, read_regular
 from synth.base.errors import SegueError
 from synth.base.rng import digest
 from synth.storage.copies import CORPORA, Copies, cache_folder, copies_at
-from synth.storage.faults import StorageError
+from synth.storage.faults import StorageError, find_endpoint
 from synth.storage.filesystems import is_private
-from synth.storage.remote import Remote
+from synth.storage.remote import Remote, Stored
 from synth.storage.room import LIMIT_VARIABLE, NoRoomError, limit_bytes, open_held
-from synth.storage.url import Stored, join_keys, parse_pointer, split_url, url_of
-
-# An object of a store as a file: what is read of it comes in large pieces, and is not kept.
-
-
-PIECE_BYTES: Final = 8 * 2**20
-
-
-def open_stream(remote: Remote, key: str) -> io.BufferedReader:
-    """An object, opened for reading.
-
-    Raises:
-        FileNotFoundError: If there is no such object.
-        StorageError: If the store cannot be read, now or later.
-    """
-    stored = remote.find(key)
-    if stored is None:
-        raise FileNotFoundError(remote.address(key))
-    return io.BufferedReader(_Ranges(remote, key, stored.size), PIECE_BYTES)
-
-
-class _Ranges(io.RawIOBase):
-    """Reads an object range by range, each of them tried again like any other request."""
-
-    def __init__(self, remote: Remote, key: str, size: int) -> None:
-        self._remote = remote
-        self._key = key
-        self._size = size
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
-        self._at = max(0, base + offset)
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        stop = min(self._at + len(buffer), self._size)
-        if stop <= self._at:
-            return 0
-        data = self._remote.read(self._key, self._at, stop)
-        if not data:
-            raise StorageError(
-                f"{self._remote.address(self._key)}: ends after {self._at} of {self._size} bytes",
-                fix="wait for its writer to end, then run the same command again",
-            )
-        buffer[: len(data)] = data
-        self._at += len(data)
-        return len(data)
-
+from synth.storage.url import join_keys, parse_pointer, split_url, url_of
 
 _LATEST: Final = "latest"
 _RECEIPTS: Final = "receipts"
@@ -110,7 +51,7 @@ def open_file(path: Path, receipt: Path | None = None) -> BufferedReader:
     try:
         return _open_copy(copies, path, receipt)
     except NoRoomError:
-        return open_stream(copies.remote, copies.key(path))
+        return copies.remote.open(copies.key(path))
 
 
 def open_mapped(path: Path, receipt: Path | None = None) -> BufferedReader:
@@ -204,9 +145,8 @@ def copies_of_url(url: str) -> tuple[Copies, str]:
             f"{url}: exists only in the process that writes it, and this one wrote nothing there",
             fix="use a folder, file:///FOLDER, or a store that all processes reach",
         )
-    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
     scheme, _, bucket = store.partition("://")
-    root = cache_folder() / CORPORA / f"{scheme}-{digest(endpoint)[:8]}" / bucket.strip("/")
+    root = cache_folder() / CORPORA / f"{scheme}-{digest(find_endpoint())[:8]}" / bucket.strip("/")
     return Copies.open(root, Remote(store)), key
 
 

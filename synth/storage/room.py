@@ -26,7 +26,7 @@ from synth.base.atomic import PARTIAL_SUFFIX, format_bytes
 from synth.base.errors import SpecError
 from synth.base.rng import digest
 from synth.storage.faults import StorageError
-from synth.storage.url import Stored
+from synth.storage.remote import Stored
 
 try:
     import fcntl
@@ -148,9 +148,9 @@ class CopySpace:
     limit: int | None
 
     @contextmanager
-    def lock(self) -> Iterator[None]:
-        """Let nobody else count, add, rename or remove; nothing is counted without a limit."""
-        if self.limit is None:
+    def lock(self, slot: Slot | None = None) -> Iterator[None]:
+        """Let nobody else count, add, rename or remove what the limit is on, such as a slot."""
+        if self.limit is None or not (slot is None or slot.is_bounded):
             yield
         else:
             with FileLock(self.root / ".room.lock", thread_local=False):
@@ -169,6 +169,9 @@ class CopySpace:
             since_ns: What was used since then stays, too, in ns since 1970.
             written: Bytes of it that lie on the disk already, and need no more room there.
         """
+        if not slot.is_bounded:
+            yield
+            return
         if self.limit is not None and size > self.limit:
             raise NoRoomError(
                 f"{slot.path.name}: {format_bytes(size)} are more than the "

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from synth.base.errors import SpecError
 from synth.storage.faults import StorageError
 
 # Two letters at least: `C:/` is a drive.
@@ -39,6 +38,27 @@ def url_of(place: Path | str) -> str | None:
     return f"{scheme}://{root}{rest}"
 
 
+def format_place(place: Path | str) -> str:
+    """A place as the user knows it: a `Path` has lost a slash of a URL."""
+    return url_of(place) or str(place)
+
+
+def resolve_place(place: Path) -> str:
+    """A place as it is called from any folder: the URL, or the whole path."""
+    return url_of(place) or place.resolve().as_posix()
+
+
+def may_be_folder(place: Path) -> bool:
+    """Whether a place is a folder; a URL is taken for one, since that costs a request."""
+    return is_url(place) or place.is_dir()
+
+
+def refuse_url(place: Path, why: str, fix: str) -> None:
+    """Check that a place is a path of this machine."""
+    if (url := url_of(place)) is not None:
+        raise SpecError(f"{url}: {why}", fix=fix)
+
+
 def split_url(url: str) -> tuple[str, str]:
     """The store (`s3://bucket`), and the key in it, of what `url_of` gave."""
     scheme, _, rest = url.partition("://")
@@ -62,44 +82,3 @@ def parse_pointer(data: bytes) -> str | None:
     """The folder that a pointer's bytes name; None where they are no plain name."""
     name = data.decode("utf-8", "replace").strip()
     return name if VERSION_NAME.fullmatch(name) else None
-
-
-# What stores say of their objects, each in words of its own.
-
-
-_STAMPS: Final = ("ETag", "etag", "md5Hash", "md5", "mtime", "created", "LastModified")
-_TIMES: Final = ("LastModified", "mtime", "updated", "last_modified", "created")
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """What a store says of an object.
-
-    Args:
-        stamp: Another one whenever the content is another: the ETag, or what the store has like it.
-        time_ns: When it was written, in ns since 1970; 0 where the store does not say.
-    """
-
-    size: int
-    stamp: str
-    time_ns: int = field(default=0, compare=False)
-
-
-def parse_entry(entry: dict[str, Any]) -> Stored:
-    """What an entry of an fsspec listing says."""
-    size = int(entry.get("size") or 0)
-    stamp = next((_plain(entry[name]) for name in _STAMPS if entry.get(name)), "")
-    time = next((_plain(entry[name]) for name in _TIMES if entry.get(name)), 0)
-    return Stored(size, str(stamp).strip('"'), round(_seconds(time) * 10**9))
-
-
-def _plain(value: Any) -> Any:
-    return value.timestamp() if isinstance(value, datetime) else value
-
-
-def _seconds(value: Any) -> float:
-    """A time of a store in seconds since 1970: a number, or as ISO 8601."""
-    try:
-        return float(value)
-    except ValueError:
-        return datetime.fromisoformat(str(value)).timestamp()

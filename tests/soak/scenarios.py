@@ -23,8 +23,9 @@ from pipelines.config.spec import Intake, Spec
 from pipelines.engines.engine import engine
 from pipelines.ingest.decoding import DecodingTask, Outcome
 from pipelines.ingest.ingest import ingest
-from pipelines.store.places import BANKS, MANIFESTS, SHARDS, Places
-from pipelines.store.stage import choose_stage
+from pipelines.store.places import Places
+from pipelines.store.stage import choose_stage, open_store
+from pipelines.store.store import BANKS, MANIFESTS, SHARDS
 from pipelines.versions.gc import collect_garbage
 from pipelines.versions.history import promote_version
 from pipelines.versions.reproduce import reproduce
@@ -215,7 +216,7 @@ def _collect(site: Site, banks: bool) -> None:
 
 
 def _reproduce(site: Site) -> None:
-    found = reproduce(Places(choose_stage(site.out), CORPUS, "v1"), None, 0)
+    found = reproduce(Places(open_store(site.out), CORPUS, "v1"), None, 0)
     assert not found.differences, found.differences
 
 

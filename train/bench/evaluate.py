@@ -9,7 +9,7 @@ from typing import Final
 
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
-from synth.storage import is_url
+from synth.storage import may_be_folder
 from train.bench.data.caption_tables import AUDIOTIME, captions_benchmark
 from train.bench.data.class_tables import classes_benchmark, find_layout
 from train.bench.data.compa_tables import COMPA_COLUMNS, compa_benchmark
@@ -120,7 +120,7 @@ def data_kind(data: Path) -> DataKind:
 
     JSON is AudioTime's captions.
     """
-    if data.is_dir() or is_url(data) or not data.suffix:
+    if may_be_folder(data) or not data.suffix:
         return DataKind.CORPUS
     if data.suffix == ".parquet":
         return DataKind.PROBES

@@ -198,7 +198,7 @@ def _fact(value: float, chance: float | None = None, n: int | None = None) -> di
 
 def _print_result(result: TrainResult, corpus: Path, steps: int) -> None:
     from synth.corpus.corpus import Corpus
-    from synth.storage import url_of
+    from synth.storage import format_place
     from train.data.split import VAL
 
     console = make_console()
@@ -224,7 +224,7 @@ def _print_result(result: TrainResult, corpus: Path, steps: int) -> None:
     if result.cut.cut:
         console.print(str(result.cut))
     console.print(f"model  {result.folder}", markup=False)
-    words = ["segue", "eval", str(result.folder), url_of(corpus) or str(corpus)]
+    words = ["segue", "eval", str(result.folder), format_place(corpus)]
     if _TEST not in splits:  # what `segue eval` takes by itself
         words += ["--split", splits[-1]]
     console.print(f"next: {shlex.join(words)}", markup=False)

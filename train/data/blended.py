@@ -11,7 +11,7 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
-from synth.storage import url_of
+from synth.storage import format_place
 from train.config.run import AudioMode
 from train.data.blend import Blend
 from train.data.mixed import refuse_unlike
@@ -106,7 +106,7 @@ class BlendedCorpora(IterableDataset[list[dict[str, Any]]]):
         self._parts: list[SplitData] = []
         self._streams: list[Stream] = []
         for place, most in zip(self._weights, self._blend.extremes[1], strict=True):
-            where = url_of(place) or str(place)
+            where = format_place(place)
             corpus = Corpus.open(Path(place))
             refuse_unlike(where, corpus, self._split, [part.corpus for part in self._parts])
             part = SplitData(corpus, self._split, self._mode)

@@ -13,7 +13,7 @@ from synth.audio.dsp import Pcm
 from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
 from synth.labels.lexicon import Tag
-from synth.storage import url_of
+from synth.storage import format_place
 from train.config.run import TrainConfig
 from train.data.rows import MIXED, Row
 from train.data.split import TRAIN, SplitData
@@ -120,7 +120,7 @@ def open_splits(config: TrainConfig) -> list[SplitData]:
     main = SplitData(Corpus.open(config.corpus), TRAIN, config.mode)
     splits = [main]
     for number, mix in enumerate(config.mix):
-        where = f"mix.{number}: {url_of(mix.corpus) or mix.corpus}"
+        where = f"mix.{number}: {format_place(mix.corpus)}"
         corpus = Corpus.open(mix.corpus)
         refuse_unlike(where, corpus, TRAIN, [each.corpus for each in splits])
         data = SplitData(corpus, TRAIN, config.mode)

@@ -17,7 +17,7 @@ from synth.base.doors import parse_json, read_json, require_regular
 from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.base.rng import digest
 from synth.corpus.corpus import Corpus
-from synth.storage import is_url
+from synth.storage import refuse_url
 from train.config.files import parse_config
 from train.config.run import TrainConfig
 from train.data.recordings import RECORDINGS_FILE
@@ -226,8 +226,7 @@ def load_weights(model: Clap, saved: dict[str, Any], path: Path) -> None:
 def refuse_occupied(config: TrainConfig, resume: bool, overwrite: bool) -> None:
     """Check that a run's folder holds nothing that the run would destroy, nor a pipe or device."""
     out = config.out
-    if is_url(out):
-        raise SpecError(f"{out}: runs are written to folders", fix="give --out a folder")
+    refuse_url(out, "runs are written to folders", fix="give --out a folder")
     if resume and overwrite:
         raise SpecError("--resume and --overwrite exclude each other", fix="give one of them")
     require_regular_files(out)

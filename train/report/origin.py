@@ -11,7 +11,7 @@ import torch
 
 from synth.base.errors import SegueError
 from synth.corpus.corpus import CORPUS_FILE, Corpus
-from synth.storage import local_place, url_of
+from synth.storage import format_place, local_place
 from train.config.run import TrainConfig
 from train.engine.run_folder import CHECKPOINT_FILE, MODEL_FILE, load_tensors
 from train.model.weights import weights_digest
@@ -89,7 +89,7 @@ def find_learnt(config: TrainConfig, digests: Sequence[str]) -> list[Learnt]:
     ]
     known = digests if len(digests) == len(places) else [""] * len(places)
     return [
-        Learnt(url_of(place) or str(place), share, digest, _find_corpus(place, digest))
+        Learnt(format_place(place), share, digest, _find_corpus(place, digest))
         for (place, share), digest in zip(places, known, strict=True)
     ]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from synth.storage import url_of
+from synth.storage import format_place
 from train.bench.figures import format_value, is_share
 from train.bench.glossary import explain_metrics
 from train.bench.heard import heard_warning
@@ -77,6 +77,6 @@ def describe_run(folder: Path) -> RunReport:
 
 
 def _format_evaluation_command(folder: Path, config: TrainConfig) -> str:
-    place = url_of(config.corpus) or str(config.corpus)
+    place = format_place(config.corpus)
     words = ["segue", "eval", str(folder), place, "--split", "test"]
     return shlex.join(words)

@@ -36,7 +36,7 @@ from pipelines.checks.preflight.splits import PlannedSplit, read_splits, select_
 from pipelines.config.spec import Spec
 from pipelines.engines.engine import engine
 from pipelines.store.places import Places
-from pipelines.store.stage import choose_stage, hold_for_writing
+from pipelines.store.stage import open_store
 from synth.base.progress import Observer
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE
 from synth.sources import Unheard
@@ -269,9 +269,9 @@ def run_preflight(
     """
     training.check()
     source = spec.make_source()
-    out = choose_stage(out)
-    with hold_for_writing(out, spec.corpus), engine(processes) as where:
-        library, places = locate_library(spec, out, where, observer)
+    store = open_store(out)
+    with store.hold_for_writing(spec.corpus), engine(processes) as where:
+        library, places = locate_library(spec, store.root, where, observer)
         shards = plan(spec, library, places, where, observer)
         splits = read_splits(places.manifests / PLAN_FILE, shards)
         trained = select_trained(splits, training)
@@ -284,7 +284,7 @@ def run_preflight(
         left = find_pending(places, shards)
         licences = read_rights(places.manifests / CLIPS_FILE)
         disk = estimate_disk(places, left, ratio, rows, licences, library.index)
-    disk.refuse_full(out)
+    disk.refuse_full(store.root)
     report = PreflightReport(
         training, splits, trained, left, disk, pace, max(1, processes), library.blocked
     )

@@ -15,7 +15,7 @@ from pipelines.store.stage import choose_stage
 from synth.base.errors import SpecError, nearest
 from synth.sources import HELD, Settings, source_class, source_names
 from synth.sources.own.folder import index_line
-from synth.storage import url_of
+from synth.storage import format_place
 from synth.storage.filesystems import is_private
 
 SetOption: TypeAlias = Annotated[
@@ -109,8 +109,8 @@ def resolve_destination(out: Path, stage: Path | None = None) -> Path:
 
 def refuse_fleeting(out: Path) -> None:
     """Check that what is written outlives the command."""
-    url = url_of(out)
-    if url is not None and is_private(url):
+    url = format_place(out)
+    if is_private(url):
         raise SpecError(
             f"--out {url}: exists in this process only, and ends with this command",
             fix="give a folder, file:///FOLDER or a store; "

@@ -24,7 +24,7 @@ from synth.base.errors import SpecError
 from synth.base.progress import Observer
 from synth.corpus.corpus import PLAN_FILE
 from synth.corpus.leakage import Leakage
-from synth.storage import url_of
+from synth.storage import format_place
 
 if TYPE_CHECKING:
     from pipelines.checks.exported import ExportAudit  # loads every format
@@ -171,7 +171,7 @@ def _compare_clips(corpora: list[Path], observer: Observer) -> CommandResult:
     def show() -> None:
         print_leakage(found)
         if len(corpora) == 2 and not disjoint:
-            block = url_of(corpora[1]) or corpora[1]
+            block = format_place(corpora[1])
             print(f"next: name {block} under `block` in the spec of the other, and build it again")
 
     return CommandResult(
@@ -200,7 +200,7 @@ def _print_next(corpus: Path, found: Audit, heard: AudioAudit | None) -> None:
     elif find_manifest(corpus).name == PLAN_FILE:
         console.print("next: segue build SPEC, with the spec of this plan")
     else:
-        print_next(console, "segue", "train", url_of(corpus) or corpus)
+        print_next(console, "segue", "train", format_place(corpus))
 
 
 # What `segue audit` found, on the terminal.

@@ -14,7 +14,6 @@ from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer, show_waiting
 from synth.corpus.corpus import holds_corpus
-from synth.storage import is_url
 
 _RUN_LOG: Final = "log.jsonl"
 
@@ -73,7 +72,7 @@ def _page(path: Path, samples: int | None, observer: Observer) -> Page:
             raise SpecError(f"{path}: is a training run and has no samples", fix="omit --samples")
         with show_waiting("reading the run"):
             return run_page(path)
-    if not (is_url(path) or path.is_file() or holds_corpus(path)):
+    if not (path.is_file() or holds_corpus(path)):
         raise SpecError(
             f"{path}: neither a corpus nor a training run",
             fix="give data_manifests/CORPUS, or the --out of `segue train`",

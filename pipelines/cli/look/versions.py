@@ -13,12 +13,16 @@ from rich.table import Table
 
 from pipelines.cli.common.show import print_next
 from pipelines.versions.gc import Sweep, collect_garbage
-from pipelines.versions.history import Version, list_versions, measure_total_size, promote_version
-from pipelines.versions.shelf import open_shelf
+from pipelines.versions.history import (
+    Version,
+    measure_size,
+    open_versions,
+    promote_version,
+)
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.progress import Observer
-from synth.storage import url_of
+from synth.storage import format_place
 
 MINUTES = len("2026-01-31T12:00")
 WIDTH = 500  # at most: a terminal that is narrower breaks lines, and no name is cut
@@ -40,13 +44,13 @@ def versions_command(corpus: VersionsArgument) -> CommandResult:
 
     Example: `segue versions data_manifests/acba`
     """
-    shelf = open_shelf(corpus)
-    versions = list_versions(shelf)
-    total = measure_total_size(shelf)
+    versions = open_versions(corpus)
+    total = measure_size(file for version in versions for file in version.files)
+    name = versions[0].places.corpus
     rows = [version.to_json() for version in versions]
     return CommandResult(
-        {"corpus": shelf.corpus, "versions": rows, "bytes": total},
-        partial(_print_versions, shelf.corpus, versions, total),
+        {"corpus": name, "versions": rows, "bytes": total},
+        partial(_print_versions, name, versions, total),
     )
 
 
@@ -167,4 +171,4 @@ def _print_sweep(corpus: Path, sweep: Sweep, dry_run: bool) -> None:
     if dry_run and sweep.removals:
         console.print("next: the same command without --dry-run")
     else:
-        print_next(console, "segue", "versions", url_of(corpus) or corpus)
+        print_next(console, "segue", "versions", format_place(corpus))

@@ -41,7 +41,7 @@ from synth.base.errors import SpecError
 from synth.base.processors import processors
 from synth.base.progress import Observer
 from synth.corpus.corpus import holds_corpus
-from synth.storage import url_of
+from synth.storage import format_place
 
 LOCALLY: Final = "--workers N is the same as --engine local:N"
 
@@ -73,8 +73,8 @@ def build_command(
 
     Example: `segue build corpora/acba.yaml --out /data/segue --workers 8`
     """
-    if url_of(spec) is not None or holds_corpus(spec):
-        place = url_of(spec) or spec
+    if holds_corpus(spec):
+        place = format_place(spec)
         raise SpecError(f"{place}: is a corpus, not a spec", fix=f"use `segue rebuild {place}`")
     asked, out = read_request(spec, version, out, stage)
     settings = RenderSettings(timeout_s=timeout, retries=retries)

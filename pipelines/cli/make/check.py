@@ -31,7 +31,7 @@ from synth.sources.reading.collected import (
     write_index,
 )
 from synth.sources.reading.files import list_refs, path_of
-from synth.storage import is_url, url_of
+from synth.storage import format_place
 
 SHOWN: Final = 10
 SAMPLES: Final = 5
@@ -139,9 +139,7 @@ def _is_corpus(what: str) -> bool:
     if holds_corpus(path):
         return True
     name, has_root, _ = what.partition(":")
-    return not (name in source_names() or (path.exists() and not has_root)) and (
-        is_url(path) or not has_root
-    )
+    return not (has_root or name in source_names() or path.exists())
 
 
 def _check_corpus(corpus: Path, samples: int, observer: Observer) -> CommandResult:
@@ -156,7 +154,7 @@ def _check_corpus(corpus: Path, samples: int, observer: Observer) -> CommandResu
         console = make_console()
         for name, value in checks.items():
             console.print(f"{name}: {value}", markup=False)
-        print_next(console, "segue", "audit", url_of(corpus) or corpus)
+        print_next(console, "segue", "audit", format_place(corpus))
 
     facts = {"ok": True, "corpus": opened.name, "version": opened.version, "checks": checks}
     return CommandResult(facts, show)

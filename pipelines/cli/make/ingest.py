@@ -31,14 +31,14 @@ from pipelines.engines.engine import engine
 from pipelines.ingest.ingest import IngestedLibrary, ingest
 from pipelines.ingest.parts import count_refusals, format_refusals
 from pipelines.look.inspection import format_count
-from pipelines.store.places import BANKS
+from pipelines.store.store import BANKS
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
 from synth.sources import ClipRef, Unheard, open_source, source_names
 from synth.sources.reading.files import list_refs
-from synth.storage import url_of
+from synth.storage import format_place
 
 LibraryArgument: TypeAlias = Annotated[
     str,
@@ -72,7 +72,7 @@ def ingest_command(
     Examples: `segue ingest esc50:/data/ESC-50 --out /data/segue`,
     `segue ingest corpora/acba.yaml --workers 8`
     """
-    named = [] if out == Path() else ["--out", url_of(out) or str(out)]
+    named = [] if out == Path() else ["--out", format_place(out)]
     out = resolve_destination(out, stage)
     intake = replace(_read_intake(library, settings or ()), limit=limit)
     following = partial(_show_next, library, named)

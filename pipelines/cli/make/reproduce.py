@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,18 +17,18 @@ from pipelines.cli.common.show import print_next
 from pipelines.cli.common.source import resolve_destination
 from pipelines.config.file import read_spec
 from pipelines.config.spec import Spec
-from pipelines.store.places import MANIFESTS, Places
-from pipelines.store.stage import choose_stage, find_mirror
-from pipelines.versions.history import list_versions
+from pipelines.store.places import Places
+from pipelines.store.stage import open_store, store_at
+from pipelines.store.store import MANIFESTS
+from pipelines.versions.history import Version, open_versions, split_place
 from pipelines.versions.reproduce import Reproduction, reproduce
-from pipelines.versions.shelf import VersionShelf, open_shelf, split_url
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import CorpusError, SpecError
 from synth.base.processors import processors
 from synth.base.progress import Observer
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE
-from synth.storage import url_of
+from synth.storage import format_place, may_be_folder, resolve_place
 
 DEFAULTS: Final = RenderSettings()
 TimeoutOption: TypeAlias = Annotated[
@@ -64,12 +65,10 @@ def read_request(
     Returns:
         The spec to be built, or the finished version to be reproduced; and the folder to work in.
     """
-    if (url := url_of(path)) is not None:
-        places = _stage_version(url, version, out, stage)
+    if may_be_folder(path):
+        places = _find_version(path, version, out, stage)
         return ReproductionRequest(places, None), places.out
     root = resolve_destination(out, stage)
-    if path.is_dir():
-        return ReproductionRequest(_find_version(path, version, out), None), root
     spec = read_spec(path)
     if version is None:
         return spec, root
@@ -83,63 +82,43 @@ def read_request(
     except ValidationError as error:
         reason = error.errors()[0]["msg"].removeprefix("Value error, ")
         raise SpecError(f"--version {version}: {reason}") from error
-    places = Places(root.resolve(), spec.corpus, version)
-    return (ReproductionRequest(places, spec) if _is_finished(places) else spec), root
+    places = Places(store_at(root.resolve()), spec.corpus, version)
+    is_finished = places.store.holds(places.manifests / CORPUS_FILE)
+    return (ReproductionRequest(places, spec) if is_finished else spec), root
 
 
-def _is_finished(places: Places) -> bool:
-    mirror = find_mirror(places.out)
-    path = places.manifests / CORPUS_FILE
-    return path.is_file() if mirror is None else mirror.holds(path)
-
-
-def _find_version(path: Path, version: str | None, out: Path) -> Places:
-    folder = path.resolve()
-    if (folder / CORPUS_FILE).is_file():
-        folder, version = folder.parent, _agree_on_version(path, folder.name, version)
-    shelf = open_shelf(path if folder == path.resolve() else folder)
-    version = _find_finished(shelf, path, version)
-    if out != Path() and (url_of(out) is not None or out.resolve() != shelf.out):
+def _find_version(path: Path, version: str | None, out: Path, stage: Path | None) -> Places:
+    """The version that a manifest folder, or its URL, and `--version` name."""
+    corpus = Path(resolve_place(path))
+    if corpus.parent.parent.name == MANIFESTS or (corpus / CORPUS_FILE).is_file():
+        version = _agree_on_version(path, corpus.name, version)
+        corpus = corpus.parent
+    version = _find_finished(open_versions(corpus), path, version)
+    root, name = split_place(corpus)
+    if out != Path() and resolve_place(out) != root:
         raise SpecError(
-            f"{path} is below {shelf.out}, but --out says {url_of(out) or out}",
+            f"{format_place(path)} is below {root}, but --out says {format_place(out)}",
             fix="drop --out",
         )
-    return shelf.locate(version)
-
-
-def _stage_version(url: str, version: str | None, out: Path, stage: Path | None) -> Places:
-    """A version at a store, to be worked on in a stage."""
-    corpus, _, last = url.rpartition("/")
-    if corpus.rpartition("/")[2] != MANIFESTS and corpus.rpartition("/")[0].endswith(MANIFESTS):
-        version = _agree_on_version(Path(url), last, version)
-    else:
-        corpus = url
-    shelf = open_shelf(Path(corpus))
-    version = _find_finished(shelf, Path(url), version)
-    base, name = split_url(corpus)
-    if out != Path() and url_of(out) != base:
-        raise SpecError(
-            f"{url} is below {base}, but --out says {url_of(out) or out}", fix="drop --out"
-        )
-    return Places(choose_stage(base, stage), name, version)
+    return Places(open_store(root, stage), name, version)
 
 
 def _agree_on_version(path: Path, name: str, version: str | None) -> str:
     """The version that a path and --version name."""
     if version not in (None, name):
         raise SpecError(
-            f"{url_of(path) or path} is version {name}, but --version says {version}",
+            f"{format_place(path)} is version {name}, but --version says {version}",
             fix="drop one of them",
         )
     return name
 
 
-def _find_finished(shelf: VersionShelf, path: Path, version: str | None) -> str:
+def _find_finished(versions: Sequence[Version], path: Path, version: str | None) -> str:
     """A version that is finished, by default the one that `latest` names."""
-    version = version or shelf.read_latest()
-    known = [each.name for each in list_versions(shelf) if each.finished]
+    version = version or next((each.name for each in versions if each.latest), "")
+    known = [each.name for each in versions if each.finished]
     if version not in known:
-        named = url_of(path) or path
+        named = format_place(path)
         raise CorpusError(
             f"{named}: no finished version {version or LATEST_FILE}",
             fix=f"known versions: {', '.join(known)}; see `segue versions {named}`"
@@ -181,7 +160,7 @@ def rebuild_command(
 
     Example: `segue rebuild data_manifests/acba/2f6c01d9a4b8`
     """
-    if url_of(corpus) is None and not corpus.is_dir():
+    if not may_be_folder(corpus):
         raise SpecError(
             f"{corpus}: no such manifest folder", fix="give data_manifests/CORPUS, or its URL"
         )

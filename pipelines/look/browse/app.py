@@ -57,7 +57,7 @@ from pipelines.store.places import find_manifest
 from synth.base.errors import SegueError, shorten
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
 from synth.corpus.validation import is_key
-from synth.storage import url_of
+from synth.storage import format_place, is_url
 
 PAGE_SIZE: Final = 50
 _STATUS: Final[dict[type[SegueError], int]] = {
@@ -89,7 +89,7 @@ class BrowsedCorpus:
         path = find_manifest(place)
         rendered = path.name == SAMPLES_FILE
         sounds = SampleAudio(Corpus.open(path.parent)) if rendered else None
-        return cls(url_of(place) or str(place), Manifest(path), sounds)
+        return cls(format_place(place), Manifest(path), sounds)
 
     @property
     def name(self) -> str:
@@ -156,7 +156,7 @@ class Pages:
 
     async def send_audio(self, request: Request) -> Response:
         """A sample's audio file, or the part of it that `Range` asks for."""
-        work = WorkKind.PAGE if url_of(self.library.place) is None else WorkKind.REMOTE
+        work = WorkKind.REMOTE if is_url(self.library.place) else WorkKind.PAGE
         return await run_limited(work, lambda: self._read_audio(request))
 
     def _read_audio(self, request: Request) -> Response:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from synth.base.atomic import write_text
 from synth.base.doors import open_regular
 from synth.base.errors import SpecError
-from synth.storage import is_url
+from synth.storage import refuse_url
 
 _SIGN: Final = b'<meta name="generator" content="segue report">'
 _HEAD: Final = 2000
@@ -57,8 +57,7 @@ def render_page(template: str, packages: Mapping[str, str], **values: Any) -> st
 
 def write_page(page: Page, out: Path) -> None:
     """Write a page to a file; an older report there is replaced."""
-    if is_url(out):
-        raise SpecError(f"--out {out}: a report is written to a file", fix="give a file's name")
+    refuse_url(out, "a report is written to a file", fix="give a file's name")
     if out.is_dir():
         raise SpecError(f"--out {out}: this is a folder", fix=f"give {out / page.name}.html")
     if out.exists():

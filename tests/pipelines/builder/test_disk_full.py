@@ -20,7 +20,7 @@ from pipelines.builder.build import build
 from pipelines.builder.claim import CLAIM_FILE
 from pipelines.config.spec import Spec
 from pipelines.export import export_corpus
-from pipelines.store.mirror import record
+from pipelines.store.store import record
 from synth.base.atomic import PARTIAL_SUFFIX, replacing, write_bytes
 from synth.base.errors import DiskFullError
 from synth.corpus.corpus import Corpus

@@ -16,6 +16,7 @@ from pipelines.cli.make.plan import describe_plan
 from pipelines.config.spec import SplitName
 from pipelines.ingest.parts import count_refusals, format_refusals
 from pipelines.store.places import Places
+from pipelines.store.store import Store
 from synth.base.command import CommandResult
 from synth.sources.procedural.foley.source import Foley
 
@@ -46,7 +47,7 @@ REFUSED = [
 @pytest.fixture
 def places(tmp_path: Path) -> Places:
     """A plan's folder, with what findings are read from."""
-    found = Places(tmp_path, "tiny", "v1", None)
+    found = Places(Store(tmp_path), "tiny", "v1")
     found.manifests.mkdir(parents=True)
     clips = [
         {

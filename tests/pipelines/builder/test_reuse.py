@@ -14,6 +14,7 @@ from pipelines.builder import render
 from pipelines.builder.plan import SHARDS_FILE, ShardPlan
 from pipelines.builder.render import ShardReceipt, read_receipt, reuse
 from pipelines.store.places import Places
+from pipelines.store.store import Store
 from synth.base.hashing import file_sha256
 from synth.corpus.schema import canonical_json
 
@@ -56,7 +57,7 @@ def test_of_other_versions_only_receipts_that_match_are_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for version in range(VERSIONS):
-        fill(Places(tmp_path, "tiny", f"v{version}"), plan_of(10 * version))
+        fill(Places(Store(tmp_path), "tiny", f"v{version}"), plan_of(10 * version))
     (tmp_path / "data_manifests" / "tiny" / "unplanned").mkdir()
     damaged = tmp_path / "data_manifests" / "tiny" / "damaged"
     damaged.mkdir()
@@ -74,11 +75,11 @@ def test_of_other_versions_only_receipts_that_match_are_opened(
 
     monkeypatch.setattr(render, "read_receipt", count)
     monkeypatch.setattr(render, "read_columns", count_tables)
-    new = Places(tmp_path, "tiny", "new")
+    new = Places(Store(tmp_path), "tiny", "new")
     shards = [*plan_of(999)[:-1], plan_of(50)[-1]]
     assert reuse(new, shards) == shards[:-1]
     assert read_receipt(new, shards[-1].shard) == read_receipt(
-        Places(tmp_path, "tiny", "v5"), shards[-1].shard
+        Places(Store(tmp_path), "tiny", "v5"), shards[-1].shard
     )
     assert opened.pop("receipts of new") == SHARDS
     assert opened.pop("receipts of v5") <= 2

@@ -27,6 +27,7 @@ from pipelines.flows.schedule import (
 )
 from pipelines.llm.runner import Stop
 from pipelines.store.places import Places
+from pipelines.store.store import Store
 from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import LATEST_FILE, QUARANTINE_FILE, SAMPLES_FILE
@@ -38,7 +39,7 @@ def places(tiny_corpus: Path, tmp_path: Path) -> Places:
     out = tmp_path / "out"
     shutil.copytree(tiny_corpus, out, ignore=UNCERTIFIED)
     versions = out / "data_manifests" / "tiny"
-    return Places(out, "tiny", (versions / LATEST_FILE).read_text().strip())
+    return Places(Store(out), "tiny", (versions / LATEST_FILE).read_text().strip())
 
 
 def settings_file(folder: Path, value: Any) -> Path:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from forked import KilledError
 
-from pipelines.store.stage import choose_stage, hold_corpus
+from pipelines.store.stage import open_store
 from synth.storage import Remote
 
 
@@ -21,7 +21,7 @@ def remote(tmp_path: Path) -> Remote:
     return Remote(f"file://{tmp_path}/store")
 
 
-@pytest.mark.parametrize("way", ["put", "put_over", "copy"])
+@pytest.mark.parametrize("way", ["write", "write_over", "copy"])
 def test_an_object_that_was_being_written_is_what_it_was(
     remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
@@ -34,8 +34,8 @@ def test_an_object_that_was_being_written_is_what_it_was(
         raise KilledError
 
     ways: dict[str, Callable[[], object]] = {
-        "put": lambda: remote.put(tmp_path / "local", "a"),
-        "put_over": lambda: remote.put_over(tmp_path / "local", "a", remote.find("a")),
+        "write": lambda: remote.write("a", tmp_path / "local"),
+        "write_over": lambda: remote.write_over("a", tmp_path / "local", remote.find("a")),
         "copy": lambda: remote.copy("b", "a"),
     }
     monkeypatch.setattr(shutil, "copyfile", copy_half)
@@ -53,10 +53,10 @@ def test_an_object_that_was_being_created_is_not_there(
     with monkeypatch.context() as patch:
         patch.setattr(os, "link", killed)
         with pytest.raises(KilledError):
-            remote.create("a/lease.json", b"whole")
+            remote.write_over("a/lease.json", b"whole", None)
     assert list(remote.list()) == []
-    assert remote.create("a/lease.json", b"whole")
-    assert not remote.create("a/lease.json", b"another")
+    assert remote.write_over("a/lease.json", b"whole", None)
+    assert not remote.write_over("a/lease.json", b"another", None)
     assert remote.read("a/lease.json") == b"whole"
     assert [path.name for path in (tmp_path / "store/a").iterdir()] == ["lease.json"]
 
@@ -68,8 +68,8 @@ def test_a_disk_without_links_holds_leases_too(
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
     monkeypatch.setattr(os, "link", refuse)
-    assert remote.create("a", b"first")
-    assert not remote.create("a", b"second")
+    assert remote.write_over("a", b"first", None)
+    assert not remote.write_over("a", b"second", None)
     assert remote.read("a") == b"first"
 
 
@@ -80,7 +80,7 @@ def test_a_local_file_that_is_gone_is_not_taken_for_a_lost_race(
     if held:
         remote.write("a", b"before")
     with pytest.raises(FileNotFoundError, match="gone"):
-        remote.put_over(tmp_path / "gone", "a", remote.find("a"))
+        remote.write_over("a", tmp_path / "gone", remote.find("a"))
 
 
 def test_what_was_being_written_goes_when_the_corpus_is_held_again(
@@ -90,5 +90,5 @@ def test_what_was_being_written_goes_when_the_corpus_is_held_again(
     left = tmp_path / "store/data_manifests/c/v1/.plan.parquet.machine-1-1.partial"
     left.parent.mkdir(parents=True)
     left.touch()
-    with hold_corpus(choose_stage(remote.url), "c"):
+    with open_store(remote.url).hold_corpus("c"):
         assert not left.exists()

@@ -1,18 +1,22 @@
-"""Leases at a store: the store's clock counts, and who was paused holds nothing any more."""
+"""Leases and locks: one writer at a time, none for the dead, and who was paused holds nothing."""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from s3_store import running_store
+from waiting import PATIENCE_S
 
-from pipelines.store.lease import EXPIRY_S, Lease, take_lease, utc_now
+from pipelines.store.lease import EXPIRY_S, Lease, sole_writer, take_lease, utc_now, wait_for_turn
 from synth.base.errors import CorpusError
-from synth.storage import Remote
+from synth.storage import Remote, Stored
 
 FOLDER = "data_manifests/tiny/.lease"
 
@@ -82,3 +86,96 @@ def test_a_holder_that_was_paused_in_a_sign_of_life_brings_nothing_back(
         others[0].check()
     else:
         assert not remote.list(where)
+
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def timeless(folder: Remote, monkeypatch: pytest.MonkeyPatch) -> Remote:
+    """A store that tells no times: the machines' own clocks count."""
+    monkeypatch.setattr("pipelines.store.lease._measure_age", lambda *_: None)
+    return folder
+
+
+def taken(remote: Remote, holder: str, after_s: float = 0) -> Lease:
+    return take_lease(remote, FOLDER, holder, lambda: NOON + timedelta(seconds=after_s))
+
+
+def test_a_lease_is_kept_by_signs_of_life_and_lost_without(timeless: Remote) -> None:
+    first = taken(timeless, "a")
+    with pytest.raises(CorpusError, match="is building this corpus, process"):
+        taken(timeless, "b", EXPIRY_S - 1)
+    first.beat(lambda: NOON + timedelta(seconds=100))
+    with pytest.raises(CorpusError, match="is building this corpus, process"):
+        taken(timeless, "b", EXPIRY_S + 60)
+    first.check()
+    second = taken(timeless, "b", EXPIRY_S + 100)
+    for act in (first.check, first.beat):
+        with pytest.raises(CorpusError, match="another machine took the lease"):
+            act()
+    second.check()
+    again = taken(timeless, "b", EXPIRY_S + 101)  # after a restart in the same stage
+    again.check()
+    with pytest.raises(CorpusError, match="another machine took the lease"):
+        second.check()
+    again.release()
+    taken(timeless, "c", EXPIRY_S + 102).check()
+
+
+def test_of_two_that_take_a_free_lease_at_once_one_is_let_in(
+    timeless: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one comes between the look and the taking."""
+    write_over = Remote.write_over
+    rival: list[Lease] = []
+
+    def slow(self: Remote, key: str, data: bytes, found: None) -> Stored | None:
+        monkeypatch.setattr(Remote, "write_over", write_over)
+        rival.append(taken(timeless, "b"))
+        return self.write_over(key, data, found)
+
+    monkeypatch.setattr(Remote, "write_over", slow)
+    with pytest.raises(CorpusError, match="is building this corpus"):
+        taken(timeless, "a", 1)
+    rival[0].check()
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from pipelines.store.lease import sole_writer
+with sole_writer(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_killed_holder_keeps_nothing(tmp_path: Path) -> None:
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"held\n"
+    with pytest.raises(CorpusError, match="another process is building"), sole_writer(tmp_path):
+        pass
+    holder.kill()
+    holder.wait()
+    with sole_writer(tmp_path):
+        pass
+
+
+def test_who_waits_comes_in_turn(tmp_path: Path) -> None:
+    events: list[str] = []
+
+    def second() -> None:
+        with wait_for_turn(tmp_path):
+            events.append("second")
+
+    thread = threading.Thread(target=second)
+    with wait_for_turn(tmp_path):
+        thread.start()
+        thread.join(timeout=0.3)
+        events.append("first")
+    thread.join(timeout=PATIENCE_S)
+    assert events == ["first", "second"]

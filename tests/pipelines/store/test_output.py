@@ -12,14 +12,10 @@ from synth.base.errors import SourceError, SpecError
 from synth.captions.caption import Style
 
 
-def test_an_output_that_is_the_input_is_refused(tmp_path: Path) -> None:
+def test_an_output_is_a_parquet_file_by_its_name_and_no_input(tmp_path: Path) -> None:
     # `segue text probe nv a.csv --out a.csv` turned the captions into Parquet.
-    path = tmp_path / "a.parquet"
     with pytest.raises(SpecError, match="is the input file"):
-        check_output(tmp_path / "x" / ".." / "a.parquet", None, path)
-
-
-def test_an_output_is_a_parquet_file_by_its_name(tmp_path: Path) -> None:
+        check_output(tmp_path / "x" / ".." / "a.parquet", None, tmp_path / "a.parquet")
     with pytest.raises(SpecError, match="Parquet") as caught:
         check_output(tmp_path / "a.csv")
     assert "a.parquet" in caught.value.fix

@@ -15,7 +15,7 @@ import pytest
 from s3_store import S3Refusal, S3Request, S3Store, running_store
 
 from pipelines.store.lease import take_lease
-from pipelines.store.mirror import Mirror
+from pipelines.store.stage import StagedStore
 from synth.base.errors import CorpusError
 from synth.storage import Copies, Remote
 
@@ -47,11 +47,11 @@ class SecondMachine:
     remote: Remote
     size: int
 
-    def take(self) -> Mirror:
+    def take(self) -> StagedStore:
         copies = Copies.open(self.stage, self.remote)
-        return Mirror(copies, take_lease(self.remote, LEASES, self.name))
+        return StagedStore(self.stage, copies, take_lease(self.remote, LEASES, self.name))
 
-    def certify(self, mirror: Mirror) -> None:
+    def certify(self, store: StagedStore) -> None:
         data = self.name.encode()[:1] * self.size
         files = {
             TAR: data,
@@ -59,9 +59,9 @@ class SecondMachine:
             RECEIPT: json.dumps({"sha256": hashlib.sha256(data).hexdigest()}).encode(),
         }
         for key, content in files.items():
-            mirror.copies.path(key).parent.mkdir(parents=True, exist_ok=True)
-            mirror.copies.path(key).write_bytes(content)
-        mirror.certify(*map(mirror.copies.path, files))
+            store.copies.path(key).parent.mkdir(parents=True, exist_ok=True)
+            store.copies.path(key).write_bytes(content)
+        store.certify(*map(store.copies.path, files))
 
 
 def certified(remote: Remote) -> str:

@@ -1,13 +1,17 @@
-"""Rows in a file without a name are those that were written, and leave nothing behind."""
+"""Rows in files: those that were written, and found shard by shard in row groups."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from pipelines.store.row_file import BATCH_ROWS, RowFile
+from pipelines.builder.claim import SHARDS_FILE
+from pipelines.builder.plan import ShardPlan
+from pipelines.store.row_file import BATCH_ROWS, LEAST_ROWS, RowFile, ShardTables, read_rows
+from synth.corpus.corpus import PLAN_FILE, SAMPLES_FILE, Corpus
 
 SCHEMA = pa.schema([("name", pa.string()), ("levels", pa.list_(pa.float32()))])
 
@@ -52,3 +56,65 @@ def test_views_outlive_the_pages_that_were_given_back(tmp_path: Path) -> None:
 def test_a_row_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(IndexError):
         RowFile.write(tmp_path, SCHEMA, tables([3]))[3]
+
+
+def written(path: Path, lengths: list[int]) -> list[tuple[int, int]]:
+    """A file of one shard a length, whose rows are numbered through; where each was put."""
+    ends = [sum(lengths[: i + 1]) for i in range(len(lengths))]
+    with pq.ParquetWriter(path, pa.schema([("row", pa.int64())])) as writer:
+        tables = ShardTables(writer)
+        places = [
+            tables.add(pa.table({"row": list(range(end - length, end))}))
+            for length, end in zip(lengths, ends, strict=True)
+        ]
+        tables.flush()
+    return places
+
+
+@pytest.mark.parametrize(
+    "lengths", [[1] * 2500, [LEAST_ROWS - 1, 1, 1], [5000, 3, LEAST_ROWS, 7], [12]]
+)
+def test_shards_fill_row_groups_whole_and_are_found_there(
+    tmp_path: Path, lengths: list[int]
+) -> None:
+    path = tmp_path / "rows.parquet"
+    places = written(path, lengths)
+    groups = pq.read_metadata(path)
+    assert groups.num_row_groups <= sum(lengths) // LEAST_ROWS + 1
+    assert all(
+        groups.row_group(group).num_rows >= LEAST_ROWS for group in range(groups.num_row_groups - 1)
+    )
+    first = 0
+    for (group, row), length in [*zip(places, lengths, strict=True)]:
+        found = read_rows(path, group, row, length)["row"].to_pylist()
+        assert found == list(range(first, first + length))
+        first += length
+
+
+def test_file_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    written(path, [2, 3])
+    assert read_rows(path, 0, 2, 3)["row"].to_pylist() == [2, 3, 4]
+    path.unlink()
+    written(path, [3, 4, 5])
+    assert read_rows(path, 0, 3, 4)["row"].to_pylist() == [3, 4, 5, 6]
+
+
+def test_small_shards_of_a_corpus_share_a_row_group(tiny_corpus: Path) -> None:
+    folder = Corpus.open(tiny_corpus / "data_manifests" / "tiny").folder
+    plan = folder / PLAN_FILE
+    shards = [ShardPlan(**row) for row in pq.read_table(folder / SHARDS_FILE).to_pylist()]
+    assert len(shards) == 12
+    for name in (PLAN_FILE, SAMPLES_FILE):
+        assert pq.read_metadata(folder / name).num_row_groups == 1
+    assert [row for shard in shards for row in shard.rows(plan)] == pq.read_table(plan).to_pylist()
+    assert all(row["shard"] == shard.shard for shard in shards for row in shard.rows(plan))
+
+
+def test_older_plan_has_a_row_group_a_shard(tmp_path: Path) -> None:
+    path = tmp_path / PLAN_FILE
+    with pq.ParquetWriter(path, pa.schema([("row", pa.int64())])) as writer:
+        for first in (0, 2):
+            writer.write_table(pa.table({"row": [first, first + 1]}))
+    second = ShardPlan("tiny-train-000001.tar", "train", 2, 1, "digest")
+    assert second.rows(path) == [{"row": 2}, {"row": 3}]

@@ -15,7 +15,7 @@ import pytest
 import soundfile
 from builds import TINY, merged, product, segue_here
 
-import pipelines.versions.remake
+import pipelines.versions.reproduce
 from pipelines.builder.build import build
 from pipelines.builder.plan import ShardPlan
 from pipelines.builder.render import RenderJob, render_shard
@@ -24,6 +24,7 @@ from pipelines.config.spec import Spec
 from pipelines.engines.cluster import library_versions
 from pipelines.store.lease import sole_writer
 from pipelines.store.places import Places
+from pipelines.store.store import Store
 from pipelines.versions.gc import collect_garbage
 from pipelines.versions.reproduce import reproduce
 from synth.base.errors import CorpusError, SegueError
@@ -53,7 +54,7 @@ CHANGES: dict[str, object] = {"recipe": {"triplets": {"repeats": 1}}}
 def old(base: Path, tmp_path: Path) -> Places:
     """A copy of the older version, and of the newer beside it."""
     shutil.copytree(base, tmp_path / "out")
-    return Places(tmp_path / "out", "tiny", "old")
+    return Places(Store(tmp_path / "out"), "tiny", "old")
 
 
 @pytest.fixture
@@ -88,7 +89,7 @@ def filed(filed_spec: Tiny, tmp_path: Path) -> Places:
     """That corpus."""
     sounds(tmp_path / "library")
     build(filed_spec(), tmp_path / "out", 0)
-    return Places(tmp_path / "out", "tiny", "old")
+    return Places(Store(tmp_path / "out"), "tiny", "old")
 
 
 def remove(places: Places) -> dict[str, str]:
@@ -153,7 +154,7 @@ def test_shards_that_another_version_holds_are_linked(old: Places, spec: Tiny) -
 def test_manifests_alone_are_enough(old: Places, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     shutil.copytree(old.manifests, elsewhere / "data_manifests" / "tiny" / "old")
-    found = reproduce(Places(elsewhere, "tiny", "old"), None, 0)
+    found = reproduce(Places(Store(elsewhere), "tiny", "old"), None, 0)
     assert found.rendered == SHARDS
     there = product(elsewhere)
     assert there == {path: value for path, value in product(old.out).items() if path in there}
@@ -304,10 +305,12 @@ def test_a_lost_receipt_is_named(old: Places) -> None:
     assert differs(old) == [f"shard {first.stem}: no receipt, so its content is unknown"]
 
 
-def test_a_reproduction_that_was_killed_goes_on_where_it_stopped(
-    old: Places, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("then", ["reproduce", "gc"])
+def test_a_reproduction_that_was_killed_goes_on_or_is_removed_by_gc(
+    old: Places, monkeypatch: pytest.MonkeyPatch, then: str
 ) -> None:
-    before = remove(old)
+    whole = remove(old)
+    removed = product(old.out)
     made: list[str] = []
 
     def dying(job: RenderJob, shard: ShardPlan) -> None:
@@ -316,30 +319,18 @@ def test_a_reproduction_that_was_killed_goes_on_where_it_stopped(
         render_shard(job, shard)
         made.append(shard.shard)
 
-    monkeypatch.setattr(pipelines.versions.remake, "render_shard", dying)
-    with pytest.raises(KeyboardInterrupt):
-        reproduce(old, None, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(pipelines.versions.reproduce, "render_shard", dying)
+        with pytest.raises(KeyboardInterrupt):
+            reproduce(old, None, 0)
     assert not old.shards.exists()
-    monkeypatch.undo()
-    assert reproduce(old, None, 0).rendered == SHARDS - 1
-    assert product(old.out) == before
-
-
-def test_what_a_killed_reproduction_left_is_removed_by_gc(
-    old: Places, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    remove(old)
-    before = product(old.out)
-
-    def dying(job: RenderJob, shard: ShardPlan) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(pipelines.versions.remake, "render_shard", dying)
-    with pytest.raises(KeyboardInterrupt):
-        reproduce(old, None, 0)
-    assert product(old.out) != before
-    collect_garbage(old.versions, keep=1)
-    assert product(old.out) == before
+    assert product(old.out) != removed
+    if then == "gc":
+        collect_garbage(old.versions, keep=1)
+        assert product(old.out) == removed
+    else:
+        assert reproduce(old, None, 0).rendered == SHARDS - 1
+        assert product(old.out) == whole
 
 
 def test_a_running_build_blocks_reproducing(old: Places) -> None:
@@ -396,7 +387,7 @@ def test_a_version_is_asked_for_by_its_folder_or_by_name(
 ) -> None:
     folder = tiny_corpus / "data_manifests" / "tiny"
     version = Corpus.open(folder).version
-    places = Places(tiny_corpus.resolve(), "tiny", version)
+    places = Places(Store(tiny_corpus.resolve()), "tiny", version)
     root = tiny_corpus.resolve()
     assert read_request(folder, None, Path())[0] == ReproductionRequest(places, None)
     assert read_request(folder, version, tiny_corpus) == (

@@ -17,14 +17,12 @@ from pipelines.cli.make.reproduce import ReproductionRequest, read_request
 from pipelines.config.spec import Spec
 from pipelines.engines.engine import engine
 from pipelines.ingest.ingest import ingest
-from pipelines.store import stage as stages
 from pipelines.store.lease import take_lease
 from pipelines.store.places import Places
-from pipelines.store.stage import choose_stage, hold_for_writing
+from pipelines.store.stage import StagedStore, choose_stage, open_store, store_at
 from pipelines.versions.gc import collect_garbage
-from pipelines.versions.history import VersionState, list_versions
+from pipelines.versions.history import VersionState, open_versions
 from pipelines.versions.reproduce import reproduce
-from pipelines.versions.shelf import open_shelf
 from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
@@ -81,10 +79,8 @@ def kept(cache: Path) -> list[Path]:
 
 
 def test_versions_at_a_store_are_listed_as_in_a_folder(folder: Path, url: str) -> None:
-    there = [each.to_json() for each in list_versions(open_shelf(Path(url)))]
-    here = [
-        each.to_json() for each in list_versions(open_shelf(folder / "data_manifests" / "tiny"))
-    ]
+    there = [each.to_json() for each in open_versions(Path(url))]
+    here = [each.to_json() for each in open_versions(folder / "data_manifests" / "tiny")]
     assert [each["latest"] for each in there] == [False, True]
     assert [each | {"finished": None} for each in there] == [
         each | {"finished": None} for each in here
@@ -94,36 +90,29 @@ def test_versions_at_a_store_are_listed_as_in_a_folder(folder: Path, url: str) -
 def test_gc_at_a_store_frees_what_it_said_and_nothing_else(
     folder: Path, url: str, old: str
 ) -> None:
+    note = folder / "shards" / "tiny" / old / "notes.txt"
+    note.write_text("mine")
     before = product(folder)
     foreseen = collect_garbage(Path(url), keep=1, dry_run=True)
     assert product(folder) == before
     sweep = collect_garbage(Path(url), keep=1)
     assert sweep == foreseen
+    assert sweep.foreign == (f"file://{note}",)
     assert (sweep.kept, [removal.name for removal in sweep.versions]) == ((NEWER,), [old])
     left = product(folder)
     marker = f"data_manifests/tiny/{old}/removed.json"
     assert json.loads((folder / marker).read_text())["shards"] == 12
     gone = {path for path in before if path.startswith(f"shards/tiny/{old}/")}
+    gone.remove(note.relative_to(folder).as_posix())
     assert left.keys() == before.keys() - gone | {marker}
     assert all(left[path] == before[path] for path in left.keys() - {marker})
-    assert [each.state for each in list_versions(open_shelf(Path(url)))] == [
+    assert [each.state for each in open_versions(Path(url))] == [
         VersionState.MANIFESTS_ONLY,
         VersionState.RENDERED,
     ]
     with pytest.raises(CorpusError, match=r"segue gc. removed") as told:
         Corpus.open(Path(f"{url}/{old}")).stored_pcm("train", "tiny-train-000000.tar", 0, 1)
     assert f"`segue rebuild {url}/{old}`" in told.value.fix
-
-
-def test_latest_and_what_no_build_wrote_stay_at_a_store(folder: Path, url: str, old: str) -> None:
-    (folder / "data_manifests" / "tiny" / "latest").write_text(f"{old}\n")
-    assert collect_garbage(Path(url), keep=1).versions == ()
-    (folder / "data_manifests" / "tiny" / "latest").write_text(f"{NEWER}\n")
-    note = folder / "shards" / "tiny" / old / "notes.txt"
-    note.write_text("mine")
-    assert collect_garbage(Path(url), keep=1).foreign == (f"file://{note}",)
-    assert note.read_text() == "mine"
-    assert (tars(folder, old), tars(folder, NEWER)) == (0, 12)
 
 
 def test_a_machine_that_builds_blocks_gc_and_reproducing_at_a_store(
@@ -134,7 +123,7 @@ def test_a_machine_that_builds_blocks_gc_and_reproducing_at_a_store(
     with pytest.raises(CorpusError, match="is building this corpus"):
         collect_garbage(Path(url), keep=1)
     with pytest.raises(CorpusError, match="is building this corpus"):
-        reproduce(Places(choose_stage(root(folder)), "tiny", old), None, 0)
+        reproduce(Places(open_store(root(folder)), "tiny", old), None, 0)
     lease.release()
     assert product(folder) == before
 
@@ -153,7 +142,7 @@ def test_banks_at_a_store_go_only_while_no_corpus_there_is_written(
     lease = take_lease(remote, "banks/.lease", "another machine")
     with (
         pytest.raises(CorpusError, match=r"banks: .* is removing files of these banks"),
-        hold_for_writing(choose_stage(root(folder)), "new"),
+        open_store(root(folder)).hold_for_writing("new"),
     ):
         pass
     lease.release()
@@ -207,7 +196,7 @@ def test_a_version_at_a_store_is_reproduced_byte_for_byte(
     shutil.rmtree(cache)  # a machine that was never here
     asked, out = read_request(Path(url), old, Path())
     assert isinstance(asked, ReproductionRequest)
-    assert (asked.places, asked.given) == (Places(out, "tiny", old), None)
+    assert (asked.places, asked.given) == (Places(store_at(out), "tiny", old), None)
     found = reproduce(asked.places, None, 0)
     assert not found.differences
     assert (found.rendered, found.linked) == (12, 0)
@@ -228,7 +217,7 @@ def test_shards_that_another_version_holds_are_copied_by_the_store(
     assert told.returncode == 0, told.stderr
     assert json.loads(told.stdout.splitlines()[-1])["linked"] == 12
     assert product(folder) == before
-    again = reproduce(Places(choose_stage(root(folder)), "tiny", old), None, 0)
+    again = reproduce(Places(open_store(root(folder)), "tiny", old), None, 0)
     assert (again.rendered, again.linked, bool(again.differences)) == (0, 0, False)
     assert product(folder) == before
     assert not kept(cache)
@@ -242,7 +231,7 @@ def test_a_damaged_shard_at_a_store_is_named_and_nothing_is_changed(
     data[5000] ^= 1
     victim.write_bytes(bytes(data))
     before = product(folder)
-    found = reproduce(Places(choose_stage(root(folder)), "tiny", old), None, 0)
+    found = reproduce(Places(open_store(root(folder)), "tiny", old), None, 0)
     assert list(found.differences.lines()) == [
         f"shard {victim.name}: the file differs from its receipt; delete file://{victim} "
         "to rebuild it"
@@ -270,7 +259,7 @@ def test_a_version_at_a_store_is_asked_for_by_its_url_or_with_out(
 ) -> None:
     asked, out = read_request(tiny_file(), old, root(folder))
     assert isinstance(asked, ReproductionRequest)
-    assert asked.places == Places(out, "tiny", old)
+    assert asked.places == Places(store_at(out), "tiny", old)
     new, _ = read_request(tiny_file(), "1.0", root(folder))
     assert isinstance(new, Spec)
     cases: list[tuple[Path, str | None, Path, str]] = [
@@ -314,6 +303,6 @@ def test_a_stage_of_another_processes_store_is_refused(
     out = choose_stage(f"memory:/{tmp_path}", tmp_path / "stage")
     monkeypatch.setattr(os, "getpid", lambda: 1)
     with pytest.raises(StorageError, match=r"lives in process \d+ only, and this is another"):
-        stages.find_mirror(out)
+        store_at(out)
     assert choose_stage(f"memory:/{tmp_path}", tmp_path / "stage") == out
-    assert stages.find_mirror(out) is not None, "it began anew"
+    assert isinstance(store_at(out), StagedStore), "it began anew"

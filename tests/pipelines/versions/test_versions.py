@@ -27,14 +27,12 @@ from pipelines.cli.look.versions import versions_command
 from pipelines.config.spec import Spec
 from pipelines.look.inspection import describe
 from pipelines.store.lease import sole_writer, wait_for_turn
-from pipelines.store.mirror import Mirror
 from pipelines.store.places import Places
-from pipelines.store.stage import hold_corpus
+from pipelines.store.store import Store
 from pipelines.versions import gc
 from pipelines.versions.gc import collect_garbage
-from pipelines.versions.history import VersionState, list_versions
+from pipelines.versions.history import VersionState, open_versions
 from pipelines.versions.reproduce import reproduce
-from pipelines.versions.shelf import open_shelf
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
 
@@ -94,12 +92,12 @@ def markers(out: Path) -> int:
 
 
 def states(out: Path) -> dict[str, VersionState]:
-    return {version.name: version.state for version in list_versions(open_shelf(manifests(out)))}
+    return {version.name: version.state for version in open_versions(manifests(out))}
 
 
 def test_versions_are_listed_oldest_first_with_what_is_left_of_them(out: Path) -> None:
     collect_garbage(manifests(out), keep=2)
-    found = list_versions(open_shelf(manifests(out)))
+    found = open_versions(manifests(out))
     assert [version.name for version in found] == list(NAMES)
     assert [(each.samples, each.present, each.shards) for each in found] == [
         (72, 0, 6),
@@ -113,7 +111,7 @@ def test_versions_are_listed_oldest_first_with_what_is_left_of_them(out: Path) -
     ]
     assert [each.latest for each in found] == [False, False, True]
     digest = Corpus.open(manifests(out) / "one").facts["digest"]
-    assert found[0].digest == digest
+    assert found[0].to_json()["digest"] == digest
 
 
 def test_no_cell_is_cut_on_a_narrow_terminal(out: Path) -> None:
@@ -135,7 +133,8 @@ def test_hard_links_are_counted_once(out: Path) -> None:
 
 
 def test_gc_keeps_the_newest_and_frees_what_it_says(out: Path) -> None:
-    before = on_disk(out)
+    before, shards = on_disk(out), out / "shards" / "tiny"
+    sizes = [path.stat().st_size for path in (shards / "one").rglob("*.tar")]
     foreseen = collect_garbage(manifests(out), keep=1, dry_run=True)
     assert on_disk(out) == before
     assert [tars(out, name) for name in NAMES] == [6, 12, 6]
@@ -144,8 +143,18 @@ def test_gc_keeps_the_newest_and_frees_what_it_says(out: Path) -> None:
     assert sweep.kept == ("three",)
     assert [removal.name for removal in sweep.versions] == ["one", "two"]
     assert [tars(out, name) for name in NAMES] == [0, 0, 6]
-    assert not (out / "shards" / "tiny" / "one").exists()
+    assert not (shards / "one").exists()
     assert before - (on_disk(out) - markers(out)) == sweep.freed > 0
+    assert json.loads((manifests(out) / "one" / "removed.json").read_text()) == {
+        "removed_by": "segue gc",
+        "version": "one",
+        "shards": 6,
+        "bytes": sum(sizes),
+        "made_again_by": "segue rebuild data_manifests/tiny/one",
+    }
+    for keep in (1, 2):  # removed versions do not count as kept
+        assert collect_garbage(manifests(out), keep=keep).versions == ()
+    assert [tars(out, name) for name in NAMES] == [0, 0, 6]
 
 
 def test_shards_that_another_version_holds_free_nothing(out: Path) -> None:
@@ -184,30 +193,11 @@ def test_manifests_of_a_removed_version_stay_queryable(out: Path) -> None:
     }
 
 
-def test_the_marker_says_what_went_and_how_to_make_it_again(out: Path) -> None:
-    sizes = [path.stat().st_size for path in (out / "shards" / "tiny" / "one").rglob("*.tar")]
-    collect_garbage(manifests(out), keep=1)
-    assert json.loads((manifests(out) / "one" / "removed.json").read_text()) == {
-        "removed_by": "segue gc",
-        "version": "one",
-        "shards": 6,
-        "bytes": sum(sizes),
-        "made_again_by": "segue rebuild data_manifests/tiny/one",
-    }
-
-
 def test_latest_stays_however_old(out: Path) -> None:
     (manifests(out) / "latest").write_text("one\n")
     sweep = collect_garbage(manifests(out), keep=1)
     assert sweep.kept == ("one", "three")
     assert Corpus.open(manifests(out)).version == "one"
-
-
-def test_removed_versions_do_not_count_as_kept(out: Path) -> None:
-    collect_garbage(manifests(out), keep=1)
-    assert collect_garbage(manifests(out), keep=1).versions == ()
-    assert collect_garbage(manifests(out), keep=2).versions == ()
-    assert [tars(out, name) for name in NAMES] == [0, 0, 6]
 
 
 @pytest.mark.parametrize("newer", [False, True])
@@ -310,7 +300,7 @@ def test_a_running_build_blocks_gc(out: Path) -> None:
 
 def test_a_version_that_was_reproduced_is_rendered_to_gc(tiny: Tiny, out: Path) -> None:
     collect_garbage(manifests(out), keep=1)
-    reproduce(Places(out, "tiny", "one"), None, 0)
+    reproduce(Places(Store(out), "tiny", "one"), None, 0)
     assert states(out)["one"] is VersionState.RENDERED
     assert not (manifests(out) / "one" / "removed.json").exists()
     assert collect_garbage(manifests(out), keep=2).kept == ("one", "three")
@@ -324,7 +314,7 @@ def test_a_plain_build_of_a_removed_version_is_refused_with_the_fix(tiny: Tiny, 
         build(spec, out, 0)
     assert product(out) == before
     assert f"`segue rebuild {manifests(out) / 'one'}` rebuilds them" in refused.value.fix
-    reproduce(Places(out, "tiny", "one"), None, 0)
+    reproduce(Places(Store(out), "tiny", "one"), None, 0)
     summary = build(spec, out, 0)
     assert (summary.rendered, summary.skipped) == (0, 6)
 
@@ -418,12 +408,14 @@ def test_a_bank_that_is_begun_while_gc_begins_stays(
         held.append(bank)
         return wait_for_turn(bank)
 
-    def hold(root: Path, corpus: str) -> AbstractContextManager[Mirror | None]:
+    hold_corpus = Store.hold_corpus
+
+    def hold(store: Store, corpus: str) -> AbstractContextManager[Store]:
         begun.parent.mkdir(parents=True, exist_ok=True)
         begun.write_bytes(bytes(9))
-        return hold_corpus(root, corpus)
+        return hold_corpus(store, corpus)
 
-    monkeypatch.setattr(gc, "hold_corpus", hold)
+    monkeypatch.setattr(Store, "hold_corpus", hold)
     sweep = collect_garbage(manifests(out), keep=3, banks=True)
     assert begun.is_file()
     assert sweep.banks == ()
@@ -436,6 +428,7 @@ def test_a_bank_that_is_begun_while_gc_begins_stays(
 
 
 def test_gc_on_the_command_line(out: Path) -> None:
+    assert segue_here("gc", manifests(out)).returncode == 2, "it asks how many to keep"
     foreseen = json.loads(
         segue_here("gc", manifests(out), "--keep", "1", "--dry-run", "--json").stdout
     )
@@ -457,7 +450,3 @@ def test_a_folder_that_is_no_corpus_is_a_clear_error(out: Path) -> None:
             collect_garbage(path, keep=1)
         assert fix in raised.value.fix
     assert segue_here("versions", out).returncode == 1
-
-
-def test_gc_needs_to_be_told_how_many_to_keep(out: Path) -> None:
-    assert segue_here("gc", manifests(out)).returncode == 2

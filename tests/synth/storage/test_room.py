@@ -184,75 +184,54 @@ def receipt(copies: Copies, data: bytes) -> Path:
     return path
 
 
-def test_what_comes_is_compared_with_its_receipt(copies: Copies) -> None:
+def test_what_differs_from_its_receipt_is_an_error_and_not_kept(copies: Copies) -> None:
+    with pytest.raises(StorageError, match=r"store/a\.tar: differs from its receipt"):
+        read_at(copies.path("a.tar"), 0, 5, receipt(copies, b"something else"))
+    assert there(copies) == ""
+    copies.path("receipts/a.tar.json").unlink()
     with open_file(copies.path("a.tar"), receipt(copies, content("a"))) as file:
         assert file.read() == content("a")
 
 
-def test_what_differs_from_its_receipt_is_an_error_and_not_kept(
-    copies: Copies, remote: Remote
-) -> None:
-    with pytest.raises(StorageError, match=r"store/a\.tar: differs from its receipt"):
-        read_at(copies.path("a.tar"), 0, 5, receipt(copies, b"something else"))
-    assert there(copies) == ""
+@pytest.fixture
+def broken_off(copies: Copies, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The starts of the blocks that are read of a store; a download broke off after two."""
+    starts: list[int] = []
+    plain = Remote.read
 
+    def counted(
+        remote: Remote, key: str, start: int | None = None, stop: int | None = None
+    ) -> bytes | None:
+        if start is not None:
+            starts.append(start)
+            if len(starts) == 3:
+                raise StorageError("broken off")
+        return plain(remote, key, start, stop)
 
-class Blocks:
-    """Counts what is read of a store, and may break off."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-        self.starts: list[int] = []
-        self.left = 1_000
-        plain = Remote.read
-
-        def counted(
-            remote: Remote, key: str, start: int | None = None, stop: int | None = None
-        ) -> bytes | None:
-            if start is not None:
-                if not self.left:
-                    raise StorageError("broken off")
-                self.left -= 1
-                self.starts.append(start)
-            return plain(remote, key, start, stop)
-
-        monkeypatch.setattr("synth.storage.copies.BLOCK_BYTES", size)
-        monkeypatch.setattr(Remote, "read", counted)
-
-
-def test_a_download_goes_on_where_it_was_broken_off(
-    copies: Copies, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    blocks = Blocks(monkeypatch, 300)
-    blocks.left = 2
+    monkeypatch.setattr("synth.storage.copies.BLOCK_BYTES", 300)
+    monkeypatch.setattr(Remote, "read", counted)
     with pytest.raises(StorageError, match="broken off"):
         read(copies, "a")
     assert there(copies) == ""
-    blocks.left = 1_000
+    return starts
+
+
+def test_a_download_goes_on_where_it_was_broken_off(copies: Copies, broken_off: list[int]) -> None:
     assert read(copies, "a") == content("a")
-    assert blocks.starts == [0, 300, 600, 900]
+    assert broken_off == [0, 300, 600, 600, 900]
 
 
 def test_of_an_object_that_changed_meanwhile_nothing_is_used(
-    copies: Copies, remote: Remote, monkeypatch: pytest.MonkeyPatch
+    copies: Copies, remote: Remote, broken_off: list[int]
 ) -> None:
-    blocks = Blocks(monkeypatch, 300)
-    blocks.left = 2
-    with pytest.raises(StorageError, match="broken off"):
-        read(copies, "a")
     remote.write("a.tar", content("z"))
-    blocks.left = 1_000
     assert read(copies, "a") == content("z")
-    assert blocks.starts == [0, 300, 0, 300, 600, 900]
+    assert broken_off == [0, 300, 600, 0, 300, 600, 900]
 
 
 def test_what_was_broken_off_goes_when_room_is_needed(
-    copies: Copies, monkeypatch: pytest.MonkeyPatch
+    copies: Copies, broken_off: list[int]
 ) -> None:
-    blocks = Blocks(monkeypatch, 300)
-    blocks.left = 2
-    with pytest.raises(StorageError, match="broken off"):
-        read(copies, "a")
-    blocks.left = 1_000
     for name in "bcd":
         read(copies, name)
     assert there(copies) == "bcd"

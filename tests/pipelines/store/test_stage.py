@@ -1,26 +1,22 @@
-"""Stages that a store mirrors, and the lease that lets one machine write."""
+"""Stages that a store mirrors, for one machine at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from pipelines.builder.plan import ShardPlan
 from pipelines.builder.render import _adopt
-from pipelines.store import stage as stages
-from pipelines.store.lease import EXPIRY_S, Lease, take_lease
-from pipelines.store.mirror import Mirror
+from pipelines.store.lease import EXPIRY_S, take_lease
 from pipelines.store.places import Places
-from pipelines.store.stage import choose_stage, find_mirror
+from pipelines.store.stage import StagedStore, choose_stage, open_store, store_at
+from pipelines.store.store import Store
 from synth.base.errors import CorpusError, SpecError
 from synth.storage import Remote
 
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 FOLDER = "data_manifests/c/.lease"
 
 
@@ -32,76 +28,21 @@ def remote(tmp_path: Path) -> Remote:
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEGUE_CACHE", str(tmp_path / "cache"))
-    # A store that tells no times: the machines' own clocks count.
-    monkeypatch.setattr("pipelines.store.lease._measure_age", lambda *_: None)
 
 
-def taken(remote: Remote, holder: str, after_s: float = 0) -> Lease:
-    return take_lease(remote, FOLDER, holder, lambda: NOON + timedelta(seconds=after_s))
-
-
-def test_a_second_machine_is_refused_while_the_first_lives(remote: Remote) -> None:
-    taken(remote, "a").check()
-    with pytest.raises(CorpusError, match="is building this corpus, process"):
-        taken(remote, "b", EXPIRY_S - 1)
-
-
-def test_a_dead_holder_cannot_keep_the_lease(remote: Remote) -> None:
-    dead = taken(remote, "a")
-    alive = taken(remote, "b", EXPIRY_S)
-    alive.check()
-    with pytest.raises(CorpusError, match="another machine took the lease"):
-        dead.check()
-    with pytest.raises(CorpusError, match="another machine took the lease"):
-        dead.beat()
-    alive.check()
-
-
-def test_a_sign_of_life_keeps_the_lease(remote: Remote) -> None:
-    lease = taken(remote, "a")
-    lease.beat(lambda: NOON + timedelta(seconds=100))
-    with pytest.raises(CorpusError):
-        taken(remote, "b", EXPIRY_S + 60)
-
-
-def test_a_stage_takes_its_own_lease_over_at_once(remote: Remote) -> None:
-    killed = taken(remote, "a")
-    again = taken(remote, "a", 1)
-    again.check()
-    with pytest.raises(CorpusError):
-        killed.check()
-
-
-def test_a_lease_that_was_given_back_is_free(remote: Remote) -> None:
-    taken(remote, "a").release()
-    taken(remote, "b", 1).check()
-
-
-def test_of_two_that_take_a_free_lease_at_once_one_is_let_in(
-    remote: Remote, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The other one comes between the look and the taking."""
-    create = Remote.create
-    rival: list[Lease] = []
-
-    def slow(self: Remote, key: str, data: bytes) -> bool:
-        monkeypatch.setattr(Remote, "create", create)
-        rival.append(taken(remote, "b"))
-        return self.create(key, data)
-
-    monkeypatch.setattr(Remote, "create", slow)
-    with pytest.raises(CorpusError, match="is building this corpus"):
-        taken(remote, "a", 1)
-    rival[0].check()
+def take_over(remote: Remote) -> None:
+    """As another machine, when the lease has expired."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pipelines.store.lease._measure_age", lambda *_: EXPIRY_S)
+        take_lease(remote, FOLDER, "b")
 
 
 @contextmanager
-def writing(url: str, stage: Path | None = None) -> Iterator[tuple[Mirror, Places]]:
-    root = choose_stage(url, stage)
-    with stages.hold_for_writing(root, "c") as mirror:
-        assert mirror is not None
-        assert find_mirror(root, "c") == mirror
-        yield mirror, Places(root, "c", "v1")
+def writing(url: str, stage: Path | None = None) -> Iterator[tuple[StagedStore, Places]]:
+    with open_store(url, stage).hold_for_writing("c") as store:
+        assert isinstance(store, StagedStore)
+        assert store_at(store.root, "c") == store
+        yield store, Places(store, "c", "v1")
 
 
 def written(path: Path, content: str) -> Path:
@@ -110,27 +51,26 @@ def written(path: Path, content: str) -> Path:
     return path
 
 
-def test_a_path_is_written_without_a_mirror(tmp_path: Path) -> None:
+def test_a_path_is_written_as_it_is(tmp_path: Path) -> None:
     assert choose_stage(tmp_path / "out") == tmp_path / "out"
-    with stages.hold_for_writing(tmp_path / "out", "c") as mirror:
-        assert mirror is None
+    assert open_store(tmp_path / "out") == Store(tmp_path / "out")
     with pytest.raises(SpecError, match="--stage needs a URL"):
         choose_stage(tmp_path, tmp_path / "stage")
 
 
 def test_a_shard_goes_up_before_its_receipt_and_leaves_the_disk(remote: Remote) -> None:
-    with writing(remote.url) as (mirror, at):
+    with writing(remote.url) as (store, at):
         shard = written(at.shard_path("train", "a.tar"), "sound")
         certificates = (
             written(at.measurements_path("a.tar"), "m"),
             written(at.receipt_path("a.tar"), "{}"),
         )
-        assert mirror.find_size(shard) is None
-        mirror.certify(shard, *certificates)
+        assert store.find_size(shard) is None
+        store.certify(shard, *certificates)
         assert not shard.exists()
-        assert mirror.find_size(shard) == 5
-        assert mirror.list_files(at.shards) == [shard]
-        assert mirror.to_url(shard) == f"{remote.url}/shards/c/v1/train/a.tar"
+        assert store.find_size(shard) == 5
+        assert store.list_files(at.shards) == [shard]
+        assert store.format_path(shard) == f"{remote.url}/shards/c/v1/train/a.tar"
     assert list(remote.list()) == [
         "data_manifests/c/v1/receipts/a.tar.json",
         "data_manifests/c/v1/receipts/a.tar.parquet",
@@ -139,23 +79,23 @@ def test_a_shard_goes_up_before_its_receipt_and_leaves_the_disk(remote: Remote) 
 
 
 def test_what_the_store_lost_is_not_believed_to_be_there(remote: Remote) -> None:
-    with writing(remote.url) as (mirror, at):
+    with writing(remote.url) as (store, at):
         shard = written(at.shard_path("train", "a.tar"), "sound")
-        mirror.push(shard)
+        store.put(shard)
         remote.remove("shards/c/v1/train/a.tar")
-        assert mirror.list_files(at.shards) == []
-        assert mirror.find_size(shard) is None
+        assert store.list_files(at.shards) == []
+        assert store.find_size(shard) is None
 
 
 def test_who_lost_the_lease_certifies_nothing(remote: Remote) -> None:
-    with writing(remote.url) as (mirror, at):
-        taken(remote, "b", 1e9)
+    with writing(remote.url) as (store, at):
+        take_over(remote)
         shard, receipt = (
             written(at.shard_path("train", "a.tar"), "s"),
             written(at.receipt_path("a.tar"), ""),
         )
         with pytest.raises(CorpusError, match="took the lease"):
-            mirror.certify(shard, receipt)
+            store.certify(shard, receipt)
         assert list(remote.list()) == [f"{FOLDER}/000002.json"]
 
 
@@ -176,13 +116,13 @@ def test_a_second_stage_is_refused_and_the_first_may_come_again(
 
 
 def test_the_store_is_the_truth_when_a_build_begins(remote: Remote) -> None:
-    with writing(remote.url) as (mirror, at):
-        mirror.push(written(at.manifests / "plan.parquet", "there"))
-        mirror.push(written(at.receipt_path("a.tar"), "of this machine"))
+    with writing(remote.url) as (store, at):
+        store.put(written(at.manifests / "plan.parquet", "there"))
+        store.put(written(at.receipt_path("a.tar"), "of this machine"))
         written(at.receipt_path("b.tar"), "never put")
         written(at.receipt_path("a.tar"), "rewritten here")
     remote.write("data_manifests/c/v0/corpus.json", b"{}")
-    with writing(remote.url) as (mirror, at):
+    with writing(remote.url) as (store, at):
         assert not at.receipt_path("b.tar").exists()
         assert at.receipt_path("a.tar").read_text() == "of this machine"
         assert (at.manifests / "plan.parquet").read_text() == "there"
@@ -206,45 +146,44 @@ def test_who_loses_the_lease_while_he_deletes_stops_soon(
     remote: Remote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = [f"{number:03}.tar" for number in range(200)]
-    with writing(remote.url) as (mirror, at):
+    with writing(remote.url) as (store, at):
         paths = [at.shard_path("train", name) for name in names]
         for path in paths:
-            remote.write(mirror.copies.key(path), b"s")
+            remote.write(store.copies.key(path), b"s")
         remove = Remote.remove
 
         def remove_slowly(self: Remote, key: str) -> None:
             remove(self, key)
             if key.endswith("/010.tar"):
-                taken(remote, "b", 1e9)
+                take_over(remote)
 
         monkeypatch.setattr(Remote, "remove", remove_slowly)
         with pytest.raises(CorpusError, match="took the lease"):
-            mirror.withdraw(paths)
-        assert len(mirror.list_files(at.shards)) == 150
+            store.remove(paths)
+        assert len(store.list_files(at.shards)) == 150
 
 
 def test_who_adopts_a_shard_over_another_one_keeps_its_receipt_away(
     remote: Remote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A former holder put the shard and sleeps; his heir dies when he has copied another one."""
-    with writing(remote.url) as (mirror, places):
-        at = replace(places, mirror=mirror)
+    with writing(remote.url) as (store, at):
         shard = ShardPlan("a.tar", "train", 1, 0, "digest")
         twin = at.locate_sibling("v0")
         written(twin.measurements_path("a.tar"), "m")
         written(twin.receipt_path("a.tar"), "{}")
         for place, sound in ((twin, b"ours"), (at, b"his")):
-            remote.write(mirror.copies.key(place.shard_path("train", "a.tar")), sound)
+            remote.write(store.copies.key(place.shard_path("train", "a.tar")), sound)
 
         def die(*_: object) -> None:
             raise RuntimeError
 
         with monkeypatch.context() as patch:
-            patch.setattr(Mirror, "push", die)
+            patch.setattr(StagedStore, "put", die)
             with pytest.raises(RuntimeError):
                 _adopt(twin, at, shard)
         receipt = at.receipt_path("a.tar")
-        key = mirror.copies.key(receipt)
-        assert remote.put_over(receipt, key, None) is None
+        key = store.copies.key(receipt)
+        assert remote.write_over(key, receipt, None) is None
         _adopt(twin, at, shard)
         assert remote.read(key) == b"{}"
