@@ -31,8 +31,17 @@ class Observer(Protocol):
         ...
 
 
-class Silent(Observer):
+class Silent:
     """Reports to nobody."""
+
+    def start(self, phase: str, total: int, unit: str, done: int | None = None) -> None:
+        """Nothing."""
+
+    def advance(self, phase: str, units: int = 1, note: str = "") -> None:
+        """Nothing."""
+
+    def finish(self, phase: str, note: str = "") -> None:
+        """Nothing."""
 
 
 def tell_damage(observer: Observer, faults: Sequence[str], what: str) -> None:
