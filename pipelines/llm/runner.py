@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from typing import Any, Final
 
-from pipelines.llm.money.budget import Budget, DoesNotFitError
-from pipelines.llm.money.ledger import Ledger
-from pipelines.llm.money.store import ItemState, RequestMember, Status
-from pipelines.llm.second import apply_fault, count_settled, judge_reply
-from pipelines.llm.tasks import PromptTask, Queue, make_members
+from pipelines.llm.money.ledger import DoesNotFitError, Ledger
+from pipelines.llm.money.store import ItemState, Status, TaskItem
+from pipelines.llm.tasks import (
+    PromptTask,
+    Queue,
+    apply_fault,
+    count_settled,
+    judge_reply,
+    keep_open,
+)
 from pipelines.llm.wire.errors import (
     Ask,
     AttemptError,
@@ -26,7 +32,6 @@ from pipelines.llm.wire.errors import (
 from pipelines.llm.wire.request import Reply, Request
 from synth.base.progress import Observer
 
-PHASE: Final = "ask"
 _TASKS_A_PLACE: Final = 2
 """While one request waits for its next attempt, another one uses its place."""
 
@@ -37,53 +42,119 @@ _POLL_S: Final = 0.2
 _MAY_BE_SMALLER: Final = frozenset({FaultKind.TIMEOUT, FaultKind.EMPTY})
 
 
-class _StoppedError(Exception):
-    """The run ends: nothing new is sent."""
+class TaskStage:
+    """A task, the items that it is asked about, and what has become of them."""
+
+    def __init__(self, task: PromptTask, ledger: Ledger) -> None:
+        self.task = task
+        self.ledger = ledger
+        self.items: dict[str, Mapping[str, Any]] = {}
+        self.states: Mapping[str, ItemState] = {}
+
+    def take(self, items: Iterable[TaskItem]) -> None:
+        """Be asked about these items; those that are equal are one."""
+        self.items = {item.digest: item.fields for item in items}
+
+    def load(self, *, check: bool = False) -> None:
+        """Read how far the items have come.
+
+        Args:
+            check: Put their answers to the checks of today; those that break one are open again.
+        """
+        states = self.ledger.read_states(self.items)
+        if check:
+            before = dict(states)
+            states = {
+                each: self.task.recheck(state, self.items[each]) for each, state in before.items()
+            }
+            changed = {each: state for each, state in states.items() if state != before[each]}
+            if changed and self.ledger.job:
+                self.ledger.record_states(changed)
+        self.states = states
+
+    def select_open(self) -> dict[str, ItemState]:
+        """The items that are not settled, as they were loaded."""
+        every = {each: self.states.get(each, ItemState()) for each in self.items}
+        return {each: state for each, state in every.items() if state.status is Status.OPEN}
+
+    def name_items(self, digests: Iterable[str]) -> tuple[TaskItem, ...]:
+        """Items under short names, which cost less than their ids: 1, 2, 3."""
+        return tuple(
+            TaskItem(str(at), self.items[each], each) for at, each in enumerate(digests, 1)
+        )
+
+    def recover(self) -> None:
+        """Read the replies that dead processes paid for, and write off what they had under way."""
+        self.ledger.mark_lost()
+        for left in self.ledger.take_unread():
+            states = self.ledger.read_states([item.digest for item in left.items])
+            after = judge_reply(self.task.prompt, left.items, states, left.text)
+            still = {each for each, state in states.items() if state.status is Status.OPEN}
+            after = {each: state for each, state in after.items() if each in still}
+            self.ledger.record_states(after, left.number)
+
+
+class Buyer(ABC):
+    """What asks for the items of a stage: one by one, or in batches."""
+
+    def __init__(self, stage: TaskStage, observer: Observer) -> None:
+        self._stage = stage
+        self._task = stage.task
+        self._ledger = stage.ledger
+        self._observer = observer
+        self.stopped: Stop | None = None
+
+    @abstractmethod
+    def stop(self, stop: Stop) -> None:
+        """End soon."""
+
+    @abstractmethod
+    async def _run(self, waiting: Mapping[str, ItemState]) -> None:
+        """Ask until all is settled or the run is stopped."""
+
+    async def run(self) -> Stop | None:
+        """Ask for what is open; why it ended before all was settled, if it did."""
+        waiting = self._stage.select_open()
+        self._observer.start(self._task.phase, len(waiting), "items", done=0)
+        await self._run(waiting)
+        if self.stopped is None:
+            self._observer.finish(self._task.phase)
+        return self.stopped
+
+    def _keep(self, after: Mapping[str, ItemState], purchase: int) -> None:
+        """Write down what became of items."""
+        self._ledger.record_states(after, purchase)
+        self._observer.advance(self._task.phase, count_settled(after))
 
 
 @dataclass(slots=True)
 class _Batch:
     """Items under way in one request."""
 
-    members: tuple[RequestMember, ...]
+    items: tuple[TaskItem, ...]
     states: Mapping[str, ItemState]
     request: Request
     purchase: int = 0
 
 
-class ItemRunner:
-    """Buys answers for items."""
+class ItemRunner(Buyer):
+    """Buys answers request by request."""
 
     def __init__(
-        self,
-        task: PromptTask,
-        items: Mapping[str, Mapping[str, Any]],
-        ledger: Ledger,
-        budget: Budget,
-        ask: Ask,
-        policy: Policy,
-        concurrency: int,
-        observer: Observer,
-        phase: str = PHASE,
+        self, stage: TaskStage, observer: Observer, ask: Ask, policy: Policy, concurrency: int
     ) -> None:
-        self._task = task
-        self._items = items
-        self._ledger = ledger
-        self._budget = budget
+        super().__init__(stage, observer)
         self._ask = ask
         self._policy = policy
-        self._observer = observer
-        self._phase = phase
         self._gate = RequestGate(concurrency)
         self._places = _TASKS_A_PLACE * concurrency
-        self._queue = Queue(task.prompt.batch)
+        self._queue = Queue(stage.task.prompt.batch)
         self._elsewhere: set[str] = set()
         self._sending: set[asyncio.Task[None]] = set()
         self._running: set[asyncio.Task[None]] = set()
         self._barren = 0
         self._fruitful = False
         self._full = False
-        self.stopped: Stop | None = None
 
     def stop(self, stop: Stop) -> None:
         """End the run: what is sent is waited for, nothing else is sent."""
@@ -92,16 +163,12 @@ class ItemRunner:
         for task in self._running - self._sending - {asyncio.current_task()}:
             task.cancel()
 
-    async def run(self, waiting: Mapping[str, ItemState]) -> None:
-        """Ask until all is settled, or the run is stopped."""
-        self._observer.start(self._phase, len(waiting), "items", done=0)
+    async def _run(self, waiting: Mapping[str, ItemState]) -> None:
         self._queue.put(waiting)
         try:
             await self._loop()
         finally:
             await self._drain()
-        if self.stopped is None:
-            self._observer.finish(self._phase)
 
     async def _loop(self) -> None:
         while self.stopped is None:
@@ -135,8 +202,8 @@ class ItemRunner:
         states = self._ledger.claim(digests)
         self._elsewhere.update(set(digests) - states.keys())
         if states:
-            mine = make_members(list(states), self._items)
-            batch = _Batch(mine, states, self._task.make_request(mine, states))
+            items = self._stage.name_items(states)
+            batch = _Batch(items, states, self._task.make_request(items, states))
             self._running.add(asyncio.create_task(self._run_batch(batch)))
         return True
 
@@ -147,38 +214,35 @@ class ItemRunner:
         except DoesNotFitError:
             self._full = True
             self._give_back(batch)
-        except (_StoppedError, asyncio.CancelledError):
+        except asyncio.CancelledError:
             self._give_back(batch)
         except AttemptError as fault:
             self._on_fault(batch, fault)
         else:
             self._barren, self._fruitful = 0, True
-            after = judge_reply(self._task.prompt, batch.members, batch.states, reply.text)
+            after = judge_reply(self._task.prompt, batch.items, batch.states, reply.text)
             self._keep(after, batch.purchase)
 
     async def _attempt(self, batch: _Batch, request: Request) -> Reply:
-        """One attempt, on the books before it is sent and after."""
+        """One attempt; it is waited for even when the run is stopped."""
         if self.stopped is not None:
-            raise _StoppedError
-        order = replace(self._budget.make_order(request, batch.members), key=batch.request.key)
-        (batch.purchase,) = self._budget.reserve([order])
+            raise asyncio.CancelledError
         task = asyncio.current_task()
         assert task is not None
+        purchase = self._ledger.reserve(request, batch.items, batch.request.key)
         self._sending.add(task)
         try:
-            reply = await self._ask(request)
+            reply = await self._ledger.buy(purchase, self._ask)
         except AttemptError as fault:
-            self._budget.record_fault(batch.purchase, fault, order.worst)
+            self._ledger.account.faults[str(fault.kind)] += 1
             raise
-        else:
-            self._budget.settle(batch.purchase, reply)
-            return reply
         finally:
             self._full = False
             self._sending.discard(task)
+        batch.purchase = purchase.number
+        return reply
 
     def _on_fault(self, batch: _Batch, fault: AttemptError) -> None:
-        reason = f"{fault.kind}: {fault.message}"
         if fault.is_final:
             self.stop(Stop.for_fault(fault))
             self._give_back(batch)
@@ -187,17 +251,15 @@ class ItemRunner:
         self._barren += doubtful
         if self._barren >= _BARREN:
             self.stop(Stop.for_silence(fault))
-        alone = len(batch.members) == 1
-        if doubtful and (alone or fault.kind not in _MAY_BE_SMALLER):
-            left = {each: replace(state, reason=reason) for each, state in batch.states.items()}
-            self._ledger.record_states(left)  # Open: the next run asks again.
-            return
-        self._keep(apply_fault(batch.members, batch.states, reason), 0)
+        reason = f"{fault.kind}: {fault.message}"
+        if doubtful and (len(batch.items) == 1 or fault.kind not in _MAY_BE_SMALLER):
+            self._ledger.record_states(keep_open(batch.states, reason))
+        else:
+            self._keep(apply_fault(batch.items, batch.states, reason), 0)
 
     def _keep(self, after: Mapping[str, ItemState], purchase: int) -> None:
-        self._ledger.record_states(after, purchase)
-        self._observer.advance(self._phase, count_settled(after))
-        self._queue.put({each: s for each, s in after.items() if s.status is Status.OPEN})
+        super()._keep(after, purchase)
+        self._queue.put(after)
 
     def _give_back(self, batch: _Batch) -> None:
         self._ledger.release(batch.states)
@@ -207,26 +269,16 @@ class ItemRunner:
         """Wait for items that other processes ask for; whether there are any left."""
         if not self._elsewhere:
             return False
-        recover(self._task, self._ledger)
-        states = self._ledger.read_states(list(self._elsewhere))
+        self._stage.recover()
+        states = self._ledger.read_states(self._elsewhere)
         waiting = {each: s for each, s in states.items() if s.status is Status.OPEN}
-        self._observer.advance(self._phase, len(self._elsewhere) - len(waiting))
+        self._observer.advance(self._task.phase, len(self._elsewhere) - len(waiting))
         self._elsewhere.clear()
-        if self._ledger.count_travelling(list(waiting)) == len(waiting):
+        if self._ledger.count_travelling(waiting) == len(waiting):
             return False
         self._queue.put(waiting)
         await asyncio.sleep(_POLL_S)
         return True
-
-
-def recover(task: PromptTask, ledger: Ledger) -> None:
-    """Read the replies that dead processes paid for, and write off what they had under way."""
-    ledger.mark_lost()
-    for left in ledger.take_unread():
-        states = ledger.read_states([member.digest for member in left.members])
-        still = {each: s for each, s in states.items() if s.status is Status.OPEN}
-        after = judge_reply(task.prompt, left.members, states, left.text)
-        ledger.record_states({each: after[each] for each in still}, left.purchase)
 
 
 # Why a run ended before all was settled.

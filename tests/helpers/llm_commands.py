@@ -53,13 +53,13 @@ def _run(arguments: list[str], patch: str, env: dict[str, str], printed: tuple[P
 
     from pipelines.cli.texts import llm
     from pipelines.llm import batches, runner
-    from pipelines.llm.money.ledger import Tickets
+    from pipelines.llm.money.ledger import Ledger
 
     for number, path in enumerate(printed, 1):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), number)
     os.environ.update(env)
     sys.argv = ["segue", *arguments]
-    exec(patch, {"dies": _dies, "runner": runner, "batches": batches, "Tickets": Tickets})
+    exec(patch, {"dies": _dies, "runner": runner, "batches": batches, "Ledger": Ledger})
     app = typer.Typer(pretty_exceptions_enable=False)
     app.command()(present(llm.llm_run_command))
     app()

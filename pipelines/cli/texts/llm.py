@@ -13,9 +13,8 @@ from rich.table import Table
 
 from pipelines.cli.common.show import print_read
 from pipelines.llm.files import Input
-from pipelines.llm.money.budget import Stat, read_stats
+from pipelines.llm.money.ledger import Stat, read_stats
 from pipelines.llm.money.prices import format_cost
-from pipelines.llm.money.store import Status
 from pipelines.llm.run import GenerateEstimate, GenerateSummary, estimate, generate
 from pipelines.llm.runner import StopKind
 from pipelines.llm.stage import GenerateSettings
@@ -282,7 +281,7 @@ def _make_verdict_table(verdicts: Mapping[str, Mapping[str, int]]) -> Table:
 def _show_stats(found: Iterable[Stat]) -> None:
     console = make_console()
     for each in found:
-        items = ", ".join(f"{each.items.get(name, 0):,} {name}" for name in Status)
+        items = ", ".join(f"{count:,} {name}" for name, count in each.items.items())
         unsure = (
             f", {format_cost(each.uncertain)} of it perhaps not billed" if each.uncertain else ""
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import Any, Final
 
@@ -21,22 +21,11 @@ class Usage:
         input_tokens: Tokens of the messages, cached ones included.
         output_tokens: Tokens the model wrote, those of its reasoning included.
         cached_tokens: How many of the input tokens came from the provider's cache.
-        estimated: The endpoint did not say; these are counts from above.
     """
 
     input_tokens: int
     output_tokens: int
     cached_tokens: int = 0
-    estimated: bool = False
-
-    def __add__(self, other: Usage) -> Usage:
-        """Both together."""
-        return Usage(
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.estimated or other.estimated,
-        )
 
 
 NOTHING: Final = Usage(0, 0)
@@ -115,7 +104,7 @@ def _list_texts(request: Request) -> list[str]:
 
 def find_worst_usage(request: Request) -> Usage:
     """The most that a request can cost, which is what counts where the endpoint does not say."""
-    return Usage(bound_tokens(request), request.max_output_tokens, estimated=True)
+    return Usage(bound_tokens(request), request.max_output_tokens)
 
 
 def make_request_body(request: Request, able: Capabilities, *, stream: bool) -> dict[str, Any]:
@@ -178,7 +167,6 @@ class Capabilities:
         seed: It takes a seed.
         streaming: It sends answers piece by piece.
         stream_usage: It takes the wish to be told the cost of a streamed answer.
-        spent: What finding this out cost.
     """
 
     limit: str = "max_completion_tokens"
@@ -188,7 +176,6 @@ class Capabilities:
     seed: bool = True
     streaming: bool = True
     stream_usage: bool = True
-    spent: Usage = NOTHING
 
     @property
     def holds_schema(self) -> bool:
@@ -201,7 +188,7 @@ class Capabilities:
 
     @classmethod
     def from_json(cls, text: str) -> Capabilities:
-        """The value that `to_json` wrote."""
-        data = json.loads(text)
-        support, spent = SchemaSupport(data.pop("schema")), Usage(**data.pop("spent"))
-        return cls(schema=support, spent=spent, **data)
+        """The value that `to_json` wrote; what other versions wrote beside it is left out."""
+        found = json.loads(text)
+        known = {each.name: found[each.name] for each in fields(cls)}
+        return cls(**known | {"schema": SchemaSupport(known["schema"])})

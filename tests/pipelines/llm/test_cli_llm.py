@@ -18,8 +18,7 @@ from typer.testing import CliRunner
 
 from pipelines.cli.app import present
 from pipelines.cli.texts import llm
-from pipelines.llm.files import Input, read_rows
-from pipelines.llm.second import ANSWERS
+from pipelines.llm.files import ANSWERS, Input, read_rows
 from synth.base.errors import SegueError, SourceError, SpecError
 from synth.llm.prompt import load_prompt, shipped_prompts
 

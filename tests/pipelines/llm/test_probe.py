@@ -13,7 +13,7 @@ from llm_server import LlmServer
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.wire.errors import AttemptError, FaultKind
 from pipelines.llm.wire.probe import probe
-from pipelines.llm.wire.request import Capabilities, Request, SchemaSupport, Usage
+from pipelines.llm.wire.request import Capabilities, Request, SchemaSupport
 
 HONOURED, IGNORED, REJECTED = SchemaSupport
 SCHEMA = (
@@ -79,25 +79,10 @@ def test_each_flavour_is_found_out(name: str) -> None:
     with LlmServer(**options) as server:
         found = probed(server)
         asked = sum(server.requests.values()) - 1
-    assert replace(found, spent=Usage(0, 0)) == replace(Capabilities(), **expected)
+    assert found == replace(Capabilities(), **expected)
     assert asked <= 10
     if name == "takes everything":
         assert asked == 1
-
-
-def test_its_price_is_counted() -> None:
-    with LlmServer(rejects=["seed"]) as server:
-
-        async def work() -> Capabilities:
-            settings = EndpointSettings(server.base_url, "tiny", "none")
-            async with Endpoint(settings) as endpoint:
-                return await probe(endpoint, sleep=no_sleep)
-
-        spent = asyncio.run(work()).spent
-        paid = (spent.input_tokens, spent.output_tokens)
-        # Whole answers and counted streams are exact; the rest are counted from above.
-        assert paid[0] >= server.billed_tokens[0]
-        assert paid[1] >= server.billed_tokens[1] > 0
 
 
 @pytest.mark.parametrize(
@@ -125,7 +110,7 @@ def test_an_endpoint_that_cannot_be_used_is_a_fault(name: str, kind: FaultKind) 
 def test_a_passing_fault_does_not_change_what_is_found(name: str) -> None:
     script = [name] if name != "empty" else []
     with LlmServer(script=script) as server:
-        assert replace(probed(server), spent=Usage(0, 0)) == Capabilities()
+        assert probed(server) == Capabilities()
 
 
 @pytest.mark.parametrize("name", ["whitespace", "empty", "refusal", "content_filter"])
@@ -139,19 +124,6 @@ def test_an_endpoint_that_makes_nothing_of_a_schema_is_not_given_one(name: str) 
     assert (found.schema, found.json_object) == (IGNORED, True)
 
 
-def test_a_probe_that_fails_half_way_says_what_it_cost() -> None:
-    def script(body: dict[str, Any], attempt: int) -> str:
-        return "quota" if "temperature" in body else ""
-
-    with LlmServer(script=script, rejects=["response_format"]) as server:
-        with pytest.raises(AttemptError) as caught:
-            probed(server)
-        assert caught.value.kind is FaultKind.QUOTA
-        assert caught.value.usage is not None
-        spent = (caught.value.usage.input_tokens, caught.value.usage.output_tokens)
-        assert spent == server.billed_tokens
-
-
 def test_one_whose_answer_was_cut_off_is_not_thought_to_ignore_schemas() -> None:
     def script(body: dict[str, Any], attempt: int) -> str:
         return "cut_off" if "greeting" in body["messages"][0]["content"] else ""
@@ -159,7 +131,6 @@ def test_one_whose_answer_was_cut_off_is_not_thought_to_ignore_schemas() -> None
     with LlmServer(script=script) as server:
         found = probed(server)
     assert found.schema is HONOURED
-    assert found.spent.output_tokens < 100
 
 
 def test_one_that_breaks_on_a_format_is_asked_without() -> None:
@@ -172,6 +143,7 @@ def test_one_that_breaks_on_a_format_is_asked_without() -> None:
 
 
 def test_capabilities_survive_storage() -> None:
-    found = Capabilities(limit="max_tokens", schema=IGNORED, seed=False, spent=Usage(9, 8, 7, True))
+    found = Capabilities(limit="max_tokens", schema=IGNORED, seed=False)
     assert Capabilities.from_json(found.to_json()) == found
-    assert json.loads(found.to_json())["schema"] == "ignored"
+    kept = json.loads(found.to_json()) | {"spent": {"input_tokens": 9}}  # as stores have it
+    assert Capabilities.from_json(json.dumps(kept)) == found

@@ -63,7 +63,8 @@ def test_a_probe_without_an_answer_may_be_on_the_bill(tmp_path: Path) -> None:
     with LlmServer(obliging, key=KEY, script=script) as server:
         done = _run(tmp_path, server, timeout_s=10.0)
     assert done.answered == 5
-    assert _booked(tmp_path)[1] >= 1024
+    assert _booked(tmp_path)[2] >= _PRICE.compute_cost(0, 1024)
+    assert done.account.uncertain >= _PRICE.compute_cost(0, 1024)
 
 
 def test_a_probe_never_costs_more_than_was_reserved(tmp_path: Path) -> None:

@@ -134,8 +134,8 @@ def test_two_processes_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "patch",
     [
-        "Tickets.keep = dies(Tickets.keep, 0)",
-        "Tickets.close = dies(Tickets.close, 0)",
+        "Ledger.keep_ticket = dies(Ledger.keep_ticket, 0)",
+        "Ledger.close_ticket = dies(Ledger.close_ticket, 0)",
         "batches.judge_reply = dies(batches.judge_reply, 5)",
     ],
     ids=["before the ticket is kept", "before the ticket is closed", "while replies are read"],
