@@ -9,13 +9,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Final
+from contextlib import suppress
+from typing import Any, Final
 
 from pipelines.llm.money.ledger import DoesNotFitError, Purchase
 from pipelines.llm.money.store import ItemState
-from pipelines.llm.runner import Buyer, Stop, TaskStage
+from pipelines.llm.runner import Buyer, Stop
+from pipelines.llm.stage import TaskStage
 from pipelines.llm.tasks import Queue, apply_fault, judge_reply, keep_open
-from pipelines.llm.wire.batch_api import MOST_BYTES, collect, is_over, submit
+from pipelines.llm.wire.batch_api import (
+    MOST_BYTES,
+    MOST_REQUESTS,
+    collect,
+    encode_line,
+    find_ended,
+    submit,
+)
 from pipelines.llm.wire.endpoint import Endpoint
 from pipelines.llm.wire.errors import AttemptError
 from pipelines.llm.wire.request import Reply
@@ -24,7 +33,6 @@ from synth.base.progress import Observer
 _BARREN_ROUNDS: Final = 3
 """So many batches in a row without one answer: the endpoint is out of order."""
 
-_MOST_REQUESTS: Final = 10_000
 _UNANSWERED: Final = 3
 """Polls in a row without an answer after which the run ends; the batch goes on."""
 
@@ -42,10 +50,8 @@ class BatchRunner(Buyer):
         self._barren: AttemptError | None = None
         self._rounds = 0
 
-    def stop(self, stop: Stop) -> None:
-        """End the run; batches under way go on, and the next run collects them."""
-        if self.stopped is None:
-            self.stopped = stop
+    def _end(self) -> None:
+        """Batches under way go on, and the next run collects them."""
         self._wake.set()
 
     async def _run(self, waiting: Mapping[str, ItemState]) -> None:
@@ -79,8 +85,8 @@ class BatchRunner(Buyer):
                 continue
             items = self._stage.name_items(states)
             request = self._task.make_request(items, states)
-            size += 2 * sum(len(text.encode()) for _, text in request.messages)
-            if size > MOST_BYTES or count == _MOST_REQUESTS:
+            size += len(encode_line(self._endpoint, request))
+            if size > MOST_BYTES or count == MOST_REQUESTS:
                 self._ledger.release(states, ticket)
                 break
             try:
@@ -98,10 +104,10 @@ class BatchRunner(Buyer):
     async def _fetch(self, ticket: int, batch: str) -> None:
         """See a ticket through: hand it in where that is not certain, wait, collect."""
         sent = self._ledger.list_sent(ticket)
-        requests = {each.key: each.request for each in sent}
+        requests = {each.request.key: each.request for each in sent}
         if not batch and sent:
             try:
-                attempts = {each.key: each.attempt for each in sent}
+                attempts = {each.request.key: each.attempt for each in sent}
                 batch = await submit(self._endpoint, requests, attempts)
             except AttemptError as fault:
                 if fault.is_passing:
@@ -112,28 +118,28 @@ class BatchRunner(Buyer):
                 self.stop(Stop.for_refused_batch(fault))
                 return
             self._ledger.keep_ticket(ticket, batch)
-        if not sent or await self._wait_until_over(batch):
-            if sent:
-                self._take(sent, *(await collect(self._endpoint, batch, requests)))
+        ended = await self._wait_until_ended(batch) if sent else None
+        if ended is not None:
+            self._take(sent, *(await collect(self._endpoint, ended, requests)))
+        if ended is not None or not sent:
             self._ledger.close_ticket(ticket)
 
-    async def _wait_until_over(self, batch: str) -> bool:
-        """Wait until the batch is over; False where the run is stopped before."""
+    async def _wait_until_ended(self, batch: str) -> Mapping[str, Any] | None:
+        """The batch when it has ended; None where the run is stopped before."""
         misses = 0
         while self.stopped is None:
             try:
-                if await is_over(self._endpoint, batch):
-                    return True
+                ended = await find_ended(self._endpoint, batch)
+                if ended is not None:
+                    return ended
                 misses = 0
             except AttemptError as fault:
                 misses += 1
                 if not fault.is_passing or misses >= _UNANSWERED:
                     raise
-            try:
+            with suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), self._poll_s)
-            except TimeoutError:
-                continue
-        return False
+        return None
 
     def _take(
         self,
@@ -143,13 +149,14 @@ class BatchRunner(Buyer):
     ) -> None:
         self._rounds = 0 if replies else self._rounds + 1
         for each in sent:
+            key = each.request.key
             states = self._ledger.read_states(item.digest for item in each.items)
-            if each.key in replies:
-                reply = replies[each.key]
+            if key in replies:
+                reply = replies[key]
                 self._ledger.record_reply(each, reply)
                 after = judge_reply(self._task.prompt, each.items, states, reply.text)
             else:
-                fault = faults[each.key]
+                fault = faults[key]
                 self._ledger.record_fault(each, fault)
                 self._ledger.account.faults[str(fault.kind)] += 1
                 after = self._update_states(fault, each, states)

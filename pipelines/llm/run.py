@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
+import signal
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from pipelines.llm.batches import BatchRunner
 from pipelines.llm.files import read_rows, write_answers
-from pipelines.llm.money.ledger import Account, FollowUp, Ledger
+from pipelines.llm.money.ledger import Account, DoesNotFitError, FollowUp, Ledger
 from pipelines.llm.money.prices import NANOS, Nano, find_price, to_nanos
 from pipelines.llm.money.store import AnswerStore, ItemState, Status, TaskItem
-from pipelines.llm.runner import Stop, StopKind, TaskStage
-from pipelines.llm.stage import GenerateSettings, buy_answers
+from pipelines.llm.runner import Buyer, ItemRunner, Stop, StopKind
+from pipelines.llm.stage import GenerateSettings, TaskStage
 from pipelines.llm.tasks import PromptTask, Queue, classify_reason
 from pipelines.llm.verify import ItemOutcome, ItemVerdict, Verifier, count_verdicts
-from pipelines.llm.wire.endpoint import check_address
-from pipelines.llm.wire.request import estimate_tokens
+from pipelines.llm.wire.endpoint import Endpoint, check_address
+from pipelines.llm.wire.errors import AttemptError
+from pipelines.llm.wire.probe import probe
+from pipelines.llm.wire.request import Capabilities, Reply, Request, estimate_tokens
 from pipelines.store.places import check_output
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
@@ -148,33 +155,33 @@ class Books:
         }
         self.first.ledger.record_states(refused)
 
-    def keep_for_second(self) -> None:
-        """Keep room in the budget for the second requests about all answers that are bought."""
-        verifier = self._run.verifier
-        if verifier is not None and self.first.select_open():
-            read, batch = self.second.states, self._run.settings.batch
-            due = {
-                each.id
-                for each in verifier.make_items(self.first.items, self.first.states)
-                if (state := read.get(each.digest)) is None or state.status is Status.OPEN
-            }
-            longest = verifier.make_longest_request(self.first.items)
-            worst = self.second.ledger.bound_cost(longest, batch)
-            most = min(verifier.task.prompt.batch, len(self.first.items))
-            self.first.ledger.follow_up = FollowUp(worst, most, due)
-
     def buy(self, observer: Observer) -> Stop | None:
         """Buy the answers of each task; why it ended before all was settled, if it did.
 
         Those that there are are verified, even if the budget has no room for others.
         """
-        self.keep_for_second()
+        self._keep_for_second(self.load())
         stopped: Stop | None = None
         for stage in self.stages:
             if stopped is None or stopped.kind is StopKind.BUDGET:
                 self.load()
-                stopped = buy_answers(stage, self._run.settings, observer) or stopped
+                stopped = _buy_answers(stage, self._run.settings, observer) or stopped
         return stopped
+
+    def _keep_for_second(self, outcomes: Mapping[str, ItemOutcome]) -> None:
+        """Keep room in the budget for the second requests about all answers that are bought."""
+        verifier, first = self._run.verifier, self.first
+        waiting = first.select_open()
+        if verifier is not None and waiting:
+            longest = verifier.make_longest_request(first.items)
+            worst = self.second.ledger.bound_cost(longest, self._run.settings.batch)
+            most = min(verifier.task.prompt.batch, len(first.items))
+            due = {
+                each
+                for each, outcome in outcomes.items()
+                if outcome.verdict is ItemVerdict.OPEN and each not in waiting
+            }
+            first.ledger.follow_up = FollowUp(worst, most, due)
 
     def count_travelling(self) -> int:
         """How many items are in batches that are not collected."""
@@ -185,6 +192,95 @@ class Books:
         run, outcomes = self._run, self.load()
         write_answers(run.settings.out, run.rows, run.task, outcomes, run.kinds)
         return outcomes
+
+
+# How a stage is bought: whom to ask, how, and until when.
+
+
+def _buy_answers(stage: TaskStage, settings: GenerateSettings, observer: Observer) -> Stop | None:
+    """Ask for the items of a stage that are not settled.
+
+    Returns:
+        Why it ended before all were settled, if it did.
+    """
+    return asyncio.run(_buy(stage, settings, observer)) if stage.select_open() else None
+
+
+async def _buy(stage: TaskStage, settings: GenerateSettings, observer: Observer) -> Stop | None:
+    scope, store = stage.task.scope, stage.ledger.store
+    async with Endpoint(stage.task.endpoint) as endpoint:
+        known = store.read_capabilities(scope.endpoint, scope.model)
+        if known is None:
+            stop = await _probe_endpoint(endpoint, stage.ledger)
+            if stop is not None:
+                return stop
+            found = endpoint.capabilities.to_json()
+            store.keep_capabilities(scope.endpoint, scope.model, found)
+        else:
+            endpoint.capabilities = Capabilities.from_json(known)
+        buyer: Buyer
+        if settings.batch:
+            buyer = BatchRunner(stage, observer, endpoint, settings.poll_s)
+        else:
+            how = (endpoint.ask, settings.policy, settings.concurrency)
+            buyer = ItemRunner(stage, observer, *how)
+        with _stop_on_signals(buyer):
+            stop = await buyer.run()
+        if stop is not None and stop.kind is StopKind.ENDPOINT:
+            store.forget_capabilities(scope.endpoint, scope.model)
+        return stop
+
+
+async def _probe_endpoint(endpoint: Endpoint, ledger: Ledger) -> Stop | None:
+    """See what the endpoint can do, by requests that are bought like any other.
+
+    Returns:
+        Why the run cannot go on, if it cannot.
+    """
+
+    async def ask(request: Request, able: Capabilities) -> Reply:
+        purchase = ledger.reserve(request)
+        reply = await ledger.buy(purchase, partial(endpoint.ask_as, able=able))
+        ledger.record_states({}, purchase.number)
+        return reply
+
+    try:
+        await probe(endpoint, ask)
+    except DoesNotFitError:
+        return Stop.for_budget()
+    except AttemptError as fault:
+        ledger.account.faults[str(fault.kind)] += 1
+        return Stop.for_fault(fault) if fault.is_final else Stop.for_silence(fault)
+    return None
+
+
+@contextmanager
+def _stop_on_signals(buyer: Buyer) -> Iterator[None]:
+    """The first Ctrl-C lets what is sent come back; the second one ends at once."""
+    loop = asyncio.get_running_loop()
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+
+    def release() -> None:
+        for each, handler in before.items():
+            if loop.remove_signal_handler(each):
+                signal.signal(each, handler)
+
+    def stop() -> None:
+        buyer.stop(Stop.for_interrupt())
+        release()
+
+    # Not on Windows, nor outside the main thread: there Ctrl-C ends at once.
+    with suppress(NotImplementedError, ValueError, RuntimeError):
+        for each in before:
+            loop.add_signal_handler(each, stop)
+    try:
+        yield
+    finally:
+        with suppress(NotImplementedError, ValueError, RuntimeError):
+            release()
+
+
+# What a run did.
 
 
 def generate(settings: GenerateSettings, observer: Observer) -> GenerateSummary:

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
-from pipelines.llm.money.ledger import DoesNotFitError, Ledger
+from pipelines.llm.money.ledger import DoesNotFitError, Purchase
 from pipelines.llm.money.store import ItemState, Status, TaskItem
-from pipelines.llm.tasks import (
-    PromptTask,
-    Queue,
-    apply_fault,
-    count_settled,
-    judge_reply,
-    keep_open,
-)
+from pipelines.llm.stage import TaskStage
+from pipelines.llm.tasks import Queue, apply_fault, count_settled, judge_reply, keep_open
 from pipelines.llm.wire.errors import (
     Ask,
     AttemptError,
@@ -42,58 +36,6 @@ _POLL_S: Final = 0.2
 _MAY_BE_SMALLER: Final = frozenset({FaultKind.TIMEOUT, FaultKind.EMPTY})
 
 
-class TaskStage:
-    """A task, the items that it is asked about, and what has become of them."""
-
-    def __init__(self, task: PromptTask, ledger: Ledger) -> None:
-        self.task = task
-        self.ledger = ledger
-        self.items: dict[str, Mapping[str, Any]] = {}
-        self.states: Mapping[str, ItemState] = {}
-
-    def take(self, items: Iterable[TaskItem]) -> None:
-        """Be asked about these items; those that are equal are one."""
-        self.items = {item.digest: item.fields for item in items}
-
-    def load(self, *, check: bool = False) -> None:
-        """Read how far the items have come.
-
-        Args:
-            check: Put their answers to the checks of today; those that break one are open again.
-        """
-        states = self.ledger.read_states(self.items)
-        if check:
-            before = dict(states)
-            states = {
-                each: self.task.recheck(state, self.items[each]) for each, state in before.items()
-            }
-            changed = {each: state for each, state in states.items() if state != before[each]}
-            if changed and self.ledger.job:
-                self.ledger.record_states(changed)
-        self.states = states
-
-    def select_open(self) -> dict[str, ItemState]:
-        """The items that are not settled, as they were loaded."""
-        every = {each: self.states.get(each, ItemState()) for each in self.items}
-        return {each: state for each, state in every.items() if state.status is Status.OPEN}
-
-    def name_items(self, digests: Iterable[str]) -> tuple[TaskItem, ...]:
-        """Items under short names, which cost less than their ids: 1, 2, 3."""
-        return tuple(
-            TaskItem(str(at), self.items[each], each) for at, each in enumerate(digests, 1)
-        )
-
-    def recover(self) -> None:
-        """Read the replies that dead processes paid for, and write off what they had under way."""
-        self.ledger.mark_lost()
-        for left in self.ledger.take_unread():
-            states = self.ledger.read_states([item.digest for item in left.items])
-            after = judge_reply(self.task.prompt, left.items, states, left.text)
-            still = {each for each, state in states.items() if state.status is Status.OPEN}
-            after = {each: state for each, state in after.items() if each in still}
-            self.ledger.record_states(after, left.number)
-
-
 class Buyer(ABC):
     """What asks for the items of a stage: one by one, or in batches."""
 
@@ -104,9 +46,14 @@ class Buyer(ABC):
         self._observer = observer
         self.stopped: Stop | None = None
 
-    @abstractmethod
     def stop(self, stop: Stop) -> None:
-        """End soon."""
+        """End soon; the first reason to is what is told."""
+        self.stopped = self.stopped or stop
+        self._end()
+
+    @abstractmethod
+    def _end(self) -> None:
+        """Start nothing else."""
 
     @abstractmethod
     async def _run(self, waiting: Mapping[str, ItemState]) -> None:
@@ -125,16 +72,6 @@ class Buyer(ABC):
         """Write down what became of items."""
         self._ledger.record_states(after, purchase)
         self._observer.advance(self._task.phase, count_settled(after))
-
-
-@dataclass(slots=True)
-class _Batch:
-    """Items under way in one request."""
-
-    items: tuple[TaskItem, ...]
-    states: Mapping[str, ItemState]
-    request: Request
-    purchase: int = 0
 
 
 class ItemRunner(Buyer):
@@ -156,10 +93,8 @@ class ItemRunner(Buyer):
         self._fruitful = False
         self._full = False
 
-    def stop(self, stop: Stop) -> None:
-        """End the run: what is sent is waited for, nothing else is sent."""
-        if self.stopped is None:
-            self.stopped = stop
+    def _end(self) -> None:
+        """What is sent is waited for, nothing else is sent."""
         for task in self._running - self._sending - {asyncio.current_task()}:
             task.cancel()
 
@@ -202,68 +137,69 @@ class ItemRunner(Buyer):
         states = self._ledger.claim(digests)
         self._elsewhere.update(set(digests) - states.keys())
         if states:
-            items = self._stage.name_items(states)
-            batch = _Batch(items, states, self._task.make_request(items, states))
-            self._running.add(asyncio.create_task(self._run_batch(batch)))
+            self._running.add(asyncio.create_task(self._buy(states)))
         return True
 
-    async def _run_batch(self, batch: _Batch) -> None:
-        attempt = partial(self._attempt, batch)
+    async def _buy(self, states: Mapping[str, ItemState]) -> None:
+        """See one request about some items through, with its attempts."""
+        items, bought = self._stage.name_items(states), list[Purchase]()
+        ask = partial(self._attempt, items, bought)
+        request = self._task.make_request(items, states)
         try:
-            reply = await ask_with_retries(attempt, batch.request, self._policy, gate=self._gate)
-        except DoesNotFitError:
-            self._full = True
-            self._give_back(batch)
-        except asyncio.CancelledError:
-            self._give_back(batch)
+            reply = await ask_with_retries(ask, request, self._policy, gate=self._gate)
+        except (DoesNotFitError, asyncio.CancelledError) as reason:
+            self._full = self._full or isinstance(reason, DoesNotFitError)
+            self._give_back(states)
         except AttemptError as fault:
-            self._on_fault(batch, fault)
+            self._on_fault(items, states, fault)
         else:
             self._barren, self._fruitful = 0, True
-            after = judge_reply(self._task.prompt, batch.items, batch.states, reply.text)
-            self._keep(after, batch.purchase)
+            after = judge_reply(self._task.prompt, items, states, reply.text)
+            self._keep(after, bought[-1].number)
 
-    async def _attempt(self, batch: _Batch, request: Request) -> Reply:
+    async def _attempt(
+        self, items: Sequence[TaskItem], bought: list[Purchase], request: Request
+    ) -> Reply:
         """One attempt; it is waited for even when the run is stopped."""
         if self.stopped is not None:
             raise asyncio.CancelledError
         task = asyncio.current_task()
         assert task is not None
-        purchase = self._ledger.reserve(request, batch.items, batch.request.key)
+        bought.append(self._ledger.reserve(request, items))
         self._sending.add(task)
         try:
-            reply = await self._ledger.buy(purchase, self._ask)
+            return await self._ledger.buy(bought[-1], self._ask)
         except AttemptError as fault:
             self._ledger.account.faults[str(fault.kind)] += 1
             raise
         finally:
             self._full = False
             self._sending.discard(task)
-        batch.purchase = purchase.number
-        return reply
 
-    def _on_fault(self, batch: _Batch, fault: AttemptError) -> None:
+    def _on_fault(
+        self, items: Sequence[TaskItem], states: Mapping[str, ItemState], fault: AttemptError
+    ) -> None:
         if fault.is_final:
             self.stop(Stop.for_fault(fault))
-            self._give_back(batch)
+            self._give_back(states)
             return
         doubtful = fault.is_passing or (fault.kind is FaultKind.BAD_REQUEST and not self._fruitful)
         self._barren += doubtful
         if self._barren >= _BARREN:
             self.stop(Stop.for_silence(fault))
         reason = f"{fault.kind}: {fault.message}"
-        if doubtful and (len(batch.items) == 1 or fault.kind not in _MAY_BE_SMALLER):
-            self._ledger.record_states(keep_open(batch.states, reason))
+        if doubtful and (len(items) == 1 or fault.kind not in _MAY_BE_SMALLER):
+            self._ledger.record_states(keep_open(states, reason))
         else:
-            self._keep(apply_fault(batch.items, batch.states, reason), 0)
+            self._keep(apply_fault(items, states, reason), 0)
 
     def _keep(self, after: Mapping[str, ItemState], purchase: int) -> None:
         super()._keep(after, purchase)
         self._queue.put(after)
 
-    def _give_back(self, batch: _Batch) -> None:
-        self._ledger.release(batch.states)
-        self._queue.put(batch.states)
+    def _give_back(self, states: Mapping[str, ItemState]) -> None:
+        self._ledger.release(states)
+        self._queue.put(states)
 
     async def _look_elsewhere(self) -> bool:
         """Wait for items that other processes ask for; whether there are any left."""

@@ -1,24 +1,18 @@
-"""What a run is told, and how a stage of it is bought: whom to ask, how, and until when."""
+"""A stage of a run: a task, the items that it is asked about, and what has become of them."""
 
 from __future__ import annotations
 
-import asyncio
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
+from typing import Any
 
-from pipelines.llm.batches import BatchRunner
 from pipelines.llm.files import Input
-from pipelines.llm.money.ledger import DoesNotFitError, Ledger
-from pipelines.llm.runner import Buyer, ItemRunner, Stop, StopKind, TaskStage
-from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
-from pipelines.llm.wire.errors import AttemptError, Policy
-from pipelines.llm.wire.probe import probe
-from pipelines.llm.wire.request import Capabilities, Reply, Request
-from synth.base.progress import Observer
+from pipelines.llm.money.ledger import Ledger
+from pipelines.llm.money.store import ItemState, Status, TaskItem
+from pipelines.llm.tasks import PromptTask, judge_reply
+from pipelines.llm.wire.endpoint import EndpointSettings
+from pipelines.llm.wire.errors import Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,84 +48,53 @@ class GenerateSettings:
     verify_model: str = ""
 
 
-def buy_answers(stage: TaskStage, settings: GenerateSettings, observer: Observer) -> Stop | None:
-    """Ask for the items of a stage that are not settled.
+class TaskStage:
+    """A task, the items that it is asked about, and what has become of them."""
 
-    Returns:
-        Why it ended before all were settled, if it did.
-    """
-    return asyncio.run(_buy(stage, settings, observer)) if stage.select_open() else None
+    def __init__(self, task: PromptTask, ledger: Ledger) -> None:
+        self.task = task
+        self.ledger = ledger
+        self.items: dict[str, Mapping[str, Any]] = {}
+        self.states: Mapping[str, ItemState] = {}
 
+    def take(self, items: Iterable[TaskItem]) -> None:
+        """Be asked about these items; those that are equal are one."""
+        self.items = {item.digest: item.fields for item in items}
 
-async def _buy(stage: TaskStage, settings: GenerateSettings, observer: Observer) -> Stop | None:
-    scope, store = stage.task.scope, stage.ledger.store
-    async with Endpoint(stage.task.endpoint) as endpoint:
-        known = store.read_capabilities(scope.endpoint, scope.model)
-        if known is None:
-            stop = await _probe_endpoint(endpoint, stage.ledger)
-            if stop is not None:
-                return stop
-            found = endpoint.capabilities.to_json()
-            store.keep_capabilities(scope.endpoint, scope.model, found)
-        else:
-            endpoint.capabilities = Capabilities.from_json(known)
-        buyer: Buyer
-        if settings.batch:
-            buyer = BatchRunner(stage, observer, endpoint, settings.poll_s)
-        else:
-            how = (endpoint.ask, settings.policy, settings.concurrency)
-            buyer = ItemRunner(stage, observer, *how)
-        with _stop_on_signals(buyer):
-            stop = await buyer.run()
-        if stop is not None and stop.kind is StopKind.ENDPOINT:
-            store.forget_capabilities(scope.endpoint, scope.model)
-        return stop
+    def load(self, *, check: bool = False) -> None:
+        """Read how far the items have come.
 
+        Args:
+            check: Put their answers to the checks of today; those that break one are open again.
+        """
+        states = self.ledger.read_states(self.items)
+        if check:
+            before = dict(states)
+            states = {
+                each: self.task.recheck(state, self.items[each]) for each, state in before.items()
+            }
+            changed = {each: state for each, state in states.items() if state != before[each]}
+            if changed and self.ledger.job:
+                self.ledger.record_states(changed)
+        self.states = states
 
-async def _probe_endpoint(endpoint: Endpoint, ledger: Ledger) -> Stop | None:
-    """See what the endpoint can do, by requests that are bought like any other.
+    def select_open(self) -> dict[str, ItemState]:
+        """The items that are not settled, as they were loaded."""
+        every = {each: self.states.get(each, ItemState()) for each in self.items}
+        return {each: state for each, state in every.items() if state.status is Status.OPEN}
 
-    Returns:
-        Why the run cannot go on, if it cannot.
-    """
+    def name_items(self, digests: Iterable[str]) -> tuple[TaskItem, ...]:
+        """Items under short names, which cost less than their ids: 1, 2, 3."""
+        return tuple(
+            TaskItem(str(at), self.items[each], each) for at, each in enumerate(digests, 1)
+        )
 
-    async def ask(request: Request, able: Capabilities) -> Reply:
-        purchase = ledger.reserve(request)
-        reply = await ledger.buy(purchase, partial(endpoint.ask_as, able=able))
-        ledger.record_states({}, purchase.number)
-        return reply
-
-    try:
-        await probe(endpoint, ask)
-    except DoesNotFitError:
-        return Stop.for_budget()
-    except AttemptError as fault:
-        ledger.account.faults[str(fault.kind)] += 1
-        return Stop.for_fault(fault) if fault.is_final else Stop.for_silence(fault)
-    return None
-
-
-@contextmanager
-def _stop_on_signals(buyer: Buyer) -> Iterator[None]:
-    """The first Ctrl-C lets what is sent come back; the second one ends at once."""
-    loop = asyncio.get_running_loop()
-    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
-
-    def release() -> None:
-        for each, handler in before.items():
-            if loop.remove_signal_handler(each):
-                signal.signal(each, handler)
-
-    def stop() -> None:
-        buyer.stop(Stop.for_interrupt())
-        release()
-
-    # Not on Windows, nor outside the main thread: there Ctrl-C ends at once.
-    with suppress(NotImplementedError, ValueError, RuntimeError):
-        for each in before:
-            loop.add_signal_handler(each, stop)
-    try:
-        yield
-    finally:
-        with suppress(NotImplementedError, ValueError, RuntimeError):
-            release()
+    def recover(self) -> None:
+        """Read the replies that dead processes paid for, and write off what they had under way."""
+        self.ledger.mark_lost()
+        for left in self.ledger.take_unread():
+            states = self.ledger.read_states([item.digest for item in left.items])
+            after = judge_reply(self.task.prompt, left.items, states, left.text)
+            still = {each for each, state in states.items() if state.status is Status.OPEN}
+            after = {each: state for each, state in after.items() if each in still}
+            self.ledger.record_states(after, left.number)

@@ -64,15 +64,13 @@ class Purchase:
 
     Args:
         number: In the store.
-        key: Of the request as it was first worded; a later attempt may be given more room.
         worst: The most it can cost, which is reserved.
         ticket: Number of the ticket by which it travels; 0 if it is sent by itself.
-        attempt: Of what travels: how often its key was bought before.
+        attempt: Of what travels: how often it was bought before.
         text: The reply, where there is one.
     """
 
     number: int
-    key: str
     request: Request
     items: tuple[TaskItem, ...]
     worst: Nano
@@ -240,22 +238,20 @@ class Ledger:
         return self._price.compute_cost(*counts, in_batch=in_batch)
 
     def reserve(
-        self, request: Request, items: Sequence[TaskItem] = (), key: str = "", ticket: int = 0
+        self, request: Request, items: Sequence[TaskItem] = (), ticket: int = 0
     ) -> Purchase:
         """Write a request down as sent, and the most it can cost as spent.
 
         Args:
-            key: Of the request as it was first worded; its own by default.
             ticket: By which it travels; it is sent by this process by default.
 
         Raises:
             DoesNotFitError: If the budget has no room for it and for the requests that are to
                 follow; nothing is written then.
         """
-        key = key or request.key
         worst = self.bound_cost(request, bool(ticket))
         kept = 0 if self.follow_up is None else self.follow_up.compute_worst(items)
-        attempt = self._count_bought(key) if ticket else 0
+        attempt = self._count_bought(request.key) if ticket else 0
         parameters = {
             "model": request.model,
             "temperature": request.temperature,
@@ -267,7 +263,7 @@ class Ledger:
         members = [[item.digest, item.id, item.fields] for item in items]
         messages = [list(message) for message in request.messages]
         at = format_now()
-        head = (key, self.number, self.job, self._name_owner(ticket), at, at, "sent")
+        head = (request.key, self.number, self.job, self._name_owner(ticket), at, at, "sent")
         sent = map(canonical_json, (members, parameters, messages))
         with self.store.transaction() as connection:
             connection.execute("INSERT INTO jobs VALUES (?, 0) ON CONFLICT DO NOTHING", (self.job,))
@@ -278,7 +274,7 @@ class Ledger:
             number = connection.execute(_BUY, row).lastrowid or 0
         if self.follow_up is not None:
             self.follow_up.due.update(item.digest for item in items)
-        return Purchase(number, key, request, tuple(items), worst, ticket, attempt)
+        return Purchase(number, request, tuple(items), worst, ticket, attempt)
 
     def _count_bought(self, key: str) -> int:
         """How often a request has been bought before, whatever came of it."""
@@ -381,7 +377,6 @@ class Ledger:
         members = json.loads(row["members"])
         return Purchase(
             number=row["id"],
-            key=row["key"],
             request=Request(
                 self._scope.prompt, self._scope.version, messages=messages, **parameters
             ),
@@ -445,40 +440,50 @@ def _make_item_state(row: sqlite3.Row) -> ItemState:
 # What a store holds and what it cost, for people.
 
 
-_SCOPES: Final = "SELECT * FROM scopes ORDER BY prompt, version, model, id"
-_ITEMS: Final = "SELECT status, count(*) AS items FROM items WHERE scope = ? GROUP BY status"
-_PURCHASES: Final = """
-SELECT count(*) AS requests, coalesce(sum(state IN ('fault', 'lost')), 0) AS faults,
-    coalesce(sum(input_tokens), 0) AS input_tokens,
-    coalesce(sum(output_tokens), 0) AS output_tokens, coalesce(sum(cost), 0) AS cost,
-    coalesce(sum(cost) FILTER (WHERE state IN ('sent', 'lost')), 0) AS uncertain,
-    coalesce(max(time), '') AS last
-FROM purchases WHERE scope = ?"""
+_STATS: Final = f"""
+SELECT '{MODEL}' || prompt || '@' || version || '/' || model AS generator, parameters,
+    coalesce(open, 0) AS open, coalesce(answered, 0) AS answered, coalesce(failed, 0) AS failed,
+    coalesce(requests, 0) AS requests, coalesce(faults, 0) AS faults,
+    coalesce(sent, 0) AS input_tokens, coalesce(written, 0) AS output_tokens,
+    coalesce(spent, 0) AS cost, coalesce(uncertain, 0) AS uncertain_cost,
+    coalesce(last, '') AS last
+FROM scopes
+LEFT JOIN (SELECT scope, sum(status = 'open') AS open, sum(status = 'answered') AS answered,
+        sum(status = 'failed') AS failed FROM items GROUP BY scope) AS i ON i.scope = scopes.id
+LEFT JOIN (SELECT scope, count(*) AS requests, sum(state IN ('fault', 'lost')) AS faults,
+        sum(input_tokens) AS sent, sum(output_tokens) AS written, sum(cost) AS spent,
+        sum(cost) FILTER (WHERE state IN ('sent', 'lost')) AS uncertain, max(time) AS last
+        FROM purchases GROUP BY scope) AS p ON p.scope = scopes.id
+WHERE i.scope IS NOT NULL OR p.scope IS NOT NULL
+ORDER BY prompt, version, model, id"""
 
 
 @dataclass(frozen=True, slots=True)
 class Stat:
     """What was bought of one prompt from one model.
 
-    `uncertain` is the part of the cost for what is under way or was lost, at its worst.
+    Args:
+        open: Items; `answered` and `failed` are the others.
+        uncertain_cost: The part of the cost for what is under way or was lost, at its worst.
     """
 
     generator: str
     parameters: str
-    items: Mapping[str, int]
+    open: int
+    answered: int
+    failed: int
     requests: int
     faults: int
     input_tokens: int
     output_tokens: int
     cost: Nano
-    uncertain: Nano
+    uncertain_cost: Nano
     last: str
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
-        facts = asdict(self) | {"cost": self.cost / NANOS}
-        facts["uncertain_cost"] = facts.pop("uncertain") / NANOS
-        return {**facts.pop("items"), **facts}
+        sums = {"cost": self.cost / NANOS, "uncertain_cost": self.uncertain_cost / NANOS}
+        return asdict(self) | sums
 
 
 def read_stats(path: Path) -> list[Stat]:
@@ -486,13 +491,4 @@ def read_stats(path: Path) -> list[Stat]:
     if not path.is_file():
         raise SpecError(f"--store {path}: no such file", fix="name a store")
     with AnswerStore.open(path) as store:
-        stats = [_read_stat(store, row) for row in store.select(_SCOPES)]
-        return [each for each in stats if each.requests or any(each.items.values())]
-
-
-def _read_stat(store: AnswerStore, scope: sqlite3.Row) -> Stat:
-    counts = {row["status"]: row["items"] for row in store.select(_ITEMS, scope["id"])}
-    (bought,) = store.select(_PURCHASES, scope["id"])
-    generator = f"{MODEL}{scope['prompt']}@{scope['version']}/{scope['model']}"
-    items = {str(status): counts.get(status, 0) for status in Status}
-    return Stat(generator, scope["parameters"], items, **bought)
+        return [Stat(**row) for row in store.select(_STATS)]

@@ -14,7 +14,6 @@ from pipelines.llm.wire.request import (
     Capabilities,
     Reply,
     Request,
-    SchemaSupport,
 )
 from synth.base.doors import parse_json
 from synth.llm.answer_schema import AnswerError
@@ -40,7 +39,7 @@ _SCHEMA: Final = (
 
 
 _LEAST: Final = Capabilities(
-    schema=SchemaSupport.REJECTED,
+    schema=False,
     json_object=False,
     temperature=False,
     seed=False,
@@ -87,7 +86,7 @@ class _Probe:
         if reply is None:
             return await self._climb()
         if not _holds(reply):
-            able = replace(able, schema=SchemaSupport.IGNORED)
+            able = replace(able, schema=False)
             if await self._try_request(able, _SCHEMA) is None:
                 able = replace(able, json_object=False)
         return able
@@ -111,12 +110,11 @@ class _Probe:
         return await self._try_format(able)
 
     async def _try_format(self, able: Capabilities) -> Capabilities:
-        full = replace(able, schema=SchemaSupport.HONOURED)
+        full = replace(able, schema=True)
         reply = await self._try_request(full, _SCHEMA)
         if reply is not None and _holds(reply):
             return replace(full, json_object=True)
-        support = SchemaSupport.REJECTED if reply is None else SchemaSupport.IGNORED
-        looser = replace(able, schema=support, json_object=True)
+        looser = replace(able, schema=False, json_object=True)
         accepted = await self._try_request(looser, _SCHEMA) is not None
         return replace(looser, json_object=accepted)
 

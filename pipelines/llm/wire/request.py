@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
-from enum import StrEnum
 from typing import Any, Final
 
 from synth.base.rng import digest
@@ -86,20 +86,17 @@ def estimate_tokens(request: Request) -> int:
     English has some four letters a token in all tokenizers in use; every message adds a few. For
     other languages, or many digits, the true number may be twice as high.
     """
-    counts = [
-        -(-len(text) // _LETTERS_A_TOKEN) + _TOKENS_A_MESSAGE for text in _list_texts(request)
-    ]
-    return sum(counts) + _TOKENS_A_REQUEST
+    return _count_tokens(request, lambda text: -(-len(text) // _LETTERS_A_TOKEN))
 
 
 def bound_tokens(request: Request) -> int:
     """More tokens than a request can have: no tokenizer in use makes two tokens of one byte."""
-    counts = [len(text.encode()) + _TOKENS_A_MESSAGE for text in _list_texts(request)]
-    return sum(counts) + _TOKENS_A_REQUEST
+    return _count_tokens(request, lambda text: len(text.encode()))
 
 
-def _list_texts(request: Request) -> list[str]:
-    return [*(content for _, content in request.messages), request.schema]
+def _count_tokens(request: Request, count: Callable[[str], int]) -> int:
+    texts = [*(content for _, content in request.messages), request.schema]
+    return sum(count(text) + _TOKENS_A_MESSAGE for text in texts) + _TOKENS_A_REQUEST
 
 
 def find_worst_usage(request: Request) -> Usage:
@@ -107,7 +104,7 @@ def find_worst_usage(request: Request) -> Usage:
     return Usage(bound_tokens(request), request.max_output_tokens)
 
 
-def make_request_body(request: Request, able: Capabilities, *, stream: bool) -> dict[str, Any]:
+def make_request_body(request: Request, able: Capabilities) -> dict[str, Any]:
     """The body of a chat completion, in the words this endpoint accepts.
 
     Where the endpoint does not hold answers to a schema, the last message spells the schema out.
@@ -126,7 +123,7 @@ def make_request_body(request: Request, able: Capabilities, *, stream: bool) -> 
         body["temperature"] = request.temperature
     if able.seed and request.seed is not None:
         body["seed"] = request.seed
-    if stream:
+    if able.streaming:
         body["stream"] = True
         if able.stream_usage:
             body["stream_options"] = {"include_usage": True}
@@ -136,7 +133,7 @@ def make_request_body(request: Request, able: Capabilities, *, stream: bool) -> 
 def _make_answer_shape(request: Request, able: Capabilities) -> tuple[dict[str, Any], str]:
     if not request.schema:
         return {}, ""
-    if able.holds_schema:
+    if able.schema:
         name = re.sub(r"[^A-Za-z0-9_-]", "_", request.prompt)[:64] or "answer"
         schema = {"name": name, "strict": True, "schema": json.loads(request.schema)}
         return {"type": "json_schema", "json_schema": schema}, ""
@@ -147,21 +144,13 @@ def _make_answer_shape(request: Request, able: Capabilities) -> tuple[dict[str, 
 # What an endpoint of a language model accepts and does.
 
 
-class SchemaSupport(StrEnum):
-    """What an endpoint does with a JSON schema."""
-
-    HONOURED = "honoured"
-    IGNORED = "ignored"
-    REJECTED = "rejected"
-
-
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What an endpoint accepts and does.
 
     Args:
         limit: Its name for the most tokens of an answer.
-        schema: What it does with a JSON schema.
+        schema: Answers fit a JSON schema without being told so in words.
         json_object: It takes the format "json_object".
         temperature: It takes a temperature.
         seed: It takes a seed.
@@ -170,17 +159,12 @@ class Capabilities:
     """
 
     limit: str = "max_completion_tokens"
-    schema: SchemaSupport = SchemaSupport.HONOURED
+    schema: bool = True
     json_object: bool = True
     temperature: bool = True
     seed: bool = True
     streaming: bool = True
     stream_usage: bool = True
-
-    @property
-    def holds_schema(self) -> bool:
-        """Answers fit the schema without being told so in words."""
-        return self.schema is SchemaSupport.HONOURED
 
     def to_json(self) -> str:
         """Canonical JSON."""
@@ -191,4 +175,4 @@ class Capabilities:
         """The value that `to_json` wrote; what other versions wrote beside it is left out."""
         found = json.loads(text)
         known = {each.name: found[each.name] for each in fields(cls)}
-        return cls(**known | {"schema": SchemaSupport(known["schema"])})
+        return cls(**known | {"schema": known["schema"] in (True, "honoured")})
