@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import permutations
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -63,6 +63,10 @@ class AudioFinding:
     said: str
 
 
+Finding: TypeAlias = tuple[str, str]
+"""Which check of a sample, and what it says."""
+
+
 @dataclass(frozen=True, slots=True)
 class SamplePlan:
     """What a corpus says of one sample.
@@ -72,7 +76,6 @@ class SamplePlan:
         gain_db: The gain that was applied to the whole.
     """
 
-    sample: str
     timeline: Timeline
     frames: Frames
     gain_db: Decibels
@@ -81,21 +84,21 @@ class SamplePlan:
 
 def compare_samples(
     plan: SamplePlan, pcm: Pcm, stems: Float32[np.ndarray, "events frames"]
-) -> Iterator[AudioFinding]:
+) -> Iterator[Finding]:
     """Whether a sample is the sum of its sounds, to one step of 16 bits."""
     if pcm.ndim != 1 or len(pcm) != plan.frames or len(pcm) < stems.shape[1]:
         said = (
             f"its shard holds {pcm.size:,} frames: {plan.frames:,} are planned, and its sounds "
             f"last {stems.shape[1]:,}"
         )
-        yield AudioFinding(plan.sample, "samples", said)
+        yield "samples", said
         return
     summed = np.zeros(len(pcm), dtype=np.float32)
     summed[: stems.shape[1]] = stems.sum(axis=0) * np.float32(to_gain(plan.gain_db))
     apart = np.abs(pcm.astype(np.int64) - to_pcm(summed))
     where = np.flatnonzero(apart > _STEPS)
     if len(where):
-        yield AudioFinding(plan.sample, "samples", _tell_apart(plan, apart, where))
+        yield "samples", _tell_apart(plan, apart, where)
 
 
 def _tell_apart(
@@ -115,9 +118,7 @@ def _tell_apart(
     )
 
 
-def compare_activity(
-    plan: SamplePlan, measured: MeasuredSample, ear: Ear
-) -> Iterator[AudioFinding]:
+def compare_activity(plan: SamplePlan, measured: MeasuredSample, ear: Ear) -> Iterator[Finding]:
     """Whether each sound is heard where the plan says, and nowhere else.
 
     Args:
@@ -140,8 +141,7 @@ def compare_activity(
         ):
             for start, end in find_runs(wrong):
                 times = (to_seconds(int(measured.edges[at]), plan.rate) for at in (start, end))
-                yield AudioFinding(
-                    plan.sample,
+                yield (
                     check,
                     f"sound {number + 1}, {place.label!r} ({place.excerpt.clip}), is {said} from "
                     f"{' to '.join(f'{each:.2f}' for each in times)} s: "
@@ -152,7 +152,7 @@ def compare_activity(
 
 def compare_treatments(
     plan: SamplePlan, stems: Float32[np.ndarray, "events frames"]
-) -> Iterator[AudioFinding]:
+) -> Iterator[Finding]:
     """Whether each treated sound differs from the same recording untreated as it should.
 
     Half of what was asked of it when it was ingested is enough.
@@ -167,12 +167,12 @@ def compare_treatments(
             continue
         if other.treatment not in tuple(Treatment):
             said = f"{other.treatment!r} is no treatment: expected {', '.join(Treatment)}"
-            yield AudioFinding(plan.sample, "treatment", said)
+            yield "treatment", said
             continue
         lack = explain_lack(Treatment(other.treatment), before, after, plan.rate, _SHARE)
         if lack:
             said = f"{place.label!r} ({place.excerpt.clip}) is not clearly treated: {lack}"
-            yield AudioFinding(plan.sample, "treatment", said)
+            yield "treatment", said
 
 
 def _tell_range(levels: Float64[np.ndarray, " blocks"]) -> str:
@@ -273,7 +273,7 @@ def audit_audio(path: Path, count: int = DRAWN, observer: Observer | None = None
         observer.start("listen", total, "samples")
         auditor = _Auditor.open(corpus, file)
         for row in _draw_rows(file, total):
-            found += auditor.judge(row)
+            found += (AudioFinding(row["id"], *finding) for finding in auditor.judge(row))
             observer.advance("listen")
     observer.finish("listen", f"{len(found)} findings")
     seconds = time.monotonic() - started
@@ -325,16 +325,16 @@ class _Auditor:
             raise CorpusError(error.message, fix=remedy) from error
         return cls(corpus, ear, audible, read_tags(corpus.folder / CLIPS_FILE))
 
-    def judge(self, row: Mapping[str, Any]) -> Iterator[AudioFinding]:
+    def judge(self, row: Mapping[str, Any]) -> Iterator[Finding]:
         """What is wrong with one sample."""
-        sample, rate = row["id"], row["sample_rate"]
-        planned = SamplePlan(sample, read_timeline(row), row["frames"], row["gain_db"], rate)
+        rate = row["sample_rate"]
+        planned = SamplePlan(read_timeline(row), row["frames"], row["gain_db"], rate)
         scene = from_text(row["scene"])
         stems = render_stems(scene, self.corpus.bank, self.corpus.fade)
         try:
             pcm = self.corpus.stored_pcm(row["split"], row["shard"], row["offset"], row["size"])
         except NoSoundError as error:
-            yield AudioFinding(sample, "samples", f"{row['shard']}: {error.message}")
+            yield "samples", f"{row['shard']}: {error.message}"
         else:
             yield from compare_samples(planned, pcm, stems)
         measured = MeasuredSample.of(stems, rate, planned.timeline.placements)
@@ -343,8 +343,7 @@ class _Auditor:
         self.sounds += len(stems)
         self.sentences += 1 + len(row["positives"]) + len(row["negatives"])
         for violation in self._find_violations(row, scene, measured, self.ear.leave_db):
-            yield AudioFinding(
-                sample,
+            yield (
                 "captions",
                 f"{violation.text!r} passes for {violation.said}, but by measurement "
                 f"{violation.why}",

@@ -114,7 +114,7 @@ class Sentences(NamedTuple):
         return cls(np.array(texts), np.array(false), np.array(groups))
 
 
-def measure_accuracy(
+def _measure_accuracy(
     split: str,
     kind: str,
     measure: str,
@@ -131,7 +131,7 @@ def measure_accuracy(
     return _make_figure(split, kind, measure, tallies, compute, 0.5, len(right))
 
 
-def measure_first(
+def _measure_first(
     split: str,
     kind: str,
     scores: Float[np.ndarray, " sentences"],
@@ -191,15 +191,14 @@ def run_blind_test(
         path: As `find_manifest` takes it.
         most_samples: Groups are drawn until they hold about this many samples.
     """
-    observer = observer or Silent()
     recipe, rows = _draw_rows(find_manifest(path), most_samples, seed)
     numbers: dict[str, int] = defaultdict(lambda: len(numbers))
     parts = {split: SplitSentences.of(each, numbers) for split, each in rows.items()}
-    figures = measure_parts(path, parts, [*numbers], seed, observer)
+    figures = _measure_parts(path, parts, [*numbers], seed, observer or Silent())
     return BlindResult(recipe, figures)
 
 
-def measure_parts(
+def _measure_parts(
     path: Path,
     parts: Mapping[str, SplitSentences],
     texts: Sequence[str],
@@ -237,16 +236,20 @@ def _draw_rows(
     """The recipe, and the rows of some groups by split."""
     table = pq.read_table(path, columns=list(_COLUMNS))
     names = table.column("group").to_pylist()
-    order = list(dict.fromkeys(names))
-    shuffled = Randomness(seed).at("blind/groups", 0).permutation(len(order))
-    wanted = max(1, round(most_samples * len(order) / max(1, len(names))))
-    chosen = {order[i] for i in shuffled[:wanted]}
+    chosen = _draw_groups(Counter(names), most_samples, "blind/groups", seed)
     kept = [number for number, name in enumerate(names) if name in chosen]
-    found: dict[str, list[dict[str, Any]]] = {}
+    rows: dict[str, list[dict[str, Any]]] = {}
     for row in table.take(kept).to_pylist():
-        found.setdefault(row["split"], []).append(row)
-    recipe = table.column("recipe")[0].as_py() if len(table) else ""
-    return recipe, found
+        rows.setdefault(row["split"], []).append(row)
+    return table.column("recipe")[0].as_py() if len(table) else "", rows
+
+
+def _draw_groups(sizes: Mapping[str, int], most: int, name: str, seed: int) -> set[str]:
+    """Groups that hold about so many members together, by chance."""
+    groups = list(sizes)
+    order = Randomness(seed).at(name, 0).permutation(len(groups))
+    wanted = max(1, round(most * len(groups) / max(1, sum(sizes.values()))))
+    return {groups[i] for i in order[:wanted]}
 
 
 @dataclass(frozen=True)
@@ -298,7 +301,7 @@ class SplitSentences:
         """What the classifier tells of one kind of edit."""
         if not kind and self.every is not None:
             told = classify.score(self.every) > 0
-            yield measure_accuracy(split, kind, "pooled", told == self.every.false, self.every)
+            yield _measure_accuracy(split, kind, "pooled", told == self.every.false, self.every)
         compared = [each for each in self.compared if each.kind == kind]
         sentences = Sentences.of(
             (number, is_false, each.group)
@@ -307,8 +310,8 @@ class SplitSentences:
             for number in some
         )
         scores = classify.score(sentences)
-        yield measure_accuracy(split, kind, "own", (scores > 0) == sentences.false, sentences)
-        yield measure_first(split, kind, scores, compared)
+        yield _measure_accuracy(split, kind, "own", (scores > 0) == sentences.false, sentences)
+        yield _measure_first(split, kind, scores, compared)
 
 
 class _Classifier:
@@ -371,14 +374,13 @@ def run_blind_export(
     numbers: dict[str, int] = defaultdict(lambda: len(numbers))
     parts = {
         split: SplitSentences(
-            None, list(_compare(_draw(out / f"{split}.jsonl", most_lines, seed), numbers))
+            None, list(_compare(_draw_lines(out / f"{split}.jsonl", most_lines, seed), numbers))
         )
         for split in identity["splits"]
     }
     if not any(part.compared for part in parts.values()):
         raise CorpusError(f"{out}: no line has a wrong answer", fix="export a corpus of groups")
-    texts = [*numbers]
-    figures = measure_parts(out, parts, texts, seed, observer or Silent())
+    figures = _measure_parts(out, parts, [*numbers], seed, observer or Silent())
     return BlindResult(identity["format"], figures)
 
 
@@ -392,13 +394,10 @@ def refuse_no_answers(out: Path) -> None:
         )
 
 
-def _draw(path: Path, most_lines: int, seed: int) -> list[dict[str, Any]]:
+def _draw_lines(path: Path, most_lines: int, seed: int) -> list[dict[str, Any]]:
     """The lines of some groups."""
-    lines = Counter(row["group"] for _, row in read_lines(path))
-    groups = list(lines)
-    order = Randomness(seed).at("blind/export", 0).permutation(len(groups))
-    wanted = max(1, round(most_lines * len(groups) / max(1, lines.total())))
-    chosen = {groups[i] for i in order[:wanted]}
+    sizes = Counter(row["group"] for _, row in read_lines(path))
+    chosen = _draw_groups(sizes, most_lines, "blind/export", seed)
     return [row for _, row in read_lines(path) if row["group"] in chosen]
 
 

@@ -1,24 +1,28 @@
-"""What is read: items from data files and corpora."""
+"""The files of a run: items are read from data files and corpora, answers written as Parquet."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.llm.tasks import item_digest
+from pipelines.llm.money.store import TaskItem
+from pipelines.llm.tasks import PromptTask, make_item
+from pipelines.llm.verify import ItemOutcome
 from pipelines.store.data_file import DATA_FILES, number_rows, read_data_file
 from pipelines.store.places import find_manifest
+from synth.base.atomic import replacing
 from synth.base.doors import parse_json
 from synth.base.errors import CorpusError, SceneError, SourceError, SpecError
 from synth.base.rng import uniform_hash
 from synth.captions.caption import Author
-from synth.corpus.schema import AUDIBLE
+from synth.corpus.schema import AUDIBLE, canonical_json
 from synth.llm.answer_schema import find_violations
 from synth.llm.checks.claim_checks import events_timeline
 from synth.llm.prompt import Prompt
@@ -27,15 +31,6 @@ from synth.llm.reply import PromptItem
 _NUMBERS: Final[Mapping[str, type]] = {"integer": int, "number": float}
 _CAPTION: Final = "caption"
 _KINDS: Final = f"{DATA_FILES}, or a corpus's manifest folder"
-
-
-@dataclass(frozen=True, slots=True)
-class InputRow:
-    """An item of the input."""
-
-    id: str
-    fields: Mapping[str, Any]
-    digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +59,9 @@ class Input:
     variants: int = 1
 
 
-def read_rows(source: Input, prompt: Prompt) -> list[InputRow]:
+def read_rows(source: Input, prompt: Prompt) -> list[TaskItem]:
     """The items of a file or a corpus, with the fields that a prompt knows."""
-    found: list[InputRow] = []
+    found: list[TaskItem] = []
     seen: dict[tuple[str, str], str] = {}
     columns = {name: name for name in [*prompt.file.fields, *prompt.file.optional]}
     _check_fields(source, columns)
@@ -164,7 +159,7 @@ def _check_present(
             )
 
 
-def _make_row(name: str, values: Mapping[str, Any], prompt: Prompt, where: str) -> InputRow:
+def _make_row(name: str, values: Mapping[str, Any], prompt: Prompt, where: str) -> TaskItem:
     fields = {}
     for key, value in values.items():
         schema = _find_schema(prompt, key)
@@ -179,7 +174,7 @@ def _make_row(name: str, values: Mapping[str, Any], prompt: Prompt, where: str) 
             events_timeline(fields["events"])
     except (SpecError, SceneError) as error:
         raise SourceError(f"{where}: {error.message}", fix="fix or remove the row") from error
-    return InputRow(name, fields, item_digest(fields))
+    return make_item(name, fields)
 
 
 def _parse_cell(value: Any, schema: Mapping[str, Any]) -> Any:
@@ -223,3 +218,65 @@ def _add_positives(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, A
         for each in row["positives"]:
             if not Author.MODEL.wrote(each["generator"]):  # It may answer this very task.
                 yield {**row, _CAPTION: each["text"], "claim": each["claim"]}
+
+
+# What is written: what became of every row.
+
+
+_TEXT: Final = pa.string()
+ANSWERS: Final = pa.schema(
+    [
+        pa.field("id", _TEXT, nullable=False),
+        pa.field("status", _TEXT, nullable=False),
+        pa.field("texts", pa.list_(_TEXT), nullable=False),
+        pa.field("answer", _TEXT, nullable=False),
+        pa.field("reason", _TEXT, nullable=False),
+        pa.field("generator", _TEXT, nullable=False),
+        pa.field("attempts", pa.int32(), nullable=False),
+    ]
+)
+VERIFIED: Final = ("text", "verdict", "kind", "read")
+"""Columns of answers that are verified: the text, accepted or not, its `ItemVerdict`, the kind of
+the item, and the answer to the second request. The item's fields follow."""
+
+
+def write_answers(
+    out: Path,
+    items: Sequence[TaskItem],
+    task: PromptTask,
+    outcomes: Mapping[str, ItemOutcome],
+    kinds: Mapping[str, str],
+) -> None:
+    """Write what became of every row, in the order of the input."""
+    names = dict.fromkeys((*VERIFIED, *task.prompt.file.fields) if kinds else ())
+    added = [pa.field(name, _TEXT, nullable=False) for name in names if name not in ANSWERS.names]
+    facts = {"task": task.prompt.id, "digest": task.prompt.digest, "generator": task.generator}
+    schema = pa.schema([*ANSWERS, *added], metadata=facts)
+    rows = []
+    for item in items:
+        outcome = outcomes[item.digest]
+        state = outcome.state
+        row = {
+            "id": item.id,
+            "status": str(state.status),
+            "texts": [] if state.answer is None else task.prompt.texts(state.answer),
+            "answer": "" if state.answer is None else canonical_json(state.answer),
+            "reason": state.reason,
+            "generator": task.generator,
+            "attempts": state.attempts,
+        }
+        if kinds:
+            fields = {
+                name: value if isinstance(value, str) else canonical_json(value)
+                for name, value in item.fields.items()
+            }
+            verified = {
+                "text": outcome.text,
+                "verdict": str(outcome.verdict),
+                "kind": kinds[item.digest],
+                "read": "" if outcome.read is None else canonical_json(outcome.read),
+            }
+            row = fields | verified | row
+        rows.append(row)
+    with replacing(out) as partial:
+        pq.write_table(pa.Table.from_pylist(rows, schema=schema), partial, compression="zstd")

@@ -1,34 +1,33 @@
-"""A run whose settings are good: what is asked, how it is verified, and what is known of it."""
+"""A whole run: a data file in, answers out, and an honest account of it."""
 
 from __future__ import annotations
 
+import asyncio
 import math
+import signal
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from pipelines.llm.files import InputRow, read_rows
-from pipelines.llm.money.budget import Account, Budget
-from pipelines.llm.money.ledger import Ledger
+from pipelines.llm.batches import BatchRunner
+from pipelines.llm.files import read_rows, write_answers
+from pipelines.llm.money.ledger import Account, DoesNotFitError, FollowUp, Ledger
 from pipelines.llm.money.prices import NANOS, Nano, find_price, to_nanos
-from pipelines.llm.money.store import AnswerStore, ItemState, Status
-from pipelines.llm.runner import Stop, StopKind, recover
-from pipelines.llm.second import (
-    PHASE,
-    ItemOutcome,
-    ItemVerdict,
-    SecondItem,
-    SecondRequest,
-    classify_reason,
-    count_verdicts,
-    write_answers,
-)
+from pipelines.llm.money.store import AnswerStore, ItemState, Status, TaskItem
+from pipelines.llm.runner import Buyer, ItemRunner, Stop, StopKind
 from pipelines.llm.stage import GenerateSettings, TaskStage
-from pipelines.llm.tasks import PromptTask
-from pipelines.llm.wire.endpoint import check_address, identify_endpoint
+from pipelines.llm.tasks import PromptTask, Queue, classify_reason
+from pipelines.llm.verify import ItemOutcome, ItemVerdict, Verifier, count_verdicts
+from pipelines.llm.wire.endpoint import Endpoint, check_address
+from pipelines.llm.wire.errors import AttemptError
+from pipelines.llm.wire.probe import probe
+from pipelines.llm.wire.request import Capabilities, Reply, Request, estimate_tokens
 from pipelines.store.places import check_output
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
@@ -40,13 +39,15 @@ from synth.llm.verification import load_verification
 class PromptRun:
     """A run whose settings are good.
 
-    Rows that are equal are one item; `kinds` are by digest, where answers are verified.
+    Args:
+        rows: Of the input; those that are equal are one item.
+        kinds: Of items, by digest, where answers are verified.
     """
 
     settings: GenerateSettings
-    rows: Sequence[InputRow]
-    first: TaskStage
-    second: SecondRequest | None
+    rows: Sequence[TaskItem]
+    task: PromptTask
+    verifier: Verifier | None
     kinds: Mapping[str, str]
 
     @classmethod
@@ -55,39 +56,49 @@ class PromptRun:
         check_output(settings.out, settings.source.path)
         asked = settings.endpoint
         check_address(asked.base_url)
-        where = identify_endpoint(asked.base_url)
-        task = PromptTask(load_prompt(settings.task), asked.model, settings.seed, where)
-        price = find_price(task.model, settings.prices, settings.local)
-        verification = load_verification(task.prompt)
+        prompt = load_prompt(settings.task)
+        price = find_price(asked.model, settings.prices, settings.local)
+        task = PromptTask(prompt, asked, price, settings.seed)
+        verification = load_verification(prompt)
         if verification is None and settings.verify_model:
             raise SpecError(
-                f"--verify-model: prompt {task.prompt.id} has no `verify`", fix="drop the option"
+                f"--verify-model: prompt {prompt.id} has no `verify`", fix="drop the option"
             )
         if verification is None and settings.source.positives:
             raise SpecError(
-                f"--positives: answers to {task.prompt.id} do not tell which caption they are of",
+                f"--positives: answers to {prompt.id} do not tell which caption they are of",
                 fix="drop it; it is for prompts that have a `verify`",
             )
-        rows = read_rows(settings.source, task.prompt)
-        first = TaskStage(task, {row.digest: row.fields for row in rows}, asked, price)
+        rows = read_rows(settings.source, prompt)
         if verification is None:
-            return cls(settings, rows, first, None, {})
-        model = settings.verify_model or task.model
-        reader = PromptTask(verification.prompt, model, settings.seed, where)
-        price = find_price(model, settings.prices, settings.local)
-        second = SecondRequest(task, reader, verification, price)
-        return cls(settings, rows, first, second, second.find_kinds(rows))
+            return cls(settings, rows, task, None, {})
+        asked = replace(asked, model=settings.verify_model or asked.model)
+        price = find_price(asked.model, settings.prices, settings.local)
+        second = PromptTask(verification.prompt, asked, price, settings.seed, "verify")
+        verifier = Verifier(prompt, second, verification)
+        return cls(settings, rows, task, verifier, verifier.find_kinds(rows))
 
-    def make_second_stage(self, questions: Iterable[SecondItem]) -> TaskStage:
-        """What the second requests ask."""
-        assert self.second is not None
-        endpoint = replace(self.settings.endpoint, model=self.second.task.model)
-        items = {each.digest: each.fields for each in questions}
-        return TaskStage(self.second.task, items, endpoint, self.second.price, PHASE)
+    @property
+    def tasks(self) -> list[PromptTask]:
+        """The task, and the second one where its answers are verified."""
+        return [self.task] if self.verifier is None else [self.task, self.verifier.task]
+
+    def check_budget(self) -> Nano | None:
+        """What all runs for the same file may cost; None: there is no limit."""
+        budget = self.settings.budget
+        if budget is not None and not math.isfinite(budget):
+            raise SpecError(f"--budget {budget}: not an amount", fix="give it in dollars")
+        dear = next((task.endpoint.model for task in self.tasks if not task.price.free), "")
+        if budget is None and dear:
+            raise SpecError(
+                f"no budget is given, but model {dear} costs money",
+                fix="give --budget DOLLARS; --dry-run estimates the cost",
+            )
+        return None if budget is None else to_nanos(budget)
 
 
 class Books:
-    """What is written down of a run's items in a store.
+    """What is written down of a run's items in a store, task by task.
 
     Args:
         job: Whose budget pays, "" if nothing is to be changed.
@@ -97,200 +108,216 @@ class Books:
         self, run: PromptRun, store: AnswerStore, job: str = "", limit: Nano | None = None
     ) -> None:
         self._run = run
-        self._keep = bool(job)
-        tasks = [run.first.task, *([] if run.second is None else [run.second.task])]
-        ledgers = [Ledger(store, store.find_scope(task.scope), job, limit) for task in tasks]
-        self.first, self.second = ledgers[0], ledgers[-1]
-        self.states: dict[str, ItemState] = {}
-        self.questions: dict[str, SecondItem] = {}
-        self.read: dict[str, ItemState] = {}
+        self.account = Account()
+        self.stages = [
+            TaskStage(task, Ledger(store, task.scope, task.price, job, limit, self.account))
+            for task in run.tasks
+        ]
+        self.first, self.second = self.stages[0], self.stages[-1]
+        self.first.take(run.rows)
 
-    def recover(self) -> None:
-        """Read what dead processes paid for, and write off what they had under way."""
-        recover(self._run.first.task, self.first)
-        if self._run.second is not None:
-            recover(self._run.second.task, self.second)
-
-    def load(self, check: bool = False) -> dict[str, ItemOutcome]:
+    def load(self, *, check: bool = False) -> dict[str, ItemOutcome]:
         """What has become of the items by now.
 
         Args:
             check: Put all answers to the checks of today.
         """
-        run = self._run
-        self.states = self._load(run.first, self.first, check)
-        if run.second is None:  # There are no verdicts, and nobody asks for them.
-            every = {each: self.states.get(each, ItemState()) for each in run.first.items}
-            return {each: ItemOutcome(ItemVerdict.OPEN, state) for each, state in every.items()}
-        self.questions = run.second.make_questions(run.first.items, self.states)
-        stage = run.make_second_stage(self.questions.values())
-        self.read = self._load(stage, self.second, check)
-        found = {}
-        for each, fields in run.first.items.items():
-            asked = self.questions.get(each)
-            read = None if asked is None else self.read.get(asked.digest)
-            found[each] = run.second.settle(fields, self.states.get(each, ItemState()), read)
-        return found
+        first, second, verifier = self.first, self.second, self._run.verifier
+        first.load(check=check)
+        every = {each: first.states.get(each, ItemState()) for each in first.items}
+        if verifier is None:
+            return {each: ItemOutcome(state) for each, state in every.items()}
+        questions = verifier.make_items(first.items, first.states)
+        second.take(questions)
+        second.load(check=check)
+        read = {each.id: second.states.get(each.digest) for each in questions}
+        return {
+            each: verifier.settle(first.items[each], state, read.get(each))
+            for each, state in every.items()
+        }
 
-    def _load(self, stage: TaskStage, ledger: Ledger, check: bool) -> dict[str, ItemState]:
-        if check:
-            return stage.read_states(ledger, self._keep)
-        return ledger.read_states(list(stage.items))
+    def guess_second(self) -> None:
+        """Let the second task also be asked about answers that are still to come."""
+        if self._run.verifier is not None:
+            waiting = self.first.select_open()
+            guesses = self._run.verifier.guess_items(self.first.items, waiting)
+            self.second.items |= {each.digest: each.fields for each in guesses}
 
     def reopen(self) -> None:
         """Let items that failed or were refused be asked about as if for the first time."""
-        self.first.reopen(list(self._run.first.items))
+        self.first.ledger.reopen(self.first.items)
         outcomes = self.load(check=True)
-        self.second.reopen([each.digest for each in self.questions.values()])
+        self.second.ledger.reopen(self.second.items)
         refused = {
-            each: ItemState(complaints=(found.state.reason,))
-            for each, found in outcomes.items()
-            if found.verdict is ItemVerdict.SECOND
+            each: ItemState(complaints=(outcome.state.reason,))
+            for each, outcome in outcomes.items()
+            if outcome.verdict is ItemVerdict.SECOND
         }
-        self.first.record_states(refused)
+        self.first.ledger.record_states(refused)
+
+    def buy(self, observer: Observer) -> Stop | None:
+        """Buy the answers of each task; why it ended before all was settled, if it did.
+
+        Those that there are are verified, even if the budget has no room for others.
+        """
+        self._keep_for_second(self.load())
+        stopped: Stop | None = None
+        for stage in self.stages:
+            if stopped is None or stopped.kind is StopKind.BUDGET:
+                self.load()
+                stopped = _buy_answers(stage, self._run.settings, observer) or stopped
+        return stopped
+
+    def _keep_for_second(self, outcomes: Mapping[str, ItemOutcome]) -> None:
+        """Keep room in the budget for the second requests about all answers that are bought."""
+        verifier, first = self._run.verifier, self.first
+        waiting = first.select_open()
+        if verifier is not None and waiting:
+            longest = verifier.make_longest_request(first.items)
+            worst = self.second.ledger.bound_cost(longest, self._run.settings.batch)
+            most = min(verifier.task.prompt.batch, len(first.items))
+            due = {
+                each
+                for each, outcome in outcomes.items()
+                if outcome.verdict is ItemVerdict.OPEN and each not in waiting
+            }
+            first.ledger.follow_up = FollowUp(worst, most, due)
 
     def count_travelling(self) -> int:
         """How many items are in batches that are not collected."""
-        first = self.first.count_travelling(list(self._run.first.items))
-        if self._run.second is None:
-            return first
-        asked = {each.digest for each in self.questions.values()}
-        return first + self.second.count_travelling(list(asked))
+        return sum(stage.ledger.count_travelling(stage.items) for stage in self.stages)
 
     def write(self) -> dict[str, ItemOutcome]:
         """Write what became of every row; the same by item."""
         run, outcomes = self._run, self.load()
-        write_answers(run.settings.out, run.rows, run.first.task, outcomes, run.kinds)
+        write_answers(run.settings.out, run.rows, run.task, outcomes, run.kinds)
         return outcomes
 
 
-# A whole run: a data file in, answers out, and an honest account of it.
+# How a stage is bought: whom to ask, how, and until when.
 
 
-_LEAST_OUTPUT: Final = 4
+def _buy_answers(stage: TaskStage, settings: GenerateSettings, observer: Observer) -> Stop | None:
+    """Ask for the items of a stage that are not settled.
+
+    Returns:
+        Why it ended before all were settled, if it did.
+    """
+    return asyncio.run(_buy(stage, settings, observer)) if stage.select_open() else None
 
 
-def estimate(settings: GenerateSettings) -> GenerateEstimate:
-    """What a run would take; nothing is sent."""
-    run = PromptRun.check(settings)
-    states: dict[str, ItemState] = {}
-    read: dict[str, ItemState] = {}
-    settled: set[str] = set()
-    if settings.store.is_file():
-        with AnswerStore.open(settings.store) as store:
-            books = Books(run, store)
-            outcomes = books.load(check=True)
-            states, read = books.states, books.read
-            settled = {each for each, found in outcomes.items() if not _is_open(found.state)}
-    found = [(run.first, run.first.estimate(states))]
-    if run.second is not None:
-        guessed = run.second.guess_questions(run.first.items, run.first.select_open(states))
-        asked = run.second.make_questions(run.first.items, states) | guessed
-        second = run.make_second_stage(asked.values())
-        found.append((second, second.estimate(read)))
-    batch = settings.batch
-    return GenerateEstimate(
-        items=len(run.rows),
-        from_store=sum(row.digest in settled for row in run.rows),
-        requests=sum(each.requests for _, each in found),
-        second_requests=sum(each.requests for _, each in found[1:]),
-        input_tokens=sum(each.input_tokens for _, each in found),
-        output_tokens=sum(each.output_tokens for _, each in found),
-        low=sum(each.compute_cost(stage.price, _LEAST_OUTPUT, batch) for stage, each in found),
-        high=sum(2 * each.compute_cost(stage.price, 1, batch) for stage, each in found),
-    )
+async def _buy(stage: TaskStage, settings: GenerateSettings, observer: Observer) -> Stop | None:
+    scope, store = stage.task.scope, stage.ledger.store
+    async with Endpoint(stage.task.endpoint) as endpoint:
+        known = store.read_capabilities(scope.endpoint, scope.model)
+        if known is None:
+            stop = await _probe_endpoint(endpoint, stage.ledger)
+            if stop is not None:
+                return stop
+            found = endpoint.capabilities.to_json()
+            store.keep_capabilities(scope.endpoint, scope.model, found)
+        else:
+            endpoint.capabilities = Capabilities.from_json(known)
+        buyer: Buyer
+        if settings.batch:
+            buyer = BatchRunner(stage, observer, endpoint, settings.poll_s)
+        else:
+            how = (endpoint.ask, settings.policy, settings.concurrency)
+            buyer = ItemRunner(stage, observer, *how)
+        with _stop_on_signals(buyer):
+            stop = await buyer.run()
+        if stop is not None and stop.kind is StopKind.ENDPOINT:
+            store.forget_capabilities(scope.endpoint, scope.model)
+        return stop
+
+
+async def _probe_endpoint(endpoint: Endpoint, ledger: Ledger) -> Stop | None:
+    """See what the endpoint can do, by requests that are bought like any other.
+
+    Returns:
+        Why the run cannot go on, if it cannot.
+    """
+
+    async def ask(request: Request, able: Capabilities) -> Reply:
+        purchase = ledger.reserve(request)
+        reply = await ledger.buy(purchase, partial(endpoint.ask_as, able=able))
+        ledger.record_states({}, purchase.number)
+        return reply
+
+    try:
+        await probe(endpoint, ask)
+    except DoesNotFitError:
+        return Stop.for_budget()
+    except AttemptError as fault:
+        ledger.account.faults[str(fault.kind)] += 1
+        return Stop.for_fault(fault) if fault.is_final else Stop.for_silence(fault)
+    return None
+
+
+@contextmanager
+def _stop_on_signals(buyer: Buyer) -> Iterator[None]:
+    """The first Ctrl-C lets what is sent come back; the second one ends at once."""
+    loop = asyncio.get_running_loop()
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+
+    def release() -> None:
+        for each, handler in before.items():
+            if loop.remove_signal_handler(each):
+                signal.signal(each, handler)
+
+    def stop() -> None:
+        buyer.stop(Stop.for_interrupt())
+        release()
+
+    # Not on Windows, nor outside the main thread: there Ctrl-C ends at once.
+    with suppress(NotImplementedError, ValueError, RuntimeError):
+        for each in before:
+            loop.add_signal_handler(each, stop)
+    try:
+        yield
+    finally:
+        with suppress(NotImplementedError, ValueError, RuntimeError):
+            release()
+
+
+# What a run did.
 
 
 def generate(settings: GenerateSettings, observer: Observer) -> GenerateSummary:
     """Ask for all items of a file that are not settled, and write what became of each."""
-    run = PromptRun.check(settings)
-    if settings.budget is not None and not math.isfinite(settings.budget):
-        raise SpecError(f"--budget {settings.budget}: not an amount", fix="give it in dollars")
-    asked = [(run.first.task.model, run.first.price)]
-    if run.second is not None:
-        asked.append((run.second.task.model, run.second.price))
-    dear = next((model for model, price in asked if not price.free), "")
-    if settings.budget is None and dear:
-        raise SpecError(
-            f"no budget is given, but model {dear} costs money",
-            fix="give --budget DOLLARS; --dry-run estimates the cost",
-        )
-    with AnswerStore.open(settings.store) as store:
-        return _generate(run, store, observer)
-
-
-def _generate(run: PromptRun, store: AnswerStore, observer: Observer) -> GenerateSummary:
     begun = time.monotonic()
-    settings = run.settings
-    limit = None if settings.budget is None else to_nanos(settings.budget)
-    books = Books(run, store, str(settings.out.resolve()), limit)
-    books.recover()
-    if settings.retry_failed:
-        books.reopen()
-    before = books.load(check=True)
-    account = Account()
-    try:
-        stopped = _buy_first(run, books, store, account, observer)
-        if run.second is not None and (stopped is None or stopped.kind is StopKind.BUDGET):
-            stopped = _buy_second(run, books, store, account, observer) or stopped
-    except KeyboardInterrupt:
-        books.write()
-        raise
-    outcomes = books.write()
-    of_rows = [outcomes[row.digest].state for row in run.rows]
-    failed = Counter(
-        classify_reason(each.reason) for each in of_rows if each.status is Status.FAILED
-    )
-    return GenerateSummary(
-        generator=run.first.task.generator,
-        items=len(run.rows),
-        answered=sum(each.status is Status.ANSWERED for each in of_rows),
-        failed=dict(failed.most_common()),
-        left=sum(_is_open(each) for each in of_rows),
-        travelling=books.count_travelling(),
-        from_store=sum(not _is_open(before[row.digest].state) for row in run.rows),
-        account=account,
-        spent=books.first.compute_spent(),
-        seconds=time.monotonic() - begun,
-        stopped=stopped,
-        out=settings.out,
-        verdicts=count_verdicts(run.rows, outcomes, run.kinds) if run.second else {},
-    )
-
-
-def _buy_first(
-    run: PromptRun, books: Books, store: AnswerStore, account: Account, observer: Observer
-) -> Stop | None:
-    waiting = run.first.select_open(books.states)
-    held = None
-    if run.second is not None and waiting:
-        asked = books.questions
-        due = {each for each in asked if _is_due(books.read.get(asked[each].digest))}
-        held = run.second.reserve(run.first.items, due, run.settings.batch)
-    budget = Budget(books.first, run.first.price, run.settings.batch, account, held)
-    return run.first.buy(run.settings, store, books.first, budget, waiting, observer)
-
-
-def _buy_second(
-    run: PromptRun, books: Books, store: AnswerStore, account: Account, observer: Observer
-) -> Stop | None:
-    """Have the answers verified that there are, even if the budget has no room for others."""
-    books.load()
-    stage = run.make_second_stage(books.questions.values())
-    budget = Budget(books.second, stage.price, run.settings.batch, account)
-    waiting = stage.select_open(books.read)
-    return stage.buy(run.settings, store, books.second, budget, waiting, observer)
-
-
-def _is_due(read: ItemState | None) -> bool:
-    return read is None or _is_open(read)
-
-
-def _is_open(state: ItemState) -> bool:
-    return state.status is Status.OPEN
-
-
-# What a run did, and what one would take.
+    run = PromptRun.check(settings)
+    limit = run.check_budget()
+    with AnswerStore.open(settings.store) as store:
+        books = Books(run, store, str(settings.out.resolve()), limit)
+        for stage in books.stages:
+            stage.recover()
+        if settings.retry_failed:
+            books.reopen()
+        before = books.load(check=True)
+        try:
+            stopped = books.buy(observer)
+        except KeyboardInterrupt:
+            books.write()
+            raise
+        outcomes = books.write()
+        states = [outcomes[row.digest].state for row in run.rows]
+        failed = [each.reason for each in states if each.status is Status.FAILED]
+        return GenerateSummary(
+            generator=run.task.generator,
+            items=len(run.rows),
+            answered=sum(each.status is Status.ANSWERED for each in states),
+            failed=dict(Counter(map(classify_reason, failed)).most_common()),
+            left=sum(each.status is Status.OPEN for each in states),
+            travelling=books.count_travelling(),
+            from_store=sum(before[row.digest].state.status is not Status.OPEN for row in run.rows),
+            account=books.account,
+            spent=books.first.ledger.compute_spent(),
+            seconds=time.monotonic() - begun,
+            stopped=stopped,
+            out=settings.out,
+            verdicts=count_verdicts(run.rows, outcomes, run.kinds) if run.verifier else {},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +325,7 @@ class GenerateSummary:
     """What a run did.
 
     Items that are `left` are not settled; of these, some are `travelling` in batches. `verdicts`
-    counts rows by kind of item and by `Verdict`, where texts are verified.
+    counts rows by kind of item and by `ItemVerdict`, where texts are verified.
     """
 
     generator: str
@@ -322,30 +349,28 @@ class GenerateSummary:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
-        account = self.account
+        names = ("generator", "items", "answered", "failed", "left", "travelling", "from_store")
+        account, stopped = asdict(self.account), self.stopped
+        uncertain = account.pop("uncertain")
         return {
-            "generator": self.generator,
-            "items": self.items,
-            "answered": self.answered,
-            "failed": dict(self.failed),
-            "left": self.left,
-            "travelling": self.travelling,
-            "from_store": self.from_store,
-            "bought": self.bought,
-            "requests": account.requests,
-            "faults": dict(account.faults),
-            "input_tokens": account.input_tokens,
-            "output_tokens": account.output_tokens,
-            "cached_tokens": account.cached_tokens,
-            "cost": account.cost / NANOS,
-            "uncertain_cost": account.uncertain / NANOS,
+            **{name: getattr(self, name) for name in (*names, "bought")},
+            **account,
+            "cost": self.account.cost / NANOS,
+            "uncertain_cost": uncertain / NANOS,
             "spent": self.spent / NANOS,
             "seconds": round(self.seconds, 2),
-            "stopped": str(self.stopped.kind) if self.stopped else "",
-            "message": self.stopped.message if self.stopped else "",
-            "fix": self.stopped.fix if self.stopped else "",
+            "stopped": str(stopped.kind) if stopped else "",
+            "message": stopped.message if stopped else "",
+            "fix": stopped.fix if stopped else "",
             "out": str(self.out),
-        } | ({"kinds": self.verdicts} if self.verdicts else {})
+            **({"kinds": self.verdicts} if self.verdicts else {}),
+        }
+
+
+# What a run would take.
+
+
+_LEAST_OUTPUT: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,13 +392,41 @@ class GenerateEstimate:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
-        return {
-            "items": self.items,
-            "from_store": self.from_store,
-            "requests": self.requests,
-            "second_requests": self.second_requests,
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-            "low": self.low / NANOS,
-            "high": self.high / NANOS,
-        }
+        return asdict(self) | {"low": self.low / NANOS, "high": self.high / NANOS}
+
+
+def estimate(settings: GenerateSettings) -> GenerateEstimate:
+    """What a run would take; nothing is sent."""
+    run = PromptRun.check(settings)
+    with TemporaryDirectory() as folder:
+        path = settings.store if settings.store.is_file() else Path(folder, "none.sqlite")
+        with AnswerStore.open(path) as store:
+            books = Books(run, store)
+            outcomes = books.load(check=True)
+    books.guess_second()
+    stages = [_estimate_stage(stage, settings.batch) for stage in books.stages]
+    total = sum(stages, Counter[str]())
+    return GenerateEstimate(
+        items=len(run.rows),
+        from_store=sum(outcomes[row.digest].state.status is not Status.OPEN for row in run.rows),
+        requests=total["requests"],
+        second_requests=total["requests"] - stages[0]["requests"],
+        input_tokens=total["input_tokens"],
+        output_tokens=total["output_tokens"],
+        low=total["low"],
+        high=total["high"],
+    )
+
+
+def _estimate_stage(stage: TaskStage, in_batch: bool) -> Counter[str]:
+    """What the open items of a stage would take if every answer is good."""
+    counts: Counter[str] = Counter()
+    for digests in Queue(stage.task.prompt.batch, stage.select_open()).take_all():
+        request = stage.task.make_request(stage.name_items(digests), {})
+        counts["requests"] += 1
+        counts["input_tokens"] += estimate_tokens(request)
+        counts["output_tokens"] += request.max_output_tokens
+    sent, answered, price = counts["input_tokens"], counts["output_tokens"], stage.task.price
+    counts["low"] = price.compute_cost(sent, answered // _LEAST_OUTPUT, in_batch=in_batch)
+    counts["high"] = 2 * price.compute_cost(sent, answered, in_batch=in_batch)
+    return counts

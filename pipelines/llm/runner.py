@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
-from pipelines.llm.money.budget import Budget, DoesNotFitError
-from pipelines.llm.money.ledger import Ledger
-from pipelines.llm.money.store import ItemState, RequestMember, Status
-from pipelines.llm.second import apply_fault, count_settled, judge_reply
-from pipelines.llm.tasks import PromptTask, Queue, make_members
+from pipelines.llm.money.ledger import DoesNotFitError, Purchase
+from pipelines.llm.money.store import ItemState, Status, TaskItem
+from pipelines.llm.stage import TaskStage
+from pipelines.llm.tasks import Queue, apply_fault, count_settled, judge_reply, keep_open
 from pipelines.llm.wire.errors import (
     Ask,
     AttemptError,
@@ -26,7 +26,6 @@ from pipelines.llm.wire.errors import (
 from pipelines.llm.wire.request import Reply, Request
 from synth.base.progress import Observer
 
-PHASE: Final = "ask"
 _TASKS_A_PLACE: Final = 2
 """While one request waits for its next attempt, another one uses its place."""
 
@@ -37,71 +36,74 @@ _POLL_S: Final = 0.2
 _MAY_BE_SMALLER: Final = frozenset({FaultKind.TIMEOUT, FaultKind.EMPTY})
 
 
-class _StoppedError(Exception):
-    """The run ends: nothing new is sent."""
+class Buyer(ABC):
+    """What asks for the items of a stage: one by one, or in batches."""
+
+    def __init__(self, stage: TaskStage, observer: Observer) -> None:
+        self._stage = stage
+        self._task = stage.task
+        self._ledger = stage.ledger
+        self._observer = observer
+        self.stopped: Stop | None = None
+
+    def stop(self, stop: Stop) -> None:
+        """End soon; the first reason to is what is told."""
+        self.stopped = self.stopped or stop
+        self._end()
+
+    @abstractmethod
+    def _end(self) -> None:
+        """Start nothing else."""
+
+    @abstractmethod
+    async def _run(self, waiting: Mapping[str, ItemState]) -> None:
+        """Ask until all is settled or the run is stopped."""
+
+    async def run(self) -> Stop | None:
+        """Ask for what is open; why it ended before all was settled, if it did."""
+        waiting = self._stage.select_open()
+        self._observer.start(self._task.phase, len(waiting), "items", done=0)
+        await self._run(waiting)
+        if self.stopped is None:
+            self._observer.finish(self._task.phase)
+        return self.stopped
+
+    def _keep(self, after: Mapping[str, ItemState], purchase: int) -> None:
+        """Write down what became of items."""
+        self._ledger.record_states(after, purchase)
+        self._observer.advance(self._task.phase, count_settled(after))
 
 
-@dataclass(slots=True)
-class _Batch:
-    """Items under way in one request."""
-
-    members: tuple[RequestMember, ...]
-    states: Mapping[str, ItemState]
-    request: Request
-    purchase: int = 0
-
-
-class ItemRunner:
-    """Buys answers for items."""
+class ItemRunner(Buyer):
+    """Buys answers request by request."""
 
     def __init__(
-        self,
-        task: PromptTask,
-        items: Mapping[str, Mapping[str, Any]],
-        ledger: Ledger,
-        budget: Budget,
-        ask: Ask,
-        policy: Policy,
-        concurrency: int,
-        observer: Observer,
-        phase: str = PHASE,
+        self, stage: TaskStage, observer: Observer, ask: Ask, policy: Policy, concurrency: int
     ) -> None:
-        self._task = task
-        self._items = items
-        self._ledger = ledger
-        self._budget = budget
+        super().__init__(stage, observer)
         self._ask = ask
         self._policy = policy
-        self._observer = observer
-        self._phase = phase
         self._gate = RequestGate(concurrency)
         self._places = _TASKS_A_PLACE * concurrency
-        self._queue = Queue(task.prompt.batch)
+        self._queue = Queue(stage.task.prompt.batch)
         self._elsewhere: set[str] = set()
         self._sending: set[asyncio.Task[None]] = set()
         self._running: set[asyncio.Task[None]] = set()
         self._barren = 0
         self._fruitful = False
         self._full = False
-        self.stopped: Stop | None = None
 
-    def stop(self, stop: Stop) -> None:
-        """End the run: what is sent is waited for, nothing else is sent."""
-        if self.stopped is None:
-            self.stopped = stop
+    def _end(self) -> None:
+        """What is sent is waited for, nothing else is sent."""
         for task in self._running - self._sending - {asyncio.current_task()}:
             task.cancel()
 
-    async def run(self, waiting: Mapping[str, ItemState]) -> None:
-        """Ask until all is settled, or the run is stopped."""
-        self._observer.start(self._phase, len(waiting), "items", done=0)
+    async def _run(self, waiting: Mapping[str, ItemState]) -> None:
         self._queue.put(waiting)
         try:
             await self._loop()
         finally:
             await self._drain()
-        if self.stopped is None:
-            self._observer.finish(self._phase)
 
     async def _loop(self) -> None:
         while self.stopped is None:
@@ -135,98 +137,84 @@ class ItemRunner:
         states = self._ledger.claim(digests)
         self._elsewhere.update(set(digests) - states.keys())
         if states:
-            mine = make_members(list(states), self._items)
-            batch = _Batch(mine, states, self._task.make_request(mine, states))
-            self._running.add(asyncio.create_task(self._run_batch(batch)))
+            self._running.add(asyncio.create_task(self._buy(states)))
         return True
 
-    async def _run_batch(self, batch: _Batch) -> None:
-        attempt = partial(self._attempt, batch)
+    async def _buy(self, states: Mapping[str, ItemState]) -> None:
+        """See one request about some items through, with its attempts."""
+        items, bought = self._stage.name_items(states), list[Purchase]()
+        ask = partial(self._attempt, items, bought)
+        request = self._task.make_request(items, states)
         try:
-            reply = await ask_with_retries(attempt, batch.request, self._policy, gate=self._gate)
-        except DoesNotFitError:
-            self._full = True
-            self._give_back(batch)
-        except (_StoppedError, asyncio.CancelledError):
-            self._give_back(batch)
+            reply = await ask_with_retries(ask, request, self._policy, gate=self._gate)
+        except (DoesNotFitError, asyncio.CancelledError) as reason:
+            self._full = self._full or isinstance(reason, DoesNotFitError)
+            self._give_back(states)
         except AttemptError as fault:
-            self._on_fault(batch, fault)
+            self._on_fault(items, states, fault)
         else:
             self._barren, self._fruitful = 0, True
-            after = judge_reply(self._task.prompt, batch.members, batch.states, reply.text)
-            self._keep(after, batch.purchase)
+            after = judge_reply(self._task.prompt, items, states, reply.text)
+            self._keep(after, bought[-1].number)
 
-    async def _attempt(self, batch: _Batch, request: Request) -> Reply:
-        """One attempt, on the books before it is sent and after."""
+    async def _attempt(
+        self, items: Sequence[TaskItem], bought: list[Purchase], request: Request
+    ) -> Reply:
+        """One attempt; it is waited for even when the run is stopped."""
         if self.stopped is not None:
-            raise _StoppedError
-        order = replace(self._budget.make_order(request, batch.members), key=batch.request.key)
-        (batch.purchase,) = self._budget.reserve([order])
+            raise asyncio.CancelledError
         task = asyncio.current_task()
         assert task is not None
+        bought.append(self._ledger.reserve(request, items))
         self._sending.add(task)
         try:
-            reply = await self._ask(request)
+            return await self._ledger.buy(bought[-1], self._ask)
         except AttemptError as fault:
-            self._budget.record_fault(batch.purchase, fault, order.worst)
+            self._ledger.account.faults[str(fault.kind)] += 1
             raise
-        else:
-            self._budget.settle(batch.purchase, reply)
-            return reply
         finally:
             self._full = False
             self._sending.discard(task)
 
-    def _on_fault(self, batch: _Batch, fault: AttemptError) -> None:
-        reason = f"{fault.kind}: {fault.message}"
+    def _on_fault(
+        self, items: Sequence[TaskItem], states: Mapping[str, ItemState], fault: AttemptError
+    ) -> None:
         if fault.is_final:
             self.stop(Stop.for_fault(fault))
-            self._give_back(batch)
+            self._give_back(states)
             return
         doubtful = fault.is_passing or (fault.kind is FaultKind.BAD_REQUEST and not self._fruitful)
         self._barren += doubtful
         if self._barren >= _BARREN:
             self.stop(Stop.for_silence(fault))
-        alone = len(batch.members) == 1
-        if doubtful and (alone or fault.kind not in _MAY_BE_SMALLER):
-            left = {each: replace(state, reason=reason) for each, state in batch.states.items()}
-            self._ledger.record_states(left)  # Open: the next run asks again.
-            return
-        self._keep(apply_fault(batch.members, batch.states, reason), 0)
+        reason = f"{fault.kind}: {fault.message}"
+        if doubtful and (len(items) == 1 or fault.kind not in _MAY_BE_SMALLER):
+            self._ledger.record_states(keep_open(states, reason))
+        else:
+            self._keep(apply_fault(items, states, reason), 0)
 
     def _keep(self, after: Mapping[str, ItemState], purchase: int) -> None:
-        self._ledger.record_states(after, purchase)
-        self._observer.advance(self._phase, count_settled(after))
-        self._queue.put({each: s for each, s in after.items() if s.status is Status.OPEN})
+        super()._keep(after, purchase)
+        self._queue.put(after)
 
-    def _give_back(self, batch: _Batch) -> None:
-        self._ledger.release(batch.states)
-        self._queue.put(batch.states)
+    def _give_back(self, states: Mapping[str, ItemState]) -> None:
+        self._ledger.release(states)
+        self._queue.put(states)
 
     async def _look_elsewhere(self) -> bool:
         """Wait for items that other processes ask for; whether there are any left."""
         if not self._elsewhere:
             return False
-        recover(self._task, self._ledger)
-        states = self._ledger.read_states(list(self._elsewhere))
+        self._stage.recover()
+        states = self._ledger.read_states(self._elsewhere)
         waiting = {each: s for each, s in states.items() if s.status is Status.OPEN}
-        self._observer.advance(self._phase, len(self._elsewhere) - len(waiting))
+        self._observer.advance(self._task.phase, len(self._elsewhere) - len(waiting))
         self._elsewhere.clear()
-        if self._ledger.count_travelling(list(waiting)) == len(waiting):
+        if self._ledger.count_travelling(waiting) == len(waiting):
             return False
         self._queue.put(waiting)
         await asyncio.sleep(_POLL_S)
         return True
-
-
-def recover(task: PromptTask, ledger: Ledger) -> None:
-    """Read the replies that dead processes paid for, and write off what they had under way."""
-    ledger.mark_lost()
-    for left in ledger.take_unread():
-        states = ledger.read_states([member.digest for member in left.members])
-        still = {each: s for each, s in states.items() if s.status is Status.OPEN}
-        after = judge_reply(task.prompt, left.members, states, left.text)
-        ledger.record_states({each: after[each] for each in still}, left.purchase)
 
 
 # Why a run ended before all was settled.

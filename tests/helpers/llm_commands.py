@@ -6,10 +6,16 @@ import multiprocessing
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import typer
+from click.testing import Result
+from llm_server import LlmServer
+from llm_tasks import KEY_VARIABLE, PRICES
+from typer.testing import CliRunner
 from waiting import PATIENCE_S
 
 from pipelines.cli.app import present
@@ -17,6 +23,39 @@ from pipelines.engines.executor import PRELOADED
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["pipelines.cli.texts.llm", "pipelines.llm.batches", *PRELOADED])
+
+
+def invoke(command: Callable[..., Any], *arguments: object) -> Result:
+    """The command in this process."""
+    app = typer.Typer()
+    app.command()(present(command))
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def start(
+    folder: Path,
+    server: LlmServer,
+    task: str,
+    source: Path,
+    *more: str,
+    out: str = "out",
+    patch: str = "",
+) -> Command:
+    """`segue llm run` with its files in one folder; `patch` is that of `Command`."""
+    (folder / "prices.yaml").write_text(PRICES)
+    given = {
+        "--out": folder / f"{out}.parquet",
+        "--model": "tiny",
+        "--base-url": server.base_url,
+        "--key-variable": KEY_VARIABLE,
+        "--budget": "10",
+        "--prices": folder / "prices.yaml",
+        "--store": folder / "store.sqlite",
+        "--poll": "0.02",
+    }
+    options = [str(part) for pair in given.items() for part in pair]
+    printed = Path(tempfile.mkdtemp(dir=folder))
+    return Command(printed, [task, str(source), *options, "--json", *more], patch)
 
 
 class Command:
@@ -49,17 +88,15 @@ def _run(arguments: list[str], patch: str, env: dict[str, str], printed: tuple[P
     if hasattr(signal, "pthread_sigmask"):
         # What it is a fork of may have been started for another test's decoders, deaf to Ctrl-C.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    import typer
-
     from pipelines.cli.texts import llm
     from pipelines.llm import batches, runner
-    from pipelines.llm.money.ledger import Tickets
+    from pipelines.llm.money.ledger import Ledger
 
     for number, path in enumerate(printed, 1):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), number)
     os.environ.update(env)
     sys.argv = ["segue", *arguments]
-    exec(patch, {"dies": _dies, "runner": runner, "batches": batches, "Tickets": Tickets})
+    exec(patch, {"dies": _dies, "runner": runner, "batches": batches, "Ledger": Ledger})
     app = typer.Typer(pretty_exceptions_enable=False)
     app.command()(present(llm.llm_run_command))
     app()

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from llm_server import LlmServer
+
 from pipelines.llm.files import Input
+from pipelines.llm.run import GenerateSummary, generate
 from pipelines.llm.stage import GenerateSettings
 from pipelines.llm.wire.endpoint import EndpointSettings
 from pipelines.llm.wire.errors import Policy
+from synth.base.progress import Silent
 
 KEY = "sk-test-4f9c2a7be1d04c55"
 KEY_VARIABLE = "SEGUE_TEST_KEY"
@@ -63,6 +69,23 @@ def write_rows(path: Path, rows: list[dict[str, Any]]) -> Path:
     """Rows as JSONL."""
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
+
+
+def run(
+    folder: Path, server: LlmServer, rows: list[dict[str, Any]] | None = None, **changes: Any
+) -> GenerateSummary:
+    """A run over some rows, or over those that an earlier one left in the folder."""
+    return generate(settings(folder, server.base_url, rows or [], **changes), Silent())
+
+
+def meeting(fault: str, attempts: int = 10**9) -> Callable[[dict[str, Any], int], str]:
+    """A script by which the first attempts at each request about items meet a fault."""
+    return lambda body, attempt: fault if items_of(body) and attempt < attempts else ""
+
+
+def asked(server: LlmServer) -> Counter[str]:
+    """How often each caption was asked for, over all requests."""
+    return Counter(item["caption"] for body in server.bodies for item in items_of(body))
 
 
 def items_of(body: dict[str, Any]) -> list[dict[str, Any]]:

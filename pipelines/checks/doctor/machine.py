@@ -1,4 +1,4 @@
-"""Processors, memory and limits of this process; and the devices that torch finds."""
+"""All checks; among them processors, memory, disks, decoders, and the devices that torch finds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +20,13 @@ from typing import Any, Final
 import numpy as np
 
 from pipelines.checks.doctor.check import CheckState, DoctorCheck, SilentModuleError, run_module
-from pipelines.checks.doctor.packages import EXTRAS, find_version
+from pipelines.checks.doctor.packages import (
+    EXTRAS,
+    check_endpoint,
+    check_packages,
+    check_prefect,
+    find_version,
+)
 from pipelines.store.lease import hold_lock
 from synth.base.atomic import format_bytes, free_bytes, write_bytes
 from synth.base.errors import CorpusError, SegueError
@@ -31,6 +39,27 @@ LEAST_MEMORY: Final = 2_000_000_000
 CGROUP: Final = Path("/sys/fs/cgroup")
 DEVICES: Final = "train.model.device"
 _TRAINING: Final = "segue train and eval; they are slow on a CPU"
+
+
+def run_checks(out: Path, endpoint: str | None) -> Iterator[DoctorCheck]:
+    """All checks in their order; those that wait for a process or a server wait together.
+
+    Args:
+        out: Where corpora are to be built.
+        endpoint: Address of a language model, None for the usual one.
+    """
+    groups: list[Callable[[], Iterable[DoctorCheck]]] = [
+        check_packages,
+        check_decoders,
+        check_devices,
+        check_machine,
+        partial(check_disks, out),
+        check_prefect,
+        partial(check_endpoint, endpoint),
+    ]
+    with ThreadPoolExecutor(len(groups)) as pool:
+        for found in pool.map(lambda group: list(group()), groups):
+            yield from found
 
 
 def check_machine() -> Iterator[DoctorCheck]:

@@ -1,31 +1,134 @@
-"""What a corpus will take on disk, beside what is free."""
+"""What rendering a corpus will take: time, and room on the disk beside what is free."""
 
 from __future__ import annotations
 
 import json
+import os
+import tempfile
+import time
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.builder.plan import ShardPlan
-from pipelines.builder.render import is_done
-from pipelines.checks.preflight.pace import RenderPace
+from pipelines.builder.render import RenderJob, is_done, read_rights
 from pipelines.store.places import Places
-from synth.audio.bank import INDEX_SCHEMA
+from pipelines.store.row_file import read_rows
+from synth.audio.bank import INDEX_SCHEMA, Bank
+from synth.audio.render import render
 from synth.base.atomic import free_bytes
 from synth.base.errors import PlanError
-from synth.corpus.corpus import CORPUS_FILE, PLAN_FILE, SAMPLES_FILE
-from synth.corpus.shards import AudioFormat, document
+from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, PLAN_FILE, SAMPLES_FILE
+from synth.corpus.shards import AudioFormat, ShardWriter, document
+from synth.scene.scene import from_text
 
 ASSUMED_RATIO: Final = {AudioFormat.FLAC: 0.6, AudioFormat.WAV: 1.0}
 PCM_BYTES: Final = 2
 _BLOCK: Final = 512
 _MANIFEST_BYTES_A_SAMPLE: Final = 250  # measurements, once beside the shards' receipts, once joined
 _MANIFEST_BYTES_A_SHARD: Final = 8_192
+
+
+# A few samples of the plan, rendered now: how long they take, and how far they compress.
+
+
+DRAWN: Final = 64
+BUDGET_S: Final = 5.0
+_GOLDEN: Final = 0.6180339887498949
+
+
+@dataclass(frozen=True, slots=True)
+class RenderPace:
+    """What making some samples in one process took, from the bank to the disk.
+
+    Args:
+        seconds: Wall clock, of all of them.
+        audio_bytes: Of each, encoded.
+    """
+
+    seconds: float
+    frames: tuple[int, ...]
+    audio_bytes: tuple[int, ...]
+
+    @property
+    def samples(self) -> int:
+        """How many were made."""
+        return len(self.frames)
+
+    @property
+    def audio_ratio(self) -> float:
+        """Encoded bytes over those of the PCM."""
+        return sum(self.audio_bytes) / (sum(self.frames) * PCM_BYTES)
+
+    @property
+    def margin(self) -> float:
+        """Two standard errors of the ratio, as a part of it; 1 where one sample tells nothing."""
+        if self.samples < 2:
+            return 1.0
+        sizes, frames = np.array(self.audio_bytes), np.array(self.frames)
+        residuals = sizes - frames * (sizes.sum() / frames.sum())
+        return float(2 * residuals.std(ddof=1) * np.sqrt(self.samples) / sizes.sum())
+
+    def estimate_seconds(self, frames: int, processes: int) -> float:
+        """Time for so many frames in so many processes, each with a processor of its own."""
+        return self.seconds / sum(self.frames) * frames / max(1, processes)
+
+
+def draw_rows(plan: Path, shards: Sequence[ShardPlan]) -> list[dict[str, Any]]:
+    """Up to `DRAWN` rows of the plan; the first few are spread over it as well as all are."""
+    ends = list(accumulate(shard.samples for shard in shards))
+    positions = dict.fromkeys(int(k * _GOLDEN % 1 * ends[-1]) for k in range(DRAWN))
+    places: dict[int, list[tuple[int, int]]] = {}
+    for position in positions:
+        shard = bisect_right(ends, position)
+        row = position - (ends[shard] - shards[shard].samples)
+        places.setdefault(shard, []).append((position, row))
+    found: dict[int, dict[str, Any]] = {}
+    for shard, rows in places.items():
+        group, first = shards[shard].row_group, shards[shard].row
+        for position, row in rows:
+            (found[position],) = read_rows(plan, group, first + row, 1).to_pylist()
+    return [found[position] for position in positions]
+
+
+def measure_pace(job: RenderJob, rows: Sequence[Mapping[str, Any]]) -> RenderPace:
+    """Make samples as a build does, for `BUDGET_S` at most, and throw them away.
+
+    The first is made once more before the clock starts, so that opening the bank does not count.
+    """
+    bank = Bank.open(job.index)
+    licences = read_rights(job.places.manifests / CLIPS_FILE)
+
+    def make(row: Mapping[str, Any], writer: ShardWriter) -> int:
+        scene = from_text(row["scene"])
+        return writer.add(row, render(scene, bank, job.mixdown, row["frames"]), licences).size
+
+    frames: list[int] = []
+    sizes: list[int] = []
+    # It has no name, so that a kill leaves nothing.
+    with tempfile.TemporaryFile(dir=job.places.manifests) as file:
+        writer = ShardWriter(file, job.audio_format)
+        make(rows[0], writer)
+        started = time.perf_counter()
+        for row in rows:
+            frames.append(row["frames"])
+            sizes.append(make(row, writer))
+            if time.perf_counter() - started > BUDGET_S:
+                break
+        file.flush()
+        os.fsync(file.fileno())
+        seconds = time.perf_counter() - started
+    return RenderPace(seconds, tuple(frames), tuple(sizes))
+
+
+# What a corpus will take.
 
 
 @dataclass(frozen=True, slots=True)

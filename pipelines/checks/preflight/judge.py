@@ -8,8 +8,7 @@ from itertools import islice
 from math import ceil
 from typing import TypeAlias
 
-from pipelines.checks.preflight.pace import LoaderKind, Training
-from pipelines.checks.preflight.splits import PlannedSplit
+from pipelines.checks.preflight.splits import LoaderKind, PlannedSplit, Training
 from synth.base.errors import PlanError
 
 Change: TypeAlias = tuple[str, Training]
@@ -87,9 +86,9 @@ def _judge_plain(split: PlannedSplit, training: Training) -> Iterator[str]:
     starved = list(_judge_bounded(split, training))
     yield from starved
     steps = split.deal(training).steps_of_ranks
-    if not starved and min(steps) < max(steps):
+    if not starved and steps.min() < steps.max():
         yield (
-            f"split {split.name}: ranks would take {min(steps)} to {max(steps)} steps, and those "
+            f"split {split.name}: ranks would take {steps.min()} to {steps.max()} steps, and those "
             "with more would hang"
         )
 

@@ -7,16 +7,22 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from jaxtyping import Int64
+
 from pipelines.builder.build import locate_library
 from pipelines.builder.plan import plan
-from pipelines.builder.render import RenderJob
+from pipelines.builder.render import RenderJob, read_rights
 from pipelines.checks.preflight.disk import (
     DiskEstimate,
     PendingShards,
+    RenderPace,
+    draw_rows,
     estimate_disk,
     find_pending,
     find_ratio,
     format_gigabytes,
+    measure_pace,
 )
 from pipelines.checks.preflight.judge import (
     compute_unseen_percent,
@@ -24,15 +30,13 @@ from pipelines.checks.preflight.judge import (
     find_faults,
     refuse_unfit,
 )
-from pipelines.checks.preflight.pace import (
+from pipelines.checks.preflight.splits import (
     LoaderKind,
-    RenderPace,
+    PlannedSplit,
     Training,
-    draw_rows,
-    measure_pace,
-    read_rights,
+    read_splits,
+    select_trained,
 )
-from pipelines.checks.preflight.splits import PlannedSplit, read_splits, select_trained
 from pipelines.config.spec import Spec
 from pipelines.engines.engine import engine
 from pipelines.store.places import Places
@@ -82,13 +86,13 @@ class PreflightReport:
             "groups": len(split.groups),
             "largest_group": max(split.groups),
             "shards": len(split.shards),
-            "samples_per_shard": _range_to_json(split.shards),
+            "samples_per_shard": _range_to_json(np.array(split.shards)),
             "trained_on": split in self.trained,
             "dealt": {
-                "shards_per_rank": _range_to_json(deal.shards_of_ranks),
-                "shards_per_worker": _range_to_json(deal.shards_of_workers),
-                "samples_per_rank": _range_to_json(deal.samples_of_ranks),
-                "samples_per_worker": _range_to_json(deal.samples_of_workers),
+                "shards_per_rank": _range_to_json(deal.shards.sum(axis=1)),
+                "shards_per_worker": _range_to_json(deal.shards),
+                "samples_per_rank": _range_to_json(deal.samples.sum(axis=1)),
+                "samples_per_worker": _range_to_json(deal.samples),
                 "steps_per_rank": _range_to_json(deal.steps_of_ranks),
                 "steps": deal.steps,
                 "open_clip_steps": deal.rounded_up_steps,
@@ -185,10 +189,10 @@ class PreflightReport:
                 f"split {split.name}: {lost:.1f} % of it is not seen in an epoch of dealt shards"
                 + hint
             )
-        if min(steps) < max(steps):
+        if steps.min() < steps.max():
             yield (
-                f"split {split.name}: dealt shards alone would give ranks {min(steps)} to "
-                f"{max(steps)} steps; end the epoch at {deal.steps}, as by "
+                f"split {split.name}: dealt shards alone would give ranks {steps.min()} to "
+                f"{steps.max()} steps; end the epoch at {deal.steps}, as by "
                 f"WebLoader(...).with_epoch({deal.steps}); open_clip and LAION-CLAP take "
                 f"{deal.rounded_up_steps} and repeat some samples"
             )
@@ -247,8 +251,8 @@ def _make_bounded(training: Training) -> Training:
     return replace(training, loaders=(LoaderKind.BOUNDED,))
 
 
-def _range_to_json(values: Sequence[int]) -> dict[str, int]:
-    return {"min": min(values), "max": max(values)}
+def _range_to_json(values: Int64[np.ndarray, ...]) -> dict[str, int]:
+    return {"min": int(values.min()), "max": int(values.max())}
 
 
 def _format_span(value: dict[str, int]) -> str:

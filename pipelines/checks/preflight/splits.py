@@ -1,4 +1,4 @@
-"""The splits of a plan as sizes: groups, shards, frames."""
+"""A training run, and the splits of a plan as sizes: what the run gives each rank of them."""
 
 from __future__ import annotations
 
@@ -6,18 +6,107 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from itertools import accumulate, chain
-from math import ceil
+from math import ceil, isfinite
 from pathlib import Path
-from typing import TypeVar
+from typing import Final
 
 import numpy as np
 import pyarrow.parquet as pq
+from jaxtyping import Int64
 
 from pipelines.builder.plan import ShardPlan
-from pipelines.checks.preflight.pace import TRAIN, Training
 from synth.base.errors import SpecError
 from synth.base.packing import pack_sizes
+
+MOST_LOST: Final = 10.0
+TRAIN: Final = "train"
+
+
+class LoaderKind(StrEnum):
+    """How samples come to the ranks.
+
+    `trainer`: `segue train` shares each batch of the manifest; shards do not matter.
+    `bounded`: shards are dealt to ranks and loader workers, and the epoch has a fixed number of
+        steps, as in open_clip and LAION-CLAP, or by `WebLoader(...).with_epoch(steps)`.
+    `plain`: shards are dealt in their order, and each rank stops where its own shards end.
+    """
+
+    TRAINER = "trainer"
+    BOUNDED = "bounded"
+    PLAIN = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """A training run.
+
+    Args:
+        gpus: Ranks, one a GPU; 1 or more.
+        workers: Loader workers of each rank; 0 loads in the rank itself.
+        batch: Samples a step, those of all ranks together.
+        loaders: Those that must be able to run.
+        splits: Those that are trained on; none: `train`, or all where there is no `train`.
+        keep_groups: Whether the trainer keeps minimal-pair groups together in a batch.
+        epochs: 1 or more.
+        most_lost: Percent of a split that an epoch may leave unseen before that is told.
+        steps_per_s: Steps in a second, as the user measured it.
+        price_per_gpu_hour: In any currency.
+    """
+
+    gpus: int
+    workers: int
+    batch: int
+    loaders: tuple[LoaderKind, ...] = (LoaderKind.TRAINER, LoaderKind.BOUNDED)
+    splits: tuple[str, ...] = ()
+    keep_groups: bool = True
+    epochs: int = 1
+    most_lost: float = MOST_LOST
+    steps_per_s: float | None = None
+    price_per_gpu_hour: float | None = None
+
+    @property
+    def readers(self) -> int:
+        """Processes of a rank that read shards."""
+        return max(1, self.workers)
+
+    @property
+    def places(self) -> int:
+        """Processes of all ranks that read shards."""
+        return self.gpus * self.readers
+
+    @property
+    def rank_batch(self) -> int:
+        """Samples of a rank in a step; what open_clip and LAION-CLAP call `--batch-size`."""
+        return self.batch // self.gpus
+
+    def check(self) -> None:
+        """Refuse what no plan can fix."""
+        for name in ("most_lost", "steps_per_s", "price_per_gpu_hour"):
+            value = getattr(self, name)
+            if value is not None and not isfinite(value):
+                option = f"--{name.replace('_', '-')}"
+                raise SpecError(f"{option} {value}: not finite", fix="give a number such as 1.5")
+        if self.batch < self.gpus:
+            raise SpecError(
+                f"a batch of {self.batch} samples is too small for {self.gpus} GPUs",
+                fix=f"--batch {self.gpus} at least (samples of all GPUs together), or fewer GPUs",
+            )
+        if self.batch % self.gpus:
+            below = self.batch - self.batch % self.gpus
+            raise SpecError(
+                f"a batch of {self.batch} samples does not divide among {self.gpus} GPUs",
+                fix=f"--batch {below} or --batch {below + self.gpus}",
+            )
+        if self.price_per_gpu_hour is not None and self.steps_per_s is None:
+            raise SpecError(
+                "--price-per-gpu-hour alone gives no cost: the run's duration is unknown",
+                fix="measure your model's speed and give --steps-per-s",
+            )
+
+
+# The splits of a plan.
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,73 +189,54 @@ def select_trained(splits: Sequence[PlannedSplit], training: Training) -> list[P
 # How webdataset deals shards to ranks and loader workers.
 
 
-T = TypeVar("T")
+def deal_shards(count: int, ranks: int, workers: int) -> Int64[np.ndarray, " shards"]:
+    """Who gets each shard: loader worker 0, 1, ... of rank 0, then those of rank 1, and so on."""
+    turns, rank = np.divmod(np.arange(count), ranks)
+    places: Int64[np.ndarray, " shards"] = rank * workers + turns % workers
+    return places
 
 
-def deal_shards(shards: Sequence[T], ranks: int, workers: int) -> list[list[Sequence[T]]]:
-    """The shards of each loader worker, by rank and worker."""
-    return [
-        [shards[rank::ranks][worker::workers] for worker in range(workers)] for rank in range(ranks)
-    ]
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Deal:
     """What one epoch over the dealt shards of a split is.
 
     Args:
-        shards: Samples of each loader worker's shards, by rank and worker.
+        shards: How many each loader worker gets, by rank and worker.
+        samples: In these.
+        sizes: Samples of every shard.
         rank_batch: Samples of a rank in a step.
     """
 
-    shards: tuple[tuple[tuple[int, ...], ...], ...]
+    shards: Int64[np.ndarray, "ranks workers"]
+    samples: Int64[np.ndarray, "ranks workers"]
+    sizes: tuple[int, ...]
     rank_batch: int
 
     @classmethod
     def of(cls, sizes: Sequence[int], ranks: int, workers: int, rank_batch: int) -> Deal:
         """The deal of shards that hold so many samples, in their order."""
-        hands = deal_shards(sizes, ranks, workers)
-        return cls(tuple(tuple(map(tuple, rank)) for rank in hands), rank_batch)
+        places = deal_shards(len(sizes), ranks, workers)
+        shards, samples = (
+            np.bincount(places, weights, ranks * workers).astype(np.int64).reshape(ranks, workers)
+            for weights in (None, sizes)
+        )
+        return cls(shards, samples, tuple(sizes), rank_batch)
 
     @property
-    def samples(self) -> int:
-        """Of all shards."""
-        return sum(self.samples_of_ranks)
-
-    @property
-    def shards_of_ranks(self) -> list[int]:
-        """Shards of each rank."""
-        return [sum(map(len, rank)) for rank in self.shards]
-
-    @property
-    def shards_of_workers(self) -> list[int]:
-        """Shards of each loader worker of all ranks."""
-        return [len(worker) for rank in self.shards for worker in rank]
-
-    @property
-    def samples_of_ranks(self) -> list[int]:
-        """Samples of each rank."""
-        return [sum(map(sum, rank)) for rank in self.shards]
-
-    @property
-    def samples_of_workers(self) -> list[int]:
-        """Samples of each loader worker of all ranks."""
-        return [sum(worker) for rank in self.shards for worker in rank]
-
-    @property
-    def steps_of_ranks(self) -> list[int]:
+    def steps_of_ranks(self) -> Int64[np.ndarray, " ranks"]:
         """Full batches that each rank can make of its own shards."""
-        return [sum(sum(worker) // self.rank_batch for worker in rank) for rank in self.shards]
+        steps: Int64[np.ndarray, " ranks"] = (self.samples // self.rank_batch).sum(axis=1)
+        return steps
 
     @property
     def steps(self) -> int:
         """Steps that all ranks can take, each sample seen once at most."""
-        return min(self.steps_of_ranks)
+        return int(self.steps_of_ranks.min())
 
     @property
     def unseen(self) -> int:
         """Samples that an epoch of so many steps leaves out."""
-        return self.samples - self.steps * self.rank_batch * len(self.shards)
+        return sum(self.sizes) - self.steps * self.rank_batch * int(self.shards.shape[0])
 
     @property
     def rounded_up_steps(self) -> int:
@@ -175,16 +245,15 @@ class Deal:
         They give every worker the same number of batches, rounded up; one that has fewer starts
         over, one that has more leaves some out.
         """
-        workers = len(self.shards[0])
-        batches = ceil(self.samples / (self.rank_batch * len(self.shards)))
+        ranks, workers = map(int, self.shards.shape)
+        batches = ceil(sum(self.sizes) / (self.rank_batch * ranks))
         return ceil(batches / workers) * workers
 
     @property
     def poorest(self) -> tuple[int, int]:
         """Shards and samples of the worst hand in any order of the shards: loaders shuffle them."""
-        count = min(self.shards_of_workers)
-        sizes = sorted(size for rank in self.shards for worker in rank for size in worker)
-        return count, sum(sizes[:count])
+        count = int(self.shards.min())
+        return count, sum(sorted(self.sizes)[:count])
 
 
 # How `segue train` shares a split among ranks.

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipelines.checks.doctor.check import CheckState, DoctorCheck
-from pipelines.checks.doctor.run import run_checks
+from pipelines.checks.doctor.machine import run_checks
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.progress import show_waiting

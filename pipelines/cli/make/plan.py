@@ -11,8 +11,8 @@ from pydantic import BaseModel
 
 from pipelines.builder.build import plan_library
 from pipelines.builder.findings import Findings
-from pipelines.checks.preflight.pace import MOST_LOST, LoaderKind, Training
 from pipelines.checks.preflight.report import PreflightReport, run_preflight
+from pipelines.checks.preflight.splits import MOST_LOST, LoaderKind, Training
 from pipelines.cli.common.findings import print_findings
 from pipelines.cli.common.options import SpecArgument, StageOption, StoreOption
 from pipelines.cli.common.show import print_blocked, print_next

@@ -13,9 +13,8 @@ from rich.table import Table
 
 from pipelines.cli.common.show import print_read
 from pipelines.llm.files import Input
-from pipelines.llm.money.budget import Stat, read_stats
-from pipelines.llm.money.prices import format_cost
-from pipelines.llm.money.store import Status
+from pipelines.llm.money.ledger import Stat, read_stats
+from pipelines.llm.money.prices import Nano, format_cost
 from pipelines.llm.run import GenerateEstimate, GenerateSummary, estimate, generate
 from pipelines.llm.runner import StopKind
 from pipelines.llm.stage import GenerateSettings
@@ -246,12 +245,8 @@ def _show_summary(found: GenerateSummary) -> None:
     faults = ", ".join(f"{count:,} {kind}" for kind, count in account.faults.most_common())
     if faults:
         console.print(f"faults: {faults}", markup=False)
-    unsure = (
-        f", {format_cost(account.uncertain)} of it perhaps not billed" if account.uncertain else ""
-    )
-    console.print(
-        f"cost {format_cost(account.cost)}{unsure}; {format_cost(found.spent)} in all runs for it"
-    )
+    cost = format_cost(account.cost) + _tell_uncertain(account.uncertain)
+    console.print(f"cost {cost}; {format_cost(found.spent)} in all runs for it")
     if found.travelling:
         console.print(
             f"{found.travelling:,} items are in a batch: run with --batch to collect them"
@@ -264,6 +259,10 @@ def _show_summary(found: GenerateSummary) -> None:
     console.print(f"wrote {found.out}", markup=False)
     if not found.left:
         print_read(console, found.out)
+
+
+def _tell_uncertain(cost: Nano) -> str:
+    return f", {format_cost(cost)} of it perhaps not billed" if cost else ""
 
 
 def _make_verdict_table(verdicts: Mapping[str, Mapping[str, int]]) -> Table:
@@ -282,12 +281,10 @@ def _make_verdict_table(verdicts: Mapping[str, Mapping[str, int]]) -> Table:
 def _show_stats(found: Iterable[Stat]) -> None:
     console = make_console()
     for each in found:
-        items = ", ".join(f"{each.items.get(name, 0):,} {name}" for name in Status)
-        unsure = (
-            f", {format_cost(each.uncertain)} of it perhaps not billed" if each.uncertain else ""
-        )
+        cost = format_cost(each.cost) + _tell_uncertain(each.uncertain_cost)
         console.print(f"[bold]{escape(each.generator)}[/] {escape(each.parameters)}")
+        items = f"{each.open:,} open, {each.answered:,} answered, {each.failed:,} failed"
         console.print(f"  items     {items}")
         console.print(f"  requests  {each.requests:,}, {each.faults:,} without an answer")
         console.print(f"  tokens    {each.input_tokens:,} in, {each.output_tokens:,} out")
-        console.print(f"  cost      {format_cost(each.cost)}{unsure}; last {each.last[:19]}")
+        console.print(f"  cost      {cost}; last {each.last[:19]}")

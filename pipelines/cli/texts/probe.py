@@ -99,17 +99,14 @@ def probe_command(
     )
     facts = {"tool": tool.value, "tagger": chosen.name, "seed": seed}
     _write(probed, out, facts)
-    counts = _count_outcomes(probed)
-    made = sum(count for (_, outcome), count in counts.items() if outcome == MADE)
-    outcomes: Counter[str] = Counter()
-    for (_, outcome), count in counts.items():
-        outcomes[outcome] += count
+    outcomes = Counter(_name_outcome(each) for each in probed)
+    made = outcomes[MADE]
     totals = {"captions": len(probed), "made": made, "outcomes": dict(outcomes)}
 
     def show() -> None:
         title = f"{tool.value}: {made:,} of {len(probed):,} captions, tagged by {chosen.name}"
-        _print(counts, title)
         console = make_console()
+        console.print(_make_table(probed, outcomes, title))
         console.print(f"wrote {out}", markup=False)
         if tool in SETS and made:
             print_next(console, "segue", "eval", "MODEL", out, "--audio", "FOLDER")
@@ -177,26 +174,18 @@ def _write(probed: Sequence[Probed], out: Path, facts: Mapping[str, Any]) -> Non
         pq.write_table(pa.Table.from_pylist(rows, schema=schema), partial)
 
 
-def _count_outcomes(probed: Sequence[Probed]) -> Counter[tuple[str, str]]:
-    return Counter(
-        (str(each.outcome.connective), str(each.outcome.reason or MADE)) for each in probed
-    )
+def _name_outcome(probed: Probed) -> str:
+    return str(probed.outcome.reason or MADE)
 
 
-def _print(counts: Counter[tuple[str, str]], title: str) -> None:
+def _make_table(probed: Sequence[Probed], outcomes: Mapping[str, int], title: str) -> Table:
+    """How many captions came to what, by connective where there are any."""
+    counts = Counter((str(each.outcome.connective), _name_outcome(each)) for each in probed)
     words = sorted({word for word, _ in counts})
-    if words == [""]:
-        words = []
-    outcomes = Counter[str]()
-    for (_, outcome), count in counts.items():
-        outcomes[outcome] += count
-    table = Table(
-        "outcome",
-        *(word or "-" for word in words),
-        "all" if words else "captions",
-        title=escape(title),
-    )
+    words = [] if words == [""] else words
+    heads = [*(word or "-" for word in words), "all" if words else "captions"]
+    table = Table("outcome", *heads, title=escape(title))
     for outcome, total in sorted(outcomes.items(), key=lambda pair: (pair[0] != MADE, -pair[1])):
         cells = (f"{counts[word, outcome]:,}" if counts[word, outcome] else "" for word in words)
         table.add_row(outcome, *cells, f"{total:,}")
-    make_console().print(table)
+    return table

@@ -1,36 +1,47 @@
-"""What is bought: items claimed, requests reserved, paid, read. Each step is one transaction."""
+"""What is bought: items claimed, requests reserved, paid, read. Each step is one transaction.
+
+Nothing is sent whose worst case the budget cannot pay. The account is in the store, and so holds
+over restarts and over processes. What was under way when a process died stays reserved, since it
+may have been answered.
+"""
 
 from __future__ import annotations
 
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
-from pipelines.llm.money.prices import Nano
+from pipelines.llm.money.prices import NANOS, Nano, Price
 from pipelines.llm.money.store import (
     AnswerStore,
     ItemState,
-    Order,
-    Paid,
-    RequestMember,
     RequestState,
+    Scope,
     Status,
-    Unread,
+    TaskItem,
     format_now,
 )
+from pipelines.llm.wire.errors import Ask, AttemptError, FaultKind
+from pipelines.llm.wire.request import NOTHING, Reply, Request, Usage, find_worst_usage
+from synth.base.errors import SpecError
+from synth.captions.caption import Author
 from synth.corpus.schema import canonical_json
 
 TICKET: Final = "ticket:"
 """Begins the owner of what travels in a batch; its number follows."""
 
-_AT_ONCE: Final = 500
 _ITEM: Final = "scope = ? AND item = ?"
 _NEW_ITEM: Final = (
     "INSERT INTO items VALUES (?, ?, 'open', '', '', 0, '[]', 0, NULL, ?) ON CONFLICT DO NOTHING"
 )
 _SPEND: Final = "UPDATE jobs SET spent = spent + ? WHERE job = ? RETURNING spent"
+_REPRICE: Final = (
+    "UPDATE jobs SET spent = spent + ? WHERE job = (SELECT job FROM purchases WHERE id = ?)"
+)
 _BUY: Final = f"INSERT INTO purchases VALUES (NULL{', ?' * 19})"
 _PAID: Final = (
     "UPDATE purchases SET owner = ?, time = ?, state = ?, text = ?, finish = ?, served = ?, "
@@ -47,39 +58,115 @@ class DoesNotFitError(Exception):
     """A reservation that the budget has no room for."""
 
 
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """A request that is on the books.
+
+    Args:
+        number: In the store.
+        worst: The most it can cost, which is reserved.
+        ticket: Number of the ticket by which it travels; 0 if it is sent by itself.
+        attempt: Of what travels: how often it was bought before.
+        text: The reply, where there is one.
+    """
+
+    number: int
+    request: Request
+    items: tuple[TaskItem, ...]
+    worst: Nano
+    ticket: int = 0
+    attempt: int = 0
+    text: str = ""
+
+
+@dataclass(slots=True)
+class Account:
+    """What one run paid for.
+
+    `input_tokens` include cached ones; `uncertain` is the part of the cost for requests without an
+    answer, at their worst; `faults` counts them by kind.
+    """
+
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cost: Nano = 0
+    uncertain: Nano = 0
+    faults: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class FollowUp:
+    """What is kept for the requests of a second task about the answers of this one.
+
+    So no text is paid for that cannot be verified.
+
+    Args:
+        worst: The most that one of them can cost.
+        items: How many answers it is about.
+        due: Items, by digest, whose answer it has not been about yet.
+    """
+
+    worst: Nano
+    items: int
+    due: set[str]
+
+    def compute_worst(self, more: Iterable[TaskItem] = ()) -> Nano:
+        """The most that they can cost, with those about further items."""
+        count = len(self.due | {item.digest for item in more})
+        return -(-count // self.items) * self.worst
+
+
 class Ledger:
     """Purchases and items of one scope.
 
-    `limit` is what the job may spend over all its runs; None: no limit.
+    Args:
+        job: Whose budget pays; "" if nothing is to be bought.
+        limit: What the job may spend over all its runs; None: no limit.
+        account: Of this run.
     """
 
-    def __init__(self, store: AnswerStore, scope: int, job: str, limit: Nano | None) -> None:
-        self._store = store
-        self.scope = scope
+    def __init__(
+        self,
+        store: AnswerStore,
+        scope: Scope,
+        price: Price,
+        job: str,
+        limit: Nano | None = None,
+        account: Account | None = None,
+    ) -> None:
+        self.store = store
         self.job = job
-        self.limit = limit
+        self.number = store.find_scope(scope)
+        self.account = account or Account()
+        self.follow_up: FollowUp | None = None
+        self._scope = scope
+        self._price = price
+        self._limit = limit
 
-    def read_states(self, digests: Sequence[str]) -> dict[str, ItemState]:
+    # Items.
+
+    def read_states(self, digests: Iterable[str]) -> dict[str, ItemState]:
         """How far each item has come; those that are new are left out."""
-        found: dict[str, ItemState] = {}
-        for start in range(0, len(digests), _AT_ONCE):
-            part = digests[start : start + _AT_ONCE]
-            query = f"SELECT * FROM items WHERE scope = ? AND item IN ({','.join('?' * len(part))})"
-            rows = self._store.select(query, self.scope, *part)
-            found |= {row["item"]: _make_item_state(row) for row in rows}
-        return found
+        return {row["item"]: _make_item_state(row) for row in self._select_items("*", digests)}
 
-    def claim(self, digests: Sequence[str], owner: str = "") -> dict[str, ItemState]:
+    def _select_items(self, columns: str, digests: Iterable[str]) -> list[sqlite3.Row]:
+        where = "scope = ? AND item IN (SELECT value FROM json_each(?))"
+        query = f"SELECT {columns} FROM items WHERE {where}"
+        return self.store.select(query, self.number, json.dumps(list(digests)))
+
+    def claim(self, digests: Iterable[str], ticket: int = 0) -> dict[str, ItemState]:
         """Take open items that nobody else holds, and tell their states.
 
         Args:
-            owner: For whom; for this process by default.
+            ticket: For what travels by it; for this process by default.
         """
         mine: dict[str, ItemState] = {}
-        taker, at = owner or self._store.owners.me, format_now()
-        with self._store.transaction() as connection:
+        taker, at = self._name_owner(ticket), format_now()
+        with self.store.transaction() as connection:
             for digest in digests:
-                where = (self.scope, digest)
+                where = (self.number, digest)
                 connection.execute(_NEW_ITEM, (*where, at))
                 row = connection.execute(f"SELECT * FROM items WHERE {_ITEM}", where).fetchone()
                 if row["status"] == Status.OPEN and not self._is_held(row["owner"]):
@@ -90,69 +177,25 @@ class Ledger:
                     mine[digest] = _make_item_state(row)
         return mine
 
-    def release(self, digests: Iterable[str], owner: str = "") -> None:
+    def release(self, digests: Iterable[str], ticket: int = 0) -> None:
         """Give claimed items back, as they are."""
-        me = owner or self._store.owners.me
-        with self._store.transaction() as connection:
-            for digest in digests:
-                query = f"UPDATE items SET owner = NULL WHERE {_ITEM} AND owner = ?"
-                connection.execute(query, (self.scope, digest, me))
+        owner = self._name_owner(ticket)
+        query = f"UPDATE items SET owner = NULL WHERE {_ITEM} AND owner = ?"
+        with self.store.transaction() as connection:
+            connection.executemany(query, [(self.number, each, owner) for each in digests])
+
+    def _name_owner(self, ticket: int) -> str:
+        return f"{TICKET}{ticket}" if ticket else self.store.owners.me
 
     def _is_held(self, owner: str | None) -> bool:
         """Whether another process, or a batch that is not collected, has a claim."""
-        if not owner or owner == self._store.owners.me:
+        if not owner or owner == self.store.owners.me:
             return False
         if not owner.startswith(TICKET):
-            return self._store.owners.is_alive(owner)
+            return self.store.owners.is_alive(owner)
         number = int(owner.removeprefix(TICKET))
         query = "SELECT 1 FROM tickets WHERE id = ? AND state != 'done'"
-        return bool(self._store.select(query, number))
-
-    def reserve(self, orders: Sequence[Order], owner: str = "", kept: Nano = 0) -> list[int]:
-        """Write requests down as sent, and the most they can cost as spent.
-
-        Args:
-            owner: Who sends them; this process by default.
-            kept: What must be left after it for other requests.
-
-        Returns:
-            Their numbers.
-
-        Raises:
-            DoesNotFitError: If the budget has no room for all of them; nothing is written then.
-        """
-        sender = owner or self._store.owners.me
-        worst = sum(order.worst for order in orders)
-        with self._store.transaction() as connection:
-            connection.execute("INSERT INTO jobs VALUES (?, 0) ON CONFLICT DO NOTHING", (self.job,))
-            (spent,) = connection.execute(_SPEND, (worst, self.job)).fetchone()
-            if self.limit is not None and spent + kept > self.limit:
-                raise DoesNotFitError
-            rows = [self._make_row(order, sender) for order in orders]
-            return [connection.execute(_BUY, row).lastrowid or 0 for row in rows]
-
-    def _make_row(self, order: Order, sender: str) -> tuple[Any, ...]:
-        members = [[each.digest, each.id, each.fields] for each in order.members]
-        sent = (canonical_json(members), canonical_json(order.parameters))
-        at = format_now()
-        head = (order.key, self.scope, self.job, sender, at, at, str(RequestState.SENT))
-        return (*head, *sent, canonical_json(order.messages), *[""] * 5, 0, 0, 0, order.worst)
-
-    def count_bought(self, key: str) -> int:
-        """How often a request has been bought before, whatever came of it."""
-        query = "SELECT count(*) FROM purchases WHERE key = ? AND scope = ? AND state != ?"
-        (row,) = self._store.select(query, key, self.scope, str(RequestState.SENT))
-        return int(row[0])
-
-    def record_payment(self, purchase: int, state: RequestState, paid: Paid) -> None:
-        """Write down what came back for a request; its true cost replaces the worst."""
-        with self._store.transaction() as connection:
-            query = "SELECT job, cost FROM purchases WHERE id = ?"
-            job, worst = connection.execute(query, (purchase,)).fetchone()
-            connection.execute(_SPEND, (paid.cost - worst, job)).fetchone()
-            head = (self._store.owners.me, format_now(), str(state), paid.text, paid.finish)
-            tail = (paid.served, paid.request_id, paid.reason, *paid.tokens, paid.cost, purchase)
-            connection.execute(_PAID, (*head, *tail))
+        return bool(self.store.select(query, number))
 
     def record_states(self, states: Mapping[str, ItemState], purchase: int = 0) -> None:
         """Write down what became of items, of which nobody has a claim then.
@@ -161,44 +204,164 @@ class Ledger:
             states: By digest.
             purchase: The reply that was read for it.
         """
-        with self._store.transaction() as connection:
+        with self.store.transaction() as connection:
             query = "UPDATE purchases SET state = 'read' WHERE id = ? AND state = 'unread'"
             connection.execute(query, (purchase,))
             for digest, state in states.items():
                 answer = "" if state.answer is None else canonical_json(state.answer)
-                told = (str(state.status), answer, state.reason, state.attempts)
+                values = (str(state.status), answer, state.reason, state.attempts)
                 rest = (canonical_json(list(state.complaints)), state.together, format_now())
-                connection.execute(_JUDGED, (*told, *rest, self.scope, digest))
+                connection.execute(_JUDGED, (*values, *rest, self.number, digest))
 
-    def take_unread(self) -> list[Unread]:
+    def reopen(self, digests: Iterable[str]) -> None:
+        """Let failed items be asked as if for the first time."""
+        query = (
+            "UPDATE items SET status = 'open', attempts = 0, complaints = '[]', together = 0 "
+            f"WHERE {_ITEM} AND status = 'failed'"
+        )
+        with self.store.transaction() as connection:
+            connection.executemany(query, [(self.number, each) for each in digests])
+
+    def count_travelling(self, digests: Iterable[str]) -> int:
+        """How many of the items are in batches that are not collected."""
+        owners = [row["owner"] or "" for row in self._select_items("owner", digests)]
+        return sum(each.startswith(TICKET) and self._is_held(each) for each in owners)
+
+    # Money.
+
+    def bound_cost(self, request: Request, in_batch: bool) -> Nano:
+        """The most a request can cost."""
+        return self._compute_cost(find_worst_usage(request), in_batch)
+
+    def _compute_cost(self, usage: Usage, in_batch: bool) -> Nano:
+        counts = (usage.input_tokens, usage.output_tokens, usage.cached_tokens)
+        return self._price.compute_cost(*counts, in_batch=in_batch)
+
+    def reserve(
+        self, request: Request, items: Sequence[TaskItem] = (), ticket: int = 0
+    ) -> Purchase:
+        """Write a request down as sent, and the most it can cost as spent.
+
+        Args:
+            ticket: By which it travels; it is sent by this process by default.
+
+        Raises:
+            DoesNotFitError: If the budget has no room for it and for the requests that are to
+                follow; nothing is written then.
+        """
+        worst = self.bound_cost(request, bool(ticket))
+        kept = 0 if self.follow_up is None else self.follow_up.compute_worst(items)
+        attempt = self._count_bought(request.key) if ticket else 0
+        parameters = {
+            "model": request.model,
+            "temperature": request.temperature,
+            "seed": request.seed,
+            "max_output_tokens": request.max_output_tokens,
+            "schema": request.schema,
+            **({"attempt": attempt} if ticket else {}),
+        }
+        members = [[item.digest, item.id, item.fields] for item in items]
+        messages = [list(message) for message in request.messages]
+        at = format_now()
+        head = (request.key, self.number, self.job, self._name_owner(ticket), at, at, "sent")
+        sent = map(canonical_json, (members, parameters, messages))
+        with self.store.transaction() as connection:
+            connection.execute("INSERT INTO jobs VALUES (?, 0) ON CONFLICT DO NOTHING", (self.job,))
+            (spent,) = connection.execute(_SPEND, (worst, self.job)).fetchone()
+            if self._limit is not None and spent + kept > self._limit:
+                raise DoesNotFitError
+            row = (*head, *sent, *[""] * 5, 0, 0, 0, worst)
+            number = connection.execute(_BUY, row).lastrowid or 0
+        if self.follow_up is not None:
+            self.follow_up.due.update(item.digest for item in items)
+        return Purchase(number, request, tuple(items), worst, ticket, attempt)
+
+    def _count_bought(self, key: str) -> int:
+        """How often a request has been bought before, whatever came of it."""
+        query = "SELECT count(*) FROM purchases WHERE key = ? AND scope = ? AND state != 'sent'"
+        (row,) = self.store.select(query, key, self.number)
+        return int(row[0])
+
+    async def buy(self, purchase: Purchase, ask: Ask) -> Reply:
+        """One attempt at what was reserved; what comes back is on the books before it is read."""
+        try:
+            reply = await ask(purchase.request)
+        except AttemptError as fault:
+            self.record_fault(purchase, fault)
+            raise
+        self.record_reply(purchase, reply)
+        return reply
+
+    def record_reply(self, purchase: Purchase, reply: Reply) -> None:
+        """Keep a reply, before anything is made of it."""
+        cost = self._compute_cost(reply.usage, bool(purchase.ticket))
+        self._record_payment(purchase, RequestState.UNREAD, reply.usage, cost, reply=reply)
+
+    def record_fault(self, purchase: Purchase, fault: AttemptError) -> None:
+        """Keep a fault; it may have cost something all the same.
+
+        A request that was never answered may still be on the provider's bill, so it counts as paid
+        at its worst.
+        """
+        usage, reason = fault.usage or NOTHING, f"{fault.kind}: {fault.message}"
+        if fault.kind is FaultKind.TIMEOUT and fault.usage is None and not purchase.ticket:
+            state, cost = RequestState.LOST, purchase.worst
+        else:
+            state = RequestState.FAULT
+            cost = self._compute_cost(usage, bool(purchase.ticket))
+        self._record_payment(purchase, state, usage, cost, reason)
+
+    def _record_payment(
+        self,
+        purchase: Purchase,
+        state: RequestState,
+        usage: Usage,
+        cost: Nano,
+        reason: str = "",
+        reply: Reply | None = None,
+    ) -> None:
+        """Write down what came back for a request; its true cost replaces the worst."""
+        received = ("",) * 4
+        if reply is not None:
+            received = (reply.text, reply.finish, reply.model, reply.request_id)
+        tokens = (usage.input_tokens, usage.output_tokens, usage.cached_tokens)
+        head = (self.store.owners.me, format_now(), str(state))
+        with self.store.transaction() as connection:
+            connection.execute(_REPRICE, (cost - purchase.worst, purchase.number))
+            connection.execute(_PAID, (*head, *received, reason, *tokens, cost, purchase.number))
+        account = self.account
+        account.requests += 1
+        account.input_tokens += usage.input_tokens
+        account.output_tokens += usage.output_tokens
+        account.cached_tokens += usage.cached_tokens
+        account.cost += cost
+        account.uncertain += cost if state is RequestState.LOST else 0
+
+    def compute_spent(self) -> Nano:
+        """What the job has spent over all its runs, what is on its way at its worst."""
+        rows = self.store.select("SELECT spent FROM jobs WHERE job = ?", self.job)
+        return int(rows[0]["spent"]) if rows else 0
+
+    # What dead processes left.
+
+    def take_unread(self) -> list[Purchase]:
         """Take the replies that were paid for by processes that died before they read them."""
-        return [
-            Unread(row["id"], parse_members(row["members"]), row["text"], row["finish"])
-            for row in self._find_dead_requests(
-                RequestState.UNREAD, "owner = ?", self._store.owners.me
-            )
-        ]
+        dead = self._find_dead(RequestState.UNREAD, "owner = ?", self.store.owners.me)
+        return [self._make_purchase(row) for row in dead]
 
     def mark_lost(self) -> int:
-        """Mark requests as lost whose process died.
+        """Mark requests as lost whose process died, and tell how many.
 
         They may have been answered, so they stay paid for.
-
-        Returns:
-            How many.
         """
         reason = "the process ended before the reply came"
-        return len(
-            self._find_dead_requests(RequestState.SENT, "state = 'lost', reason = ?", reason)
-        )
+        return len(self._find_dead(RequestState.SENT, "state = 'lost', reason = ?", reason))
 
-    def _find_dead_requests(
-        self, state: RequestState, change: str, value: str
-    ) -> list[sqlite3.Row]:
-        me = self._store.owners.me
+    def _find_dead(self, state: RequestState, change: str, value: str) -> list[sqlite3.Row]:
+        me = self.store.owners.me
         query = "SELECT * FROM purchases WHERE scope = ? AND state = ? ORDER BY id"
-        with self._store.transaction() as connection:
-            rows = self._store.select(query, self.scope, str(state))
+        with self.store.transaction() as connection:
+            rows = self.store.select(query, self.number, str(state))
             dead = [row for row in rows if row["owner"] != me and not self._is_held(row["owner"])]
             for row in dead:
                 connection.execute(
@@ -206,36 +369,61 @@ class Ledger:
                 )
         return dead
 
-    def reopen(self, digests: Sequence[str]) -> None:
-        """Let failed items be asked as if for the first time."""
-        query = (
-            "UPDATE items SET status = 'open', attempts = 0, complaints = '[]', together = 0 "
-            f"WHERE {_ITEM} AND status = 'failed'"
+    def _make_purchase(self, row: sqlite3.Row, ticket: int = 0) -> Purchase:
+        """A purchase as it was written down."""
+        parameters = json.loads(row["parameters"])
+        attempt = parameters.pop("attempt", 0)
+        messages = tuple((role, content) for role, content in json.loads(row["messages"]))
+        members = json.loads(row["members"])
+        return Purchase(
+            number=row["id"],
+            request=Request(
+                self._scope.prompt, self._scope.version, messages=messages, **parameters
+            ),
+            items=tuple(TaskItem(name, fields, digest) for digest, name, fields in members),
+            worst=row["cost"],
+            ticket=ticket,
+            attempt=attempt,
+            text=row["text"],
         )
-        with self._store.transaction() as connection:
-            connection.executemany(query, [(self.scope, each) for each in digests])
 
-    def count_travelling(self, digests: Sequence[str]) -> int:
-        """How many of the items are in batches that are not collected."""
-        held = 0
-        for start in range(0, len(digests), _AT_ONCE):
-            part = digests[start : start + _AT_ONCE]
-            query = (
-                f"SELECT owner FROM items WHERE scope = ? AND owner LIKE '{TICKET}%' "
-                f"AND item IN ({','.join('?' * len(part))})"
-            )
-            rows = self._store.select(query, self.scope, *part)
-            held += sum(self._is_held(row["owner"]) for row in rows)
-        return held
+    # Tickets: what travels together in a batch.
 
-    def compute_room(self) -> Nano | None:
-        """What the job may still spend; None: there is no limit."""
-        return None if self.limit is None else self.limit - self.compute_spent()
+    def create_ticket(self) -> int:
+        """A ticket without a batch; its number."""
+        values = (self.number, self.job, self.store.owners.me, format_now())
+        with self.store.transaction() as connection:
+            query = "INSERT INTO tickets VALUES (NULL, ?, ?, ?, 'open', '', ?)"
+            return connection.execute(query, values).lastrowid or 0
 
-    def compute_spent(self) -> Nano:
-        """What the job has spent over all its runs, what is on its way at its worst."""
-        rows = self._store.select("SELECT spent FROM jobs WHERE job = ?", self.job)
-        return int(rows[0]["spent"]) if rows else 0
+    def keep_ticket(self, ticket: int, batch: str) -> None:
+        """Remember the endpoint's name of the batch that travels by a ticket."""
+        with self.store.transaction() as connection:
+            query = "UPDATE tickets SET ticket = ?, time = ? WHERE id = ?"
+            connection.execute(query, (batch, format_now(), ticket))
+
+    def close_ticket(self, ticket: int) -> None:
+        """The ticket is dealt with; what it still holds is free."""
+        with self.store.transaction() as connection:
+            connection.execute("UPDATE tickets SET state = 'done' WHERE id = ?", (ticket,))
+
+    def take_tickets(self) -> list[tuple[int, str]]:
+        """Take the open tickets that no living process looks after: numbers, and their batches."""
+        query = "SELECT * FROM tickets WHERE scope = ? AND state = 'open' ORDER BY id"
+        me, owners = self.store.owners.me, self.store.owners
+        with self.store.transaction() as connection:
+            rows = self.store.select(query, self.number)
+            mine = [row for row in rows if row["owner"] == me or not owners.is_alive(row["owner"])]
+            for row in mine:
+                values = (me, row["id"])
+                connection.execute("UPDATE tickets SET owner = ? WHERE id = ?", values)
+        return [(row["id"], row["ticket"]) for row in mine]
+
+    def list_sent(self, ticket: int) -> list[Purchase]:
+        """The requests of a ticket that are not paid yet."""
+        query = "SELECT * FROM purchases WHERE owner = ? AND state = 'sent' ORDER BY id"
+        rows = self.store.select(query, self._name_owner(ticket))
+        return [self._make_purchase(row, ticket) for row in rows]
 
 
 def _make_item_state(row: sqlite3.Row) -> ItemState:
@@ -249,89 +437,58 @@ def _make_item_state(row: sqlite3.Row) -> ItemState:
     )
 
 
-def parse_members(text: str) -> tuple[RequestMember, ...]:
-    """A request's items, as they were written down."""
-    return tuple(RequestMember(digest, name, fields) for digest, name, fields in json.loads(text))
+# What a store holds and what it cost, for people.
 
 
-# Tickets of batches that were handed in, in the store.
+_STATS: Final = f"""
+SELECT '{Author.MODEL}:' || prompt || '@' || version || '/' || model AS generator, parameters,
+    coalesce(open, 0) AS open, coalesce(answered, 0) AS answered, coalesce(failed, 0) AS failed,
+    coalesce(requests, 0) AS requests, coalesce(faults, 0) AS faults,
+    coalesce(sent, 0) AS input_tokens, coalesce(written, 0) AS output_tokens,
+    coalesce(spent, 0) AS cost, coalesce(uncertain, 0) AS uncertain_cost,
+    coalesce(last, '') AS last
+FROM scopes
+LEFT JOIN (SELECT scope, sum(status = 'open') AS open, sum(status = 'answered') AS answered,
+        sum(status = 'failed') AS failed FROM items GROUP BY scope) AS i ON i.scope = scopes.id
+LEFT JOIN (SELECT scope, count(*) AS requests, sum(state IN ('fault', 'lost')) AS faults,
+        sum(input_tokens) AS sent, sum(output_tokens) AS written, sum(cost) AS spent,
+        sum(cost) FILTER (WHERE state IN ('sent', 'lost')) AS uncertain, max(time) AS last
+        FROM purchases GROUP BY scope) AS p ON p.scope = scopes.id
+WHERE i.scope IS NOT NULL OR p.scope IS NOT NULL
+ORDER BY prompt, version, model, id"""
 
 
 @dataclass(frozen=True, slots=True)
-class SentRequest:
-    """A request that travels in a batch."""
+class Stat:
+    """What was bought of one prompt from one model.
 
-    purchase: int
-    key: str
-    members: tuple[RequestMember, ...]
-    parameters: Mapping[str, Any]
-    messages: Sequence[tuple[str, str]]
-    worst: Nano
-    attempt: int = 0
+    Args:
+        open: Items; `answered` and `failed` are the others.
+        uncertain_cost: The part of the cost for what is under way or was lost, at its worst.
+    """
 
+    generator: str
+    parameters: str
+    open: int
+    answered: int
+    failed: int
+    requests: int
+    faults: int
+    input_tokens: int
+    output_tokens: int
+    cost: Nano
+    uncertain_cost: Nano
+    last: str
 
-def name_owner(number: int) -> str:
-    """Who has the items and requests of a ticket."""
-    return f"{TICKET}{number}"
-
-
-class Tickets:
-    """The tickets of one scope."""
-
-    def __init__(self, store: AnswerStore, ledger: Ledger) -> None:
-        self._store = store
-        self._ledger = ledger
-
-    def create(self) -> int:
-        """A ticket without a batch; its number."""
-        values = (self._ledger.scope, self._ledger.job, self._store.owners.me, format_now())
-        with self._store.transaction() as connection:
-            query = "INSERT INTO tickets VALUES (NULL, ?, ?, ?, 'open', '', ?)"
-            return connection.execute(query, values).lastrowid or 0
-
-    def keep(self, number: int, ticket: str) -> None:
-        """Remember the batch of a ticket."""
-        with self._store.transaction() as connection:
-            query = "UPDATE tickets SET ticket = ?, time = ? WHERE id = ?"
-            connection.execute(query, (ticket, format_now(), number))
-
-    def close(self, number: int) -> None:
-        """The ticket is dealt with; what it still holds is free."""
-        with self._store.transaction() as connection:
-            connection.execute("UPDATE tickets SET state = 'done' WHERE id = ?", (number,))
-
-    def drop(self, number: int, reason: str) -> None:
-        """The batch was never handed in: its requests cost nothing, and its items are free."""
-        for each in self.list_sent(number):
-            self._ledger.record_payment(each.purchase, RequestState.FAULT, Paid(0, reason=reason))
-        self.close(number)
-
-    def take_open(self) -> list[tuple[int, str]]:
-        """Take the tickets that no living process looks after: numbers, and what was kept."""
-        query = "SELECT * FROM tickets WHERE scope = ? AND state = 'open' ORDER BY id"
-        me, owners = self._store.owners.me, self._store.owners
-        with self._store.transaction() as connection:
-            rows = self._store.select(query, self._ledger.scope)
-            mine = [row for row in rows if row["owner"] == me or not owners.is_alive(row["owner"])]
-            for row in mine:
-                values = (me, row["id"])
-                connection.execute("UPDATE tickets SET owner = ? WHERE id = ?", values)
-        return [(row["id"], row["ticket"]) for row in mine]
-
-    def list_sent(self, number: int) -> list[SentRequest]:
-        """The requests of a ticket that are not paid yet."""
-        query = "SELECT * FROM purchases WHERE owner = ? AND state = 'sent' ORDER BY id"
-        return [_make_sent(row) for row in self._store.select(query, name_owner(number))]
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        sums = {"cost": self.cost / NANOS, "uncertain_cost": self.uncertain_cost / NANOS}
+        return asdict(self) | sums
 
 
-def _make_sent(row: sqlite3.Row) -> SentRequest:
-    parameters = json.loads(row["parameters"])
-    return SentRequest(
-        purchase=row["id"],
-        key=row["key"],
-        members=parse_members(row["members"]),
-        parameters=parameters,
-        messages=[(role, content) for role, content in json.loads(row["messages"])],
-        worst=row["cost"],
-        attempt=parameters.get("attempt", 0),  # Older stores hold none: it was the first.
-    )
+def read_stats(path: Path) -> list[Stat]:
+    """What a store holds, by prompt and model."""
+    if not path.is_file():
+        raise SpecError(f"--store {path}: no such file", fix="name a store")
+    with AnswerStore.open(path) as store:
+        return [Stat(**row) for row in store.select(_STATS)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,10 +21,10 @@ from typing import Any, Final
 
 from filelock import FileLock, Timeout
 
-from pipelines.llm.money.prices import Nano
 from synth.base.doors import require_regular
 from synth.base.errors import SpecError
 from synth.corpus.schema import canonical_json
+from synth.llm.reply import PromptItem
 
 STORE_VERSION: Final = 2
 
@@ -58,6 +58,11 @@ CREATE TABLE capabilities (
     endpoint TEXT NOT NULL, model TEXT NOT NULL, found TEXT NOT NULL, time TEXT NOT NULL,
     PRIMARY KEY (endpoint, model)) WITHOUT ROWID;
 """
+_NEW_SCOPE: Final = (
+    "INSERT INTO scopes (prompt, version, digest, model, parameters) VALUES (?, ?, ?, ?, ?) "
+    "ON CONFLICT DO NOTHING"
+)
+_FIND_SCOPE: Final = "SELECT id FROM scopes WHERE digest = ? AND model = ? AND parameters = ?"
 
 
 class AnswerStore:
@@ -118,17 +123,11 @@ class AnswerStore:
     def find_scope(self, scope: Scope) -> int:
         """The number of a scope; made where it is new."""
         parameters = canonical_json({**scope.parameters, "endpoint": scope.endpoint})
-        query = "SELECT id FROM scopes WHERE digest = ? AND model = ? AND parameters = ?"
+        values = (scope.prompt, str(scope.version), scope.digest, scope.model, parameters)
         with self.transaction() as connection:
-            rows = self.select(query, scope.digest, scope.model, parameters)
-            if rows:
-                return int(rows[0]["id"])
-            query = (
-                "INSERT INTO scopes (prompt, version, digest, model, parameters) "
-                "VALUES (?, ?, ?, ?, ?)"
-            )
-            values = (scope.prompt, scope.version, scope.digest, scope.model, parameters)
-            return connection.execute(query, values).lastrowid or 0
+            connection.execute(_NEW_SCOPE, values)
+            (row,) = self.select(_FIND_SCOPE, *values[2:])
+            return int(row["id"])
 
     def read_capabilities(self, endpoint: str, model: str) -> str | None:
         """What an endpoint was found to be capable of, as JSON."""
@@ -235,7 +234,7 @@ class Scope:
     """
 
     prompt: str
-    version: str
+    version: int
     digest: str
     model: str
     parameters: Mapping[str, Any]
@@ -263,46 +262,13 @@ class ItemState:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestMember:
-    """An item in a request: its digest, and what it was asked as."""
+class TaskItem(PromptItem):
+    """A row of the input or, in a request, what it is asked as: then its id is a short one.
+
+    Its digest is its name in the store: equal fields are one item, whatever their ids.
+    """
 
     digest: str
-    id: str
-    fields: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """A request as the store keeps it, before it is sent."""
-
-    key: str
-    members: tuple[RequestMember, ...]
-    parameters: Mapping[str, Any]
-    messages: Sequence[Any]
-    worst: Nano
-
-
-@dataclass(frozen=True, slots=True)
-class Paid:
-    """What came back for a request."""
-
-    cost: Nano
-    text: str = ""
-    finish: str = ""
-    served: str = ""
-    request_id: str = ""
-    tokens: tuple[int, int, int] = (0, 0, 0)
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """A reply that was paid for and not read yet."""
-
-    purchase: int
-    members: tuple[RequestMember, ...]
-    text: str
-    finish: str
 
 
 # Who works on a store: processes known by a lock that the system takes back from the dead.

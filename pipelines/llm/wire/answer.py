@@ -83,6 +83,11 @@ class GatheredAnswer:
         """Only the end of the connection may be missing."""
         return bool(self._finish)
 
+    def open(self, headers: Mapping[str, str]) -> None:
+        """The answer begins."""
+        self.opened = True
+        self.request_id = headers.get("x-request-id", "")
+
     def feed(self, data: bytes) -> None:
         """Adds bytes of a body: server-sent events, or one completion in JSON."""
         self._size += len(data)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pipelines.llm.wire.answer import GatheredAnswer
 from pipelines.llm.wire.errors import AttemptError, FaultKind, find_error, read_error
 from pipelines.llm.wire.request import Reply, Request, make_request_body
 from synth.base.doors import parse_json
-from synth.base.errors import SpecError
 from synth.base.rng import digest
 from synth.llm.answer_schema import AnswerError
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pipelines.llm.wire.endpoint import Endpoint
 
-MOST_REQUESTS: Final = 50_000
+MOST_REQUESTS: Final = 10_000
 MOST_BYTES: Final = 190_000_000
 _MARK: Final = "segue"
 _PAGE: Final = 100
@@ -42,24 +42,22 @@ _MISSING: Final = {
 
 
 async def submit(
-    endpoint: Endpoint, requests: Mapping[str, Request], attempts: Mapping[str, int] | None = None
+    endpoint: Endpoint, requests: Mapping[str, Request], attempts: Mapping[str, int]
 ) -> str:
     """Hands the requests in as one batch, or finds the batch that already holds them.
 
     Args:
-        requests: At most `MOST_REQUESTS`, by key.
+        requests: By key; at most `MOST_REQUESTS`, and `MOST_BYTES` as lines.
         attempts: By key, how often a request was bought before; 0 where it is left out.
 
     Returns:
         The endpoint's id of the batch.
     """
-    lines = _encode_lines(endpoint, requests)
-    mark = digest(
-        "llm batch", *(f"{key}#{(attempts or {}).get(key, 0)}" for key in sorted(requests))
-    )
+    mark = digest("llm batch", *(f"{key}#{attempts.get(key, 0)}" for key in sorted(requests)))
     batch = await _find_submitted(endpoint, mark)
     if batch is None:
         name = f"segue-{mark[:16]}.jsonl"
+        lines = b"".join(encode_line(endpoint, each, key) for key, each in requests.items())
         files = endpoint.client.files.with_streaming_response
         file = await endpoint.fetch(files.create(file=(name, lines), purpose="batch"))
         call = _batches(endpoint).create(
@@ -72,28 +70,25 @@ async def submit(
     return batch
 
 
-async def is_over(endpoint: Endpoint, batch: str) -> bool:
-    """Whether nothing more will come of a batch, so that it can be collected."""
-    status = (await endpoint.fetch(_batches(endpoint).retrieve(batch))).get("status")
+async def find_ended(endpoint: Endpoint, batch: str) -> Mapping[str, Any] | None:
+    """A batch of which nothing more will come, so that it can be collected; None before that."""
+    state = await endpoint.fetch(_batches(endpoint).retrieve(batch))
+    status = state.get("status")
     if status not in {*_UNDER_WAY, *_OVER, _ENDING}:
         raise AttemptError(
             FaultKind.SERVER, endpoint.redact(f"the state of the batch is {status!r}")
         )
-    return status in _OVER
+    return state if status in _OVER else None
 
 
 async def collect(
-    endpoint: Endpoint, batch: str, requests: Mapping[str, Request]
+    endpoint: Endpoint, batch: Mapping[str, Any], requests: Mapping[str, Request]
 ) -> tuple[dict[str, Reply], dict[str, AttemptError]]:
-    """Replies and faults of a batch that is over; each request is in one of them."""
-    state = await endpoint.fetch(_batches(endpoint).retrieve(batch))
-    if state.get("status") not in _OVER:
-        words = f"batch {batch} is {state.get('status')!r}"
-        raise SpecError(endpoint.redact(words), fix="poll it until it ends")
+    """Replies and faults of a batch that has ended; each request is in one of them."""
     replies, faults = dict[str, Reply](), dict[str, AttemptError]()
     most = 2**20 + sum(2**14 + 64 * request.max_output_tokens for request in requests.values())
     for name in ("output_file_id", "error_file_id"):
-        data = await _download(endpoint, state.get(name), most)
+        data = await _download(endpoint, batch.get(name), most)
         for key, line in _select_lines(data, requests):
             try:
                 replies.setdefault(key, _parse_reply(endpoint, line, requests[key]))
@@ -103,7 +98,7 @@ async def collect(
         if key in replies:
             faults.pop(key, None)
         elif key not in faults:
-            faults[key] = _make_missing_fault(endpoint, state)
+            faults[key] = _make_missing_fault(endpoint, batch)
     return replies, faults
 
 
@@ -118,28 +113,16 @@ def _read_id(body: Mapping[str, Any]) -> str:
     return name
 
 
-def _encode_lines(endpoint: Endpoint, by_key: Mapping[str, Request]) -> bytes:
-    lines = [
-        json.dumps(
-            {
-                "custom_id": key,
-                "method": "POST",
-                "url": _ADDRESS,
-                "body": make_request_body(request, endpoint.capabilities, stream=False),
-            },
-            separators=(",", ":"),
-        )
-        for key, request in by_key.items()
-    ]
-    data = "".join(line + "\n" for line in lines).encode()
-    if not lines:
-        raise SpecError("a batch needs at least one request")
-    if len(lines) > MOST_REQUESTS or len(data) > MOST_BYTES:
-        raise SpecError(
-            f"{len(lines)} requests of {len(data)} bytes are too many for one batch",
-            fix=f"send at most {MOST_REQUESTS} requests and {MOST_BYTES} bytes at a time",
-        )
-    return data
+def encode_line(endpoint: Endpoint, request: Request, key: str = "") -> bytes:
+    """A request as a line of the file that is handed in."""
+    able = replace(endpoint.capabilities, streaming=False)
+    line = {
+        "custom_id": key or request.key,
+        "method": "POST",
+        "url": _ADDRESS,
+        "body": make_request_body(request, able),
+    }
+    return json.dumps(line, separators=(",", ":")).encode() + b"\n"
 
 
 async def _find_submitted(endpoint: Endpoint, mark: str) -> str | None:

@@ -14,7 +14,6 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -74,37 +73,25 @@ class EndpointSettings:
 class Endpoint:
     """An open connection to an endpoint; an async context manager."""
 
+    client: AsyncOpenAI
+
     def __init__(
         self, settings: EndpointSettings, capabilities: Capabilities | None = None
     ) -> None:
         self.settings = settings
         self.capabilities = capabilities or Capabilities()
         self._key = ""
-        self._client: AsyncOpenAI | None = None
 
     async def __aenter__(self) -> Self:
         check_address(self.settings.base_url)
         self._key = _read_key(self.settings.key_variable)
-        self._client = _new_client(self.settings, self._key, self._check_head)
+        self.client = _new_client(self.settings, self._key, self._check_head)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        client, self._client = self.client, None
-        await client.close()
-        for _ in range(_TURNS):
+    async def __aexit__(self, *_: object) -> None:
+        await self.client.close()
+        for _turn in range(_TURNS):
             await asyncio.sleep(0)
-
-    @property
-    def client(self) -> AsyncOpenAI:
-        """The client underneath."""
-        if self._client is None:
-            raise SpecError("the endpoint is not open", fix="use `async with Endpoint(...)`")
-        return self._client
 
     async def ask(self, request: Request) -> Reply:
         """One attempt."""
@@ -113,12 +100,16 @@ class Endpoint:
     async def ask_as(self, request: Request, able: Capabilities) -> Reply:
         """One attempt, worded for an endpoint that can do what `able` says."""
         gathered = GatheredAnswer(request, self.redact)
-        fault = await self._attempt(
-            gathered, make_request_body(request, able, stream=able.streaming)
-        )
-        if fault is not None:  # Raised out here, it drags no exception with the key along.
-            raise fault
-        return gathered.make_reply()
+        body = make_request_body(request, able)
+        create = self.client.chat.completions.with_streaming_response.create
+        fault = await self._read(create(**body), self.settings.timeout_s, gathered)
+        if fault is None or gathered.is_over or gathered.is_complete:
+            gathered.end()
+            return gathered.make_reply()
+        silent = fault.kind is FaultKind.TIMEOUT and not able.streaming
+        if gathered.opened or silent:  # It may have been written, or thought, and paid.
+            fault.usage = gathered.find_usage() or find_worst_usage(request)
+        raise fault
 
     async def fetch(self, call: AbstractAsyncContextManager[Any]) -> Mapping[str, Any]:
         """The object that answers a streamed call of the client for batches, files or models."""
@@ -137,72 +128,53 @@ class Endpoint:
         self, call: AbstractAsyncContextManager[Any], most: int, timeout_s: float = _FILE_S
     ) -> bytes:
         """The body that answers a streamed call of the client."""
-        parts: list[bytes] = []
-        size = 0
-        fault = AttemptError(FaultKind.SERVER, f"the answer is longer than {most} bytes")
-        try:
-            async with asyncio.timeout(timeout_s) as limit, call as answer:
-                async for part in answer.iter_bytes():
-                    parts.append(part)
-                    size += len(part)
-                    if size > most:
-                        limit.reschedule(0.0)
-        except TimeoutError:
-            if size <= most:
-                fault = AttemptError(
-                    FaultKind.TIMEOUT, f"no complete answer within {timeout_s:g} s"
-                )
-        except Exception as error:
-            if not _comes_from_outside(error):
-                raise
-            fault = self._make_fault(error)
-        else:
-            if size <= most:
-                return b"".join(parts)
-        if fault.kind is FaultKind.MODEL:  # A 404 here is a file or a batch that is gone.
+        body = _Body(most)
+        fault = await self._read(call, timeout_s, body)
+        if body.is_over:
+            fault = AttemptError(FaultKind.SERVER, f"the answer is longer than {most} bytes")
+        elif fault is not None and fault.kind is FaultKind.MODEL:
+            # A 404 here is a file or a batch that is gone.
             fault = AttemptError(FaultKind.BAD_REQUEST, fault.message)
-        raise fault
+        if fault is not None:
+            raise fault
+        return bytes(body.data)
 
     def redact(self, text: str) -> str:
         """`text` on one short line, without the key and without anything that looks like one."""
         return redact(text, self._key)
 
-    async def _attempt(self, gathered: GatheredAnswer, body: dict[str, Any]) -> AttemptError | None:
-        """Reads to the end; once an answer is of no more use, the time limit is now.
+    async def _read(
+        self, call: AbstractAsyncContextManager[Any], timeout_s: float, body: _Body | GatheredAnswer
+    ) -> AttemptError | None:
+        """Read the body that answers a call to its end, or until no more of it is of use.
 
-        Only a cancelled read unwinds the client's generators in order, so that nothing of them is
-        left for the garbage collector.
+        Then the time limit is now: only a cancelled read unwinds the client's generators in order,
+        so that nothing of them is left for the garbage collector. A fault is returned: raised in
+        here, it would drag along an exception with the key.
         """
-        loop, timeout_s = asyncio.get_running_loop(), self.settings.timeout_s
+        loop = asyncio.get_running_loop()
         end = loop.time() + timeout_s
-        create = self.client.chat.completions.with_streaming_response.create
-        fault: AttemptError | None = None
         try:
-            async with asyncio.timeout_at(end) as limit, create(**body) as answer:
-                gathered.opened = True
-                gathered.request_id = answer.headers.get("x-request-id", "")
+            async with asyncio.timeout_at(end) as limit, call as answer:
+                body.open(answer.headers)
                 async for part in answer.iter_bytes():
-                    gathered.feed(part)
-                    if gathered.is_over:
+                    body.feed(part)
+                    if body.is_over:
                         limit.reschedule(0.0)
-                    elif gathered.is_done:
+                    elif body.is_done:
                         end = min(end, loop.time() + _LINGER_S)
                         limit.reschedule(end)
         except TimeoutError:
-            fault = AttemptError(FaultKind.TIMEOUT, f"no complete answer within {timeout_s:g} s")
-            gathered.opened = gathered.opened or "stream" not in body
+            return AttemptError(FaultKind.TIMEOUT, f"no complete answer within {timeout_s:g} s")
         except Exception as error:
-            if not _comes_from_outside(error):
+            fault = self._find_fault(error)
+            if fault is None:
                 raise
-            fault = self._make_fault(error)
-        if fault is None or gathered.is_over or gathered.is_complete:
-            gathered.end()
-            return None
-        if gathered.opened:  # Silence after the first sign of an answer may be paid reasoning.
-            fault.usage = gathered.find_usage() or find_worst_usage(gathered.request)
-        return fault
+            return fault
+        return None
 
-    def _make_fault(self, error: Exception) -> AttemptError:
+    def _find_fault(self, error: Exception) -> AttemptError | None:
+        """What an error says of the endpoint or the line; None if this program is at fault."""
         import openai
 
         cause = error.__cause__
@@ -215,10 +187,14 @@ class Endpoint:
                 return AttemptError(FaultKind.TIMEOUT, "the endpoint took too long to answer")
             case openai.APIConnectionError():
                 return AttemptError(FaultKind.CONNECTION, self.redact(f"{message} {cause or ''}"))
-        if _is_of_transport(error):
-            late = type(error).__name__.endswith("Timeout")
-            return AttemptError(FaultKind.TIMEOUT if late else FaultKind.CONNECTION, message)
-        return AttemptError(FaultKind.SERVER, f"the answer is not what the API promises: {message}")
+            case openai.OpenAIError() | ValueError():  # The latter is JSON that is none.
+                message = f"the answer is not what the API promises: {message}"
+                return AttemptError(FaultKind.SERVER, message)
+        if type(error).__module__.partition(".")[0] not in _TRANSPORTS:
+            return None
+        # Older clients let errors of their transport through when a stream breaks.
+        late = type(error).__name__.endswith("Timeout")
+        return AttemptError(FaultKind.TIMEOUT if late else FaultKind.CONNECTION, message)
 
     def _refuse(
         self, error: object, status: int | None = None, headers: Mapping[str, str] | None = None
@@ -251,17 +227,26 @@ class Endpoint:
             raise self._refuse(body if error is None else error, status, headers)
 
 
-def _comes_from_outside(error: Exception) -> bool:
-    """The endpoint or the line is at fault, not this program; ValueError is JSON that is none."""
-    import openai
+class _Body:
+    """A body as far as it has come, of so many bytes at most."""
 
-    outside = isinstance(error, openai.OpenAIError | ValueError | AttemptError)
-    return outside or _is_of_transport(error)
+    is_done = False
 
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.data = bytearray()
 
-def _is_of_transport(error: Exception) -> bool:
-    """Older clients let errors of their transport through when a stream breaks."""
-    return type(error).__module__.partition(".")[0] in _TRANSPORTS
+    def open(self, headers: Mapping[str, str]) -> None:
+        """The answer begins."""
+
+    def feed(self, data: bytes) -> None:
+        """Add bytes."""
+        self.data += data
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing that may follow is of use."""
+        return len(self.data) > self._most
 
 
 def _new_client(
@@ -323,13 +308,17 @@ def identify_endpoint(url: str) -> str:
     address.
     """
     parts = _split(url)
-    return "" if parts is None else _join(parts, _PORTS.get(parts.scheme))
+    if parts is None:
+        return ""
+    host = parts.hostname or ""
+    host = f"[{host}]" if ":" in host else host
+    port = "" if parts.port in (None, _PORTS.get(parts.scheme)) else f":{parts.port}"
+    return f"{parts.scheme}://{hide_keys(host)}{port}{hide_keys(parts.path.rstrip('/'))}"
 
 
 def show_address(url: str) -> str:
     """An address for messages, without what may hold a key; nothing of what is no address."""
-    parts = _split(url)
-    return "the address given" if parts is None else _join(parts)
+    return identify_endpoint(url) or "the address given"
 
 
 def check_address(url: str) -> None:
@@ -355,13 +344,6 @@ def is_on_this_machine(url: str) -> bool:
     """Whether requests stay on this machine."""
     parts = _split(url)
     return parts is not None and parts.hostname in _LOOPBACK
-
-
-def _join(parts: SplitResult, usual: int | None = None) -> str:
-    host = parts.hostname or ""
-    host = f"[{host}]" if ":" in host else host
-    port = "" if parts.port in (None, usual) else f":{parts.port}"
-    return f"{parts.scheme}://{hide_keys(host)}{port}{hide_keys(parts.path.rstrip('/'))}"
 
 
 def _split(url: str) -> SplitResult | None:

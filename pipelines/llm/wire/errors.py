@@ -8,10 +8,10 @@ import math
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from http import HTTPStatus
-from types import TracebackType
 from typing import Final, TypeAlias
 
 from pipelines.llm.wire.request import Reply, Request, Usage
@@ -133,9 +133,6 @@ class AttemptError(SegueError):
         self.retry_after = retry_after
         self.usage = usage
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return _make_fault, (self.kind, self.message, self.retry_after, self.usage)
-
     @property
     def is_final(self) -> bool:
         """No other request can fare better: the whole run stops."""
@@ -145,12 +142,6 @@ class AttemptError(SegueError):
     def is_passing(self) -> bool:
         """The same request may succeed when it is asked again."""
         return self.kind in PASSING
-
-
-def _make_fault(
-    kind: FaultKind, message: str, retry_after: float | None, usage: Usage | None
-) -> AttemptError:
-    return AttemptError(kind, message, retry_after=retry_after, usage=usage)
 
 
 def hide_keys(text: str) -> str:
@@ -305,24 +296,14 @@ class RequestGate:
     async def __aenter__(self) -> None:
         await self._places.acquire()
         try:
-            await self._wait_until_open()
+            while self.wait_s:
+                await self._sleep(self.wait_s)
         except BaseException:
             self._places.release()
             raise
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._places.release()
-
-    async def _wait_until_open(self) -> None:
-        served = float("-inf")
-        while self._closed_until > max(served, self._clock()):
-            served = self._closed_until
-            await self._sleep(served - self._clock())
 
 
 def compute_backoff(request: Request, attempt: int, policy: Policy) -> float:
@@ -358,10 +339,15 @@ async def ask_with_retries(
     attempt = 0
     while True:
         attempt += 1
-        _check_gate(gate, end - clock())
+        if gate is not None and gate.wait_s > end - clock():
+            message = f"the endpoint asked everybody to wait {gate.wait_s:.0f} s, which is too long"
+            raise AttemptError(FaultKind.RATE_LIMIT, message, retry_after=gate.wait_s)
         try:
-            return await _attempt(ask, asked, gate)
+            async with gate or nullcontext():
+                return await ask(asked)
         except AttemptError as fault:
+            if gate is not None and fault.retry_after and fault.is_passing:
+                gate.pause(fault.retry_after)
             if attempt >= policy.attempts:
                 raise
             if fault.kind is FaultKind.CUT_OFF and asked is request:
@@ -373,21 +359,3 @@ async def ask_with_retries(
             if clock() + wait > end:
                 raise
         await sleep(wait)
-
-
-def _check_gate(gate: RequestGate | None, left_s: float) -> None:
-    if gate is not None and gate.wait_s > left_s:
-        message = f"the endpoint asked everybody to wait {gate.wait_s:.0f} s, which is too long"
-        raise AttemptError(FaultKind.RATE_LIMIT, message, retry_after=gate.wait_s)
-
-
-async def _attempt(ask: Ask, request: Request, gate: RequestGate | None) -> Reply:
-    if gate is None:
-        return await ask(request)
-    async with gate:
-        try:
-            return await ask(request)
-        except AttemptError as fault:
-            if fault.retry_after and fault.is_passing:
-                gate.pause(fault.retry_after)
-            raise

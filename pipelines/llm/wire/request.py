@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass
-from enum import StrEnum
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
 from synth.base.rng import digest
@@ -21,22 +21,11 @@ class Usage:
         input_tokens: Tokens of the messages, cached ones included.
         output_tokens: Tokens the model wrote, those of its reasoning included.
         cached_tokens: How many of the input tokens came from the provider's cache.
-        estimated: The endpoint did not say; these are counts from above.
     """
 
     input_tokens: int
     output_tokens: int
     cached_tokens: int = 0
-    estimated: bool = False
-
-    def __add__(self, other: Usage) -> Usage:
-        """Both together."""
-        return Usage(
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.estimated or other.estimated,
-        )
 
 
 NOTHING: Final = Usage(0, 0)
@@ -97,28 +86,25 @@ def estimate_tokens(request: Request) -> int:
     English has some four letters a token in all tokenizers in use; every message adds a few. For
     other languages, or many digits, the true number may be twice as high.
     """
-    counts = [
-        -(-len(text) // _LETTERS_A_TOKEN) + _TOKENS_A_MESSAGE for text in _list_texts(request)
-    ]
-    return sum(counts) + _TOKENS_A_REQUEST
+    return _count_tokens(request, lambda text: -(-len(text) // _LETTERS_A_TOKEN))
 
 
 def bound_tokens(request: Request) -> int:
     """More tokens than a request can have: no tokenizer in use makes two tokens of one byte."""
-    counts = [len(text.encode()) + _TOKENS_A_MESSAGE for text in _list_texts(request)]
-    return sum(counts) + _TOKENS_A_REQUEST
+    return _count_tokens(request, lambda text: len(text.encode()))
 
 
-def _list_texts(request: Request) -> list[str]:
-    return [*(content for _, content in request.messages), request.schema]
+def _count_tokens(request: Request, count: Callable[[str], int]) -> int:
+    texts = [*(content for _, content in request.messages), request.schema]
+    return sum(count(text) + _TOKENS_A_MESSAGE for text in texts) + _TOKENS_A_REQUEST
 
 
 def find_worst_usage(request: Request) -> Usage:
     """The most that a request can cost, which is what counts where the endpoint does not say."""
-    return Usage(bound_tokens(request), request.max_output_tokens, estimated=True)
+    return Usage(bound_tokens(request), request.max_output_tokens)
 
 
-def make_request_body(request: Request, able: Capabilities, *, stream: bool) -> dict[str, Any]:
+def make_request_body(request: Request, able: Capabilities) -> dict[str, Any]:
     """The body of a chat completion, in the words this endpoint accepts.
 
     Where the endpoint does not hold answers to a schema, the last message spells the schema out.
@@ -137,7 +123,7 @@ def make_request_body(request: Request, able: Capabilities, *, stream: bool) -> 
         body["temperature"] = request.temperature
     if able.seed and request.seed is not None:
         body["seed"] = request.seed
-    if stream:
+    if able.streaming:
         body["stream"] = True
         if able.stream_usage:
             body["stream_options"] = {"include_usage": True}
@@ -147,7 +133,7 @@ def make_request_body(request: Request, able: Capabilities, *, stream: bool) -> 
 def _make_answer_shape(request: Request, able: Capabilities) -> tuple[dict[str, Any], str]:
     if not request.schema:
         return {}, ""
-    if able.holds_schema:
+    if able.schema:
         name = re.sub(r"[^A-Za-z0-9_-]", "_", request.prompt)[:64] or "answer"
         schema = {"name": name, "strict": True, "schema": json.loads(request.schema)}
         return {"type": "json_schema", "json_schema": schema}, ""
@@ -158,42 +144,27 @@ def _make_answer_shape(request: Request, able: Capabilities) -> tuple[dict[str, 
 # What an endpoint of a language model accepts and does.
 
 
-class SchemaSupport(StrEnum):
-    """What an endpoint does with a JSON schema."""
-
-    HONOURED = "honoured"
-    IGNORED = "ignored"
-    REJECTED = "rejected"
-
-
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What an endpoint accepts and does.
 
     Args:
         limit: Its name for the most tokens of an answer.
-        schema: What it does with a JSON schema.
+        schema: Answers fit a JSON schema without being told so in words.
         json_object: It takes the format "json_object".
         temperature: It takes a temperature.
         seed: It takes a seed.
         streaming: It sends answers piece by piece.
         stream_usage: It takes the wish to be told the cost of a streamed answer.
-        spent: What finding this out cost.
     """
 
     limit: str = "max_completion_tokens"
-    schema: SchemaSupport = SchemaSupport.HONOURED
+    schema: bool = True
     json_object: bool = True
     temperature: bool = True
     seed: bool = True
     streaming: bool = True
     stream_usage: bool = True
-    spent: Usage = NOTHING
-
-    @property
-    def holds_schema(self) -> bool:
-        """Answers fit the schema without being told so in words."""
-        return self.schema is SchemaSupport.HONOURED
 
     def to_json(self) -> str:
         """Canonical JSON."""
@@ -201,7 +172,7 @@ class Capabilities:
 
     @classmethod
     def from_json(cls, text: str) -> Capabilities:
-        """The value that `to_json` wrote."""
-        data = json.loads(text)
-        support, spent = SchemaSupport(data.pop("schema")), Usage(**data.pop("spent"))
-        return cls(schema=support, spent=spent, **data)
+        """The value that `to_json` wrote; what other versions wrote beside it is left out."""
+        found = json.loads(text)
+        known = {each.name: found[each.name] for each in fields(cls)}
+        return cls(**known | {"schema": known["schema"] in (True, "honoured")})

@@ -137,31 +137,54 @@ def test_shard_that_cannot_be_decoded_is_named(own: Path) -> None:
     assert f"{row['shard']}: a sample has no audio" in finding.said
 
 
-def test_shard_of_another_length_is_named(own: Path) -> None:
-    row = change_row(own, 4, lambda row: row.update(frames=row["frames"] + 1))
-    (finding,) = audit_audio(own, 40).findings
-    assert f"{row['frames']:,} are planned" in finding.said
+def louder(row: Row) -> None:
+    scene = json.loads(row["scene"])
+    event = scene
+    while "event" not in event:
+        event = (event.get("sequence") or event.get("overlay"))[0]
+    event["gain_db"] += 1.0
+    row["scene"] = json.dumps(scene)
 
 
-def test_other_gain_of_a_sound_is_named(own: Path) -> None:
-    def change(row: Row) -> None:
-        scene = json.loads(row["scene"])
-        event = scene
-        while "event" not in event:
-            event = (event.get("sequence") or event.get("overlay"))[0]
-        event["gain_db"] += 1.0
-        row["scene"] = json.dumps(scene)
+def narrower(row: Row) -> None:
+    (first, *_) = row["activity"][0]["faint"]
+    early = [{"onset": first["onset"], "offset": first["onset"] + RATE // 20}]
+    row["activity"][0] = row["activity"][0] | {"clear": early, "faint": early}
 
+
+def truer(row: Row) -> None:
+    row["negatives"][0]["claim"] = row["claim"]
+
+
+@pytest.mark.parametrize(
+    ("change", "check", "words"),
+    [
+        (
+            lambda row: row.update(frames=row["frames"] + 1),
+            "samples",
+            "{frames:,} are planned",
+        ),
+        (lambda row: row.update(gain_db=row["gain_db"] - 0.1), "samples", "differs from the sum"),
+        (louder, "samples", "{clip}"),
+        (narrower, "faint", "not even faint in the plan, but heard from "),
+        (truer, "captions", "{negative!r} passes for false"),
+        (lambda row: row.update(claim='{"event": "Trumpet"}'), "captions", "passes for true"),
+    ],
+    ids=["length", "gain", "louder", "narrower", "truer", "false"],
+)
+def test_what_a_row_says_otherwise_than_its_audio_is_named(
+    own: Path, change: Callable[[Row], None], check: str, words: str
+) -> None:
     row = change_row(own, 4, change)
     found = audit_audio(own, 40)
-    assert (row["id"], "samples") in checks(found)
-    assert {finding.sample for finding in found.findings} == {row["id"]}
-    assert row["clips"][0] in found.findings[0].said
-
-
-def test_other_gain_of_a_sample_is_named(own: Path) -> None:
-    row = change_row(own, 4, lambda row: row.update(gain_db=row["gain_db"] - 0.1))
-    assert checks(audit_audio(own, 40)) == {(row["id"], "samples")}
+    told = [each.said for each in found.findings if each.check == check]
+    assert {each.sample for each in found.findings} == {row["id"]}
+    facts = {"clip": row["clips"][0], "frames": row["frames"]}
+    assert words.format(**facts, negative=row["negatives"][0]["text"]) in told[0]
+    if change not in (louder, narrower):
+        assert checks(found) == {(row["id"], check)}
+    if change is truer:
+        assert all(count > 0 for count in found.listeners.values())
 
 
 def test_altered_clip_of_the_bank_is_named(own: Path) -> None:
@@ -205,35 +228,6 @@ def test_activity_that_is_too_wide_is_named(own: Path) -> None:
     assert f"sound {event + 1}, {row['labels'][event]!r} ({row['clips'][event]})" in first
     assert "clear in the plan, but hardly heard from " in first
     assert "dB below its loudest 50 ms" in first
-
-
-def test_activity_that_is_too_narrow_is_named(own: Path) -> None:
-    def narrow(row: Row) -> None:
-        (first, *_) = row["activity"][0]["faint"]
-        early = [{"onset": first["onset"], "offset": first["onset"] + RATE // 20}]
-        row["activity"][0] = row["activity"][0] | {"clear": early, "faint": early}
-
-    row = change_row(own, 4, narrow)
-    found = audit_audio(own, 40)
-    assert (row["id"], "faint") in checks(found)
-    assert {finding.sample for finding in found.findings} == {row["id"]}
-    assert "not even faint in the plan, but heard from " in found.findings[0].said
-
-
-def test_negative_that_is_true_is_named(own: Path) -> None:
-    def swap(row: Row) -> None:
-        row["negatives"][0]["claim"] = row["claim"]
-
-    row = change_row(own, 4, swap)
-    found = audit_audio(own, 40)
-    assert checks(found) == {(row["id"], "captions")}
-    assert f"{row['negatives'][0]['text']!r} passes for false" in found.findings[0].said
-    assert all(count > 0 for count in found.listeners.values())
-
-
-def test_positive_that_is_false_is_named(own: Path) -> None:
-    row = change_row(own, 4, lambda row: row.update(claim='{"event": "Trumpet"}'))
-    assert checks(audit_audio(own, 40)) == {(row["id"], "captions")}
 
 
 # What cannot be audited

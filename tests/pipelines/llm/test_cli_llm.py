@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import typer
 from click.testing import Result
+from llm_commands import invoke
 from llm_server import LlmServer
 from llm_tasks import KEY, KEY_VARIABLE, PRICES, captions, obliging, write_prompt, write_rows
-from typer.testing import CliRunner
 
-from pipelines.cli.app import present
 from pipelines.cli.texts import llm
-from pipelines.llm.files import Input, read_rows
-from pipelines.llm.second import ANSWERS
+from pipelines.llm.files import ANSWERS, Input, read_rows
 from synth.base.errors import SegueError, SourceError, SpecError
 from synth.llm.prompt import load_prompt, shipped_prompts
-
-
-@pytest.fixture(autouse=True)
-def _key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(KEY_VARIABLE, KEY)
-
-
-def _call(command: Callable[..., Any], *arguments: object) -> Result:
-    app = typer.Typer()
-    app.command()(present(command))
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def _run(folder: Path, source: Path, url: str, *more: object) -> Result:
@@ -40,7 +25,7 @@ def _run(folder: Path, source: Path, url: str, *more: object) -> Result:
     paths = ("--out", folder / "out.parquet", "--store", folder / "store.sqlite")
     where = ("--model", "tiny", "--base-url", url, "--key-variable", KEY_VARIABLE)
     price = ("--prices", folder / "prices.yaml")
-    return _call(llm.llm_run_command, write_prompt(folder), source, *paths, *where, *price, *more)
+    return invoke(llm.llm_run_command, write_prompt(folder), source, *paths, *where, *price, *more)
 
 
 def _error(result: Result) -> SegueError:
@@ -62,13 +47,13 @@ def test_run_and_stats(tmp_path: Path) -> None:
     table = pq.read_table(tmp_path / "out.parquet")
     assert table.schema.equals(ANSWERS)
     assert table.schema.metadata[b"generator"] == b"llm:say@1/tiny"
-    told = _call(llm.llm_stats_command, "--store", tmp_path / "store.sqlite", "--json")
+    told = invoke(llm.llm_stats_command, "--store", tmp_path / "store.sqlite", "--json")
     (stat,) = json.loads(told.output)["tasks"]
     assert (stat["answered"], stat["failed"], stat["open"], stat["requests"]) == (19, 1, 0, 5)
     assert stat["cost"] == pytest.approx(facts["spent"])
     assert (
         "llm:say@1/tiny"
-        in _call(llm.llm_stats_command, "--store", tmp_path / "store.sqlite").output
+        in invoke(llm.llm_stats_command, "--store", tmp_path / "store.sqlite").output
     )
 
 
@@ -108,9 +93,9 @@ def test_a_refused_key_ends_with_status_1(tmp_path: Path) -> None:
 
 
 def test_tasks() -> None:
-    found = json.loads(_call(llm.llm_tasks_command, "--json").output)["tasks"]
+    found = json.loads(invoke(llm.llm_tasks_command, "--json").output)["tasks"]
     assert [task["id"] for task in found] == shipped_prompts()
-    assert "paraphrase" in _call(llm.llm_tasks_command).output
+    assert "paraphrase" in invoke(llm.llm_tasks_command).output
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
@@ -152,6 +137,7 @@ def test_a_corpus(tmp_path: Path, tiny_corpus: Path) -> None:
         ("id,text\na,x\n", "no column 'caption', which prompt say needs"),
         ("name,caption\na,x\n", "no column 'id' for the ids"),
         ("id,caption\na\n", "line 2: prompt say: item 'a': 'caption' is missing"),
+        ("id,caption\na, \n", "line 2: 'caption' is blank"),
     ],
 )
 def test_rows_that_cannot_be_asked_about(tmp_path: Path, text: str, said: str) -> None:
@@ -171,6 +157,7 @@ def test_rows_that_cannot_be_asked_about(tmp_path: Path, text: str, said: str) -
         (("--split", "train"), "--split is for corpora"),
         (("--prices", "none.yaml"), "no such file"),
         (("--out", "out.csv"), "the result is a Parquet file"),
+        (("--budget", "inf"), "not an amount"),
     ],
 )
 def test_wrong_options(tmp_path: Path, more: tuple[str, ...], said: str) -> None:
@@ -187,6 +174,13 @@ def test_the_input_is_never_written_over(tmp_path: Path) -> None:
     assert "is the input file" in told.message
 
 
+def test_times_that_cannot_be_are_not_sent(tmp_path: Path) -> None:
+    rows = [{"id": "a", "events": [{"label": "Dog", "onset": 2.0, "offset": 1.0}]}]
+    source = write_rows(tmp_path / "rows.jsonl", rows)
+    with pytest.raises(SourceError, match=r"line 1: .*fix or remove the row"):
+        read_rows(Input(source), load_prompt("strong-caption"))
+
+
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     prompt = load_prompt(write_prompt(tmp_path))
     bad = tmp_path / "bad.jsonl"
@@ -200,6 +194,5 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_stats_of_nothing(tmp_path: Path) -> None:
-    assert (
-        "no such file" in _error(_call(llm.llm_stats_command, "--store", tmp_path / "none")).message
-    )
+    told = invoke(llm.llm_stats_command, "--store", tmp_path / "none")
+    assert "no such file" in _error(told).message

@@ -6,14 +6,21 @@ import asyncio
 import logging
 import sys
 import traceback
+from pathlib import Path
 
 import pytest
+from llm_commands import invoke
 from llm_server import LlmServer
+from llm_tasks import captions, settings, write_rows
 
-from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
+from pipelines.checks.doctor.packages import check_endpoint, check_prefect
+from pipelines.cli.texts import llm
+from pipelines.flows.schedule import EnrichSettings
+from pipelines.llm.run import estimate
+from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings, identify_endpoint
 from pipelines.llm.wire.errors import AttemptError, FaultKind, redact
 from pipelines.llm.wire.request import Request
-from synth.base.errors import SpecError
+from synth.base.errors import SegueError, SpecError
 
 KEY = "segue-test-0123456789abcdef"
 ASKED = Request("caption", 1, "tiny", (("user", "A dog barks."),), "", 50, 0.7, None)
@@ -32,12 +39,13 @@ async def outcome(server: LlmServer, timeout_s: float) -> BaseException | None:
     return end
 
 
-def shown_of(error: BaseException | None) -> str:
+def show(error: BaseException | None) -> str:
     """All that may be printed of an error and of those behind it."""
     if error is None:
         return ""
-    behind = shown_of(error.__cause__) + shown_of(error.__context__)
-    return "".join(traceback.format_exception(error)) + repr(error) + str(error) + behind
+    behind = show(error.__cause__) + show(error.__context__)
+    fix = getattr(error, "fix", "")
+    return "".join(traceback.format_exception(error)) + repr(error) + str(error) + fix + behind
 
 
 @pytest.mark.parametrize(
@@ -51,7 +59,7 @@ def test_no_key_in_any_message_log_or_traceback(
         caplog.set_level(logging.DEBUG, logger)
     monkeypatch.setenv("SEGUE_TEST_KEY", KEY + "\n")
     with LlmServer(script=[name], key=KEY) as server:
-        shown = shown_of(asyncio.run(outcome(server, 5.0 if name == "timeout" else 60.0)))
+        shown = show(asyncio.run(outcome(server, 5.0 if name == "timeout" else 60.0)))
         assert sum(server.requests.values()) == 1
     assert bool(shown) is bool(name)
     assert caplog.records
@@ -117,28 +125,133 @@ def test_a_missing_or_broken_key_is_named_by_its_variable(
     assert value is None or not value.strip() or value not in str(caught.value)
 
 
-@pytest.mark.parametrize("url", ["", "localhost:8000/v1", "ftp://a/v1", "https://me:pass@a/v1"])
-def test_an_address_that_is_none_or_holds_a_password_is_refused(url: str) -> None:
-    async def enter() -> None:
-        async with Endpoint(EndpointSettings(url, "tiny", "none")):
-            pass
-
-    with pytest.raises(SpecError, match="base_url") as caught:
-        asyncio.run(enter())
-    assert "me:pass" not in str(caught.value)
-
-
 def test_without_openai_the_install_line_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    assert "pip install" in _open(URL, "none").fix
+
+
+# A key given where a name or an address belongs is repeated nowhere.
+
+
+SECRET = "gsk_x7Qb0123456789abcdefABCDEF"
+URL = "http://127.0.0.1:9/v1"
+ADDRESSES = [
+    SECRET,
+    f"http://me:{SECRET}@localhost/v1",
+    f"ftp://me:{SECRET}@localhost/v1",
+    f"ftp://localhost/v1?key={SECRET}",
+    f"ftp://localhost/v1#{SECRET}",
+    f"http://localhost:{SECRET}/v1",
+    f"http://[{SECRET}/v1",
+    f"localhost:8000/v1?key={SECRET}",
+    f"{SECRET}@localhost:8000/v1",
+    f"//{SECRET}",
+    f"http:///{SECRET}",
+    f"ftp://localhost/{SECRET}/v1",
+    f"https://{SECRET}/v1 and more",
+    f"http://localhost/v1\n{SECRET}",
+]
+
+
+def _open(url: str, variable: str) -> SegueError:
     async def enter() -> None:
-        async with Endpoint(EndpointSettings("http://127.0.0.1:9/v1", "tiny", "none")):
+        async with Endpoint(EndpointSettings(url, "tiny", variable)):
             pass
 
-    monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(SpecError, match="pip install"):
+    with pytest.raises(SpecError) as caught:
         asyncio.run(enter())
+    return caught.value
 
 
-def test_an_endpoint_that_was_not_opened_says_so() -> None:
-    endpoint = Endpoint(EndpointSettings("http://127.0.0.1:9/v1", "tiny", "none"))
-    with pytest.raises(SpecError, match="not open"):
-        asyncio.run(endpoint.ask(ASKED))
+@pytest.mark.parametrize(
+    "name", [SECRET, SECRET.lower(), f"{SECRET}-", "AbCdEf0123456789", "schlüssel", "ABC\nDEF", ""]
+)
+def test_a_key_as_a_name_is_not_repeated(name: str) -> None:
+    error = _open(URL, name)
+    assert not name or name not in show(error)
+    assert "environment variable" in error.message
+    assert error.fix
+
+
+def test_a_name_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MY_KEY_2", raising=False)
+    assert "MY_KEY_2" in _open(URL, "MY_KEY_2").message
+    monkeypatch.setenv("MY_KEY_2", "two words")
+    assert "MY_KEY_2" in _open(URL, "MY_KEY_2").message
+
+
+def test_a_variable_in_lower_case_serves_and_is_not_repeated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def enter() -> None:
+        async with Endpoint(EndpointSettings(URL, "tiny", "my_key")):
+            pass
+
+    monkeypatch.setenv("my_key", "a-good-key")
+    asyncio.run(enter())
+    monkeypatch.setenv("my_key", "two words")
+    assert "my_key" not in show(_open(URL, "my_key"))
+
+
+@pytest.mark.parametrize("url", ADDRESSES)
+def test_a_key_in_an_address_is_not_repeated(url: str, tmp_path: Path) -> None:
+    error = _open(url, "none")
+    assert SECRET not in show(error)
+    assert "base_url" in error.message
+    assert error.fix
+    with pytest.raises(SpecError) as caught:
+        estimate(settings(tmp_path, url, captions(3)))
+    assert SECRET not in show(caught.value)
+    assert not (tmp_path / "store.sqlite").exists()
+    (check,) = check_endpoint(url)
+    assert SECRET not in repr(check)
+
+
+def test_an_address_is_repeated() -> None:
+    assert "base_url" in _open("", "none").message
+    assert "ftp://localhost:80/v1" in _open("ftp://localhost:80/v1?a=b", "none").message
+
+
+@pytest.mark.parametrize("variable", [SECRET, "NO_SUCH_VARIABLE"])
+def test_the_command_keeps_quiet(variable: str, tmp_path: Path) -> None:
+    source = write_rows(tmp_path / "rows.jsonl", captions(2))
+    paths = ("--out", tmp_path / "o.parquet", "--store", tmp_path / "s.sqlite")
+    given = ("paraphrase", source, *paths, "--model", "tiny", "--local", "--base-url", URL)
+    done = invoke(llm.llm_run_command, *given, "--key-variable", variable)
+    assert isinstance(done.exception, SegueError)
+    assert (variable in done.output + show(done.exception)) is (variable != SECRET)
+    for path in tmp_path.rglob("*"):
+        assert path.is_dir() or SECRET.encode() not in path.read_bytes(), path
+
+
+def test_settings_do_not_show_what_may_hold_a_key(tmp_path: Path) -> None:
+    endpoint = EndpointSettings(f"{URL}?key={SECRET}", "tiny", SECRET)
+    assert SECRET not in repr(endpoint)
+    night = EnrichSettings(
+        task="t", out=tmp_path, model="tiny", base_url=f"{URL}?key={SECRET}", key_variable=SECRET
+    )
+    assert SECRET not in repr(night) + str(night)
+
+
+def test_prefects_address_is_shown_without_its_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = f"http://127.0.0.1:9/api?key={SECRET}#{SECRET}"
+    monkeypatch.setattr("pipelines.checks.doctor.packages.run_module", lambda _: told)
+    (check,) = check_prefect()
+    assert SECRET not in repr(check)
+    assert "http://127.0.0.1:9/api" in repr(check)
+    monkeypatch.setattr("pipelines.checks.doctor.packages.run_module", lambda _: "secret-word")
+    (check,) = check_prefect()
+    assert "secret-word" not in repr(check)
+
+
+@pytest.mark.parametrize(
+    ("url", "same"),
+    [
+        ("https://API.OpenAI.com:443/v1/", "https://api.openai.com/v1"),
+        (f"http://me:{SECRET}@[::1]:80/v1?key={SECRET}#{SECRET}", "http://[::1]/v1"),
+        ("http://localhost:11434/v1", "http://localhost:11434/v1"),
+        (f"http://localhost/{SECRET}/v1", "http://localhost/[key]/v1"),
+    ],
+)
+def test_an_endpoints_identity_holds_no_key(url: str, same: str) -> None:
+    assert identify_endpoint(url) == identify_endpoint(same) == same

@@ -12,24 +12,17 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from llm_server import LlmServer, Raw
-from llm_tasks import KEY, KEY_VARIABLE, captions, items_of, obliging, settings
+from llm_tasks import KEY, KEY_VARIABLE, captions, items_of, obliging, run, write_rows
 
-from pipelines.llm.run import GenerateSummary, generate
-from pipelines.llm.wire.batch_api import collect, is_over, submit
+from pipelines.llm.wire.batch_api import collect, find_ended, submit
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.wire.errors import AttemptError, FaultKind
 from pipelines.llm.wire.request import Reply, Request, Usage, find_worst_usage
-from synth.base.progress import Silent
 
 ASKED = Request("caption", 1, "tiny", (("user", "A dog barks."),), "", 50, 0.7, None)
 WORST = find_worst_usage(ASKED)
 USAGE = {"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 8}
 JSON = {"content-type": "application/json"}
-
-
-@pytest.fixture(autouse=True)
-def _key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(KEY_VARIABLE, KEY)
 
 
 def completion(content: Any = "Rain falls.", **more: Any) -> dict[str, Any]:
@@ -260,10 +253,6 @@ def test_no_redirect_is_followed(status: int, port: int) -> None:
     assert "base URL" in caught.value.fix
 
 
-def run(folder: Path, server: LlmServer, **changes: Any) -> GenerateSummary:
-    return generate(settings(folder, server.base_url, captions(5), **changes), Silent())
-
-
 class Lying(LlmServer):
     """Gives right answers, and says that they cost less than nothing."""
 
@@ -275,12 +264,9 @@ class Lying(LlmServer):
 @pytest.mark.parametrize("batch", [False, True])
 def test_the_budget_holds_against_negative_usage(tmp_path: Path, batch: bool) -> None:
     with Lying(obliging, key=KEY) as server:
-        done = run(tmp_path, server, batch=batch, budget=0.06)
-        more = captions(1000)
-        (tmp_path / "captions.jsonl").unlink()
-        stopped = generate(
-            settings(tmp_path, server.base_url, more, batch=batch, budget=0.07), Silent()
-        )
+        done = run(tmp_path, server, captions(5), batch=batch, budget=0.06)
+        write_rows(tmp_path / "captions.jsonl", captions(1000))
+        stopped = run(tmp_path, server, batch=batch, budget=0.07)
     assert done.answered == 5
     assert 0 < done.spent < stopped.spent <= 70_000_000
     assert stopped.stopped is not None
@@ -297,7 +283,7 @@ def test_an_error_in_an_answer_ends_or_fails_or_is_asked_again(
             return error if items_of(body) else super().completion(body, fault)
 
     with Gateway(obliging, key=KEY, streams=False) as server:
-        done = generate(settings(tmp_path, server.base_url, captions(1)), Silent())
+        done = run(tmp_path, server, captions(1))
         assert sum(bool(items_of(body)) for body in server.bodies) == asked
     assert (done.stopped is not None) is (code in (401, 402))
     (row,) = pq.read_table(tmp_path / "out.parquet").to_pylist()
@@ -358,7 +344,7 @@ async def _collect(
     server: LlmServer, requests: dict[str, Request]
 ) -> tuple[dict[str, Reply], dict[str, AttemptError]]:
     async with Endpoint(EndpointSettings(server.base_url, "tiny", "none")) as endpoint:
-        batch = await submit(endpoint, requests)
-        while not await is_over(endpoint, batch):
+        batch = await submit(endpoint, requests, {})
+        while (ended := await find_ended(endpoint, batch)) is None:
             await asyncio.sleep(0)
-        return await collect(endpoint, batch, requests)
+        return await collect(endpoint, ended, requests)

@@ -6,20 +6,17 @@ import json
 import os
 import signal
 import sqlite3
-import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from llm_commands import Command
+from llm_commands import Command, start
 from llm_server import LlmServer
 from llm_tasks import (
     KEY,
-    KEY_VARIABLE,
-    PRICES,
+    asked,
     captions,
-    items_of,
     obliging,
     write_prompt,
     write_rows,
@@ -27,30 +24,11 @@ from llm_tasks import (
 from waiting import wait_for
 
 
-@pytest.fixture(autouse=True)
-def _key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(KEY_VARIABLE, KEY)
-
-
 def _start(
-    folder: Path, server: LlmServer, count: int, *more: str, patch: str = "", out: str = "out"
+    folder: Path, server: LlmServer, count: int, *more: str, out: str = "out", patch: str = ""
 ) -> Command:
-    (folder / "prices.yaml").write_text(PRICES)
     source = write_rows(folder / f"{out}.jsonl", captions(count))
-    given = {
-        "--out": folder / f"{out}.parquet",
-        "--model": "tiny",
-        "--base-url": server.base_url,
-        "--key-variable": KEY_VARIABLE,
-        "--budget": "10",
-        "--prices": folder / "prices.yaml",
-        "--store": folder / "store.sqlite",
-        "--poll": "0.02",
-    }
-    options = [str(part) for pair in given.items() for part in pair]
-    task = str(write_prompt(folder, 4))
-    printed = Path(tempfile.mkdtemp(dir=folder))
-    return Command(printed, [task, str(source), *options, "--json", *more], patch)
+    return start(folder, server, str(write_prompt(folder, 4)), source, *more, out=out, patch=patch)
 
 
 def _end(process: Command, code: int = 0) -> dict[str, Any]:
@@ -58,10 +36,6 @@ def _end(process: Command, code: int = 0) -> dict[str, Any]:
     assert status == code, wrong
     assert KEY not in told + wrong
     return dict(json.loads(told.splitlines()[-1])) if told else {}
-
-
-def _asked(server: LlmServer) -> Counter[str]:
-    return Counter(item["caption"] for body in server.bodies for item in items_of(body))
 
 
 def _kept(folder: Path) -> set[str]:
@@ -79,7 +53,7 @@ def test_a_reply_that_was_kept_is_read_after_a_death(tmp_path: Path) -> None:
         assert len(_kept(tmp_path)) == 16
         done = _end(_start(tmp_path, server, 40, "--concurrency", "1"))
     assert (done["answered"], done["from_store"], done["requests"]) == (40, 16, 6)
-    assert set(_asked(server).values()) == {1}
+    assert set(asked(server).values()) == {1}
 
 
 def test_kill_and_resume(tmp_path: Path) -> None:
@@ -90,11 +64,11 @@ def test_kill_and_resume(tmp_path: Path) -> None:
         _end(first, -signal.SIGKILL)
         kept = _kept(tmp_path)
         done = _end(_start(tmp_path, server, 200, "--concurrency", "8"))
-        asked = _asked(server)
+        times = asked(server)
     assert (done["answered"], done["left"]) == (200, 0)
     assert len(kept) >= 40
-    assert {asked[caption] for caption in kept} == {1}
-    twice = [caption for caption, times in asked.items() if times > 1]
+    assert {times[caption] for caption in kept} == {1}
+    twice = [caption for caption, count in times.items() if count > 1]
     assert len(twice) <= 8 * 4  # what was on its way when the process died
     with sqlite3.connect(tmp_path / "store.sqlite") as store:
         lost, spent = (
@@ -120,7 +94,7 @@ def test_ctrl_c_waits_for_what_was_sent(tmp_path: Path) -> None:
         assert 0 < stopped["answered"] < 200
         done = _end(_start(tmp_path, server, 200, "--concurrency", "8"))
     assert (done["answered"], done["from_store"]) == (200, stopped["answered"])
-    assert set(_asked(server).values()) == {1}
+    assert set(asked(server).values()) == {1}
 
 
 def test_two_processes_at_once(tmp_path: Path) -> None:
@@ -128,14 +102,14 @@ def test_two_processes_at_once(tmp_path: Path) -> None:
         both = [_start(tmp_path, server, 200, "--concurrency", "4", out=out) for out in "ab"]
         done = [_end(process) for process in both]
     assert [each["answered"] for each in done] == [200, 200]
-    assert set(_asked(server).values()) == {1}
+    assert set(asked(server).values()) == {1}
 
 
 @pytest.mark.parametrize(
     "patch",
     [
-        "Tickets.keep = dies(Tickets.keep, 0)",
-        "Tickets.close = dies(Tickets.close, 0)",
+        "Ledger.keep_ticket = dies(Ledger.keep_ticket, 0)",
+        "Ledger.close_ticket = dies(Ledger.close_ticket, 0)",
         "batches.judge_reply = dies(batches.judge_reply, 5)",
     ],
     ids=["before the ticket is kept", "before the ticket is closed", "while replies are read"],
@@ -146,5 +120,5 @@ def test_a_batch_outlives_its_process(tmp_path: Path, patch: str) -> None:
         done = _end(_start(tmp_path, server, 40, "--batch"))
         paths = Counter(server.paths)
     assert (done["answered"], done["left"]) == (40, 0)
-    assert set(_asked(server).values()) == {1}
+    assert set(asked(server).values()) == {1}
     assert paths["/files"] == 1

@@ -200,18 +200,6 @@ def test_a_longer_pause_outlives_a_shorter_one() -> None:
     asyncio.run(work())
 
 
-def test_a_sleep_that_moves_no_clock_does_not_hang() -> None:
-    async def nothing(seconds: float) -> None: ...
-
-    async def work() -> None:
-        gate = RequestGate(1, sleep=nothing)
-        gate.pause(1000.0)
-        async with gate:
-            pass
-
-    asyncio.run(asyncio.wait_for(work(), 60))
-
-
 def test_cancelled_in_the_gate_it_gives_its_place_back() -> None:
     async def work() -> None:
         gate = RequestGate(1)

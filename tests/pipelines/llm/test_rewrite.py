@@ -5,26 +5,21 @@ from __future__ import annotations
 import json
 import re
 import signal
-import tempfile
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-import typer
 from builds import TINY, merged
-from llm_commands import Command
+from llm_commands import invoke, start
 from llm_server import LlmServer
 from llm_tasks import KEY, KEY_VARIABLE, PRICES, QUICK, items_of, write_rows
 from rewriter import Rates, Rewriter, frame
-from typer.testing import CliRunner
 
 from pipelines.builder.build import build, plan_library
 from pipelines.checks.audit import audit
-from pipelines.cli.app import present
 from pipelines.cli.texts import llm
 from pipelines.config.spec import Spec
 from pipelines.llm.files import Input, read_rows
@@ -56,11 +51,6 @@ def spec(recipe: dict[str, Any], **changes: Any) -> Spec:
         "splits": {"train": 1.0},
     }
     return Spec.model_validate(merged(TINY, given | {"recipe": recipe} | changes))
-
-
-@pytest.fixture(autouse=True)
-def _key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(KEY_VARIABLE, KEY)
 
 
 @pytest.fixture(scope="module")
@@ -183,32 +173,16 @@ def test_the_budget_pays_for_both_requests(tmp_path: Path, rows: list[dict[str, 
         assert set(asked(server).values()) == {1}
 
 
-def _command(folder: Path, server: LlmServer, source: Path, patch: str) -> Command:
-    (folder / "prices.yaml").write_text(PRICES)
-    given = {
-        "--out": folder / "out.parquet",
-        "--model": "tiny",
-        "--base-url": server.base_url,
-        "--key-variable": KEY_VARIABLE,
-        "--budget": "10",
-        "--prices": folder / "prices.yaml",
-        "--store": folder / "store.sqlite",
-        "--concurrency": "1",
-    }
-    options = [str(part) for pair in given.items() for part in pair]
-    arguments = ["rewrite", str(source), *options, "--json"]
-    return Command(Path(tempfile.mkdtemp(dir=folder)), arguments, patch)
-
-
 def test_a_death_while_texts_are_verified_costs_nothing(
     tmp_path: Path, rows: list[dict[str, Any]]
 ) -> None:
     source = write_rows(tmp_path / "captions.jsonl", captions(rows)[:40])
     with LlmServer(Rewriter(rows, Rates({}, 0.0)), key=KEY) as server:
         patch = "runner.judge_reply = dies(runner.judge_reply, 6)"  # Of these 2 are second ones.
-        assert _command(tmp_path, server, source, patch).end()[0] == -signal.SIGKILL
+        given = (tmp_path, server, "rewrite", source, "--concurrency", "1")
+        assert start(*given, patch=patch).end()[0] == -signal.SIGKILL
         assert sum("sounds" in item for body in server.bodies for item in items_of(body)) == 30
-        status, told, wrong = _command(tmp_path, server, source, "").end()
+        status, told, wrong = start(*given).end()
         counts = asked(server)
     assert status == 0, wrong
     done = json.loads(told.splitlines()[-1])
@@ -247,14 +221,6 @@ def test_what_was_refused_can_be_asked_for_again(
     assert second.from_store == first.answered
 
 
-def _invoke(command: Callable[..., Any], *arguments: object) -> str:
-    app = typer.Typer()
-    app.command()(present(command))
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert done.exit_code == 0, done.output
-    return done.output
-
-
 def test_a_corpus_takes_accepted_rewrites_as_true_captions(
     tmp_path: Path, rows: list[dict[str, Any]], plans: list[Path]
 ) -> None:
@@ -263,14 +229,14 @@ def test_a_corpus_takes_accepted_rewrites_as_true_captions(
     with LlmServer(model, key=KEY) as server:
         where = ("--model", "tiny", "--base-url", server.base_url, "--key-variable", KEY_VARIABLE)
         given = ("rewrite", plans[0], *where, *paths, "--positives", "--variants", 2)
-        told = _invoke(llm.llm_run_command, *given, "--dry-run", "--verify-model", "reader")
-        requests = re.search(r"settled; (\d+) requests to tiny and (\d+) to reader", told)
+        guess = invoke(llm.llm_run_command, *given, "--dry-run", "--verify-model", "reader")
+        requests = re.search(r"settled; (\d+) requests to tiny and (\d+) to reader", guess.output)
         assert requests is not None
         assert requests[1] == requests[2]
-        told = _invoke(llm.llm_run_command, *given)
+        told = invoke(llm.llm_run_command, *given).output
     kinds = ("negation", "order and together", "all")
     assert all(part in told for part in ("kind", "asked", "refused by", *kinds))
-    stats = _invoke(llm.llm_stats_command, "--store", tmp_path / "store.sqlite")
+    stats = invoke(llm.llm_stats_command, "--store", tmp_path / "store.sqlite").output
     assert all(f"llm:{name}@1/tiny" in stats for name in ("rewrite", "read-claim"))
     answers = pq.read_table(out).to_pylist()
     summary = build(spec(SCENES, enrich=[str(out)]), tmp_path / "built", 0)

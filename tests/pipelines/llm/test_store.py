@@ -7,39 +7,47 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pipelines.llm.money.ledger import DoesNotFitError, Ledger, Tickets, name_owner
+from pipelines.llm.money.ledger import DoesNotFitError, FollowUp, Ledger
+from pipelines.llm.money.prices import Price
 from pipelines.llm.money.store import (
     STORE_VERSION,
     AnswerStore,
     ItemState,
-    Order,
-    Paid,
-    RequestMember,
-    RequestState,
     Scope,
     Status,
+    TaskItem,
     _log_ahead,
 )
+from pipelines.llm.wire.errors import AttemptError, FaultKind
+from pipelines.llm.wire.request import Reply, Request, Usage
 from synth.base.errors import SpecError
 
 HERE = "http://a/v1"
-SCOPE = Scope("say", "1", "digest", "tiny", {"temperature": 0.5, "seed": None}, HERE)
+SCOPE = Scope("say", 1, "digest", "tiny", {"temperature": 0.5, "seed": None}, HERE)
+PRICE = Price(input=Decimal(0), output=Decimal("0.001"))  # 1 a token
+BUSY = AttemptError(FaultKind.SERVER, "busy")
 
 
 def _ledger(store: AnswerStore, job: str = "job", limit: int | None = None) -> Ledger:
-    return Ledger(store, store.find_scope(SCOPE), job, limit)
+    return Ledger(store, SCOPE, PRICE, job, limit)
 
 
-def _order(*digests: str, worst: int = 10) -> Order:
-    members = tuple(
-        RequestMember(each, str(at), {"caption": each}) for at, each in enumerate(digests)
-    )
-    return Order("key", members, {"model": "tiny"}, [["user", "Say it."]], worst)
+def _request(worst: int = 10) -> Request:
+    return Request("say", 1, "tiny", (("user", "Say it."),), "", worst, 0.5, None)
+
+
+def _item(digest: str) -> TaskItem:
+    return TaskItem("1", {"caption": digest}, digest)
+
+
+def _reply(cost: int) -> Reply:
+    return Reply("the reply", "stop", Usage(4, cost, 1), "tiny", "r")
 
 
 @pytest.fixture
@@ -54,7 +62,7 @@ def store(path: Path) -> Iterator[AnswerStore]:
 
 
 def test_a_scope_has_one_number(store: AnswerStore, path: Path) -> None:
-    other = Scope("say", "1", "digest", "tiny", {"temperature": 0.7, "seed": None}, HERE)
+    other = replace(SCOPE, parameters={"temperature": 0.7, "seed": None})
     assert store.find_scope(SCOPE) == store.find_scope(SCOPE) != store.find_scope(other)
     assert store.find_scope(replace(SCOPE, endpoint="http://b/v1")) != store.find_scope(SCOPE)
     with AnswerStore.open(path) as again:
@@ -105,22 +113,19 @@ def test_a_reply_waits_until_it_is_read(store: AnswerStore, path: Path) -> None:
     with AnswerStore.open(path) as dies:
         ledger = _ledger(dies)
         ledger.claim(["a"])
-        (number,) = ledger.reserve([_order("a")])
-        ledger.record_payment(
-            number, RequestState.UNREAD, Paid(7, "the reply", "stop", tokens=(3, 4, 1))
-        )
+        ledger.record_reply(ledger.reserve(_request(), [_item("a")]), _reply(7))
         assert _ledger(store).take_unread() == []  # it lives, and will read it
     (left,) = _ledger(store).take_unread()
-    assert (left.text, left.finish) == ("the reply", "stop")
-    assert left.members == (RequestMember("a", "0", {"caption": "a"}),)
-    _ledger(store).record_states({"a": ItemState(Status.FAILED, reason="bad")}, left.purchase)
+    assert (left.text, left.items, left.request) == ("the reply", (_item("a"),), _request())
+    _ledger(store).record_states({"a": ItemState(Status.FAILED, reason="bad")}, left.number)
     with AnswerStore.open(path) as third:
         assert _ledger(third).take_unread() == []
 
 
 def test_what_was_on_its_way_stays_paid_for(store: AnswerStore, path: Path) -> None:
     with AnswerStore.open(path) as dies:
-        _ledger(dies).reserve([_order("a", worst=10), _order("b", worst=5)])
+        for worst in (10, 5):
+            _ledger(dies).reserve(_request(worst))
         assert _ledger(store).mark_lost() == 0
     ledger = _ledger(store)
     assert (ledger.mark_lost(), ledger.mark_lost()) == (2, 0)
@@ -129,15 +134,28 @@ def test_what_was_on_its_way_stays_paid_for(store: AnswerStore, path: Path) -> N
 
 def test_the_account_of_a_job(store: AnswerStore) -> None:
     ledger = _ledger(store, limit=25)
-    first, second = ledger.reserve([_order("a"), _order("b")])
-    assert (ledger.compute_spent(), ledger.compute_room()) == (20, 5)
+    first, second, third = (ledger.reserve(_request(worst)) for worst in (10, 8, 7))
+    assert ledger.compute_spent() == 25
     with pytest.raises(DoesNotFitError):
-        ledger.reserve([_order("c", worst=6)])
-    assert ledger.compute_spent() == 20
-    ledger.record_payment(first, RequestState.UNREAD, Paid(3))
-    ledger.record_payment(second, RequestState.FAULT, Paid(0, reason="server"))
-    assert (ledger.compute_spent(), ledger.compute_room()) == (3, 22)
+        ledger.reserve(_request(1))
+    assert ledger.compute_spent() == 25
+    ledger.record_reply(first, _reply(3))
+    ledger.record_fault(second, BUSY)
+    assert ledger.compute_spent() == 3 + 7
+    ledger.record_fault(third, AttemptError(FaultKind.TIMEOUT, "silence"))
+    assert ledger.compute_spent() == ledger.account.cost == 3 + 7
+    assert (ledger.account.requests, ledger.account.uncertain) == (3, 7)
     assert _ledger(store, "another job").compute_spent() == 0
+
+
+def test_room_is_kept_for_requests_that_are_to_follow(store: AnswerStore) -> None:
+    ledger = _ledger(store, limit=25)
+    ledger.follow_up = FollowUp(worst=5, items=2, due={"z"})
+    ledger.reserve(_request(10), [_item("a")])  # and one about two answers
+    with pytest.raises(DoesNotFitError):
+        ledger.reserve(_request(6), [_item("b")])
+    ledger.reserve(_request(5), [_item("b")])
+    assert (ledger.compute_spent(), ledger.follow_up.due) == (15, {"z", "a", "b"})
 
 
 def test_failed_items_can_be_opened_again(store: AnswerStore) -> None:
@@ -157,24 +175,23 @@ def test_what_travels_in_a_batch_is_held_until_it_is_collected(
     store: AnswerStore, path: Path
 ) -> None:
     with AnswerStore.open(path) as dies:
-        tickets, ledger = Tickets(dies, _ledger(dies)), _ledger(dies)
-        number = tickets.create()
-        ledger.claim(["a"], name_owner(number))
-        ledger.reserve([_order("a")], name_owner(number))
-        tickets.keep(number, "batch 7")
-        assert Tickets(store, _ledger(store)).take_open() == []
+        ledger = _ledger(dies)
+        ticket = ledger.create_ticket()
+        ledger.claim(["a"], ticket)
+        sent = ledger.reserve(_request(), [_item("a")], ticket=ticket)
+        ledger.keep_ticket(ticket, "batch 7")
+        assert _ledger(store).take_tickets() == []
     ledger = _ledger(store)
-    tickets = Tickets(store, ledger)
-    assert (ledger.mark_lost(), ledger.claim(["a"]), ledger.count_travelling(["a", "b"])) == (
-        0,
-        {},
-        1,
-    )
-    assert tickets.take_open() == [(number, "batch 7")]
-    assert [sent.members[0].digest for sent in tickets.list_sent(number)] == ["a"]
-    tickets.close(number)
-    assert (tickets.take_open(), ledger.count_travelling(["a"])) == ([], 0)
+    held = ledger.mark_lost(), ledger.claim(["a"]), ledger.count_travelling(["a", "b"])
+    assert held == (0, {}, 1)
+    assert ledger.take_tickets() == [(ticket, "batch 7")]
+    assert ledger.list_sent(ticket) == [sent]
+    ledger.record_fault(sent, BUSY)
+    ledger.close_ticket(ticket)
+    assert (ledger.take_tickets(), ledger.count_travelling(["a"])) == ([], 0)
     assert ledger.claim(["a"]).keys() == {"a"}
+    again = ledger.reserve(_request(), [_item("a")], ticket=ledger.create_ticket())
+    assert (sent.attempt, again.attempt) == (0, 1)  # so that it is another batch
 
 
 def test_capabilities(store: AnswerStore) -> None:
