@@ -27,6 +27,7 @@ from experiments.harness.experiment import (
     make_config,
     make_exam,
     make_probe_exam,
+    read_setup,
 )
 from experiments.harness.library import SoundLibrary, choose_audio, choose_steps, make_foley
 from synth.base.rng import uniform_hash
@@ -131,16 +132,6 @@ PAPER_TEXT: Final = "FacebookAI/roberta-large"
 STEPS: Final = {Scale.TINY: 1000, Scale.SMALL: 4000, Scale.PAPER: 40_000}
 STEPS_RECORDINGS: Final = 2500
 """At `tiny` on sounds that are not embedded: after 1000 the training loss still falls."""
-SETUP: Final = (
-    "+ACBA: two sounds, and which comes first (`acba`). Original: the same audio said with `and`, "
-    f"but for {100 * ORDERED_SHARE:g} % of the groups. NV: its nouns and verbs. All arms are "
-    "tested on `acba`, split `test`, whose recordings none has heard; the paper's values are on "
-    "AudioCaps and Clotho."
-)
-SETUP_PAIRS: Final = (
-    "All three corpora also hold `pairs`: sounds in order, said with `then`, and together, with "
-    "`as`."
-)
 LINES: Final = (
     Line(BAT, "BAT", {MLP: 0.50, MLP_ACBA: 0.51, TRANSFORMER: 0.55, TRANSFORMER_ACBA: 0.68}),
     Line(PTE, "R@1, original text", {MLP: 0.405, TRANSFORMER: 0.486}),
@@ -219,7 +210,7 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         "figures 2 and 3, tables 2, 3 and 5",
         scale=scale,
         source=heard.name,
-        setup=SETUP,
+        setup=read_setup("acba"),
         corpora={"acba": heard.make_spec(**_set_up_order(scale, heard)), **_make_views("acba")},
         arms=(
             Arm(MLP_NV, "nv", mlp),
@@ -244,7 +235,7 @@ def _add_pairs(made: Experiment, scale: Scale, library: SoundLibrary) -> Experim
     pairs = library.make_spec(**_set_up_pairs(scale, library))
     return replace(
         made,
-        setup=f"{made.setup} {SETUP_PAIRS}",
+        setup=read_setup("acba", "pairs"),
         corpora={
             **made.corpora,
             "pairs": pairs,

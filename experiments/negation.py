@@ -26,6 +26,7 @@ from experiments.harness.experiment import (
     Scale,
     make_config,
     make_exam,
+    read_setup,
 )
 from experiments.harness.library import SoundLibrary, choose_audio, make_jam
 from experiments.scenes.scenes import choose_seconds
@@ -132,26 +133,6 @@ KEPT: Final = 0.01
 PAPER_AUDIO: Final = "laion/clap-htsat-unfused"
 PAPER_TEXT: Final = "FacebookAI/roberta-base"
 """Both stand in for towers that the paper trains from scratch."""
-SETUP: Final = (
-    "Captions of tagged music, written from the tags; half or all of the tags denied as the paper "
-    "prints it, by `not`, `no` or `without` before the tag. `text aug` puts the denial of an "
-    f"absent tag into {100 * INSERTED:g} % of the captions, `loss term` adds k times the cosine of "
-    "captions and their full negations, and `combo` does both. The weights kept are those with the "
-    "lowest validation loss (the authors chose on test). Tests are on recordings that no arm has "
-    "heard, at most 512, as in the paper; its values are on LP-MusicCaps-MSD, and those that it "
-    "gives in figures alone are left out."
-)
-SETUP_IDIOMS: Final = (
-    "The text tower starts from random weights. So that negators are no unheard words to it, which "
-    "they are not to a trained one, the training captions of all arms hold none to "
-    f"{MOST} phrases that deny nothing, such as `no doubt` and `not only that`. Test captions hold "
-    "none. Where this scale has one k alone, the paper's values are those of its best."
-)
-
-SETUP_SOUNDS: Final = (
-    "Here the captions are no music's: two or three labelled sounds at once, their labels for "
-    "tags, each listed in the caption."
-)
 
 
 def name_loss_arm(weight: float) -> str:
@@ -259,14 +240,14 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
     weights = WEIGHTS_SOUNDS if of_sounds and scale is Scale.TINY else WEIGHTS[scale]
     best = BEST if BEST in weights else weights[0]
     trained = scale is Scale.PAPER
-    told = [SETUP, *([SETUP_SOUNDS] * of_sounds), *([SETUP_IDIOMS] * (not trained))]
+    parts = [*["sounds"] * of_sounds, *["idioms"] * (not trained)]
     return Experiment(
         name="negation",
         title='Vasilakis et al., "Towards effective negation modeling in joint audio-text models '
         'for music", figures 1 to 4',
         scale=scale,
         source=heard.name,
-        setup=" ".join(told),
+        setup=read_setup("negation", *parts),
         corpora=_make_corpora(scale, heard, of_sounds),
         arms=_make_arms(scale, CORPUS if trained else LEARNT, weights),
         exams=(make_exam("test", CORPUS, Task.NEGATION),),

@@ -23,6 +23,7 @@ from experiments.harness.experiment import (
     Scale,
     make_config,
     make_exam,
+    read_setup,
 )
 from experiments.harness.library import SoundLibrary, make_jam
 from pipelines.config.spec import Spec
@@ -80,18 +81,6 @@ LINES: Final = (
     Line("told.joined_text_to_audio_r10", "R@10, tags alone"),
     Line(SWAPPED, "own caption above its swapped ones"),
 )
-SETUP: Final = (
-    "All arms learn from one corpus (`tag_captions`): joined tags, or a caption of all tags, or "
-    "one of ten partial views, or these with swapped keywords as negatives. Tested on tracks that "
-    "none has heard, within random subsets, by captions of three manners of wording that none has "
-    "read (or by those that people wrote, where the library has them); the paper's values are "
-    "means over YT8M-MTC, MusicCaps and Song Describer, of MERT and CLIP's text half."
-)
-SETUP_SMALL: Final = (
-    "The small text tower has read no other text, so that all words that training lacks are one "
-    "unknown word to it: wording unlike training's tests what a model makes of words it does not "
-    "know, not whether it knows their meaning."
-)
 CLAIMS: Final = (
     claim_better(
         "R@10: captions are better than tags alone (18.8 and 16.4 %)",
@@ -127,7 +116,7 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         'Efficient Music-Text Representation Learning" (ISMIR 2024), table 4, MERT + CLIP-T',
         scale=scale,
         source=library.name if library else Jam.name,
-        setup=SETUP if scale is Scale.PAPER else f"{SETUP} {SETUP_SMALL}",
+        setup=read_setup("tag-captions", *["small"] * (scale is not Scale.PAPER)),
         corpora={CORPUS: _make_spec(scale, library)},
         arms=(
             Arm(TAGS, CORPUS, _make_config(scale, InfoNce(), _sample_text(p_caption=0))),

@@ -25,6 +25,7 @@ from experiments.harness.experiment import (
     Scale,
     make_config,
     make_exam,
+    read_setup,
 )
 from experiments.harness.library import SoundLibrary, choose_steps, make_foley
 from experiments.scenes.exams import make_order_exam
@@ -59,17 +60,6 @@ STEPS_RECORDINGS: Final = (250, 500, 1000)
 PAPER_CLAP: Final = "laion/clap-htsat-unfused"
 """Stands in for the paper's CLAP of 2022, which is not in transformers."""
 ZERO: Final = TeminalB(alpha_st=0, alpha_ct=0, alpha_so=0, alpha_co=0)
-SETUP: Final = (
-    "All arms begin with contrastive training on single sounds (at `paper`, with a trained CLAP) "
-    "and learn for equally many steps, the last of them, but without post-training, on triplets "
-    "(B); before those come single and combined sounds (A), or more of the single sounds where an "
-    "arm has no A. A with B: both in one stage. Groups apart: batches of samples, not of whole "
-    "groups. Alpha is 1 unless it is said to be 0; with 1, TeminAL's losses are InfoNCE over all "
-    "rows of the batch, which is what A uses. Tested on split `test`, whose recordings none has "
-    "heard. The paper does not say whether its T5 counts strictly; its prompts hold words that the "
-    "text tower of `tiny` and `small` never learnt. Its tables IV and V differ for B on T2; these "
-    "are table IV's."
-)
 
 
 def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Experiment:
@@ -86,7 +76,7 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         'Post-Training with Text-Audio Pairs", tables IV and V',
         scale=scale,
         source=heard.name,
-        setup=SETUP,
+        setup=read_setup("triplets"),
         corpora={
             "stage-a": heard.make_spec(
                 **_make_corpus_values(f"stage-a-{scale}", scale, heard, stage_a=True)

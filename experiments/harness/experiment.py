@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -30,6 +31,7 @@ Folders: TypeAlias = Mapping[str, Path]
 """The manifest folder of each corpus of an experiment, by the experiment's name for it."""
 
 LATER: Final = Path()
+_SETUPS: Final = Path(__file__).parent.parent / "setup"
 
 
 class ExamSplit(StrEnum):
@@ -106,6 +108,14 @@ class Arm:
     corpus: str
     config: TrainConfig
     mixed: Mapping[str, float] = field(default_factory=dict)
+
+
+def read_setup(name: str, *parts: str) -> str:
+    """The setup in `experiments/setup/NAME.md`: what it begins with, and these of its parts."""
+    text = (_SETUPS / f"{name}.md").read_text("utf-8")
+    first, *sections = re.split("^## ", text, flags=re.MULTILINE)
+    by_title = dict(section.split("\n", 1) for section in sections)
+    return " ".join(" ".join([first, *(by_title[part] for part in parts)]).split())
 
 
 def make_config(**settings: Any) -> TrainConfig:

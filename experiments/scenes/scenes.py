@@ -19,6 +19,7 @@ from experiments.harness.experiment import (
     Scale,
     make_config,
     make_exam,
+    read_setup,
 )
 from experiments.harness.library import SoundLibrary, choose_audio, choose_steps, make_foley
 from experiments.scenes.captions import restated
@@ -58,19 +59,6 @@ STEPS: Final = {
 """Of the stages."""
 STEPS_RECORDINGS: Final = (750, 1500, 1500)
 """The same at `tiny` over a library that was given: recordings are learnt more slowly."""
-SETUP: Final = (
-    "One corpus of `scenes`, two to four sounds each, and as many steps for every arm but one: "
-    "CLAP learns by InfoNCE throughout, the others in the first of three stages; one arm ends "
-    "after the second, where the paper's modular learning begins. Batches are drawn at random, but "
-    "for the arms whose minimal-pair groups share a batch; where there are no parts, the further "
-    "true captions of a scene all say the whole of it; with frames, the model also learns when "
-    "each sound is heard (`stages.frames`). All are tested on the split `test`, whose "
-    "recordings none has heard. order: the groups that hold A before B, B before A and, in a "
-    "quarter of the instances, A while B; attribute: the groups in which a sound is bound to "
-    "another partner; the two captions of a pair have the same words. Retrieval and zero-shot "
-    "(mean average precision of the labels) are on all of `test`; the paper's are on AudioCaps "
-    "and ESC-50."
-)
 
 
 def _map_paper_values(*values: float) -> dict[str, float]:
@@ -189,7 +177,7 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         'audio-language models" (ICLR 2024), tables 1 and 2',
         scale=scale,
         source=heard.name,
-        setup=SETUP,
+        setup=read_setup("scenes"),
         corpora={
             "scenes": make_scenes_spec(scale, heard),
             "restated": CorpusView(("scenes",), restated),

@@ -22,7 +22,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     ),
     "check": (
         "pipelines.cli.make.check:check_command",
-        "Check that all is well: this machine, a library's files, or a corpus's files.",
+        "Check that all is well: this machine, or the files of a library, a corpus or an export.",
     ),
     "ingest": (
         "pipelines.cli.make.ingest:ingest_command",

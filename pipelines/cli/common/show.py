@@ -1,4 +1,4 @@
-"""What the commands share: tables, the next command, and the one line of JSON."""
+"""What the commands share: what block lists did, and the next command."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import logging
 import os
 import shlex
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -35,11 +35,6 @@ def print_read(console: Console, table: Path) -> None:
     """How to look into a Parquet file that was written."""
     name = json.dumps(str(table), ensure_ascii=False)
     print_next(console, "python", "-c", f"import pandas; print(pandas.read_parquet({name}))")
-
-
-def print_json(value: Mapping[str, Any]) -> None:
-    """The last line of a command's output under `--json`."""
-    print(json.dumps(value, ensure_ascii=False), flush=True)
 
 
 # How the command line sets Prefect up, before it is imported.

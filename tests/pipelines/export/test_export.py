@@ -273,9 +273,9 @@ def test_a_run_is_no_corpus_and_a_corpus_no_run(manifests: Path, tmp_path: Path)
     run, out = tmp_path / "run", tmp_path / "out"
     run.mkdir()
     (run / "model.pt").write_bytes(b"")
-    with pytest.raises(SpecError, match="trained model, but --to hf takes a corpus"):
+    with pytest.raises(SpecError, match="is a training run, not a corpus"):
         export_command(run, "hf", out, observer=Silent())
-    with pytest.raises(SpecError, match="a corpus, but --to transformers takes the run"):
+    with pytest.raises(SpecError, match="is a corpus, not a training run"):
         export_command(manifests, "transformers", out, observer=Silent())
     with pytest.raises(SpecError, match="no splits and no workers"):
         export_command(run, "transformers", out, split=["test"], observer=Silent())

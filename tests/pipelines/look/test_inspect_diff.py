@@ -242,7 +242,7 @@ def test_of_several_plans_each_is_named(sounds: Path, tmp_path: Path) -> None:
 def test_a_spec_is_not_taken_for_a_corpus(tmp_path: Path) -> None:
     spec = tmp_path / "other-name.yaml"
     spec.write_text("corpus: mine\nsource: {foley: {}}\nrecipe: {triplets: {}}\n")
-    with pytest.raises(CorpusError, match="this is a spec, not a corpus") as caught:
+    with pytest.raises(SpecError, match="is a spec, not a corpus") as caught:
         find_manifest(spec)
     assert caught.value.fix == "give its manifest folder, data_manifests/mine"
 
