@@ -26,10 +26,12 @@ from experiments.harness.experiment import (
     Scale,
     make_config,
     make_exam,
+    make_paper_model,
     make_probe_exam,
     read_setup,
 )
 from experiments.harness.library import SoundLibrary, choose_audio, choose_steps, make_foley
+from pipelines.config.spec import Spec
 from synth.base.rng import uniform_hash
 from synth.captions.caption import Style, capitalise, realize
 from synth.labels.connective import Connective
@@ -41,15 +43,7 @@ from synth.text.order.clause_swap import Probe
 from synth.text.order.temporal import keep_nouns_and_verbs
 from train.bench.settings import Task
 from train.config.loss import InfoNce
-from train.config.model import (
-    AudioConfig,
-    HeadConfig,
-    HeadKind,
-    ModelConfig,
-    TextConfig,
-    TokenKind,
-    TowerKind,
-)
+from train.config.model import HeadConfig, HeadKind, ModelConfig, TokenKind
 from train.config.run import Stage, TrainConfig
 
 # What the arms of `acba` are told: captions with order, mostly without, or nouns and verbs.
@@ -211,7 +205,7 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         scale=scale,
         source=heard.name,
         setup=read_setup("acba"),
-        corpora={"acba": heard.make_spec(**_set_up_order(scale, heard)), **_make_views("acba")},
+        corpora={"acba": _make_order_spec(scale, heard), **_make_views("acba")},
         arms=(
             Arm(MLP_NV, "nv", mlp),
             Arm(MLP, "original", mlp),
@@ -232,13 +226,12 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
 
 def _add_pairs(made: Experiment, scale: Scale, library: SoundLibrary) -> Experiment:
     """The experiment with as against then."""
-    pairs = library.make_spec(**_set_up_pairs(scale, library))
     return replace(
         made,
         setup=read_setup("acba", "pairs"),
         corpora={
             **made.corpora,
-            "pairs": pairs,
+            "pairs": _make_pairs_spec(scale, library),
             "as-then": CorpusView(("pairs",), as_or_then),
             **_make_views("acba", "pairs"),
         },
@@ -257,31 +250,24 @@ def _make_views(*parts: str) -> dict[str, CorpusView]:
     }
 
 
-def _set_up_order(scale: Scale, library: SoundLibrary) -> dict[str, Any]:
-    """Two sounds in order: the values of a spec but for source and splits."""
+def _make_order_spec(scale: Scale, library: SoundLibrary) -> Spec:
+    """Two sounds in order."""
     train = {Scale.TINY: 1440, Scale.SMALL: 16_000, Scale.PAPER: 50_000}[scale]
     test = 720 if scale is Scale.TINY else 2000
     pairs = library.list_by_split(train=train, val=240, test=test)
     recipe = {"pairs": pairs, **_set_up_joins(scale)}
-    return {
-        "corpus": f"acba-{scale}",
-        "seed": 7,
-        "recipe": {"acba": recipe},
-        "audio": choose_audio(scale, 3.5),
-    }
+    return library.make_spec(
+        f"acba-{scale}", recipe={"acba": recipe}, audio=choose_audio(scale, 3.5)
+    )
 
 
-def _set_up_pairs(scale: Scale, library: SoundLibrary) -> dict[str, Any]:
+def _make_pairs_spec(scale: Scale, library: SoundLibrary) -> Spec:
     """Sounds in order and together, over every pair of classes."""
     train = {Scale.TINY: 2, Scale.SMALL: 4, Scale.PAPER: 4}[scale]
     recipe = {"repeats": library.list_by_split(train=train, val=1, test=1), **_set_up_joins(scale)}
-    name = f"acba-pairs-{scale}"
-    return {
-        "corpus": name,
-        "seed": 7,
-        "recipe": {"triplets": recipe},
-        "audio": choose_audio(scale, 3.5),
-    }
+    return library.make_spec(
+        f"acba-pairs-{scale}", recipe={"triplets": recipe}, audio=choose_audio(scale, 3.5)
+    )
 
 
 def _set_up_joins(scale: Scale) -> dict[str, Any]:
@@ -298,12 +284,9 @@ def _make_config(scale: Scale, head: HeadKind, steps: int) -> TrainConfig:
             stages=(Stage(steps=steps, loss=InfoNce()),),
             keep_groups=True,
         )
-    audio = AudioConfig(
-        kind=TowerKind.TRANSFORMERS, name=PAPER_AUDIO, tokens=TokenKind.MAP, chunk_s=1.0
-    )
-    text = TextConfig(kind=TowerKind.TRANSFORMERS, name=PAPER_TEXT)
+    heads = HeadConfig(kind=head)
     return make_config(
-        model=ModelConfig(dim=1024, head=HeadConfig(kind=head), audio=audio, text=text),
+        model=make_paper_model(PAPER_AUDIO, PAPER_TEXT, TokenKind.MAP, dim=1024, head=heads),
         stages=(Stage(steps=steps, loss=InfoNce()),),
         lr=1e-5,
         eval_every=2000,

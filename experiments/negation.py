@@ -26,6 +26,7 @@ from experiments.harness.experiment import (
     Scale,
     make_config,
     make_exam,
+    make_paper_model,
     read_setup,
 )
 from experiments.harness.library import SoundLibrary, choose_audio, make_jam
@@ -43,15 +44,7 @@ from synth.text.tags.tags import TagCategory, TagVocabulary
 from synth.truth.change import tag_claim
 from train.bench.settings import Task
 from train.config.loss import InfoNce
-from train.config.model import (
-    AudioConfig,
-    HeadConfig,
-    HeadKind,
-    ModelConfig,
-    TextConfig,
-    TokenKind,
-    TowerKind,
-)
+from train.config.model import AudioConfig, HeadConfig, HeadKind, ModelConfig
 from train.config.run import Stage, TrainConfig
 from train.config.text import Ramp, TextSampling
 
@@ -269,19 +262,18 @@ def _make_corpora(
         }
         learnt = CorpusView((SOUNDS,), learnt_by_labels, with_tags)
     else:
-        heard = {CORPUS: library.make_spec(**_set_up_music(scale))}
+        heard = {CORPUS: _make_music_spec(scale, library)}
         learnt = CorpusView((CORPUS,), with_idioms)
     return heard if scale is Scale.PAPER else heard | {LEARNT: learnt}
 
 
-def _set_up_music(scale: Scale) -> dict[str, Any]:
+def _make_music_spec(scale: Scale, library: SoundLibrary) -> Spec:
     """Each track with its caption, and that half and fully negated as printed."""
-    return {
-        "corpus": f"negation-{scale}",
-        "seed": 7,
-        "recipe": {"negation": {"style": "paper", "inserts": 0}},
-        "audio": choose_audio(scale, 6),
-    }
+    return library.make_spec(
+        f"negation-{scale}",
+        recipe={"negation": {"style": "paper", "inserts": 0}},
+        audio=choose_audio(scale, 6),
+    )
 
 
 def _make_arms(scale: Scale, corpus: str, weights: Sequence[float]) -> tuple[Arm, ...]:
@@ -304,12 +296,8 @@ def _make_config(scale: Scale, inserted: float = 0.0, weight: float = 0.0) -> Tr
     if scale is not Scale.PAPER:
         tiny = ModelConfig(dim=64, audio=AudioConfig(width=64))
         return make_config(model=tiny if scale is Scale.TINY else ModelConfig(), **shared)
-    model = ModelConfig(
-        dim=512,
-        head=HeadConfig(kind=HeadKind.PROJECTION),
-        audio=AudioConfig(kind=TowerKind.TRANSFORMERS, name=PAPER_AUDIO, tokens=TokenKind.POOLED),
-        text=TextConfig(kind=TowerKind.TRANSFORMERS, name=PAPER_TEXT),
-    )
+    head = HeadConfig(kind=HeadKind.PROJECTION)
+    model = make_paper_model(PAPER_AUDIO, PAPER_TEXT, dim=512, head=head)
     return make_config(model=model, batch=256, lr=1e-4, **shared)
 
 
@@ -338,7 +326,7 @@ def make_overlays_spec(name: str, scale: Scale, library: SoundLibrary, audio: An
         "captions": 1,
         "max_event_s": choose_seconds(scale),
     }
-    return library.make_spec(name, seed=_SEED, recipe={"scenes": recipe}, audio=audio)
+    return library.make_spec(name, recipe={"scenes": recipe}, audio=audio)
 
 
 def with_tags(clip: Row) -> Row:

@@ -143,7 +143,6 @@ def _make_pairs(scale: Scale, library: SoundLibrary) -> Spec:
     recipe = {"repeats": repeats, "max_event_s": seconds / 2, "style": "natural"}
     return library.make_spec(
         f"together-pairs-{scale}",
-        seed=7,
         recipe={"triplets": recipe},
         audio=choose_audio(scale, seconds),
     )

@@ -6,7 +6,7 @@ Text-Audio Pairs" (TeminAL).
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from experiments.harness.estimate import (
     Cell,
@@ -25,10 +25,12 @@ from experiments.harness.experiment import (
     Scale,
     make_config,
     make_exam,
+    make_paper_model,
     read_setup,
 )
 from experiments.harness.library import SoundLibrary, choose_steps, make_foley
 from experiments.scenes.exams import make_order_exam
+from pipelines.config.spec import Spec
 from synth.base.errors import SpecError
 from synth.base.rng import uniform_hash
 from synth.captions.caption import Style
@@ -43,9 +45,6 @@ from train.config.model import (
     HeadConfig,
     HeadKind,
     ModelConfig,
-    TextConfig,
-    TokenKind,
-    TowerKind,
 )
 from train.config.run import Stage, TrainConfig
 
@@ -78,12 +77,8 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         source=heard.name,
         setup=read_setup("triplets"),
         corpora={
-            "stage-a": heard.make_spec(
-                **_make_corpus_values(f"stage-a-{scale}", scale, heard, stage_a=True)
-            ),
-            "triplets": heard.make_spec(
-                **_make_corpus_values(f"triplets-{scale}", scale, heard, stage_a=False)
-            ),
+            "stage-a": _make_spec(f"stage-a-{scale}", scale, heard, stage_a=True),
+            "triplets": _make_spec(f"triplets-{scale}", scale, heard, stage_a=False),
             "stages": CorpusView(("stage-a", "triplets"), by_stage),
         },
         arms=_make_arms(scale, choose_steps(scale, library, STEPS, STEPS_RECORDINGS)),
@@ -128,24 +123,21 @@ def _make_stage(steps: int, relations: tuple[str, ...], loss: Loss | None = None
     return Stage(steps=steps, relations=relations, loss=loss or InfoNce())
 
 
-def _make_corpus_values(
-    name: str, scale: Scale, library: SoundLibrary, stage_a: bool
-) -> dict[str, Any]:
-    """Values of a spec but for source and splits; both corpora join and overlay the same clips."""
+def _make_spec(name: str, scale: Scale, library: SoundLibrary, stage_a: bool) -> Spec:
+    """One of the two corpora, which join and overlay the same clips."""
     # Of stage A's groups one half is heard in it, so that the paper's one round takes two.
     train = {Scale.TINY: 8, Scale.SMALL: 4, Scale.PAPER: 2 if stage_a else 1}[scale]
     test = 2 if scale is Scale.TINY else 1
     recipe = {"repeats": library.list_by_split(train=train, val=1, test=test), "stage_a": stage_a}
     longest = 1.0 if scale is Scale.TINY else 5.0
-    return {
-        "corpus": name,
-        "seed": 7,
-        "recipe": {"triplets": {"max_event_s": longest, **recipe}},
-        "audio": {
+    return library.make_spec(
+        name,
+        recipe={"triplets": {"max_event_s": longest, **recipe}},
+        audio={
             "sample_rate": 48_000 if scale is Scale.PAPER else 16_000,
             "length": f"exact {2 * longest:g} s",
         },
-    }
+    )
 
 
 def _make_config(scale: Scale, stages: tuple[Stage, ...], keep_groups: bool) -> TrainConfig:
@@ -154,12 +146,11 @@ def _make_config(scale: Scale, stages: tuple[Stage, ...], keep_groups: bool) -> 
         tiny = ModelConfig(dim=64, audio=AudioConfig(width=64))
         model = tiny if scale is Scale.TINY else ModelConfig()
         return make_config(model=model, stages=stages, keep_groups=keep_groups)
-    whole = {"kind": TowerKind.TRANSFORMERS, "name": PAPER_CLAP}
-    model = ModelConfig(
+    model = make_paper_model(
+        PAPER_CLAP,
+        PAPER_CLAP,
         dim=512,
         head=HeadConfig(kind=HeadKind.PROJECTION),
-        audio=AudioConfig(tokens=TokenKind.POOLED, **whole),
-        text=TextConfig(**whole),
         trainable=(
             Group.AUDIO_TOWER_LAST,
             Group.TEXT_TOWER_LAST,

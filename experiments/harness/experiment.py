@@ -21,6 +21,7 @@ from train.bench.plan import Benchmark, DataKind, TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings, Task
 from train.bench.sounds import CorpusSounds
 from train.bench.tasks.probes import ProbedSentence, plan_as_then, plan_bat, plan_pte
+from train.config.model import AudioConfig, ModelConfig, TextConfig, TokenKind, TowerKind
 from train.config.run import AudioMode, TrainConfig
 from train.data.meaning import meaning
 from train.data.split import SplitData
@@ -123,6 +124,18 @@ def make_config(**settings: Any) -> TrainConfig:
     return TrainConfig(corpus=LATER, out=LATER, tensorboard=False, **settings)
 
 
+def make_paper_model(
+    audio: str, text: str, tokens: TokenKind = TokenKind.POOLED, **settings: Any
+) -> ModelConfig:
+    """A model of towers of transformers, by their names; tokens of a map last a second."""
+    seconds = {"chunk_s": 1.0} if tokens is TokenKind.MAP else {}
+    return ModelConfig(
+        audio=AudioConfig(kind=TowerKind.TRANSFORMERS, name=audio, tokens=tokens, **seconds),
+        text=TextConfig(kind=TowerKind.TRANSFORMERS, name=text),
+        **settings,
+    )
+
+
 @dataclass(frozen=True)
 class Exam:
     """A test that every arm takes; its metrics are called `EXAM.METRIC`.
@@ -210,6 +223,11 @@ _PROBES: Final[dict[Probe, tuple[Task, _Planner]]] = {
 }
 
 
+def open_split(folders: Folders, corpus: str, split: ExamSplit) -> SplitData:
+    """The samples of a split of a corpus, as its shards hold them."""
+    return SplitData(Corpus.open(folders[corpus]), split.value, AudioMode.SHARDS)
+
+
 def make_exam(name: str, corpus: str, *tasks: Task, settings: BenchSettings | None = None) -> Exam:
     """Tasks that `segue eval` knows."""
     return Exam(
@@ -234,7 +252,7 @@ def make_probe_exam(name: str, corpus: str, kind: Probe) -> Exam:
 
 
 def _make_probes(folders: Folders, split: ExamSplit, corpus: str, kind: Probe) -> Benchmark:
-    data = SplitData(Corpus.open(folders[corpus]), split.value, AudioMode.SHARDS)
+    data = open_split(folders, corpus, split)
     first = {meaning(row["claim"]): row for row in reversed(data.rows(range(len(data))))}
     rows = list(reversed(first.values()))
     probed = probe(kind, [ProbeCaption(row["id"], row["caption"]) for row in rows])

@@ -14,6 +14,7 @@ from synth.base.errors import SpecError
 from synth.sources import SourceChoice, open_source, source_class
 from synth.sources.reading.base import ClipRef
 
+_SEED: Final = 7
 _FIX: Final = "give --source NAME:PATH"
 
 _Steps = TypeVar("_Steps")
@@ -107,7 +108,8 @@ class SoundLibrary:
     def make_spec(self, corpus: str, **values: Any) -> Spec:
         """A spec over this library and its splits; its corpus is named after the library, too."""
         name = f"{corpus}-{self.name.replace('_', '-')}"
-        whole = {"corpus": name, "source": self.source, "splits": self.splits, **values}
+        where = {"source": self.source, "splits": self.splits}
+        whole = {"corpus": name, "seed": _SEED, **where, **values}
         return check_values(Spec, whole, name, _FIX)
 
 

@@ -19,6 +19,7 @@ from experiments.harness.experiment import (
     Scale,
     make_config,
     make_exam,
+    make_paper_model,
     read_setup,
 )
 from experiments.harness.library import SoundLibrary, choose_audio, choose_steps, make_foley
@@ -27,15 +28,7 @@ from experiments.scenes.exams import make_attribute_exam, make_order_exam
 from pipelines.config.spec import Spec
 from train.bench.settings import Task
 from train.config.loss import HardNegatives, InfoNce, Loss, Modular
-from train.config.model import (
-    AudioConfig,
-    HeadConfig,
-    HeadKind,
-    ModelConfig,
-    TextConfig,
-    TokenKind,
-    TowerKind,
-)
+from train.config.model import HeadConfig, HeadKind
 from train.config.run import Stage, TrainConfig
 from train.config.text import TextSampling
 from train.engine.presets import learn_frames
@@ -223,18 +216,9 @@ PAPER_TEXT: Final = "google/flan-t5-large"
 
 def set_up_paper() -> dict[str, Any]:
     """The paper's model and training as values of a config (appendix B.7)."""
-    return {"model": _make_paper_model(), "lr": 1e-4, "warmup": 0.02, "batch": 24}
-
-
-def _make_paper_model() -> ModelConfig:
-    """Towers as the paper's, and heads as CLAP's."""
-    audio = AudioConfig(kind=TowerKind.TRANSFORMERS, name=PAPER_AUDIO, tokens=TokenKind.POOLED)
-    return ModelConfig(
-        dim=512,
-        head=HeadConfig(kind=HeadKind.MLP),
-        audio=audio,
-        text=TextConfig(kind=TowerKind.TRANSFORMERS, name=PAPER_TEXT),
-    )
+    head = HeadConfig(kind=HeadKind.MLP)  # as CLAP's
+    model = make_paper_model(PAPER_AUDIO, PAPER_TEXT, dim=512, head=head)
+    return {"model": model, "lr": 1e-4, "warmup": 0.02, "batch": 24}
 
 
 # Corpora that several experiments hear: scenes, counted sounds and measured ones.
@@ -285,7 +269,6 @@ def make_scenes_spec(
     changed += "-by-spans" * bool(truth)
     return library.make_spec(
         corpus=f"scenes-{scale}{changed}",
-        seed=7,
         recipe={"scenes": recipe},
         audio={"sample_rate": rate, "length": f"exact {seconds:g} s"},
         truth=dict(truth or {}),
@@ -303,7 +286,6 @@ def make_counts_spec(scale: Scale, library: SoundLibrary) -> Spec:
     return library.make_spec(
         # After the experiment that had it first: another name would be another corpus.
         f"together-counts-{scale}",
-        seed=7,
         recipe={"counts": recipe},
         audio=choose_audio(scale, choose_seconds(scale)),
     )
@@ -324,7 +306,6 @@ def make_measures_spec(scale: Scale, library: SoundLibrary) -> Spec:
     }
     return library.make_spec(
         f"measures-{scale}",
-        seed=7,
         recipe={"attributes": recipe},
         audio=choose_audio(scale, choose_seconds(scale)),
     )
