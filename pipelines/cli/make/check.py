@@ -143,8 +143,8 @@ def _refuse(options: Mapping[str, object], why: str) -> None:
 
 def _find_kind(what: str) -> PathKind:
     """What a word names: what its path leads to, else a library; of a missing path a corpus."""
-    path = Path(what)
-    if ":" in what and not is_url(path):
+    path, (name, colon, _) = Path(what), what.partition(":")
+    if colon and (name in source_names() or not is_url(path)):
         return PathKind.OTHER
     kind = expect(path, PathKind.CORPUS, PathKind.EXPORT, PathKind.OTHER)
     is_missing = kind is PathKind.OTHER and what not in source_names() and not path.exists()

@@ -19,7 +19,7 @@ from pipelines.cli.look.compare import diff_command
 from pipelines.config.spec import Spec
 from pipelines.look.comparison import Comparison, TableChanges, ValueChange, compare
 from pipelines.store.places import find_manifest
-from synth.base.errors import CorpusError
+from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import QUARANTINE
