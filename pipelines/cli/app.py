@@ -82,12 +82,19 @@ class LazyGroup(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        for words, (_, told) in COMMANDS.items():
+        for words in COMMANDS:
             group, _, name = words.rpartition(" ")
             if group == (self.name or ""):
-                self.add_command(TyperCommand(name, help=told))
+                self.add_command(TyperCommand(name))
             elif not self.name and group not in self.commands:
                 self.add_command(LazyGroup(name=group, help=GROUPS[group], **HELP))
+
+    def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override]
+        """A command as lists show it, with the first line of its help."""
+        found = super().get_command(ctx, cmd_name)
+        if found and (place := COMMANDS.get(f"{self.name or ''} {cmd_name}".lstrip())):
+            found.help = _read_help(place)
+        return found
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         """Run the command; a value of the wrong type is told in plain words."""
@@ -112,6 +119,14 @@ class LazyGroup(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
+def _read_help(place: str) -> str:
+    """The first line of a function's docstring; its module is read, and not imported."""
+    module, function = place.split(":")
+    source = Path(__file__).parents[2].joinpath(*module.split(".")).with_suffix(".py")
+    _, _, body = source.read_text("utf-8").partition(f"\ndef {function}(")
+    return body.partition('"""')[2].partition("\n")[0]
+
+
 def _to_plain_words(message: str) -> str:
     """What a check of an option's type says, without the words of programmers."""
     plain = message.removeprefix("Value error, ").partition(", unable to parse")[0]
@@ -121,7 +136,7 @@ def _to_plain_words(message: str) -> str:
 
 def load_command(words: str) -> Any:
     """The command of these words, imported."""
-    module, attribute = COMMANDS[words][0].split(":")
+    module, attribute = COMMANDS[words].split(":")
     with naming_packages(words):
         function = getattr(import_module(module), attribute)
     app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
