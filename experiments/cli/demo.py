@@ -25,7 +25,6 @@ from synth.base.errors import SpecError
 from synth.base.progress import Observer
 from synth.base.rng import digest
 from synth.corpus.corpus import Corpus
-from synth.sources import source_class
 from train.bench.metrics import Metric
 from train.config.model import HeadKind
 from train.config.run import AudioMode
@@ -110,12 +109,10 @@ def make_demo_spec(source: str | None, test_folds: str) -> Spec:
     shipped = files("pipelines").joinpath("config/shipped/demo.yaml")
     values = yaml.safe_load(shipped.read_text("utf-8"))
     if source is not None:
-        name, separator, path = source.partition(":")
-        if not separator:
-            raise SpecError(f"--source {source}: expected NAME:PATH", fix="as in esc10:ESC-10")
-        source_class(name)
-        values["source"] = {name: {"root": path}}
-        values["corpus"] = f"demo-{name}"
+        from experiments.harness.library import SoundLibrary  # it imports torch
+
+        library = SoundLibrary.parse(source)
+        values |= {"source": library.source, "corpus": f"demo-{library.name}"}
     refs = list(check_values(Spec, values, fix="give --source NAME:PATH").make_source().refs())
     folds = sorted({ref.split for ref in refs})
     test = [fold.strip() for fold in test_folds.split(",")]

@@ -7,9 +7,9 @@ import logging
 import os
 import shlex
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 
@@ -24,6 +24,18 @@ def print_blocked(console: Console, blocked: Iterable[Blocked]) -> None:
     for each in blocked:
         idle = each.unmatched or not each.clips
         console.print(each.line, style="yellow" if idle else None, markup=False)
+
+
+SHOWN: Final = 10
+
+
+def print_first(console: Console, lines: Sequence[str], count: int | None = None) -> None:
+    """The first lines, and how many more there are; `count` where not all are kept."""
+    for line in lines[:SHOWN]:
+        console.print(f"  {line}", markup=False)
+    more = (len(lines) if count is None else count) - SHOWN
+    if more > 0:
+        console.print(f"  and {more:,} more")
 
 
 def print_next(console: Console, *words: str | Path) -> None:

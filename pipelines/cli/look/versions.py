@@ -11,7 +11,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from pipelines.cli.common.show import print_next
+from pipelines.cli.common.show import print_first, print_next
 from pipelines.versions.gc import Sweep, collect_garbage
 from pipelines.versions.history import Version, list_versions, measure_total_size, promote_version
 from pipelines.versions.shelf import open_shelf
@@ -102,9 +102,6 @@ def _print_versions(corpus: str, versions: Sequence[Version], total: int) -> Non
 # `segue gc`.
 
 
-SHOWN = 10
-
-
 def gc_command(
     corpus: VersionsArgument,
     keep: Annotated[
@@ -148,10 +145,9 @@ def _print_sweep(corpus: Path, sweep: Sweep, dry_run: bool) -> None:
             f"{removal.name}: {format_size(removal.freed)}",
             markup=False,
         )
-    for path in sweep.foreign[:SHOWN]:
-        console.print(f"kept, not written by a build: {path}", markup=False)
-    if len(sweep.foreign) > SHOWN:
-        console.print(f"and {len(sweep.foreign) - SHOWN:,} more")
+    if sweep.foreign:
+        console.print("kept, not written by a build:")
+        print_first(console, list(map(str, sweep.foreign)))
     if not sweep.removals:
         console.print("nothing to remove")
     kept = ", ".join(sweep.kept) or "no version"

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from pipelines.cli.common.options import corpus_completions
-from pipelines.cli.common.show import print_next
+from pipelines.cli.common.show import print_first, print_next
 from pipelines.cli.common.source import (
     SetOption,
     apply_settings,
@@ -35,7 +35,6 @@ from synth.sources.reading.files import path_of
 from synth.sources.reading.paths import list_refs
 from synth.storage import is_url, url_of
 
-SHOWN: Final = 10
 SAMPLES: Final = 5
 
 
@@ -229,11 +228,7 @@ def _show(
         f"{len(found.unlisted):,} sounds unlisted"
     )
     for kind in ("missing", "changed", "unlisted"):
-        paths = getattr(found, kind)
-        for path in paths[:SHOWN]:
-            console.print(f"  {kind}: {path}", markup=False)
-        if len(paths) > SHOWN:
-            console.print(f"  {kind}: and {len(paths) - SHOWN:,} more")
+        print_first(console, [f"{kind}: {path}" for path in getattr(found, kind)])
     if found.is_whole:
         print_next(console, "segue", "ingest", *words)
     else:
