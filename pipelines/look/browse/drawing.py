@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, assert_never
 
+from pipelines.look.page.page import find_round_numbers
 from synth.base.errors import CorpusError
 from synth.base.units import Frames
 from synth.corpus.corpus import Corpus
@@ -20,10 +20,6 @@ from synth.storage import display_path
 
 COLOURS: Final = 6
 """Events are told apart by so many colours, and always by their names, too."""
-
-_STEPS_S: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
-_LONGEST_STEP_S: Final = 600.0
-"""Of recordings that are longer than ten such steps, a multiple of it."""
 
 _MOST_TICKS: Final = 10
 
@@ -224,11 +220,10 @@ def _draw_tree(scene: Scene, onset: Frames, rate: int, colours: Mapping[str, int
 
 
 def _place_ticks(seconds: float) -> tuple[TimeTick, ...]:
-    longest = _LONGEST_STEP_S * max(1, math.ceil(seconds / _LONGEST_STEP_S / _MOST_TICKS))
-    step = next((each for each in _STEPS_S if seconds / each <= _MOST_TICKS), longest)
-    count = int(seconds / step + 1e-9) + 1
     return tuple(
-        TimeTick(f"{at * step:g} s", round(100 * at * step / seconds, 3)) for at in range(count)
+        TimeTick(f"{at:g} s", round(100 * at / seconds, 3))
+        for at in find_round_numbers(0.0, seconds, _MOST_TICKS).tolist()
+        if at <= seconds
     )
 
 
