@@ -210,7 +210,9 @@ def histogram(title: str, unit: str, values: NDArray[np.float64]) -> Histogram:
     # What differs by a rounding error alone is one value.
     if spoken(low) == spoken(high):
         return Histogram(title, unit, *told, (), (), (), width, height)
-    counts, edges = np.histogram(values, find_round_numbers(low, high, MOST_BINS - 2))
+    edges = find_round_numbers(low, high, MOST_BINS - 2)
+    # What lies outside by a rounding error is counted, too.
+    counts, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
     start, end, step = float(edges[0]), float(edges[-1]), float(edges[1] - edges[0])
     across = Axis(start, end, _LEFT, width - _RIGHT)
     up = Axis(
