@@ -15,6 +15,7 @@ from pipelines.cli.common.show import print_first, print_next
 from pipelines.versions.gc import Sweep, collect_garbage
 from pipelines.versions.history import Version, list_versions, measure_total_size, promote_version
 from pipelines.versions.shelf import open_shelf
+from synth.base.atomic import format_bytes
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.progress import Observer
@@ -71,16 +72,6 @@ def promote_command(
     return versions_command(corpus)
 
 
-def format_size(size: int) -> str:
-    """Bytes with the unit that suits them: 1.5 MB."""
-    value, unit = float(size), "B"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if value < 1000:
-            break
-        value, unit = value / 1000, larger
-    return f"{size} B" if unit == "B" else f"{value:,.1f} {unit}"
-
-
 def _print_versions(corpus: str, versions: Sequence[Version], total: int) -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for title in ("version", "finished (UTC)", "samples", "shards", "on disk", ""):
@@ -91,12 +82,12 @@ def _print_versions(corpus: str, versions: Sequence[Version], total: int) -> Non
             version.time[:MINUTES].replace("T", " ") if version.finished else "",
             f"{version.samples:,}",
             f"{version.present:,} of {version.shards:,}",
-            format_size(version.bytes),
+            format_bytes(version.bytes),
             version.state.value + (", latest" if version.latest else ""),
         )
     console = make_console(width=WIDTH)
     console.print(table)
-    console.print(f"{corpus}: {format_size(total)} on disk")
+    console.print(f"{corpus}: {format_bytes(total)} on disk")
 
 
 # `segue gc`.
@@ -142,7 +133,7 @@ def _print_sweep(corpus: Path, sweep: Sweep, dry_run: bool) -> None:
     for removal in sweep.removals:
         console.print(
             f"{'would remove' if dry_run else 'removed'} {len(removal.files):,} files of "
-            f"{removal.name}: {format_size(removal.freed)}",
+            f"{removal.name}: {format_bytes(removal.freed)}",
             markup=False,
         )
     if sweep.foreign:
@@ -152,7 +143,7 @@ def _print_sweep(corpus: Path, sweep: Sweep, dry_run: bool) -> None:
         console.print("nothing to remove")
     kept = ", ".join(sweep.kept) or "no version"
     console.print(
-        f"{sweep.corpus}: {format_size(sweep.freed)} {'to be freed' if dry_run else 'freed'}; "
+        f"{sweep.corpus}: {format_bytes(sweep.freed)} {'to be freed' if dry_run else 'freed'}; "
         f"{kept} with shards",
         markup=False,
     )
