@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, assert_never
 
-from pipelines.look.page import find_round_numbers
+from pipelines.look.page.page import find_round_numbers
 from synth.base.errors import CorpusError
 from synth.base.units import Frames
 from synth.corpus.corpus import Corpus
