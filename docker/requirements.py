@@ -10,7 +10,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-TRAINER = ("torch", "transformers", "tokenizers", "tensorboard", "matplotlib")
+TRAINER = ("torch", "transformers", "tokenizers", "tensorboard")
 # What Prefect's server needs to share events between two processes, and workers for a store.
 SERVER = ("prefect-redis==0.3.0", "s3fs==2026.9.0")
 

@@ -26,9 +26,12 @@ from experiments.harness.experiment import (
     Scale,
     make_config,
     make_exam,
+    make_paper_model,
     make_probe_exam,
+    read_setup,
 )
 from experiments.harness.library import SoundLibrary, choose_audio, choose_steps, make_foley
+from pipelines.config.spec import Spec
 from synth.base.rng import uniform_hash
 from synth.captions.caption import Style, capitalise, realize
 from synth.labels.connective import Connective
@@ -40,15 +43,7 @@ from synth.text.order.clause_swap import Probe
 from synth.text.order.temporal import keep_nouns_and_verbs
 from train.bench.settings import Task
 from train.config.loss import InfoNce
-from train.config.model import (
-    AudioConfig,
-    HeadConfig,
-    HeadKind,
-    ModelConfig,
-    TextConfig,
-    TokenKind,
-    TowerKind,
-)
+from train.config.model import HeadConfig, HeadKind, ModelConfig, TokenKind
 from train.config.run import Stage, TrainConfig
 
 # What the arms of `acba` are told: captions with order, mostly without, or nouns and verbs.
@@ -131,16 +126,6 @@ PAPER_TEXT: Final = "FacebookAI/roberta-large"
 STEPS: Final = {Scale.TINY: 1000, Scale.SMALL: 4000, Scale.PAPER: 40_000}
 STEPS_RECORDINGS: Final = 2500
 """At `tiny` on sounds that are not embedded: after 1000 the training loss still falls."""
-SETUP: Final = (
-    "+ACBA: two sounds, and which comes first (`acba`). Original: the same audio said with `and`, "
-    f"but for {100 * ORDERED_SHARE:g} % of the groups. NV: its nouns and verbs. All arms are "
-    "tested on `acba`, split `test`, whose recordings none has heard; the paper's values are on "
-    "AudioCaps and Clotho."
-)
-SETUP_PAIRS: Final = (
-    "All three corpora also hold `pairs`: sounds in order, said with `then`, and together, with "
-    "`as`."
-)
 LINES: Final = (
     Line(BAT, "BAT", {MLP: 0.50, MLP_ACBA: 0.51, TRANSFORMER: 0.55, TRANSFORMER_ACBA: 0.68}),
     Line(PTE, "R@1, original text", {MLP: 0.405, TRANSFORMER: 0.486}),
@@ -219,8 +204,8 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         "figures 2 and 3, tables 2, 3 and 5",
         scale=scale,
         source=heard.name,
-        setup=SETUP,
-        corpora={"acba": heard.make_spec(**_set_up_order(scale, heard)), **_make_views("acba")},
+        setup=read_setup("acba"),
+        corpora={"acba": _make_order_spec(scale, heard), **_make_views("acba")},
         arms=(
             Arm(MLP_NV, "nv", mlp),
             Arm(MLP, "original", mlp),
@@ -241,13 +226,12 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
 
 def _add_pairs(made: Experiment, scale: Scale, library: SoundLibrary) -> Experiment:
     """The experiment with as against then."""
-    pairs = library.make_spec(**_set_up_pairs(scale, library))
     return replace(
         made,
-        setup=f"{made.setup} {SETUP_PAIRS}",
+        setup=read_setup("acba", "pairs"),
         corpora={
             **made.corpora,
-            "pairs": pairs,
+            "pairs": _make_pairs_spec(scale, library),
             "as-then": CorpusView(("pairs",), as_or_then),
             **_make_views("acba", "pairs"),
         },
@@ -266,31 +250,24 @@ def _make_views(*parts: str) -> dict[str, CorpusView]:
     }
 
 
-def _set_up_order(scale: Scale, library: SoundLibrary) -> dict[str, Any]:
-    """Two sounds in order: the values of a spec but for source and splits."""
+def _make_order_spec(scale: Scale, library: SoundLibrary) -> Spec:
+    """Two sounds in order."""
     train = {Scale.TINY: 1440, Scale.SMALL: 16_000, Scale.PAPER: 50_000}[scale]
     test = 720 if scale is Scale.TINY else 2000
     pairs = library.list_by_split(train=train, val=240, test=test)
     recipe = {"pairs": pairs, **_set_up_joins(scale)}
-    return {
-        "corpus": f"acba-{scale}",
-        "seed": 7,
-        "recipe": {"acba": recipe},
-        "audio": choose_audio(scale, 3.5),
-    }
+    return library.make_spec(
+        f"acba-{scale}", recipe={"acba": recipe}, audio=choose_audio(scale, 3.5)
+    )
 
 
-def _set_up_pairs(scale: Scale, library: SoundLibrary) -> dict[str, Any]:
+def _make_pairs_spec(scale: Scale, library: SoundLibrary) -> Spec:
     """Sounds in order and together, over every pair of classes."""
     train = {Scale.TINY: 2, Scale.SMALL: 4, Scale.PAPER: 4}[scale]
     recipe = {"repeats": library.list_by_split(train=train, val=1, test=1), **_set_up_joins(scale)}
-    name = f"acba-pairs-{scale}"
-    return {
-        "corpus": name,
-        "seed": 7,
-        "recipe": {"triplets": recipe},
-        "audio": choose_audio(scale, 3.5),
-    }
+    return library.make_spec(
+        f"acba-pairs-{scale}", recipe={"triplets": recipe}, audio=choose_audio(scale, 3.5)
+    )
 
 
 def _set_up_joins(scale: Scale) -> dict[str, Any]:
@@ -307,12 +284,9 @@ def _make_config(scale: Scale, head: HeadKind, steps: int) -> TrainConfig:
             stages=(Stage(steps=steps, loss=InfoNce()),),
             keep_groups=True,
         )
-    audio = AudioConfig(
-        kind=TowerKind.TRANSFORMERS, name=PAPER_AUDIO, tokens=TokenKind.MAP, chunk_s=1.0
-    )
-    text = TextConfig(kind=TowerKind.TRANSFORMERS, name=PAPER_TEXT)
+    heads = HeadConfig(kind=head)
     return make_config(
-        model=ModelConfig(dim=1024, head=HeadConfig(kind=head), audio=audio, text=text),
+        model=make_paper_model(PAPER_AUDIO, PAPER_TEXT, TokenKind.MAP, dim=1024, head=heads),
         stages=(Stage(steps=steps, loss=InfoNce()),),
         lr=1e-5,
         eval_every=2000,

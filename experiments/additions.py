@@ -14,6 +14,7 @@ from experiments.harness.experiment import (
     Scale,
     make_config,
     make_exam,
+    read_setup,
 )
 from experiments.harness.library import SoundLibrary, choose_steps, make_foley
 from experiments.scenes.captions import by_rules, tested, tested_by_spans, untested
@@ -72,31 +73,6 @@ OUTER_SPANS: Final = {
     "pause_s": 10.0,
 }
 """Thresholds by which every sound counts as heard from its first frame to its last."""
-SETUP: Final = (
-    "All arms learn by InfoNCE, then with hard negatives (`HardNegatives`), for equally many "
-    "steps. The base learns from a corpus of `scenes` with the captions that it was built with: "
-    "judged on what is heard, and balanced, so that text alone is at chance. The groups of scenes "
-    "that differ in one respect share a batch, and all relations are learnt from the first step. "
-    "`texts not balanced` has true and false captions drawn at random from the templates of Ghosh "
-    "et al., as far as they are proven or refuted; `truth by outer spans` judges them as if every "
-    "sound were heard from its first frame to its last; `captions untested` draws from all that "
-    "the templates give. Arms that end in `groups apart` draw batches at random. Of those, "
-    "`captions by CompA's rules` has the same recordings in scenes chosen by outer spans, told as "
-    "the paper's generator tells them, the main caption included: nothing is judged, and "
-    "parentheses are lost, so that `(a + b) * c` is told as `a + b * c`. At `tiny` a third of "
-    "these scenes are the base's, and over embedded sounds none has four sounds; `captions by "
-    "CompA's rules, the base's scenes, groups apart` has the base's, and so differs in its "
-    "captions alone from `texts not balanced, groups apart`. `what sounds together first` and "
-    "`what follows one another first` begin with a stage of such relations alone. Two arms learn "
-    "from scenes twice as long, of which a random half is heard: one is told what is proven in "
-    "that half, the other the captions of the whole. `with counts and measures` has a tenth of "
-    "its samples from a corpus of `counts` and a fifth from `measures` (recipe `attributes`: "
-    "which of two sounds lasts longer or is louder, a sound that is louder the second time, in "
-    "the background, or at some second). Order, attribute and retrieval are tested on whole "
-    "scenes of the base's corpus, split `test`, whose recordings none has heard, as in `segue "
-    "reproduce scenes`. The lines `told` set a true caption against a false one on the same split "
-    "of `counts` and `measures`, of which no other arm has learnt."
-)
 LINES: Final = (
     Line(ORDER, "order, group score"),
     Line("order.compa_all_text", "order, text score"),
@@ -154,7 +130,7 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         title="What Segue adds to the papers, each on and off",
         scale=scale,
         source=heard.name,
-        setup=SETUP,
+        setup=read_setup("additions"),
         corpora={
             "scenes": scenes,
             "long": long,

@@ -26,6 +26,8 @@ from experiments.harness.experiment import (
     Scale,
     make_config,
     make_exam,
+    make_paper_model,
+    read_setup,
 )
 from experiments.harness.library import SoundLibrary, choose_audio, make_jam
 from experiments.scenes.scenes import choose_seconds
@@ -42,15 +44,7 @@ from synth.text.tags.tags import TagCategory, TagVocabulary
 from synth.truth.change import tag_claim
 from train.bench.settings import Task
 from train.config.loss import InfoNce
-from train.config.model import (
-    AudioConfig,
-    HeadConfig,
-    HeadKind,
-    ModelConfig,
-    TextConfig,
-    TokenKind,
-    TowerKind,
-)
+from train.config.model import AudioConfig, HeadConfig, HeadKind, ModelConfig
 from train.config.run import Stage, TrainConfig
 from train.config.text import Ramp, TextSampling
 
@@ -132,26 +126,6 @@ KEPT: Final = 0.01
 PAPER_AUDIO: Final = "laion/clap-htsat-unfused"
 PAPER_TEXT: Final = "FacebookAI/roberta-base"
 """Both stand in for towers that the paper trains from scratch."""
-SETUP: Final = (
-    "Captions of tagged music, written from the tags; half or all of the tags denied as the paper "
-    "prints it, by `not`, `no` or `without` before the tag. `text aug` puts the denial of an "
-    f"absent tag into {100 * INSERTED:g} % of the captions, `loss term` adds k times the cosine of "
-    "captions and their full negations, and `combo` does both. The weights kept are those with the "
-    "lowest validation loss (the authors chose on test). Tests are on recordings that no arm has "
-    "heard, at most 512, as in the paper; its values are on LP-MusicCaps-MSD, and those that it "
-    "gives in figures alone are left out."
-)
-SETUP_IDIOMS: Final = (
-    "The text tower starts from random weights. So that negators are no unheard words to it, which "
-    "they are not to a trained one, the training captions of all arms hold none to "
-    f"{MOST} phrases that deny nothing, such as `no doubt` and `not only that`. Test captions hold "
-    "none. Where this scale has one k alone, the paper's values are those of its best."
-)
-
-SETUP_SOUNDS: Final = (
-    "Here the captions are no music's: two or three labelled sounds at once, their labels for "
-    "tags, each listed in the caption."
-)
 
 
 def name_loss_arm(weight: float) -> str:
@@ -259,14 +233,14 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
     weights = WEIGHTS_SOUNDS if of_sounds and scale is Scale.TINY else WEIGHTS[scale]
     best = BEST if BEST in weights else weights[0]
     trained = scale is Scale.PAPER
-    told = [SETUP, *([SETUP_SOUNDS] * of_sounds), *([SETUP_IDIOMS] * (not trained))]
+    parts = [*["sounds"] * of_sounds, *["idioms"] * (not trained)]
     return Experiment(
         name="negation",
         title='Vasilakis et al., "Towards effective negation modeling in joint audio-text models '
         'for music", figures 1 to 4',
         scale=scale,
         source=heard.name,
-        setup=" ".join(told),
+        setup=read_setup("negation", *parts),
         corpora=_make_corpora(scale, heard, of_sounds),
         arms=_make_arms(scale, CORPUS if trained else LEARNT, weights),
         exams=(make_exam("test", CORPUS, Task.NEGATION),),
@@ -288,19 +262,18 @@ def _make_corpora(
         }
         learnt = CorpusView((SOUNDS,), learnt_by_labels, with_tags)
     else:
-        heard = {CORPUS: library.make_spec(**_set_up_music(scale))}
+        heard = {CORPUS: _make_music_spec(scale, library)}
         learnt = CorpusView((CORPUS,), with_idioms)
     return heard if scale is Scale.PAPER else heard | {LEARNT: learnt}
 
 
-def _set_up_music(scale: Scale) -> dict[str, Any]:
+def _make_music_spec(scale: Scale, library: SoundLibrary) -> Spec:
     """Each track with its caption, and that half and fully negated as printed."""
-    return {
-        "corpus": f"negation-{scale}",
-        "seed": 7,
-        "recipe": {"negation": {"style": "paper", "inserts": 0}},
-        "audio": choose_audio(scale, 6),
-    }
+    return library.make_spec(
+        f"negation-{scale}",
+        recipe={"negation": {"style": "paper", "inserts": 0}},
+        audio=choose_audio(scale, 6),
+    )
 
 
 def _make_arms(scale: Scale, corpus: str, weights: Sequence[float]) -> tuple[Arm, ...]:
@@ -323,12 +296,8 @@ def _make_config(scale: Scale, inserted: float = 0.0, weight: float = 0.0) -> Tr
     if scale is not Scale.PAPER:
         tiny = ModelConfig(dim=64, audio=AudioConfig(width=64))
         return make_config(model=tiny if scale is Scale.TINY else ModelConfig(), **shared)
-    model = ModelConfig(
-        dim=512,
-        head=HeadConfig(kind=HeadKind.PROJECTION),
-        audio=AudioConfig(kind=TowerKind.TRANSFORMERS, name=PAPER_AUDIO, tokens=TokenKind.POOLED),
-        text=TextConfig(kind=TowerKind.TRANSFORMERS, name=PAPER_TEXT),
-    )
+    head = HeadConfig(kind=HeadKind.PROJECTION)
+    model = make_paper_model(PAPER_AUDIO, PAPER_TEXT, dim=512, head=head)
     return make_config(model=model, batch=256, lr=1e-4, **shared)
 
 
@@ -357,7 +326,7 @@ def make_overlays_spec(name: str, scale: Scale, library: SoundLibrary, audio: An
         "captions": 1,
         "max_event_s": choose_seconds(scale),
     }
-    return library.make_spec(name, seed=_SEED, recipe={"scenes": recipe}, audio=audio)
+    return library.make_spec(name, recipe={"scenes": recipe}, audio=audio)
 
 
 def with_tags(clip: Row) -> Row:

@@ -23,12 +23,15 @@ from experiments.harness.experiment import (
     Scale,
     make_config,
     make_exam,
+    make_paper_model,
+    open_split,
+    read_setup,
 )
 from experiments.harness.library import SoundLibrary, make_jam
 from pipelines.config.spec import Spec
 from synth.base.rng import Randomness
 from synth.captions.caption import capitalise
-from synth.corpus.corpus import CLIPS_FILE, Corpus
+from synth.corpus.corpus import CLIPS_FILE
 from synth.labels.lexicon import Tag
 from synth.sources.procedural.jam.source import Jam
 from synth.text.tags.tag_captions import draw_views, enumerate_words, join_tags
@@ -40,15 +43,8 @@ from train.bench.settings import BenchSettings, Task
 from train.bench.sounds import CorpusSounds
 from train.bench.tasks.recall import plan_captions
 from train.config.loss import InfoNce, Loss, TextSwap
-from train.config.model import (
-    AudioConfig,
-    Group,
-    ModelConfig,
-    TextConfig,
-    TokenKind,
-    TowerKind,
-)
-from train.config.run import AudioMode, Stage, TrainConfig
+from train.config.model import AudioConfig, Group, ModelConfig, TokenKind
+from train.config.run import Stage, TrainConfig
 from train.config.text import Ramp, TextSampling
 from train.data.rows import Row
 from train.data.split import SplitData
@@ -79,18 +75,6 @@ LINES: Final = (
     Line("told.learnt_text_to_audio_r10", "R@10, worded as in training"),
     Line("told.joined_text_to_audio_r10", "R@10, tags alone"),
     Line(SWAPPED, "own caption above its swapped ones"),
-)
-SETUP: Final = (
-    "All arms learn from one corpus (`tag_captions`): joined tags, or a caption of all tags, or "
-    "one of ten partial views, or these with swapped keywords as negatives. Tested on tracks that "
-    "none has heard, within random subsets, by captions of three manners of wording that none has "
-    "read (or by those that people wrote, where the library has them); the paper's values are "
-    "means over YT8M-MTC, MusicCaps and Song Describer, of MERT and CLIP's text half."
-)
-SETUP_SMALL: Final = (
-    "The small text tower has read no other text, so that all words that training lacks are one "
-    "unknown word to it: wording unlike training's tests what a model makes of words it does not "
-    "know, not whether it knows their meaning."
 )
 CLAIMS: Final = (
     claim_better(
@@ -127,7 +111,7 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         'Efficient Music-Text Representation Learning" (ISMIR 2024), table 4, MERT + CLIP-T',
         scale=scale,
         source=library.name if library else Jam.name,
-        setup=SETUP if scale is Scale.PAPER else f"{SETUP} {SETUP_SMALL}",
+        setup=read_setup("tag-captions", *["small"] * (scale is not Scale.PAPER)),
         corpora={CORPUS: _make_spec(scale, library)},
         arms=(
             Arm(TAGS, CORPUS, _make_config(scale, InfoNce(), _sample_text(p_caption=0))),
@@ -146,16 +130,14 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
 
 def _make_spec(scale: Scale, library: SoundLibrary | None) -> Spec:
     """The corpus of all arms; ten views, as in the paper."""
-    values: dict[str, Any] = {
-        "corpus": f"tag-captions-{scale}",
-        "seed": 7,
-        "recipe": {"tag_captions": {"views": 10, "swaps": 3}},
-        "audio": {
+    return (library or make_jam(TRACKS[scale])).make_spec(
+        f"tag-captions-{scale}",
+        recipe={"tag_captions": {"views": 10, "swaps": 3}},
+        audio={
             "sample_rate": 48_000 if scale is Scale.PAPER else 16_000,
             "length": "natural" if scale is Scale.TINY else "exact 10 s",
         },
-    }
-    return (library or make_jam(TRACKS[scale])).make_spec(**values)
+    )
 
 
 def _sample_text(p_caption: float) -> TextSampling:
@@ -181,13 +163,11 @@ def _make_config(scale: Scale, loss: Loss, text: TextSampling) -> TrainConfig:
         width = 64 if scale is Scale.TINY else 256
         model = ModelConfig(audio=AudioConfig(chunk_s=1.0, width=width), temperature=0.03)
         return make_config(model=model, **settings)
-    audio = AudioConfig(
-        kind=TowerKind.TRANSFORMERS, name=PAPER_AUDIO, tokens=TokenKind.MAP, chunk_s=1.0
-    )
-    model = ModelConfig(
+    model = make_paper_model(
+        PAPER_AUDIO,
+        PAPER_TEXT,
+        TokenKind.MAP,
         dim=256,
-        audio=audio,
-        text=TextConfig(kind=TowerKind.TRANSFORMERS, name=PAPER_TEXT),
         temperature=0.03,
         trainable=(Group.AUDIO_HEAD, Group.TEXT_HEAD, Group.TEMPERATURE),
     )
@@ -286,7 +266,7 @@ def make_retelling_exam(name: str, corpus: str, subset_size: int, subsets: int) 
 def _make_benchmark(
     folders: Folders, split: ExamSplit, corpus: str, settings: BenchSettings
 ) -> Benchmark:
-    data = SplitData(Corpus.open(folders[corpus]), split.value, AudioMode.SHARDS)
+    data = open_split(folders, corpus, split)
     rows = data.rows(range(len(data)))
     told = {manner: list(_retell(manner, data, rows)) for manner in Manner}
     chosen = BenchSettings(

@@ -6,7 +6,7 @@ Text-Audio Pairs" (TeminAL).
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from experiments.harness.estimate import (
     Cell,
@@ -25,9 +25,12 @@ from experiments.harness.experiment import (
     Scale,
     make_config,
     make_exam,
+    make_paper_model,
+    read_setup,
 )
 from experiments.harness.library import SoundLibrary, choose_steps, make_foley
 from experiments.scenes.exams import make_order_exam
+from pipelines.config.spec import Spec
 from synth.base.errors import SpecError
 from synth.base.rng import uniform_hash
 from synth.captions.caption import Style
@@ -42,9 +45,6 @@ from train.config.model import (
     HeadConfig,
     HeadKind,
     ModelConfig,
-    TextConfig,
-    TokenKind,
-    TowerKind,
 )
 from train.config.run import Stage, TrainConfig
 
@@ -59,17 +59,6 @@ STEPS_RECORDINGS: Final = (250, 500, 1000)
 PAPER_CLAP: Final = "laion/clap-htsat-unfused"
 """Stands in for the paper's CLAP of 2022, which is not in transformers."""
 ZERO: Final = TeminalB(alpha_st=0, alpha_ct=0, alpha_so=0, alpha_co=0)
-SETUP: Final = (
-    "All arms begin with contrastive training on single sounds (at `paper`, with a trained CLAP) "
-    "and learn for equally many steps, the last of them, but without post-training, on triplets "
-    "(B); before those come single and combined sounds (A), or more of the single sounds where an "
-    "arm has no A. A with B: both in one stage. Groups apart: batches of samples, not of whole "
-    "groups. Alpha is 1 unless it is said to be 0; with 1, TeminAL's losses are InfoNCE over all "
-    "rows of the batch, which is what A uses. Tested on split `test`, whose recordings none has "
-    "heard. The paper does not say whether its T5 counts strictly; its prompts hold words that the "
-    "text tower of `tiny` and `small` never learnt. Its tables IV and V differ for B on T2; these "
-    "are table IV's."
-)
 
 
 def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Experiment:
@@ -86,14 +75,10 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         'Post-Training with Text-Audio Pairs", tables IV and V',
         scale=scale,
         source=heard.name,
-        setup=SETUP,
+        setup=read_setup("triplets"),
         corpora={
-            "stage-a": heard.make_spec(
-                **_make_corpus_values(f"stage-a-{scale}", scale, heard, stage_a=True)
-            ),
-            "triplets": heard.make_spec(
-                **_make_corpus_values(f"triplets-{scale}", scale, heard, stage_a=False)
-            ),
+            "stage-a": _make_spec(f"stage-a-{scale}", scale, heard, stage_a=True),
+            "triplets": _make_spec(f"triplets-{scale}", scale, heard, stage_a=False),
             "stages": CorpusView(("stage-a", "triplets"), by_stage),
         },
         arms=_make_arms(scale, choose_steps(scale, library, STEPS, STEPS_RECORDINGS)),
@@ -138,24 +123,21 @@ def _make_stage(steps: int, relations: tuple[str, ...], loss: Loss | None = None
     return Stage(steps=steps, relations=relations, loss=loss or InfoNce())
 
 
-def _make_corpus_values(
-    name: str, scale: Scale, library: SoundLibrary, stage_a: bool
-) -> dict[str, Any]:
-    """Values of a spec but for source and splits; both corpora join and overlay the same clips."""
+def _make_spec(name: str, scale: Scale, library: SoundLibrary, stage_a: bool) -> Spec:
+    """One of the two corpora, which join and overlay the same clips."""
     # Of stage A's groups one half is heard in it, so that the paper's one round takes two.
     train = {Scale.TINY: 8, Scale.SMALL: 4, Scale.PAPER: 2 if stage_a else 1}[scale]
     test = 2 if scale is Scale.TINY else 1
     recipe = {"repeats": library.list_by_split(train=train, val=1, test=test), "stage_a": stage_a}
     longest = 1.0 if scale is Scale.TINY else 5.0
-    return {
-        "corpus": name,
-        "seed": 7,
-        "recipe": {"triplets": {"max_event_s": longest, **recipe}},
-        "audio": {
+    return library.make_spec(
+        name,
+        recipe={"triplets": {"max_event_s": longest, **recipe}},
+        audio={
             "sample_rate": 48_000 if scale is Scale.PAPER else 16_000,
             "length": f"exact {2 * longest:g} s",
         },
-    }
+    )
 
 
 def _make_config(scale: Scale, stages: tuple[Stage, ...], keep_groups: bool) -> TrainConfig:
@@ -164,12 +146,11 @@ def _make_config(scale: Scale, stages: tuple[Stage, ...], keep_groups: bool) -> 
         tiny = ModelConfig(dim=64, audio=AudioConfig(width=64))
         model = tiny if scale is Scale.TINY else ModelConfig()
         return make_config(model=model, stages=stages, keep_groups=keep_groups)
-    whole = {"kind": TowerKind.TRANSFORMERS, "name": PAPER_CLAP}
-    model = ModelConfig(
+    model = make_paper_model(
+        PAPER_CLAP,
+        PAPER_CLAP,
         dim=512,
         head=HeadConfig(kind=HeadKind.PROJECTION),
-        audio=AudioConfig(tokens=TokenKind.POOLED, **whole),
-        text=TextConfig(**whole),
         trainable=(
             Group.AUDIO_TOWER_LAST,
             Group.TEXT_TOWER_LAST,

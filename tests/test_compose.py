@@ -23,7 +23,7 @@ COMPOSE: dict[str, Any] = yaml.safe_load(TEXT)
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 SCHEMA = ROOT / "tests" / "data" / "compose" / "compose-spec.json"
 VARIABLE = re.compile(r"\$\{(\w+)(?::?[-?+][^}]*)?\}")
-TRAINER = {"torch", "transformers", "tokenizers", "tensorboard", "matplotlib"}
+TRAINER = {"torch", "transformers", "tokenizers", "tensorboard"}
 WITHOUT_TRAINER = f"""
 import sys
 

@@ -57,7 +57,7 @@ def _whole(graph: grimp.ImportGraph) -> ModuleDrawing:
     plain = Counter(
         (a.partition(".")[0], b.partition(".")[0]) for a, b in _imports(graph, graph.modules)
     )
-    called = {(WHOLE, entry.partition(".")[0]) for entry, _ in COMMANDS.values()}
+    called = {(WHOLE, entry.partition(".")[0]) for entry in COMMANDS.values()}
     called |= {(package, read) for package in PACKAGES for read in _files_read(package)}
     return _drawing(WHOLE, (WHOLE, *PACKAGES), plain, called, ())
 
@@ -73,7 +73,7 @@ def _inside(graph: grimp.ImportGraph, package: str) -> ModuleDrawing:
             outside.add(_first_apart(package, b))
     called = {
         (_child(package, LOADER), _child(package, module))
-        for module in (entry.partition(":")[0] for entry, _ in COMMANDS.values())
+        for module in (entry.partition(":")[0] for entry in COMMANDS.values())
         if LOADER in inner and module in inner
     }
     children = sorted(each.rpartition(".")[2] for each in graph.find_children(package))

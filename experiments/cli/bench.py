@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from rich.table import Table
 
-from pipelines.cli.common.options import JsonOption
-from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json
 from pipelines.frozen.description import ROOT, BuiltSet, read_records
+from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError, suggestion
-from synth.base.progress import Observer, show_waiting
+from synth.base.progress import Observer, show_waiting, track
 from train.bench.settings import Padding
 from train.cli.show import quieten_transformers, tell_of_hub
 
@@ -58,8 +56,9 @@ def bench_run_command(
         typer.Option(help="What fills up a CLAP's input behind a shorter sound."),
     ] = Padding.PAD,
     device: Annotated[str, typer.Option(help="cpu, cuda, ...")] = "cpu",
-    as_json: JsonOption = False,
-) -> None:
+    *,
+    observer: Observer,
+) -> CommandResult:
     """Score models on the sets that are built, and compare them on one page.
 
     Every score comes with its chance level and a 95 % interval, and again with the sounds played
@@ -81,23 +80,19 @@ def bench_run_command(
         model_kind(Path(model))
         tell_of_hub(model)
     folder = out or sets / "results"
-    with show_progress(as_json) as observer:
-        opened = [OpenSet.open(each, sets, observer) for each in chosen]
-        # A model that is alone stays open for all sets.
-        open_model = lru_cache(maxsize=1)(partial(open_embedder, device=device))
-        weights = {}
-        observer.start("open", len(models), "models")
-        for model in models:
-            weights[model] = open_model(Path(model)).digest
-            observer.advance("open")
-        observer.finish("open")
-        for each in opened:
-            left = {
-                model: digest
-                for model, digest in weights.items()
-                if find_result(folder, each.built, model, digest, pad) is None
-            }
-            _score(each, left, open_model, folder, pad, observer)
+    opened = [OpenSet.open(each, sets, observer) for each in chosen]
+    # A model that is alone stays open for all sets.
+    open_model = lru_cache(maxsize=1)(partial(open_embedder, device=device))
+    weights = {
+        model: open_model(Path(model)).digest for model in track(models, observer, "open", "models")
+    }
+    for each in opened:
+        left = {
+            model: digest
+            for model, digest in weights.items()
+            if find_result(folder, each.built, model, digest, pad) is None
+        }
+        _score(each, left, open_model, folder, pad, observer)
     now = {each.corpus: each for each in built}
     results = [
         each for each in read_results(folder) if now.get(each.set.corpus) in (None, each.set)
@@ -106,15 +101,16 @@ def bench_run_command(
     write_page(page, folder / PAGE)
     asked = {each.corpus for each in chosen}
     shown = [each for each in results if each.model in models and each.set.corpus in asked]
-    if as_json:
-        told = [each.model_dump(mode="json") | {"control": each.control} for each in shown]
-        print_json({"results": told, "page": str(folder / PAGE)})
-        return
-    _print(shown)
-    console = make_console()
-    for name in (each.corpus for each in chosen if not each.published):
-        console.print(f"[yellow]note[/]: {name} is unpublished: compare it with nothing else")
-    console.print(f"page    {folder / PAGE}", markup=False)
+    rows = [each.model_dump(mode="json") | {"control": each.control} for each in shown]
+
+    def show() -> None:
+        _print(shown)
+        console = make_console()
+        for name in (each.corpus for each in chosen if not each.published):
+            console.print(f"[yellow]note[/]: {name} is unpublished: compare it with nothing else")
+        console.print(f"page    {folder / PAGE}", markup=False)
+
+    return CommandResult({"results": rows, "page": str(folder / PAGE)}, show)
 
 
 def _choose(built: Sequence[BuiltSet], only: Sequence[str]) -> Sequence[BuiltSet]:

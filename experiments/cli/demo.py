@@ -13,19 +13,18 @@ import typer
 import yaml
 from rich.table import Table
 
-from pipelines.cli.common.options import JsonOption, PrefectOption, WorkersOption
-from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json, print_next
+from pipelines.cli.common.options import PrefectOption, WorkersOption
+from pipelines.cli.common.show import print_next
 from pipelines.cli.make.build import choose_worker_count, print_summary, run_build
 from pipelines.config.file import check_values
 from pipelines.config.spec import Spec
 from pipelines.look.inspection import rebuild
+from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
 from synth.base.rng import digest
 from synth.corpus.corpus import Corpus
-from synth.sources import source_class
 from train.bench.metrics import Metric
 from train.config.model import HeadKind
 from train.config.run import AudioMode
@@ -57,8 +56,9 @@ def demo_command(
     quick: Annotated[
         bool, typer.Option("--quick", help="Train few steps: shows that it runs, teaches little.")
     ] = False,
-    as_json: JsonOption = False,
-) -> None:
+    *,
+    observer: Observer,
+) -> CommandResult:
     """Build a corpus, train two CLAP models on it, and test them on unheard recordings.
 
     The Transformer head learns the order of sounds; the mean-pool head cannot.
@@ -67,41 +67,41 @@ def demo_command(
     """
     started = time.monotonic()
     spec = make_demo_spec(source, test_folds)
-    console = make_console(quiet=as_json)
-    with show_progress(as_json) as observer:
-        summary = run_build(spec, out, choose_worker_count(workers), prefect, observer)
-    if not as_json:
-        print_summary(summary)
+    summary = run_build(spec, out, choose_worker_count(workers), prefect, observer)
     folder = Path(summary.paths["manifests"])
-    metrics = {}
     steps = QUICK_STEPS if quick else EMBEDDED_STEPS if source is None else None
-    for name, head in HEADS.items():
-        with show_progress(as_json) as observer:
-            metrics[name] = _train_and_test(folder, out / "runs", head, steps, observer)
+    metrics = {
+        name: _train_and_test(folder, out / "runs", head, steps, observer)
+        for name, head in HEADS.items()
+    }
     wavs = _save_one_group(Corpus.open(folder), out / "wavs")
     seconds = round(time.monotonic() - started, 1)
-    if as_json:
-        print_json(
-            {
-                "bat": {HEADS[name].value: found["bat"].value for name, found in metrics.items()},
-                "metrics": {
-                    HEADS[name].value: {key: one.to_json() for key, one in found.items()}
-                    for name, found in metrics.items()
-                },
-                "seconds": seconds,
-                "corpus": str(folder),
-                "wavs": [str(path) for path in wavs.values()],
-            }
-        )
-        return
-    console.print(_make_table(metrics))
-    if quick:
-        console.print(f"trained for {QUICK_STEPS} steps, too few to learn order: leave out --quick")
-    console.print("listen:")
-    for caption, path in wavs.items():
-        console.print(f"  {path}  {caption}", markup=False)
-    console.print(f"{seconds:.0f} s in all")
-    print_next(console, "segue", "inspect", folder)
+
+    def show() -> None:
+        print_summary(summary)
+        console = make_console()
+        console.print(_make_table(metrics))
+        if quick:
+            console.print(
+                f"trained for {QUICK_STEPS} steps, too few to learn order: leave out --quick"
+            )
+        console.print("listen:")
+        for caption, path in wavs.items():
+            console.print(f"  {path}  {caption}", markup=False)
+        console.print(f"{seconds:.0f} s in all")
+        print_next(console, "segue", "inspect", folder)
+
+    facts = {
+        "bat": {HEADS[name].value: found["bat"].value for name, found in metrics.items()},
+        "metrics": {
+            HEADS[name].value: {key: one.to_json() for key, one in found.items()}
+            for name, found in metrics.items()
+        },
+        "seconds": seconds,
+        "corpus": str(folder),
+        "wavs": [str(path) for path in wavs.values()],
+    }
+    return CommandResult(facts, show)
 
 
 def make_demo_spec(source: str | None, test_folds: str) -> Spec:
@@ -109,12 +109,10 @@ def make_demo_spec(source: str | None, test_folds: str) -> Spec:
     shipped = files("pipelines").joinpath("config/shipped/demo.yaml")
     values = yaml.safe_load(shipped.read_text("utf-8"))
     if source is not None:
-        name, separator, path = source.partition(":")
-        if not separator:
-            raise SpecError(f"--source {source}: expected NAME:PATH", fix="as in esc10:ESC-10")
-        source_class(name)
-        values["source"] = {name: {"root": path}}
-        values["corpus"] = f"demo-{name}"
+        from experiments.harness.library import SoundLibrary  # it imports torch
+
+        library = SoundLibrary.parse(source)
+        values |= {"source": library.source, "corpus": f"demo-{library.name}"}
     refs = list(check_values(Spec, values, fix="give --source NAME:PATH").make_source().refs())
     folds = sorted({ref.split for ref in refs})
     test = [fold.strip() for fold in test_folds.split(",")]

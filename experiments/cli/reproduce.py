@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from pipelines.cli.common.options import JsonOption, WorkersOption
-from pipelines.cli.common.progress_display import show_progress
-from pipelines.cli.common.show import print_json
+from pipelines.cli.common.options import WorkersOption
 from pipelines.cli.make.build import choose_worker_count
+from synth.base.command import CommandResult
 from synth.base.doors import make_console
+from synth.base.progress import Observer
 
 if TYPE_CHECKING:
     from experiments.harness.experiment import ExamSplit
@@ -61,8 +61,9 @@ def experiments_command(
     ] = Path("docs/results"),
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")] = "cpu",
     workers: WorkersOption = None,
-    as_json: JsonOption = False,
-) -> None:
+    *,
+    observer: Observer,
+) -> CommandResult:
     """Reproduce a paper's experiment: build, train, test, and judge its claims; or run our own.
 
     Repeating the command resumes a killed run: what is in --out is kept.
@@ -85,21 +86,21 @@ def experiments_command(
     if arms:
         experiment = experiment.select_arms(arms)
     machine = Machine(out, choose_worker_count(workers), device)
-    with show_progress(as_json) as observer:
-        outcome = carry_out(experiment, tuple(range(seeds)), machine, observer, heard)
+    outcome = carry_out(experiment, tuple(range(seeds)), machine, observer, heard)
     command = format_command(name, library, scale, seeds, heard, arms)
     paths = write_results(outcome, command, results)
     seconds = round(time.monotonic() - started, 1)
-    if as_json:
-        files = {suffix: str(path) for suffix, path in paths.items()}
-        took = {"seconds": outcome.seconds, "command_seconds": seconds}
-        print_json(to_json(outcome, command) | {"files": files} | took)
-        return
-    _print(outcome)
-    console = make_console()
-    for path in paths.values():
-        console.print(f"wrote {path}", markup=False)
-    console.print(f"{seconds:.0f} s in all")
+    files = {suffix: str(path) for suffix, path in paths.items()}
+    took = {"seconds": outcome.seconds, "command_seconds": seconds}
+
+    def show() -> None:
+        _print(outcome)
+        console = make_console()
+        for path in files.values():
+            console.print(f"wrote {path}", markup=False)
+        console.print(f"{seconds:.0f} s in all")
+
+    return CommandResult(to_json(outcome, command) | {"files": files} | took, show)
 
 
 def format_command(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -20,6 +21,7 @@ from train.bench.plan import Benchmark, DataKind, TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings, Task
 from train.bench.sounds import CorpusSounds
 from train.bench.tasks.probes import ProbedSentence, plan_as_then, plan_bat, plan_pte
+from train.config.model import AudioConfig, ModelConfig, TextConfig, TokenKind, TowerKind
 from train.config.run import AudioMode, TrainConfig
 from train.data.meaning import meaning
 from train.data.split import SplitData
@@ -30,6 +32,7 @@ Folders: TypeAlias = Mapping[str, Path]
 """The manifest folder of each corpus of an experiment, by the experiment's name for it."""
 
 LATER: Final = Path()
+_SETUPS: Final = Path(__file__).parent.parent / "setup"
 
 
 class ExamSplit(StrEnum):
@@ -108,9 +111,29 @@ class Arm:
     mixed: Mapping[str, float] = field(default_factory=dict)
 
 
+def read_setup(name: str, *parts: str) -> str:
+    """The setup in `experiments/setup/NAME.md`: what it begins with, and these of its parts."""
+    text = (_SETUPS / f"{name}.md").read_text("utf-8")
+    first, *sections = re.split("^## ", text, flags=re.MULTILINE)
+    by_title = dict(section.split("\n", 1) for section in sections)
+    return " ".join(" ".join([first, *(by_title[part] for part in parts)]).split())
+
+
 def make_config(**settings: Any) -> TrainConfig:
     """Settings of an arm; corpus, run folder, seed and device are put in when it is run."""
     return TrainConfig(corpus=LATER, out=LATER, tensorboard=False, **settings)
+
+
+def make_paper_model(
+    audio: str, text: str, tokens: TokenKind = TokenKind.POOLED, **settings: Any
+) -> ModelConfig:
+    """A model of towers of transformers, by their names; tokens of a map last a second."""
+    seconds = {"chunk_s": 1.0} if tokens is TokenKind.MAP else {}
+    return ModelConfig(
+        audio=AudioConfig(kind=TowerKind.TRANSFORMERS, name=audio, tokens=tokens, **seconds),
+        text=TextConfig(kind=TowerKind.TRANSFORMERS, name=text),
+        **settings,
+    )
 
 
 @dataclass(frozen=True)
@@ -200,6 +223,11 @@ _PROBES: Final[dict[Probe, tuple[Task, _Planner]]] = {
 }
 
 
+def open_split(folders: Folders, corpus: str, split: ExamSplit) -> SplitData:
+    """The samples of a split of a corpus, as its shards hold them."""
+    return SplitData(Corpus.open(folders[corpus]), split.value, AudioMode.SHARDS)
+
+
 def make_exam(name: str, corpus: str, *tasks: Task, settings: BenchSettings | None = None) -> Exam:
     """Tasks that `segue eval` knows."""
     return Exam(
@@ -224,7 +252,7 @@ def make_probe_exam(name: str, corpus: str, kind: Probe) -> Exam:
 
 
 def _make_probes(folders: Folders, split: ExamSplit, corpus: str, kind: Probe) -> Benchmark:
-    data = SplitData(Corpus.open(folders[corpus]), split.value, AudioMode.SHARDS)
+    data = open_split(folders, corpus, split)
     first = {meaning(row["claim"]): row for row in reversed(data.rows(range(len(data))))}
     rows = list(reversed(first.values()))
     probed = probe(kind, [ProbeCaption(row["id"], row["caption"]) for row in rows])

@@ -8,12 +8,13 @@ from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from experiments.harness.experiment import Scale
+from pipelines.cli.common.source import parse_source
 from pipelines.config.file import check_values
 from pipelines.config.spec import Spec
-from synth.base.errors import SpecError
-from synth.sources import SourceChoice, open_source, source_class
+from synth.sources import SourceChoice, open_source
 from synth.sources.reading.base import ClipRef
 
+_SEED: Final = 7
 _FIX: Final = "give --source NAME:PATH"
 
 _Steps = TypeVar("_Steps")
@@ -46,12 +47,9 @@ class SoundLibrary:
     @classmethod
     def parse(cls, text: str) -> SoundLibrary:
         """From `NAME:PATH`, or the name of a source that reads no files."""
-        name, separator, path = text.partition(":")
-        reads_files = getattr(source_class(name), "reads_files", True)
-        if reads_files is not bool(separator and path):
-            expected = "NAME:PATH" if reads_files else f"{name} alone, which reads no files"
-            raise SpecError(f"--source {text}: expected {expected}", fix="as in esc10:ESC-10")
-        return cls(name, {"root": path} if path else {})
+        source = parse_source(text)
+        name = str(source.name)  # type: ignore[attr-defined]
+        return cls(name, source.model_dump(mode="json", exclude_defaults=True))
 
     @cached_property
     def source(self) -> dict[str, dict[str, Any]]:
@@ -107,7 +105,8 @@ class SoundLibrary:
     def make_spec(self, corpus: str, **values: Any) -> Spec:
         """A spec over this library and its splits; its corpus is named after the library, too."""
         name = f"{corpus}-{self.name.replace('_', '-')}"
-        whole = {"corpus": name, "source": self.source, "splits": self.splits, **values}
+        where = {"source": self.source, "splits": self.splits}
+        whole = {"corpus": name, "seed": _SEED, **where, **values}
         return check_values(Spec, whole, name, _FIX)
 
 

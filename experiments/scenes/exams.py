@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, TypeAlias
 
-from experiments.harness.experiment import Exam, ExamSplit, Folders
+from experiments.harness.experiment import Exam, ExamSplit, Folders, open_split
 from synth.base.errors import SpecError
 from synth.base.units import Frames
 from synth.captions.caption import Pair, Style, realize
 from synth.captions.narrative import Narrator
-from synth.corpus.corpus import Corpus
 from synth.corpus.schema import read_timeline
 from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase
@@ -30,9 +29,7 @@ from train.bench.plan import Benchmark, DataKind
 from train.bench.settings import BenchSettings, Task
 from train.bench.sounds import CorpusSounds
 from train.bench.tasks.compa import Instance, plan_compa
-from train.config.run import AudioMode
 from train.data.rows import Row
-from train.data.split import SplitData
 
 THREEFOLD_EVERY: Final = 4
 """Of CompA-order's 400 instances 100 have a third sound and caption."""
@@ -68,7 +65,7 @@ def make_attribute_exam(name: str, corpus: str) -> Exam:
 
 
 def _make_compa(folders: Folders, split: ExamSplit, corpus: str, members: Members) -> Benchmark:
-    data = SplitData(Corpus.open(folders[corpus]), split.value, AudioMode.SHARDS)
+    data = open_split(folders, corpus, split)
     rows, settings = data.rows(range(len(data))), BenchSettings()
     instances = list(_make_instances(rows, members, data.audible))
     if not instances:
@@ -92,7 +89,7 @@ def _make_compa(folders: Folders, split: ExamSplit, corpus: str, members: Member
 def _make_instances(rows: Sequence[Row], members: Members, audible: Frames) -> Iterator[Instance]:
     groups: dict[str, list[tuple[int, Scene]]] = {}
     for number, row in enumerate(rows):
-        groups.setdefault(row["group"], []).append((number, _parse_scene(row["claim"])))
+        groups.setdefault(row["group"], []).append((number, from_text(row["claim"])))
     found = threefold = 0
     for group in groups.values():
         made = members(group)
@@ -151,7 +148,3 @@ def _find_rebound(group: Numbered) -> list[Member]:
 
 def _count_words(text: str) -> frozenset[tuple[str, int]]:
     return frozenset(Counter(re.findall(r"\w+", text.casefold())).items())
-
-
-def _parse_scene(text: str) -> Scene:
-    return from_text(text)

@@ -19,6 +19,8 @@ from experiments.harness.experiment import (
     Scale,
     make_config,
     make_exam,
+    make_paper_model,
+    read_setup,
 )
 from experiments.harness.library import SoundLibrary, choose_audio, choose_steps, make_foley
 from experiments.scenes.captions import restated
@@ -26,15 +28,7 @@ from experiments.scenes.exams import make_attribute_exam, make_order_exam
 from pipelines.config.spec import Spec
 from train.bench.settings import Task
 from train.config.loss import HardNegatives, InfoNce, Loss, Modular
-from train.config.model import (
-    AudioConfig,
-    HeadConfig,
-    HeadKind,
-    ModelConfig,
-    TextConfig,
-    TokenKind,
-    TowerKind,
-)
+from train.config.model import HeadConfig, HeadKind
 from train.config.run import Stage, TrainConfig
 from train.config.text import TextSampling
 from train.engine.presets import learn_frames
@@ -58,19 +52,6 @@ STEPS: Final = {
 """Of the stages."""
 STEPS_RECORDINGS: Final = (750, 1500, 1500)
 """The same at `tiny` over a library that was given: recordings are learnt more slowly."""
-SETUP: Final = (
-    "One corpus of `scenes`, two to four sounds each, and as many steps for every arm but one: "
-    "CLAP learns by InfoNCE throughout, the others in the first of three stages; one arm ends "
-    "after the second, where the paper's modular learning begins. Batches are drawn at random, but "
-    "for the arms whose minimal-pair groups share a batch; where there are no parts, the further "
-    "true captions of a scene all say the whole of it; with frames, the model also learns when "
-    "each sound is heard (`stages.frames`). All are tested on the split `test`, whose "
-    "recordings none has heard. order: the groups that hold A before B, B before A and, in a "
-    "quarter of the instances, A while B; attribute: the groups in which a sound is bound to "
-    "another partner; the two captions of a pair have the same words. Retrieval and zero-shot "
-    "(mean average precision of the labels) are on all of `test`; the paper's are on AudioCaps "
-    "and ESC-50."
-)
 
 
 def _map_paper_values(*values: float) -> dict[str, float]:
@@ -189,7 +170,7 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         'audio-language models" (ICLR 2024), tables 1 and 2',
         scale=scale,
         source=heard.name,
-        setup=SETUP,
+        setup=read_setup("scenes"),
         corpora={
             "scenes": make_scenes_spec(scale, heard),
             "restated": CorpusView(("scenes",), restated),
@@ -235,18 +216,9 @@ PAPER_TEXT: Final = "google/flan-t5-large"
 
 def set_up_paper() -> dict[str, Any]:
     """The paper's model and training as values of a config (appendix B.7)."""
-    return {"model": _make_paper_model(), "lr": 1e-4, "warmup": 0.02, "batch": 24}
-
-
-def _make_paper_model() -> ModelConfig:
-    """Towers as the paper's, and heads as CLAP's."""
-    audio = AudioConfig(kind=TowerKind.TRANSFORMERS, name=PAPER_AUDIO, tokens=TokenKind.POOLED)
-    return ModelConfig(
-        dim=512,
-        head=HeadConfig(kind=HeadKind.MLP),
-        audio=audio,
-        text=TextConfig(kind=TowerKind.TRANSFORMERS, name=PAPER_TEXT),
-    )
+    head = HeadConfig(kind=HeadKind.MLP)  # as CLAP's
+    model = make_paper_model(PAPER_AUDIO, PAPER_TEXT, dim=512, head=head)
+    return {"model": model, "lr": 1e-4, "warmup": 0.02, "batch": 24}
 
 
 # Corpora that several experiments hear: scenes, counted sounds and measured ones.
@@ -297,7 +269,6 @@ def make_scenes_spec(
     changed += "-by-spans" * bool(truth)
     return library.make_spec(
         corpus=f"scenes-{scale}{changed}",
-        seed=7,
         recipe={"scenes": recipe},
         audio={"sample_rate": rate, "length": f"exact {seconds:g} s"},
         truth=dict(truth or {}),
@@ -315,7 +286,6 @@ def make_counts_spec(scale: Scale, library: SoundLibrary) -> Spec:
     return library.make_spec(
         # After the experiment that had it first: another name would be another corpus.
         f"together-counts-{scale}",
-        seed=7,
         recipe={"counts": recipe},
         audio=choose_audio(scale, choose_seconds(scale)),
     )
@@ -336,7 +306,6 @@ def make_measures_spec(scale: Scale, library: SoundLibrary) -> Spec:
     }
     return library.make_spec(
         f"measures-{scale}",
-        seed=7,
         recipe={"attributes": recipe},
         audio=choose_audio(scale, choose_seconds(scale)),
     )

@@ -121,6 +121,30 @@ def read_identity(out: Path) -> Mapping[str, Any]:
     raise SpecError(f"{out}: holds no export of a corpus", fix=fix)
 
 
+def verify_export(out: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
+    """Compare the sizes of an export's files with its receipts; what it says of itself, too."""
+    identity, folder = read_identity(out), Folder(out)
+    again = "run the same `segue export` again: it writes what is missing"
+    receipts = sorted(folder.receipt("").parent.glob("*.json"))
+    files = 0
+    for receipt in (*receipts, folder.finished):
+        if not receipt.is_file():
+            raise CorpusError(f"{out}: is not finished", fix=again)
+        match read_json(receipt, fix=again):
+            case {"digest": str(digest), "files": dict(sizes)} if digest == identity.get("digest"):
+                pass
+            case _:
+                raise CorpusError(f"{receipt}: is no receipt of this export", fix=again)
+        for name, size in sizes.items():
+            path = own_file(out, name)
+            found = path.stat().st_size if path.is_file() else None
+            if found != size:
+                told = "missing" if found is None else f"has {found} bytes: expected {size}"
+                raise CorpusError(f"{path}: {told}", fix=again)
+        files += len(sizes)
+    return identity, {"parts as certified": len(receipts), "files of their sizes": files}
+
+
 def _find_export(corpus: Corpus, out: Path) -> tuple[ExportFormat, tuple[Shard, ...]]:
     """The format and the shards of an export of this corpus, as this version writes it."""
     identity = read_identity(out)

@@ -8,8 +8,8 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from functools import wraps
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial, wraps
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -23,16 +23,17 @@ from typer.main import get_command
 from pipelines.cli.commands import COMMANDS, GROUPS, MOVED
 from pipelines.cli.common.options import CorpusArgument, JsonOption, naming_packages
 from synth.base.atomic import disk_error
+from synth.base.command import CommandResult
 from synth.base.doors import make_console, plain_text
 from synth.base.errors import SegueError, nearest
 from synth.base.progress import Observer
 
 DEBUG: Final = "--debug"
 HELP: Final[dict[str, Any]] = {"no_args_is_help": True, "rich_markup_mode": "markdown"}
-SHOW_PROGRESS: Final = "show_progress"
-"""A parameter that is no option: commands of other packages are given the display by it."""
 OBSERVER: Final = "observer"
 """A parameter that is no option: a command is given the progress that it reports to by it."""
+TELL: Final = "tell"
+"""A parameter that is no option: a command that runs until Ctrl-C tells its results by it."""
 JSON: Final = "as_json"
 NO_THREAD: Final = "can't start new thread"
 """Python's words where the system refuses one."""
@@ -48,6 +49,8 @@ _FIXES: Final[dict[int, str]] = {
     errno.EPERM: "change the permissions there, or use another folder or file",
 }
 """By the system's number of the error."""
+_UsageError: Final[Any] = typer.BadParameter.__base__
+"""What Typer raises for a wrong command line; it exports no name for it."""
 COMPLETED: Final[dict[str, dict[str, Any]]] = {"train": {"corpus": CorpusArgument}}
 """Arguments of commands of other packages that the shell completes as ours."""
 
@@ -79,12 +82,19 @@ class LazyGroup(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        for words, (_, told) in COMMANDS.items():
+        for words in COMMANDS:
             group, _, name = words.rpartition(" ")
             if group == (self.name or ""):
-                self.add_command(TyperCommand(name, help=told))
+                self.add_command(TyperCommand(name))
             elif not self.name and group not in self.commands:
                 self.add_command(LazyGroup(name=group, help=GROUPS[group], **HELP))
+
+    def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override]
+        """A command as lists show it, with the first line of its help."""
+        found = super().get_command(ctx, cmd_name)
+        if found and (place := COMMANDS.get(f"{self.name or ''} {cmd_name}".lstrip())):
+            found.help = _read_help(place)
+        return found
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         """Run the command; a value of the wrong type is told in plain words."""
@@ -109,6 +119,14 @@ class LazyGroup(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
+def _read_help(place: str) -> str:
+    """The first line of a function's docstring; its module is read, and not imported."""
+    module, function = place.split(":")
+    source = Path(__file__).parents[2].joinpath(*module.split(".")).with_suffix(".py")
+    _, _, body = source.read_text("utf-8").partition(f"\ndef {function}(")
+    return body.partition('"""')[2].partition("\n")[0]
+
+
 def _to_plain_words(message: str) -> str:
     """What a check of an option's type says, without the words of programmers."""
     plain = message.removeprefix("Value error, ").partition(", unable to parse")[0]
@@ -118,7 +136,7 @@ def _to_plain_words(message: str) -> str:
 
 def load_command(words: str) -> Any:
     """The command of these words, imported."""
-    module, attribute = COMMANDS[words][0].split(":")
+    module, attribute = COMMANDS[words].split(":")
     with naming_packages(words):
         function = getattr(import_module(module), attribute)
     app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
@@ -159,6 +177,11 @@ def main() -> None:
             raise
         _print_error(_translate(error), "--json" in sys.argv)
         sys.exit(1)
+    except SystemExit as end:
+        if isinstance(end.__context__, _UsageError) and "--json" in sys.argv:
+            # Typer has told it on the standard error.
+            _print_json_error(end.__context__.format_message(), "--help lists the options")
+        raise
 
 
 def _print_version(wanted: bool) -> None:
@@ -168,35 +191,30 @@ def _print_version(wanted: bool) -> None:
 
 
 def present(function: Callable[..., Any]) -> Callable[..., None]:
-    """A command that prints what it returns; one that returns nothing stays as it is.
+    """A command that prints the `CommandResult` that it returns, or those that it tells.
 
-    One that returns a `CommandResult` gets `--json`, and progress if it takes an `observer`; it
-    ends with the status of its result.
+    It gets `--json`, and progress if it takes an `observer`; it ends with the status of its result.
     """
-    signature = inspect.signature(function, eval_str=True)
-    accepted = signature.parameters
-    if signature.return_annotation is None:
-        return function
+    accepted = inspect.signature(function, eval_str=True).parameters
 
     @wraps(function)
     def printed(**given: Any) -> None:
-        as_json = bool(given[JSON])
+        as_json = bool(given.get(JSON))
         arguments = {name: value for name, value in given.items() if name in accepted}
-        if OBSERVER in accepted:
-            with _show_progress(as_json) as observer:
-                result = function(**arguments, observer=observer)
-        else:
+        if TELL in accepted:
+            arguments[TELL] = partial(_print_result, as_json=as_json)
+        progress = _show_progress(as_json) if OBSERVER in accepted else nullcontext()
+        with progress as observer:
+            if OBSERVER in accepted:
+                arguments[OBSERVER] = observer
             result = function(**arguments)
-        if as_json:
-            from pipelines.cli.common.show import print_json
+        if result is not None:
+            _print_result(result, as_json)
+            if result.status:
+                raise typer.Exit(result.status)
 
-            print_json(result.facts)
-        else:
-            result.show()
-        if result.status:
-            raise typer.Exit(result.status)
-
-    parameters = [parameter for name, parameter in accepted.items() if name != OBSERVER]
+    given_by_us = (OBSERVER, TELL)
+    parameters = [parameter for name, parameter in accepted.items() if name not in given_by_us]
     if JSON not in accepted:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         parameters.append(inspect.Parameter(JSON, kind, default=False, annotation=JsonOption))
@@ -204,18 +222,25 @@ def present(function: Callable[..., Any]) -> Callable[..., None]:
     return printed
 
 
+def _print_result(result: CommandResult, as_json: bool) -> None:
+    """Print a result for people, or as a line of JSON."""
+    if as_json:
+        print(json.dumps(result.facts, ensure_ascii=False), flush=True)
+    else:
+        result.show()
+
+
 def mount(name: str, function: Callable[..., Any]) -> Callable[..., None]:
     """The command as the program mounts it: an error is one clear line and exit code 1."""
     command = present(function)
     offered = inspect.signature(command, eval_str=True).parameters
-    injected = {SHOW_PROGRESS: _show_progress} if SHOW_PROGRESS in offered else {}
     completed = COMPLETED.get(name, {})
 
     @wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> None:
         try:
             with naming_packages(name):
-                command(*args, **kwargs, **injected)
+                command(*args, **kwargs)
         except (SegueError, OSError, MemoryError, RuntimeError, UnicodeDecodeError) as error:
             if DEBUG in sys.argv or isinstance(error, BrokenPipeError) or _is_fault(error):
                 raise
@@ -226,7 +251,6 @@ def mount(name: str, function: Callable[..., Any]) -> Callable[..., None]:
         [
             parameter.replace(annotation=completed.get(parameter.name, parameter.annotation))
             for parameter in offered.values()
-            if parameter.name not in injected
         ]
     )
     return guarded
@@ -252,7 +276,11 @@ def _print_error(error: SegueError | OSError, as_json: bool) -> None:
     if fix:
         console.print(Text.assemble(("fix:   ", "bold"), fix))
     if as_json:
-        print(json.dumps({"error": message, "fix": fix}, ensure_ascii=False), flush=True)
+        _print_json_error(message, fix)
+
+
+def _print_json_error(message: str, fix: str) -> None:
+    print(json.dumps({"error": message, "fix": fix}, ensure_ascii=False), flush=True)
 
 
 def _console() -> Console:

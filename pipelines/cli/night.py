@@ -13,13 +13,12 @@ from rich.table import Table
 
 from pipelines.cli.common.options import (
     EngineOption,
-    JsonOption,
     SpecArgument,
     StageOption,
     StoreOption,
     WorkersOption,
 )
-from pipelines.cli.common.show import print_json, print_next, quieten_prefect
+from pipelines.cli.common.show import print_next, quieten_prefect
 from pipelines.cli.common.source import refuse_fleeting, resolve_destination
 from pipelines.cli.make.build import choose_engine
 from pipelines.config.file import read_spec
@@ -31,7 +30,7 @@ from pipelines.flows.schedule import (
     settings_beside,
     write_prefect_yaml,
 )
-from synth.base.command import CommandResult
+from synth.base.command import CommandResult, Tell
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer, show_waiting
@@ -57,7 +56,8 @@ def schedule_command(
     out: StoreOption = Path(),
     workers: WorkersOption = None,
     engine: EngineOption = None,
-    as_json: JsonOption = False,
+    *,
+    tell: Tell,
 ) -> None:
     """Run a corpus's night on a schedule, from this process, until Ctrl-C.
 
@@ -77,22 +77,21 @@ def schedule_command(
         from pipelines.flows.serving import NightRun, serve
 
     def announce(address: str) -> None:
-        if as_json:
-            print_json({"corpus": night.corpus, "api": address})
-        else:
+        def show() -> None:
             pages = address.removesuffix("/api")
             console = make_console()
             console.print(f"{night.corpus} is scheduled: {pages} (Ctrl-C stops it)")
             console.print(f"to look or pause from elsewhere: PREFECT_API_URL={address} prefect ...")
 
+        tell(CommandResult({"corpus": night.corpus, "api": address}, show))
+
     def report(run: NightRun) -> None:
-        if as_json:
-            print_json(run.to_json())
-        else:
-            lasted = f" in {run.seconds:g} s" if run.message else ""
-            message = f": {run.message}" if run.message else ""
+        def show() -> None:
+            lasted = f" in {run.seconds:g} s: {run.message}" if run.message else ""
             begun = run.begun[:19].replace("T", " ")
-            make_console().print(f"{begun} UTC  {run.name} {run.state}{lasted}{message}")
+            make_console().print(f"{begun} UTC  {run.name} {run.state}{lasted}")
+
+        tell(CommandResult(run.to_json(), show))
 
     serve(night, now, announce, report)
 

@@ -104,8 +104,8 @@ def ingest(intake: Intake, banks: Path, where: Engine, observer: Observer) -> In
         if source.reads_files and not isinstance(where, RemoteEngine):
             _read(missing, task, max(1, where.width), observer)
         else:
-            store = read_part if source.reads_files else ingest_part
-            for part, _ in zip(missing, run_in_order(where, store, missing), strict=True):
+            fill = read_part if source.reads_files else ingest_part
+            for part, _ in zip(missing, run_in_order(where, fill, missing), strict=True):
                 observer.advance("ingest", len(part.refs))
         remove_partials(folder)  # of workers that were lost meanwhile
         parts = [replace(part, refs=()) for part in parts]

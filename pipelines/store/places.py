@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pipelines.config.file import read_spec
 from pipelines.store.store import JOURNAL, SHARDS, Store, locate_versions
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import (
@@ -18,6 +17,7 @@ from synth.corpus.corpus import (
     check_version,
 )
 from synth.corpus.facts import follow_latest, suggest_corpus
+from synth.corpus.kinds import PathKind, expect
 from synth.corpus.receipt import check_receipt
 from synth.corpus.schema import PLAN, SAMPLES
 from synth.corpus.validation import check_clips, check_manifest
@@ -116,12 +116,8 @@ def find_manifest(path: Path) -> Path:
         path: A manifest folder, the folder above it, or the Parquet file itself; or the URL of one.
             Of the version of a folder that is here the first letters are enough.
     """
+    expect(path, PathKind.CORPUS, PathKind.OTHER)
     named, path = url_of(path) or str(path), _find_version(local_place(path))
-    if path.suffix in (".yaml", ".yml") and path.is_file():
-        raise CorpusError(
-            f"{named}: this is a spec, not a corpus",
-            fix=f"give its manifest folder, data_manifests/{read_spec(path).corpus}",
-        )
     if path.is_file():
         return _check(path)
     folder = follow_latest(path / LATEST_FILE)

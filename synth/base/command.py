@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +20,7 @@ class CommandResult:
     facts: Mapping[str, Any]
     show: Callable[[], None]
     status: int = 0
+
+
+Tell: TypeAlias = Callable[[CommandResult], None]
+"""Prints a result of a command that goes on."""

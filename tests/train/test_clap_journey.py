@@ -34,39 +34,34 @@ def sounds(build_corpus: Callable[..., Path]) -> Path:
     return build_corpus(audio=audio)
 
 
-def test_a_clap_is_fine_tuned_exported_and_tested(
-    clap: Path, sounds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_clap_is_fine_tuned_exported_and_tested(clap: Path, sounds: Path, tmp_path: Path) -> None:
     from transformers import ClapModel
 
-    def last_line() -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
-        return found
-
     before = set(clap.iterdir())
-    eval_command(clap, sounds, as_json=True)
-    assert {"bat", "triplets", "audio_to_text_r1"} <= last_line().keys()
+    found = eval_command(clap, sounds, observer=Silent()).facts
+    assert {"bat", "triplets", "audio_to_text_r1"} <= found.keys()
     assert set(clap.iterdir()) == before  # no run of ours: nothing is written there
     run, exported = tmp_path / "run", tmp_path / "exported"
-    train_command(sounds, clap=str(clap), steps=4, out=run, as_json=True)
-    last_line()
-    eval_command(run, sounds, as_json=True)
-    tuned = last_line()
+    train_command(sounds, clap=str(clap), steps=4, out=run, observer=Silent())
+    tuned = eval_command(run, sounds, observer=Silent()).facts
     (tested,) = read_evaluations(run)
     assert {name: each.to_json() for name, each in tested.metrics.items()} == tuned
     assert tested.name == f"eval-{sounds.name}-test"
     told: Any = export_command(run, exported, ModelFormat.TRANSFORMERS, observer=Silent()).facts
     assert (told["out"], told["format"]) == (str(exported), "transformers")
     assert told["bytes"] == sum((exported / name).stat().st_size for name in told["files"])
-    eval_command(exported, sounds, out=tmp_path / "results", as_json=True)
-    assert last_line() == json.loads((tmp_path / "results" / "metrics.json").read_text()) == tuned
+    results = tmp_path / "results"
+    assert eval_command(exported, sounds, out=results, observer=Silent()).facts == tuned
+    assert json.loads((results / "metrics.json").read_text()) == tuned
     weights = [ClapModel.from_pretrained(folder).state_dict() for folder in (clap, exported)]
     assert any(not torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
 
 
 def test_a_head_of_ours_hears_a_claps_feature_map(clap: Path, sounds: Path, tmp_path: Path) -> None:
     run, results = tmp_path / "run", tmp_path / "results"
-    train_command(sounds, clap=str(clap), head=HeadKind.TRANSFORMER, steps=2, out=run)
+    train_command(
+        sounds, clap=str(clap), head=HeadKind.TRANSFORMER, steps=2, out=run, observer=Silent()
+    )
     assert load_run(run).config.model.audio.tokens is TokenKind.MAP
     done = segue_here("eval", run, sounds, "--task", "bat", "--out", results)
     assert done.returncode == 0, done.stderr

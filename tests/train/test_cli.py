@@ -7,12 +7,15 @@ import math
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pipelines.look.report.corpus import run_page
 from synth.base.errors import SpecError
+from synth.base.progress import Silent
 from train.bench.evaluate import Evaluation, evaluate
 from train.bench.metrics import Metric
 from train.cli.eval import eval_command, result_json
@@ -71,22 +74,22 @@ def test_the_test_that_is_named_next_can_be_done(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     corpus, run = build_corpus(splits={"train": [1, 2, 3], **others}), tmp_path / "run"
-    train_command(corpus, steps=2, out=run)
+    result = train_command(corpus, steps=2, out=run, observer=Silent())
+    assert result is not None
+    result.show()
     last = capsys.readouterr().out.splitlines()[-1]
     following = ["segue", "eval", str(run), str(corpus), *words]
     assert shlex.split(last.removeprefix("next: ")) == following
 
 
 def test_json_has_the_shape_of_metrics(
-    settings: Callable[..., TrainConfig],
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    settings: Callable[..., TrainConfig], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = settings()
     monkeypatch.setattr("train.cli.train.make_config", lambda *options: config)
-    train_command(config.corpus, as_json=True)
-    line = capsys.readouterr().out.splitlines()[-1]
-    found = json.loads(line)
+    result = train_command(config.corpus, as_json=True, observer=Silent())
+    assert result is not None
+    found: Any = json.loads(json.dumps(result.facts))
     assert all(set(fact) == FIELDS for fact in found.values())
     assert {"loss", "samples_per_s", "data_wait", "step", "best_step"} < set(found)
     assert found["step"]["value"] == 12
@@ -111,17 +114,19 @@ def test_json_of_a_test_counts_what_was_left_out_beside_the_metrics() -> None:
 def test_a_spec_is_told_from_a_corpus(tmp_path: Path) -> None:
     spec = tmp_path / "mine.yaml"
     spec.write_text("corpus: mine\n")
-    for command in (lambda: train_command(spec), lambda: eval_command(tmp_path, spec)):
-        with pytest.raises(SpecError, match=r"mine\.yaml: this is a spec, not a corpus") as error:
-            command()
-        assert "data_manifests/NAME" in str(error.value.fix)
+    for command in (partial(train_command, spec), partial(eval_command, tmp_path, spec)):
+        with pytest.raises(SpecError, match=r"mine\.yaml: is a spec, not a corpus") as error:
+            command(observer=Silent())
+        assert "data_manifests/mine" in str(error.value.fix)
 
 
 def test_without_val_the_last_weights_are_kept_and_that_is_told(
     build_corpus: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     corpus = build_corpus(splits={"train": [1, 2, 3, 4], "test": [5]})
-    train_command(corpus, steps=2, out=tmp_path / "run")
+    result = train_command(corpus, steps=2, out=tmp_path / "run", observer=Silent())
+    assert result is not None
+    result.show()
     assert "no split val: the last weights are kept" in capsys.readouterr().out
     told = run_page(tmp_path / "run").html
     assert "No split val: the last weights are kept." in told

@@ -16,6 +16,7 @@ from rich.text import Text
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import CorpusError, SpecError
+from synth.corpus.kinds import PathKind, expect
 
 if TYPE_CHECKING:
     from train.bench.metrics import Metric
@@ -42,6 +43,8 @@ def compare_command(
 
     if len({run.resolve() for run in runs}) < 2:
         raise SpecError("nothing to compare", fix="give two runs or more")
+    for run in runs:
+        expect(run, PathKind.RUN, PathKind.OTHER)
     tests = {run: {tested.name: tested for tested in read_evaluations(run)} for run in runs}
     for run, tested in tests.items():
         if not tested:

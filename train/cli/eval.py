@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from synth.base.command import CommandResult
 from synth.base.doors import make_console
-from synth.base.progress import show_waiting
+from synth.base.progress import Observer, show_waiting
+from synth.corpus.kinds import PathKind, expect
 from train.bench.glossary import explain_metrics
 from train.bench.settings import BenchSettings, Padding, Task
 from train.bench.verdicts import verdicts
-from train.cli.options import JsonOption, ShowProgress, VirtualOption, refuse_spec, show_nothing
+from train.cli.options import VirtualOption
 from train.cli.show import metric_table, quieten_transformers, tell_of_hub
 from train.config.run import AudioMode
 from train.export.files import checkpoint_tokenizer, is_checkpoint
@@ -139,16 +139,16 @@ def eval_command(
             file_okay=False,
         ),
     ] = None,
-    as_json: JsonOption = False,
-    show_progress: ShowProgress = show_nothing,
-) -> None:
+    *,
+    observer: Observer,
+) -> CommandResult:
     """Test a model; each metric has its chance level and a 95 % interval.
 
     Examples: `segue eval runs/foley data_manifests/foley --split test`,
     `segue eval laion-clap CompA_order.csv --audio CompA_order_files --out results`
     """
     quieten_transformers()
-    refuse_spec(data)
+    expect(data, PathKind.CORPUS, PathKind.OTHER)
     tell_of_hub(checkpoint_tokenizer(model, tokenizer) if is_checkpoint(model) else str(model))
     # Torch takes seconds: it is loaded once the options are known to be right.
     with show_waiting("loading torch"):
@@ -185,38 +185,35 @@ def eval_command(
         fold=fold,
     )
     benchmark = add_heard_fact(benchmark, model)
-    with show_progress(as_json) as observer:
-        found = assess(embedder, benchmark, task, str(model), observer, embedder.digest)
+    found = assess(embedder, benchmark, task, str(model), observer, embedder.digest)
     # A model that is no run, or somebody else's run, gets no folder that was not asked for.
     is_ours = (model / LOG_FILE).is_file() and os.access(model, os.W_OK)
     folder = out or (model / _name_folder(data, found.facts) if is_ours else None)
     files = write_report(found, folder, plot=folder == out) if folder is not None else {}
-    warning = heard_warning(found.facts)
-    if as_json:
-        print(json.dumps(result_json(found)))
-        if warning:
-            print(warning, file=sys.stderr)
-        return
-    console = make_console()
-    if warning:
-        console.print(warning, style="bold", markup=False)
-    for line in verdicts(found.metrics):
-        console.print(line, markup=False)
-    main, others = split_main_metrics(found.metrics)
-    console.print(metric_table(f"{model} on {data}", main), soft_wrap=False)
-    for name, line in explain_metrics(main).items():
-        console.print(f"{name}: {line}", markup=False)
-    if others:
-        console.print(metric_table("Other tests", others), soft_wrap=False)
-        console.print("definitions: report.md of the results, or docs/reference/metrics.md")
-    for reason, count in found.left_out.items():
-        console.print(f"left out: {count:,} ({reason})", markup=False)
-    for path in files.values():
-        console.print(str(path), markup=False)
-    if folder is None:
-        console.print("next: repeat with --out FOLDER to save and plot these figures")
-    elif folder.parent == model:
-        console.print(f"next: {shlex.join(['segue', 'report', str(model)])}", markup=False)
+    if warning := heard_warning(found.facts):
+        make_console(stderr=True).print(warning, style="bold", markup=False)
+
+    def show() -> None:
+        console = make_console()
+        for line in verdicts(found.metrics):
+            console.print(line, markup=False)
+        main, others = split_main_metrics(found.metrics)
+        console.print(metric_table(f"{model} on {data}", main), soft_wrap=False)
+        for name, line in explain_metrics(main).items():
+            console.print(f"{name}: {line}", markup=False)
+        if others:
+            console.print(metric_table("Other tests", others), soft_wrap=False)
+            console.print("definitions: report.md of the results, or docs/reference/metrics.md")
+        for reason, count in found.left_out.items():
+            console.print(f"left out: {count:,} ({reason})", markup=False)
+        for path in files.values():
+            console.print(str(path), markup=False)
+        if folder is None:
+            console.print("next: repeat with --out FOLDER to save and plot these figures")
+        elif folder.parent == model:
+            console.print(f"next: {shlex.join(['segue', 'report', str(model)])}", markup=False)
+
+    return CommandResult(result_json(found), show)
 
 
 def _name_folder(data: Path, facts: Mapping[str, str]) -> str:

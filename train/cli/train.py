@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
-from synth.base.progress import Observer, show_waiting
+from synth.base.progress import Observer, Silent, show_waiting
 from synth.base.yaml_file import YamlFile
-from train.cli.options import (
-    CorpusArgument,
-    JsonOption,
-    ShowProgress,
-    VirtualOption,
-    refuse_spec,
-    show_nothing,
-)
+from synth.corpus.kinds import PathKind, expect
+from train.cli.options import CorpusArgument, JsonOption, VirtualOption
 from train.cli.show import quieten_transformers, tell_of_hub
 from train.config.files import parse_config, read_settings
 from train.config.model import HeadKind
@@ -70,8 +65,9 @@ def train_command(
         bool, typer.Option("--overwrite", help="Start anew if the folder holds a run.")
     ] = False,
     as_json: JsonOption = False,
-    show_progress: ShowProgress = show_nothing,
-) -> None:
+    *,
+    observer: Observer,
+) -> CommandResult | None:
     """Train a CLAP model on a corpus.
 
     Use torchrun for several GPUs.
@@ -80,7 +76,7 @@ def train_command(
     `torchrun --nproc-per-node 4 --no-python segue train data_manifests/foley --out runs/foley`
     """
     # Torch takes seconds: it is loaded once the options are known to be right.
-    refuse_spec(corpus)
+    expect(corpus, PathKind.CORPUS, PathKind.OTHER)
     if clap is not None:
         if is_checkpoint(Path(clap)):
             raise SpecError(
@@ -99,19 +95,18 @@ def train_command(
     if resume and not has_checkpoint(settings.out) and is_leader():
         print(f"no checkpoint in {settings.out}: this run starts anew", file=sys.stderr)
     quieten_transformers()
-    with show_progress(as_json and is_leader()) as observer:
-        result = train(settings, observer, resume=resume, overwrite=overwrite)
-        facts = result_json(result, settings, observer) if as_json and is_leader() else None
+    observer = observer if is_leader() else Silent()
+    result = train(settings, observer, resume=resume, overwrite=overwrite)
     if not is_leader():
-        return
+        return None
     if result.warning:
         print(result.warning, file=sys.stderr)
-    if facts is not None:
-        print(json.dumps(facts))
-    else:
-        _print_result(result, corpus, settings.steps)
-    if not result.finished:
-        raise typer.Exit(_INTERRUPTED)
+    return CommandResult(
+        # The metrics of `val` take a while, and are for programs alone.
+        result_json(result, settings, observer) if as_json else {},
+        partial(_print_result, result, corpus, settings.steps),
+        status=0 if result.finished else _INTERRUPTED,
+    )
 
 
 def make_config(

@@ -26,7 +26,7 @@ from synth.audio.render import render
 from synth.base.atomic import free_bytes
 from synth.base.errors import PlanError
 from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, PLAN_FILE, SAMPLES_FILE
-from synth.corpus.shards import AudioFormat, ShardWriter, document
+from synth.corpus.shards import AudioFormat, ShardWriter, document, serialise_document
 from synth.scene.scene import from_text
 
 ASSUMED_RATIO: Final = {AudioFormat.FLAC: 0.6, AudioFormat.WAV: 1.0}
@@ -108,7 +108,8 @@ def measure_pace(job: RenderJob, rows: Sequence[Mapping[str, Any]]) -> RenderPac
 
     def make(row: Mapping[str, Any], writer: ShardWriter) -> int:
         scene = from_text(row["scene"])
-        return writer.add(row, render(scene, bank, job.mixdown, row["frames"]), licences).size
+        text = serialise_document(row, licences)
+        return writer.append(row, render(scene, bank, job.mixdown, row["frames"]), text).size
 
     frames: list[int] = []
     sizes: list[int] = []

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 from rich.progress import (
     BarColumn,
@@ -55,57 +55,44 @@ class Phase:
     is_over: bool = False
 
 
-@runtime_checkable
-class Display(Protocol):
-    """Shows phases."""
-
-    def begin(self, phase: Phase) -> None:
-        """A phase has begun."""
-
-    def move(self, phase: Phase, note: str) -> None:
-        """It has come further, or has ended."""
-
-
-class Hidden:
-    """Shows no progress; what went wrong and was mended is told all the same."""
-
-    def begin(self, phase: Phase) -> None:
-        """Nothing."""
-
-    def move(self, phase: Phase, note: str) -> None:
-        """A line on stderr of what was mended, or of what a block list lacks."""
-        if phase.is_over and note and phase.name in TOLD:
-            print(f"{phase.name}: {plain_text(note)}", file=sys.stderr, flush=True)
-
-
 class Tracker:
-    """An observer that knows how far every phase has come."""
+    """An observer that knows how far every phase has come.
 
-    def __init__(self, display: Display, clock: Callable[[], float] = time.monotonic) -> None:
-        self._display = display
-        self._clock = clock
+    It shows no progress, but for what went wrong and was mended.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
         self._phases: dict[str, Phase] = {}
         self._lock = threading.Lock()
 
+    def begin(self, phase: Phase) -> None:
+        """Show that a phase has begun."""
+
+    def move(self, phase: Phase, note: str) -> None:
+        """Show that it has come further, or has ended."""
+        if phase.is_over and note and phase.name in TOLD:
+            print(f"{phase.name}: {plain_text(note)}", file=sys.stderr, flush=True)
+
     def start(self, phase: str, total: int, unit: str, done: int | None = None) -> None:
         """Add the phase."""
-        begun = Phase(phase, unit, total, done or 0, done is not None, self._clock())
+        begun = Phase(phase, unit, total, done or 0, done is not None, self.clock())
         with self._lock:
             self._phases[phase] = begun
-            self._display.begin(begun)
+            self.begin(begun)
 
     def advance(self, phase: str, units: int = 1, note: str = "") -> None:
         """Count on."""
         with self._lock:
             self._phases[phase].done += units
-            self._display.move(self._phases[phase], note)
+            self.move(self._phases[phase], note)
 
     def finish(self, phase: str, note: str = "") -> None:
         """Complete the phase."""
         with self._lock:
             ended = self._phases[phase]
             ended.done, ended.is_over = ended.total, True
-            self._display.move(ended, note)
+            self.move(ended, note)
 
     def close(self) -> None:
         """Leave the phases that are under way as far as they have come."""
@@ -113,7 +100,7 @@ class Tracker:
             for phase in self._phases.values():
                 if not phase.is_over:
                     phase.is_over = True
-                    self._display.move(phase, "")
+                    self.move(phase, "")
 
     @property
     def kept(self) -> str:
@@ -129,24 +116,24 @@ class Tracker:
         return f"{last.done:,} of {last.total:,} {last.unit} are done{stopped}"
 
 
-class JsonLines:
+class JsonLines(Tracker):
     """A line of JSON on stdout for each phase: one a second at most, and one at its end."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._told: dict[str, float] = {}
+        super().__init__(clock)
+        self._shown: dict[str, float] = {}
 
     def begin(self, phase: Phase) -> None:
         """The first line comes when the first second is over."""
-        self._told[phase.name] = phase.begun
+        self._shown[phase.name] = phase.begun
 
     def move(self, phase: Phase, note: str) -> None:
         """Write a line, where one is due."""
-        now = self._clock()
-        is_due = now - self._told[phase.name] >= INTERVAL_S and phase.done < phase.total
+        now = self.clock()
+        is_due = now - self._shown[phase.name] >= INTERVAL_S and phase.done < phase.total
         if not (is_due or phase.is_over):
             return
-        self._told[phase.name] = now
+        self._shown[phase.name] = now
         line = {
             "progress": phase.name,
             "done": phase.done,
@@ -159,10 +146,11 @@ class JsonLines:
         print(json.dumps(line, ensure_ascii=False), flush=True)
 
 
-class Bars:
+class Bars(Tracker):
     """Bars on a terminal, one a phase."""
 
     def __init__(self, progress: Progress) -> None:
+        super().__init__()
         self._progress = progress
         self._tasks: dict[str, TaskID] = {}
 
@@ -215,7 +203,7 @@ def show_progress(as_json: bool) -> Iterator[Observer]:
     """
     console = make_console(stderr=True, soft_wrap=False)
     if as_json or not console.is_terminal:
-        with _note_kept(Tracker(JsonLines() if as_json else Hidden())) as tracker:
+        with _note_kept(JsonLines() if as_json else Tracker()) as tracker:
             yield tracker
         return
     columns = (
@@ -229,7 +217,7 @@ def show_progress(as_json: bool) -> Iterator[Observer]:
     )
     with (
         Progress(*columns, console=console) as progress,
-        _note_kept(Tracker(Bars(progress))) as tracker,
+        _note_kept(Bars(progress)) as tracker,
     ):
         yield tracker
 

@@ -1,4 +1,4 @@
-"""What the commands share: tables, the next command, and the one line of JSON."""
+"""What the commands share: what block lists did, and the next command."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import logging
 import os
 import shlex
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 
@@ -26,6 +26,18 @@ def print_blocked(console: Console, blocked: Iterable[Blocked]) -> None:
         console.print(each.line, style="yellow" if idle else None, markup=False)
 
 
+SHOWN: Final = 10
+
+
+def print_first(console: Console, lines: Sequence[str], count: int | None = None) -> None:
+    """The first lines, and how many more there are; `count` where not all are kept."""
+    for line in lines[:SHOWN]:
+        console.print(f"  {line}", markup=False)
+    more = (len(lines) if count is None else count) - SHOWN
+    if more > 0:
+        console.print(f"  and {more:,} more")
+
+
 def print_next(console: Console, *words: str | Path) -> None:
     """The command to go on with, as a shell takes it."""
     console.print(f"next: {shlex.join(map(str, words))}", markup=False)
@@ -35,11 +47,6 @@ def print_read(console: Console, table: Path) -> None:
     """How to look into a Parquet file that was written."""
     name = json.dumps(str(table), ensure_ascii=False)
     print_next(console, "python", "-c", f"import pandas; print(pandas.read_parquet({name}))")
-
-
-def print_json(value: Mapping[str, Any]) -> None:
-    """The last line of a command's output under `--json`."""
-    print(json.dumps(value, ensure_ascii=False), flush=True)
 
 
 # How the command line sets Prefect up, before it is imported.

@@ -16,7 +16,7 @@ from pipelines.checks.audit import Audit, audit
 from pipelines.checks.blind import BlindResult
 from pipelines.checks.leakage import compare_corpora, compare_splits
 from pipelines.cli.common.options import corpus_completions
-from pipelines.cli.common.show import print_next
+from pipelines.cli.common.show import print_first, print_next
 from pipelines.store.places import find_manifest
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
@@ -206,7 +206,6 @@ def _print_next(corpus: Path, found: Audit, heard: AudioAudit | None) -> None:
 # What `segue audit` found, on the terminal.
 
 
-SHOWN: Final = 10
 _MEASURES: Final = {
     "pooled": "any sentences",
     "own": "false captions from their true ones",
@@ -230,8 +229,7 @@ def print_leakage(found: Mapping[str, Leakage]) -> None:
             f"shared[/] ({each.by_recording:,} by recording, {each.by_bytes:,} by bytes, "
             f"{each.by_sound:,} by sound)"
         )
-        for pair in each.pairs[:SHOWN]:
-            console.print(f"  {pair.a} and {pair.b}: {pair.detail}", markup=False)
+        print_first(console, [f"{pair.a} and {pair.b}: {pair.detail}" for pair in each.pairs])
         if each.unread:
             console.print(
                 f"  {each.unread:,} clips come from a listing without audio, and cannot be "
@@ -252,14 +250,13 @@ def print_audit(found: Audit, told: BlindResult | None) -> None:
         f"negative; {found.positives:,} true captions, {found.negatives:,} false ones, "
         f"{found.dense:,} dense ones"
     )
-    for violation in found.violations[:SHOWN]:
-        console.print(
-            f"  {violation.sample}: {violation.text!r} passes for {violation.said}, but "
-            f"{violation.why}",
-            markup=False,
-        )
-    if len(found.violations) > SHOWN:
-        console.print(f"  and {len(found.violations) - SHOWN:,} more")
+    print_first(
+        console,
+        [
+            f"{each.sample}: {each.text!r} passes for {each.said}, but {each.why}"
+            for each in found.violations
+        ],
+    )
     colour = "red" if found.violations else "green"
     console.print(f"[{colour}]{len(found.violations):,} violations[/]")
     if found.assumed:
@@ -306,10 +303,7 @@ def print_audio(heard: AudioAudit) -> None:
         f"audio: {heard.samples:,} samples of {heard.sounds:,} sounds and {heard.sentences:,} "
         f"captions, {heard.seconds_per_sample:.3f} s each"
     )
-    for finding in heard.findings[:SHOWN]:
-        console.print(f"  {finding.sample}: {finding.said}", markup=False)
-    if len(heard.findings) > SHOWN:
-        console.print(f"  and {len(heard.findings) - SHOWN:,} more")
+    print_first(console, [f"{each.sample}: {each.said}" for each in heard.findings])
     colour = "red" if heard.findings else "green"
     console.print(f"[{colour}]{len(heard.findings):,} findings[/]")
     for level, count in heard.listeners.items():
@@ -323,11 +317,11 @@ def print_export(found: ExportAudit, told: BlindResult | None, is_blind: bool) -
     """What the audit of an export found; whether a blind test was asked for."""
     console = make_console()
     console.print(f"{found.format}: {found.rows:,} lines, {found.files:,} other files")
-    for fault in found.faults[:SHOWN]:
-        line = f":{fault.line} {fault.row}" if fault.line else ""
-        console.print(f"  {fault.file}{line}: {fault.why}", markup=False)
-    if found.fault_count > SHOWN:
-        console.print(f"  and {found.fault_count - SHOWN:,} more")
+    faults = [
+        f"{each.file}{f':{each.line} {each.row}' if each.line else ''}: {each.why}"
+        for each in found.faults
+    ]
+    print_first(console, faults, found.fault_count)
     colour = "red" if found.faults else "green"
     console.print(f"[{colour}]{found.fault_count:,} violations[/]")
     if told:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from pipelines.cli.common.options import CorpusArgument, JsonOption
-from pipelines.cli.common.show import print_json
+from pipelines.cli.common.options import CorpusArgument
+from synth.base.command import CommandResult, Tell
 from synth.base.doors import make_console
 from synth.base.errors import SegueError
 
@@ -37,7 +37,8 @@ def browse_command(
     open_page: Annotated[
         bool, typer.Option("--open", help="Open the page in the browser.")
     ] = False,
-    as_json: JsonOption = False,
+    *,
+    tell: Tell,
 ) -> None:
     """Browse a corpus on a local web page: search, filter, play, compare.
 
@@ -49,7 +50,7 @@ def browse_command(
     from pipelines.look.browse.guard import is_loopback
 
     library = BrowsedCorpus.open(corpus)
-    console = make_console(stderr=as_json)
+    console = make_console(stderr=True)
     with closing(library.manifest), closing(_open_listener(host, port)) as listener:
         with console.status(f"reading {library.manifest.rows:,} samples"):
             _ = library.manifest.facets  # so that the first page comes as fast as the others
@@ -59,11 +60,13 @@ def browse_command(
                 f"[bold]warning:[/] anyone who can reach {host} over the network can see "
                 "and hear this corpus; there is no password",
             )
-        if as_json:
-            print_json({"url": address, "corpus": library.name, "version": library.version})
-        else:
-            told = f"{library.name} {library.version}: {address}  (Ctrl-C stops it)"
-            console.print(told, markup=False)
+        line = f"{library.name} {library.version}: {address}  (Ctrl-C stops it)"
+        tell(
+            CommandResult(
+                {"url": address, "corpus": library.name, "version": library.version},
+                lambda: make_console().print(line, markup=False),
+            )
+        )
         if open_page:
             webbrowser.open(address)
         _serve(library, host, listener)

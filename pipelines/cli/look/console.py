@@ -19,7 +19,7 @@ from rich.text import Text
 from pipelines.cli.common.options import CorpusArgument, JsonOption
 from pipelines.look.inspection import format_count
 from synth.base.command import CommandResult
-from synth.base.doors import make_console
+from synth.base.doors import make_console, plain_text
 from synth.base.errors import SpecError
 
 if TYPE_CHECKING:
@@ -134,10 +134,10 @@ def _print(answer: QueryAnswer, rows: Sequence[Mapping[str, Any]], total: int) -
         for number, row in enumerate(rows, 1):
             grid = _make_grid((f"row {number:,}", ""))
             for name, value in row.items():
-                grid.add_row(Text(_escape_controls(name)), _format_cell(value))
+                grid.add_row(Text(plain_text(name)), _format_cell(value))
             console.print(grid)
     else:
-        grid = _make_grid([_escape_controls(column.name) for column in answer.columns])
+        grid = _make_grid([plain_text(column.name) for column in answer.columns])
         for row in rows:
             grid.add_row(*(_format_cell(value, "right") for value in row.values()))
         console.print(grid)
@@ -162,17 +162,10 @@ def _format_cell(value: Any, numbers: JustifyMethod = "left") -> Text:
     if value is None:
         return Text("null", style="dim")
     if isinstance(value, str):
-        return Text(_escape_controls(value))
+        return Text(plain_text(value))
     if isinstance(value, int | float):
         return Text(str(value), justify=numbers)
-    return Text(_escape_controls(json.dumps(value, ensure_ascii=False)))
-
-
-def _escape_controls(text: str) -> str:
-    """Text of a data file without what would steer the terminal."""
-    return "".join(
-        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text
-    )
+    return Text(plain_text(json.dumps(value, ensure_ascii=False)))
 
 
 def _show_status() -> Status:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
@@ -13,9 +13,7 @@ from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer, show_waiting
-from synth.corpus.corpus import holds_corpus
-
-_RUN_LOG: Final = "log.jsonl"
+from synth.corpus.kinds import PathKind, expect
 
 
 def report_command(
@@ -67,14 +65,9 @@ def report_command(
 
 def _page(path: Path, samples: int | None, observer: Observer) -> Page:
     """The page of what the folder holds."""
-    if (path / _RUN_LOG).is_file():
+    if expect(path, PathKind.CORPUS, PathKind.RUN) is PathKind.RUN:
         if samples is not None:
             raise SpecError(f"{path}: is a training run and has no samples", fix="omit --samples")
         with show_waiting("reading the run"):
             return run_page(path)
-    if not (path.is_file() or holds_corpus(path)):
-        raise SpecError(
-            f"{path}: neither a corpus nor a training run",
-            fix="give data_manifests/CORPUS, or the --out of `segue train`",
-        )
     return corpus_page(path, SHOWN if samples is None else samples, observer)

@@ -11,7 +11,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from pipelines.cli.common.show import print_next
+from pipelines.cli.common.show import print_first, print_next
 from pipelines.versions.gc import Sweep, collect_garbage
 from pipelines.versions.history import (
     Version,
@@ -19,6 +19,7 @@ from pipelines.versions.history import (
     open_versions,
     promote_version,
 )
+from synth.base.atomic import format_bytes
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.progress import Observer
@@ -75,16 +76,6 @@ def promote_command(
     return versions_command(corpus)
 
 
-def format_size(size: int) -> str:
-    """Bytes with the unit that suits them: 1.5 MB."""
-    value, unit = float(size), "B"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if value < 1000:
-            break
-        value, unit = value / 1000, larger
-    return f"{size} B" if unit == "B" else f"{value:,.1f} {unit}"
-
-
 def _print_versions(corpus: str, versions: Sequence[Version], total: int) -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for title in ("version", "finished (UTC)", "samples", "shards", "on disk", ""):
@@ -95,18 +86,15 @@ def _print_versions(corpus: str, versions: Sequence[Version], total: int) -> Non
             version.time[:MINUTES].replace("T", " ") if version.finished else "",
             f"{version.samples:,}",
             f"{version.present:,} of {version.shards:,}",
-            format_size(version.bytes),
+            format_bytes(version.bytes),
             version.state.value + (", latest" if version.latest else ""),
         )
     console = make_console(width=WIDTH)
     console.print(table)
-    console.print(f"{corpus}: {format_size(total)} on disk")
+    console.print(f"{corpus}: {format_bytes(total)} on disk")
 
 
 # `segue gc`.
-
-
-SHOWN = 10
 
 
 def gc_command(
@@ -149,18 +137,17 @@ def _print_sweep(corpus: Path, sweep: Sweep, dry_run: bool) -> None:
     for removal in sweep.removals:
         console.print(
             f"{'would remove' if dry_run else 'removed'} {len(removal.files):,} files of "
-            f"{removal.name}: {format_size(removal.freed)}",
+            f"{removal.name}: {format_bytes(removal.freed)}",
             markup=False,
         )
-    for path in sweep.foreign[:SHOWN]:
-        console.print(f"kept, not written by a build: {path}", markup=False)
-    if len(sweep.foreign) > SHOWN:
-        console.print(f"and {len(sweep.foreign) - SHOWN:,} more")
+    if sweep.foreign:
+        console.print("kept, not written by a build:")
+        print_first(console, list(map(str, sweep.foreign)))
     if not sweep.removals:
         console.print("nothing to remove")
     kept = ", ".join(sweep.kept) or "no version"
     console.print(
-        f"{sweep.corpus}: {format_size(sweep.freed)} {'to be freed' if dry_run else 'freed'}; "
+        f"{sweep.corpus}: {format_bytes(sweep.freed)} {'to be freed' if dry_run else 'freed'}; "
         f"{kept} with shards",
         markup=False,
     )

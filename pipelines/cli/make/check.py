@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from pipelines.cli.common.options import corpus_completions
-from pipelines.cli.common.show import print_next
+from pipelines.cli.common.show import print_first, print_next
 from pipelines.cli.common.source import (
     SetOption,
     apply_settings,
@@ -21,7 +21,8 @@ from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SourceError, SpecError
 from synth.base.progress import Observer
-from synth.corpus.corpus import Corpus, holds_corpus
+from synth.corpus.corpus import Corpus
+from synth.corpus.kinds import PathKind, expect
 from synth.sources import Settings, Source, innermost, open_source, source_names
 from synth.sources.reading.collected import (
     Integrity,
@@ -31,9 +32,8 @@ from synth.sources.reading.collected import (
     write_index,
 )
 from synth.sources.reading.files import list_refs, path_of
-from synth.storage import format_place
+from synth.storage import format_place, is_url
 
-SHOWN: Final = 10
 SAMPLES: Final = 5
 
 
@@ -41,9 +41,9 @@ def check_command(
     what: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME:ROOT|CORPUS]",
-            help="A library, as in esc50:/data/ESC-50; or a corpus's manifest folder or its URL. "
-            "Without it this machine is checked.",
+            metavar="[NAME:ROOT|CORPUS|EXPORT]",
+            help="A library, as in esc50:/data/ESC-50; a corpus's manifest folder or its URL; or "
+            "an export's folder. Without it this machine is checked.",
             show_default=False,
             autocompletion=corpus_completions,
         ),
@@ -83,13 +83,15 @@ def check_command(
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Check that all is well: this machine, a library's files, or a corpus's files.
+    """Check that all is well: this machine, or the files of a library, a corpus or an export.
 
     The machine: what is missing, what needs it, how to fix it. A library: which files are missing,
     changed or unknown, by the checksums that it publishes and by --index; no sound is decoded. A
-    corpus: every manifest and shard is hashed, and samples are rendered again.
+    corpus: every manifest and shard is hashed, and samples are rendered again. An export: are all
+    its files there, as long as they were written?
 
-    Exits with status 1 if something is wrong. `segue audit` proves a corpus's captions.
+    Exits with status 1 if something is wrong. `segue audit` proves a corpus's captions, and
+    compares an export with what the corpus makes.
 
     Examples: `segue check`, `segue check esc50:/data/ESC-50`, `segue check data_manifests/acba`
     """
@@ -101,10 +103,14 @@ def check_command(
         from pipelines.cli.look.doctor import check_machine
 
         return check_machine(out or Path(), endpoint)
-    if _is_corpus(what):
+    kind = _find_kind(what)
+    if kind is PathKind.CORPUS:
         _refuse(of_library | of_machine, "a corpus is checked")
         count = SAMPLES if samples is None else samples
         return _check_corpus(Path(what), count, observer)
+    if kind is PathKind.EXPORT:
+        _refuse(of_library | of_machine | of_corpus, "an export is checked")
+        return _check_export(Path(what))
     _refuse(of_machine | of_corpus, "a library is checked")
     source = innermost(apply_settings(parse_source(what), settings or ()))
     root: Path | None = getattr(source, "folder", getattr(source, "root", None))
@@ -133,13 +139,14 @@ def _refuse(options: Mapping[str, object], why: str) -> None:
         raise SpecError(f"{given[0]}: {why}", fix="`segue check --help` says what goes with what")
 
 
-def _is_corpus(what: str) -> bool:
-    """Whether a word names a corpus: a URL, a folder with manifests, or what can be neither."""
-    path = Path(what)
-    if holds_corpus(path):
-        return True
-    name, has_root, _ = what.partition(":")
-    return not (has_root or name in source_names() or path.exists())
+def _find_kind(what: str) -> PathKind:
+    """What a word names: what its path leads to, else a library; of a missing path a corpus."""
+    path, (name, colon, _) = Path(what), what.partition(":")
+    if colon and (name in source_names() or not is_url(path)):
+        return PathKind.OTHER
+    kind = expect(path, PathKind.CORPUS, PathKind.EXPORT, PathKind.OTHER)
+    is_missing = kind is PathKind.OTHER and what not in source_names() and not path.exists()
+    return PathKind.CORPUS if is_missing else kind
 
 
 def _check_corpus(corpus: Path, samples: int, observer: Observer) -> CommandResult:
@@ -158,6 +165,22 @@ def _check_corpus(corpus: Path, samples: int, observer: Observer) -> CommandResu
 
     facts = {"ok": True, "corpus": opened.name, "version": opened.version, "checks": checks}
     return CommandResult(facts, show)
+
+
+def _check_export(out: Path) -> CommandResult:
+    """Check an export's files against its receipts."""
+    from pipelines.checks.exported import verify_export  # loads every format
+
+    identity, checks = verify_export(out)
+
+    def show() -> None:
+        console = make_console()
+        for name, value in checks.items():
+            console.print(f"{name}: {value}", markup=False)
+        print_next(console, "segue", "audit", "CORPUS", "--export", out)
+
+    named = {name: identity.get(name) for name in ("format", "corpus", "version")}
+    return CommandResult({"ok": True, **named, "checks": checks}, show)
 
 
 def _write(root: Path, target: Path, observer: Observer) -> int:
@@ -204,11 +227,7 @@ def _show(
         f"{len(found.unlisted):,} sounds unlisted"
     )
     for kind in ("missing", "changed", "unlisted"):
-        paths = getattr(found, kind)
-        for path in paths[:SHOWN]:
-            console.print(f"  {kind}: {path}", markup=False)
-        if len(paths) > SHOWN:
-            console.print(f"  {kind}: and {len(paths) - SHOWN:,} more")
+        print_first(console, [f"{kind}: {path}" for path in getattr(found, kind)])
     if found.is_whole:
         print_next(console, "segue", "ingest", *words)
     else:

@@ -15,7 +15,8 @@ from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError, suggestion
 from synth.base.progress import Observer
-from synth.corpus.corpus import MANIFEST_MARKS, Corpus
+from synth.corpus.corpus import Corpus
+from synth.corpus.kinds import PathKind, expect
 from synth.export import FORMATS
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ MODEL_FORMATS: Final = {
     "onnx": "a trained model as two graphs from waveform and from text, for onnxruntime",
 }
 MODEL_EXPORT: Final = "train.cli.export:export_command"
-_RUN_FILES: Final = ("model.pt", "checkpoint.pt")
 _OF_MODELS: Final = ", ".join(MODEL_FORMATS)
 _HELP: Final = "; ".join(
     f"{name}: {about}"
@@ -89,11 +89,8 @@ def export_command(
         raise SpecError(
             f"--to {to}: no such format", fix=suggestion(to, (*FORMATS, *MODEL_FORMATS))
         )
-    if any((path / name).is_file() for name in _RUN_FILES):
-        raise SpecError(
-            f"{path}: is a trained model, but --to {to} takes a corpus",
-            fix=f"give --to {_OF_MODELS}, or a corpus: data_manifests/CORPUS",
-        )
+    fix = f"give --to {_OF_MODELS}, or a corpus: data_manifests/CORPUS"
+    expect(path, PathKind.CORPUS, PathKind.OTHER, fix=fix)
     # A model's way does not wait for what builds corpora.
     from pipelines.cli.make.build import choose_worker_count
     from pipelines.export import export_corpus
@@ -132,11 +129,8 @@ def _export_model(
     """The trained model's way, whose package is imported only here."""
     if split or workers is not None:
         raise SpecError(f"--to {to} has no splits and no workers", fix="leave them out")
-    if any((run / name).is_file() for name in MANIFEST_MARKS):
-        raise SpecError(
-            f"{run}: is a corpus, but --to {to} takes the run of a trained model",
-            fix=f"give one of {', '.join(FORMATS)}, or the --out of `segue train`",
-        )
+    fix = f"give --to {', '.join(FORMATS)}, or the --out of `segue train`"
+    expect(run, PathKind.RUN, PathKind.OTHER, fix=fix)
     module, function = MODEL_EXPORT.split(":")
     command: Callable[..., CommandResult] = getattr(import_module(module), function)
     return command(run, out, to, observer=observer)

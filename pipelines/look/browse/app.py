@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
@@ -20,32 +21,22 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.templating import Jinja2Templates
 
-from pipelines.look.browse.drawing import (
-    ImpossibleAudioError,
-    SampleAudio,
-    guess_media_type,
-    parse_range,
-)
+from pipelines.look.browse.drawing import SampleAudio, guess_media_type, parse_range
 from pipelines.look.browse.guard import (
     BusyError,
     Guard,
     Hosts,
     SlowSearchError,
+    Workers,
     WorkKind,
-    run_limited,
 )
 from pipelines.look.browse.query import (
     ChangedManifestError,
-    Facets,
     Filter,
     LongSearchError,
     Manifest,
-    ResultPage,
 )
 from pipelines.look.browse.view import (
-    KeptPage,
-    KeptPages,
-    SampleView,
     add_sample,
     find_words,
     make_link,
@@ -60,8 +51,8 @@ from synth.corpus.validation import is_key
 from synth.storage import format_place, is_url
 
 PAGE_SIZE: Final = 50
+_PAGES_KEPT: Final = 256
 _STATUS: Final[dict[type[SegueError], int]] = {
-    ImpossibleAudioError: 404,
     LongSearchError: 400,
     SlowSearchError: 408,
     BusyError: 503,
@@ -102,79 +93,63 @@ class BrowsedCorpus:
         return self.manifest.path.parent.name
 
 
-@dataclass(frozen=True)
-class Pages:
-    """The answers, one method a route."""
+@dataclass(frozen=True, slots=True)
+class MadePage:
+    """A page, or a part of one.
 
-    library: BrowsedCorpus
-    templates: Jinja2Templates
-    kept: KeptPages = field(default_factory=KeptPages)
+    Args:
+        tag: What it is called in `ETag`; equal for equal bodies.
+    """
+
+    body: bytes
+    tag: str
+
+
+class Pages:
+    """The answers, one method a route. What a corpus shows does not change while it is served."""
+
+    def __init__(self, library: BrowsedCorpus, templates: Jinja2Templates) -> None:
+        self._library = library
+        self._templates = templates
+        self._workers = Workers()
+        self._make = lru_cache(_PAGES_KEPT)(self._make_page)
 
     async def show_index(self, request: Request) -> Response:
         """The whole page: filters, one page of results, one sample."""
-        wanted, number = Filter.of(request.query_params), _parse_page_number(request)
-        name = _parse_selected(request)
-
-        def make() -> KeptPage:
-            found = self._find_page(wanted, number)
-            shown = name or (found.rows[0]["id"] if found.rows else "")
-            facets: Facets = self.library.manifest.facets
-            return self._render(
-                "index.html",
-                filter=wanted,
-                page=found,
-                size=PAGE_SIZE,
-                facets=facets,
-                label_options=self._label_options,
-                view=self._make_view(shown) if shown else None,
-                selected=shown,
-            )
-
-        return await self._answer(request, ("index", wanted, number, name), make, wanted)
+        return await self._answer(request, "index.html", _parse_selected(request))
 
     async def show_results(self, request: Request) -> Response:
         """One page of results, to be put into the whole page."""
-        wanted, number = Filter.of(request.query_params), _parse_page_number(request)
-        name = _parse_selected(request)
-
-        def make() -> KeptPage:
-            found = self._find_page(wanted, number)
-            return self._render(
-                "_results.html", filter=wanted, page=found, size=PAGE_SIZE, selected=name
-            )
-
-        return await self._answer(request, ("results", wanted, number, name), make, wanted)
+        return await self._answer(request, "_results.html", _parse_selected(request))
 
     async def show_sample(self, request: Request) -> Response:
         """One sample, to be put into the whole page."""
-        wanted, name = Filter.of(request.query_params), _parse_name(request.path_params["id"])
-
-        def make() -> KeptPage:
-            return self._render("_sample.html", filter=wanted, view=self._make_view(name))
-
-        return await self._answer(request, ("sample", wanted, name), make)
+        return await self._answer(request, "_sample.html", _parse_name(request.path_params["id"]))
 
     async def send_audio(self, request: Request) -> Response:
         """A sample's audio file, or the part of it that `Range` asks for."""
-        work = WorkKind.REMOTE if is_url(self.library.place) else WorkKind.PAGE
-        return await run_limited(work, lambda: self._read_audio(request))
+        work = WorkKind.REMOTE if is_url(self._library.place) else WorkKind.PAGE
+        return await self._workers.run(work, lambda: self._read_audio(request))
 
     def _read_audio(self, request: Request) -> Response:
-        if self.library.sounds is None:
+        if self._library.sounds is None:
             raise HTTPException(404, "this corpus is planned but not rendered, so it has no audio")
         row = self._find_row(_parse_name(request.path_params["id"]))
         tag = f'"{row["sha256"]}"'
-        headers = {"ETag": tag}
+        headers = {"ETag": tag, "Accept-Ranges": "bytes"}
         if request.headers.get("if-none-match") == tag:
             return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-        data = self.library.sounds.read(row)
-        same = request.headers.get("if-range", tag) == tag
-        asked = parse_range(len(data), request.headers.get("range") if same else None)
+        data, kind = self._library.sounds.read(row), guess_media_type(row["member"])
+        is_same = request.headers.get("if-range", tag) == tag
+        part = parse_range(len(data), request.headers.get("range", "")) if is_same else None
+        if part is None:
+            return Response(data, headers=headers, media_type=kind)
+        if not part:
+            headers["Content-Range"] = f"bytes */{len(data)}"
+            return Response(status_code=HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, headers=headers)
+        headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{len(data)}"
         return Response(
-            data[asked.start : asked.end],
-            asked.status,
-            headers | asked.headers,
-            guess_media_type(row["member"]),
+            data[part.start : part.stop], HTTPStatus.PARTIAL_CONTENT, headers, media_type=kind
         )
 
     def show_failure(self, request: Request, error: Exception) -> Response:
@@ -188,55 +163,52 @@ class Pages:
             status, message, fix = 500, str(error), ""
         if "text/html" not in request.headers.get("accept", ""):
             return JSONResponse({"error": message, "fix": fix}, status)
-        context = {"library": self.library, "message": message, "fix": fix, "status": status}
-        return self.templates.TemplateResponse(request, "error.html", context, status)
+        context = {"library": self._library, "message": message, "fix": fix, "status": status}
+        return self._templates.TemplateResponse(request, "error.html", context, status)
 
-    async def _answer(
-        self,
-        request: Request,
-        key: Hashable,
-        make: Callable[[], KeptPage],
-        wanted: Filter | None = None,
-    ) -> Response:
-        """A page that is kept, or made now; nothing where the browser has it already."""
-
-        def make_whole() -> KeptPage:
-            page = make()
-            self.library.manifest.refuse_change()  # else it may be of both manifests
-            return page
-
-        self.library.manifest.refuse_change()
-        work = WorkKind.SEARCH if wanted and wanted.text else WorkKind.PAGE
-        page = await self.kept.get(key, lambda: run_limited(work, make_whole))
+    async def _answer(self, request: Request, template: str, sample: str) -> Response:
+        """A page; nothing where the browser has it already."""
+        wanted, number = Filter.of(request.query_params), _parse_page_number(request)
+        self._library.manifest.refuse_change()
+        is_search = wanted.text and template != "_sample.html"
+        work = WorkKind.SEARCH if is_search else WorkKind.PAGE
+        page = await self._workers.run(work, lambda: self._make(template, wanted, number, sample))
         headers = {"ETag": page.tag, "Cache-Control": "no-cache"}
         if request.headers.get("if-none-match") == page.tag:
             return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
         return HTMLResponse(page.body, headers=headers)
+
+    def _make_page(self, template: str, wanted: Filter, number: int, sample: str) -> MadePage:
+        manifest = self._library.manifest
+        values: dict[str, Any] = {"library": self._library, "filter": wanted}
+        if template != "_sample.html":
+            page = manifest.find_page(wanted, number, PAGE_SIZE)
+            values |= {"page": page, "size": PAGE_SIZE}
+            if template == "index.html" and page.rows:
+                sample = sample or page.rows[0]["id"]
+        if template != "_results.html":
+            values["view"] = make_view(manifest, self._find_row(sample)) if sample else None
+        if template == "index.html":
+            values |= {"facets": manifest.facets, "label_options": self._label_options}
+        text = self._templates.get_template(template).render(values, selected=sample)
+        manifest.refuse_change()  # else it may be of both manifests
+        body = text.encode()
+        return MadePage(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
 
     @cached_property
     def _label_options(self) -> Markup:
         """The labels to choose from: hundreds, in every whole page."""
         option = Markup('<option value="{}">{:,}</option>')
         return Markup("\n").join(
-            option.format(label, count) for label, count in self.library.manifest.facets.label
+            option.format(label, count) for label, count in self._library.manifest.facets.label
         )
 
-    def _render(self, template: str, **context: Any) -> KeptPage:
-        text = self.templates.get_template(template).render(library=self.library, **context)
-        return KeptPage.of(text)
-
-    def _find_page(self, wanted: Filter, number: int) -> ResultPage:
-        return self.library.manifest.find_page(wanted, number, PAGE_SIZE)
-
     def _find_row(self, name: str) -> Mapping[str, Any]:
-        row = self.library.manifest.find_sample(name)
-        self.library.manifest.refuse_change()
+        row = self._library.manifest.find_sample(name)
+        self._library.manifest.refuse_change()
         if row is None:
             raise _make_unknown_error(name)
         return row
-
-    def _make_view(self, name: str) -> SampleView:
-        return make_view(self.library.manifest, self._find_row(name))
 
 
 def create_app(library: BrowsedCorpus, hosts: Hosts) -> Starlette:

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import PurePosixPath
 from typing import Any, Final, assert_never
 
+from pipelines.look.page.page import find_round_numbers
 from synth.base.errors import CorpusError
 from synth.base.units import Frames
 from synth.corpus.corpus import Corpus
-from synth.corpus.facts import GET_AGAIN
 from synth.corpus.shards import AudioFormat, read_member
-from synth.corpus.validation import MAX_MEMBER_BYTES
 from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.scene.timeline import Timeline, duration, timeline
 from synth.storage import display_path
 
 COLOURS: Final = 6
 """Events are told apart by so many colours, and always by their names, too."""
-
-_STEPS_S: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
-_LONGEST_STEP_S: Final = 600.0
-"""Of recordings that are longer than ten such steps, a multiple of it."""
 
 _MOST_TICKS: Final = 10
 
@@ -227,11 +220,10 @@ def _draw_tree(scene: Scene, onset: Frames, rate: int, colours: Mapping[str, int
 
 
 def _place_ticks(seconds: float) -> tuple[TimeTick, ...]:
-    longest = _LONGEST_STEP_S * max(1, math.ceil(seconds / _LONGEST_STEP_S / _MOST_TICKS))
-    step = next((each for each in _STEPS_S if seconds / each <= _MOST_TICKS), longest)
-    count = int(seconds / step + 1e-9) + 1
     return tuple(
-        TimeTick(f"{at * step:g} s", round(100 * at * step / seconds, 3)) for at in range(count)
+        TimeTick(f"{at:g} s", round(100 * at / seconds, 3))
+        for at in find_round_numbers(0.0, seconds, _MOST_TICKS).tolist()
+        if at <= seconds
     )
 
 
@@ -239,15 +231,9 @@ def _place_ticks(seconds: float) -> tuple[TimeTick, ...]:
 
 
 MEDIA_TYPES: Final = {AudioFormat.FLAC: "audio/flac", AudioFormat.WAV: "audio/wav"}
-_SUFFIXES: Final = tuple(f".{each.value}" for each in AudioFormat)
 _KEPT: Final = 12
-_RANGE: Final = re.compile(r"bytes=(\d*)-(\d*)", re.ASCII)
-_MOST_DIGITS: Final = 18
-"""No file is longer; Python refuses to read numbers of thousands of digits."""
-
-
-class ImpossibleAudioError(CorpusError):
-    """A sample whose row says what no shard can hold."""
+_RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
+"""No file has a length of more digits."""
 
 
 class SampleAudio:
@@ -259,25 +245,8 @@ class SampleAudio:
 
     def read(self, row: Mapping[str, Any]) -> bytes:
         """The audio file of a row of `schema.SAMPLES`, as the shard holds it."""
-        self._check_place(row)
         keys = ("split", "shard", "member", "offset", "size", "sha256")
         return self._kept(*(row[key] for key in keys))
-
-    def _check_place(self, row: Mapping[str, Any]) -> None:
-        """Refuse what cannot be sent: the manifest may have changed since it was checked."""
-        name, size = row["member"], row["size"]
-        if PurePosixPath(name).suffix not in _SUFFIXES:
-            raise ImpossibleAudioError(
-                f"{name}: expected a name that ends in {' or '.join(_SUFFIXES)}", fix=GET_AGAIN
-            )
-        path = self._corpus.shard(row["split"], row["shard"])
-        most = path.stat().st_size if path.is_file() else MAX_MEMBER_BYTES
-        if row["offset"] < 0 or not 0 <= size <= most - (row["offset"] if path.is_file() else 0):
-            raise ImpossibleAudioError(
-                f"{name}: {size} bytes from byte {row['offset']}: expected a place within the "
-                f"{most} bytes of {display_path(path)}",
-                fix=GET_AGAIN,
-            )
 
     def _read(
         self, split: str, shard: str, member: str, offset: int, size: int, sha256: str
@@ -293,48 +262,18 @@ class SampleAudio:
         return data
 
 
-@dataclass(frozen=True, slots=True)
-class ByteRange:
-    """What is sent of a file, as RFC 9110 has it.
+def parse_range(size: int, asked: str) -> range | None:
+    """The bytes of a file that a `Range` header asks for, maybe none of them (RFC 9110).
 
-    Args:
-        status: 200 for all, 206 for a part, 416 where the range lies outside.
-        start: First byte sent.
-        end: One past the last byte sent.
-        size: Of the whole file in bytes.
+    None for the whole: several ranges, and other units, need not be understood.
     """
-
-    status: int
-    start: int
-    end: int
-    size: int
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """What tells the part."""
-        told = {200: None, 206: f"bytes {self.start}-{self.end - 1}/{self.size}"}
-        content_range = told.get(self.status, f"bytes */{self.size}")
-        return {"Accept-Ranges": "bytes"} | (
-            {"Content-Range": content_range} if content_range else {}
-        )
-
-
-def parse_range(size: int, asked: str | None) -> ByteRange:
-    """The part that a `Range` header asks for; several ranges, or other units, give the whole."""
-    found = _RANGE.fullmatch(asked.strip()) if asked else None
-    if found is None or found.groups() == ("", ""):
-        return ByteRange(200, 0, size, size)
-    first, last = found.groups()
-    if len(first) > _MOST_DIGITS:
-        return ByteRange(416, 0, 0, size)
-    last = last if len(last) <= _MOST_DIGITS else "9" * _MOST_DIGITS
+    found = _RANGE.fullmatch(asked.strip())
+    first, last = found.groups() if found else ("", "")
     if not first:
-        start, end = max(0, size - int(last)), size
-    else:
-        start, end = int(first), min(size, int(last) + 1 if last else size)
-        if last and int(last) < start:
-            return ByteRange(200, 0, size, size)
-    return ByteRange(206, start, end, size) if start < end else ByteRange(416, 0, 0, size)
+        return range(max(0, size - int(last)), size) if last else None
+    if last and int(last) < int(first):
+        return None
+    return range(int(first), min(size, int(last) + 1) if last else size)
 
 
 def guess_media_type(member: str) -> str:

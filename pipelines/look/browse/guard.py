@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import socket
 import threading
@@ -13,8 +14,7 @@ from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
 import duckdb
-from anyio import CapacityLimiter, fail_after, to_thread
-from anyio.lowlevel import RunVar
+from anyio import to_thread
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -148,32 +148,29 @@ _AT_ONCE: Final[Mapping[WorkKind, int]] = {
     WorkKind.REMOTE: 16,
     WorkKind.SEARCH: 3,
 }
-"""Threads of each kind; more would wait for each other, but for those that wait for a store."""
+"""Threads of each kind; together they are fewer than anyio has for an event loop."""
 
 
-async def run_limited(work: WorkKind, function: Callable[[], Result]) -> Result:
-    """What a function gives that is called in a thread, as soon as its kind of work has one."""
-    limits = _limits.get(None)
-    if limits is None:
-        limits = {each: CapacityLimiter(_AT_ONCE[each]) for each in WorkKind}
-        _limits.set(limits)
-    place = object()
-    try:
-        with fail_after(WAIT_S if work is WorkKind.SEARCH else None):
-            await limits[work].acquire_on_behalf_of(place)
-    except TimeoutError as error:
-        raise BusyError(
-            f"other searches ran for {WAIT_S:g} s, so this one did not start",
-            fix="search again in a moment",
-        ) from error
-    try:
-        return await to_thread.run_sync(function, limiter=CapacityLimiter(1))
-    finally:
-        limits[work].release_on_behalf_of(place)
+class Workers:
+    """Threads for the work of one server."""
 
+    def __init__(self) -> None:
+        self._free = {work: asyncio.Semaphore(count) for work, count in _AT_ONCE.items()}
 
-_limits: Final[RunVar[dict[WorkKind, CapacityLimiter] | None]] = RunVar("limits of segue browse")
-"""Of this event loop."""
+    async def run(self, work: WorkKind, function: Callable[[], Result]) -> Result:
+        """What a function returns that is called in a thread, once its kind of work has one."""
+        try:
+            async with asyncio.timeout(WAIT_S if work is WorkKind.SEARCH else None):
+                await self._free[work].acquire()
+        except TimeoutError as error:
+            raise BusyError(
+                f"other searches ran for {WAIT_S:g} s, so this one did not start",
+                fix="search again in a moment",
+            ) from error
+        try:
+            return await to_thread.run_sync(function)
+        finally:
+            self._free[work].release()
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -14,9 +14,6 @@ from typing import Any, Final
 
 import duckdb
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pipelines.look.browse.guard import SEARCH_S, limit_time
@@ -137,12 +134,13 @@ MAX_LABELS: Final = 600
 MAX_SIBLINGS: Final = 24
 _FILTERS_KEPT: Final = 16
 _PLACES_KEPT: Final = 1 << 23
-_CLIPS_KEPT: Final = 1 << 14
 _MEMORY: Final = "1GB"
-_ROW: Final = ("id", "index", "caption", "relation", "split", "labels", "frames", "sample_rate")
-_SUMMARY: Final = (*_ROW, "positives.list.element.text", "negatives.list.element.text")
-_NO_TEXTS: Final[Mapping[str, list[str]]] = {"true_texts": [], "false_texts": []}
-_SIBLING: Final = (*_ROW, "notation", "scene")
+_ROW: Final = 'id, "index", caption, relation, split, labels, frames, sample_rate'
+_NO_TEXTS: Final = "[]::VARCHAR[] AS true_texts, []::VARCHAR[] AS false_texts"
+_TEXTS: Final = ", ".join(
+    f"list_transform({column}, lambda each: each.text) AS {kind}_texts"
+    for column, kind in (("positives", "true"), ("negatives", "false"))
+)
 _MAKE_FACTS: Final = f"""
     CREATE OR REPLACE TABLE {FACTS} AS
     WITH mixes AS (
@@ -207,7 +205,6 @@ class Manifest:
             self._states = [file_state(file) for file in self._files]
         metadata = check_columns(path, PLAN)
         check_columns(path.with_name(CLIPS_FILE), CLIPS)
-        self._rows = ManifestRows(path)
         self.rows = metadata.num_rows
         """How many samples there are."""
         audible = (metadata.metadata or {}).get(AUDIBLE.encode())
@@ -230,7 +227,6 @@ class Manifest:
             rows.create_view(name)
         self._lock = threading.Lock()
         self._found = lru_cache(max(_FILTERS_KEPT, min(256, _PLACES_KEPT // self.rows)))(self._find)
-        self._clips = lru_cache(_CLIPS_KEPT)(self._find_clip)
 
     def refuse_change(self) -> None:
         """Check that what is read now is what was opened: places of rows are kept."""
@@ -254,48 +250,38 @@ class Manifest:
         pages = max(1, -(-len(found) // size))
         number = min(max(number, 1), pages)
         skipped = size * (number - 1)
-        rows = self._read_summaries(found[skipped : skipped + size], bool(wanted.text))
+        shown = ", ".join(map(str, found[skipped : skipped + size])) or "NULL"
+        rows = self._ask(
+            # Written out, the places let DuckDB leave out the row groups that hold none of them.
+            f"SELECT {_ROW}, {_TEXTS if wanted.text else _NO_TEXTS} FROM samples"
+            f" WHERE file_row_number IN ({shown}) ORDER BY file_row_number",
+            {},
+        )
         return ResultPage(tuple(rows), number, pages, len(found))
-
-    def _read_summaries(self, places: NDArray[np.int64], with_texts: bool) -> list[dict[str, Any]]:
-        """The summaries at some ascending places of the plan, with their sentences' texts."""
-        if not with_texts:
-            return [{**row, **_NO_TEXTS} for row in self._rows.take(places, _ROW)]
-        return [
-            {name: row[name] for name in _ROW}
-            | {
-                "true_texts": [each["text"] for each in row["positives"]],
-                "false_texts": [each["text"] for each in row["negatives"]],
-            }
-            for row in self._rows.take(places, _SUMMARY)
-        ]
 
     def find_sample(self, name: str) -> dict[str, Any] | None:
         """The whole row of one sample, by its id."""
-        place = self._rows.find(name)
-        return None if place is None else self._rows.take([place])[0]
+        rows = self._ask(
+            "SELECT * EXCLUDE (file_row_number) FROM samples WHERE id = $id LIMIT 1", {"id": name}
+        )
+        return rows[0] if rows else None
 
     def find_siblings(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The other samples of a row's minimal-pair group, `MAX_SIBLINGS` at most."""
-        place = self._rows.find(row["id"])
-        if place is None:
-            return []
-        near = self._rows.find_equal(place, ("shard", "group"))
-        others = [each for each in near if each != place]
-        return self._rows.take(others[:MAX_SIBLINGS], _SIBLING)
+        return self._ask(
+            f'SELECT {_ROW}, notation, scene FROM samples WHERE shard = $shard AND "group" = $group'
+            f" AND id <> $id ORDER BY file_row_number LIMIT {MAX_SIBLINGS}",
+            {name: row[name] for name in ("shard", "group", "id")},
+        )
 
     def find_clips(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Rows of `clips.parquet` by clip id, without measurements."""
-        found = {name: self._clips(name) for name in names}
-        return {name: row for name, row in found.items() if row is not None}
-
-    def _find_clip(self, name: str) -> dict[str, Any] | None:
         rows = self._ask(
             "SELECT id, source, location, recording, licence, attribution, tags FROM clips"
-            " WHERE id = $id LIMIT 1",
-            {"id": name},
+            " WHERE id IN (SELECT unnest($names::VARCHAR[]))",
+            {"names": list(names)},
         )
-        return rows[0] if rows else None
+        return {row["id"]: row for row in rows}
 
     @property
     def facets(self) -> Facets:
@@ -362,126 +348,3 @@ class Manifest:
 def find_mix_licence(parts: Sequence[str]) -> str:
     """Id of the licence of a sample whose clips have these."""
     return effective_licence(parse_licence(part) for part in parts).id
-
-
-# Rows of a manifest by their place or their id, read a row group at a time.
-
-
-MOST_ROW_BYTES: Final = 256 << 20
-"""Of the row groups that are kept."""
-
-_ROW_PLACES_KEPT: Final = 1 << 12
-
-
-@dataclass(frozen=True, slots=True)
-class _KeptGroup:
-    """A row group that is kept: which one, and which of its columns."""
-
-    group: int
-    columns: tuple[str, ...] | None
-
-
-class ManifestRows:
-    """The rows of a Parquet file; thread-safe. Row groups that were read last are kept.
-
-    Args:
-        path: The file, which has a column `id`.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        with explain_damage(path):
-            self.metadata: pq.FileMetaData = pq.read_metadata(path)
-        groups = range(self.metadata.num_row_groups)
-        sizes = [self.metadata.row_group(at).num_rows for at in groups]
-        self._starts: NDArray[np.int64] = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-        self._kept: OrderedDict[_KeptGroup, pa.Table] = OrderedDict()
-        self._bytes = 0
-        self._lock = threading.Lock()
-        self._found = lru_cache(_ROW_PLACES_KEPT)(self._find)
-
-    def find(self, name: str) -> int | None:
-        """The place of the row with an id; None where there is none."""
-        return self._found(name)
-
-    def _find(self, name: str) -> int | None:
-        place = int(pc.index(self._ids, name).as_py())
-        return None if place < 0 else place
-
-    @cached_property
-    def _ids(self) -> pa.ChunkedArray:
-        with explain_damage(self._path):
-            return pq.read_table(self._path, columns=["id"]).column("id")
-
-    def take(
-        self, places: Sequence[int] | NDArray[np.int64], columns: tuple[str, ...] | None = None
-    ) -> list[dict[str, Any]]:
-        """The rows at some ascending places.
-
-        Args:
-            places: Counted from 0.
-            columns: Names of columns, or paths of their leaves; None for all.
-        """
-        rows: list[dict[str, Any]] = []
-        groups = np.searchsorted(self._starts, places, side="right") - 1
-        for group in dict.fromkeys(groups.tolist()):
-            own = [
-                int(place) - int(self._starts[group])
-                for place, its in zip(places, groups, strict=True)
-                if its == group
-            ]
-            rows += self._read(_KeptGroup(group, columns)).take(own).to_pylist()
-        return rows
-
-    def find_equal(self, place: int, names: Sequence[str]) -> list[int]:
-        """The places near a row, itself among them, of rows that have the same values.
-
-        Near is the row's own row group and its neighbours as far as they hold the first value.
-
-        Args:
-            names: Of columns of text.
-        """
-        here = int(np.searchsorted(self._starts, place, side="right")) - 1
-        (row,) = self.take([place], tuple(names))
-        groups = [here]
-        for step in (-1, 1):
-            group = here + step
-            while 0 <= group < len(self._starts) - 1 and self._may_hold(group, row, names[0]):
-                groups.append(group)
-                group += step
-        found: list[int] = []
-        for group in sorted(groups):
-            table = self._read(_KeptGroup(group, tuple(names)))
-            mask = pc.equal(table[names[0]], row[names[0]])
-            for name in names[1:]:
-                mask = pc.and_(mask, pc.equal(table[name], row[name]))
-            start = int(self._starts[group])
-            found += [start + at for at in pc.indices_nonzero(mask).to_pylist()]
-        return found
-
-    def _may_hold(self, group: int, row: dict[str, Any], name: str) -> bool:
-        """Whether a row group may hold a row's value of a column, as far as its statistics say."""
-        columns = self.metadata.row_group(group)
-        at = self.metadata.schema.names.index(name)
-        statistics = columns.column(at).statistics
-        if statistics is None or not statistics.has_min_max:
-            return False
-        return bool(statistics.min <= row[name] <= statistics.max)
-
-    def _read(self, part: _KeptGroup) -> pa.Table:
-        with self._lock:
-            table = self._kept.get(part)
-            if table is not None:
-                self._kept.move_to_end(part)
-                return table
-        with explain_damage(self._path), pq.ParquetFile(self._path) as file:
-            chosen = None if part.columns is None else list(part.columns)
-            table = file.read_row_group(part.group, columns=chosen, use_threads=False)
-        with self._lock:
-            if part not in self._kept:
-                self._bytes += table.nbytes
-            self._kept[part] = table
-            while self._bytes > MOST_ROW_BYTES and len(self._kept) > 1:
-                _, oldest = self._kept.popitem(last=False)
-                self._bytes -= oldest.nbytes
-        return table

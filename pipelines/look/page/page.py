@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,10 +72,6 @@ def write_page(page: Page, out: Path) -> None:
 # Axes: round numbers for ticks, and from a value to its place in a drawing.
 
 
-_ROUND: Final = (1.0, 2.0, 5.0, 10.0)
-_CLOSE: Final = 1e-9
-
-
 @dataclass(frozen=True, slots=True)
 class Tick:
     """A mark of an axis: its text, and its place in the drawing's units."""
@@ -107,33 +102,20 @@ class Axis:
         return round(self.start + share * (self.end - self.start), 1)
 
     def ticks(self, most: int) -> tuple[Tick, ...]:
-        """Round numbers within the range, `most` or one more of them."""
-        step = round_step(self.high - self.low, most)
-        first = math.ceil(self.low / step - _CLOSE)
-        last = math.floor(self.high / step + _CLOSE)
-        return tuple(
-            Tick(spoken(at * step), self.place(at * step)) for at in range(first, last + 1)
-        )
+        """Round numbers within the range, `most` steps or fewer apart."""
+        values = find_round_numbers(self.low, self.high, most)
+        inside = values[(values >= self.low) & (values <= self.high)]
+        return tuple(Tick(spoken(value), self.place(value)) for value in inside.tolist())
 
 
-def round_step(span: float, most: int) -> float:
-    """The smallest of 1, 2 and 5 times a power of ten that parts `span` in at most `most`.
+def find_round_numbers(low: float, high: float, most: int) -> NDArray[np.float64]:
+    """Round numbers in `most` equal steps or fewer, the first and last around a range."""
+    from matplotlib.ticker import MaxNLocator  # takes a while to import
 
-    Raises:
-        ValueError: If `span` is not above 0.
-    """
-    if not span > 0:
-        raise ValueError(f"a range of {span} cannot be divided")
-    power = 10.0 ** math.floor(math.log10(span / most))
-    return next(power * each for each in _ROUND if span / (power * each) <= most + _CLOSE)
-
-
-def covering(low: float, high: float, most: int) -> tuple[float, float]:
-    """The smallest range between round numbers that holds both; never empty."""
-    if high <= low:
-        low, high = low - (abs(low) or 1.0) / 2, low + (abs(low) or 1.0) / 2
-    step = round_step(high - low, most)
-    return math.floor(low / step + _CLOSE) * step, math.ceil(high / step - _CLOSE) * step
+    if low == high:
+        low, high = low - (abs(low) or 1.0) / 2, high + (abs(high) or 1.0) / 2
+    numbers = MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(low, high)
+    return np.round(numbers, 12)  # else a value on the border of two bins may miss its own
 
 
 def spoken(value: float) -> str:
@@ -227,13 +209,14 @@ def histogram(title: str, unit: str, values: NDArray[np.float64]) -> Histogram:
     # What differs by a rounding error alone is one value.
     if spoken(low) == spoken(high):
         return Histogram(title, unit, *told, (), (), (), width, height)
-    step = round_step(high - low, MOST_BINS - 2)
-    start, end = covering(low, high, MOST_BINS - 2)
-    number = round((end - start) / step)
-    at = np.clip(np.floor((values - start) / step + 1e-9).astype(np.int64), 0, number - 1)
-    counts = np.bincount(at, minlength=number)
+    edges = find_round_numbers(low, high, MOST_BINS - 2)
+    # What lies outside by a rounding error is counted, too.
+    counts, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
+    start, end, step = float(edges[0]), float(edges[-1]), float(edges[1] - edges[0])
     across = Axis(start, end, _LEFT, width - _RIGHT)
-    up = Axis(0.0, covering(0.0, float(counts.max()), 3)[1], height - _BOTTOM, _TOP)
+    up = Axis(
+        0.0, float(find_round_numbers(0.0, float(counts.max()), 3)[-1]), height - _BOTTOM, _TOP
+    )
     bins = tuple(
         Bin(
             low=start + place * step,
@@ -308,7 +291,8 @@ def plot(
     values = [value for points in curves.values() for _, value in points]
     values += [rule[1]] if rule else []
     across = Axis(0.0, float(last), _LEFT, width - _RIGHT)
-    up = Axis(*covering(min(values), max(values), 5), height - _BOTTOM, _TOP)
+    around = find_round_numbers(min(values), max(values), 5)
+    up = Axis(float(around[0]), float(around[-1]), height - _BOTTOM, _TOP)
     return Plot(
         title=title,
         curves=tuple(

@@ -119,15 +119,6 @@ _MEASURED: Final = ("frames", "sample_rate", "clips")
 _RENDERED: Final = ("gain_db", "peak_db")
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestMeasures:
-    """What a report measures of a manifest beside what `describe` counts."""
-
-    histograms: tuple[Histogram, ...]
-    rights: CorpusRights
-    tags: Mapping[str, Sequence[str]]
-
-
 _UNTOLD: Final[dict[str, Any]] = {
     "algorithms": {},
     "audio_format": "unknown format",
@@ -164,8 +155,12 @@ def corpus_page(path: Path, samples: int = SHOWN, observer: Observer | None = No
 def _page(manifest: Path, samples: int, observer: Observer) -> Page:
     described = describe(manifest)
     judged = audit(manifest, observer)
-    measured = _measure(manifest)
-    shown = examples(manifest, measured.tags, samples, observer)
+    columns = [*_MEASURED, *(_RENDERED if manifest.name == SAMPLES_FILE else ())]
+    rows = pq.read_table(manifest, columns=columns)
+    catalogue = pq.read_table(manifest.with_name(CLIPS_FILE), columns=list(_CLIPS))
+    clips = used_clips(catalogue.to_pylist(), manifest)
+    tags = {clip["id"]: [tag.name for tag in heard_tags(clip["tags"])] for clip in clips}
+    shown = examples(manifest, tags, samples, observer)
     facts = {
         "corpus": described["corpus"],
         "version": described["version"],
@@ -181,24 +176,12 @@ def _page(manifest: Path, samples: int, observer: Observer) -> Page:
         lacking=[Lacking(**each).line for each in described["labels"]["lacking"]],
         built=_read_facts(manifest),
         audit=judged,
-        histograms=measured.histograms,
-        rights=measured.rights,
+        histograms=tuple(_histograms(rows, clips)),
+        rights=rights(clips, rows.column("clips").to_pylist()),
         examples=shown,
         spec=_spec(manifest),
     )
     return Page(f"{described['corpus']}-{described['version']}-corpus", html, facts)
-
-
-def _measure(manifest: Path) -> ManifestMeasures:
-    columns = [*_MEASURED, *(_RENDERED if manifest.name == SAMPLES_FILE else ())]
-    rows = pq.read_table(manifest, columns=columns)
-    everything = pq.read_table(manifest.with_name(CLIPS_FILE), columns=list(_CLIPS))
-    clips = used_clips(everything.to_pylist(), manifest)
-    return ManifestMeasures(
-        histograms=tuple(_histograms(rows, clips)),
-        rights=rights(clips, rows.column("clips").to_pylist()),
-        tags={clip["id"]: [tag.name for tag in heard_tags(clip["tags"])] for clip in clips},
-    )
 
 
 def _histograms(rows: pa.Table, clips: Sequence[Mapping[str, Any]]) -> Iterator[Histogram]:

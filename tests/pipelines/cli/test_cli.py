@@ -89,7 +89,7 @@ def test_a_word_that_is_near_no_command_is_refused_without_a_guess() -> None:
     assert "Did you mean" not in refused.stderr
 
 
-CHECKS = {"check": "a library's files, or a corpus's files", "audit": "a corpus's captions"}
+CHECKS = {"check": "the files of a library, a corpus or an export", "audit": "a corpus's captions"}
 
 
 @pytest.mark.parametrize("old", MOVED)
@@ -249,6 +249,24 @@ def test_an_option_of_the_wrong_type_is_told_in_plain_words(
     failed = segue_here(*words)
     assert failed.returncode == 2
     assert told in failed.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("build",), "Missing argument 'spec'"),
+        (("inspect", "x", "--samples", "-3"), "expected a value greater than or equal to 0"),
+        (("night", "run", "x.yaml", "--bogus"), "No such option: --bogus"),
+        (("bild",), "Did you mean"),
+        (("--bogus",), "No such option: --bogus"),
+    ],
+)
+def test_wrong_usage_is_one_json_object_for_programs(words: tuple[str, ...], told: str) -> None:
+    failed = segue_here(*words, "--json")
+    assert failed.returncode == 2
+    (line,) = failed.stdout.splitlines()
+    assert told in json.loads(line)["error"]
+    assert json.loads(line)["fix"]
 
 
 def test_a_place_that_cannot_be_written_is_told_with_a_fix() -> None:

@@ -273,9 +273,9 @@ def test_a_run_is_no_corpus_and_a_corpus_no_run(manifests: Path, tmp_path: Path)
     run, out = tmp_path / "run", tmp_path / "out"
     run.mkdir()
     (run / "model.pt").write_bytes(b"")
-    with pytest.raises(SpecError, match="trained model, but --to hf takes a corpus"):
+    with pytest.raises(SpecError, match="is a training run, not a corpus"):
         export_command(run, "hf", out, observer=Silent())
-    with pytest.raises(SpecError, match="a corpus, but --to transformers takes the run"):
+    with pytest.raises(SpecError, match="is a corpus, not a training run"):
         export_command(manifests, "transformers", out, observer=Silent())
     with pytest.raises(SpecError, match="no splits and no workers"):
         export_command(run, "transformers", out, split=["test"], observer=Silent())
@@ -286,7 +286,7 @@ def test_a_run_is_no_corpus_and_a_corpus_no_run(manifests: Path, tmp_path: Path)
 
 def test_an_exported_corpus_is_no_corpus(corpus: Corpus, tmp_path: Path) -> None:
     export_corpus(corpus, "hf", tmp_path / "out")
-    with pytest.raises(CorpusError, match="no finished corpus here"):
+    with pytest.raises(SpecError, match="is an export of a corpus, not a corpus"):
         export_command(tmp_path / "out", "esc", tmp_path / "esc", observer=Silent())
 
 
@@ -312,3 +312,26 @@ def test_an_esc_export_read_as_esc50_takes_no_licence_or_credit_of_esc50(
     for ref in Esc50(root=tmp_path / "out").refs():
         assert (ref.licence, ref.attribution) == ("unknown", "")
         assert ref.recording.startswith("esc50/")
+
+
+def test_check_compares_an_export_with_its_receipts(manifests: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    export_command(manifests, "dcase", out, split=["test"], workers=0, observer=Silent())
+    done = segue_here("check", out, "--json")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert (facts["ok"], facts["format"], facts["corpus"]) == (True, "dcase", "tiny")
+    shards = {row["shard"] for row in Corpus.open(manifests).samples("test").to_pylist()}
+    assert facts["checks"]["parts as certified"] == len(shards)
+    assert "an export is checked" in segue_here("check", out, "--samples", "2").stderr
+    audio = next(out.rglob("*.tsv"))
+    data = audio.read_bytes()
+    for change, told in ((audio.unlink, "missing"), (lambda: audio.write_bytes(data[:9]), "9 by")):
+        change()
+        failed = segue_here("check", out)
+        assert failed.returncode == 1
+        assert f"{audio}: " in failed.stderr
+        assert told in failed.stderr
+    (out / KEPT / "finished.json").unlink()
+    audio.write_bytes(data)
+    assert "is not finished" in segue_here("check", out).stderr

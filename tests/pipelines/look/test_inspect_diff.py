@@ -19,7 +19,7 @@ from pipelines.cli.look.compare import diff_command
 from pipelines.config.spec import Spec
 from pipelines.look.comparison import Comparison, TableChanges, ValueChange, compare
 from pipelines.store.places import find_manifest
-from synth.base.errors import CorpusError
+from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import QUARANTINE
@@ -242,7 +242,7 @@ def test_of_several_plans_each_is_named(sounds: Path, tmp_path: Path) -> None:
 def test_a_spec_is_not_taken_for_a_corpus(tmp_path: Path) -> None:
     spec = tmp_path / "other-name.yaml"
     spec.write_text("corpus: mine\nsource: {foley: {}}\nrecipe: {triplets: {}}\n")
-    with pytest.raises(CorpusError, match="this is a spec, not a corpus") as caught:
+    with pytest.raises(SpecError, match="is a spec, not a corpus") as caught:
         find_manifest(spec)
     assert caught.value.fix == "give its manifest folder, data_manifests/mine"
 

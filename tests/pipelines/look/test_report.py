@@ -223,6 +223,8 @@ def test_a_file_of_something_else_is_one_clear_error(corpus: Corpus, tmp_path: P
 def test_histograms_count_every_value_once() -> None:
     values = np.asarray([0.1, 0.3, 0.3, 2.9, 7.0])
     found = histogram("length", "s", values)
+    over = histogram("peak", "dBFS", np.asarray([-14.9, -2.0, -1.0, -1.0 + 1e-12]))
+    assert (sum(each.count for each in over.bins), over.bins[-1].high) == (4, -1.0)
     assert sum(each.count for each in found.bins) == len(values)
     assert [each.count for each in found.bins] == [3, 1, 1]
     for each in found.bins:

@@ -17,7 +17,6 @@ from rich.progress import Progress, TextColumn
 
 from pipelines.cli.common.progress_display import (
     Bars,
-    Hidden,
     JsonLines,
     LeftOrTaken,
     Rate,
@@ -44,7 +43,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def tracker(clock: Clock) -> Tracker:
-    return Tracker(JsonLines(clock), clock)
+    return JsonLines(clock)
 
 
 def told(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
@@ -153,7 +152,7 @@ def test_bars_show_count_rate_and_note() -> None:
     file = io.StringIO()
     columns = (TextColumn("{task.completed} of {task.total} {task.fields[unit]}"), Rate())
     with Progress(*columns, console=Console(file=file, width=80), get_time=Clock()) as progress:
-        tracker = Tracker(Bars(progress))
+        tracker = Bars(progress)
         tracker.start("render", 12, "shards", done=3)
         tracker.advance("render", 2, "well")
         assert [(task.completed, task.fields["note"]) for task in progress.tasks] == [(5, "well")]
@@ -180,7 +179,7 @@ def test_time_left_becomes_time_taken(clock: Clock) -> None:
 
 
 def test_items_that_are_watched_come_through_as_they_are() -> None:
-    tracker = Tracker(Hidden())
+    tracker = Tracker()
     assert list(track(("a", "b"), tracker, "text", "captions")) == ["a", "b"]
     assert list(track((), Silent(), "text", "captions")) == []
 

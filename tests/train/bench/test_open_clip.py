@@ -22,6 +22,7 @@ from safetensors.torch import load_file, save_file
 from tiny_models import WORDS, noise, save_tokenizer
 
 from synth.base.errors import SpecError
+from synth.base.progress import Silent
 from train.bench.embedder import Embeddings, embed_sounds
 from train.bench.fitting import fill_up
 from train.bench.open_clip import OpenClip
@@ -155,9 +156,7 @@ def test_a_short_sound_is_repeated_only_when_asked(
     assert np.abs(found.audio([sound]) - heard).max() > 1e-4
 
 
-def test_a_checkpoint_of_its_training_is_opened(
-    open_clip: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_checkpoint_of_its_training_is_opened(open_clip: Any, tmp_path: Path) -> None:
     name = "naflexclap_test"
     with torch.random.fork_rng():
         weights = open_clip.create_model(name).state_dict()
@@ -170,8 +169,7 @@ def test_a_checkpoint_of_its_training_is_opened(
         soundfile.write(tmp_path / f"{at}.wav", noise(at, length).numpy(), 48_000)
     table = tmp_path / "classes.csv"
     table.write_text("filename,category\n0.wav,dog\n1.wav,rain\n")
-    eval_command(model, table, as_json=True)
-    assert json.loads(capsys.readouterr().out.splitlines()[-1])["zero_shot_top1"]["n"] == 2
+    assert eval_command(model, table, observer=Silent()).facts["zero_shot_top1"]["n"] == 2
 
 
 class Code:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from naive_protocols import Naive
 from real_models import with_real
 from tiny_models import CLAP_RATE, CLAP_SECONDS, WORDS, noise, save_clap
 
+from synth.base.progress import Silent
 from train.bench.settings import Padding
 from train.cli.eval import eval_command
 
@@ -72,7 +73,6 @@ def test_figures_are_those_of_a_naive_script(
     published: bool,
     clap: Path,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # transformers draws from each third of the starts there are; its middle one is as good as any.
@@ -85,10 +85,8 @@ def test_figures_are_those_of_a_naive_script(
     pad = Padding.REPEATPAD if published else Padding.PAD
     options: dict[str, Any] = {"pad": pad, "fusion": fused, "cut": not fused}
 
-    def figures(*args: Any, **more: Any) -> dict[str, Any]:
-        eval_command(clap, *args, **options, **more, as_json=True)
-        found: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
-        return found
+    def figures(*args: Any, **more: Any) -> Mapping[str, Any]:
+        return eval_command(clap, *args, **options, **more, observer=Silent()).facts
 
     found = figures(esc50, template=[TEMPLATE])["zero_shot_top1"]
     expected = naive.esc50(esc50, tmp_path / "esc" / "audio", TEMPLATE)

@@ -33,6 +33,7 @@ from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from train.bench.opening import open_embedder
+from train.bench.settings import Task
 from train.cli.eval import eval_command
 from train.cli.train import train_command
 from train.config.model import (
@@ -143,9 +144,8 @@ def test_the_card_tells_what_the_model_is_and_segue_eval_opens_it(
     corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run, out = tmp_path / "run", tmp_path / "out"
-    train_command(corpus, steps=2, out=run, as_json=True)
-    eval_command(run, corpus, task=["bat"], as_json=True)
-    tested = json.loads(capsys.readouterr().out.splitlines()[-1])
+    train_command(corpus, steps=2, out=run, observer=Silent())
+    tested = eval_command(run, corpus, task=[Task.BAT], observer=Silent()).facts
     export_command(run, "safetensors", out, observer=Silent()).show()
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"{run} as safetensors: 6 files, ")
@@ -159,10 +159,8 @@ def test_the_card_tells_what_the_model_is_and_segue_eval_opens_it(
     for told in (digest, "padded with silence, never looped", "16,000 Hz", "any length", "| bat |"):
         assert told in card
 
-    eval_command(out, corpus, task=["bat"], as_json=True)
-    found = capsys.readouterr()
-    assert json.loads(found.out.splitlines()[-1]) == tested
-    assert "not known" not in found.err
+    assert eval_command(out, corpus, task=[Task.BAT], observer=Silent()).facts == tested
+    assert "not known" not in capsys.readouterr().err
     digests = {open_embedder(folder).digest for folder in (run, out)}  # type: ignore[union-attr]
     assert len(digests) == 1
 
