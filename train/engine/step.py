@@ -13,7 +13,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from train.config.loss import TextSwap
 from train.config.run import TrainConfig
 from train.config.schedule import place
 from train.data.audio import FeatureCache
@@ -30,7 +29,6 @@ from train.engine.log import Facts
 from train.engine.optimizer import is_fused, rate_at, set_rates
 from train.engine.ranks import RankProcess
 from train.losses.batch import Embedded, World
-from train.losses.choice import loss_of
 from train.losses.dissimilarity import dissimilarity
 from train.losses.frames import Localised, frame_loss
 from train.model.device import matmul_precision
@@ -211,15 +209,10 @@ def compute_loss(
 def _compute_loss(
     outputs: Outputs, batch: Batch, config: TrainConfig, world: World
 ) -> Float[Tensor, ""]:
-    rows = gather_rows(outputs, batch)
     where = place(batch.step, config.stages)
     stage = config.stages[where.stage]
-    if isinstance(stage.loss, TextSwap):
-        share = stage.loss.share_at(where.step)
-        uniform = None if batch.swaps is None else batch.swaps.to(rows.audio)
-        loss = loss_of(stage.loss, rows, world, share, uniform)
-    else:
-        loss = loss_of(stage.loss, rows, world)
+    rows = gather_rows(outputs, batch, where.step)
+    loss: Float[Tensor, ""] = stage.loss.loss(rows, world)
     if stage.dissimilarity:
         loss = loss + stage.dissimilarity * dissimilarity(rows, world)
     if batch.sounds is not None:
@@ -230,8 +223,12 @@ def _compute_loss(
     return loss + 0 * (rows.scale + rows.bias)
 
 
-def gather_rows(outputs: Outputs, batch: Batch) -> Embedded:
-    """The batch as losses see it: embeddings of the rows, from those of the different texts."""
+def gather_rows(outputs: Outputs, batch: Batch, step: int) -> Embedded:
+    """The batch as losses see it: embeddings of the rows, from those of the different texts.
+
+    Args:
+        step: Of the stage.
+    """
     audio, texts, scale, bias, _ = outputs
     # Looked up in this order, before the captions: autograd sums the gradients of a text in the
     # reverse of it, and another order would give other last bits.
@@ -252,4 +249,6 @@ def gather_rows(outputs: Outputs, batch: Batch) -> Embedded:
         unrefuted=batch.unrefuted,
         scale=scale,
         bias=bias,
+        step=step,
+        uniform=None if batch.uniform is None else batch.uniform.to(audio),
     )

@@ -62,6 +62,9 @@ class Embedded:
         unrefuted: Which caption (column) may be true of which other sound (row) of its group, too.
         scale: Factor from cosine to logit, one over the temperature.
         bias: Added to every logit of the sigmoid loss.
+        step: Of the stage.
+        uniform: Numbers in [0, 1), evenly drawn, rows of this process against those of all; None
+            for losses that do not ask for them.
     """
 
     audio: Float[Tensor, "batch dim"]
@@ -77,6 +80,8 @@ class Embedded:
     unrefuted: Bool[Tensor, "batch batch"]
     scale: Float[Tensor, ""]
     bias: Float[Tensor, ""]
+    step: int = 0
+    uniform: Float[Tensor, "batch candidates"] | None = None
 
 
 @runtime_checkable

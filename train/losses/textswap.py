@@ -16,9 +16,7 @@ from train.losses.contrastive import (
 )
 
 
-def textswap_loss(
-    batch: Embedded, world: World, share: float, uniform: Float[Tensor, "rows candidates"]
-) -> Float[Tensor, ""]:
+def textswap_loss(batch: Embedded, world: World, share: float) -> Float[Tensor, ""]:
     """InfoNCE in which some wrong captions give way to the sound's own swapped ones, in nats.
 
     Each wrong caption that a sound sees is replaced with probability `share`, independently, by one
@@ -27,14 +25,15 @@ def textswap_loss(
     what; this keeps the size of the denominator.
 
     Args:
-        batch: Its negatives are the swapped captions.
+        batch: Its negatives are the swapped captions; its uniform numbers alone decide, so equal
+            numbers give an equal loss.
         share: 0 to 1. At 0 it is InfoNCE; at 1 a row sees its own caption and swapped ones only.
-        uniform: Numbers in [0, 1), evenly drawn: rows of this process against those of all. They
-            decide alone, so equal numbers give an equal loss.
     """
+    if batch.uniform is None:
+        raise ValueError("TextSwap needs numbers that decide what is replaced")
     others = candidates_of(batch, world)
     plan = caption_plan(others)
-    choice = _choose_swaps(share, uniform, ~others.same, batch)
+    choice = _choose_swaps(share, batch.uniform, ~others.same, batch)
     drawn = _count_swaps(choice, batch)
     kept = plan.weight * (choice < 0)
     texts = torch.cat([others.captions, batch.negatives.values])

@@ -49,7 +49,8 @@ def results(
     )
     assert len(batch.denied.owner) >= 2
     uniform = torch.rand(8, 8, generator=torch.Generator().manual_seed(0))
-    torch.save({"batch": batch, "uniform": uniform, "cuts": CUTS}, folder / "batch.pt")
+    batch = dataclasses.replace(batch, uniform=uniform)
+    torch.save({"batch": batch, "cuts": CUTS}, folder / "batch.pt")
     path = os.pathsep.join(filter(None, sys.path))
     done = subprocess.run(
         [sys.executable, SCRIPT, folder],
