@@ -29,7 +29,7 @@ from synth.truth.truth import Hearing
 from train.bench.plan import Benchmark, DataKind
 from train.bench.settings import BenchSettings, Task
 from train.bench.sounds import CorpusSounds
-from train.bench.tasks.compa import Instance, plan_compa
+from train.bench.tasks.choosing import Instance, plan_compa
 from train.config.run import AudioMode
 from train.data.rows import Row
 from train.data.split import SplitData

@@ -14,9 +14,8 @@ import typer
 
 from synth.base.doors import make_console
 from synth.base.progress import show_waiting
-from train.bench.glossary import explain_metrics
 from train.bench.settings import BenchSettings, Padding, Task
-from train.bench.verdicts import verdicts
+from train.bench.verdicts import explain_metrics, verdicts
 from train.cli.options import JsonOption, ShowProgress, VirtualOption, refuse_spec, show_nothing
 from train.cli.show import metric_table, quieten_transformers, tell_of_hub
 from train.config.run import AudioMode

@@ -67,7 +67,7 @@ class InfoNce(LossSettings):
 
     @override
     def loss(self, batch: Any, world: Any) -> Any:
-        from train.losses.hard_negatives import info_nce
+        from train.losses.captions import info_nce
 
         return info_nce(batch, world)
 
@@ -80,7 +80,7 @@ class HardNegatives(LossSettings):
 
     @override
     def loss(self, batch: Any, world: Any) -> Any:
-        from train.losses.hard_negatives import hard_negative_loss
+        from train.losses.captions import hard_negative_loss
 
         return hard_negative_loss(batch, world)
 
@@ -101,7 +101,7 @@ class Modular(LossSettings):
 
     @override
     def loss(self, batch: Any, world: Any) -> Any:
-        from train.losses.modular import modular_loss
+        from train.losses.captions import modular_loss
 
         return modular_loss(batch, world, self.variant)
 
@@ -215,7 +215,7 @@ class TextSwap(LossSettings):
 
     @override
     def loss(self, batch: Any, world: Any) -> Any:
-        from train.losses.textswap import textswap_loss
+        from train.losses.captions import textswap_loss
 
         return textswap_loss(batch, world, self.share_at(batch.step))
 
@@ -228,7 +228,7 @@ class Sigmoid(LossSettings):
 
     @override
     def loss(self, batch: Any, world: Any) -> Any:
-        from train.losses.sigmoid import sigmoid_loss
+        from train.losses.captions import sigmoid_loss
 
         return sigmoid_loss(batch, world)
 

@@ -23,16 +23,15 @@ from train.config.run import Stage, TrainConfig
 from train.config.schedule import place
 from train.data.audio import AudioBatch, count_chunks, crop_frames, hear
 from train.data.batch import Batch, SoundFrames
-from train.data.chosen import Chosen
 from train.data.crop import Cropper
 from train.data.frames import sounds_of, text_of, token_states
-from train.data.meaning import number_of
+from train.data.meaning import find_unrefuted, number_of
+from train.data.order import Chosen
 from train.data.rows import Row
 from train.data.split import SplitData
 from train.data.texts import FULLY_NEGATED, TextSampler
 from train.data.threads import compute_alone
 from train.data.tokenizer import TextTokenizer
-from train.data.unrefuted import find_unrefuted
 from train.losses.batch import Ragged
 from train.model.towers.base import AudioTower
 

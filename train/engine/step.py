@@ -29,7 +29,7 @@ from train.engine.log import Facts
 from train.engine.optimizer import is_fused, rate_at, set_rates
 from train.engine.ranks import RankProcess
 from train.losses.batch import Embedded, World
-from train.losses.dissimilarity import dissimilarity
+from train.losses.captions import dissimilarity
 from train.losses.frames import Localised, frame_loss
 from train.model.device import matmul_precision
 
@@ -159,8 +159,7 @@ def backward(
 
     # The loss of the whole batch, and its gradient with respect to what the encoder returned.
     joined = torch.cat(audio), torch.cat(texts), scales[0], biases[0], torch.cat(frames)
-    leaves = tuple(map(_leaf, joined))
-    whole = leaves[0], leaves[1], leaves[2], leaves[3], leaves[4]
+    whole = Outputs(*map(_leaf, joined))
     loss = compute_loss(whole, batch, config, world)
     of_audio, of_texts, of_scale, of_bias, of_frames = torch.autograd.grad(
         loss, whole, materialize_grads=True
@@ -216,8 +215,8 @@ def _compute_loss(
     if stage.dissimilarity:
         loss = loss + stage.dissimilarity * dissimilarity(rows, world)
     if batch.sounds is not None:
-        texts, frames = outputs[1], outputs[4]
-        heard = Localised(frames, texts[batch.sounds.texts], batch.sounds.states, rows.scale)
+        sounds = outputs.texts[batch.sounds.texts]
+        heard = Localised(outputs.frames, sounds, batch.sounds.states, rows.scale)
         loss = loss + stage.frames * frame_loss(heard, world)
     # Not every loss uses scale and bias, and DDP waits for the gradient of whatever can learn.
     return loss + 0 * (rows.scale + rows.bias)
@@ -229,14 +228,14 @@ def gather_rows(outputs: Outputs, batch: Batch, step: int) -> Embedded:
     Args:
         step: Of the stage.
     """
-    audio, texts, scale, bias, _ = outputs
+    texts = outputs.texts
     # Looked up in this order, before the captions: autograd sums the gradients of a text in the
     # reverse of it, and another order would give other last bits.
     extras = (batch.positives, batch.negatives, batch.denied)
     positives, negatives, denied = (each.embed(texts) for each in extras)
     text_numbers, meanings = batch.keys
     return Embedded(
-        audio=audio,
+        audio=outputs.audio,
         captions=texts[batch.captions],
         positives=positives,
         negatives=negatives,
@@ -247,8 +246,8 @@ def gather_rows(outputs: Outputs, batch: Batch, step: int) -> Embedded:
         groups=batch.groups,
         classes=batch.classes,
         unrefuted=batch.unrefuted,
-        scale=scale,
-        bias=bias,
+        scale=outputs.scale,
+        bias=outputs.bias,
         step=step,
-        uniform=None if batch.uniform is None else batch.uniform.to(audio),
+        uniform=None if batch.uniform is None else batch.uniform.to(outputs.audio),
     )

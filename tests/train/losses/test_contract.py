@@ -24,7 +24,7 @@ from train.config.loss import (
     TextSwap,
 )
 from train.losses.batch import Alone, Embedded, Ragged
-from train.losses.dissimilarity import dissimilarity
+from train.losses.captions import dissimilarity
 
 EXACT = 1e-9
 SEEDS = range(20)

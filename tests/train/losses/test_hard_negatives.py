@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from train.losses.batch import Alone, Embedded, Ragged
-from train.losses.hard_negatives import hard_negative_loss, info_nce
+from train.losses.captions import hard_negative_loss, info_nce
 
 EXACT = 1e-9
 Change = Callable[[Embedded], Embedded]

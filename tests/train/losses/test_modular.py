@@ -11,8 +11,7 @@ import torch
 
 from train.config.loss import ModularVariant
 from train.losses.batch import Alone, Embedded, Ragged
-from train.losses.hard_negatives import hard_negative_loss, info_nce
-from train.losses.modular import modular_loss
+from train.losses.captions import hard_negative_loss, info_nce, modular_loss
 
 EXACT = 1e-9
 Change = Callable[[Embedded], Embedded]

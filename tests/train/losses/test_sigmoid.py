@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from train.losses.batch import Alone, Embedded
-from train.losses.sigmoid import sigmoid_loss
+from train.losses.captions import sigmoid_loss
 
 EXACT = 1e-9
 Make = Callable[..., Embedded]

@@ -11,8 +11,7 @@ import pytest
 import torch
 
 from train.losses.batch import Alone, Embedded, Ragged
-from train.losses.hard_negatives import info_nce
-from train.losses.textswap import textswap_loss
+from train.losses.captions import info_nce, textswap_loss
 
 EXACT = 1e-9
 Make = Callable[..., Embedded]

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from train.losses.batch import Alone, Embedded, World
-from train.losses.world import Ranks
+from train.losses.batch import Alone, Embedded, Ranks, World
 
 SCRIPT = Path(__file__).with_name("two_processes.py")
 NAMES = (

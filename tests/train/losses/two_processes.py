@@ -30,10 +30,9 @@ from train.config.loss import (
     TeminalB,
     TextSwap,
 )
-from train.losses.batch import Alone, Embedded, Ragged, World
-from train.losses.dissimilarity import dissimilarity
+from train.losses.batch import Alone, Embedded, Ragged, Ranks, World
+from train.losses.captions import dissimilarity
 from train.losses.frames import Localised, frame_loss
-from train.losses.world import Ranks
 
 ROLES = ("positives", "negatives", "denied")
 ROWS = ("audio", "captions", "texts", "meanings", "views", "groups", "classes")
