@@ -15,8 +15,8 @@ from train.export.clap_model import write_clap
 from train.export.files import ModelFormat
 from train.export.folder import Written, new_folder
 from train.export.kinds import ModelKind, model_kind
-from train.export.laion_checkpoint import convert_laion
 from train.export.onnx_model import write_onnx
+from train.export.opening import convert_laion
 from train.export.safetensors_model import write_safetensors
 from train.model.weights import WeightsReceipt, write_receipts
 from train.report.card import model_card
