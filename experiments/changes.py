@@ -18,7 +18,7 @@ from experiments.registry import find_experiment
 from synth.base.atomic import write_text
 from synth.base.doors import read_json
 from synth.base.errors import SegueError
-from train.bench.figures import format_value
+from train.bench.verdicts import format_value
 
 HEADER: Final = """\
 # Before and now

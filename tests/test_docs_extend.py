@@ -31,7 +31,6 @@ from train.engine.run_folder import load_run
 from train.export.files import ModelFormat
 from train.export.read import load_exported
 from train.losses.batch import Alone, Embedded, Ragged
-from train.losses.choice import loss_of
 from train.model.clap import build_model
 from train.report.publish import CARD_FILE, publish
 
@@ -207,7 +206,8 @@ def test_the_loss_falls_as_false_captions_are_pushed_away() -> None:
             one,
             one,
         )
-        return loss_of(loss_settings, batch, Alone())
+        value: torch.Tensor = loss_settings.loss(batch, Alone())
+        return value
 
     optimizer = torch.optim.SGD([audio, captions, false], lr=0.5)
     values = []

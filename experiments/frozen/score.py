@@ -22,7 +22,7 @@ from train.bench.fitting import fill_up
 from train.bench.metrics import Metric
 from train.bench.settings import Padding
 from train.bench.sounds import CorpusSounds, Sounds
-from train.bench.tasks.blocks import Block, find_blocks, score_blocks
+from train.bench.tasks.choosing import Block, find_blocks, score_blocks
 from train.config.run import AudioMode
 from train.data.recordings import Recordings
 from train.data.rows import Row

@@ -18,7 +18,7 @@ from experiments.harness.experiment import CorpusView, ExamSplit, Line, keep
 from experiments.harness.runner import ExperimentOutcome
 from pipelines.engines.cluster import library_versions
 from synth.base.atomic import replacing, write_text
-from train.bench.figures import format_value, is_share
+from train.bench.verdicts import format_value, is_share
 
 COLUMNS: Final = ("measure", "arm", "ours", "95 % interval", "paper", "chance", "n")
 CLAIM_COLUMNS: Final = ("claim", "that is", "found", "95 % interval", "verdict")

@@ -28,7 +28,7 @@ from synth.truth.truth import Hearing
 from train.bench.plan import Benchmark, DataKind
 from train.bench.settings import BenchSettings, Task
 from train.bench.sounds import CorpusSounds
-from train.bench.tasks.compa import Instance, plan_compa
+from train.bench.tasks.choosing import Instance, plan_compa
 from train.data.rows import Row
 
 THREEFOLD_EVERY: Final = 4

@@ -8,8 +8,8 @@ from typing import Any, get_args
 import pytest
 import yaml
 
-from train.bench.glossary import GLOSSARY
 from train.bench.settings import Task
+from train.bench.verdicts import GLOSSARY
 from train.config.loss import Loss
 from train.config.model import Group
 from train.config.run import TrainConfig

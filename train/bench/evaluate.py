@@ -10,18 +10,22 @@ from typing import Final
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
 from synth.storage import may_be_folder
-from train.bench.data.caption_tables import AUDIOTIME, captions_benchmark
+from train.bench.data.caption_tables import (
+    AUDIOTIME,
+    COMPA_COLUMNS,
+    QUESTION_COLUMNS,
+    captions_benchmark,
+    compa_benchmark,
+    questions_benchmark,
+)
 from train.bench.data.class_tables import classes_benchmark, find_layout
-from train.bench.data.compa_tables import COMPA_COLUMNS, compa_benchmark
 from train.bench.data.corpus import corpus_benchmark
 from train.bench.data.probe_files import probes_benchmark
-from train.bench.data.question_tables import QUESTION_COLUMNS, questions_benchmark
 from train.bench.embedder import Embedder, count_cut, embed_sounds, embed_texts
 from train.bench.fitting import fill_up, fuse
 from train.bench.frames import describe_frames, score_frames
 from train.bench.metrics import RESAMPLES, Metric
-from train.bench.metrics.events import refuse_missing
-from train.bench.metrics.localisation import FEWER_DRAWS
+from train.bench.metrics.events import FEWER_DRAWS, refuse_missing
 from train.bench.opening import open_embedder
 from train.bench.plan import Benchmark, DataKind
 from train.bench.settings import BenchSettings, Padding, Task

@@ -23,7 +23,7 @@ from train.bench.embedder import (
     embed_sounds,
 )
 from train.bench.fitting import fill_up
-from train.bench.metrics.localisation import SILENT
+from train.bench.metrics.events import SILENT
 from train.bench.settings import BenchSettings
 from train.bench.sounds import Sounds
 

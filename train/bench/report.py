@@ -11,11 +11,9 @@ from typing import Any, Final
 from synth.base.atomic import replacing, write_text
 from synth.base.errors import SpecError
 from train.bench.evaluate import Evaluation
-from train.bench.figures import format_value, is_share
-from train.bench.glossary import MAIN, explain_metrics
 from train.bench.heard import heard_warning
 from train.bench.metrics import Metric
-from train.bench.verdicts import verdicts
+from train.bench.verdicts import MAIN, explain_metrics, format_value, is_share, verdicts
 
 METRICS_FILE: Final = "metrics.json"
 FACTS_FILE: Final = "facts.json"

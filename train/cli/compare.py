@@ -72,7 +72,7 @@ def compare_command(
 
 
 def _print(found: Mapping[str, Mapping[Path, Tested]]) -> None:
-    from train.bench.figures import format_value
+    from train.bench.verdicts import format_value
 
     console = make_console(soft_wrap=False)
     for name, of_runs in found.items():
@@ -96,7 +96,7 @@ def _print(found: Mapping[str, Mapping[Path, Tested]]) -> None:
 
 
 def _format(name: str, metric: Metric | None) -> str:
-    from train.bench.figures import format_value
+    from train.bench.verdicts import format_value
 
     if metric is None:
         return "-"

@@ -14,9 +14,8 @@ from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.progress import Observer, show_waiting
 from synth.corpus.kinds import PathKind, expect
-from train.bench.glossary import explain_metrics
 from train.bench.settings import BenchSettings, Padding, Task
-from train.bench.verdicts import verdicts
+from train.bench.verdicts import explain_metrics, verdicts
 from train.cli.options import VirtualOption
 from train.cli.show import metric_table, quieten_transformers, tell_of_hub
 from train.config.run import AudioMode

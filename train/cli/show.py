@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from train.bench.figures import format_value
+from train.bench.verdicts import format_value
 from train.export.files import is_hub_name
 
 if TYPE_CHECKING:

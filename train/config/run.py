@@ -6,7 +6,7 @@ from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, TypeAlias
 
 from pydantic import Field, model_validator
 
@@ -16,7 +16,6 @@ from train.config.model import Group, ModelConfig
 from train.config.section import Section
 from train.config.text import TextSampling
 
-_GROUPED: Final = ("teminal_a", "teminal_b")
 Rate: TypeAlias = Annotated[float, Field(gt=0)]
 Beta: TypeAlias = Annotated[float, Field(ge=0, lt=1)]
 
@@ -182,7 +181,7 @@ class TrainConfig(Section):
     def _check_consistency(self) -> TrainConfig:
         if self.patience and not self.eval_every:
             raise ValueError("patience counts validations: also give eval_every")
-        grouped = [stage.loss.name for stage in self.stages if stage.loss.name in _GROUPED]
+        grouped = [stage.loss.name for stage in self.stages if stage.loss.needs_groups]
         if grouped and not self.keep_groups:
             raise ValueError(f"loss {grouped[0]} needs keep_groups: true")
         if grouped and self.mix:

@@ -52,7 +52,7 @@ class Batch:
         unrefuted: Which caption (column) may be true of which other sound (row) of its group, too.
         whole: Rows that are heard whole although they are longer than `crop_s`.
         counts: How many rows each process has, in order of rank.
-        swaps: What decides which captions TextSwap replaces, None for other losses.
+        uniform: Numbers in [0, 1) that a loss draws by, None for one that draws nothing.
         sounds: When sounds are heard, None without the frame-wise loss.
     """
 
@@ -70,7 +70,7 @@ class Batch:
     unrefuted: Bool[Tensor, "batch batch"]
     whole: int
     counts: tuple[int, ...]
-    swaps: Float[Tensor, "batch candidates"] | None = None
+    uniform: Float[Tensor, "batch candidates"] | None = None
     sounds: SoundFrames | None = None
 
     def to(self, device: torch.device) -> Batch:
@@ -94,6 +94,6 @@ class Batch:
             groups=change(self.groups),
             classes=change(self.classes),
             unrefuted=change(self.unrefuted),
-            swaps=None if self.swaps is None else change(self.swaps),
+            uniform=None if self.uniform is None else change(self.uniform),
             sounds=None if self.sounds is None else self.sounds.map(change),
         )

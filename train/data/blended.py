@@ -1,23 +1,171 @@
-"""Batches of several corpora, for a training loop of one's own."""
+"""Several corpora as one: mixed into a run's own, or blended for a training loop of one's own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import count
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import accumulate, chain, count, groupby, pairwise
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+from jaxtyping import Bool, Int
 from torch.utils.data import IterableDataset, get_worker_info
 
+from synth.audio.dsp import Pcm
 from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
+from synth.labels.lexicon import Tag
 from synth.storage import format_place
-from train.config.run import AudioMode
-from train.data.blend import Blend
-from train.data.mixed import refuse_unlike
-from train.data.order import refuse_few
+from train.config.run import AudioMode, TrainConfig
+from train.data.order import Blend, Stream, refuse_few
+from train.data.rows import MIXED, Row
 from train.data.split import TRAIN, SplitData
-from train.data.stream import Stream
+from train.data.texts import NAMELESS
+from train.data.tokenizer import CutTexts, TextTokenizer
+
+
+class MixedData(SplitData):
+    """A split and those mixed into it; their positions follow its own, one split after another.
+
+    Pools, groups and what losses ask for are those of the first split. The others are in play in
+    every stage, as their own groups.
+
+    Args:
+        others: Those mixed in.
+    """
+
+    def __init__(self, main: SplitData, others: Sequence[SplitData]) -> None:
+        self.corpus, self.split, self.mode = main.corpus, main.split, main.mode
+        self._rows = main._rows
+        self._parts = (main, *others)
+        self._starts = tuple(accumulate(map(len, self._parts), initial=0))
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    @property
+    def mixed(self) -> Sequence[Int[np.ndarray, " _samples"]]:
+        """Positions of the samples of each split that is mixed in."""
+        return [np.arange(start, stop) for start, stop in pairwise(self._starts[1:])]
+
+    @cached_property
+    def frames(self) -> Int[np.ndarray, " samples"]:
+        """Length of every sample in frames."""
+        return np.concatenate([part.frames for part in self._parts])
+
+    def rows(self, positions: Sequence[int]) -> list[Row]:
+        """The manifest rows at `positions`, each with its `position`."""
+        found: list[Row] = []
+        for number, run in groupby(positions, self._number_of):
+            start = self._starts[number]
+            part = self._parts[number]
+            own = part.rows([position - start for position in run])
+            if number:
+                own = [_mix_in(row, number, part.clip_captions) for row in own]
+            found += [row | {"position": row["position"] + start} for row in own]
+        return found
+
+    def pcm(self, row: Row) -> Pcm:
+        """The audio of a manifest row."""
+        return self._parts[self._number_of(row["position"])].pcm(row)
+
+    def _number_of(self, position: int) -> int:
+        return int(np.searchsorted(self._starts, position, side="right")) - 1
+
+    @cached_property
+    def tags(self) -> Mapping[str, tuple[Tag, ...]]:
+        """Tags of each clip that bears any."""
+        return {clip: tags for part in self._parts for clip, tags in part.tags.items()}
+
+    @cached_property
+    def clip_captions(self) -> Mapping[str, tuple[str, ...]]:
+        """Captions of each clip that has any; each describes the whole clip."""
+        return {clip: said for part in self._parts for clip, said in part.clip_captions.items()}
+
+    @cached_property
+    def is_labelled(self) -> Bool[np.ndarray, " samples"]:
+        """Of which samples the labels name every sound that is heard."""
+        return np.concatenate([part.is_labelled for part in self._parts])
+
+    def find_labels(self) -> set[str]:
+        """The labels of the samples' sounds."""
+        return set().union(*(part.find_labels() for part in self._parts))
+
+    def vocabulary(self) -> set[str]:
+        """Every word, as spaces part them, of the texts, true or false."""
+        words = set().union(*(part.vocabulary() for part in self._parts))
+        for part in self._parts[1:]:
+            said = (part.clip_captions.get(clip, ()) for clip in part.find_clips())
+            words.update(word for text in chain.from_iterable(said) for word in text.split(" "))
+        return words
+
+    def count_cut(self, tokenizer: TextTokenizer) -> CutTexts:
+        """How many of the texts of all splits a tokenizer cuts."""
+        counts = [part.count_cut(tokenizer) for part in self._parts]
+        return CutTexts(
+            sum(part.cut for part in counts), sum(part.texts for part in counts), counts[0].tokens
+        )
+
+
+def _mix_in(row: Row, number: int, captions: Mapping[str, Sequence[str]]) -> Row:
+    """A row of the split of that number; a clip that nothing but captions describes has all."""
+    changed: Row = {MIXED: True, "group": f"{number}/{row['group']}"}
+    if row["claim"] == NAMELESS:
+        own = captions.get(row["clips"][0], ())
+        others = [text for text in dict.fromkeys(own) if text != row["caption"]]
+        told = [{"text": text, "claim": NAMELESS, "connective": ""} for text in others]
+        changed["positives"] = [*row["positives"], *told]
+    return row | changed
+
+
+def open_splits(config: TrainConfig) -> list[SplitData]:
+    """What a run learns from: the split `train` of its corpus, and of those mixed in."""
+    main = SplitData(Corpus.open(config.corpus), TRAIN, config.mode)
+    splits = [main]
+    for number, mix in enumerate(config.mix):
+        where = f"mix.{number}: {format_place(mix.corpus)}"
+        corpus = Corpus.open(mix.corpus)
+        refuse_unlike(where, corpus, TRAIN, [each.corpus for each in splits])
+        data = SplitData(corpus, TRAIN, config.mode)
+        if data.stated_audible != main.stated_audible:
+            raise SpecError(
+                f"{where}: was built with another `truth.min_overlap_s` than {config.corpus}",
+                fix="build both with the same",
+            )
+        splits.append(data)
+    return splits
+
+
+def refuse_unlike(where: str, corpus: Corpus, split: str, others: Sequence[Corpus]) -> None:
+    """Check that samples of a split can be in one batch with those of other corpora.
+
+    Args:
+        where: Names the corpus in an error.
+        others: Those it is to be mixed with.
+    """
+    if split not in corpus.splits:
+        raise SpecError(
+            f"{where}: has no split {split!r}", fix=f"its splits are {', '.join(corpus.splits)}"
+        )
+    for other in others:
+        if corpus.facts["digest"] == other.facts["digest"]:
+            raise SpecError(
+                f"{where}: is mixed with itself, as {other.name} {other.version}",
+                fix="name each corpus once",
+            )
+        if corpus.sample_rate != other.sample_rate:
+            raise SpecError(
+                f"{where}: its sounds are at {corpus.sample_rate} Hz, those of {other.name} at "
+                f"{other.sample_rate} Hz",
+                fix=f"build it with sample_rate: {other.sample_rate}",
+            )
+
+
+def join_splits(splits: Sequence[SplitData]) -> SplitData:
+    """Splits as one, the first of them alone where nothing is mixed in."""
+    return MixedData(splits[0], splits[1:]) if len(splits) > 1 else splits[0]
+
 
 _OPENED: Final = ("_parts", "_streams")
 

@@ -12,27 +12,26 @@ from typing import Final
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
+from synth.base.errors import SpecError
+from synth.base.rng import digest
 from synth.base.units import Frames
-from train.config.loss import TextSwap
+from train.config.loss import Role
 from train.config.run import Stage, TrainConfig
 from train.config.schedule import place
 from train.data.audio import AudioBatch, count_chunks, crop_frames, hear
 from train.data.batch import Batch, SoundFrames
-from train.data.chosen import Chosen
 from train.data.crop import Cropper
 from train.data.frames import sounds_of, text_of, token_states
-from train.data.meaning import number_of
+from train.data.meaning import find_unrefuted, number_of
+from train.data.order import Chosen
 from train.data.rows import Row
 from train.data.split import SplitData
-from train.data.suitability import refuse_unsuitable
-from train.data.swaps import draw_swaps
-from train.data.texts import TextSampler
+from train.data.texts import FULLY_NEGATED, TextSampler
 from train.data.threads import compute_alone
 from train.data.tokenizer import TextTokenizer
-from train.data.unrefuted import find_unrefuted
 from train.losses.batch import Ragged
 from train.model.towers.base import AudioTower
 
@@ -132,11 +131,11 @@ class Assembler:
         number = {text: k for k, text in enumerate(dict.fromkeys(said))}
 
         counts = tuple(counts) or (len(rows),)
-        swaps = None
-        if isinstance(stage.loss, TextSwap):
+        uniform = None
+        if stage.loss.draws:
             first = sum(counts[:rank])
             mine = slice(first, first + len(rows))
-            swaps = draw_swaps(mine, sum(counts), step, self.sampler.seed)
+            uniform = draw_uniform(mine, sum(counts), step, self.sampler.seed)
 
         def to_ragged(rows_of_texts: Iterable[Sequence[str]]) -> Ragged:
             return Ragged.of_rows([number[text] for text in each] for each in rows_of_texts)
@@ -158,7 +157,7 @@ class Assembler:
             unrefuted=find_unrefuted(rows, texts.claims, self.data.stated_audible),
             whole=whole,
             counts=counts,
-            swaps=swaps,
+            uniform=uniform,
             sounds=self._sounds(rows, labels, number) if stage.frames else None,
         )
 
@@ -222,6 +221,39 @@ class Loader:
             finally:
                 for future in waiting:
                     future.cancel()
+
+
+def refuse_unsuitable(data: SplitData, stage: Stage) -> None:
+    """Check that the corpus gives a stage's losses what they are about."""
+    if Role.DENIED in stage.roles and FULLY_NEGATED not in data.negative_kinds:
+        raise SpecError(
+            f"`dissimilarity` needs fully negated captions, and corpus {data.corpus.name} has none",
+            fix="drop it, or build a corpus with the `negation` recipe",
+        )
+    if stage.frames and not data.is_labelled.any():
+        raise SpecError(
+            "`frames` needs sounds that are named by labels and whose times are known, and corpus "
+            f"{data.corpus.name} has none",
+            fix="drop it, or build a corpus of a labelled source with the `scenes` recipe, or one "
+            "of an older version again",
+        )
+    stage.loss.refuse_unsuitable(data)
+
+
+def draw_uniform(rows: slice, total: int, step: int, seed: int) -> Float[Tensor, "rows candidates"]:
+    """Numbers in [0, 1) by which a loss draws, as TextSwap does which captions it replaces.
+
+    They are drawn for the rows of all processes, so that a row's numbers do not depend on how many
+    processes there are.
+
+    Args:
+        rows: Those of this process.
+        total: Rows of all processes.
+    """
+    generator = torch.Generator().manual_seed(
+        int(digest(str(seed), "textswap", str(step))[:15], 16)
+    )
+    return torch.rand(total, total, generator=generator)[rows].clone()
 
 
 def _view(row: Row) -> int:

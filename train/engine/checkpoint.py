@@ -33,8 +33,8 @@ from train.engine.run_folder import (
     read_tensors,
     save_tensors,
 )
-from train.model.checkpointing import checkpoint_activations
 from train.model.clap import Clap, build_model
+from train.model.network import checkpoint_activations
 from train.model.weights import RECEIPTS_FILE, is_damaged, read_receipts
 
 _ANEW: Final = "start anew with --overwrite"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -23,9 +23,22 @@ Inputs: TypeAlias = tuple[Tensor | None, ...]
 """The arguments of `Encoder.forward`: features, which are heard, token ids, which are real."""
 Parts: TypeAlias = Sequence[Callable[[], Inputs]]
 """The parts of a batch, each computed when it is asked for: all at once need not be in memory."""
-Outputs: TypeAlias = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
-"""What `Encoder.forward` returns: sounds "batch dim", texts "texts dim", scale, bias, and the
-tokens of the sounds "batch tokens dim", of which there is none without `model.frames`."""
+
+
+class Outputs(NamedTuple):
+    """What `Encoder.forward` returns, as a tuple, in which DDP finds the tensors.
+
+    Args:
+        audio: Unit-length embeddings.
+        texts: Likewise.
+        frames: The tokens of the sounds, of which there is none without `model.frames`.
+    """
+
+    audio: Float[Tensor, "batch dim"]
+    texts: Float[Tensor, "texts dim"]
+    scale: Float[Tensor, ""]
+    bias: Float[Tensor, ""]
+    frames: Float[Tensor, "batch tokens dim"]
 
 
 class Encoder(nn.Module):
@@ -48,13 +61,13 @@ class Encoder(nn.Module):
         ids: Int[Tensor, "texts words"],
         mask: Bool[Tensor, "texts words"],
     ) -> Outputs:
-        """Unit-length embeddings of sounds and texts, logit scale and bias, and tokens."""
+        """Encode the sounds and the texts."""
         reduced = torch.autocast(ids.device.type, dtype=torch.bfloat16) if self._autocast else None
         with reduced or nullcontext():
             audio, frames = self.model.encode_frames(Chunks(values, chunk_mask, places))
             texts = self.model.encode_text(ids, mask)
         scale, bias = self.model.scale(), self.model.bias
-        return audio.float(), texts.float(), scale, bias, frames.float()
+        return Outputs(audio.float(), texts.float(), scale, bias, frames.float())
 
 
 def build_encoder(model: Clap, config: TrainConfig, process: RankProcess) -> nn.Module:

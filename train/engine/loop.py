@@ -21,9 +21,9 @@ from synth.base.errors import DiskFullError, SpecError
 from synth.base.progress import Observer, Silent
 from train.config.run import TrainConfig
 from train.data.audio import feature_cache
+from train.data.blended import join_splits, open_splits
 from train.data.frames import frame_words
 from train.data.loader import Assembler, Loader
-from train.data.mixed import join_splits, open_splits
 from train.data.recordings import Recordings
 from train.data.split import SplitData
 from train.data.texts import added_words

@@ -15,8 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from synth.base.errors import SpecError
 from train.data.loader import Share
-from train.losses.batch import Alone, World
-from train.losses.world import Ranks
+from train.losses.batch import Alone, Ranks, World
 from train.model.device import torch_device
 
 _RENDEZVOUS: Final = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")

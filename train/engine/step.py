@@ -13,7 +13,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from train.config.loss import TextSwap
 from train.config.run import TrainConfig
 from train.config.schedule import place
 from train.data.audio import FeatureCache
@@ -30,8 +29,7 @@ from train.engine.log import Facts
 from train.engine.optimizer import is_fused, rate_at, set_rates
 from train.engine.ranks import RankProcess
 from train.losses.batch import Embedded, World
-from train.losses.choice import loss_of
-from train.losses.dissimilarity import dissimilarity
+from train.losses.captions import dissimilarity
 from train.losses.frames import Localised, frame_loss
 from train.model.device import matmul_precision
 
@@ -161,8 +159,7 @@ def backward(
 
     # The loss of the whole batch, and its gradient with respect to what the encoder returned.
     joined = torch.cat(audio), torch.cat(texts), scales[0], biases[0], torch.cat(frames)
-    leaves = tuple(map(_leaf, joined))
-    whole = leaves[0], leaves[1], leaves[2], leaves[3], leaves[4]
+    whole = Outputs(*map(_leaf, joined))
     loss = compute_loss(whole, batch, config, world)
     of_audio, of_texts, of_scale, of_bias, of_frames = torch.autograd.grad(
         loss, whole, materialize_grads=True
@@ -211,35 +208,34 @@ def compute_loss(
 def _compute_loss(
     outputs: Outputs, batch: Batch, config: TrainConfig, world: World
 ) -> Float[Tensor, ""]:
-    rows = gather_rows(outputs, batch)
     where = place(batch.step, config.stages)
     stage = config.stages[where.stage]
-    if isinstance(stage.loss, TextSwap):
-        share = stage.loss.share_at(where.step)
-        uniform = None if batch.swaps is None else batch.swaps.to(rows.audio)
-        loss = loss_of(stage.loss, rows, world, share, uniform)
-    else:
-        loss = loss_of(stage.loss, rows, world)
+    rows = gather_rows(outputs, batch, where.step)
+    loss: Float[Tensor, ""] = stage.loss.loss(rows, world)
     if stage.dissimilarity:
         loss = loss + stage.dissimilarity * dissimilarity(rows, world)
     if batch.sounds is not None:
-        texts, frames = outputs[1], outputs[4]
-        heard = Localised(frames, texts[batch.sounds.texts], batch.sounds.states, rows.scale)
+        sounds = outputs.texts[batch.sounds.texts]
+        heard = Localised(outputs.frames, sounds, batch.sounds.states, rows.scale)
         loss = loss + stage.frames * frame_loss(heard, world)
     # Not every loss uses scale and bias, and DDP waits for the gradient of whatever can learn.
     return loss + 0 * (rows.scale + rows.bias)
 
 
-def gather_rows(outputs: Outputs, batch: Batch) -> Embedded:
-    """The batch as losses see it: embeddings of the rows, from those of the different texts."""
-    audio, texts, scale, bias, _ = outputs
+def gather_rows(outputs: Outputs, batch: Batch, step: int) -> Embedded:
+    """The batch as losses see it: embeddings of the rows, from those of the different texts.
+
+    Args:
+        step: Of the stage.
+    """
+    texts = outputs.texts
     # Looked up in this order, before the captions: autograd sums the gradients of a text in the
     # reverse of it, and another order would give other last bits.
     extras = (batch.positives, batch.negatives, batch.denied)
     positives, negatives, denied = (each.embed(texts) for each in extras)
     text_numbers, meanings = batch.keys
     return Embedded(
-        audio=audio,
+        audio=outputs.audio,
         captions=texts[batch.captions],
         positives=positives,
         negatives=negatives,
@@ -250,6 +246,8 @@ def gather_rows(outputs: Outputs, batch: Batch) -> Embedded:
         groups=batch.groups,
         classes=batch.classes,
         unrefuted=batch.unrefuted,
-        scale=scale,
-        bias=bias,
+        scale=outputs.scale,
+        bias=outputs.bias,
+        step=step,
+        uniform=None if batch.uniform is None else batch.uniform.to(outputs.audio),
     )

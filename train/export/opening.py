@@ -10,14 +10,16 @@ import torch
 from synth.base.errors import CorpusError, SpecError
 from train.data.tokenizer import TextTokenizer
 from train.engine.run_folder import load_run
+from train.export.clap_model import USAGE
 from train.export.files import checkpoint_tokenizer
+from train.export.folder import Written
 from train.export.kinds import ACCEPTED, ModelKind, model_kind
 from train.export.laion_checkpoint import LONGEST_TEXT, read_laion
 from train.export.read import Exported, load_exported
 from train.model.assembly import ModelLibrary
 from train.model.clap import build_model, clap_config, clap_settings
 from train.model.clap_features import ClapInput
-from train.model.loading import clap_extractor
+from train.model.loading import clap_extractor, load_tokenizer
 
 _TOKENIZER: Final = (
     "put RoBERTa's tokenizer.json and tokenizer_config.json beside the checkpoint, or give "
@@ -80,3 +82,44 @@ def read_laion_with_words(file: Path, tokenizer: str) -> tuple[Any, ClapInput, T
             fix=_TOKENIZER,
         )
     return clap, heard, words
+
+
+def convert_laion(checkpoint: Path, folder: Path) -> tuple[str, Written]:
+    """Write a checkpoint into a folder for transformers, with its own embeddings.
+
+    Its processor repeats short sounds, as LAION has it.
+
+    Args:
+        checkpoint: The file. RoBERTa's tokenizer lies beside it, or is had from huggingface.co.
+        folder: Is filled.
+
+    Returns:
+        The model card, and what was written.
+    """
+    from transformers import ClapFeatureExtractor
+
+    name = checkpoint_tokenizer(checkpoint, None)
+    with torch.random.fork_rng(devices=[]):
+        clap, heard, _ = read_laion_with_words(checkpoint, name)
+    tokenizer = load_tokenizer(name)
+    tokenizer.model_max_length = min(tokenizer.model_max_length, LONGEST_TEXT)
+    extractor = ClapFeatureExtractor(
+        feature_size=heard.mels,
+        sampling_rate=heard.sample_rate,
+        hop_length=heard.hop,
+        max_length_s=heard.samples // heard.sample_rate,
+        fft_window_size=heard.n_fft,
+        frequency_min=heard.lowest,
+        frequency_max=heard.highest,
+        truncation="rand_trunc" if heard.slaney else "fusion",
+        padding="repeatpad",
+    )
+    for part in (clap, extractor, tokenizer):
+        part.save_pretrained(folder)
+    usage = USAGE.replace("RATE", str(heard.sample_rate)).strip("\n")
+    card = (
+        "---\nlibrary_name: transformers\npipeline_tag: zero-shot-audio-classification\n---\n"
+        f"# {checkpoint.stem}\n\nThe LAION-CLAP checkpoint `{checkpoint.name}` as a ClapModel: "
+        f"the same weights under other names.\n\n## How to use it\n\n{usage}\n"
+    )
+    return card, Written("transformers", USAGE, "segue train CORPUS --clap FOLDER")

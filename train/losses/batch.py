@@ -1,12 +1,13 @@
-"""What a loss sees of a batch, and where the batch's other rows are."""
+"""What a loss sees of a batch, and of the processes that share it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
+import torch.distributed as dist
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
@@ -62,6 +63,9 @@ class Embedded:
         unrefuted: Which caption (column) may be true of which other sound (row) of its group, too.
         scale: Factor from cosine to logit, one over the temperature.
         bias: Added to every logit of the sigmoid loss.
+        step: Of the stage.
+        uniform: Numbers in [0, 1), evenly drawn, rows of this process against those of all; None
+            for losses that do not ask for them.
     """
 
     audio: Float[Tensor, "batch dim"]
@@ -77,6 +81,8 @@ class Embedded:
     unrefuted: Bool[Tensor, "batch batch"]
     scale: Float[Tensor, ""]
     bias: Float[Tensor, ""]
+    step: int = 0
+    uniform: Float[Tensor, "batch candidates"] | None = None
 
 
 @runtime_checkable
@@ -124,3 +130,48 @@ class Alone:
     def mean(self, rows: Float[Tensor, " rows"]) -> Float[Tensor, ""]:
         """The mean, 0 of none."""
         return rows.sum() / max(len(rows), 1)
+
+
+class Ranks:
+    """The processes of the default process group; may hold unequally many rows.
+
+    Args:
+        counts: How many rows of the batch each holds, in order of rank. They are known from the
+            order of the samples: asking for them would wait for the device.
+        rank: Number of this one.
+    """
+
+    def __init__(self, counts: Sequence[int], rank: int) -> None:
+        self._counts = tuple(counts)
+        self.first = sum(self._counts[:rank])
+
+    def gather(self, rows: Tensor) -> Tensor:
+        """The rows of all processes, in order of rank; gradients of floats flow back."""
+        gathered: Tensor = _Gather.apply(rows, self._counts, self.first)  # type: ignore[no-untyped-call]
+        return gathered
+
+    def mean(self, rows: Float[Tensor, " rows"]) -> Float[Tensor, ""]:
+        """The part: the rows' sum over the mean number of rows a process holds; 0 of none."""
+        total = torch.full((), len(rows), dtype=torch.float64, device=rows.device)
+        dist.all_reduce(total)
+        return rows.sum() * (len(self._counts) / total.clamp(min=1)).to(rows.dtype)
+
+
+class _Gather(torch.autograd.Function):
+    """all_gather of unequally many rows, padded to the most."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, counts: tuple[int, ...], first: int) -> Tensor:
+        ctx.mine = slice(first, first + len(rows))
+        padded = rows.new_zeros(max(counts), *rows.shape[1:])
+        padded[: len(rows)] = rows
+        parts = [torch.empty_like(padded) for _ in counts]
+        dist.all_gather(parts, padded)
+        return torch.cat([part[:count] for part, count in zip(parts, counts, strict=True)])
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        """Own rows' share of what all processes' parts say of them."""
+        total = gradient.clone(memory_format=torch.contiguous_format)
+        dist.all_reduce(total)
+        return total[ctx.mine], None, None

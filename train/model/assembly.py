@@ -15,7 +15,7 @@ from train.model.heads import MeanPoolHead, ProjectionHead, TransformerHead
 from train.model.loading import clap_input, transformers_model
 from train.model.towers.base import AudioTower, TextTower, Tower
 from train.model.towers.frame_models import FRAME_KINDS, frame_tower
-from train.model.towers.small import EmbeddingTower, cnn_tower
+from train.model.towers.frames import EmbeddingTower, cnn_tower
 from train.model.towers.spectrogram import spectrogram_tower
 from train.model.towers.text import text_model
 from train.model.towers.waveform import waveform_tower

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from functools import partial
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
+from synth.base.errors import SpecError
 from train.model.heads import WithFrames
 from train.model.towers.base import AudioTower, Chunks, TextTower
 
@@ -114,3 +118,33 @@ class Clap(nn.Module):
     ) -> Float[Tensor, "batch dim"]:
         """Unit-length embeddings of texts."""
         return self.text_head(self.text_tower(ids, mask))  # type: ignore[no-any-return]
+
+
+def checkpoint_activations(model: Clap) -> None:
+    """Let the layers of the towers keep their inputs alone for the backward pass.
+
+    Loss and gradients stay the same, dropout included. It does not rest on what transformers has
+    for this, which its CLAP does not support and which leaves out layers in evaluation, as those
+    under adapters may be.
+
+    Args:
+        model: Is changed. A copy that is made of it later keeps all values.
+    """
+    towers = (model.audio_tower, model.text_tower)
+    layers = [layer for tower in towers for layer in tower.layers()]
+    if not layers:
+        raise SpecError(
+            "checkpoint_activations: no tower has layers at a known place", fix="drop it"
+        )
+    for tower in towers:
+        config: Any = getattr(tower.pretrained, "config", None)
+        if getattr(config, "use_cache", False):
+            config.use_cache = False  # it would be filled a second time
+    for layer in layers:
+        # The stages of an HTSAT are few and large.
+        for part in getattr(layer, "blocks", [layer]):
+            _recompute(part)
+
+
+def _recompute(layer: nn.Module) -> None:
+    layer.forward = partial(checkpoint, layer.forward, use_reentrant=False)

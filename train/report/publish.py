@@ -12,11 +12,11 @@ from synth.base.progress import Observer, Silent
 from train.data.recordings import RECORDINGS_FILE
 from train.engine.run_folder import load_run
 from train.export.clap_model import write_clap
-from train.export.converted import convert_laion
 from train.export.files import ModelFormat
 from train.export.folder import Written, new_folder
 from train.export.kinds import ModelKind, model_kind
 from train.export.onnx_model import write_onnx
+from train.export.opening import convert_laion
 from train.export.safetensors_model import write_safetensors
 from train.model.weights import WeightsReceipt, write_receipts
 from train.report.card import model_card

@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from synth.storage import format_place
-from train.bench.figures import format_value, is_share
-from train.bench.glossary import explain_metrics
 from train.bench.heard import heard_warning
 from train.bench.report import split_main_metrics
-from train.bench.verdicts import verdicts
+from train.bench.verdicts import explain_metrics, format_value, is_share, verdicts
 from train.config.run import TrainConfig
 from train.engine.run_folder import read_run_settings, require_regular_files
 from train.report.evaluations import read_evaluations

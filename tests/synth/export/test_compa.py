@@ -11,7 +11,7 @@ from export_corpora import built
 
 from pipelines.export import export_corpus
 from synth.corpus.corpus import Corpus
-from train.bench.data.compa_tables import compa_benchmark
+from train.bench.data.caption_tables import compa_benchmark
 
 ROLES = ("pair", "reversed_pair", "triplet")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from train.bench.metrics import block_scores
-from train.bench.tasks.blocks import Block, find_blocks, score_blocks
+from train.bench.tasks.choosing import Block, find_blocks, score_blocks
 
 
 def naive_scores(blocks: list[np.ndarray]) -> dict[str, float]:

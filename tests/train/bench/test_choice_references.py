@@ -19,8 +19,8 @@ from train.bench.metrics import (
     pair_accuracy,
     retrieval,
 )
+from train.bench.metrics.choice import CHANCES
 from train.bench.metrics.classification import Ranked
-from train.bench.metrics.compositional import CHANCES
 
 SEEDS = range(4)
 

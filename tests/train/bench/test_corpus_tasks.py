@@ -11,7 +11,7 @@ import pytest
 from train.bench.metrics import Metric
 from train.bench.plan import TaskPlan
 from train.bench.settings import BenchSettings
-from train.bench.tasks import minimal_pairs, negation, ordering, recall
+from train.bench.tasks import choosing, recall
 from train.bench.tasks.samples import Samples
 from train.data.meaning import meaning
 
@@ -74,7 +74,7 @@ def test_every_sample_that_means_the_same_is_right(row: Row, judged: Judged) -> 
 def test_an_exchanged_caption_differs_in_nothing_else(
     caption: str, other: str, word: str | None
 ) -> None:
-    assert ordering.find_exchanged_word(caption, other) == word
+    assert choosing.find_exchanged_word(caption, other) == word
 
 
 def test_bat_finds_exchanges_of_any_kind_and_form(row: Row, judged: Judged) -> None:
@@ -84,7 +84,7 @@ def test_bat_finds_exchanges_of_any_kind_and_form(row: Row, judged: Judged) -> N
         row("c", "X after Y", "y", "x", "sequence", relation="Y while X"),
     ]
     samples = Samples(rows, "scenes", "test")
-    plan = ordering.plan_bat(samples, SETTINGS)
+    plan = choosing.plan_bat(samples, SETTINGS)
     found = judged(plan, samples, lambda one, text: float(text == one["caption"]))
     assert (found["bat"].value, found["bat"].n) == (1.0, 2)
     likes_after = judged(plan, samples, lambda one, text: float("After" in text))
@@ -94,10 +94,10 @@ def test_bat_finds_exchanges_of_any_kind_and_form(row: Row, judged: Judged) -> N
 def test_bat_of_triplets_is_over_every_sample_before_or_after(
     triplets: Samples, judged: Judged
 ) -> None:
-    found = judged(ordering.plan_bat(triplets, SETTINGS), triplets, lambda one, text: 0.0)
+    found = judged(choosing.plan_bat(triplets, SETTINGS), triplets, lambda one, text: 0.0)
     assert found["bat"].n == sum(one["relation"] != "while" for one in triplets.rows)
     assert found["bat"].value == 0.5
-    pairs = [list(ordering.find_exchanges(one)) for one in triplets.rows]
+    pairs = [list(choosing.find_exchanges(one)) for one in triplets.rows]
     assert all(
         len(each) == (one["relation"] != "while")
         for one, each in zip(triplets.rows, pairs, strict=True)
@@ -105,7 +105,7 @@ def test_bat_of_triplets_is_over_every_sample_before_or_after(
 
 
 def test_triplets_choose_within_their_group(triplets: Samples, judged: Judged) -> None:
-    plan = ordering.plan_triplets(triplets, SETTINGS)
+    plan = choosing.plan_triplets(triplets, SETTINGS)
     found = judged(plan, triplets, lambda one, text: float(text == one["caption"]))
     assert found["triplets"].value == 1.0
     assert found["triplets"].n == len(triplets.rows) / 3
@@ -122,7 +122,7 @@ def test_negatives_are_judged_by_kind_of_edit(row: Row, judged: Judged) -> None:
         row("c", "r", "x", "y", "sequence"),
     ]
     samples = Samples(rows, "scenes", "test")
-    plan = minimal_pairs.plan_negatives(samples, SETTINGS)
+    plan = choosing.plan_negatives(samples, SETTINGS)
     found = judged(
         plan, samples, lambda one, text: {"good": 2.0, "q": 1.0, "p": 1.0}.get(text, 0.0)
     )
@@ -153,7 +153,7 @@ def test_negation_compares_original_half_and_full(row: Row, judged: Judged) -> N
         row("z", "z", "x", "y", "sequence", negate_half="lacks the other"),
     ]
     samples = Samples(rows, "negation", "test")
-    plan = negation.plan_negation(samples, SETTINGS)
+    plan = choosing.plan_negation(samples, SETTINGS)
     level = {"original": 1.0, "half": -1.0, "full": -2.0}
 
     def hears_denial(one: dict[str, Any], text: str) -> float:
@@ -179,7 +179,7 @@ def test_negation_compares_original_half_and_full(row: Row, judged: Judged) -> N
 def test_negation_draws_samples_by_the_seed(row: Row) -> None:
     samples = Samples(negated_rows(row, 30), "negation", "test")
     plans = [
-        negation.plan_negation(samples, BenchSettings(seed=seed, negation_sample=20))
+        choosing.plan_negation(samples, BenchSettings(seed=seed, negation_sample=20))
         for seed in (0, 0, 1)
     ]
     assert all(isinstance(plan, TaskPlan) and len(set(plan.texts)) == 60 for plan in plans)

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from synth.base.errors import CorpusError, SpecError
-from train.bench.data.caption_tables import captions_benchmark
+from train.bench.data.caption_tables import captions_benchmark, compa_benchmark
 from train.bench.data.class_tables import classes_benchmark
-from train.bench.data.compa_tables import compa_benchmark
 from train.bench.embedder import Embedder
 from train.bench.evaluate import assess
 from train.bench.settings import BenchSettings

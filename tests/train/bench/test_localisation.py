@@ -19,8 +19,7 @@ from train.bench.data.corpus import corpus_benchmark
 from train.bench.embedder import FrameEmbedder
 from train.bench.evaluate import assess
 from train.bench.frames import score_frames
-from train.bench.metrics.events import Events, refuse_missing
-from train.bench.metrics.localisation import SILENT, FrameRanking, localisation
+from train.bench.metrics.events import SILENT, Events, FrameRanking, localisation, refuse_missing
 from train.bench.opening import open_embedder
 from train.bench.settings import BenchSettings, Task
 from train.config.model import AudioConfig, HeadConfig, ModelConfig

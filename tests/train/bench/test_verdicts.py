@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from train.bench.glossary import GLOSSARY, explain_metrics
 from train.bench.metrics import Metric
-from train.bench.verdicts import verdicts
+from train.bench.verdicts import GLOSSARY, explain_metrics, verdicts
 
 
 def metric(value: float, low: float, high: float, chance: float = 0.5) -> Metric:

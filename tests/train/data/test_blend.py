@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.base.errors import SpecError
-from train.data.blend import Blend
-from train.data.stream import Stream
+from train.data.order import Blend, Stream
 
 WEIGHTS = st.lists(st.integers(1, 40), min_size=1, max_size=7)
 

@@ -16,9 +16,8 @@ from synth.truth.frames import Audibility
 from train.config.model import AudioConfig, HeadConfig, HeadKind, ModelConfig, TokenKind, TowerKind
 from train.config.run import AudioMode, Stage, TrainConfig
 from train.data.frames import sounds_of, text_of, token_states
-from train.data.loader import Assembler
+from train.data.loader import Assembler, refuse_unsuitable
 from train.data.split import SplitData
-from train.data.suitability import refuse_unsuitable
 from train.data.tokenizer import TextTokenizer
 from train.model.clap import build_model
 

@@ -16,9 +16,9 @@ from runs import Dies, equal
 
 from synth.base.errors import SpecError
 from train.config.run import Mix, Stage, TrainConfig
+from train.data.blended import join_splits, open_splits
 from train.data.frames import sounds_of
 from train.data.loader import Assembler, Loader, Share
-from train.data.mixed import join_splits, open_splits
 from train.data.recordings import load_recordings
 from train.data.split import SplitData
 from train.data.tokenizer import TextTokenizer

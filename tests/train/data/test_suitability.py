@@ -12,8 +12,8 @@ from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
 from train.config.loss import InfoNce, Loss, TeminalA, TeminalB, TextSwap
 from train.config.run import AudioMode, Stage, TrainConfig
+from train.data.loader import refuse_unsuitable
 from train.data.split import SplitData
-from train.data.suitability import refuse_unsuitable
 from train.engine.loop import train
 
 STAGE_A = {"triplets": {"stage_a": True, "max_event_s": 1.0}}

@@ -11,7 +11,7 @@ from synth.scene.activity import Activity, Stretch
 from synth.scene.claim import claim_to_text
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, statement, to_text
 from synth.scene.timeline import timeline
-from train.data.unrefuted import find_unrefuted
+from train.data.meaning import find_unrefuted
 
 DOG, RAIN = Event("dog", Excerpt("a", 0, 1000)), Event("rain", Excerpt("b", 0, 6000))
 

@@ -26,7 +26,7 @@ from train.config.model import ModelConfig
 from train.config.run import Stage, TrainConfig
 from train.data.audio import AudioBatch
 from train.data.batch import Batch, SoundFrames
-from train.data.swaps import draw_swaps
+from train.data.loader import draw_uniform
 from train.data.tokenizer import TokenIds
 from train.engine.encoder import Inputs, Parts, pause_batch_norm_statistics
 from train.engine.step import backward, compute_loss
@@ -81,7 +81,7 @@ def batch() -> Batch:
         unrefuted=torch.zeros(ROWS, ROWS, dtype=torch.bool),
         whole=0,
         counts=(ROWS,),
-        swaps=draw_swaps(slice(ROWS), ROWS, 0, 0),
+        uniform=draw_uniform(slice(ROWS), ROWS, 0, 0),
         sounds=SoundFrames(numbers(TEXTS, 4), numbers(3, ROWS, 4, 3).to(torch.int8)),
     )
 

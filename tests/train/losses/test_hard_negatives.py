@@ -1,18 +1,16 @@
-"""InfoNCE and hard negatives against naive loops, and the identities that they promise."""
+"""InfoNCE and hard negatives: the identities promised."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 
 import pytest
 import torch
 
 from train.losses.batch import Alone, Embedded, Ragged
-from train.losses.hard_negatives import hard_negative_loss, info_nce
+from train.losses.captions import hard_negative_loss, info_nce
 
 EXACT = 1e-9
 Change = Callable[[Embedded], Embedded]
@@ -20,28 +18,6 @@ Change = Callable[[Embedded], Embedded]
 
 def hard(batch: Embedded) -> torch.Tensor:
     return hard_negative_loss(batch, Alone())
-
-
-def naive(data: Any, negatives: bool) -> float:
-    total = 0.0
-    for i in data.rows:
-        texts = sum(data.exp(data.audio[i], data.captions[j]) for j in data.seen(i))
-        if negatives:
-            texts += sum(data.exp(data.audio[i], wrong) for wrong in data.of("negatives", i))
-        sounds = sum(data.exp(data.captions[i], data.audio[j]) for j in data.seen(i))
-        own = data.exp(data.audio[i], data.captions[i])
-        total -= math.log(own / texts) + math.log(own / sounds)
-    return total / (2 * len(data.rows))
-
-
-@pytest.mark.parametrize("seed", range(25))
-def test_ragged_negatives_and_equal_captions_agree_with_a_naive_loop(
-    seed: int, ragged: Callable[..., Embedded], plain: Any
-) -> None:
-    batch = ragged(seed)
-    assert hard(batch).item() == pytest.approx(naive(plain(batch), True), abs=EXACT)
-    expected = naive(plain(batch), False)
-    assert info_nce(batch, Alone()).item() == pytest.approx(expected, abs=EXACT)
 
 
 def test_without_negatives_it_is_info_nce(ragged: Callable[..., Embedded], bare: Change) -> None:

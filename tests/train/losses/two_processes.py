@@ -30,11 +30,9 @@ from train.config.loss import (
     TeminalB,
     TextSwap,
 )
-from train.losses.batch import Alone, Embedded, Ragged, World
-from train.losses.choice import loss_of
-from train.losses.dissimilarity import dissimilarity
+from train.losses.batch import Alone, Embedded, Ragged, Ranks, World
+from train.losses.captions import dissimilarity
 from train.losses.frames import Localised, frame_loss
-from train.losses.world import Ranks
 
 ROLES = ("positives", "negatives", "denied")
 ROWS = ("audio", "captions", "texts", "meanings", "views", "groups", "classes")
@@ -47,7 +45,7 @@ LOSSES: dict[str, Loss] = {
     "teminal_a": TeminalA(alpha_same=0.3, alpha_cross=1.5, beta=0.7),
     "teminal_b": TeminalB(**UNEVEN),
     "teminal_b_literal": TeminalB(**UNEVEN, overlay_row=OverlayRow.LITERAL),
-    "textswap": TextSwap(),
+    "textswap": TextSwap(share=0.5),
     "sigmoid": Sigmoid(),
 }
 
@@ -90,6 +88,7 @@ def part(batch: Embedded, start: int, stop: int) -> Embedded:
         batch,
         **{name: getattr(batch, name)[start:stop] for name in ROWS},
         unrefuted=batch.unrefuted[start:stop, start:stop],
+        uniform=None if batch.uniform is None else batch.uniform[start:stop],
         **{role: extras(getattr(batch, role)) for role in ROLES},
     )
 
@@ -106,7 +105,7 @@ class Learner(nn.Module):
         self.encoder = encoder
         self.name, self.world = name, world
 
-    def forward(self, batch: Embedded, uniform: Tensor) -> Tensor:
+    def forward(self, batch: Embedded) -> Tensor:
         batch = self.encoder(batch)
         if self.name == "frames":
             return self._frame_loss(batch)
@@ -114,7 +113,8 @@ class Learner(nn.Module):
             return dissimilarity(batch, self.world)
         if self.name == "teminal_a":
             batch = dataclasses.replace(batch, views=batch.views % 2)
-        return loss_of(LOSSES[self.name], batch, self.world, 0.5, uniform)
+        loss: Tensor = LOSSES[self.name].loss(batch, self.world)
+        return loss
 
     def _frame_loss(self, batch: Embedded) -> Tensor:
         """Sounds and captions as two tokens of a row, against sounds that all processes know."""
@@ -134,7 +134,7 @@ def gradients(learner: nn.Module) -> list[Tensor]:
     ]
 
 
-def compared(name: str, whole: Embedded, uniform: Tensor, rank: int, cut: int) -> dict[str, Any]:
+def compared(name: str, whole: Embedded, rank: int, cut: int) -> dict[str, Any]:
     """The loss and gradients of a batch cut in two, and of the batch in one process."""
     start, stop = (0, cut) if rank == 0 else (cut, len(whole.audio))
     # A group lies whole in one process, and a row knows of its own group only.
@@ -143,12 +143,12 @@ def compared(name: str, whole: Embedded, uniform: Tensor, rank: int, cut: int) -
     whole = dataclasses.replace(whole, unrefuted=known)
     learner = Learner(LinearEncoder(), name, Ranks((cut, len(whole.audio) - cut), rank))
     shared = DistributedDataParallel(learner, find_unused_parameters=True)
-    loss = shared(part(whole, start, stop), uniform[start:stop])
+    loss = shared(part(whole, start, stop))
     loss.backward()
     average = loss.detach().clone()
     dist.all_reduce(average)
     alone = Learner(LinearEncoder(), name, Alone())
-    joint = alone(whole, uniform)
+    joint = alone(whole)
     joint.backward()
     return {
         "loss": (average / 2, joint.detach()),
@@ -177,11 +177,11 @@ def main(rank: int, folder: Path) -> None:
         "gloo", init_method=f"file://{folder / 'meeting'}", rank=rank, world_size=2
     )
     given = torch.load(folder / "batch.pt", weights_only=False)
-    whole, uniform = given["batch"], given["uniform"]
+    whole = given["batch"]
     results: dict[str, Any] = {"gathered": gathered(rank)}
     for cut in given["cuts"]:
         for name in (*LOSSES, "dissimilarity", "frames"):
-            results[f"{name} {cut}"] = compared(name, whole, uniform, rank, cut)
+            results[f"{name} {cut}"] = compared(name, whole, rank, cut)
     torch.save(results, folder / f"{rank}.pt")
     dist.destroy_process_group()
 

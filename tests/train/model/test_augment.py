@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from train.model.augment import SpecAugment
+from train.model.features import SpecAugment
 
 MELS = 12
 

@@ -1,4 +1,4 @@
-"""Captioned audio: tables as AudioCaps and Clotho have them, and AudioTime's JSON."""
+"""Captioned audio and questions: as AudioCaps, Clotho, AudioTime, CompA and TREA publish them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from typing import Final, TypeAlias
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from synth.base.errors import CorpusError, SourceError, SpecError
+from synth.labels.lexicon import Phrase
 from synth.sources.reading.files import read_json, wrong_value_error
 from train.bench.plan import Benchmark, DataKind
 from train.bench.settings import BenchSettings, Task
 from train.bench.sounds import Files
 from train.bench.tables import header, rows
 from train.bench.tasks import recall
+from train.bench.tasks.choosing import Instance, SoundQuestion, plan_compa, plan_questions
 
 FILE_COLUMNS: Final = (
     "file_name",
@@ -120,3 +122,104 @@ def _read_audiotime(table: Path) -> Iterator[Captioned]:
     for number, (name, entry) in enumerate(entries.items(), start=1):
         caption = entry.caption if isinstance(entry.caption, str) else entry.caption[0]
         yield number, name, caption.strip()
+
+
+COMPA_COLUMNS: Final = (
+    "pair_caption",
+    "reversed_pair_caption",
+    "pair_file",
+    "reversed_pair_file",
+)
+TRIPLET_COLUMNS: Final = ("triplet_caption", "triplet_file")
+ABSENT: Final = "-"
+
+
+def compa_benchmark(table: Path, audio: Path, settings: BenchSettings | None = None) -> Benchmark:
+    """CompA-order or CompA-attribute.
+
+    Args:
+        table: CSV with the columns pair_caption, reversed_pair_caption, pair_file and
+            reversed_pair_file; and for instances of three also triplet_caption and triplet_file,
+            "-" where an instance has none.
+    """
+    fix = f"give CompA's CSV, with the columns {', '.join(COMPA_COLUMNS)}"
+    files, instances = Files(audio, table), []
+    columns = header(table)
+    threefold = [name for name in TRIPLET_COLUMNS if name in columns]
+    if len(threefold) == 1:
+        raise CorpusError(
+            f"{table}: has only the column {threefold[0]!r}",
+            fix=f"give both {' and '.join(TRIPLET_COLUMNS)}, or neither",
+        )
+    for number, row in rows(table, COMPA_COLUMNS, fix, TRIPLET_COLUMNS):
+        captions = [row["pair_caption"], row["reversed_pair_caption"]]
+        names = [row["pair_file"], row["reversed_pair_file"]]
+        third = [row[name].strip() for name in threefold]
+        if third and (third[0] == ABSENT) != (third[1] == ABSENT):
+            raise CorpusError(
+                f"{table}: row {number}: one of {' and '.join(TRIPLET_COLUMNS)} is {ABSENT!r}",
+                fix="fill both in, or put - in both",
+            )
+        if third and third[0] != ABSENT:
+            captions.append(third[0])
+            names.append(third[1])
+        heard = tuple(files.number(name.strip(), number) for name in names)
+        instances.append(Instance(heard, tuple(caption.strip() for caption in captions)))
+    chosen, sounds = settings or BenchSettings(), files.sounds()
+    return Benchmark(
+        DataKind.COMPA,
+        str(table),
+        {"table": str(table), "instances": str(len(instances))},
+        sounds,
+        chosen,
+        {Task.COMPA: plan_compa(instances, chosen)},
+    )
+
+
+OPTIONS: Final = {letter: f"option{letter}" for letter in "ABCD"}
+QUESTION_COLUMNS: Final = ("question", "audio_path", *OPTIONS.values(), "correct")
+
+
+def questions_benchmark(
+    table: Path, audio: Path | None = None, settings: BenchSettings | None = None
+) -> Benchmark:
+    """A table of questions, each with four answers.
+
+    Answers are written alike, "keyboard typing" for "Keyboard typing" and "keyboard_typing": in
+    TREA's tables the spelling gives many right ones away. All that read like the right one are
+    right.
+
+    Args:
+        table: CSV with question, audio_path, optionA to optionD, and the letter in correct.
+        audio: Folder that audio_path starts from; by default that of the table.
+    """
+    files, questions = Files(audio or table.parent, table), []
+    fix = f"give TREA's CSV, with the columns {', '.join(QUESTION_COLUMNS)}"
+    for number, row in rows(table, QUESTION_COLUMNS, fix):
+        letter = row["correct"].strip()
+        if letter not in OPTIONS:
+            raise CorpusError(
+                f"{table}: row {number}: 'correct' is {letter!r}", fix="write A, B, C or D"
+            )
+        asked = row["question"].strip().replace("_", " ")
+        answers = {key: _plain(row[column]) for key, column in OPTIONS.items()}
+        questions.append(
+            SoundQuestion(
+                files.number(row["audio_path"].strip(), number),
+                tuple(f"{asked} {answer}" for answer in answers.values()),
+                tuple(answer == answers[letter] for answer in answers.values()),
+            )
+        )
+    sounds, chosen = files.sounds(), settings or BenchSettings()
+    return Benchmark(
+        DataKind.QUESTIONS,
+        str(table),
+        {"table": str(table), "questions": str(len(questions))},
+        sounds,
+        chosen,
+        {Task.QUESTIONS: plan_questions(questions, chosen)},
+    )
+
+
+def _plain(answer: str) -> str:
+    return Phrase.of_label(answer.strip()).plain.casefold().replace(",", "")

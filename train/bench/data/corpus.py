@@ -10,26 +10,18 @@ from synth.corpus.corpus import Corpus
 from train.bench.plan import Benchmark, DataKind, TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings, Task
 from train.bench.sounds import CorpusSounds
-from train.bench.tasks import (
-    localisation,
-    minimal_pairs,
-    negation,
-    ordering,
-    recall,
-    zero_shot,
-    zste,
-)
+from train.bench.tasks import choosing, localisation, recall, zero_shot, zste
 from train.bench.tasks.samples import Samples
 from train.config.run import AudioMode
 from train.data.recordings import Recordings
 from train.data.split import SplitData
 
 _PLANNERS: Final = {
-    Task.BAT: ordering.plan_bat,
-    Task.TRIPLETS: ordering.plan_triplets,
+    Task.BAT: choosing.plan_bat,
+    Task.TRIPLETS: choosing.plan_triplets,
     Task.RETRIEVAL: recall.plan_samples,
-    Task.NEGATIVES: minimal_pairs.plan_negatives,
-    Task.NEGATION: negation.plan_negation,
+    Task.NEGATIVES: choosing.plan_negatives,
+    Task.NEGATION: choosing.plan_negation,
     Task.ZERO_SHOT: zero_shot.plan_samples,
     Task.ZSTE: zste.plan_samples,
 }

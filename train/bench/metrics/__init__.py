@@ -15,12 +15,17 @@ Conventions, for all metrics:
   whole groups of units, where units share clips and so are not independent.
 """
 
-from train.bench.metrics.blocks import block_scores
-from train.bench.metrics.choice import choose_one, choose_two
+from train.bench.metrics.choice import (
+    bat,
+    block_scores,
+    choose_one,
+    choose_two,
+    compa,
+    pair_accuracy,
+    triplet_accuracy,
+)
 from train.bench.metrics.classification import class_embeddings, mean_average_precision
-from train.bench.metrics.compositional import compa
 from train.bench.metrics.measure import RESAMPLES, Metric
-from train.bench.metrics.pairs import bat, pair_accuracy, triplet_accuracy
 from train.bench.metrics.retrieval import retrieval
 from train.bench.metrics.subsets import subset_retrieval
 

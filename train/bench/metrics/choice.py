@@ -1,8 +1,9 @@
-"""Choosing one or two among several options, as zero-shot classification and ZSTE do."""
+"""Choices among several texts or sounds: of a sample, a pair, a group, or a block of pairs."""
 
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -99,3 +100,175 @@ def _score_two(
     either = np.where(one_place, np.where(sure > 0, 1.0, share), 1 - wrong * (wrong - 1) / ways)
     found = np.where(one_place, sure + share, 2 * share)
     return both, either, found
+
+
+def pair_accuracy(
+    similarity: Float[np.ndarray, "pairs 2"],
+    groups: Int[np.ndarray, " pairs"] | None = None,
+    seed: int = 0,
+) -> Metric:
+    """The share of pairs whose true text (column 0) is closer than the false one; chance is 1/2.
+
+    A tie counts one half. Vasilakis et al., section 3.2, call it triplet accuracy: an audio, a more
+    and a less relevant caption.
+
+    Args:
+        similarity: Of an audio to its two texts.
+        groups: Number of each pair's group; without, each stands alone.
+        seed: Of the bootstrap, over groups.
+    """
+    check_similarity(similarity, (None, 2))
+    return measure(mean_of(_points(similarity)), len(similarity), groups, 0.5, seed)
+
+
+def bat(
+    similarity: Float[np.ndarray, "samples 2"],
+    is_after: Bool[np.ndarray, " samples"],
+    groups: Int[np.ndarray, " samples"] | None = None,
+    seed: int = 0,
+) -> Metric:
+    """Before/after test (ACBA, section 3.2): is the own text closer than the exchanged one?
+
+    The mean over the two words, so that a liking for one of them earns nothing. Where one word is
+    missing, the other's share is the value. A tie counts one half; chance is 1/2.
+
+    Args:
+        similarity: To the own text (column 0) and to the one with the word exchanged (column 1).
+        is_after: Whether the own text says "after" (else "before").
+        groups: Number of each sample's group; without, each stands alone.
+        seed: Of the bootstrap, over groups.
+    """
+    check_similarity(similarity, (None, 2))
+    if is_after.shape != similarity.shape[:1]:
+        raise ValueError(f"is_after has shape {is_after.shape} for {len(similarity)} samples")
+    points = _points(similarity)
+
+    def average_words(chosen: np.ndarray) -> float:
+        drawn, after = points[chosen], is_after[chosen]
+        return float(np.mean([side.mean() for side in (drawn[~after], drawn[after]) if len(side)]))
+
+    return measure(average_words, len(points), groups, 0.5, seed)
+
+
+def triplet_accuracy(similarity: Float[np.ndarray, "groups 3 3"], seed: int = 0) -> Metric:
+    """Forward, reversed or together (TeminAL, T3): each audio chooses among its group's texts.
+
+    Args:
+        similarity: Of audio m of a group to text m' of the same group; the right choice is m = m'.
+        seed: Of the bootstrap, over groups.
+    """
+    check_similarity(similarity, (None, 3, 3))
+    best = similarity == similarity.max(axis=2, keepdims=True, initial=-np.inf)
+    own = np.eye(3, dtype=bool)[None]
+    points = ((best & own).sum(axis=2) / best.sum(axis=2)).mean(axis=1)
+    return measure(mean_of(points), len(points), None, 1 / 3, seed)
+
+
+def _points(similarity: Float[np.ndarray, "pairs 2"]) -> Float[np.ndarray, " pairs"]:
+    points: np.ndarray = (np.sign(similarity[:, 0] - similarity[:, 1]) + 1) / 2
+    return points
+
+
+SCORES: Final = ("text", "audio", "group")
+CHANCES: Final = {
+    2: {"text": 1 / 4, "audio": 1 / 4, "group": 1 / 6},
+    3: {"text": 1 / 27, "audio": 1 / 27, "group": 1 / 60},
+}
+"""By number of audios. The group scores count the orders of 4 and of 9 similarities that pass."""
+
+
+def compa(
+    pairs: Float[np.ndarray, "instances 2 2"],
+    triplets: Float[np.ndarray, "threefold 3 3"] | None = None,
+    threefold: Int[np.ndarray, " threefold"] | None = None,
+    seed: int = 0,
+) -> dict[str, Metric]:
+    """Text, audio and group score (CompA, section 2.4, equations 1 to 3).
+
+    Text: every audio is strictly closer to its own caption than to the others. Audio: every caption
+    is strictly closer to its own audio. Group: both. A tie fails.
+
+    Args:
+        pairs: Of audio m of an instance to caption m' of the same instance.
+        triplets: The same for the instances that have a third audio and caption.
+        threefold: Position among `pairs` of each of them.
+        seed: Of the bootstrap, over instances.
+
+    Returns:
+        `pairs_text`, `pairs_audio`, `pairs_group` over all instances taken as pairs; `triplets_*`
+        over those with a third; `all_*` over all instances, each taken whole, as the paper's random
+        row counts (19.70 % = 300 pairs at 1/4 and 100 triplets at 1/27).
+    """
+    check_similarity(pairs, (None, 2, 2))
+    triplets = np.zeros((0, 3, 3)) if triplets is None else triplets
+    threefold = np.zeros(0, dtype=np.int64) if threefold is None else threefold
+    check_similarity(triplets, (None, 3, 3))
+    if len(threefold) != len(triplets) or len(set(threefold.tolist())) != len(triplets):
+        raise ValueError(f"{len(triplets)} triplets, and positions of {len(set(threefold))}")
+    if len(triplets) and not 0 <= threefold.min() <= threefold.max() < len(pairs):
+        raise ValueError("a triplet of an instance that is not among the pairs")
+    two, three = _score_instances(pairs), _score_instances(triplets)
+    metrics = {}
+    for score in SCORES:
+        whole = two[score].copy()
+        whole[threefold] = three[score]
+        share = len(triplets) / len(pairs) if len(pairs) else math.nan
+        by_two, by_three = CHANCES[2][score], CHANCES[3][score]
+        for name, points, chance in (
+            ("pairs", two[score], by_two),
+            ("triplets", three[score], by_three),
+            ("all", whole, (1 - share) * by_two + share * by_three),
+        ):
+            metrics[f"{name}_{score}"] = measure(mean_of(points), len(points), None, chance, seed)
+    return metrics
+
+
+def _score_instances(similarity: Float[np.ndarray, "instances k k"]) -> dict[str, np.ndarray]:
+    own = np.eye(similarity.shape[1], dtype=bool)
+    diagonal = similarity[:, own]
+    text = _is_ahead(diagonal[:, :, None], similarity, own)
+    audio = _is_ahead(diagonal[:, None, :], similarity, own)
+    return {
+        "text": text.astype(float),
+        "audio": audio.astype(float),
+        "group": (text & audio).astype(float),
+    }
+
+
+def _is_ahead(
+    own: np.ndarray, similarity: Float[np.ndarray, "instances k k"], ignored: np.ndarray
+) -> Bool[np.ndarray, " instances"]:
+    beaten: np.ndarray = ((own > similarity) | ignored).all(axis=(1, 2))
+    return beaten
+
+
+def block_scores(
+    similarity: Float[np.ndarray, "blocks 2 2"],
+    groups: Int[np.ndarray, " blocks"] | None = None,
+    seed: int = 0,
+) -> dict[str, Metric]:
+    """Score blocks both ways, and as a whole.
+
+    Whatever prefers a caption without hearing gets exactly one half in `text`; whatever prefers a
+    sound without reading gets exactly one half in `audio`; neither gets a block as a whole.
+
+    Args:
+        similarity: Of sound m of a block to caption m' of it; the right ones are m = m'.
+        groups: Number of each block's group; without, each stands alone.
+        seed: Of the bootstrap, over groups.
+
+    Returns:
+        `text`: share of sounds that are closer to their own caption, chance 1/2. `audio`: share of
+        captions that are closer to their own sound, chance 1/2. A tie counts one half in both.
+        `group`: share of blocks with all four choices right, chance 1/6; a tie fails.
+    """
+    check_similarity(similarity, (None, 2, 2))
+    own, other = similarity[:, [0, 1], [0, 1]], similarity[:, [0, 1], [1, 0]]
+    by_caption = similarity[:, [1, 0], [0, 1]]
+    of_pairs = np.repeat(np.arange(len(similarity)) if groups is None else groups, 2)
+    whole = ((own > other) & (own > by_caption)).all(axis=1).astype(float)
+    return {
+        "text": pair_accuracy(np.stack([own, other], axis=2).reshape(-1, 2), of_pairs, seed),
+        "audio": pair_accuracy(np.stack([own, by_caption], axis=2).reshape(-1, 2), of_pairs, seed),
+        "group": measure(mean_of(whole), len(whole), groups, CHANCES[2]["group"], seed),
+    }

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from train.bench.metrics.measure import Metric, Positions, check_correct, check_similarity, measure
-from train.bench.metrics.ranking import average_precision_chance
+from train.bench.metrics.retrieval import average_precision_chance
 
 
 def class_embeddings(

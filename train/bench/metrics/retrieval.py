@@ -1,7 +1,10 @@
-"""Retrieval: recall, median rank and mean average precision of ranked items."""
+"""Retrieval: ranks, recall, median rank and average precision, and what these are by chance."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -13,13 +16,6 @@ from train.bench.metrics.measure import (
     check_similarity,
     mean_of,
     measure,
-)
-from train.bench.metrics.ranking import (
-    average_precision_at,
-    average_precision_chance,
-    best_ranks,
-    median_rank_chance,
-    recall_chance,
 )
 
 RANKS: Final = (1, 5, 10)
@@ -96,3 +92,78 @@ def chance(name: str, right: Int[np.ndarray, " queries"], items: int) -> float:
     if name == f"map{AP_RANKS}":
         return average_precision_chance(right, items, AP_RANKS)
     return recall_chance(right, items, int(name.removeprefix("r")))
+
+
+_ROUNDING: Final = 1e-9
+
+
+def best_ranks(
+    similarity: Float[np.ndarray, "queries items"], correct: Bool[np.ndarray, "queries items"]
+) -> Float[np.ndarray, " queries"]:
+    """Rank, from 1, of the best right item; wrong items that tie with it stand before it."""
+    best = np.where(correct, similarity, -np.inf).max(axis=1, initial=-np.inf)
+    ranks: np.ndarray = 1.0 + ((similarity >= best[:, None]) & ~correct).sum(axis=1)
+    return ranks
+
+
+def average_precision_at(
+    similarity: Float[np.ndarray, "queries items"],
+    correct: Bool[np.ndarray, "queries items"],
+    k: int,
+) -> Float[np.ndarray, " queries"]:
+    """AP@k: the mean of the precisions at the right items among the first k.
+
+    The sum is divided by the right items that k places can hold, min(right, k).
+    """
+    found = np.zeros(len(similarity))
+    items = similarity.shape[1]
+    places = min(k, items)
+    for query, (row, right) in enumerate(zip(similarity, correct, strict=True)):
+        # Only what reaches the last place counts, so that a long row need not be sorted whole.
+        edge = np.partition(row, items - places)[items - places]
+        near = np.flatnonzero(row >= edge)
+        order = near[np.lexsort((right[near], -row[near]))][:places]
+        hits = right[order]
+        precision = np.cumsum(hits) / np.arange(1, places + 1)
+        found[query] = (precision * hits).sum() / min(right.sum(), k)
+    return found
+
+
+def average_precision_chance(right: Int[np.ndarray, " queries"], items: int, k: int) -> float:
+    """Mean AP@k of random rankings of `items`, of which `right` are right.
+
+    Place i holds a right item with chance R/N; given that, (i - 1)(R - 1)/(N - 1) of those before
+    it are right on average.
+    """
+    if not len(right):
+        return math.nan
+    place = np.arange(1, min(k, items) + 1)
+    kinds, counts = np.unique(right, return_counts=True)
+    before = (place - 1) * (kinds[:, None] - 1) / max(items - 1, 1)
+    expected = (kinds[:, None] / items * (1 + before) / place).sum(axis=1)
+    return float(np.average(expected / np.minimum(kinds, k), weights=counts))
+
+
+def recall_chance(right: Int[np.ndarray, " queries"], items: int, k: int) -> float:
+    """Mean chance that k items drawn at random hold a right one."""
+    if not len(right):
+        return math.nan
+    *_, found = islice(_hit_chances(right, items), k)
+    return found
+
+
+def median_rank_chance(right: Int[np.ndarray, " queries"], items: int) -> float:
+    """Smallest rank that the best right item of a query reaches with a chance of one half."""
+    if not len(right):
+        return math.nan
+    chances = enumerate(_hit_chances(right, items), start=1)
+    return float(next(rank for rank, found in chances if found >= 0.5 - _ROUNDING))
+
+
+def _hit_chances(right: Int[np.ndarray, " queries"], items: int) -> Iterator[float]:
+    """Mean chance that 1, 2, ... items drawn without putting back hold a right one."""
+    kinds, counts = np.unique(right, return_counts=True)
+    missed = np.ones(len(kinds))
+    for drawn in range(items):
+        missed *= np.maximum(items - kinds - drawn, 0) / (items - drawn)
+        yield float(1 - np.average(missed, weights=counts))

@@ -13,8 +13,7 @@ from synth.truth.frames import frame_length, label_frames
 from train.bench.embedder import Embeddings, Said
 from train.bench.frames import FrameScores
 from train.bench.metrics import Metric
-from train.bench.metrics.events import FrameStates
-from train.bench.metrics.localisation import localisation
+from train.bench.metrics.events import FrameStates, localisation
 from train.bench.plan import TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings
 from train.bench.tasks.samples import Samples

@@ -11,7 +11,7 @@ from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric, bat, retrieval
 from train.bench.plan import TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings
-from train.bench.tasks.ordering import AFTER, BEFORE
+from train.bench.tasks.choosing import AFTER, BEFORE
 from train.bench.tasks.samples import similarities
 
 AS = "as"

@@ -14,10 +14,10 @@ from torch import Tensor, nn
 
 from synth.audio.dsp import Audio
 from synth.base.errors import SpecError
-from train.config.model import TokenKind
-from train.model.features import split_chunks
+from train.config.model import AudioConfig, TokenKind
+from train.model.features import LogMel, SpecAugment, split_chunks
 from train.model.heads import Tokens
-from train.model.towers.base import AudioTower, Chunks, averaging_weights
+from train.model.towers.base import AudioTower, Chunks, ChunkTower, TextTower, averaging_weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,3 +194,44 @@ class FrameTower(AudioTower):
     def unused_parameters(self) -> list[nn.Parameter]:
         """Those of the model that never learn."""
         return self.model.fixed_parameters()
+
+
+class ChunkCnn(nn.Module):
+    """A small convolutional network over time with mel bands as channels, averaged over time."""
+
+    def __init__(self, mels: int, width: int, dim: int) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv1d(mels, width, kernel_size=3, padding=1),
+            nn.BatchNorm1d(width),
+            nn.GELU(),
+            nn.Conv1d(width, width, kernel_size=3, padding=1, stride=2),
+            nn.BatchNorm1d(width),
+            nn.GELU(),
+        )
+        self.out = nn.Linear(2 * width, dim)
+
+    def forward(self, chunks: Float[Tensor, "chunks mels frames"]) -> Float[Tensor, "chunks dim"]:
+        """One vector a chunk, from the mean and the maximum over its frames."""
+        hidden = self.layers(chunks)
+        return self.out(torch.cat([hidden.mean(dim=2), hidden.amax(dim=2)], dim=1))  # type: ignore[no-any-return]
+
+
+class EmbeddingTower(TextTower):
+    """One learned vector a word, of unit variance at the start."""
+
+    def __init__(self, vocabulary: int, dim: int) -> None:
+        super().__init__(dim)
+        self.embedding = nn.Embedding(vocabulary, dim)
+
+    def forward(self, ids: Int[Tensor, "batch words"], mask: Bool[Tensor, "batch words"]) -> Tokens:
+        """One token a word."""
+        return Tokens(self.embedding(ids), mask)
+
+
+def cnn_tower(config: AudioConfig, sample_rate: int, dim: int) -> ChunkTower:
+    """The small audio tower: log-mel chunks, augmented in training, and `ChunkCnn`."""
+    frontend = LogMel(sample_rate, config.mels, config.window_s, config.hop_s)
+    augment = SpecAugment(config.mask_mels, config.shift_mels, config.mask_frames)
+    encoder = nn.Sequential(augment, ChunkCnn(config.mels, config.width, dim))
+    return ChunkTower(frontend, encoder, round(config.chunk_s * sample_rate), dim)

@@ -1,0 +1,203 @@
+"""The losses of sounds and their captions, true, false, swapped and denied."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from train.config.loss import ModularVariant
+from train.losses.batch import Embedded, World
+from train.losses.contrastive import (
+    Candidates,
+    LossPlan,
+    candidates_of,
+    caption_plan,
+    contrastive_rows,
+    exact_type,
+    owner_mask,
+)
+
+
+def info_nce(batch: Embedded, world: World) -> Float[Tensor, ""]:
+    """Symmetric InfoNCE, the mean of both directions, in nats.
+
+    Captions that say the same are not negatives of each other; extras are not looked at.
+    """
+    others = candidates_of(batch, world)
+    plan = caption_plan(others)
+    to_text = contrastive_rows(batch.scale * batch.audio @ others.captions.T, plan)
+    to_audio = contrastive_rows(batch.scale * batch.captions @ others.audio.T, plan)
+    return world.mean((to_text + to_audio) / 2)
+
+
+def hard_negative_loss(batch: Embedded, world: World) -> Float[Tensor, ""]:
+    """Contrastive loss with hard negatives (CompA, eq. 4-5), the mean of both directions, in nats.
+
+    Audio sees the captions and its own negatives (eq. 5); a caption sees audio only (eq. 4). The
+    paper's factors of the two directions are 1. Rows may have any number of negatives; without any
+    it is `info_nce`.
+    """
+    others = candidates_of(batch, world)
+    plan = caption_plan(others)
+    own = owner_mask(batch.negatives, batch)
+    texts = torch.cat([others.captions, batch.negatives.values])
+    to_text = contrastive_rows(
+        batch.scale * batch.audio @ texts.T, plan.concat(own, torch.zeros_like(own))
+    )
+    to_audio = contrastive_rows(batch.scale * batch.captions @ others.audio.T, plan)
+    return world.mean((to_text + to_audio) / 2)
+
+
+def modular_loss(batch: Embedded, world: World, variant: ModularVariant) -> Float[Tensor, ""]:
+    """Modular contrastive loss (CompA, eq. 6-7), the mean of both directions, in nats.
+
+    Positives and negatives stand for their own sample alone. Without either it is InfoNCE.
+
+    Args:
+        batch: Rows may have any number K of positives, and any number of negatives.
+        variant: `in_denominator`: the caption is one of K + 1 answers, all of which stand in the
+            denominator, and each of which is an anchor of weight 1 / (K + 1). `literal`: as
+            printed; the K positives alone are the answers and stand in no denominator, so the loss
+            may be negative. The paper leaves K = 0 open: there the caption is the answer.
+    """
+    others = candidates_of(batch, world)
+    match variant:
+        case ModularVariant.IN_DENOMINATOR:
+            rows = _in_denominator_rows(batch, others)
+        case ModularVariant.LITERAL:
+            rows = _literal_rows(batch, others)
+        case _:
+            assert_never(variant)
+    return world.mean(rows)
+
+
+def _in_denominator_rows(batch: Embedded, others: Candidates) -> Float[Tensor, " rows"]:
+    plan = caption_plan(others)
+    positive, negative = owner_mask(batch.positives, batch), owner_mask(batch.negatives, batch)
+    share = 1 / (1 + positive.sum(dim=1, keepdim=True))
+
+    texts = torch.cat([others.captions, batch.positives.values, batch.negatives.values])
+    answers = LossPlan(plan.weight, plan.target * share).concat(positive, positive * share)
+    to_text = contrastive_rows(
+        batch.scale * batch.audio @ texts.T,
+        answers.concat(negative, torch.zeros_like(negative)),
+    )
+
+    # Every true caption is an anchor; it sees the sounds that its sample's main caption sees.
+    anchors = torch.cat([batch.captions, batch.positives.values])
+    each = torch.arange(len(batch.captions), device=batch.positives.owner.device)
+    owner = torch.cat([each, batch.positives.owner])
+    anchor_rows = contrastive_rows(
+        batch.scale * anchors @ others.audio.T, LossPlan(plan.weight[owner], plan.target[owner])
+    )
+    own = torch.eye(len(each), dtype=positive.dtype, device=positive.device)
+    said = torch.cat([own, positive], dim=1)
+    to_audio = (said * share) @ anchor_rows.to(said)
+    return (to_text + to_audio) / 2
+
+
+def _literal_rows(batch: Embedded, others: Candidates) -> Float[Tensor, " rows"]:
+    plan = caption_plan(others)
+    positive, negative = owner_mask(batch.positives, batch), owner_mask(batch.negatives, batch)
+    count = positive.sum(dim=1, keepdim=True)
+    captions = LossPlan(plan.weight, plan.target * (count == 0))
+    answers = captions.concat(torch.zeros_like(positive), positive / count.clamp(min=1))
+
+    texts = torch.cat([others.captions, batch.positives.values, batch.negatives.values])
+    to_text = contrastive_rows(
+        batch.scale * batch.audio @ texts.T,
+        answers.concat(negative, torch.zeros_like(negative)),
+    )
+
+    # The answers of eq. 6 are the positives against the audio, the denominator is the caption's.
+    sounds = batch.scale * batch.captions @ others.audio.T
+    agreement = batch.scale * batch.audio @ batch.positives.values.T
+    to_audio = contrastive_rows(torch.cat([sounds, agreement], dim=1), answers)
+    return (to_text + to_audio) / 2
+
+
+def textswap_loss(batch: Embedded, world: World, share: float) -> Float[Tensor, ""]:
+    """InfoNCE in which some wrong captions give way to the sound's own swapped ones, in nats.
+
+    Each wrong caption that a sound sees is replaced with probability `share`, independently, by one
+    of the sound's swapped captions, each as likely as the next. Rows that have none replace
+    nothing; captions see sounds as in InfoNCE. The paper leaves open how many are replaced by
+    what; this keeps the size of the denominator.
+
+    Args:
+        batch: Its negatives are the swapped captions; its uniform numbers alone decide, so equal
+            numbers give an equal loss.
+        share: 0 to 1. At 0 it is InfoNCE; at 1 a row sees its own caption and swapped ones only.
+    """
+    if batch.uniform is None:
+        raise ValueError("TextSwap needs numbers that decide what is replaced")
+    others = candidates_of(batch, world)
+    plan = caption_plan(others)
+    choice = _choose_swaps(share, batch.uniform, ~others.same, batch)
+    drawn = _count_swaps(choice, batch)
+    kept = plan.weight * (choice < 0)
+    texts = torch.cat([others.captions, batch.negatives.values])
+    to_text = contrastive_rows(
+        batch.scale * batch.audio @ texts.T,
+        LossPlan(kept, plan.target).concat(drawn, torch.zeros_like(drawn)),
+    )
+    to_audio = contrastive_rows(batch.scale * batch.captions @ others.audio.T, plan)
+    return world.mean((to_text + to_audio) / 2)
+
+
+def _choose_swaps(
+    share: float,
+    uniform: Float[Tensor, "rows candidates"],
+    wrong: Bool[Tensor, "rows candidates"],
+    batch: Embedded,
+) -> Int[Tensor, "rows candidates"]:
+    """Which of the row's swapped captions takes a candidate's place, -1 where none does."""
+    count = owner_mask(batch.negatives, batch).sum(dim=1, keepdim=True).long()
+    replaced = wrong & (uniform < share) & (count > 0)
+    # A number below `share` is evenly spread up to it, and so draws the caption too. (Nothing is
+    # below a share of 0, which must not divide.)
+    drawn = (uniform / max(share, 1e-12) * count).long()
+    return torch.where(replaced, torch.minimum(drawn, count - 1), -1)
+
+
+def _count_swaps(
+    choice: Int[Tensor, "rows candidates"], batch: Embedded
+) -> Float[Tensor, "rows swapped"]:
+    """How often each swapped caption stands in its row, 0 in the rows of others."""
+    own = owner_mask(batch.negatives, batch)
+    owner = batch.negatives.owner
+    each = torch.arange(len(owner), device=owner.device)
+    place = own.cumsum(dim=1)[owner, each].long() - 1
+    times = (choice[owner] == place[:, None]).sum(dim=1)
+    return own * times
+
+
+def sigmoid_loss(batch: Embedded, world: World) -> Float[Tensor, ""]:
+    """Sum over pairs of -log sigmoid(z * (scale * cosine + bias)), per row of audio, in nats.
+
+    z is 1 for a sound and its caption and -1 for other pairs (SigLIP, algorithm 1), to which a
+    sound's own negatives add. Pairs of a sound and another caption that says the same as its own
+    are left out.
+    """
+    others = candidates_of(batch, world)
+    dtype = exact_type(batch.audio)
+    pairs = (batch.scale * batch.audio @ others.captions.T + batch.bias).to(dtype)
+    sign = torch.where(others.own, -1.0, 1.0).to(dtype)
+    counted = (others.own | ~others.same).to(dtype)
+    wrong = (batch.scale * batch.audio @ batch.negatives.values.T + batch.bias).to(dtype)
+    rows = (softplus(sign * pairs) * counted).sum(dim=1)
+    # -log sigmoid(-x) is softplus(x).
+    return world.mean(rows + (softplus(wrong) * owner_mask(batch.negatives, batch)).sum(dim=1))
+
+
+def dissimilarity(batch: Embedded, world: World) -> Float[Tensor, ""]:
+    """1 + the mean cosine of captions and their fully negated versions (eq. 1), 0 to 2.
+
+    The mean is one over the rows of all processes that have such a version; without any it is 0.
+    """
+    captions = batch.captions[batch.denied.owner].to(exact_type(batch.captions))
+    return world.mean(1 + (captions * batch.denied.values).sum(dim=1))
