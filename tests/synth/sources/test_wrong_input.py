@@ -14,7 +14,7 @@ import pytest
 from libraries import RATE, check, refused, sound
 
 from synth.base.errors import ClipError, SourceError
-from synth.sources import SOURCES, Source, Unheard, open_source
+from synth.sources import SOURCES, Source, Unheard, open_source, source_class
 
 
 class SourceLayout(NamedTuple):
