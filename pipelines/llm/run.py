@@ -155,17 +155,20 @@ class Books:
         }
         self.first.ledger.record_states(refused)
 
-    def buy(self, observer: Observer) -> Stop | None:
+    def buy(self, outcomes: Mapping[str, ItemOutcome], observer: Observer) -> Stop | None:
         """Buy the answers of each task; why it ended before all was settled, if it did.
 
-        Those that there are are verified, even if the budget has no room for others.
+        Texts that are written are verified, even if the budget has no room for others.
+
+        Args:
+            outcomes: As they were loaded.
         """
-        self._keep_for_second(self.load())
-        stopped: Stop | None = None
-        for stage in self.stages:
-            if stopped is None or stopped.kind is StopKind.BUDGET:
-                self.load()
-                stopped = _buy_answers(stage, self._run.settings, observer) or stopped
+        settings = self._run.settings
+        self._keep_for_second(outcomes)
+        stopped = _buy_answers(self.first, settings, observer)
+        if self._run.verifier and (stopped is None or stopped.kind is StopKind.BUDGET):
+            self.load()
+            stopped = _buy_answers(self.second, settings, observer) or stopped
         return stopped
 
     def _keep_for_second(self, outcomes: Mapping[str, ItemOutcome]) -> None:
@@ -296,7 +299,7 @@ def generate(settings: GenerateSettings, observer: Observer) -> GenerateSummary:
             books.reopen()
         before = books.load(check=True)
         try:
-            stopped = books.buy(observer)
+            stopped = books.buy(before, observer)
         except KeyboardInterrupt:
             books.write()
             raise
