@@ -137,10 +137,11 @@ def _refuse(options: Mapping[str, object], why: str) -> None:
 def _is_corpus(what: str) -> bool:
     """Whether a word names a corpus: a URL, a folder with manifests, or what can be neither."""
     path = Path(what)
-    if holds_corpus(path):
-        return True
     name, has_root, _ = what.partition(":")
-    return not (has_root or name in source_names() or path.exists())
+    is_source = name in source_names()
+    if has_root and is_source:  # esc50:/data/ESC-50 reads like a URL
+        return False
+    return holds_corpus(path) or not (has_root or is_source or path.exists())
 
 
 def _check_corpus(corpus: Path, samples: int, observer: Observer) -> CommandResult:
