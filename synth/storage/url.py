@@ -53,10 +53,10 @@ def may_be_folder(place: Path) -> bool:
     return is_url(place) or place.is_dir()
 
 
-def refuse_url(place: Path, why: str, fix: str) -> None:
-    """Check that a place is a path of this machine."""
+def refuse_url(place: Path, why: str, fix: str, option: str = "") -> None:
+    """Check that a place, as an option names it, is a path of this machine."""
     if (url := url_of(place)) is not None:
-        raise SpecError(f"{url}: {why}", fix=fix)
+        raise SpecError(f"{option} {url}: {why}".lstrip(), fix=fix)
 
 
 def split_url(url: str) -> tuple[str, str]:

@@ -56,7 +56,7 @@ def render_page(template: str, packages: Mapping[str, str], **values: Any) -> st
 
 def write_page(page: Page, out: Path) -> None:
     """Write a page to a file; an older report there is replaced."""
-    refuse_url(out, "a report is written to a file", fix="give a file's name")
+    refuse_url(out, "a report is written to a file", fix="give a file's name", option="--out")
     if out.is_dir():
         raise SpecError(f"--out {out}: this is a folder", fix=f"give {out / page.name}.html")
     if out.exists():
