@@ -188,17 +188,13 @@ class Dcase(ExportFormat):
         head = table_line(("filename", "duration"), _TAB)
         whole.join(out, "metadata/{split}_durations.tsv", "durations", head)
         for split in whole.splits:
-            most = max(len(row) for row in _captions(whole, split)) - 1
+            most = max(len(row) for row in whole.values(split, "captions")) - 1
             with out.open(f"metadata/{split}_captions.csv") as file:
                 names = (f"caption_{number}" for number in range(1, most + 1))
                 file.write(table_line(("file_name", *names)))
-                for row in _captions(whole, split):
+                for row in whole.values(split, "captions"):
                     file.write(table_line((*row, *[""] * (most + 1 - len(row)))))
         whole.readme(out, _DCASE_HOW)
-
-
-def _captions(whole: Whole, split: str) -> Iterator[list[str]]:
-    return whole.values(split, "captions")
 
 
 def strong_labels(events: Sequence[dict[str, Any]]) -> list[tuple[Seconds, Seconds, str]]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from export_corpora import built
+from export_corpora import Exported, built
 
 from pipelines.export import export_corpus
 from synth.corpus.corpus import Corpus
@@ -17,7 +16,7 @@ ROLES = ("pair", "reversed_pair", "triplet")
 
 
 @pytest.fixture
-def folder(exported: Callable[[Corpus, str], Path], corpus: Corpus) -> Path:
+def folder(exported: Exported, corpus: Corpus) -> Path:
     return exported(corpus, "compa")
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from export_corpora import Exported
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,7 +26,7 @@ SCENES: st.SearchStrategy[Scene] = st.recursive(
 
 
 @pytest.fixture
-def folder(exported: Callable[[Corpus, str], Path], corpus: Corpus) -> Path:
+def folder(exported: Exported, corpus: Corpus) -> Path:
     return exported(corpus, "esc")
 
 
