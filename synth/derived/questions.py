@@ -1,4 +1,4 @@
-"""Questions and exchanges with the claims that answers make, and the samples that they are about."""
+"""Questions and exchanges, what their answers claim, and the samples that they are about."""
 
 from __future__ import annotations
 
