@@ -516,15 +516,14 @@ def _fits(found: pa.DataType, wanted: pa.DataType) -> bool:
     for is_kind in (types.is_list, types.is_large_list):
         if types.is_list(wanted) and is_kind(found):
             return _fits(found.value_type, wanted.value_type)
-    kinds: Mapping[object, tuple[object, ...]] = {
-        types.is_string: (types.is_string, types.is_large_string),
-        types.is_binary: (types.is_binary, types.is_large_binary),
-        types.is_signed_integer: (types.is_signed_integer,),
-        types.is_floating: (types.is_floating,),
-    }
-    for kind, allowed in kinds.items():
-        if kind(wanted):  # type: ignore[operator]
-            return any(is_allowed(found) for is_allowed in allowed)  # type: ignore[operator]
+    for is_kind, is_also in (
+        (types.is_string, types.is_large_string),
+        (types.is_binary, types.is_large_binary),
+        (types.is_signed_integer, types.is_signed_integer),
+        (types.is_floating, types.is_floating),
+    ):
+        if is_kind(wanted):
+            return bool(is_kind(found) or is_also(found))
     return bool(found == wanted)
 
 

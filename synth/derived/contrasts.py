@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import combinations, groupby, permutations, product
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from synth.base.rng import Randomness, pick, shuffle
 from synth.captions.caption import capitalise
 from synth.captions.narrative import DenseCaption, Resolution, dense_text
 from synth.derived.asking import ask
-from synth.derived.differences import DIFFERENCE, Difference, find_differences
+from synth.derived.differences import DIFFERENCE, find_differences
 from synth.derived.questions import (
     ASKED_KINDS,
     COMPARED,
@@ -24,7 +24,9 @@ from synth.derived.questions import (
     YES,
     YES_NO,
     AskedKind,
+    Contrast,
     Derived,
+    Exchange,
     Question,
     QuestionKind,
     Subject,
@@ -32,10 +34,10 @@ from synth.derived.questions import (
     group_members,
 )
 from synth.derived.wording import wordings
-from synth.scene.claim import Claim, Not, Quantity, claim_to_text
+from synth.scene.claim import Not, Quantity
 from synth.scene.scene import Concat, Event, Overlay, labels
 
-# An exchange: a prompt about recordings, the right answer, a wrong one, and what both claim.
+# What is asked, and how answers are said.
 
 
 DESCRIBE: Final = "describe"
@@ -44,58 +46,6 @@ WHICH: Final = "which"
 KINDS: Final = (DESCRIBE, TIMESTAMPS, *(kind.value for kind in ASKED_KINDS), DIFFERENCE, WHICH)
 """What is asked: a caption, dense captions, a question, or how two recordings differ; `which` of
 two recordings a caption fits."""
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """What is asked of one recording, or of two in this order, and what may be answered.
-
-    Args:
-        answer: The right answer; `said` of it is what the assistant says.
-        claims: What it claims of each recording; none for dense captions, which are made anew.
-        wrong: A wrong answer, "" where none is given.
-        others: The recordings of which the wrong answer is right, in order.
-    """
-
-    kind: str
-    prompt: str
-    samples: tuple[str, ...]
-    answer: str
-    claims: tuple[Claim, ...]
-    wrong: str = ""
-    wrong_claims: tuple[Claim, ...] = ()
-    others: tuple[str, ...] = ()
-
-    def contrast(self) -> Contrast:
-        """It, and the same prompt about the other recordings, with both answers exchanged."""
-        mirror = replace(
-            self,
-            samples=self.others,
-            answer=self.wrong,
-            claims=self.wrong_claims,
-            wrong=self.answer,
-            wrong_claims=self.claims,
-            others=self.samples,
-        )
-        return self, mirror
-
-    def to_json(self) -> dict[str, Any]:
-        """As values for JSON; claims are JSON text, as in the manifests."""
-        return {
-            "kind": self.kind,
-            "prompt": self.prompt,
-            "samples": list(self.samples),
-            "answer": self.answer,
-            "claims": [claim_to_text(claim) for claim in self.claims],
-            "wrong": self.wrong,
-            "wrong_claims": [claim_to_text(claim) for claim in self.wrong_claims],
-            "others": list(self.others),
-        }
-
-
-Contrast: TypeAlias = tuple[Exchange, Exchange]
-"""The same prompt about two recordings, or about two in either order; what is right of one is wrong
-of the other."""
 
 
 def say(answer: str) -> str:
@@ -215,7 +165,10 @@ def find_contrasts(
     contrasts_made += [_put(one, other, is_open, rng) for one, other, is_open in pairs]
     left_out.update(question.kind.value for question in unpaired)
     differences = find_differences(subjects, randomness)
-    contrasts_made += [_tell_difference(difference, rng) for difference in differences.made]
+    contrasts_made += [
+        replace(difference, prompt=pick(COMPARING, rng)).contrast()
+        for difference in differences.made
+    ]
     left_out.update(differences.left_out)
     return Derived(tuple(contrasts_made), +left_out)
 
@@ -259,15 +212,6 @@ def _ask_which(
     of_first, of_second = (claim, Not(claim)), (Not(claim), claim)
     exchange = Exchange(WHICH, prompt, order, FIRST, of_first, SECOND, of_second, order[::-1])
     return exchange.contrast()
-
-
-def _tell_difference(told: Difference, rng: np.random.Generator) -> Contrast:
-    prompt = pick(COMPARING, rng)
-    order, claims = (told.first, told.second), told.claims
-    caption, reverse = told.caption, told.reverse_caption
-    return Exchange(
-        DIFFERENCE, prompt, order, caption, claims, reverse, claims[::-1], order[::-1]
-    ).contrast()
 
 
 def _pair_questions(

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from itertools import permutations
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from synth.base.rng import Randomness, pick, shuffle
-from synth.derived.questions import Derived, Subject, draw_pairs
+from synth.derived.questions import Derived, Exchange, Subject, draw_pairs
 from synth.derived.wording import say_of
-from synth.scene.claim import Claim, Not, claim_to_text
+from synth.scene.claim import Claim, Not
 from synth.scene.scene import Concat, Event, Overlay, labels
 
 # The words of difference captions: several ways to put each kind.
@@ -129,44 +129,17 @@ DIFFERENCE: Final = "difference"
 """What they are called beside the kinds of questions."""
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """What tells two samples of a group apart.
-
-    Args:
-        reverse_caption: The same difference, said of them in the opposite order.
-        claims: What is true of the first and false of the second, and the reverse.
-    """
-
-    id: str
-    first: str
-    second: str
-    caption: str
-    reverse_caption: str
-    kind: DifferenceKind
-    claims: Claims
-
-    def to_json(self) -> dict[str, Any]:
-        """As a row; claims are JSON text, as in the manifests."""
-        return {
-            "id": self.id,
-            "first": self.first,
-            "second": self.second,
-            "caption": self.caption,
-            "reverse_caption": self.reverse_caption,
-            "kind": self.kind.value,
-            "claims": [claim_to_text(claim) for claim in self.claims],
-        }
-
-
-def find_differences(subjects: Sequence[Subject], randomness: Randomness) -> Derived[Difference]:
+def find_differences(subjects: Sequence[Subject], randomness: Randomness) -> Derived[Exchange]:
     """The difference of every two samples of a group, kinds as evenly dealt as the groups allow.
+
+    The answer is a caption that says how the first differs from the second, the wrong one says the
+    same of them in the opposite order; the prompt is left to others.
 
     Args:
         subjects: Whole groups of one split; a pure function of them and the seed.
         randomness: The source of all that is drawn; also which sample of a pair is the first.
     """
-    differences: list[Difference] = []
+    differences: list[Exchange] = []
     untold = 0
     kinds: Counter[DifferenceKind] = Counter()
     for first, second, rng in draw_pairs(subjects, randomness, "differences"):
@@ -180,7 +153,7 @@ def find_differences(subjects: Sequence[Subject], randomness: Randomness) -> Der
 
 def _find_difference(
     first: Subject, second: Subject, kinds: Counter[DifferenceKind], rng: np.random.Generator
-) -> Difference | None:
+) -> Exchange | None:
     by_kind: dict[DifferenceKind, list[Claims]] = {}
     for kind, claims in _contrasts(first, second):
         if _tells_apart(first, second, claims):
@@ -193,14 +166,17 @@ def _find_difference(
     reverse = wordings(reverse_kind(kind), claims[::-1], second, first)
     kinds[kind] += 1
     frame = int(rng.integers(len(captions)))
-    return Difference(
-        id=f"{first.id}-{second.id}",
-        first=first.id,
-        second=second.id,
-        caption=captions[frame],
-        reverse_caption=reverse[frame],
-        kind=kind,
-        claims=claims,
+    order = first.id, second.id
+    return Exchange(
+        DIFFERENCE,
+        "",
+        order,
+        captions[frame],
+        claims,
+        reverse[frame],
+        claims[::-1],
+        order[::-1],
+        kind,
     )
 
 

@@ -153,8 +153,6 @@ class Edit:
             "sounds": list(self.change.sounds),
             "instruction": self.instruction,
             "reverse_instruction": self.reverse_instruction,
-            "onset": self.change.stretch.onset,
-            "offset": self.change.stretch.offset,
             "gain_db": self.change.gain_db,
             "claims": [claim_to_text(claim) for claim in self.claims],
         }

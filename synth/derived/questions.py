@@ -1,9 +1,9 @@
-"""Questions with the claims that their answers make, and the samples that they are asked about."""
+"""Questions and exchanges, what their answers claim, and the samples that they are about."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property, reduce
 from itertools import combinations
@@ -110,6 +110,66 @@ class Question:
             "options": list(self.options),
             "claims": [claim_to_text(claim) for claim in self.options.values()],
         }
+
+
+# An exchange: a prompt about recordings, the right answer, a wrong one, and what both claim.
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What is asked of one recording, or of two in this order, and what may be answered.
+
+    Args:
+        answer: The right answer; `said` of it is what the assistant says.
+        claims: What it claims of each recording; none for dense captions, which are made anew.
+        wrong: A wrong answer, "" where none is given.
+        others: The recordings of which the wrong answer is right, in order.
+        detail: How two recordings differ; "" where something else is asked.
+    """
+
+    kind: str
+    prompt: str
+    samples: tuple[str, ...]
+    answer: str
+    claims: tuple[Claim, ...]
+    wrong: str = ""
+    wrong_claims: tuple[Claim, ...] = ()
+    others: tuple[str, ...] = ()
+    detail: str = ""
+
+    def contrast(self) -> Contrast:
+        """It, and the same prompt about the other recordings, with both answers exchanged."""
+        mirror = replace(
+            self,
+            samples=self.others,
+            answer=self.wrong,
+            claims=self.wrong_claims,
+            wrong=self.answer,
+            wrong_claims=self.claims,
+            others=self.samples,
+        )
+        return self, mirror
+
+    def to_json(self) -> dict[str, Any]:
+        """As values for JSON; claims are JSON text, as in the manifests."""
+        return {
+            "kind": self.kind,
+            "prompt": self.prompt,
+            "samples": list(self.samples),
+            "answer": self.answer,
+            "claims": [claim_to_text(claim) for claim in self.claims],
+            "wrong": self.wrong,
+            "wrong_claims": [claim_to_text(claim) for claim in self.wrong_claims],
+            "others": list(self.others),
+        }
+
+
+Contrast: TypeAlias = tuple[Exchange, Exchange]
+"""The same prompt about two recordings, or about two in either order; what is right of one is wrong
+of the other."""
+
+
+# What answers claim.
 
 
 def choice_claim(

@@ -10,12 +10,11 @@ from typing import Any, ClassVar, Final
 from synth.derived.contrasts import (
     DESCRIBE,
     KINDS,
-    Exchange,
     find_contrasts,
     find_conversations,
     say,
 )
-from synth.derived.questions import Subject
+from synth.derived.questions import Exchange, Subject
 from synth.export.base import RANDOMNESS, ExportFormat, Whole, json_line
 from synth.export.folder import Writer
 from synth.export.items import Shard

@@ -92,10 +92,10 @@ def edit_groups(shard: Shard, edits: Sequence[Edit]) -> Iterator[EditGroup]:
 def _describe(edit: Edit, items: Mapping[str, ExportItem]) -> dict[str, Any]:
     """The row of an edit: stretches in seconds, captions and the group."""
     before, after = items[edit.before], items[edit.after]
-    row = edit.to_json()
-    for name in ("onset", "offset"):
-        row[f"{name}_s"] = to_seconds(row.pop(name), before.row["sample_rate"])
-    return row | {
+    rate, stretch = before.row["sample_rate"], edit.change.stretch
+    return edit.to_json() | {
+        "onset_s": to_seconds(stretch.onset, rate),
+        "offset_s": to_seconds(stretch.offset, rate),
         "group": before.row["group"],
         "before_caption": before.texts[0],
         "after_caption": after.texts[0],

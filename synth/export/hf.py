@@ -14,7 +14,7 @@ from synth.corpus.facts import LANGUAGE, size_category
 from synth.corpus.licence import hugging_face_licence, parse_licence
 from synth.export.base import ExportFormat, Whole, batch_rows, make_row, make_schema
 from synth.export.folder import Writer
-from synth.export.items import ExportItem, Shard
+from synth.export.items import Shard
 
 # What exports for Hugging Face share: the Parquet file of a shard, its features and the card.
 
@@ -103,15 +103,15 @@ class HuggingFace(ExportFormat):
                 use_dictionary=False,
             ) as writer,
         ):
-            for rows in batch_rows(map(_row, shard.items()), schema):
-                writer.write_batch(rows)
+            rows = (
+                make_row(item, {"bytes": item.audio, "path": f"{item.id}{item.suffix}"})
+                for item in shard.items()
+            )
+            for batch in batch_rows(rows, schema):
+                writer.write_batch(batch)
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """The card."""
         rows = sum(shard.samples for shard in whole.shards)
         tags = ("audio-captioning", "audio-text-retrieval")
         whole.readme(out, _HOW, card_facts(whole, rows, "audio-classification", tags))
-
-
-def _row(item: ExportItem) -> dict[str, Any]:
-    return make_row(item, {"bytes": item.audio, "path": f"{item.id}{item.suffix}"})

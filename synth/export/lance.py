@@ -5,14 +5,14 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import pyarrow as pa
 
 from synth.base.errors import SpecError
 from synth.export.base import ExportFormat, Whole, batch_rows, make_row, make_schema
 from synth.export.folder import Writer
-from synth.export.items import ExportItem, Shard
+from synth.export.items import Shard
 
 _VERSION: Final = "2.1"
 """Of the data files; not pylance's newest, so that older readers open them, too."""
@@ -61,8 +61,9 @@ class Lance(ExportFormat):
             out.path(f"{_folder(shard.split)}/data/{_file(shard)}") as path,
             LanceFileWriter(str(path), _COLUMNS, version=_VERSION) as file,
         ):
-            for rows in batch_rows(map(_row, shard.items()), _COLUMNS):
-                file.write_batch(rows)
+            rows = (make_row(item, item.audio) for item in shard.items())
+            for batch in batch_rows(rows, _COLUMNS):
+                file.write_batch(batch)
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """Commit the data files of each split, in plan order."""
@@ -81,10 +82,6 @@ def _folder(split: str) -> str:
 
 def _file(shard: Shard) -> str:
     return f"{Path(shard.name).stem}.lance"
-
-
-def _row(item: ExportItem) -> dict[str, Any]:
-    return make_row(item, item.audio)
 
 
 def _commit(folder: Path, shards: tuple[Shard, ...]) -> None:

@@ -10,6 +10,7 @@ from synth.derived.differences import DIFFERENCE, find_differences
 from synth.export.base import RANDOMNESS, ExportFormat, Whole, json_line
 from synth.export.folder import Writer
 from synth.export.items import Shard
+from synth.scene.claim import claim_to_text
 
 _QUESTIONS_HOW = """\
 `SPLIT.jsonl` has one line per question; the questions of a sample follow each other:
@@ -98,12 +99,20 @@ class DifferencesFormat(ExportFormat):
         differences = find_differences(subjects, RANDOMNESS)
         with out.piece("differences") as lines:
             for difference in differences.made:
-                place = {
-                    "group": groups[difference.first],
-                    "first_audio": paths[difference.first],
-                    "second_audio": paths[difference.second],
+                first, second = difference.samples
+                row = {
+                    "id": f"{first}-{second}",
+                    "first": first,
+                    "second": second,
+                    "caption": difference.answer,
+                    "reverse_caption": difference.wrong,
+                    "kind": difference.detail,
+                    "claims": [claim_to_text(claim) for claim in difference.claims],
+                    "group": groups[first],
+                    "first_audio": paths[first],
+                    "second_audio": paths[second],
                 }
-                lines.write(json_line(difference.to_json() | place))
+                lines.write(json_line(row))
         with out.piece("untold") as facts:
             facts.write(json_line(differences.left_out[DIFFERENCE]))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
@@ -61,26 +61,28 @@ def _jam(item: ExportItem, shard: Shard) -> dict[str, Any]:
         "data_source": "program",
     }
     events = [
-        {
-            "time": event["onset_s"],
-            "duration": event["duration_s"],
-            "value": {
+        _observe(
+            event["onset_s"],
+            event["duration_s"],
+            {
                 "label": event["label"],
                 "source_file": event["clip"],
                 "event_time": event["onset_s"],
                 "event_duration": event["duration_s"],
             },
-            "confidence": 1.0,
-        }
+        )
         for event in item.events
     ]
-    captions = [
-        {"time": 0.0, "duration": item.duration_s, "value": text, "confidence": 1.0}
-        for text in item.texts
-    ]
+    captions = [_observe(0.0, item.duration_s, text) for text in item.texts]
     dense = [
-        _annotation("tag_open", list(each), metadata, item, {"resolution": resolution})
-        for resolution, each in _group_dense(item)
+        _annotation(
+            "tag_open",
+            [_observe(each["onset_s"], each["duration_s"], each["text"]) for each in group],
+            metadata,
+            item,
+            {"resolution": resolution},
+        )
+        for resolution, group in groupby(item.dense, lambda caption: caption["resolution"])
     ]
     return {
         "file_metadata": {
@@ -100,21 +102,8 @@ def _jam(item: ExportItem, shard: Shard) -> dict[str, Any]:
     }
 
 
-def _group_dense(item: ExportItem) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """The dense captions of each resolution as observations."""
-    for resolution, captions in groupby(item.dense, lambda caption: caption["resolution"]):
-        yield (
-            resolution,
-            [
-                {
-                    "time": caption["onset_s"],
-                    "duration": caption["duration_s"],
-                    "value": caption["text"],
-                    "confidence": 1.0,
-                }
-                for caption in captions
-            ],
-        )
+def _observe(time: Seconds, duration: Seconds, value: Any) -> dict[str, Any]:
+    return {"time": time, "duration": duration, "value": value, "confidence": 1.0}
 
 
 def _annotation(
@@ -188,17 +177,13 @@ class Dcase(ExportFormat):
         head = table_line(("filename", "duration"), _TAB)
         whole.join(out, "metadata/{split}_durations.tsv", "durations", head)
         for split in whole.splits:
-            most = max(len(row) for row in _captions(whole, split)) - 1
+            most = max(len(row) for row in whole.values(split, "captions")) - 1
             with out.open(f"metadata/{split}_captions.csv") as file:
                 names = (f"caption_{number}" for number in range(1, most + 1))
                 file.write(table_line(("file_name", *names)))
-                for row in _captions(whole, split):
+                for row in whole.values(split, "captions"):
                     file.write(table_line((*row, *[""] * (most + 1 - len(row)))))
         whole.readme(out, _DCASE_HOW)
-
-
-def _captions(whole: Whole, split: str) -> Iterator[list[str]]:
-    return whole.values(split, "captions")
 
 
 def strong_labels(events: Sequence[dict[str, Any]]) -> list[tuple[Seconds, Seconds, str]]:

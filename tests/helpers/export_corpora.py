@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from builds import TINY, merged
 
 from pipelines.builder.build import build
 from pipelines.config.spec import Spec
+from pipelines.export import export_corpus
 from synth.corpus.corpus import Corpus
 
 WIDE: dict[str, Any] = {
@@ -26,3 +29,20 @@ def built(root: Path, changes: dict[str, Any]) -> Corpus:
     spec = Spec.model_validate(merged(TINY, changes))
     build(spec, root, worker_count=0)
     return Corpus.open(root / "data_manifests" / spec.corpus)
+
+
+Exported = Callable[[Corpus, str], Path]
+"""The folder of a corpus's export in a format."""
+
+
+def export_once(tmp_path_factory: pytest.TempPathFactory) -> Exported:
+    """Makes each export when it is first asked for."""
+    made: dict[tuple[str, str], Path] = {}
+
+    def folder(corpus: Corpus, name: str) -> Path:
+        if (corpus.name, name) not in made:
+            made[corpus.name, name] = tmp_path_factory.mktemp(f"{corpus.name}-{name}")
+            export_corpus(corpus, name, made[corpus.name, name], allow_long=name == "laion")
+        return made[corpus.name, name]
+
+    return folder

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from functools import lru_cache
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -146,13 +145,6 @@ def _list(statements: frozenset[Statement]) -> str:
 # lacks is refused, for a claim about it would be refuted whatever it says.
 
 
-class Expected(StrEnum):
-    """What a claim must be on the timeline."""
-
-    PROVEN = "proven"
-    REFUTED = "refuted"
-
-
 class Truth(Check):
     """Each notation is proven, or refuted, on the item's timeline.
 
@@ -167,7 +159,7 @@ class Truth(Check):
 
     name: ClassVar[str] = "truth"
     main: ClassVar[str] = "expect"
-    expect: Expected
+    expect: Literal["proven", "refuted"]
     transition_ms: int = 100
     audible_ms: int = 100
 
@@ -201,9 +193,9 @@ class Truth(Check):
         absent = [label for label in labels(scene) if label not in heard.labels()]
         if absent:
             return f"{quote(text)} names {quote(absent[0])}, which is no sound of the recording"
-        if self.expect is Expected.PROVEN and not proves(heard, scene, tolerance):
+        if self.expect == "proven" and not proves(heard, scene, tolerance):
             return f"{quote(text)} is not certain from the times; claim only what is"
-        if self.expect is Expected.REFUTED and not refutes(heard, scene, tolerance):
+        if self.expect == "refuted" and not refutes(heard, scene, tolerance):
             return f"{quote(text)} may be true of the recording; it must be false"
         return ""
 

@@ -19,7 +19,7 @@ import importlib.util
 import sys
 import types
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
@@ -28,12 +28,10 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 import soundfile
-from export_corpora import WIDE, built
+from export_corpora import WIDE, Exported, built, export_once
 
-from pipelines.export import export_corpus
 from synth.corpus.corpus import Corpus
 
-Exported = Callable[[Corpus, str], Path]
 CLIP_FRAMES = 480_000
 IMAGES = ("datasets", "transforms", "transforms.functional", "ops", "ops.misc")
 CLAP_AUDIO = {"sample_rate": 48_000, "clip_samples": CLIP_FRAMES}
@@ -53,15 +51,7 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
-    made: dict[tuple[str, str], Path] = {}
-
-    def folder(corpus: Corpus, name: str) -> Path:
-        if (corpus.name, name) not in made:
-            made[corpus.name, name] = tmp_path_factory.mktemp(f"{corpus.name}-{name}")
-            export_corpus(corpus, name, made[corpus.name, name], allow_long=name == "laion")
-        return made[corpus.name, name]
-
-    return folder
+    return export_once(tmp_path_factory)
 
 
 def replace(monkeypatch: pytest.MonkeyPatch, package: str, *modules: str) -> None:

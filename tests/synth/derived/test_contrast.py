@@ -16,13 +16,12 @@ from synth.derived.contrasts import (
     MOST_TURNS,
     TIMESTAMPS,
     WHICH,
-    Contrast,
     Conversation,
     find_contrasts,
     find_conversations,
     say,
 )
-from synth.derived.questions import Derived, Subject
+from synth.derived.questions import Contrast, Derived, Subject
 
 NAMES = (*asked.CORPORA, *asked.MEASURED)
 SEED = Randomness(0)

@@ -15,13 +15,12 @@ from hypothesis import strategies as st
 from synth.base.rng import Randomness
 from synth.derived.differences import (
     FRAMES,
-    Difference,
     DifferenceKind,
     find_differences,
     reverse_kind,
     wordings,
 )
-from synth.derived.questions import Derived, Subject
+from synth.derived.questions import Derived, Exchange, Subject
 from synth.recipes.triplets import Triplets
 from synth.scene.scene import Concat, Event
 from synth.scene.timeline import timeline
@@ -40,11 +39,11 @@ def groups(draw: st.DrawFn) -> list[Subject]:
     return [subject(heard, number, tolerance=tolerance) for number, heard in enumerate(placed)]
 
 
-def confirmed(difference: Difference, by_id: dict[str, Subject]) -> bool:
+def confirmed(difference: Exchange, by_id: dict[str, Subject]) -> bool:
     """Whether a second judge finds each half true of its own sample and false of the other."""
     first, second = (
         Oracle(who.heard, who.tolerance.audible, find_borders(who.heard))
-        for who in (by_id[difference.first], by_id[difference.second])
+        for who in map(by_id.__getitem__, difference.samples)
     )
     mine, theirs = difference.claims
     true = first.proves(mine) and second.proves(theirs)
@@ -67,9 +66,7 @@ def test_each_half_is_true_of_its_own_sample_and_false_of_the_other(
 def test_samples_of_which_nothing_is_told_share_all_their_sounds_or_differ_in_what_is_open(
     who: list[Subject],
 ) -> None:
-    told = {
-        frozenset((each.first, each.second)) for each in find_differences(who, Randomness(0)).made
-    }
+    told = {frozenset(each.samples) for each in find_differences(who, Randomness(0)).made}
     for first, second in combinations(who, 2):
         if set(first.sounds) != set(second.sounds):
             assert frozenset((first.id, second.id)) in told
@@ -80,10 +77,10 @@ def test_differences_of_a_planned_corpus_are_confirmed_from_their_rows(name: str
     who = asked.CORPORA[name]()
     by_id = {each.id: each for each in who}
     told = find_differences(who, Randomness(0)).made
-    assert len({each.id for each in told}) == len(told) > 0
+    assert len({each.samples for each in told}) == len(told) > 0
     for difference in told:
         assert confirmed(difference, by_id)
-        assert by_id[difference.first].group == by_id[difference.second].group
+        assert len({by_id[sample].group for sample in difference.samples}) == 1
 
 
 def test_kinds_of_differences() -> None:
@@ -91,19 +88,20 @@ def test_kinds_of_differences() -> None:
     in_order = {kinds.REORDER, kinds.TOGETHER, kinds.APART}
     triplets = find_differences(asked.triplets(), Randomness(0))
     assert not triplets.left_out["difference"]
-    counts = Counter(each.kind for each in triplets.made)
+    counts = Counter(each.detail for each in triplets.made)
     assert set(counts) == in_order
     assert max(counts.values()) < 1.5 * min(counts.values())
     scenes = find_differences(asked.scenes(), Randomness(0)).made
-    assert {each.kind for each in scenes} >= set(kinds) - {kinds.ADDED, kinds.REMOVED}
+    assert {each.detail for each in scenes} >= set(kinds) - {kinds.ADDED, kinds.REMOVED}
     single = asked.planned(Triplets(stage_a=True), asked.clips(("Bark", "Rain", "Siren")))
     beside = find_differences(single, Randomness(0)).made
-    assert {each.kind for each in beside} == {kinds.ADDED, kinds.REMOVED}
+    assert {each.detail for each in beside} == {kinds.ADDED, kinds.REMOVED}
 
 
 def test_which_of_two_samples_is_the_first_is_drawn() -> None:
     order = Counter(
-        each.first < each.second for each in find_differences(asked.scenes(), Randomness(0)).made
+        each.samples[0] < each.samples[1]
+        for each in find_differences(asked.scenes(), Randomness(0)).made
     )
     assert min(order.values()) > 0.35 * sum(order.values())
 
@@ -161,8 +159,8 @@ def test_exact_wording() -> None:
 
 def test_a_caption_and_its_reverse_are_said_in_the_same_way() -> None:
     for difference in find_differences(asked.triplets(), Randomness(0)).made:
-        assert difference.caption != difference.reverse_caption
-        if difference.kind is DifferenceKind.REORDER:
+        assert difference.answer != difference.wrong
+        if difference.detail == DifferenceKind.REORDER:
             for tail in ("the other way round.", "only afterwards."):
-                found = difference.caption.endswith(tail)
-                assert found == difference.reverse_caption.endswith(tail)
+                found = difference.answer.endswith(tail)
+                assert found == difference.wrong.endswith(tail)

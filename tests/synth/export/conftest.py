@@ -1,12 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
-from export_corpora import WIDE, built
+from export_corpora import WIDE, Exported, built, export_once
 
-from pipelines.export import export_corpus
 from synth.corpus.corpus import Corpus
 
 
@@ -23,15 +19,6 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 
 @pytest.fixture(scope="session")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Corpus, str], Path]:
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
     """The folder of a corpus's export, made once."""
-    made: dict[tuple[str, str], Path] = {}
-
-    def folder(corpus: Corpus, name: str) -> Path:
-        if (corpus.name, name) not in made:
-            out = tmp_path_factory.mktemp(f"{corpus.name}-{name}")
-            export_corpus(corpus, name, out)
-            made[corpus.name, name] = out
-        return made[corpus.name, name]
-
-    return folder
+    return export_once(tmp_path_factory)

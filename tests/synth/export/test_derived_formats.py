@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from math import comb
 from pathlib import Path
 from typing import Any
 
 import pytest
 import soundfile
+from export_corpora import Exported
 
 from pipelines.export import export_corpus
 from synth.corpus.corpus import Corpus
@@ -19,9 +19,6 @@ from synth.export.items import list_shards
 from synth.scene.claim import claim_from_text
 
 # Questions and differences
-
-
-Exported = Callable[[Corpus, str], Path]
 
 
 def read(path: Path) -> list[dict[str, Any]]:

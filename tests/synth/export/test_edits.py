@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import soundfile
 import webdataset
-from export_corpora import built
+from export_corpora import Exported, built
 
 from pipelines.export import export_corpus
 from synth.audio.dsp import Pcm
@@ -45,7 +45,7 @@ def edited(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 
 @pytest.fixture(scope="module")
-def rows(exported: Callable[[Corpus, str], Path], edited: Corpus) -> list[dict[str, Any]]:
+def rows(exported: Exported, edited: Corpus) -> list[dict[str, Any]]:
     folder = exported(edited, "edits")
     return [
         json.loads(line)
@@ -60,7 +60,7 @@ def read(path: Path) -> Pcm:
 
 
 def test_nothing_differs_outside_of_an_edit(
-    exported: Callable[[Corpus, str], Path], edited: Corpus, rows: list[dict[str, Any]]
+    exported: Exported, edited: Corpus, rows: list[dict[str, Any]]
 ) -> None:
     folder, rate = exported(edited, "edits"), edited.sample_rate
     assert len(rows) == 12
@@ -73,7 +73,7 @@ def test_nothing_differs_outside_of_an_edit(
 
 
 def test_stems_add_up_to_their_mix(
-    exported: Callable[[Corpus, str], Path], edited: Corpus, rows: list[dict[str, Any]]
+    exported: Exported, edited: Corpus, rows: list[dict[str, Any]]
 ) -> None:
     folder = exported(edited, "edits")
     for row in rows:
@@ -83,9 +83,7 @@ def test_stems_add_up_to_their_mix(
             assert np.array_equal(whole, read(folder / row[f"{which}_audio"]))
 
 
-def test_a_stem_is_silent_where_its_sound_does_not_play(
-    exported: Callable[[Corpus, str], Path], edited: Corpus
-) -> None:
+def test_a_stem_is_silent_where_its_sound_does_not_play(exported: Exported, edited: Corpus) -> None:
     folder = exported(edited, "edits")
     for shard in list_shards(edited):
         for row in shard.rows():
@@ -103,7 +101,7 @@ def test_rows_hold_on_the_manifest(edited: Corpus, rows: list[dict[str, Any]]) -
 
 
 def test_webdataset_reads_the_same(
-    exported: Callable[[Corpus, str], Path], edited: Corpus, rows: list[dict[str, Any]]
+    exported: Exported, edited: Corpus, rows: list[dict[str, Any]]
 ) -> None:
     folder = exported(edited, "edits")
     samples = list(_read_shards(exported(edited, "edits-webdataset"), edited))
@@ -126,7 +124,7 @@ def _read_shards(folder: Path, corpus: Corpus) -> Iterator[dict[str, Any]]:
 
 
 def test_datasets_reads_the_same(
-    exported: Callable[[Corpus, str], Path],
+    exported: Exported,
     edited: Corpus,
     rows: list[dict[str, Any]],
     tmp_path: Path,

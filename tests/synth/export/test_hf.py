@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable
 from pathlib import Path
 
 import datasets
@@ -12,6 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import soundfile
+from export_corpora import Exported
 from huggingface_hub import DatasetCard
 
 from synth.corpus.corpus import Corpus
@@ -27,7 +27,7 @@ def require_torchcodec() -> None:
 
 
 @pytest.fixture
-def folder(exported: Callable[[Corpus, str], Path], corpus: Corpus) -> Path:
+def folder(exported: Exported, corpus: Corpus) -> Path:
     return exported(corpus, "hf")
 
 

@@ -12,7 +12,7 @@ import io
 import json
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 import soundfile
 import webdataset
-from export_corpora import WIDE, built
+from export_corpora import WIDE, Exported, built
 
 from pipelines.export import export_corpus
 from synth.base.errors import CorpusError, SpecError
@@ -30,7 +30,6 @@ from synth.export.items import list_shards
 from synth.export.laion import count_longer
 
 SPLITS = {"wide": ("train", "valid", "test"), "tiny": ("train", "test")}
-Exported = Callable[[Corpus, str], Path]
 
 
 def laion_clap(folder: Path, name: str, split: str, max_len: int = 480_000) -> Iterator[Any]:

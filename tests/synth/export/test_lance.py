@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import io
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
+from export_corpora import Exported
 
 from pipelines.export import export_corpus
 from synth.base.errors import SpecError
@@ -28,7 +28,7 @@ def test_a_missing_package_is_told_with_the_line_that_installs_it(
 
 
 @pytest.fixture
-def folder(exported: Callable[[Corpus, str], Path], corpus: Corpus) -> Path:
+def folder(exported: Exported, corpus: Corpus) -> Path:
     pytest.importorskip("lance", reason="pylance is not installed")
     return exported(corpus, "lance")
 
@@ -47,7 +47,7 @@ def test_rows_are_those_of_the_corpus_in_plan_order(folder: Path, corpus: Corpus
 
 
 def test_columns_are_those_of_the_parquet_export(
-    folder: Path, exported: Callable[[Corpus, str], Path], corpus: Corpus
+    folder: Path, exported: Exported, corpus: Corpus
 ) -> None:
     import lance
     import pyarrow.parquet as pq

@@ -7,13 +7,13 @@ import hashlib
 import json
 import re
 import tarfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import soundfile
+from export_corpora import Exported
 
 from synth.corpus.corpus import Corpus
 
@@ -21,12 +21,12 @@ from synth.corpus.corpus import Corpus
 
 
 @pytest.fixture
-def folder(exported: Callable[[Corpus, str], Path], corpus: Corpus) -> Path:
+def folder(exported: Exported, corpus: Corpus) -> Path:
     return exported(corpus, "lhotse")
 
 
 @pytest.fixture
-def shar(exported: Callable[[Corpus, str], Path], corpus: Corpus) -> Path:
+def shar(exported: Exported, corpus: Corpus) -> Path:
     return exported(corpus, "shar")
 
 
@@ -126,7 +126,7 @@ def test_audio_is_stored_as_the_shards_store_it(shar: Path, corpus: Corpus) -> N
 
 
 def test_cuts_tell_what_those_of_the_other_layout_do(
-    shar: Path, exported: Callable[[Corpus, str], Path], corpus: Corpus
+    shar: Path, exported: Exported, corpus: Corpus
 ) -> None:
     """Captions, sounds and dense captions do not depend on where the audio lies."""
     other = exported(corpus, "lhotse")
@@ -162,9 +162,7 @@ def test_gzip_headers_of_shar_hold_no_time(shar: Path) -> None:
 # NeMo: one JSON object a line, paths beside the manifest, durations
 
 
-def test_manifest_lines_lead_to_audio_of_their_duration(
-    exported: Callable[[Corpus, str], Path], corpus: Corpus
-) -> None:
+def test_manifest_lines_lead_to_audio_of_their_duration(exported: Exported, corpus: Corpus) -> None:
     folder = exported(corpus, "nemo")
     for split in corpus.splits:
         manifest = folder / f"{split}_manifest.jsonl"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from export_corpora import Exported
 
 from synth.corpus.corpus import Corpus
 from synth.export.strong_labels import strong_labels
@@ -19,7 +19,7 @@ from synth.scene.timeline import timeline
 
 
 @pytest.fixture
-def folder(exported: Callable[[Corpus, str], Path], corpus: Corpus) -> Path:
+def folder(exported: Exported, corpus: Corpus) -> Path:
     return exported(corpus, "dcase")
 
 
@@ -81,7 +81,7 @@ def test_overlapping_events_of_one_label_are_one() -> None:
 
 
 @pytest.fixture
-def annotated(exported: Callable[[Corpus, str], Path], corpus: Corpus) -> Path:
+def annotated(exported: Exported, corpus: Corpus) -> Path:
     return exported(corpus, "jams")
 
 

@@ -270,7 +270,7 @@ def test_no_difference_rests_on_a_name_that_a_sound_could_be_called_by() -> None
     found = find_differences(list(every.values()), Randomness(1)).made
     assert found
     for difference in found:
-        for sample in (difference.first, difference.second):
+        for sample in difference.samples:
             sounds = every[sample].heard.labels()
             for name in claim_labels(And(*difference.claims)) - sounds:
                 assert not any(could_be_called(sound, name) for sound in sounds), difference

@@ -1,4 +1,4 @@
-"""A corpus that is not where it is said to be: what to give in its place."""
+"""What is told of a corpus: where it may be, and its size on the Hub."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import pytest
 
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import find_finished
-from synth.corpus.facts import suggest_corpus
+from synth.corpus.facts import size_category, suggest_corpus
+
+# Whereabouts
 
 
 @pytest.fixture
@@ -40,3 +42,21 @@ def test_where_there_is_none_the_fix_says_how_to_make_one(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert suggest_corpus(tmp_path / "birds", "run `segue build SPEC`") == "run `segue build SPEC`"
+
+
+# The Hub
+
+
+@pytest.mark.parametrize(
+    ("samples", "expected"),
+    [
+        (1, "n<1K"),
+        (999, "n<1K"),
+        (1_000, "1K<n<10K"),
+        (99_999, "10K<n<100K"),
+        (10_000_000, "10M<n<100M"),
+        (1_000_000_000, "1B<n<10B"),
+    ],
+)
+def test_sizes_are_told_in_the_hubs_steps(samples: int, expected: str) -> None:
+    assert size_category(samples) == expected
