@@ -35,9 +35,9 @@ from pipelines.config.spec import Spec
 from synth.base.rng import Randomness, uniform_hash
 from synth.captions.caption import Caption, Provenance, Style, capitalise
 from synth.corpus.schema import caption_row
-from synth.labels.lexicon import Tag
+from synth.labels.lexicon import Tag, lower_initial
 from synth.scene.claim import claim_to_text
-from synth.text.negation.negation import Negation, lower_initial, negate
+from synth.text.negation.negation import Negation, negate
 from synth.text.negation.negators import NegationExtent
 from synth.text.tags.tag_captions import enumerate_words
 from synth.text.tags.tags import TagCategory, TagVocabulary

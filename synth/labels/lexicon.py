@@ -71,7 +71,7 @@ class Phrase:
     def of_caption(cls, caption: str) -> Phrase:
         """A whole caption as a part of a longer one: no final stop, no capital inside."""
         plain = " ".join(caption.split()).rstrip(" .;,:!?")
-        inner = _lower_initial(plain)
+        inner = lower_initial(plain)
         return cls(plain, inner, inner, inner)
 
 
@@ -182,10 +182,10 @@ def _lower_title(plain: str) -> str:
         return plain
     words = plain.split(" ")
     is_title = "I" not in words and all(word.istitle() for word in words)
-    return plain.lower() if is_title else _lower_initial(plain)
+    return plain.lower() if is_title else lower_initial(plain)
 
 
-def _lower_initial(text: str) -> str:
+def lower_initial(text: str) -> str:
     """Lower-case the first letter, unless it starts an acronym or the word "I"."""
     word = text.split(" ", 1)[0]
     if word == "I" or word.startswith("I'") or any(letter.isupper() for letter in word[1:]):

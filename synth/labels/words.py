@@ -1,8 +1,7 @@
 """What a word of a text is: the one tokenizer of everything that reads words.
 
 A word is a run of letters and digits, with the apostrophes inside it or behind its s: "80s",
-"dog's", "dogs'". In sentences, what hyphens and dots join is one word, too: "clip-clop",
-"L.A".
+"dog's", "dogs'". In sentences what hyphens and dots join is one word, too: "clip-clop", "L.A".
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ def plain_words(text: str) -> str:
 @cache
 def _pattern(joints: str) -> re.Pattern[str]:
     joined = rf"(?:[{re.escape(joints)}]{_RUN})*" if joints else ""
-    return re.compile(rf"{_RUN}{joined}(?:(?<=s)['\u2019](?!\w))?|[^\w\s]|_", re.IGNORECASE)
+    return re.compile(rf"{_RUN}{joined}(?:(?<=[sS])['\u2019](?!\w))?|[^\w\s]|_")
 
 
 @lru_cache(maxsize=65_536)

@@ -22,7 +22,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from synth.base.atomic import replacing
-from synth.base.errors import LexiconError
 from synth.base.progress import Observer, Silent, track
 from synth.labels.lexicon import Tag
 from synth.labels.words import words_of
@@ -188,27 +187,6 @@ class Dictionary:
         }
         with replacing(path) as partial:
             pq.write_table(pa.table(columns, schema=SCHEMA), partial, compression="zstd")
-
-    @classmethod
-    def read(cls, path: Path) -> Dictionary:
-        """A dictionary that `write` wrote, or another of the same columns."""
-        try:
-            rows = pq.read_table(path, schema=SCHEMA).to_pylist()
-        except (OSError, pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise LexiconError(
-                f"{path}: is not a TextSwap dictionary: {error}",
-                fix="make one: segue text textswap",
-            ) from error
-        return cls(
-            tuple(
-                SwapEntry(
-                    Tag(row["category"], row["tag"]),
-                    Tag(row["category"], row["alternative"]),
-                    "" if row["allowed"] else row["reason"] or "not allowed",
-                )
-                for row in rows
-            )
-        )
 
 
 def are_alike(tag: Tag, other: Tag) -> bool:

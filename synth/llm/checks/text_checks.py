@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 
 from pydantic import Field
 
-from synth.labels.words import COMPOUND, words_of
+from synth.labels.words import COMPOUND, tokenize, words_of
 from synth.llm.checks.check import (
     Case,
     Check,
@@ -105,12 +105,13 @@ _UNDECIDED: Final = 4
 def normalise(text: str) -> str:
     """A text as compared: NFKC, no case, no marks, single spaces."""
     plain = unicodedata.normalize("NFKC", text).casefold()
-    return " ".join(word.text for word in words_of(plain, COMPOUND))
+    tokens = tokenize(plain, COMPOUND)
+    return " ".join(token.lower.rstrip("'") for token in tokens if token.word is not None)
 
 
 def word_count(text: str) -> int:
     """The number of words; hyphens and apostrophes do not part them."""
-    return len(words_of(text, COMPOUND))
+    return sum(token.word is not None for token in tokenize(text, COMPOUND))
 
 
 class OneLine(Check):

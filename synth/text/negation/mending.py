@@ -159,7 +159,7 @@ def _tokens(caption: str, matches: Sequence[TagMatch]) -> tuple[MarkedToken, ...
         end = match.start if match else len(caption)
         tokens.extend(
             MarkedToken(token.lower, at + token.start, at + token.end, None)
-            for token in tokenize(caption[at:end], COMPOUND)
+            for token in tokenize(caption[at:end], f"{COMPOUND}/&")
         )
         if match:
             tokens.append(MarkedToken(match.text.lower(), match.start, match.end, match))

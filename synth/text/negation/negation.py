@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from synth.labels.lexicon import Tag
+from synth.labels.lexicon import Tag, lower_initial
 from synth.text.grammar.tokens import has_markup
 from synth.text.negation.mending import Wordings, find_sure, mend
 from synth.text.negation.negators import (
@@ -170,12 +170,6 @@ def put_before(text: str, at: int, words: str) -> str:
     if not before.strip() and after[:1].isupper():
         return f"{before}{words[0].upper()}{words[1:]} {lower_initial(after)}"
     return f"{before}{words} {after}"
-
-
-def lower_initial(text: str) -> str:
-    """The text with a small first letter, unless its first word is written so: "R&B", "EDM"."""
-    first = text.split(" ", 1)[0]
-    return text if any(map(str.isupper, first[1:])) else text[:1].lower() + text[1:]
 
 
 def _insert(

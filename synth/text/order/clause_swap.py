@@ -72,7 +72,7 @@ class _Sides:
     """
 
     front: ClausePart
-    link: tuple[Piece, ...]
+    link: ClausePart
     rear: ClausePart
     kind: Connective
 
@@ -129,7 +129,7 @@ def _cut(part: ClausePart, found: ConnectiveMatch) -> _Sides:
     rear = part[end:]
     while len(rear) and rear.tokens[-1].text in STOPS:
         rear = rear[: len(rear) - 1]
-    return _Sides(part[:start], part.tokens[start:end], rear, found.kind)
+    return _Sides(part[:start], part[start:end], rear, found.kind)
 
 
 def _swap(sides: _Sides) -> _Made | SwapReason:
@@ -165,7 +165,7 @@ def _swap(sides: _Sides) -> _Made | SwapReason:
     heard = are_labels(front, rear) or (is_heard(front) and is_heard(rear))
     if sides.kind in _TIMES and not heard:
         return SwapReason.NO_SOUND
-    link = _words(sides.link)
+    link = sides.link.words
     if sides.kind in _TIMES and "which" not in link and {",", "and"} & {*link}:
         return SwapReason.FRONTED
     if "which" in link and {front.shape(), rear.shape()} != {Shape.CLAUSE}:
@@ -174,30 +174,30 @@ def _swap(sides: _Sides) -> _Made | SwapReason:
         plural = is_plural(front)
         finite = None if plural is None else to_finite(front, plural)
         return (
-            ((*rear.tokens, *sides.link, *finite), (OrderStep.FINITE,))
+            ((*rear.tokens, *sides.link.tokens, *finite), (OrderStep.FINITE,))
             if finite
             else SwapReason.VERB_FORM
         )
-    return (*rear.tokens, *sides.link, *front.tokens), ()
+    return (*rear.tokens, *sides.link.tokens, *front.tokens), ()
 
 
 def _swap_around_followed_by(sides: _Sides) -> _Made | SwapReason:
     """Noun phrases and gerunds stand on both sides of "followed by"; a clause must become one."""
     front, rear, link = sides.front, sides.rear, sides.link
-    if rear.shape() not in _PHRASES or "and" in _words(link):
+    if rear.shape() not in _PHRASES or "and" in link.words:
         return SwapReason.NOT_A_CLAUSE
     if rear.shape() is Shape.GERUND and needs_doer(rear):
         return SwapReason.SHARED_SUBJECT
-    if BE & set(_words(link)):
+    if BE & {*link.words}:
         return _swap_around_is_followed_by(sides)
     if front.shape() in _PHRASES:
-        return (*rear.tokens, *link, *front.tokens), ()
+        return (*rear.tokens, *link.tokens, *front.tokens), ()
     if front.shape() is not Shape.CLAUSE or front.words[-1] in {"being", "been"}:
         return SwapReason.NOT_A_CLAUSE
     gerund = to_gerund(front)
     if gerund is None:
         return SwapReason.VERB_FORM
-    return (*rear.tokens, *link, *gerund), (OrderStep.GERUND,)
+    return (*rear.tokens, *link.tokens, *gerund), (OrderStep.GERUND,)
 
 
 def _swap_around_is_followed_by(sides: _Sides) -> _Made | SwapReason:
@@ -206,11 +206,11 @@ def _swap_around_is_followed_by(sides: _Sides) -> _Made | SwapReason:
     plural = is_plural(sides.rear)
     if plural is None:
         return SwapReason.VERB_FORM
-    be = next(word for word in _words(sides.link) if word in BE)
+    be = next(word for word in sides.link.words if word in BE)
     agreed = {"is": "are", "was": "were"} if plural else {"are": "is", "were": "was"}
     if be not in agreed:
-        return (*sides.rear.tokens, *sides.link, *sides.front.tokens), ()
-    link = (agreed[be] if word in BE else piece for word, piece in _pair_words(sides.link))
+        return (*sides.rear.tokens, *sides.link.tokens, *sides.front.tokens), ()
+    link = (agreed[be] if token.lower == be else token for token in sides.link.tokens)
     return (*sides.rear.tokens, *link, *sides.front.tokens), (OrderStep.AGREED,)
 
 
@@ -231,7 +231,7 @@ def _carry_subject(sides: _Sides) -> _Made | SwapReason:
     subject, predicate = front[:split], front[split:]
     steps = (OrderStep.CARRIED,)
     if front.shape() is Shape.GERUND_CLAUSE and rear.shape() is Shape.GERUND:
-        return (*subject.tokens, *rear.tokens, *sides.link, *predicate.tokens), steps
+        return (*subject.tokens, *rear.tokens, *sides.link.tokens, *predicate.tokens), steps
     if front.shape() is not Shape.CLAUSE:
         return SwapReason.SHARED_SUBJECT
     verb = predicate.words[predicate.finite_verbs()[0]]
@@ -241,13 +241,13 @@ def _carry_subject(sides: _Sides) -> _Made | SwapReason:
             return SwapReason.SHARED_SUBJECT
         if verb in BE and POS.AUX not in rear.tags:
             return SwapReason.VERB_FORM
-        return (*subject.tokens, *rear.tokens, *sides.link, *predicate.tokens), steps
+        return (*subject.tokens, *rear.tokens, *sides.link.tokens, *predicate.tokens), steps
     if sides.kind is Connective.THEN:
         return SwapReason.SHARED_SUBJECT
     gerund, finite = to_gerund(predicate), to_finite(rear, plural=not third)
     if gerund is None or finite is None:
         return SwapReason.VERB_FORM
-    return (*subject.tokens, *finite, *sides.link, *gerund), (
+    return (*subject.tokens, *finite, *sides.link.tokens, *gerund), (
         *steps,
         OrderStep.GERUND,
         OrderStep.FINITE,
@@ -281,14 +281,6 @@ def _swap_fronted(part: ClausePart, found: ConnectiveMatch) -> _Made | SwapReaso
         return SwapReason.PRONOUN
     link: tuple[Piece, ...] = part.tokens[: found.end]
     return (*link, *main.tokens, ",", *inner.tokens), ()
-
-
-def _words(pieces: tuple[Piece, ...]) -> list[str]:
-    return [word for word, _ in _pair_words(pieces)]
-
-
-def _pair_words(pieces: tuple[Piece, ...]) -> list[tuple[str, Piece]]:
-    return [(piece if isinstance(piece, str) else piece.lower, piece) for piece in pieces]
 
 
 # Probe sets cut from caption files: PTe, BAT and as/then (ACBA paper, sections 3.1 and 3.2).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -145,17 +145,9 @@ def find_connectives(words: Sequence[str]) -> tuple[ConnectiveMatch, ...]:
     """
     connectives: list[ConnectiveMatch] = []
     for index, word in enumerate(words):
-        if word in {Connective.BEFORE, Connective.AFTER}:
-            fault = _order_fault(words, index)
+        if word in _FAULTS:
+            fault = _FAULTS[word](words, index)
             connectives.append(ConnectiveMatch(Connective(word), index, index + 1, fault))
-        elif word == Connective.THEN:
-            connectives.append(
-                ConnectiveMatch(Connective.THEN, index, index + 1, _then_fault(words, index))
-            )
-        elif word == Connective.AS:
-            connectives.append(
-                ConnectiveMatch(Connective.AS, index, index + 1, _as_fault(words, index))
-            )
         elif word == Connective.WHILE and _at(words, index - 1) not in _QUANTITY:
             connectives.append(ConnectiveMatch(Connective.WHILE, index, index + 1))
         elif word == "followed":
@@ -224,3 +216,11 @@ def _as_fault(words: Sequence[str], index: int) -> SwapReason | None:
     if previous in _ADVERBS_OF_AS:
         return SwapReason.ADVERBIAL
     return None if _has_word(words[index + 1 :]) else SwapReason.DANGLING
+
+
+_FAULTS: Final[Mapping[str, Callable[[Sequence[str], int], SwapReason | None]]] = {
+    Connective.BEFORE: _order_fault,
+    Connective.AFTER: _order_fault,
+    Connective.THEN: _then_fault,
+    Connective.AS: _as_fault,
+}

@@ -287,7 +287,7 @@ def test_own_negators(tmp_path: Path) -> None:
 def test_bad_negators_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "n.csv"
     for content, fault in (
-        ("negator,style,slot\nno,paper\n", "wrong columns"),
+        ("negator,style\nno,paper\n", "wrong columns"),
         ("negator,style,slot\nno,paper,thing\n", "line 2"),
         ("negator,style,slot\nno,paper,any\n", "no natural negator for slot quality"),
     ):

@@ -91,16 +91,7 @@ def test_names_of_data_sets_are_found_as_people_spell_them() -> None:
 
 
 def test_other_words_are_not_found() -> None:
-    texts = (
-        "rocks",
-        "rockabilly",
-        "post-rock",
-        "rock-inspired",
-        "rock's",
-        "bedrock",
-        "pop. Rock",
-        "",
-    )
+    texts = ("rocks", "rockabilly", "post-rock", "rock-inspired", "rock's", "bedrock", "")
     assert [text for text in texts if found(text, "rock")] == []
     assert found("pop. Rock", "pop rock") == []
 
