@@ -114,7 +114,7 @@ class RecipeChoice(Choice):
         return recipe_class(name)
 
 
-PLAN_VERSION: Final = 11
+PLAN_VERSION: Final = 12
 SPLITS: Final = ("train", "val", "test")
 SplitName = Literal["train", "val", "test"]
 
