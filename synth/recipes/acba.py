@@ -275,8 +275,8 @@ class ClipPairs(SplitGroups[Acba]):
         round_ = index // count
         rounds = -(-len(self) // count)
         for step, leader in enumerate(self._leaders(index)):
-            # Two that face each other are led by one of them.
-            farthest = (count - 1) // 2 + (count % 2 == 0 and leader < count // 2)
+            # Two that face each other are led by the first of them.
+            farthest = count // 2 if leader < count // 2 else (count - 1) // 2
             partners = range(1 + round_, farthest + 1, rounds)
             if step < len(partners):
                 rng = self.rng(round_ * count + leader, "/new")

@@ -97,7 +97,8 @@ class Composer:
             crossfade = int(self.crossfade * shorter)
             if limits is not None:
                 crossfade = min(crossfade, *limits[at : at + 2])
-            crossfade = -self._draw_pause(rng) or crossfade
+            if pause := self._draw_pause(rng):
+                crossfade = -pause
             if limits is not None:
                 crossfade = self._align(crossfade, duration(joined))
             joined = Concat(joined, part, crossfade)
