@@ -18,7 +18,7 @@ from typing import Any
 
 from waiting import PATIENCE_S, wait_for
 
-Fault = Callable[["Request"], "Refusal | None"]
+Fault = Callable[["S3Request"], "S3Refusal | None"]
 SECRET = "secret-of-the-test"
 _HOP = {"connection", "keep-alive", "transfer-encoding", "server", "date"}
 
