@@ -161,7 +161,7 @@ def _item(row: dict[str, Any], clips: dict[str, Any], root: Path) -> dict[str, A
         "caption": row["caption"],
         "rate": RATE,
         "frames": row["frames"],
-        "crossfade_s": max(0, *(join.crossfade for join in timeline(scene).joins)) / RATE,
+        "crossfade_s": max((join.crossfade for join in timeline(scene).joins), default=0) / RATE,
         "joined": "sequence" in json.loads(row["scene"]) and len(row["clips"]) == 2,
         "events": [
             {

@@ -473,9 +473,10 @@ def test_a_claim_that_cannot_be_read_is_one_line(corpus: Corpus, tmp_path: Path,
             audit(variant(corpus, tmp_path / column, edited(change)))
 
 
-RECEIPT = {
-    "shard": "a.tar", "split": "train", "samples": 1, "digest": "", "bytes": 1, "libraries": {}
-}  # fmt: skip
+RECEIPT = {"shard": "a.tar", "split": "train", "samples": 1, "digest": "", "bytes": 1} | {
+    "libraries": {},
+    "measurements": "",
+}
 
 
 @pytest.mark.parametrize(
