@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from synth.base.doors import open_regular, parse_json, require_regular
-from synth.base.errors import PlanError, SegueError, SpecError
+from synth.base.errors import PlanError, SegueError, SpecError, first_line
 from synth.base.hashing import sha256_of
 from synth.base.rng import digest
 from synth.base.units import Frames
@@ -187,7 +187,7 @@ def _read(path: Path) -> Iterator[tuple[str, ModelAnswer]]:
     try:
         table = pq.read_table(require_regular(path, refuse=SpecError))
     except (OSError, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0]
+        reason = first_line(error)
         raise SpecError(f"enrich: {path}: cannot be read: {reason}", fix=_MEND) from error
     facts = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
     task = facts.get("task", "")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from synth.base.doors import parse_json, read_text, require_regular
-from synth.base.errors import SourceError
+from synth.base.errors import SourceError, first_line
 
 DataRow: TypeAlias = Mapping[str, Any]
 DATA_FILES: Final = "a .csv, .parquet, .jsonl or .json file"
@@ -31,7 +31,7 @@ def read_data_file(path: Path, kinds: str = DATA_FILES) -> Iterator[tuple[str, D
     try:
         yield from read(path)
     except (ValueError, csv.Error, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0]
+        reason = first_line(error)
         raise SourceError(f"{path}: cannot be read: {reason}", fix="fix the file") from error
 
 

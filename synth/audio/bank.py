@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from synth.audio.dsp import Audio, Pcm, peak, to_pcm
 from synth.base.doors import own_file, require_regular
-from synth.base.errors import CorpusError, shorten
+from synth.base.errors import CorpusError, first_line, shorten
 from synth.base.units import Frames
 from synth.storage import fetch, open_mapped
 
@@ -71,8 +71,7 @@ def read_index(index: Path) -> tuple[pa.Table, int]:
         rate = int((table.schema.metadata or {}).get(b"sample_rate", b"missing"))
         table = table.select(INDEX_SCHEMA.names).cast(INDEX_SCHEMA)
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise _make_index_error(index, f"damaged: {reason}") from error
+        raise _make_index_error(index, f"damaged: {first_line(error)}") from error
     if not 0 < rate < 1 << 31:
         raise _make_index_error(index, f"sample_rate is {rate}: expected a whole number of Hz")
     for name, (is_good, expected) in _RULES.items():

@@ -22,6 +22,11 @@ class SegueError(Exception):
         return f"{self.message} ({self.fix})" if self.fix else self.message
 
 
+def first_line(error: BaseException) -> str:
+    """What an error says, on one line; its class where it says nothing."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+
+
 class NotationError(SegueError):
     """Scene notation that does not parse.
 

@@ -25,7 +25,7 @@ from pyarrow import types
 
 from synth.base.atomic import file_state
 from synth.base.doors import require_regular
-from synth.base.errors import CorpusError, shorten
+from synth.base.errors import CorpusError, first_line, shorten
 from synth.corpus.facts import GET_AGAIN, MAX_RATE, SPLIT_NAME, memory_error
 from synth.corpus.schema import ADDED, AUDIBLE, CLIPS, INCIDENTAL
 from synth.storage import display_path
@@ -547,5 +547,4 @@ def explain_damage(path: Path) -> Iterator[None]:
 
 def make_damage_error(path: Path, error: Exception) -> CorpusError:
     """What is to be told of a file, or of a folder, that cannot be read."""
-    reason = str(error).strip().partition("\n")[0]
-    return CorpusError(f"{path}: damaged: {reason}", fix="build or plan again")
+    return CorpusError(f"{path}: damaged: {first_line(error)}", fix="build or plan again")

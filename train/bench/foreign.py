@@ -18,7 +18,7 @@ from synth.base.entry_points import load_object
 from synth.base.errors import SegueError, SpecError
 from train.bench.embedder import Embedder, Embeddings
 from train.export.kinds import list_embedders
-from train.model.loading import first_line
+from train.model.loading import explain
 
 _PARTS: Final = ("sample_rate", "longest", "audio", "texts")
 _FIX: Final = "docs/extend.md says what an embedder is; --debug tells where it fails"
@@ -116,7 +116,7 @@ def _import(module: str, factory: str, name: str) -> Any:
         return reduce(getattr, factory.split("."), importlib.import_module(module))
     except Exception as fault:
         raise SpecError(
-            f"{name}: cannot be imported: {type(fault).__name__}: {first_line(fault)}", fix=_FIX
+            f"{name}: cannot be imported: {type(fault).__name__}: {explain(fault)}", fix=_FIX
         ) from fault
 
 
@@ -129,7 +129,7 @@ def _call(function: Any, *given: Any, name: str) -> Any:
         raise
     except Exception as fault:
         raise SpecError(
-            f"{name}: fails with {type(fault).__name__}: {first_line(fault)}", fix=_FIX
+            f"{name}: fails with {type(fault).__name__}: {explain(fault)}", fix=_FIX
         ) from fault
 
 

@@ -17,7 +17,7 @@ from torch.utils.data import default_collate
 from synth.audio.dsp import Audio
 from synth.base.errors import SpecError
 from train.bench.embedder import Embeddings, unit_length
-from train.model.loading import check_folder, first_line, run_no_code
+from train.model.loading import check_folder, explain, run_no_code
 from train.model.weights import weights_digest
 
 _INSTALL: Final = (
@@ -114,9 +114,7 @@ def load_open_clip(model: Path, device: torch.device) -> OpenClip:
     except MemoryError:
         raise
     except Exception as error:
-        raise SpecError(
-            f"model {name!r} cannot be loaded: {first_line(error)}", fix=_GIVE
-        ) from error
+        raise SpecError(f"model {name!r} cannot be loaded: {explain(error)}", fix=_GIVE) from error
     hears = preprocess() if _kind(clap) == _NAFLEX else preprocess
     return OpenClip(clap.eval(), hears, tokenizer, device)
 
@@ -137,5 +135,5 @@ def _open_clip(name: str) -> Any:
         return importlib.import_module("open_clip")
     except (ImportError, OSError, RuntimeError) as error:
         raise SpecError(
-            f"{name}: open_clip cannot be imported: {first_line(error)}", fix=_INSTALL
+            f"{name}: open_clip cannot be imported: {explain(error)}", fix=_INSTALL
         ) from error

@@ -81,7 +81,8 @@ def eval_command(
         typer.Option(help="Zero-shot prompt, with {} for the class; repeatable."),
     ] = None,
     subset_size: Annotated[
-        int | None, typer.Option(help="Also run retrieval in random subsets of this many sounds.")
+        int | None,
+        typer.Option(help="Retrieval in random subsets of this many sounds, instead of all."),
     ] = None,
     subsets: Annotated[int, typer.Option(help="Number of subsets.")] = 10,
     prompts: Annotated[

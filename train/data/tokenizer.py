@@ -14,7 +14,7 @@ from torch import Tensor
 
 from synth.base.doors import read_text
 from synth.base.errors import SpecError
-from train.model.loading import TOKENIZER_FIX, first_line, load_tokenizer
+from train.model.loading import TOKENIZER_FIX, explain, load_tokenizer
 
 PAD: Final = "[PAD]"
 UNKNOWN: Final = "[UNK]"
@@ -103,7 +103,7 @@ class TextTokenizer:
             tokenizer.enable_truncation(min(loaded.model_max_length, longest))
         except Exception as error:  # the library raises nothing narrower
             raise SpecError(
-                f"the tokenizer of {name!r} cannot be used: {first_line(error)}", fix=TOKENIZER_FIX
+                f"the tokenizer of {name!r} cannot be used: {explain(error)}", fix=TOKENIZER_FIX
             ) from error
         return cls(tokenizer)
 

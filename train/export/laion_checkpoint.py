@@ -100,7 +100,7 @@ def read_laion(file: Path) -> tuple[Any, ClapInput]:
             {name: _cut(weights[source], name) for name, source in sources.items()}, strict=False
         )
     except RuntimeError as error:
-        reason = str(error).splitlines()[-1].strip()
+        reason = str(error).strip().rpartition("\n")[2].strip() or type(error).__name__
         raise _refusal(file, f"its sizes differ: {reason}") from error
     return model.eval(), heard
 

@@ -22,7 +22,7 @@ from train.export.files import AUDIO_GRAPH, FORMAT, SETTINGS_FILE, TEXT_GRAPH
 from train.export.folder import Written
 from train.model.clap import Clap
 from train.model.heads import Tokens
-from train.model.loading import first_line
+from train.model.loading import explain
 from train.model.towers.base import AudioTower, Chunks
 from train.model.towers.frames import FrameTower
 from train.model.towers.spectrogram import SpectrogramTower
@@ -165,7 +165,7 @@ def _write_graph(
                 verbose=False,
             )
     except (torch.onnx.OnnxExporterError, RuntimeError) as error:
-        reason = first_line(error.__cause__ or error)
+        reason = explain(error.__cause__ or error)
         raise _no_graph(f"the {file.stem} half", reason) from error
 
 

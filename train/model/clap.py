@@ -16,7 +16,7 @@ from train.config.model import (
 )
 from train.model.assembly import ModelLibrary, audio_tower, head, text_tower
 from train.model.freezing import freeze
-from train.model.loading import first_line, load_config
+from train.model.loading import explain, load_config
 from train.model.lora import add_adapters
 from train.model.network import Clap
 
@@ -35,7 +35,7 @@ def build_model(
         names = " and ".join(dict.fromkeys(filter(None, (config.audio.name, config.text.name))))
         raise SpecError(
             f"the settings{f' and the files of {names}' if names else ''} make no model: "
-            f"{first_line(error)}",
+            f"{explain(error)}",
             fix="correct them; --debug shows where it fails",
         ) from error
 

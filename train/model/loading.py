@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from synth.base.doors import read_json, require_regular
-from synth.base.errors import SegueError, SpecError
+from synth.base.errors import SegueError, SpecError, first_line
 from train.model.clap_features import ClapInput
 from train.model.weights import require_whole
 
@@ -24,12 +24,11 @@ _MODEL: Final = (
 )
 
 
-def first_line(error: BaseException) -> str:
-    """What an error says, on one line; its class where it says nothing."""
-    text = str(error).strip()
-    if "trust_remote_code" in text:  # transformers would advise to trust it
+def explain(error: BaseException) -> str:
+    """What a stranger's model says of itself, on one line."""
+    if "trust_remote_code" in str(error):  # transformers would advise to trust it
         return "it needs Python code of its own, which is never run"
-    return text.splitlines()[0] if text else type(error).__name__
+    return first_line(error)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from torch import nn
 
 from synth.base.errors import SpecError
 from train.config.model import Lora
-from train.model.loading import first_line
+from train.model.loading import explain
 from train.model.network import Clap
 from train.model.towers.base import Tower
 
@@ -48,7 +48,7 @@ def add_adapters(tower: Tower, settings: Lora, name: str) -> None:
         inject_adapter_in_model(config, model)
     except ValueError as error:  # a target that is no layer with weights
         raise SpecError(
-            f"model.{name}.lora: {first_line(error)}", fix="choose linear layers"
+            f"model.{name}.lora: {explain(error)}", fix="choose linear layers"
         ) from error
 
 

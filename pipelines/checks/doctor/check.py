@@ -76,5 +76,6 @@ def run_module(module: str) -> str:
         )
     except (OSError, subprocess.SubprocessError) as error:
         told = getattr(error, "stderr", None) or error
-        raise SilentModuleError(str(told).strip().splitlines()[-1]) from error
+        last = str(told).strip().rpartition("\n")[2]
+        raise SilentModuleError(last or type(error).__name__) from error
     return done.stdout

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from synth.base import errors
-from synth.base.errors import LeftOutError, NotationError, SegueError
+from synth.base.errors import LeftOutError, NotationError, SegueError, first_line
 
 KINDS = [
     kind
@@ -41,3 +41,8 @@ def test_what_is_left_out_travels_with_its_reason_and_its_example() -> None:
     error = pickle.loads(pickle.dumps(LeftOutError("too few clips", example="cat", fix="add one")))
     assert (error.reason, error.example, error.fix) == ("too few clips", "cat", "add one")
     assert str(error) == "cat: too few clips (add one)"
+
+
+def test_an_error_is_told_in_its_first_line_and_by_its_class_where_it_says_nothing() -> None:
+    told = [first_line(ValueError(said)) for said in ("a\nb", "\n a\n", " \n", "")]
+    assert told == ["a", "a", "ValueError", "ValueError"]
