@@ -31,6 +31,7 @@ from train.engine.run_folder import load_run
 from train.export.files import ModelFormat
 from train.export.read import load_exported
 from train.losses.batch import Alone, Embedded, Ragged
+from train.losses.choice import apply_loss
 from train.model.clap import build_model
 from train.report.publish import CARD_FILE, publish
 
@@ -206,8 +207,7 @@ def test_the_loss_falls_as_false_captions_are_pushed_away() -> None:
             one,
             one,
         )
-        value: torch.Tensor = loss_settings.loss(batch, Alone())
-        return value
+        return apply_loss(loss_settings, batch, Alone())
 
     optimizer = torch.optim.SGD([audio, captions, false], lr=0.5)
     values = []

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias, get_args
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Protocol,
+    TypeAlias,
+    get_args,
+)
 
 from pydantic import Field, SerializeAsAny, WrapValidator
 from typing_extensions import override
@@ -15,7 +25,7 @@ from train.config.section import Section
 from train.config.text import Ramp
 
 if TYPE_CHECKING:
-    from train.data.split import SplitData
+    from synth.corpus.corpus import Corpus
 
 TRIPLETS: Final = "triplets"
 ENTRY_POINTS: Final = "segue.losses"
@@ -29,11 +39,24 @@ class Role(StrEnum):
     DENIED = "denied"
 
 
-class LossSettings(Section):
-    """A loss: its settings as fields, what it needs, and how it is computed.
+class LearnedSplit(Protocol):
+    """What a loss asks of the samples that it learns from."""
 
-    What computes it is imported when it is called, so that settings are read without torch.
-    """
+    @property
+    def corpus(self) -> Corpus:
+        """Where they are of."""
+
+    @property
+    def relations(self) -> Sequence[str]:
+        """Every one that a main caption tells."""
+
+    @property
+    def negative_kinds(self) -> Collection[str]:
+        """Of false captions."""
+
+
+class LossSettings(Section):
+    """A loss: its settings as fields, and what it needs; `train.losses.choice` computes it."""
 
     roles: ClassVar[frozenset[Role]] = frozenset()
     """The texts that it needs beside the captions."""
@@ -43,8 +66,12 @@ class LossSettings(Section):
     """Whether it needs `Embedded.uniform`."""
     name: str
 
-    def refuse_unsuitable(self, data: SplitData) -> None:
+    def refuse_unsuitable(self, data: LearnedSplit) -> None:
         """Check that a corpus holds what the loss is about."""
+
+
+class CustomLoss(LossSettings):
+    """A loss of another package, offered by an entry point of the group `segue.losses`."""
 
     def loss(self, batch: Any, world: Any) -> Any:
         """The loss of a batch in nats: this process's part, as `world.mean` makes it of rows.
@@ -56,20 +83,10 @@ class LossSettings(Section):
         raise NotImplementedError
 
 
-class CustomLoss(LossSettings):
-    """A loss of another package, offered by an entry point of the group `segue.losses`."""
-
-
 class InfoNce(LossSettings):
     """Symmetric InfoNCE: the batch's captions alone."""
 
     name: Literal["info_nce"] = "info_nce"
-
-    @override
-    def loss(self, batch: Any, world: Any) -> Any:
-        from train.losses.captions import info_nce
-
-        return info_nce(batch, world)
 
 
 class HardNegatives(LossSettings):
@@ -77,12 +94,6 @@ class HardNegatives(LossSettings):
 
     roles: ClassVar[frozenset[Role]] = frozenset({Role.NEGATIVES})
     name: Literal["hard_negatives"] = "hard_negatives"
-
-    @override
-    def loss(self, batch: Any, world: Any) -> Any:
-        from train.losses.captions import hard_negative_loss
-
-        return hard_negative_loss(batch, world)
 
 
 class ModularVariant(StrEnum):
@@ -98,12 +109,6 @@ class Modular(LossSettings):
     roles: ClassVar[frozenset[Role]] = frozenset({Role.POSITIVES, Role.NEGATIVES})
     name: Literal["modular"] = "modular"
     variant: ModularVariant = ModularVariant.IN_DENOMINATOR
-
-    @override
-    def loss(self, batch: Any, world: Any) -> Any:
-        from train.losses.captions import modular_loss
-
-        return modular_loss(batch, world, self.variant)
 
 
 class OverlayRow(StrEnum):
@@ -129,19 +134,13 @@ class TeminalA(LossSettings):
     beta: float = Field(default=1.0, ge=0)
 
     @override
-    def refuse_unsuitable(self, data: SplitData) -> None:
+    def refuse_unsuitable(self, data: LearnedSplit) -> None:
         recipe = data.corpus.facts["recipe"]
         if recipe != TRIPLETS or any(data.relations):
             raise SpecError(
                 f"loss teminal_a needs single and combined sounds, not those of recipe {recipe}",
                 fix="build a corpus of triplets with `stage_a: true`",
             )
-
-    @override
-    def loss(self, batch: Any, world: Any) -> Any:
-        from train.losses.teminal import teminal_a_loss
-
-        return teminal_a_loss(batch, world, self)
 
 
 class TeminalB(LossSettings):
@@ -166,7 +165,7 @@ class TeminalB(LossSettings):
     overlay_row: OverlayRow = OverlayRow.SYMMETRIC
 
     @override
-    def refuse_unsuitable(self, data: SplitData) -> None:
+    def refuse_unsuitable(self, data: LearnedSplit) -> None:
         recipe = data.corpus.facts["recipe"]
         combined = recipe == TRIPLETS and not any(data.relations)
         if recipe != TRIPLETS or combined:
@@ -175,12 +174,6 @@ class TeminalB(LossSettings):
                 + (" with stage_a" if combined else ""),
                 fix="build a corpus of triplets",
             )
-
-    @override
-    def loss(self, batch: Any, world: Any) -> Any:
-        from train.losses.teminal import teminal_b_loss
-
-        return teminal_b_loss(batch, world, self)
 
 
 class TextSwap(LossSettings):
@@ -206,18 +199,12 @@ class TextSwap(LossSettings):
         return Ramp(start=0, end=self.share, after=self.after, over=self.over).at(step)
 
     @override
-    def refuse_unsuitable(self, data: SplitData) -> None:
+    def refuse_unsuitable(self, data: LearnedSplit) -> None:
         if not data.negative_kinds:
             raise SpecError(
                 f"loss textswap needs false captions, and corpus {data.corpus.name} has none",
                 fix="build a corpus with the `tag_captions` recipe",
             )
-
-    @override
-    def loss(self, batch: Any, world: Any) -> Any:
-        from train.losses.captions import textswap_loss
-
-        return textswap_loss(batch, world, self.share_at(batch.step))
 
 
 class Sigmoid(LossSettings):
@@ -225,12 +212,6 @@ class Sigmoid(LossSettings):
 
     roles: ClassVar[frozenset[Role]] = frozenset({Role.NEGATIVES})
     name: Literal["sigmoid"] = "sigmoid"
-
-    @override
-    def loss(self, batch: Any, world: Any) -> Any:
-        from train.losses.captions import sigmoid_loss
-
-        return sigmoid_loss(batch, world)
 
 
 Ours: TypeAlias = InfoNce | HardNegatives | Modular | TeminalA | TeminalB | TextSwap | Sigmoid

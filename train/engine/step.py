@@ -30,6 +30,7 @@ from train.engine.optimizer import is_fused, rate_at, set_rates
 from train.engine.ranks import RankProcess
 from train.losses.batch import Embedded, World
 from train.losses.captions import dissimilarity
+from train.losses.choice import apply_loss
 from train.losses.frames import Localised, frame_loss
 from train.model.device import matmul_precision
 
@@ -211,7 +212,7 @@ def _compute_loss(
     where = place(batch.step, config.stages)
     stage = config.stages[where.stage]
     rows = gather_rows(outputs, batch, where.step)
-    loss: Float[Tensor, ""] = stage.loss.loss(rows, world)
+    loss = apply_loss(stage.loss, rows, world)
     if stage.dissimilarity:
         loss = loss + stage.dissimilarity * dissimilarity(rows, world)
     if batch.sounds is not None:

@@ -25,6 +25,7 @@ from train.config.loss import (
 )
 from train.losses.batch import Alone, Embedded, Ragged
 from train.losses.captions import dissimilarity
+from train.losses.choice import apply_loss
 
 EXACT = 1e-9
 SEEDS = range(20)
@@ -187,7 +188,7 @@ def naive_dissimilarity(data: Any) -> float:
 
 
 @dataclass(frozen=True)
-class Case:
+class LossCase:
     """A loss, the same in plain Python, and what makes a random batch one that it takes."""
 
     loss: Callable[[Embedded], torch.Tensor]
@@ -196,43 +197,43 @@ class Case:
     order_of_extras: bool = True
 
     @classmethod
-    def of(cls, settings: Loss, naive: Callable[[Any], float], *prepared: Any) -> Case:
-        return cls(lambda batch: settings.loss(batch, Alone()), naive, *prepared)
+    def of(cls, settings: Loss, naive: Callable[[Any], float], *prepared: Any) -> LossCase:
+        return cls(lambda batch: apply_loss(settings, batch, Alone()), naive, *prepared)
 
 
 CASES = {
-    "info_nce": Case.of(InfoNce(), naive_info_nce),
-    "hard_negatives": Case.of(HardNegatives(), naive_hard_negatives),
-    "modular": Case.of(Modular(), naive_in_denominator),
-    "modular, literal": Case.of(Modular(variant=ModularVariant.LITERAL), naive_literal),
-    "teminal_a": Case.of(A, naive_teminal_a, as_singles_and_pairs),
-    "teminal_b": Case.of(B, naive_teminal_b),
-    "teminal_b, literal": Case.of(
+    "info_nce": LossCase.of(InfoNce(), naive_info_nce),
+    "hard_negatives": LossCase.of(HardNegatives(), naive_hard_negatives),
+    "modular": LossCase.of(Modular(), naive_in_denominator),
+    "modular, literal": LossCase.of(Modular(variant=ModularVariant.LITERAL), naive_literal),
+    "teminal_a": LossCase.of(A, naive_teminal_a, as_singles_and_pairs),
+    "teminal_b": LossCase.of(B, naive_teminal_b),
+    "teminal_b, literal": LossCase.of(
         B.model_copy(update={"overlay_row": OverlayRow.LITERAL}),
         lambda data: naive_teminal_b(data, OverlayRow.LITERAL),
     ),
     **{
         # Within a row the order of swapped captions says which number draws which.
-        f"textswap, {share}": Case.of(
+        f"textswap, {share}": LossCase.of(
             TextSwap(share=share), naive_textswap(share), with_numbers, False
         )
         for share in (0.0, 0.15, 0.6, 1.0)
     },
-    "sigmoid": Case.of(Sigmoid(), naive_sigmoid),
-    "dissimilarity": Case(lambda batch: dissimilarity(batch, Alone()), naive_dissimilarity),
+    "sigmoid": LossCase.of(Sigmoid(), naive_sigmoid),
+    "dissimilarity": LossCase(lambda batch: dissimilarity(batch, Alone()), naive_dissimilarity),
 }
 every_loss = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
 @every_loss
-def test_it_agrees_with_a_naive_loop(case: Case, ragged: Make, plain: Any) -> None:
+def test_it_agrees_with_a_naive_loop(case: LossCase, ragged: Make, plain: Any) -> None:
     for seed in SEEDS:
         batch = case.prepare(ragged(seed))
         assert case.loss(batch).item() == pytest.approx(case.naive(plain(batch)), abs=EXACT), seed
 
 
 @every_loss
-def test_order_changes_nothing(case: Case, ragged: Make, take: Any, shuffle: Any) -> None:
+def test_order_changes_nothing(case: LossCase, ragged: Make, take: Any, shuffle: Any) -> None:
     for seed in range(3):
         batch = case.prepare(ragged(seed, rows=6))
         order = torch.randperm(6, generator=torch.Generator().manual_seed(seed))
@@ -244,14 +245,14 @@ def test_order_changes_nothing(case: Case, ragged: Make, take: Any, shuffle: Any
 
 @every_loss
 def test_gradients_are_those_of_finite_differences(
-    case: Case, ragged: Make, gradients_hold: Callable[..., None]
+    case: LossCase, ragged: Make, gradients_hold: Callable[..., None]
 ) -> None:
     gradients_hold(case.loss, case.prepare(ragged(6, rows=4)))
 
 
 @every_loss
 def test_half_precision_is_summed_in_float32(
-    case: Case, ragged: Make, half_precision_is_exact_inside: Callable[..., None]
+    case: LossCase, ragged: Make, half_precision_is_exact_inside: Callable[..., None]
 ) -> None:
     half_precision_is_exact_inside(case.loss, case.prepare(ragged(7, rows=6)))
 
@@ -259,7 +260,7 @@ def test_half_precision_is_summed_in_float32(
 def test_a_loss_that_draws_says_so_and_fails_without_numbers(ragged: Make) -> None:
     assert [settings.draws for settings in (TextSwap(), InfoNce())] == [True, False]
     with pytest.raises(ValueError, match="needs numbers"):
-        TextSwap().loss(ragged(1), Alone())
+        apply_loss(TextSwap(), ragged(1), Alone())
 
 
 def test_dissimilarity_is_0_of_opposites_2_of_equals_and_0_where_nothing_is_denied(

@@ -32,6 +32,7 @@ from train.config.loss import (
 )
 from train.losses.batch import Alone, Embedded, Ragged, Ranks, World
 from train.losses.captions import dissimilarity
+from train.losses.choice import apply_loss
 from train.losses.frames import Localised, frame_loss
 
 ROLES = ("positives", "negatives", "denied")
@@ -113,8 +114,7 @@ class Learner(nn.Module):
             return dissimilarity(batch, self.world)
         if self.name == "teminal_a":
             batch = dataclasses.replace(batch, views=batch.views % 2)
-        loss: Tensor = LOSSES[self.name].loss(batch, self.world)
-        return loss
+        return apply_loss(LOSSES[self.name], batch, self.world)
 
     def _frame_loss(self, batch: Embedded) -> Tensor:
         """Sounds and captions as two tokens of a row, against sounds that all processes know."""
