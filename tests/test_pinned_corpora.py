@@ -47,39 +47,39 @@ FOLDS = {"train": [1], "test": [2]}
 CORPORA: dict[str, tuple[dict[str, Any], str]] = {
     "triplets": (
         {"recipe": {"triplets": {"crossfade_s": 0.25, "max_event_s": 1.0, "style": "natural"}}},
-        "57982130ffe74cce",
+        "f6d4c2fdb8aefd6d",
     ),
     "stage-a": (
         {"recipe": {"triplets": {"stage_a": True, "max_event_s": 1.0}}},
-        "bf62e27926636b99",
+        "3f733b8ac22476bc",
     ),
-    "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "ab71df352bbd1537"),
+    "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "9cc1b0517b40fa6a"),
     "scenes": (
         {"recipe": {"scenes": {"scenes": 12, "variants": 2, "max_events": 3}}},
-        "8af4331a69d0a779",
+        "6ad66c283eeba23f",
     ),
     "counts": (
         {
             "recipe": {"counts": {"repeats": 1}},
             "source": {"foley": {"classes": ["dog", "cat"], "takes": 4}},
         },
-        "a67dd0ebb36ffad7",
+        "3460781574926fd4",
     ),
     "attributes": (
         {
             "recipe": {"attributes": {"pairs": 18, "attributes": [*TOLD, "trend"]}},
             "source": {"treated": {"of": FEW, "treatments": ["rising", "falling"]}},
         },
-        "c75c135dd289d212",
+        "c06781b5473186ff",
     ),
     "edits": (
         {"recipe": {"edits": {"pairs": {"train": 8, "test": 4}}}, "audio": {"length": "exact 6 s"}},
-        "0c2d74928123df03",
+        "55b940f8f0886aa6",
     ),
-    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "35b60a71d93da1a0"),
+    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "46bd5b7d0336e7bb"),
     "tag-captions": (
         {"recipe": "tag_captions", "source": JAM, "splits": FOLDS},
-        "25cdcd35c34b50fa",
+        "5f923194780d3078",
     ),
 }
 LOSSES = [1.94013, 1.79177, 1.99283, 1.92276, 1.74224, 1.70498]

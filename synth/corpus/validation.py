@@ -8,7 +8,7 @@ rule is asked of a whole batch at once; a single row is looked at only where it 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -273,7 +273,7 @@ def check_columns(path: Path, expected: pa.Schema) -> pq.FileMetaData:
 def check_manifest(
     path: Path,
     expected: pa.Schema,
-    splits: Sequence[str] | None = None,
+    splits: Collection[str] | None = None,
     shards: Path | None = None,
     rate: int | None = None,
 ) -> Extents:

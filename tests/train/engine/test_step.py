@@ -28,7 +28,7 @@ from train.data.audio import AudioBatch
 from train.data.batch import Batch, SoundFrames
 from train.data.loader import draw_uniform
 from train.data.tokenizer import TokenIds
-from train.engine.encoder import Inputs, Parts, pause_batch_norm_statistics
+from train.engine.encoder import Inputs, Outputs, Parts, pause_batch_norm_statistics
 from train.engine.step import backward, compute_loss
 from train.losses.batch import Alone, Ragged
 from train.model.device import matmul_precision
@@ -56,7 +56,7 @@ class Linear(nn.Module):
         texts = self.dropout(self.words(ids).mean(dim=1))
         unit = nn.functional.normalize
         audio, texts, tokens = (unit(each, dim=-1) for each in (audio, texts, tokens))
-        return audio, texts, self.log_scale.exp(), self.bias, tokens
+        return Outputs(audio, texts, self.log_scale.exp(), self.bias, tokens)
 
 
 def batch() -> Batch:
