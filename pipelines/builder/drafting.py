@@ -11,7 +11,7 @@ import pickle
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self, cast
@@ -246,8 +246,8 @@ def draft_all(drafter: Drafter, where: Engine, folder: Path, key: str) -> Genera
         if shared is None:
             yield from _draft_here(drafter)
         else:
-            draft = partial(_draft_shared, shared)
-            yield from run_in_order(where, draft, cut_runs(drafter.groups), AHEAD)
+            runs = cut_runs(drafter.groups)
+            yield from run_in_order(where, _draft_shared, runs, shared, ahead=AHEAD)
 
 
 def cut_runs(groups: Mapping[str, Groups]) -> Iterator[GroupRun]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import suppress
 from heapq import heappop, heappush
 from time import monotonic
 from typing import Any, Final, TypeVar
 
 from pydantic import Field
 
-from pipelines.engines.engine import Engine
+from pipelines.engines.engine import Engine, GivenUpError
 from synth.base.choice import StrictModel
 from synth.base.errors import SegueError
 
@@ -82,8 +83,9 @@ def schedule(
             if again and len(under_way) < width:
                 pause = min(pause, max(0.0, again[0][0] - monotonic()))
             if not under_way and where.cancelled.wait(pause):
-                raise SegueError("given up")
-            for future in wait(under_way, pause, FIRST_COMPLETED).done:
+                raise GivenUpError("given up")
+            ended = wait(under_way, pause, FIRST_COMPLETED).done
+            for future in sorted(ended, key=_is_given_up):  # what gave up the others is told first
                 number, tries = under_way.pop(future)
                 error = future.exception()
                 if error is None:
@@ -93,12 +95,20 @@ def schedule(
                     heappush(again, (monotonic() + delays_s[tries], number, tries + 1))
                 else:
                     raise error
-    except BaseException:
+    except BaseException as error:
         where.cancel()
-        for future in wait(under_way).done:
-            if future.exception() is None:
-                finish(shards[under_way[future][0]])
+        for future in sorted(wait(under_way).done, key=_is_given_up):
+            failure = future.exception()
+            if failure is None:
+                with suppress(OSError, SegueError):  # the first error is told
+                    finish(shards[under_way[future][0]])
+            elif isinstance(error, GivenUpError) and not _is_given_up(future):
+                raise failure from error
         raise
+
+
+def _is_given_up(future: Future[Any]) -> bool:
+    return isinstance(future.exception(), GivenUpError)
 
 
 def _may_pass(error: OSError) -> bool:

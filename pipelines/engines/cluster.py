@@ -30,7 +30,7 @@ import soundfile
 
 import pipelines
 import synth
-from pipelines.engines.engine import Call, OverdueError, settle
+from pipelines.engines.engine import Call, GivenUpError, OverdueError, settle
 from synth.base.errors import SegueError
 
 P = ParamSpec("P")
@@ -211,7 +211,7 @@ class Cluster:
 
     def _explain_loss(self, about: str) -> SegueError:
         if self.cancelled.is_set():
-            return SegueError(f"{about}: given up")
+            return GivenUpError(f"{about}: given up")
         return SegueError(
             f"the Dask scheduler at {self._address} was lost",
             fix="run the same command again, with any engine; finished shards are kept",

@@ -78,6 +78,10 @@ class RemoteEngine(Engine, Protocol):
         ...
 
 
+class GivenUpError(SegueError):
+    """A call that was not begun, or not seen through, since the engine was cancelled."""
+
+
 class OverdueError(CorpusError):
     """A call that did not end in time."""
 
@@ -124,17 +128,18 @@ def settle(future: Future[T], result: Callable[[], T]) -> None:
 
 
 def run_in_order(
-    where: Engine, function: Callable[[Item], T], items: Iterable[Item], ahead: int = 1
+    where: Engine, function: Callable[..., T], items: Iterable[Any], *first: Any, ahead: int = 1
 ) -> Generator[T]:
     """What a function returns for each item, in order; the first error gives up the others.
 
     Args:
+        first: The function's arguments before the item.
         ahead: Calls under way for each worker.
     """
     pending: deque[Future[T]] = deque()
     try:
         for item in items:
-            pending.append(where.submit(function, item))
+            pending.append(where.submit(function, *first, item))
             if len(pending) > ahead * where.width:
                 yield pending.popleft().result()
         while pending:
@@ -212,7 +217,7 @@ class _Here:
 
     def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         if self.cancelled.is_set():
-            raise SegueError("given up")
+            raise GivenUpError("given up")
         done: Future[T] = Future()
         try:
             work = function.function if isinstance(function, Call) else function
@@ -241,7 +246,7 @@ class _Pool:
         # Nothing answers for a pool that could not start, so no call may wait for it.
         with self._lock, hold_interrupts():
             if self.cancelled.is_set():
-                raise SegueError("given up")
+                raise GivenUpError("given up")
             if self._broken is not None:
                 raise self._broken
             if isinstance(function, Call):

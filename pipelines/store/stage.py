@@ -2,9 +2,9 @@
 
 The store is the truth. When a build begins, the manifests, receipts and journal of the corpus come
 down, and what the stage held instead is given up; shards do not come. A shard goes up when it is
-rendered, then its measurements, then its receipt, and then its file is deleted here. What was going
-up when a machine died bears no receipt, and is written over by the next run. A stage is told by its
-marker, so that its path is handed on like any other.
+rendered, and its file is deleted here; then its measurements go up, then its receipt. What was
+going up when a machine died bears no receipt, and is written over by the next run. A stage is told
+by its marker, so that its path is handed on like any other.
 """
 
 from __future__ import annotations

@@ -343,7 +343,7 @@ def leakage(
     """Compare two sets of clips by recording, by bytes and by sound.
 
     Args:
-        rows_a: Rows of `schema.CLIPS`, or their columns `shelf.COLUMNS`; `HEARD` where it is known.
+        rows_a: Rows of `schema.CLIPS`, or their `COLUMNS`; `HEARD` where it is known.
         rows_b: The same.
     """
     shelf = ClipShelf.of(rows_b)

@@ -58,9 +58,6 @@ def _is_corpus(folder: Path) -> bool:
 SpecArgument: TypeAlias = Annotated[
     Path, typer.Argument(help="The corpus spec, a YAML file.", show_default=False)
 ]
-OutOption: TypeAlias = Annotated[
-    Path, typer.Option(help="Root of banks/, shards/ and data_manifests/.", file_okay=False)
-]
 StoreOption: TypeAlias = Annotated[
     Path,
     typer.Option(

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pipelines.builder.schedule import RenderSettings, schedule
-from pipelines.engines.engine import Engine, engine
+from pipelines.engines.engine import Engine, GivenUpError, engine
 from synth.base.errors import SegueError
 
 
@@ -150,6 +150,21 @@ def test_failure_does_not_wait_for_another_shards_next_try() -> None:
 
     with pytest.raises(SegueError, match="broken"):  # the test's own time limit is shorter
         run(2, render, where, delays_s=[3600], note=lambda shard, error: waiting.set())
+
+
+def test_what_gave_up_the_others_is_told_in_place_of_that_they_were() -> None:
+    where = Growing(width=2)
+    given_up = threading.Event()
+
+    def render(shard: int) -> None:
+        if shard == 0:
+            given_up.set()
+            raise GivenUpError("given up")
+        given_up.wait()
+        raise SegueError("disk full")
+
+    with pytest.raises(SegueError, match="disk full"):
+        run(2, render, where)
 
 
 def test_next_try_is_given_up_where_the_engine_is_told_so() -> None:

@@ -36,6 +36,7 @@ from worker_calls import (
 )
 
 import pipelines.engines.cluster
+from pipelines.builder import drafting
 from pipelines.builder.build import build, plan_library
 from pipelines.builder.schedule import RenderSettings
 from pipelines.config.spec import Spec
@@ -172,6 +173,17 @@ def test_names_of_local_engines() -> None:
 def test_what_is_no_engine_is_refused(text: str) -> None:
     with pytest.raises(SpecError, match="dask://HOST:8786"), engine(text):
         pass
+
+
+def test_cluster_drafts_a_plan_as_this_process_does(
+    cluster: OwnCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tiny: Tiny
+) -> None:
+    build(tiny(), tmp_path / "here", 0)
+    monkeypatch.setattr(drafting, "LEAST_SHARED", 1)
+    with engine(cluster.address) as it:
+        build(tiny(), tmp_path / "there", it)
+    plans = [next((tmp_path / name).rglob("plan.parquet")) for name in ("here", "there")]
+    assert plans[0].read_bytes() == plans[1].read_bytes()
 
 
 def test_cluster_makes_the_same_bytes_without_prefect(
