@@ -142,7 +142,7 @@ def verify_export(out: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
                 told = "missing" if found is None else f"has {found} bytes: expected {size}"
                 raise CorpusError(f"{path}: {told}", fix=again)
         files += len(sizes)
-    return identity, {"parts as certified": len(receipts), "files of their sizes": files}
+    return identity, {"parts with a receipt": len(receipts), "files of their sizes": files}
 
 
 def _find_export(corpus: Corpus, out: Path) -> tuple[ExportFormat, tuple[Shard, ...]]:

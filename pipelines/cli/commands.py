@@ -51,7 +51,15 @@ COMMANDS: Final[dict[str, str]] = {
 """The function of each command, by the words after `segue`; its docstring is the command's help."""
 _SERVER: Final = "with PREFECT_API_URL, the address that `segue night schedule` prints"
 MOVED: Final[dict[str, str]] = {
+    "init": "`segue new RECIPE`",
     "doctor": "`segue check`",
+    "validate": "`segue check CORPUS`",
+    "prove": "`segue audit CORPUS`",
+    "query": "`segue sql CORPUS QUERY`",
+    **dict.fromkeys(("listen", "play", "serve", "show", "view"), "`segue browse CORPUS`"),
+    **dict.fromkeys(("latest", "rollback"), "`segue promote CORPUS VERSION`"),
+    "build --dry-run": "`segue plan SPEC`",
+    "export --format": "`segue export CORPUS --to FORMAT`",
     "verify": "`segue check CORPUS`",
     "repair": "`segue rebuild CORPUS`",
     "inspect --sql": "`segue sql CORPUS QUERY`",

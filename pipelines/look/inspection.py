@@ -178,15 +178,16 @@ def verify(
     for shard in track(shards, observer, "verify", "shards"):
         path = corpus.shard(shard["split"], shard["shard"])
         certified = _read_certified(corpus, shard["shard"])
+        again = f"`segue rebuild {display_path(corpus.folder)}`"
         try:
             with open_file(path, corpus.receipt(shard["shard"])) as file:
-                found = sha256_of(file)
+                digest = sha256_of(file)
         except FileNotFoundError:
-            found = ""
-        if found != certified:
+            raise CorpusError(f"{display_path(path)}: missing", fix=f"use {again}") from None
+        if digest != certified:
             raise CorpusError(
                 f"{display_path(path)}: differs from its receipt",
-                fix="delete it, then use `segue rebuild`",
+                fix=f"delete it, then use {again}",
             )
     for row in track(rows, observer, "rebuild", "samples"):
         if hashlib.sha256(_encode_sample(corpus, row)).hexdigest() != row["sha256"]:

@@ -161,7 +161,7 @@ def test_inspect_shows_and_saves_audio_and_check_checks(tiny_corpus: Path, tmp_p
     assert told.index("  caption  ") < told.index("shortest s"), "tables hide the samples"
 
 
-def test_inspect_finds_a_changed_shard(tiny_corpus: Path, tmp_path: Path) -> None:
+def test_check_finds_a_changed_shard_and_a_missing_one(tiny_corpus: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny_corpus, tmp_path, dirs_exist_ok=True)
     shard = sorted((tmp_path / "shards").rglob("*.tar"))[0]
     data = bytearray(shard.read_bytes())
@@ -170,6 +170,9 @@ def test_inspect_finds_a_changed_shard(tiny_corpus: Path, tmp_path: Path) -> Non
     failed = segue_here("check", tmp_path / "data_manifests" / "tiny")
     assert failed.returncode == 1
     assert f"{shard}: differs from its receipt" in failed.stderr.replace("\n", " ")
+    shard.unlink()
+    failed = segue_here("check", tmp_path / "data_manifests" / "tiny")
+    assert f"{shard}: missing" in failed.stderr.replace("\n", " ")
 
 
 def test_errors_of_the_system_are_told_in_one_line_too(

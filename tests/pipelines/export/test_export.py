@@ -322,7 +322,7 @@ def test_check_compares_an_export_with_its_receipts(manifests: Path, tmp_path: P
     facts = json.loads(done.stdout)
     assert (facts["ok"], facts["format"], facts["corpus"]) == (True, "dcase", "tiny")
     shards = {row["shard"] for row in Corpus.open(manifests).samples("test").to_pylist()}
-    assert facts["checks"]["parts as certified"] == len(shards)
+    assert facts["checks"]["parts with a receipt"] == len(shards)
     assert "an export is checked" in segue_here("check", out, "--samples", "2").stderr
     audio = next(out.rglob("*.tsv"))
     data = audio.read_bytes()
