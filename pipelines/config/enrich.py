@@ -209,5 +209,8 @@ def _read(path: Path) -> Iterator[tuple[str, ModelAnswer]]:
     for row in table.to_pylist():
         if row["status"] == _ANSWERED:
             value = parse_json(row["answer"], f"enrich: {path}: {row['id']}", refuse=SpecError)
-            maker = Provenance.parse(row["generator"])
+            try:
+                maker = Provenance.parse(str(row["generator"] or ""))
+            except SpecError as error:
+                raise SpecError(f"enrich: {path}: {row['id']}: {error}", fix=_MEND) from error
             yield row["id"], ModelAnswer(prompt, value, maker, path, row, verification)

@@ -410,7 +410,7 @@ class Intake:
         acceptance: Which recordings can be used.
         split_rules: How clips are dealt to splits.
         limit: Take the first so many clips only, None for all.
-        licences: The licences that clips may have, None for any; see `licence_filter.Allowed`.
+        licences: The licences that clips may have, None for any; see `selection.Allowed`.
         block: Lists of what may not be used; see `leakage.block.Block`.
         ear: What of a clip counts as audible; files are not read again for another.
     """

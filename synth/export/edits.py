@@ -153,7 +153,7 @@ class EditFormat(ExportFormat):
     def part(self, shard: Shard, out: Writer) -> None:
         """The edits of a shard with their audio, and how many pairs are none."""
         rows = {row["id"]: row for row in shard.rows()}
-        edits = find_edits(shard.subjects(), rows, RANDOMNESS)
+        edits = find_edits(shard.subjects([*rows.values()]), rows, RANDOMNESS)
         self.write(shard, edit_groups(shard, edits.made), out)
         with out.piece("unlike") as facts:
             facts.write(json_line(edits.left_out[EDIT]))

@@ -160,8 +160,12 @@ class Shard:
             out.write(item.path, item.audio)
         return paths
 
-    def subjects(self) -> list[Subject]:
-        """The samples as they are asked about, in plan order."""
+    def subjects(self, rows: Sequence[Mapping[str, Any]] | None = None) -> list[Subject]:
+        """The samples as they are asked about, in plan order.
+
+        Args:
+            rows: The shard's, where they have been read.
+        """
         folder = self.corpus.folder
         metadata = pq.read_schema(folder / SAMPLES_FILE).metadata or {}
         if AUDIBLE.encode() not in metadata:
@@ -169,7 +173,7 @@ class Shard:
                 f"{folder / SAMPLES_FILE}: does not say which overlaps can be heard",
                 fix="it was made by an older version: build again",
             )
-        rows = list(self.rows())
+        rows = list(self.rows()) if rows is None else rows
         used = sorted({clip for row in rows for clip in row["clips"]})
         clips = pq.read_table(
             folder / CLIPS_FILE, columns=list(_ASKED_OF_CLIPS), filters=[("id", "in", used)]

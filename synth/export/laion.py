@@ -118,12 +118,15 @@ class Laion(ExportFormat):
 
 def count_longer(shards: Sequence[Shard], seconds: Seconds) -> int:
     """How many samples of these shards last longer."""
+    if not shards:
+        return 0
     longer = 0
-    for group, members in groupby(shards, lambda shard: shard.row_group):
-        with pq.ParquetFile(shards[0].corpus.folder / SAMPLES_FILE) as file:
+    with pq.ParquetFile(shards[0].corpus.folder / SAMPLES_FILE) as file:
+        for group, members in groupby(shards, lambda shard: shard.row_group):
             table = file.read_row_group(group, columns=["frames", "sample_rate"])
-        exceeds = pc.greater(table["frames"], pc.multiply(table["sample_rate"], seconds))
-        longer += sum(pc.sum(exceeds.slice(shard.row, shard.samples)).as_py() for shard in members)
+            exceeds = pc.greater(table["frames"], pc.multiply(table["sample_rate"], seconds))
+            parts = (exceeds.slice(shard.row, shard.samples) for shard in members)
+            longer += sum(pc.sum(part).as_py() for part in parts)
     return longer
 
 

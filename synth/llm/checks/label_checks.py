@@ -60,7 +60,7 @@ class ScenesCheck(Check):
     def faults(self, case: Case) -> list[str]:
         """Notation that does not parse, unknown labels, too few or many sounds, scenes repeated."""
         known = case.field(self.labels) if self.labels else None
-        seen: set[Meaning] = set()
+        seen: set[tuple[Meaning, tuple[str, ...]]] = set()
         faults = []
         for text in self.select_texts(case):
             scene, fault = parse_scene(text)
@@ -68,9 +68,10 @@ class ScenesCheck(Check):
                 faults.append(fault)
                 continue
             faults += [f"{quote(text)} {fault}" for fault in self._in_scene(scene, known)]
-            if meaning(scene) in seen:
+            form = meaning(scene), tuple(sorted(labels(scene)))  # how often each sound is there
+            if form in seen:
                 faults.append(f"{quote(text)} is a scene given before")
-            seen.add(meaning(scene))
+            seen.add(form)
         return faults
 
     def _in_scene(self, scene: Scene, known: Sequence[str] | None) -> list[str]:

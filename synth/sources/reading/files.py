@@ -330,12 +330,23 @@ def list_refs(source: Any) -> Iterator[ClipRef]:
 def _refuse_foreign_name(ref: ClipRef) -> ClipRef:
     """A clip with text that no table holds is listed by what can be said of it."""
     values = _get_values(ref)
-    escaped = _escape(values)
-    if escaped == values:
+    if not _holds_surrogates(values):
         return ref
+    escaped = _escape(values)
     names = _get_names(ref)
     reason = FOREIGN_TEXT if _escape(names) == names else FOREIGN_NAME
     return replace(ref, **dict(zip(_FIELDS, escaped, strict=True)) | {"refusal": reason})
+
+
+def _holds_surrogates(value: Any) -> bool:
+    """Whether a value of a clip has letters that UTF-8 has no form for."""
+    if isinstance(value, str):
+        return not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value)
+    if isinstance(value, tuple):
+        return any(map(_holds_surrogates, value))
+    if isinstance(value, Tag):
+        return _holds_surrogates(value.category) or _holds_surrogates(value.name)
+    return False
 
 
 def _escape(value: Any) -> Any:

@@ -63,13 +63,29 @@ def read_jamendo(
         merged: What other spellings of a tag are, as `tag_map.json` has them: ("genre", "ambiant")
             is "ambient".
     """
-    lines = _text(path).split("\n")
-    if not any(map(_is_row, lines)):
+    track = None
+    try:
+        doors.require_regular(path, refuse=SourceError)
+        with path.open(encoding="utf-8-sig", newline="\n") as lines:
+            for track in _read_tracks(path, lines, merged):
+                yield track
+    except OSError as error:
+        raise SourceError(
+            f"{path}: cannot be read: {error.strerror or error}", fix="check the path"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{path}: is not text in UTF-8", fix="save it as UTF-8") from error
+    if track is None:
         raise SourceError(f"{path}: holds no rows", fix="use the file as published")
+
+
+def _read_tracks(
+    path: Path, lines: Iterable[str], merged: Mapping[tuple[str, str], str]
+) -> Iterator[JamendoTrack]:
     for number, line in enumerate(lines, start=1):
-        if not _is_row(line):
+        cells = line.rstrip("\r\n").split("\t")
+        if not line.strip() or (number == 1 and cells[0] == HEADER[0]):
             continue
-        cells = line.rstrip("\r").split("\t")
         where = f"{path}: line {number}"
         if len(cells) < len(HEADER):
             raise SourceError(
@@ -77,10 +93,6 @@ def read_jamendo(
             )
         tags = (_tag(where, cell, merged) for cell in cells[5:] if cell.strip())
         yield JamendoTrack(cells[0], cells[3], cells[4], tuple(dict.fromkeys(tags)), number)
-
-
-def _is_row(line: str) -> bool:
-    return bool(line.strip()) and not line.startswith(HEADER[0])
 
 
 def _tag(where: str, cell: str, merged: Mapping[tuple[str, str], str]) -> Tag:

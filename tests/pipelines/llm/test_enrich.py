@@ -113,3 +113,15 @@ def test_what_is_no_file_of_answers_is_told(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": ["a"]}), tmp_path / "other.parquet")
     with pytest.raises(SpecError, match="not a file of answers"):
         build(spec(enrich=[str(tmp_path / "other.parquet")]), tmp_path / "out", 0)
+
+
+@pytest.mark.parametrize("generator", [None, "mymodel"])
+def test_answers_of_an_unknown_author_are_refused_by_file_and_row(
+    answers: Path, tmp_path: Path, generator: str | None
+) -> None:
+    table = pq.read_table(answers)
+    column = pa.array([generator] * len(table), pa.string())
+    table = table.set_column(table.schema.get_field_index("generator"), "generator", column)
+    pq.write_table(table, tmp_path / "doctored.parquet")
+    with pytest.raises(SpecError, match=r"doctored\.parquet: .*not the provenance of a caption"):
+        build(spec(enrich=[str(tmp_path / "doctored.parquet")]), tmp_path / "out", 0)

@@ -188,3 +188,6 @@ def test_jamendo_tables_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "b.tsv").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(SourceError, match="not text in UTF-8"):
         list(read_jamendo(tmp_path / "b.tsv"))
+    (tmp_path / "joined.tsv").write_text(f"{HEADER}\n{HEADER}\n", encoding="utf-8")
+    with pytest.raises(SourceError, match="is not a tag"):  # a second header is no row
+        list(read_jamendo(tmp_path / "joined.tsv"))

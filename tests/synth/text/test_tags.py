@@ -105,3 +105,7 @@ def test_a_vocabulary_is_sorted_and_holds_each_tag_once() -> None:
     found = TagVocabulary.of([guitar, rock, rock])
     assert found.tags == (rock, guitar)
     assert found.by_category == {"genre": (rock,), "instrument": (guitar,)}
+
+
+def test_a_quotation_mark_behind_a_plural_is_no_part_of_the_tag() -> None:
+    assert found("a song with 'guitars' and a voice", "guitars") == ["guitars"]
