@@ -52,9 +52,7 @@ def load_pretrained(kind: Any, name: str, what: str, fix: str, **options: Any) -
     except (SegueError, MemoryError):
         raise
     except Exception as error:  # a stranger's files can make it raise anything
-        raise SpecError(
-            f"{what} {name!r} cannot be loaded: {first_line(error)}", fix=fix
-        ) from error
+        raise SpecError(f"{what} {name!r} cannot be loaded: {explain(error)}", fix=fix) from error
 
 
 def check_folder(folder: Path) -> None:
@@ -102,7 +100,7 @@ def transformers_model(name: str) -> Any:
             model = kind.from_config(config) if hasattr(kind, "from_config") else kind(config)
         except Exception as error:
             raise SpecError(
-                f"model {name!r} cannot be made: {first_line(error)}", fix=_MODEL
+                f"model {name!r} cannot be made: {explain(error)}", fix=_MODEL
             ) from error
     else:
         for path in sorted(folder.glob("*.safetensors")):
@@ -135,7 +133,7 @@ def hub_config(name: str) -> dict[str, Any]:
         facts, _ = PretrainedConfig.get_config_dict(name)
     except (OSError, ValueError) as error:
         raise SpecError(
-            f"model {name!r} cannot be had from huggingface.co: {first_line(error)}",
+            f"model {name!r} cannot be had from huggingface.co: {explain(error)}",
             fix="check its name and the network, or give a folder with its files",
         ) from error
     return dict(facts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from synth.llm.checks.text_checks import detect_languages
 from synth.llm.prompt import load_prompt
 from synth.llm.reply import PromptItem
 from synth.scene.activity import Activity, Stretch
-from synth.scene.claim import claim_to_json
+from synth.scene.claim import claim_to_text
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, parse
 from synth.scene.timeline import timeline
 
@@ -240,7 +241,7 @@ OTHER = {"recomposed": {"original": "n"}}
 SAME = {"recomposed": {"original": "n", "same": True}}
 TOLD = {"notation_told": "n"}
 HINTED = {"notation_told": {"notation": "n", "strict": False}}
-CLAIMED = {"claim": claim_to_json(parse("a + b"))}
+CLAIMED = {"claim": json.loads(claim_to_text(parse("a + b")))}
 
 
 @pytest.mark.parametrize(
