@@ -11,6 +11,7 @@ from experiments.harness.experiment import Scale
 from pipelines.cli.common.source import parse_source
 from pipelines.config.file import check_values
 from pipelines.config.spec import Spec
+from synth.base.errors import SegueError, SpecError
 from synth.sources import SourceChoice, open_source
 from synth.sources.reading.base import ClipRef
 
@@ -47,7 +48,13 @@ class SoundLibrary:
     @classmethod
     def parse(cls, text: str) -> SoundLibrary:
         """From `NAME:PATH`, or the name of a source that reads no files."""
-        source = parse_source(text)
+        try:
+            source = parse_source(text)
+        except SegueError as error:
+            raise SpecError(
+                f"--source {text}: {error.message}",
+                fix=error.fix or "give NAME:PATH, as in esc10:ESC-10",
+            ) from error
         name = str(source.name)  # type: ignore[attr-defined]
         return cls(name, source.model_dump(mode="json", exclude_defaults=True))
 

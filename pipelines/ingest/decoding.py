@@ -270,7 +270,7 @@ def measure_decoder_time(pid: int) -> Seconds | None:
         process = psutil.Process(pid)
         used: float = sum(process.cpu_times()[:4])
         for child in process.children(recursive=True):
-            with contextlib.suppress(psutil.NoSuchProcess):
+            with contextlib.suppress(psutil.Error):
                 used += sum(child.cpu_times()[:4])
     except psutil.Error:
         return None

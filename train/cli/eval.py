@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -191,7 +192,7 @@ def eval_command(
     folder = out or (model / _name_folder(data, found.facts) if is_ours else None)
     files = write_report(found, folder, plot=folder == out) if folder is not None else {}
     if warning := heard_warning(found.facts):
-        make_console(stderr=True).print(warning, style="bold", markup=False)
+        print(warning, file=sys.stderr)
 
     def show() -> None:
         console = make_console()

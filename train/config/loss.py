@@ -228,7 +228,7 @@ def _load_custom(value: Any, ours: Callable[[Any], Any]) -> Any:
         raise ValueError(f"there is no {name!r}; {suggestion(name, sorted({*_NAMES, *others}))}")
     if name not in others:
         return ours(value)
-    return load_class(others[name], LossSettings, SpecError).model_validate(value)
+    return load_class(others[name], CustomLoss, SpecError).model_validate(value)
 
 
 Loss = Annotated[

@@ -250,7 +250,7 @@ def draw_uniform(rows: slice, total: int, step: int, seed: int) -> Float[Tensor,
         rows: Those of this process.
         total: Rows of all processes.
     """
-    generator = torch.Generator().manual_seed(
+    generator = torch.Generator().manual_seed(  # of TextSwap, the first that drew
         int(digest(str(seed), "textswap", str(step))[:15], 16)
     )
     return torch.rand(total, total, generator=generator)[rows].clone()

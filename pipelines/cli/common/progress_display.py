@@ -78,6 +78,7 @@ class Tracker:
         """Add the phase."""
         begun = Phase(phase, unit, total, done or 0, done is not None, self.clock())
         with self._lock:
+            self._phases.pop(phase, None)  # one that comes again is the latest
             self._phases[phase] = begun
             self.begin(begun)
 

@@ -21,7 +21,7 @@ from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SourceError, SpecError
 from synth.base.progress import Observer
-from synth.corpus.corpus import Corpus
+from synth.corpus.corpus import Corpus, holds_corpus
 from synth.corpus.kinds import PathKind, expect
 from synth.sources import Settings, Source, innermost, open_source, source_names
 from synth.sources.reading.collected import (
@@ -142,7 +142,7 @@ def _refuse(options: Mapping[str, object], why: str) -> None:
 def _find_kind(what: str) -> PathKind:
     """What a word names: what its path leads to, else a library; of a missing path a corpus."""
     path, (name, colon, _) = Path(what), what.partition(":")
-    if colon and (name in source_names() or not is_url(path)):
+    if colon and (name in source_names() or not (is_url(path) or holds_corpus(path))):
         return PathKind.OTHER
     kind = expect(path, PathKind.CORPUS, PathKind.EXPORT, PathKind.OTHER)
     is_missing = kind is PathKind.OTHER and what not in source_names() and not path.exists()

@@ -29,6 +29,7 @@ from waiting import PATIENCE_S
 
 from pipelines.cli.look.browse import browse_command
 from pipelines.look.browse.app import PAGE_SIZE, BrowsedCorpus, create_app
+from pipelines.look.browse.drawing import SampleAudio
 from pipelines.look.browse.guard import BusyError, Hosts, Workers, WorkKind
 from pipelines.look.browse.query import NONE, Filter, Manifest
 from synth.base.atomic import write_bytes
@@ -98,6 +99,14 @@ def test_a_word_found_beside_the_caption_is_shown_where_it_is(
     found = text.partition(f'data-sample="{row["id"]}"')[2].partition("</a>")[0]
     hit = found.partition('class="hit">')[2].partition("</span>")[0]
     assert re.sub("</?mark>", "", hit) == f"false: {wanted}"
+
+
+@pytest.mark.parametrize("change", [{"size": 2**45}, {"member": "x.exe"}, {"offset": -1}])
+def test_audio_that_cannot_be_is_refused(corpus: Corpus, rows: list[Row], change: Row) -> None:
+    # The corpus was checked when it was opened; its manifest may be another one since.
+    with pytest.raises(CorpusError, match="expected audio within") as error:
+        SampleAudio(corpus).read(rows[0] | change)
+    assert error.value.fix
 
 
 @pytest.mark.parametrize("change", [{"size": 2**45}, {"member": "x.exe"}])
