@@ -204,7 +204,7 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         "figures 2 and 3, tables 2, 3 and 5",
         scale=scale,
         source=heard.name,
-        setup=read_setup("acba"),
+        setup=read_setup("acba", ordered=100 * ORDERED_SHARE),
         corpora={"acba": _make_order_spec(scale, heard), **_make_views("acba")},
         arms=(
             Arm(MLP_NV, "nv", mlp),
@@ -228,7 +228,7 @@ def _add_pairs(made: Experiment, scale: Scale, library: SoundLibrary) -> Experim
     """The experiment with as against then."""
     return replace(
         made,
-        setup=read_setup("acba", "pairs"),
+        setup=read_setup("acba", "pairs", ordered=100 * ORDERED_SHARE),
         corpora={
             **made.corpora,
             "pairs": _make_pairs_spec(scale, library),

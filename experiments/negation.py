@@ -240,7 +240,7 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         'for music", figures 1 to 4',
         scale=scale,
         source=heard.name,
-        setup=read_setup("negation", *parts),
+        setup=read_setup("negation", *parts, inserted=100 * INSERTED, most=MOST),
         corpora=_make_corpora(scale, heard, of_sounds),
         arms=_make_arms(scale, CORPUS if trained else LEARNT, weights),
         exams=(make_exam("test", CORPUS, Task.NEGATION),),

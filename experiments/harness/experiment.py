@@ -111,12 +111,17 @@ class Arm:
     mixed: Mapping[str, float] = field(default_factory=dict)
 
 
-def read_setup(name: str, *parts: str) -> str:
-    """The setup in `experiments/setup/NAME.md`: what it begins with, and these of its parts."""
+def read_setup(name: str, *parts: str, **values: object) -> str:
+    """The setup in `experiments/setup/NAME.md`: what it begins with, and these of its parts.
+
+    Args:
+        values: Of what the text has in braces.
+    """
     text = (_SETUPS / f"{name}.md").read_text("utf-8")
     first, *sections = re.split("^## ", text, flags=re.MULTILINE)
     by_title = dict(section.split("\n", 1) for section in sections)
-    return " ".join(" ".join([first, *(by_title[part] for part in parts)]).split())
+    told = " ".join([first, *(by_title[part] for part in parts)]).format(**values)
+    return " ".join(told.split())
 
 
 def make_config(**settings: Any) -> TrainConfig:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pipelines.store.store import JOURNAL, SHARDS, Store, locate_versions
+from pipelines.store.store import JOURNAL, MARKS, SHARDS, Store, locate_versions
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import (
     CLIPS_FILE,
@@ -157,8 +157,7 @@ def _find_version(path: Path) -> Path:
     versions = sorted(
         folder
         for folder in path.parent.iterdir()
-        if folder.name.startswith(path.name)
-        and any((folder / file).is_file() for file in (CORPUS_FILE, PLAN_FILE))
+        if folder.name.startswith(path.name) and any((folder / file).is_file() for file in MARKS)
     )
     if len(versions) > 1:
         names = ", ".join(version.name for version in versions)

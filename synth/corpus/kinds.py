@@ -9,7 +9,6 @@ from typing import Final
 from synth.base.errors import SegueError, SpecError
 from synth.base.yaml_file import read_yaml
 from synth.corpus.corpus import holds_corpus
-from synth.storage import is_url
 
 
 class PathKind(Enum):
@@ -37,7 +36,7 @@ _FIXES: Final = {
 
 def find_kind(path: Path) -> PathKind:
     """What a path leads to; a URL leads to a corpus."""
-    if is_url(path) or path.suffix == ".parquet" or holds_corpus(path):
+    if path.suffix == ".parquet" or holds_corpus(path):
         return PathKind.CORPUS
     if path.suffix in (".yaml", ".yml"):
         return PathKind.SPEC if path.is_file() else PathKind.OTHER

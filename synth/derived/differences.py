@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from itertools import permutations
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from synth.base.rng import Randomness, pick, shuffle
-from synth.derived.questions import Derived, Exchange, Subject, draw_pairs
+from synth.derived.questions import Derived, Exchange, Subject, derive_of_pairs
 from synth.derived.wording import say_of
 from synth.scene.claim import Claim, Not
 from synth.scene.scene import Concat, Event, Overlay, labels
@@ -139,20 +140,12 @@ def find_differences(subjects: Sequence[Subject], randomness: Randomness) -> Der
         subjects: Whole groups of one split; a pure function of them and the seed.
         randomness: The source of all that is drawn; also which sample of a pair is the first.
     """
-    differences: list[Exchange] = []
-    untold = 0
-    kinds: Counter[DifferenceKind] = Counter()
-    for first, second, rng in draw_pairs(subjects, randomness, "differences"):
-        difference = _find_difference(first, second, kinds, rng)
-        if difference is None:
-            untold += 1
-        else:
-            differences.append(difference)
-    return Derived(tuple(differences), {DIFFERENCE: untold})
+    find = partial(_find_difference, Counter())
+    return derive_of_pairs(subjects, randomness, "differences", find, DIFFERENCE)
 
 
 def _find_difference(
-    first: Subject, second: Subject, kinds: Counter[DifferenceKind], rng: np.random.Generator
+    kinds: Counter[DifferenceKind], first: Subject, second: Subject, rng: np.random.Generator
 ) -> Exchange | None:
     by_kind: dict[DifferenceKind, list[Claims]] = {}
     for kind, claims in _contrasts(first, second):

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from synth.base.rng import Randomness, pick
-from synth.derived.questions import Derived, Subject, draw_pairs
+from synth.derived.questions import Derived, Subject, derive_of_pairs
 from synth.derived.wording import fill_frames
 from synth.labels.lexicon import Phrase
 from synth.scene.claim import Claim, claim_to_text
@@ -169,19 +170,11 @@ def find_edits(subjects: Sequence[Subject], rows: Rows, randomness: Randomness) 
         subjects: Whole groups of one split; a pure function of them and the seed.
         randomness: The source of all that is drawn; also which sample of a pair comes before.
     """
-    edits: list[Edit] = []
-    unlike = 0
-    for before, after, rng in draw_pairs(subjects, randomness, "edits"):
-        edit = _find_edit(before, after, rows, rng)
-        if edit is None:
-            unlike += 1
-        else:
-            edits.append(edit)
-    return Derived(tuple(edits), {EDIT: unlike})
+    return derive_of_pairs(subjects, randomness, "edits", partial(_find_edit, rows), EDIT)
 
 
 def _find_edit(
-    before: Subject, after: Subject, rows: Rows, rng: np.random.Generator
+    rows: Rows, before: Subject, after: Subject, rng: np.random.Generator
 ) -> Edit | None:
     had, has = rows[before.id], rows[after.id]
     change = find_change(from_text(had["scene"]), from_text(has["scene"]))

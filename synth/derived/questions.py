@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property, reduce
@@ -304,15 +304,30 @@ def group_members(subjects: Iterable[Subject]) -> list[list[int]]:
     return list(members.values())
 
 
-def draw_pairs(
-    subjects: Sequence[Subject], randomness: Randomness, what: str
-) -> Iterator[tuple[Subject, Subject, np.random.Generator]]:
-    """Every two samples of a group in an order that is drawn, and what draws for their group."""
+def derive_of_pairs(
+    subjects: Sequence[Subject],
+    randomness: Randomness,
+    what: str,
+    derive: Callable[[Subject, Subject, np.random.Generator], T | None],
+    left: str,
+) -> Derived[T]:
+    """What every two samples of a group give, in an order that is drawn.
+
+    Args:
+        what: Tells apart what is drawn for one thing from what is drawn for another.
+        derive: Given both and what draws for their group; None for what gives nothing.
+        left: The kind under which these are counted.
+    """
+    made: list[T] = []
+    pairs = 0
     for number, members in enumerate(group_members(subjects)):
         rng = randomness.at(f"{what}/{subjects[0].id}", number)
         for pair in combinations(members, 2):
             first, second = (subjects[i] for i in shuffle(pair, rng))
-            yield first, second, rng
+            pairs += 1
+            if (value := derive(first, second, rng)) is not None:
+                made.append(value)
+    return Derived(tuple(made), {left: pairs - len(made)})
 
 
 def _subject(

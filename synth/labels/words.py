@@ -43,6 +43,11 @@ class Token:
         return self.start + len(self.text)
 
     @property
+    def bare(self) -> str:
+        """The text without an apostrophe behind its s, which may close a quotation."""
+        return self.text.rstrip(APOSTROPHES)
+
+    @property
     def key(self) -> str:
         """By which spellings compare: NFKC, no case, no apostrophes; "and", "&" and "n" are one."""
         return _key(self.text)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from synth.labels.words import APOSTROPHES, COMPOUND, words_of
+from synth.labels.words import COMPOUND, words_of
 from synth.llm.checks.check import Case, ComparingCheck, NeededField, quote
 from synth.text.grammar.tokens import word_set
 
@@ -74,7 +74,7 @@ class SameNames(ComparingCheck):
         """Names that a text does not hold."""
         listed = tuple(map(str, case.field(self.field) or ()))
         plain = unicodedata.normalize("NFKC", text)
-        words = [_fold(word.text.rstrip(APOSTROPHES)) for word in words_of(plain, f"{COMPOUND}&")]
+        words = [_fold(word.bare) for word in words_of(plain, f"{COMPOUND}&")]
         lost = [
             name for name in find_names(self.original(case)) if not _is_kept(_fold(name), words)
         ]

@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 
 from pydantic import Field
 
-from synth.labels.words import APOSTROPHES, COMPOUND, tokenize, words_of
+from synth.labels.words import COMPOUND, tokenize, words_of
 from synth.llm.checks.check import (
     Case,
     Check,
@@ -76,7 +76,7 @@ def detect_languages(text: str) -> frozenset[str]:
     plain = unicodedata.normalize("NFC", unicodedata.normalize("NFKC", text).casefold())
     scores = dict.fromkeys(LANGUAGES, 0.0)
     for word in words_of(plain, joints=""):
-        owners = _owners().get(word.text.rstrip(APOSTROPHES), ())
+        owners = _owners().get(word.bare, ())
         for code in owners:
             scores[code] += 1 / len(owners)
     lowered = unicodedata.normalize("NFC", text).lower()

@@ -6,7 +6,6 @@ column `path`.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
@@ -21,7 +20,7 @@ from pydantic import Field, model_validator
 
 from synth.base.errors import SourceError
 from synth.base.rng import Randomness
-from synth.base.shipped import shipped_path
+from synth.base.shipped import read_shipped_rows
 from synth.base.units import Seconds
 from synth.sources import innermost
 from synth.sources.own.split_names import find_split_folders
@@ -223,8 +222,7 @@ class VocabularySource(Settings):
         """The labels."""
         if not isinstance(self.labels, str):
             return self.labels
-        path = shipped_path(f"lexicons/sources/{self.labels}.csv")
-        rows = csv.DictReader(path.read_text(encoding="utf-8").splitlines())
+        rows = read_shipped_rows(f"lexicons/sources/{self.labels}.csv")
         return tuple(row["label"] for row in rows)
 
     def refs(self) -> Iterator[ClipRef]:

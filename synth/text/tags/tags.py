@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 
 from synth.base.shipped import read_shipped_rows
 from synth.labels.lexicon import Tag
-from synth.labels.words import APOSTROPHES, Token, words_of
+from synth.labels.words import Token, words_of
 
 # How a tag is said in a sentence: its kind, its words, and the form they take.
 #
@@ -292,9 +292,7 @@ class TagVocabulary:
                 words[at + offset].key != key for offset, key in enumerate(form)
             ):
                 continue
-            # The apostrophe behind a plural may close a quotation: it is no part of the match.
-            start = words[at].start
-            end = start + len(caption[start : words[last].end].rstrip(APOSTROPHES))
+            start, end = words[at].start, words[last].start + len(words[last].bare)
             if _are_together(caption, words[at : last + 1]) and not _is_hyphenated(
                 caption, start, end
             ):

@@ -48,6 +48,12 @@ def as_singles_and_pairs(batch: Embedded) -> Embedded:
     return dataclasses.replace(batch, views=views, classes=classes)
 
 
+def as_whole_groups(batch: Embedded) -> Embedded:
+    """Forward, reversed and overlay of each group; of the last what there are rows for."""
+    each = torch.arange(len(batch.views))
+    return dataclasses.replace(batch, views=each % 3, groups=each // 3)
+
+
 def with_numbers(batch: Embedded) -> Embedded:
     """With the numbers that TextSwap draws by."""
     rows = len(batch.audio)
@@ -208,6 +214,7 @@ CASES = {
     "modular, literal": LossCase.of(Modular(variant=ModularVariant.LITERAL), naive_literal),
     "teminal_a": LossCase.of(A, naive_teminal_a, as_singles_and_pairs),
     "teminal_b": LossCase.of(B, naive_teminal_b),
+    "teminal_b, whole groups": LossCase.of(B, naive_teminal_b, as_whole_groups),
     "teminal_b, literal": LossCase.of(
         B.model_copy(update={"overlay_row": OverlayRow.LITERAL}),
         lambda data: naive_teminal_b(data, OverlayRow.LITERAL),
