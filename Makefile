@@ -13,7 +13,7 @@ TORCH_INDEX ?=
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo env test soak bench publish lint docs drawings pictures clean
+.PHONY: demo env test test-slow soak bench publish lint docs drawings pictures clean
 
 demo: env
 	$(BIN)/segue demo --out $(OUT) $(DEMO)
@@ -32,11 +32,17 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 	@echo "done; now: source $(BIN)/activate"
 
-# One thread each: more would fight over the processors. Neighbours stay together, as they share
-# what they are tested on.
+# One thread each: more would fight over the processors. Byte code is kept: without it every worker
+# compiles every test anew, half of what collecting takes.
+PYTEST = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+
+# Everything but what must start servers and processes, wait for real time or kill.
 test: env
-	# Byte code is kept: without it every worker compiles every test anew, half of what collecting takes.
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	$(PYTEST) -m "not slow"
+
+# The rest: real servers, Dask, the browser, kills.
+test-slow: env
+	$(PYTEST) -m slow
 
 # A hundred kills in ten minutes at most. make soak SOAK="--seed 7 --only dask"
 # Or one between all writes, or 500 damaged files: SOAK="--between-writes", SOAK="--mutated 500"

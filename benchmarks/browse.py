@@ -29,7 +29,6 @@ from pipelines.look.browse.query import Filter, Manifest
 from pipelines.store.places import find_manifest
 from synth.corpus.corpus import Corpus
 
-HELPERS: Final = Path(__file__).resolve().parents[1] / "tests" / "helpers"
 BROWSING: Final = "browsing"
 """The tests' helper, found by its folder as tests find it."""
 
@@ -210,7 +209,6 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="file for every figure")
     parser.add_argument("--folder", type=Path, help="where corpora are built, and kept")
     given = parser.parse_args()
-    sys.path.insert(0, str(HELPERS))
     load = os.getloadavg()[0]
     found: list[Timed] = []
     with tempfile.TemporaryDirectory() as temporary:

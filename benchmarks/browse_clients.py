@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 
-from benchmarks.browse import HELPERS, corpus_of, enlarged
+from benchmarks.browse import corpus_of, enlarged
 
 CLIENTS: Final = 200
 ROUNDS: Final = 4
@@ -137,7 +137,6 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--corpus", type=Path, help="a corpus that is there already")
     given = parser.parse_args()
-    sys.path.insert(0, str(HELPERS))
     with tempfile.TemporaryDirectory() as temporary:
         out = Path(temporary)
         corpus = given.corpus

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -23,14 +22,13 @@ FAULTS = (
     *("cut_off", "refusal", "content_filter", "repetition", "whitespace", "timeout", "stall"),
 )
 TIMEOUT_S = 2.0
-HELPERS = Path(__file__).resolve().parents[1] / "tests" / "helpers"
 
 
 def measure(captions: int, latency: float, concurrency: int, rate: float) -> dict[str, Any]:
     """One run, and what the least time for its requests would have been."""
-    from llm_server import LlmServer
-    from llm_tasks import KEY, KEY_VARIABLE, obliging, settings
-    from llm_tasks import captions as captions_of
+    from tests.kit.llm_server import LlmServer
+    from tests.kit.llm_tasks import KEY, KEY_VARIABLE, obliging, settings
+    from tests.kit.llm_tasks import captions as captions_of
 
     os.environ[KEY_VARIABLE] = KEY
     with (
@@ -74,7 +72,6 @@ def main() -> None:
     parser.add_argument("--latency", type=float, nargs="+", default=[0.25, 0.4])
     parser.add_argument("--concurrency", type=int, default=16)
     given = parser.parse_args()
-    sys.path.insert(0, str(HELPERS))
     for latency in given.latency:
         for rate in (0.0, 0.2):
             print(json.dumps(measure(given.captions, latency, given.concurrency, rate)), flush=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -28,14 +27,13 @@ from synth.base.rng import uniform_hash
 from synth.llm.prompt import load_prompt
 
 if TYPE_CHECKING:
-    from rewriter import ExpectedTally
+    from tests.kit.rewriter import ExpectedTally
 
 MOST: Final = 700
 """Captions of a recipe."""
 
 RIGHT: Final = ("right caught", "right written", "right accepted")
 WRONG: Final = ("wrong caught", "wrong written", "wrong accepted")
-HELPERS: Final = Path(__file__).resolve().parents[1] / "tests" / "helpers"
 RECIPES: Final[Mapping[str, Mapping[str, Any]]] = {
     "triplets": {"triplets": {"style": "natural", "most_groups": 500}},
     "scenes": {"scenes": {"scenes": 160}},
@@ -84,9 +82,9 @@ def _place(row: Mapping[str, Any]) -> float:
 
 def measure(folder: Path, rows: list[dict[str, Any]], texts: int, read: float) -> None:
     """One run over so many rewrites, and its tables."""
-    from llm_server import LlmServer
-    from llm_tasks import KEY, KEY_VARIABLE
-    from rewriter import Rates, Rewriter, compare
+    from tests.kit.llm_server import LlmServer
+    from tests.kit.llm_tasks import KEY, KEY_VARIABLE
+    from tests.kit.rewriter import Rates, Rewriter, compare
 
     os.environ[KEY_VARIABLE] = KEY
     captions = choose_captions(rows)
@@ -117,7 +115,7 @@ def _show(
     columns: tuple[str, ...],
     found: Mapping[tuple[str, str, str], ExpectedTally],
 ) -> None:
-    from rewriter import ExpectedTally
+    from tests.kit.rewriter import ExpectedTally
 
     sums: dict[tuple[str, str], ExpectedTally] = defaultdict(ExpectedTally)
     for key, tally in found.items():
@@ -140,7 +138,6 @@ def main() -> None:
     parser.add_argument("--texts", type=int, default=5000)
     parser.add_argument("--read", type=float, nargs="+", default=[0.05, 0.3, 1.0])
     given = parser.parse_args()
-    sys.path.insert(0, str(HELPERS))
     print("# Verified rewrites of captions, by a model with known errors")
     print("\n`python -m benchmarks.rewrite`")
     with tempfile.TemporaryDirectory() as folder:

@@ -129,45 +129,14 @@ def missing(reason: str) -> None:
     pytest.skip(reason)
 
 
-LONG = (
-    "pipelines/flows/test_flows.py",
-    "train/engine/test_ranks.py",
-    "train/engine/test_options.py",
-    "pipelines/flows/test_schedule.py",
-    "pipelines/flows/test_prefect_postgres.py",
-    "pipelines/store/test_s3.py",
-    "pipelines/builder/test_resilience.py",
-    "pipelines/store/test_telemetry.py",
-    "test_benchmarks.py",
-    "pipelines/llm/test_resume.py",
-    "pipelines/engines/test_engine.py",
-    "pipelines/ingest/test_busy_machine.py",
-    "pipelines/ingest/test_ingest.py",
-)
-"""Files of tests that last or wait long. They come first: at the end all would wait for them.
-
-The first of all has a database made that those after it take over from it.
-"""
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Deal the long files out; each worker is first given an equal part of the list, in order."""
-    names = {str(REPO / "tests" / name): place for place, name in enumerate(LONG)}
-    long: dict[int, list[pytest.Item]] = {place: [] for place in names.values()}
-    others: list[pytest.Item] = []
+    """Keep the tests of a file in one process: they share what they are tested on.
+
+    Those of a server that several files share are marked `xdist_group` by hand.
+    """
     for item in items:
-        place = names.get(str(item.path))
-        (others if place is None else long[place]).append(item)
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    left, ordered = len(items), list[pytest.Item]()
-    for worker in range(workers):
-        part = left // (workers - worker)
-        left -= part
-        first = [item for place in range(worker, len(LONG), workers) for item in long[place]]
-        rest = max(part - len(first), 0) if left else len(others)
-        ordered += first + others[:rest]
-        del others[:rest]
-    items[:] = ordered
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(str(item.path)))
 
 
 @pytest.fixture(scope="session")

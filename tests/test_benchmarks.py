@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting import PATIENCE_S
+
+from tests.kit.waiting import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[1]
 MEASURES = {

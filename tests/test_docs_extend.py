@@ -12,8 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 import yaml
-from builds import segue_here
-from libraries import check, sound, write_csv
 from torch.nn.functional import normalize
 
 from pipelines.builder.build import build, plan_library
@@ -23,6 +21,8 @@ from synth.base.errors import PlanError, SourceError, SpecError
 from synth.base.progress import Silent
 from synth.recipes import recipe_class, recipe_names
 from synth.sources import source_class
+from tests.kit.builds import segue_here
+from tests.kit.libraries import check, sound, write_csv
 from train.config.files import parse_config
 from train.config.loss import CustomLoss, Role
 from train.config.run import TrainConfig

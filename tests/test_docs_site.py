@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 from pydantic import BaseModel, Field
 
-from tests.helpers.hooks import load_hook
+from tests.kit.hooks import load_hook
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 

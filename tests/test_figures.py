@@ -12,7 +12,7 @@ import pytest
 from benchmarks.figures.__main__ import RESULTS, keep, read_jobs
 from benchmarks.figures.tally import SHEET, tally
 from synth.base.errors import SpecError
-from tests.helpers.hooks import load_hook
+from tests.kit.hooks import load_hook
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

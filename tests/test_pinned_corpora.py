@@ -19,14 +19,14 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 import soundfile
-from builds import merged
-from runs import lines
 
 from pipelines.builder.build import build
 from pipelines.builder.documents import META
 from pipelines.config.spec import Spec
 from synth.base.progress import Silent
 from synth.recipes.attributes import Attributes
+from tests.kit.builds import merged
+from tests.kit.runs import lines
 from train.config.loss import HardNegatives
 from train.config.model import AudioConfig, HeadConfig, ModelConfig
 from train.config.run import Stage, TrainConfig

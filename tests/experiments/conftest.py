@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 import yaml
-from builds import segue_here
+
+from tests.kit.builds import segue_here
 
 DESCRIPTION: dict[str, Any] = {
     "task": "order",

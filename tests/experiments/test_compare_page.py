@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from accessible import MODES, check_accessible
-from builds import segue_here
-from chromium import Reader, launched
 
 from experiments.frozen.results import compare_page, read_results
+from tests.kit.accessible import MODES, check_accessible
+from tests.kit.builds import segue_here
+from tests.kit.chromium import Reader, launched
 
 
 @pytest.mark.parametrize("mode", MODES[::3], ids=str)

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builds import TINY, merged
-from observers import Phases
 
 from experiments import registry
 from experiments.cli.reproduce import experiments_command
@@ -35,10 +33,12 @@ from experiments.harness.results import draw, write_results
 from experiments.harness.runner import ExperimentOutcome, Machine, carry_out
 from experiments.registry import EXPERIMENTS, find_experiment, parse_exam_split
 from pipelines.config.spec import Spec
-from synth.base.errors import CorpusError, SourceError, SpecError
+from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from synth.text.order.clause_swap import Probe
+from tests.kit.builds import TINY, merged
+from tests.kit.observers import Phases
 from train.bench.settings import Task
 from train.config.model import AudioConfig, HeadConfig, HeadKind, ModelConfig
 from train.config.run import Stage
@@ -344,7 +344,7 @@ def test_unknown_names_are_told_with_what_was_meant() -> None:
         parse_exam_split("vall")
     with pytest.raises(SpecError, match=r"--source: esc10: root: Field required"):
         SoundLibrary.parse("esc10")
-    with pytest.raises(SourceError, match="'esc50'"):
+    with pytest.raises(SpecError, match="'esc50'"):
         SoundLibrary.parse("esc5:somewhere")
 
 

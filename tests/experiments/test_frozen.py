@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builds import segue_here
 
 from experiments.frozen.results import Result, Score, compare_page
 from experiments.frozen.score import SCORES
 from pipelines.frozen.description import Backwards, read_records
 from synth.corpus.corpus import Corpus
+from tests.kit.builds import segue_here
 from train.bench.baselines import RandomModel
 from train.data.split import SplitData
 

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from builds import UNCERTIFIED
 
 from experiments.harness.experiment import PAPERS_SCALES, ExamSplit, Experiment, Scale
 from experiments.harness.library import SoundLibrary
@@ -26,6 +25,7 @@ from pipelines.config.spec import Spec
 from synth.corpus.corpus import CLIPS_FILE
 from synth.labels.lexicon import Tag
 from synth.text.tags.tag_captions import FRAMES, describe
+from tests.kit.builds import UNCERTIFIED
 from train.bench.metrics import Metric
 from train.bench.plan import Benchmark
 from train.bench.settings import Task

@@ -8,9 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from browsing import served
-from builds import TINY, merged
-from chromium import launched
 from numpy.typing import NDArray
 
 from pipelines.builder import plan
@@ -19,6 +16,9 @@ from pipelines.config.spec import Spec
 from pipelines.engines.engine import Engine
 from synth.corpus.corpus import Corpus
 from synth.sources.procedural import foley
+from tests.kit.browsing import served
+from tests.kit.builds import TINY, merged
+from tests.kit.chromium import launched
 
 SCREENSHOTS = "SEGUE_SCREENSHOTS"
 """The variable that names the folder of the documents' pictures, where they are to be made."""

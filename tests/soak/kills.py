@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import yaml
 
-from tests.helpers.builds import TINY, merged
+from tests.kit.builds import TINY, merged
 from tests.soak.lanes import FLOW, LANES, SCHEDULER, SERVER, WORKER
 from tests.soak.processes import ExpiredError, command, end_all, of, start
 from tests.soak.rounds import CLI, Round, RoundOutcome

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from pipelines.flows.servers import QUIET
-from tests.helpers.pools import pool_workers
+from tests.kit.pools import pool_workers
 from tests.soak.processes import children, end_all, free_port, start
 
 FLOW, WORKER, SCHEDULER, SERVER = "flow", "worker", "scheduler", "server"

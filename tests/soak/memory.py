@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.helpers.pools import pool_workers
+from tests.kit.pools import pool_workers
 
 MOST_GROWTH: Final = 15.0
 MOST_SHARE: Final = 0.05

@@ -25,7 +25,7 @@ from pipelines.ingest.ingest import ingest
 from synth.base.processors import processors
 from synth.sources.catalogue import Acceptance
 from synth.sources.own.folder import FolderSource
-from tests.helpers.mutations import RATE, write_damaged
+from tests.kit.mutations import RATE, write_damaged
 
 LOOPS: Final = 6
 """For each processor."""

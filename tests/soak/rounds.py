@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from tests.helpers.builds import product
+from tests.kit.builds import product
 from tests.soak.lanes import FLOW, SCHEDULER, SERVER, START_S, Lane, Process
 from tests.soak.processes import command, end_all, kill, of, start, wait_for
 

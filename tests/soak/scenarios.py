@@ -35,7 +35,7 @@ from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, REMOVED_FILE
 from synth.sources import ClipRef
 from synth.sources.catalogue import Acceptance
 from synth.sources.own.folder import FolderSource
-from tests.helpers.builds import TINY, merged
+from tests.kit.builds import TINY, merged
 
 CORPUS: Final = "tiny"
 SMALL: Final = merged(

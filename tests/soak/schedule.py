@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from pipelines.flows.serving import known_server, last_runs
 from synth.base.errors import SegueError
-from tests.helpers.builds import product
+from tests.kit.builds import product
 from tests.soak.processes import environment
 
 PATIENCE_S: Final = 600.0

@@ -11,7 +11,7 @@ import yaml
 
 from pipelines.builder.build import build
 from pipelines.config.spec import Spec
-from tests.helpers.builds import TINY, merged
+from tests.kit.builds import TINY, merged
 from tests.soak.lanes import FLOW, Lane
 from tests.soak.rounds import Round, finished
 

@@ -89,7 +89,7 @@ def undisturbed(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Calla
 @pytest.fixture(scope="session")
 def clap_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of a tiny CLAP; not to be changed."""
-    from tiny_models import save_clap
+    from tests.kit.tiny_models import save_clap
 
     return save_clap(tmp_path_factory.mktemp("clap"))
 
@@ -97,7 +97,7 @@ def clap_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def fused_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of a tiny fused CLAP; not to be changed."""
-    from tiny_models import save_clap
+    from tests.kit.tiny_models import save_clap
 
     return save_clap(tmp_path_factory.mktemp("fused"), fused=True)
 
@@ -105,6 +105,6 @@ def fused_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def hubert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of a tiny HuBERT; not to be changed."""
-    from tiny_models import save_hubert
+    from tests.kit.tiny_models import save_hubert
 
     return save_hubert(tmp_path_factory.mktemp("hubert"))

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 import torch
-from builds import segue_here
-from tiny_models import CLAP_RATE, CLAP_SECONDS, save_clap
 
 from synth.base.progress import Silent
+from tests.kit.builds import segue_here
+from tests.kit.tiny_models import CLAP_RATE, CLAP_SECONDS, save_clap
 from train.cli.eval import eval_command
 from train.cli.export import export_command
 from train.cli.train import train_command

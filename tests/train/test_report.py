@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from accessible import MODES, check_accessible, check_focus, check_still
-from chromium import Reader, launched
-from pages import check_page
 
 from pipelines.cli.look.report import report_command
 from pipelines.look.page import write_page
 from pipelines.look.report.corpus import run_page
 from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Silent
+from tests.kit.accessible import MODES, check_accessible, check_focus, check_still
+from tests.kit.chromium import Reader, launched
+from tests.kit.pages import check_page
 from train.bench.data.corpus import corpus_benchmark
 from train.bench.evaluate import Evaluation, assess
 from train.bench.metrics import Metric

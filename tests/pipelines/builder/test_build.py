@@ -16,9 +16,6 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import soundfile
-from builds import ingested, product, segue, segue_here
-from libraries import sound, write_csv
-from waiting import PATIENCE_S
 
 from pipelines.builder.build import Summary, build
 from pipelines.config.file import read_spec
@@ -27,6 +24,9 @@ from pipelines.store.lease import sole_writer
 from synth.base.errors import CorpusError, PlanError
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import read_timeline
+from tests.kit.builds import ingested, product, segue, segue_here
+from tests.kit.libraries import sound, write_csv
+from tests.kit.waiting import PATIENCE_S
 
 Tiny = Callable[..., Spec]
 

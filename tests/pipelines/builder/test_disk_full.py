@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from builds import TINY, product, segue
 
 from pipelines.builder.build import build
 from pipelines.builder.claim import CLAIM_FILE
@@ -25,6 +24,7 @@ from synth.base.atomic import PARTIAL_SUFFIX, replacing, write_bytes
 from synth.base.errors import DiskFullError
 from synth.corpus.corpus import Corpus
 from synth.corpus.receipt import RECEIPT_FILE
+from tests.kit.builds import TINY, product, segue
 
 if sys.platform != "win32":
     import resource

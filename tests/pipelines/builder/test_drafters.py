@@ -17,11 +17,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builds import product
-from drafted import Deadly, Failing, Uneven, drafter_of
-from envelopes import envelope
-from pools import pool_workers
-from waiting import PATIENCE_S, wait_for
 
 from pipelines.builder import drafting
 from pipelines.builder.build import locate_library
@@ -37,6 +32,11 @@ from synth.labels.lexicon import Tag
 from synth.recipes import recipe_class
 from synth.recipes.base import Clip, Groups, Levels, Setting
 from synth.truth.ear import LevelTable, StoredEnvelope
+from tests.kit.builds import product
+from tests.kit.drafted import Deadly, Failing, Uneven, drafter_of
+from tests.kit.envelopes import envelope
+from tests.kit.pools import pool_workers
+from tests.kit.waiting import PATIENCE_S, wait_for
 
 GROUPS = {"train": Uneven(70), "test": Uneven(9)}
 NAMES = (("dog", "rock", "happy"), ("rain", "jazz", "calm"), ("siren", "rock", "calm"))

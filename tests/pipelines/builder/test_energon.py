@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from builds import TINY, merged
 
 from pipelines.builder.build import build
 from pipelines.config.spec import Spec
 from synth.corpus.corpus import Corpus
+from tests.kit.builds import TINY, merged
 
 
 def find_starts(shard: Path) -> list[int]:

@@ -7,8 +7,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from builds import product
-from drafted import Sparse, drafter_of
 
 from pipelines.builder import drafting
 from pipelines.builder.build import locate_library
@@ -20,6 +18,8 @@ from pipelines.config.spec import Spec
 from pipelines.engines.engine import Engine, engine
 from synth.base.errors import PlanError
 from synth.base.progress import Silent
+from tests.kit.builds import product
+from tests.kit.drafted import Sparse, drafter_of
 
 ONE_CLIP_EACH: dict[str, Any] = {
     "corpus": "words",

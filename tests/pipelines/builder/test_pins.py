@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from envelopes import envelope
 
 from synth.base.rng import Randomness, digest
 from synth.corpus.schema import canonical_json, caption_row
 from synth.recipes import recipe_class
 from synth.recipes.base import Clip, Levels, Setting
 from synth.scene.scene import to_text
+from tests.kit.envelopes import envelope
 
 CLIPS = [
     Clip(

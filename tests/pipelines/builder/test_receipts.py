@@ -8,13 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from builds import TINY, product
 
 from pipelines.builder.build import build
 from pipelines.config.spec import Spec
 from pipelines.look.inspection import verify, verify_manifests
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
+from tests.kit.builds import TINY, product
 
 MANIFESTS = ("plan", "clips", "shards", "quarantine", "samples")
 

@@ -16,14 +16,14 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from builds import ingested, product
-from pools import pool_workers
-from prefect_database import lend_database
-from waiting import PATIENCE_S, wait_for
 
 from pipelines.builder.build import build
 from pipelines.config.file import read_spec
 from pipelines.flows.holder import HOME
+from tests.kit.builds import ingested, product
+from tests.kit.pools import pool_workers
+from tests.kit.prefect_database import lend_database
+from tests.kit.waiting import PATIENCE_S, wait_for
 
 KILLS = {False: 2, True: 1}
 """Over the build without and with Prefect; `make soak` kills a hundred times."""

@@ -12,10 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from builds import UNCERTIFIED, merged, segue_here
 from hypothesis import given
 from hypothesis import strategies as st
-from observers import Phases
 
 from pipelines.builder.build import build, plan_library
 from pipelines.checks.audio import AudioAudit, MeasuredSample, audit_audio, bridge, find_runs
@@ -25,6 +23,8 @@ from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from synth.scene.activity import Stretch
 from synth.truth.ear import Ear
+from tests.kit.builds import UNCERTIFIED, merged, segue_here
+from tests.kit.observers import Phases
 
 Row = dict[str, Any]
 

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import soundfile
-from builds import TINY, UNCERTIFIED, merged, product, segue_here
 
 from pipelines.builder.build import build, plan_library
 from pipelines.checks.audit import Audit, audit
@@ -25,6 +24,7 @@ from pipelines.look.report.corpus import corpus_page
 from synth.base.errors import CorpusError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
+from tests.kit.builds import TINY, UNCERTIFIED, merged, product, segue_here
 
 Rows = list[dict[str, Any]]
 Change = Callable[[Rows], None]

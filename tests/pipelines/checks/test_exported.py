@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builds import segue_here
-from export_corpora import built
 
 from pipelines.checks.blind import run_blind_export
 from pipelines.checks.exported import audit_export
@@ -17,6 +15,8 @@ from pipelines.export import export_corpus
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.export import FORMATS
+from tests.kit.builds import segue_here
+from tests.kit.export_corpora import built
 
 SWAPPED = "stands in another place"
 NAMES = ("questions", "differences", "chat", "preference")

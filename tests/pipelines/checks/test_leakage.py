@@ -11,14 +11,14 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import soundfile
-from builds import UNCERTIFIED
-from known_sounds import RATE, event
 
 from pipelines.builder.build import build
 from pipelines.checks.leakage import compare_corpora, compare_splits, read_used_clips
 from pipelines.config.spec import Spec
 from synth.audio.dsp import Audio
 from synth.base.errors import CorpusError
+from tests.kit.builds import UNCERTIFIED
+from tests.kit.known_sounds import RATE, event
 
 Take = tuple[str, str, str, Audio]
 

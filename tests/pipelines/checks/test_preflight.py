@@ -14,7 +14,6 @@ from unittest import mock
 import numpy as np
 import pytest
 import webdataset
-from builds import segue_here
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -39,6 +38,7 @@ from pipelines.checks.preflight.splits import (
 from pipelines.config.spec import Spec
 from synth.base.errors import PlanError, SpecError
 from synth.base.progress import Silent
+from tests.kit.builds import segue_here
 from train.data.order import BatchOrder
 
 counts = st.integers(1, 6)

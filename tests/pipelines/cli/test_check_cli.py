@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import typer
-from libraries import sound, write_csv
 from typer.testing import CliRunner, Result
 
 from pipelines.cli.app import present
@@ -16,6 +15,7 @@ from pipelines.cli.make.ingest import ingest_command
 from synth.base.errors import SegueError, SourceError, SpecError
 from synth.sources.music.fma import Fma
 from synth.sources.music.mtg_jamendo import MtgJamendo
+from tests.kit.libraries import sound, write_csv
 
 APP = typer.Typer()
 APP.command()(present(check_command))

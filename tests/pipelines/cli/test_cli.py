@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import soundfile
 import typer
-from builds import segue, segue_here
 
 from pipelines.cli.app import mount
 from pipelines.cli.commands import COMMANDS, GROUPS, MOVED
+from tests.kit.builds import segue, segue_here
 
 
 def test_build_ends_with_one_json_line(tiny_file: Callable[..., Path], tmp_path: Path) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from builds import segue_here
 
 from pipelines.cli.common.options import MARKS, corpus_completions, source_completions
 from pipelines.config.new import complete_starts
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE
+from tests.kit.builds import segue_here
 
 
 def complete(*words: str) -> list[str]:

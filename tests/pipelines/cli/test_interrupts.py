@@ -11,10 +11,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from builds import segue
 
 from pipelines.cli.__main__ import AGAIN, STOPPED
 from pipelines.flows.serving import run_aside
+from tests.kit.builds import segue
 
 SENT = """
 import os, signal, time

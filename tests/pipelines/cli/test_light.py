@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from builds import PLAIN
+from tests.kit.builds import PLAIN
 
 SLOW = (
     *("dask", "duckdb", "fsspec", "matplotlib", "numba", "openai", "pandas", "prefect"),

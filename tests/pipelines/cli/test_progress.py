@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 import typer
-from observers import Phases
 from typer.testing import CliRunner, Result
 
 from pipelines.builder.build import build
@@ -25,6 +24,7 @@ from pipelines.config.spec import Spec
 from pipelines.look.inspection import draw, verify
 from synth.base.progress import tell_damage
 from synth.corpus.corpus import Corpus
+from tests.kit.observers import Phases
 
 TEXTS = "audiocap_id,caption\n1,a dog barks before rain falls\n2,rain falls\n"
 

@@ -24,16 +24,6 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-from builds import product
-from waiting import PATIENCE_S, wait_for
-from worker_calls import (
-    hang,
-    meet,
-    reset_clock,
-    set_clock,
-    wait_for_file,
-    write,
-)
 
 import pipelines.engines.cluster
 from pipelines.builder import drafting
@@ -48,6 +38,16 @@ from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.base.progress import Silent
 from synth.sources import Source
 from tests.conftest import missing
+from tests.kit.builds import product
+from tests.kit.waiting import PATIENCE_S, wait_for
+from tests.kit.worker_calls import (
+    hang,
+    meet,
+    reset_clock,
+    set_clock,
+    wait_for_file,
+    write,
+)
 
 Tiny = Callable[..., Spec]
 REPO = Path(__file__).resolve().parents[3]
@@ -99,9 +99,7 @@ class OwnCluster:
         return (self.folder / "log").read_text()
 
     def _start(self, what: str, *arguments: str | Path, **env: str) -> subprocess.Popen[bytes]:
-        paths = os.pathsep.join(
-            filter(None, [env.pop("PYTHONPATH", ""), str(REPO), str(REPO / "tests/helpers")])
-        )
+        paths = os.pathsep.join(filter(None, [env.pop("PYTHONPATH", ""), str(REPO)]))
         with (self.folder / "log").open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", f"distributed.cli.dask_{what}", *map(str, arguments)],

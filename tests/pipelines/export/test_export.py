@@ -15,10 +15,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from builds import segue_here
-from export_corpora import built
-from observers import Phases
-from waiting import PATIENCE_S, wait_for
 
 from pipelines.cli.make.export import export_command
 from pipelines.export import export_corpus
@@ -30,6 +26,10 @@ from synth.export import FORMATS
 from synth.export.folder import KEPT
 from synth.export.items import list_shards
 from synth.sources.sounds.esc50 import Esc50
+from tests.kit.builds import segue_here
+from tests.kit.export_corpora import built
+from tests.kit.observers import Phases
+from tests.kit.waiting import PATIENCE_S, wait_for
 
 
 @pytest.fixture

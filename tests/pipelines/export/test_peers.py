@@ -29,9 +29,9 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 import soundfile
-from export_corpora import WIDE, Exported, built, export_once
 
 from synth.corpus.corpus import Corpus
+from tests.kit.export_corpora import WIDE, Exported, built, export_once
 
 CLIP_FRAMES = 480_000
 IMAGES = ("datasets", "transforms", "transforms.functional", "ops", "ops.misc")

@@ -23,9 +23,6 @@ from uuid import UUID
 import httpx
 import pytest
 import yaml
-from builds import TINY, merged, product, segue, segue_here
-from llm_server import LlmServer
-from llm_tasks import KEY, KEY_VARIABLE, items_of
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import (
     ArtifactFilter,
@@ -43,8 +40,6 @@ from prefect.settings import (
     PREFECT_LOGGING_TO_API_ENABLED,
     temporary_settings,
 )
-from prefect_database import keep_database, lend_database
-from waiting import wait_for
 
 from pipelines.builder.build import Summary, build
 from pipelines.builder.plan import ShardPlan
@@ -60,6 +55,11 @@ from pipelines.flows.servers import own_server
 from pipelines.store.lease import sole_writer
 from synth.base.errors import SegueError, SpecError
 from synth.corpus.corpus import LATEST_FILE, Corpus
+from tests.kit.builds import TINY, merged, product, segue, segue_here
+from tests.kit.llm_server import LlmServer
+from tests.kit.llm_tasks import KEY, KEY_VARIABLE, items_of
+from tests.kit.prefect_database import keep_database, lend_database
+from tests.kit.waiting import wait_for
 
 HOLD = """
 import sys, time

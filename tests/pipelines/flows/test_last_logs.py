@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from prefect import flow, get_run_logger
 from prefect.settings import PREFECT_API_URL, PREFECT_LOGGING_TO_API_ENABLED, temporary_settings
-from prefect_database import keep_database, lend_database
 
 from pipelines.flows.servers import own_server
+from tests.kit.prefect_database import keep_database, lend_database
 
 
 @flow

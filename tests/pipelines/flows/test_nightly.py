@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from builds import UNCERTIFIED
 
 from pipelines.builder.schedule import RenderSettings
 from pipelines.config.spec import Spec
@@ -31,6 +30,7 @@ from pipelines.store.store import Store
 from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import LATEST_FILE, QUARANTINE_FILE, SAMPLES_FILE
+from tests.kit.builds import UNCERTIFIED
 
 
 @pytest.fixture

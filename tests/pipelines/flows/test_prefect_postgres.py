@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from prefect_stack import Processes, free_port, postgres, redis, wait
-from waiting import PATIENCE_S
+
+from tests.kit.prefect_stack import Processes, free_port, postgres, redis, wait
+from tests.kit.waiting import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[3]
 ENTRYPOINT = ROOT / "docker" / "entrypoint.sh"

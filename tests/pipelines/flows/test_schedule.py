@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from builds import TINY, product, segue_here
 from prefect.blocks.system import Secret
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import WorkPool
@@ -23,8 +22,6 @@ from prefect.client.schemas.responses import DeploymentResponse
 from prefect.states import Pending
 from prefect.variables import Variable
 from prefect.workers.process import ProcessJobConfiguration
-from prefect_database import lend_database
-from waiting import PATIENCE_S, wait_for
 
 from pipelines.cli.__main__ import AGAIN, STOPPED
 from pipelines.flows.holder import HOME, bury_all_runs
@@ -44,6 +41,9 @@ from pipelines.flows.serving import (
     register,
 )
 from synth.base.errors import SegueError, SpecError
+from tests.kit.builds import TINY, product, segue_here
+from tests.kit.prefect_database import lend_database
+from tests.kit.waiting import PATIENCE_S, wait_for
 
 NIGHTS = 2
 """The first begins at once, the second by itself."""

@@ -17,14 +17,14 @@ import numpy as np
 import pytest
 import soundfile
 import yaml
-from builds import segue_here
-from waiting import PATIENCE_S
 
 from benchmarks.publish import publish
 from pipelines.frozen.description import open_set, read_records, shipped_sets
 from pipelines.frozen.digests import read_published
 from synth.base.errors import SegueError, SpecError
 from synth.sources import source_class
+from tests.kit.builds import segue_here
+from tests.kit.waiting import PATIENCE_S
 
 DESCRIPTION: dict[str, Any] = {
     "task": "order",

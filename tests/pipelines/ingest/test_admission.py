@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from builds import segue_here
-from libraries import write_csv
 
 from pipelines.builder.build import build, plan_library
 from pipelines.cli.make.plan import plan_command
@@ -27,6 +25,8 @@ from synth.corpus.shards import AudioFormat, encode_audio
 from synth.sources.block import Blocked
 from synth.sources.procedural import foley
 from synth.sources.selection import Allowed, suggest_licences
+from tests.kit.builds import segue_here
+from tests.kit.libraries import write_csv
 
 LABELS = ("cat", "dog", "rain", "siren")
 LICENCES = ("CC0", "http://creativecommons.org/licenses/by/3.0/", "Attribution Noncommercial")

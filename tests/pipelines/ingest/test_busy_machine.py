@@ -10,8 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from hostile import RATE, Hostile, is_alive
-from waiting import wait_for
 
 from pipelines.config.spec import Intake
 from pipelines.engines.engine import engine
@@ -20,6 +18,8 @@ from pipelines.ingest.ingest import IngestedLibrary, ingest
 from synth.base.errors import SegueError
 from synth.base.progress import Silent
 from synth.sources.catalogue import Acceptance
+from tests.kit.hostile import RATE, Hostile, is_alive
+from tests.kit.waiting import wait_for
 
 LIMIT_S = 1.5
 

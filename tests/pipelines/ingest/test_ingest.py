@@ -18,10 +18,6 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-from builds import segue_here
-from hostile import RATE, Hostile, is_alive
-from libraries import sound, write_csv
-from waiting import PATIENCE_S, wait_for
 
 from pipelines.config.spec import Intake
 from pipelines.engines.engine import engine
@@ -35,6 +31,10 @@ from synth.sources.catalogue import Acceptance
 from synth.sources.own.folder import FolderSource
 from synth.sources.selection import SplitRule
 from synth.truth.ear import Ear
+from tests.kit.builds import segue_here
+from tests.kit.hostile import RATE, Hostile, is_alive
+from tests.kit.libraries import sound, write_csv
+from tests.kit.waiting import PATIENCE_S, wait_for
 
 LIMIT = Acceptance(decode_timeout_s=1.5, max_s=60)
 
@@ -332,7 +332,7 @@ def test_neither_a_spec_nor_a_source_is_one_clear_error(tmp_path: Path) -> None:
 INGEST = """
 import sys
 from pathlib import Path
-from hostile import Hostile
+from tests.kit.hostile import Hostile
 from pipelines.engines.engine import engine
 from pipelines.ingest.ingest import ingest
 from pipelines.config.spec import Intake

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mutations import RATE, write_damaged
 
 from pipelines.config.spec import Intake
 from pipelines.engines.engine import engine
@@ -22,6 +21,7 @@ from synth.audio.bank import Bank
 from synth.base.progress import Silent
 from synth.sources.catalogue import Acceptance
 from synth.sources.own.folder import FolderSource
+from tests.kit.mutations import RATE, write_damaged
 
 MUTATIONS = int(os.environ.get("SEGUE_MUTATIONS", "150"))
 LIMIT_S = 20.0

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from llm_tasks import KEY, KEY_VARIABLE
+
+from tests.kit.llm_tasks import KEY, KEY_VARIABLE
 
 
 @pytest.fixture(autouse=True)

@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
-from llm_server import LlmServer
 
 from pipelines.llm.wire.batch_api import collect, find_ended, submit
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.wire.errors import AttemptError, FaultKind
 from pipelines.llm.wire.request import Capabilities, Reply, Request
+from tests.kit.llm_server import LlmServer
 
 T = TypeVar("T")
 REQUESTS = [

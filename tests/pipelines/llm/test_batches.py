@@ -6,14 +6,14 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from llm_server import LlmServer
-from llm_tasks import KEY, asked, captions, meeting, obliging, run, settings
 
 from pipelines.llm.money.prices import NANOS
 from pipelines.llm.run import generate
 from pipelines.llm.runner import StopKind
 from pipelines.llm.wire.errors import AttemptError, FaultKind
 from synth.base.progress import Silent
+from tests.kit.llm_server import LlmServer
+from tests.kit.llm_tasks import KEY, asked, captions, meeting, obliging, run, settings
 
 
 def test_rounds_until_all_is_settled(tmp_path: Path) -> None:

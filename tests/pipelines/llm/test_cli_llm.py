@@ -10,14 +10,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import Result
-from llm_commands import invoke
-from llm_server import LlmServer
-from llm_tasks import KEY, KEY_VARIABLE, PRICES, captions, obliging, write_prompt, write_rows
 
 from pipelines.cli.texts import llm
 from pipelines.llm.files import ANSWERS, Input, read_rows
 from synth.base.errors import SegueError, SourceError, SpecError
 from synth.llm.prompt import load_prompt, shipped_prompts
+from tests.kit.llm_commands import invoke
+from tests.kit.llm_server import LlmServer
+from tests.kit.llm_tasks import (
+    KEY,
+    KEY_VARIABLE,
+    PRICES,
+    captions,
+    obliging,
+    write_prompt,
+    write_rows,
+)
 
 
 def _run(folder: Path, source: Path, url: str, *more: object) -> Result:

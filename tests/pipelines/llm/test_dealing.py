@@ -7,12 +7,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from llm_tasks import write_rows
 
 from pipelines.llm.files import Input, read_rows
 from pipelines.store.places import find_manifest
 from synth.base.errors import SpecError
 from synth.llm.prompt import load_prompt
+from tests.kit.llm_tasks import write_rows
 
 REWRITE = load_prompt("rewrite")
 

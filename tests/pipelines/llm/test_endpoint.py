@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from llm_server import LlmServer
 
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.wire.errors import AttemptError, FaultKind
 from pipelines.llm.wire.request import Capabilities, Reply, Request, Usage
+from tests.kit.llm_server import LlmServer
 
 SCHEMA = '{"properties":{"captions":{"type":"string"}},"required":["captions"],"type":"object"}'
 ASKED = Request("caption", 1, "tiny", (("user", "A dog barks."),), SCHEMA, 200, 0.7, 7)

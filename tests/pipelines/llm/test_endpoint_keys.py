@@ -9,9 +9,6 @@ import traceback
 from pathlib import Path
 
 import pytest
-from llm_commands import invoke
-from llm_server import LlmServer
-from llm_tasks import captions, settings, write_rows
 
 from pipelines.checks.doctor.packages import check_endpoint, check_prefect
 from pipelines.cli.texts import llm
@@ -21,6 +18,9 @@ from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings, identify_end
 from pipelines.llm.wire.errors import AttemptError, FaultKind, redact
 from pipelines.llm.wire.request import Request
 from synth.base.errors import SegueError, SpecError
+from tests.kit.llm_commands import invoke
+from tests.kit.llm_server import LlmServer
+from tests.kit.llm_tasks import captions, settings, write_rows
 
 KEY = "segue-test-0123456789abcdef"
 ASKED = Request("caption", 1, "tiny", (("user", "A dog barks."),), "", 50, 0.7, None)

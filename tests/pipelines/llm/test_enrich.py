@@ -9,9 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from builds import TINY, merged
-from llm_server import LlmServer
-from llm_tasks import KEY, KEY_VARIABLE, QUICK, items_of
 
 from pipelines.builder.build import build, plan_library
 from pipelines.checks.audit import audit
@@ -23,6 +20,9 @@ from pipelines.llm.wire.endpoint import EndpointSettings
 from synth.base.errors import PlanError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
+from tests.kit.builds import TINY, merged
+from tests.kit.llm_server import LlmServer
+from tests.kit.llm_tasks import KEY, KEY_VARIABLE, QUICK, items_of
 
 GENERATOR = "llm:order-negatives@1/tiny"
 MODEL_PRICES = "tiny: {input: 1.0, cached: 0.5, output: 4.0}\n"

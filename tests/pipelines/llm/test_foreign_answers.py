@@ -11,13 +11,13 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from llm_server import LlmServer, Raw
-from llm_tasks import KEY, KEY_VARIABLE, captions, items_of, obliging, run, write_rows
 
 from pipelines.llm.wire.batch_api import collect, find_ended, submit
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.wire.errors import AttemptError, FaultKind
 from pipelines.llm.wire.request import Reply, Request, Usage, find_worst_usage
+from tests.kit.llm_server import LlmServer, Raw
+from tests.kit.llm_tasks import KEY, KEY_VARIABLE, captions, items_of, obliging, run, write_rows
 
 ASKED = Request("caption", 1, "tiny", (("user", "A dog barks."),), "", 50, 0.7, None)
 WORST = find_worst_usage(ASKED)

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from llm_server import LlmServer
-from llm_tasks import KEY, captions, items_of, obliging, run
 
 from pipelines.llm.money.prices import Price
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.wire.errors import AttemptError, FaultKind
 from pipelines.llm.wire.probe import probe
 from pipelines.llm.wire.request import Capabilities, Request
+from tests.kit.llm_server import LlmServer
+from tests.kit.llm_tasks import KEY, captions, items_of, obliging, run
 
 SCHEMA = (
     '{"additionalProperties":false,"properties":{"captions":{"type":"string"}},'

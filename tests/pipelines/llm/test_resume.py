@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from llm_commands import Command, start
-from llm_server import LlmServer
-from llm_tasks import (
+
+from tests.kit.llm_commands import Command, start
+from tests.kit.llm_server import LlmServer
+from tests.kit.llm_tasks import (
     KEY,
     asked,
     captions,
@@ -21,7 +22,7 @@ from llm_tasks import (
     write_prompt,
     write_rows,
 )
-from waiting import wait_for
+from tests.kit.waiting import wait_for
 
 
 def _start(

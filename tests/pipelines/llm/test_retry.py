@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
-from llm_server import PASSING, LlmServer
 
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.wire.errors import (
@@ -21,6 +20,7 @@ from pipelines.llm.wire.errors import (
 )
 from pipelines.llm.wire.errors import PASSING as ASKED_AGAIN
 from pipelines.llm.wire.request import Reply, Request, Usage
+from tests.kit.llm_server import PASSING, LlmServer
 
 ASKED = Request("caption", 1, "tiny", (("user", "A dog barks."),), "", 100, 0.7, None)
 GOOD = Reply("fine", "stop", Usage(1, 1), "tiny", "r")

@@ -12,11 +12,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from builds import TINY, merged
-from llm_commands import invoke, start
-from llm_server import LlmServer
-from llm_tasks import KEY, KEY_VARIABLE, PRICES, QUICK, items_of, write_rows
-from rewriter import Rates, Rewriter, frame
 
 from pipelines.builder.build import build, plan_library
 from pipelines.checks.audit import audit
@@ -35,6 +30,11 @@ from synth.llm.prompt import Prompt, load_prompt
 from synth.llm.reply import PromptItem
 from synth.scene.claim import claim_from_json
 from synth.scene.statements import Statement, complete, state
+from tests.kit.builds import TINY, merged
+from tests.kit.llm_commands import invoke, start
+from tests.kit.llm_server import LlmServer
+from tests.kit.llm_tasks import KEY, KEY_VARIABLE, PRICES, QUICK, items_of, write_rows
+from tests.kit.rewriter import Rates, Rewriter, frame
 
 SCENES = {"scenes": {"scenes": 16, "max_event_s": 1.0}}
 RECIPES = (SCENES, {"counts": {"repeats": 1}}, {"attributes": {"pairs": 16}})

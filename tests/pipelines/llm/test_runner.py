@@ -9,14 +9,24 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from llm_server import LlmServer
-from llm_tasks import KEY, asked, captions, items_of, meeting, obliging, run, settings, write_rows
 
 from pipelines.llm.money.prices import NANOS
 from pipelines.llm.run import GenerateSummary, generate
 from pipelines.llm.runner import StopKind
 from synth.base.errors import SpecError
 from synth.base.progress import Silent
+from tests.kit.llm_server import LlmServer
+from tests.kit.llm_tasks import (
+    KEY,
+    asked,
+    captions,
+    items_of,
+    meeting,
+    obliging,
+    run,
+    settings,
+    write_rows,
+)
 
 FAULTS = (
     *("rate_limit", "server", "connection", "drop", "stream_error", "html", "no_finish", "empty"),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from accessible import MODES, check_accessible, check_focus, check_still
-from chromium import Reader
 
 from pipelines.look.page import write_page
 from pipelines.look.report.corpus import corpus_page
 from synth.corpus.corpus import Corpus
+from tests.kit.accessible import MODES, check_accessible, check_focus, check_still
+from tests.kit.chromium import Reader
 
 DRAWN = """() => document.querySelector("[data-spectrogram]")?.dataset.state === "drawn" """
 

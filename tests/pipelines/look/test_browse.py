@@ -23,9 +23,7 @@ from urllib.parse import quote
 
 import pyarrow.parquet as pq
 import pytest
-from browsing import edited, variant
 from starlette.testclient import TestClient
-from waiting import PATIENCE_S
 
 from pipelines.cli.look.browse import browse_command
 from pipelines.look.browse.app import PAGE_SIZE, BrowsedCorpus, create_app
@@ -35,6 +33,8 @@ from pipelines.look.browse.query import NONE, Filter, Manifest
 from synth.base.atomic import write_bytes
 from synth.base.errors import CorpusError, SegueError
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, SAMPLES_FILE, Corpus
+from tests.kit.browsing import edited, variant
+from tests.kit.waiting import PATIENCE_S
 
 Row = dict[str, Any]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import edited, served, variant
-from chromium import Reader
 
 from synth.corpus.corpus import Corpus
+from tests.kit.browsing import edited, served, variant
+from tests.kit.chromium import Reader
 
 LARGE = 50_000
 DRAWN = """() => document.querySelector("[data-spectrogram]")?.dataset.state === "drawn" """

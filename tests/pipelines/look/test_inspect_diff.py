@@ -11,8 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from builds import TINY, UNCERTIFIED, merged, segue_here
-from libraries import sound, write_csv
 
 from pipelines.builder.build import build, plan_library
 from pipelines.cli.look.compare import diff_command
@@ -23,6 +21,8 @@ from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import QUARANTINE
+from tests.kit.builds import TINY, UNCERTIFIED, merged, segue_here
+from tests.kit.libraries import sound, write_csv
 
 LABELS = ("bell", "drum", "horn")
 COLUMNS = ("path", "label", "licence")

@@ -13,7 +13,6 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from builds import segue_here
 
 from pipelines.cli.app import present
 from pipelines.cli.look.console import sql_command
@@ -23,6 +22,7 @@ from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.scene.scene import from_json
 from synth.scene.timeline import timeline
+from tests.kit.builds import segue_here
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "manifests.md"
 EXAMPLES = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import served
-from chromium import Reader
 from PIL import Image
 
 from pipelines.builder.build import build
 from pipelines.config.spec import Spec
 from pipelines.look.page import write_page
 from pipelines.look.report.corpus import corpus_page
+from tests.kit.browsing import served
+from tests.kit.chromium import Reader
 from tests.pipelines.conftest import SCREENSHOTS
 
 MOST_BYTES = 300_000

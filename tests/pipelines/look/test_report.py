@@ -13,10 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-from browsing import edited, variant
-from builds import segue_here
-from chromium import Reader
-from pages import check_page
 
 from pipelines.builder.build import plan_library
 from pipelines.cli.look.report import report_command
@@ -28,6 +24,10 @@ from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import CLIPS_FILE, QUARANTINE_FILE, REMOVED_FILE, Corpus
 from synth.corpus.facts import Facts
+from tests.kit.browsing import edited, variant
+from tests.kit.builds import segue_here
+from tests.kit.chromium import Reader
+from tests.kit.pages import check_page
 
 HOSTILE = "</h3><script>alert(1)</script> \"quoted\" & <b onclick='x'>"
 LOADED = "() => [...document.querySelectorAll('audio')].every((each) => each.readyState >= 1)"

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forked import KilledError
 
 from pipelines.store.stage import open_store
 from synth.storage import Remote
+from tests.kit.forked import KilledError
 
 
 @pytest.fixture

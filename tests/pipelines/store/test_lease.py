@@ -11,12 +11,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from s3_store import running_store
-from waiting import PATIENCE_S
 
 from pipelines.store.lease import EXPIRY_S, Lease, sole_writer, take_lease, utc_now, wait_for_turn
 from synth.base.errors import CorpusError
 from synth.storage import Remote, Stored
+from tests.kit.s3_store import running_store
+from tests.kit.waiting import PATIENCE_S
 
 FOLDER = "data_manifests/tiny/.lease"
 

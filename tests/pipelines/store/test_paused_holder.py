@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from s3_store import S3Refusal, S3Request, S3Store, running_store
 
 from pipelines.store.lease import take_lease
 from pipelines.store.stage import StagedStore
 from synth.base.errors import CorpusError
 from synth.storage import Copies, Remote
+from tests.kit.s3_store import S3Refusal, S3Request, S3Store, running_store
 
 LEASES = "data_manifests/c/.lease"
 TAR, MEASURED, RECEIPT = "shards/a.tar", "receipts/a.tar.parquet", "receipts/a.tar.json"

@@ -15,9 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builds import BESIDE, TINY, merged, product, segue_here
-from s3_store import SECRET, S3Refusal, S3Request, S3Store, running_store
-from waiting import PATIENCE_S, wait_for
 
 from pipelines.builder.build import build
 from pipelines.checks.audit import audit
@@ -27,6 +24,9 @@ from pipelines.store.lease import sole_writer, take_lease
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.storage import Remote
+from tests.kit.builds import BESIDE, TINY, merged, product, segue_here
+from tests.kit.s3_store import SECRET, S3Refusal, S3Request, S3Store, running_store
+from tests.kit.waiting import PATIENCE_S, wait_for
 
 FEW: dict[str, Any] = {"recipe": {"triplets": {"repeats": 1}}, "shards": {"samples": 18}}
 """Four small shards: at a store a shard takes a dozen requests."""

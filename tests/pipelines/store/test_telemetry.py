@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builds import ingested, product, segue
-from prefect_database import lend_database
 
 from pipelines.cli.common.show import quieten_prefect
 from pipelines.flows.holder import HOME
 from pipelines.flows.schedule import Night, Times
 from pipelines.flows.servers import QUIET
+from tests.kit.builds import ingested, product, segue
+from tests.kit.prefect_database import lend_database
 
 ROOT = Path(__file__).resolve().parents[3]
 HERE = ("127.0.0.1", "::1", "localhost", "unix", "None", "")
@@ -56,7 +56,7 @@ OPENING = """
 import sys
 sys.path += {paths}
 from pathlib import Path
-from tiny_models import save_clap
+from tests.kit.tiny_models import save_clap
 from train.data.tokenizer import TextTokenizer
 from train.model.clap import clap_config
 from train.model.loading import clap_input, transformers_model

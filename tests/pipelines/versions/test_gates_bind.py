@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from builds import segue_here
 
 from pipelines.builder.build import build
 from pipelines.builder.finalise import RECORD_FILE
 from pipelines.config.spec import Spec
 from synth.base.errors import CorpusError
+from tests.kit.builds import segue_here
 
 
 @pytest.fixture

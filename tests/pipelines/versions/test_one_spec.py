@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from builds import product
-from forked import KilledError
 
 from pipelines.builder.build import build, plan_library
 from pipelines.config.spec import Spec
 from synth.base.errors import CorpusError
 from synth.base.progress import Silent
+from tests.kit.builds import product
+from tests.kit.forked import KilledError
 
 Tiny = Callable[..., Spec]
 SMALL = {"recipe": {"triplets": {"repeats": 1}}, "audio": {"format": "wav"}, "version": "v1"}
@@ -44,7 +44,7 @@ def killed_after(renames: int, before: str = "") -> Iterator[None]:
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, str]]:
     """What a build of either seed makes where nothing disturbs it."""
-    from builds import TINY, merged
+    from tests.kit.builds import TINY, merged
 
     found = {}
     for seed in (7, 8):

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import soundfile
-from builds import TINY, merged, product, segue_here
 
 import pipelines.versions.reproduce
 from pipelines.builder.build import build
@@ -30,6 +29,7 @@ from pipelines.versions.reproduce import reproduce
 from synth.base.errors import CorpusError, SegueError
 from synth.corpus.corpus import Corpus
 from synth.corpus.receipt import RECEIPT_FILE
+from tests.kit.builds import TINY, merged, product, segue_here
 
 Tiny = Callable[..., Spec]
 SHARDS = 6

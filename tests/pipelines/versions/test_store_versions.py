@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from builds import product, segue_here
 
 from pipelines.builder.build import build
 from pipelines.cli.make.reproduce import ReproductionRequest, read_request
@@ -27,6 +26,7 @@ from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from synth.storage import Remote, StorageError
+from tests.kit.builds import product, segue_here
 
 Tiny = Callable[..., Spec]
 NEWER = "newer"

@@ -16,9 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import typer
-from builds import product, segue_here
 from typer.testing import CliRunner
-from waiting import PATIENCE_S
 
 from pipelines.builder.build import build
 from pipelines.checks.audit import audit
@@ -35,6 +33,8 @@ from pipelines.versions.history import VersionState, open_versions
 from pipelines.versions.reproduce import reproduce
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
+from tests.kit.builds import product, segue_here
+from tests.kit.waiting import PATIENCE_S
 
 Tiny = Callable[..., Spec]
 NAMES = ("one", "two", "three")
@@ -43,7 +43,7 @@ NAMES = ("one", "two", "three")
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three versions: `two` shares six shards with `one`, `three` none; not to be changed."""
-    from builds import TINY, merged
+    from tests.kit.builds import TINY, merged
 
     out = tmp_path_factory.mktemp("three")
     repeats = {"one": 1, "two": 2, "three": 1}

@@ -10,7 +10,6 @@ import soundfile
 import soxr
 from hypothesis import given
 from hypothesis import strategies as st
-from known_sounds import RATE, event, noise, tone
 from scipy.signal import fftconvolve, firwin2
 
 from synth.audio.dsp import Audio
@@ -24,6 +23,7 @@ from synth.audio.fingerprint import (
     to_bytes,
 )
 from synth.corpus.leakage import Known, Match
+from tests.kit.known_sounds import RATE, event, noise, tone
 
 
 def coded(audio: Audio, container: str, subtype: str, level: float) -> Audio:

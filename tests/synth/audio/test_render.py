@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from banks import make_noise_bank
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from synth.audio.render import Mixdown, quantise_stems, render, render_stems, wa
 from synth.base.errors import CorpusError, SceneError
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, events
 from synth.scene.timeline import Fade, duration, timeline
+from tests.kit.banks import make_noise_bank
 
 FRAMES = {"a": 90, "b": 60, "c": 120}
 LINEAR = Mixdown(Fade.LINEAR, -1.0)

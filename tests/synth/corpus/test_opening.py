@@ -15,8 +15,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from browsing import edited, served, variant
-from builds import TINY, UNCERTIFIED, merged, segue_here
 
 from pipelines.builder.build import build
 from pipelines.checks.audit import audit
@@ -38,6 +36,8 @@ from synth.corpus.schema import AUDIBLE
 from synth.corpus.shards import read_member
 from synth.export import FORMATS
 from synth.export.folder import Folder, Writer
+from tests.kit.browsing import edited, served, variant
+from tests.kit.builds import TINY, UNCERTIFIED, merged, segue_here
 from train.config.run import AudioMode
 from train.data.split import SplitData
 

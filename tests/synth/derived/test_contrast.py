@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from functools import cache
 
-import asked
 import pytest
 
 from synth.base.rng import Randomness
@@ -22,6 +21,7 @@ from synth.derived.contrasts import (
     say,
 )
 from synth.derived.questions import Contrast, Derived, Subject
+from tests.kit import asked
 
 NAMES = (*asked.CORPORA, *asked.MEASURED)
 SEED = Randomness(0)

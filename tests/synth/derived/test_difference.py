@@ -6,9 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from itertools import combinations
 
-import asked
 import pytest
-from asked import line, placed_scenes, subject
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,6 +23,8 @@ from synth.recipes.triplets import Triplets
 from synth.scene.scene import Concat, Event
 from synth.scene.timeline import timeline
 from synth.truth.relations import Tolerance
+from tests.kit import asked
+from tests.kit.asked import line, placed_scenes, subject
 from tests.synth.truth.oracle import Oracle, find_borders
 
 # The run-time type checker samples containers with `random`, also inside strategies.

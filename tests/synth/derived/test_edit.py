@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import asked
 import pytest
 
 from synth.base.rng import Randomness
@@ -16,6 +15,7 @@ from synth.recipes.edits import Edits
 from synth.recipes.scenes import Scenes
 from synth.scene.scene import from_text
 from synth.truth.change import ChangeKind, find_change, list_claims
+from tests.kit import asked
 
 FRAMES_OF_ALL = 10 * asked.RATE
 SETTING = Setting(

@@ -7,10 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import combinations
 
-import asked
 import pytest
-from asked import NAMES, line, placed_scenes, subject
-from envelopes import envelope
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,6 +36,9 @@ from synth.scene.claim import claim_labels
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels
 from synth.scene.timeline import Timeline, timeline
 from synth.truth.relations import Tolerance
+from tests.kit import asked
+from tests.kit.asked import NAMES, line, placed_scenes, subject
+from tests.kit.envelopes import envelope
 from tests.synth.truth.oracle import Oracle, find_borders
 
 # The run-time type checker samples containers with `random`, also inside strategies.

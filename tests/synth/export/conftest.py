@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from export_corpora import WIDE, Exported, built, export_once
 
 from synth.corpus.corpus import Corpus
+from tests.kit.export_corpora import WIDE, Exported, built, export_once
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from export_corpora import Exported, built
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from synth.corpus.corpus import Corpus
 from synth.export.compa import category
 from synth.scene.scene import Concat, Event, Overlay, Scene, parse
 from synth.sources.sounds.esc50 import Esc50
+from tests.kit.export_corpora import Exported, built
 from train.bench.data.caption_tables import compa_benchmark
 
 # CompA

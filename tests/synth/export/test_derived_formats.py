@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 import soundfile
-from export_corpora import Exported
 
 from pipelines.export import export_corpus
 from synth.corpus.corpus import Corpus
 from synth.derived.questions import Subject
 from synth.export.items import list_shards
 from synth.scene.claim import claim_from_text
+from tests.kit.export_corpora import Exported
 
 # Questions and differences
 

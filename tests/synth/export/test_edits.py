@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import soundfile
 import webdataset
-from export_corpora import Exported, built
 
 from pipelines.export import export_corpus
 from synth.audio.dsp import Pcm
@@ -27,6 +26,7 @@ from synth.export.items import ExportItem, Shard, list_shards
 from synth.scene.claim import claim_from_text
 from synth.scene.scene import Concat, from_text, to_text
 from synth.scene.timeline import places
+from tests.kit.export_corpora import Exported, built
 
 SPEC: dict[str, Any] = {
     "corpus": "a-name-as-long-as-that-of-corpora-can-be",

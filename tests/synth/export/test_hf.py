@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import soundfile
-from export_corpora import Exported
 from huggingface_hub import DatasetCard
 
 from synth.corpus.corpus import Corpus
 from tests.conftest import missing
+from tests.kit.export_corpora import Exported
 
 
 def require_torchcodec() -> None:

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from builds import UNCERTIFIED
 
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.export import FORMATS, ExportFormat, find_format
 from synth.export.items import Shard, list_shards
+from tests.kit.builds import UNCERTIFIED
 
 
 def test_shards_come_in_plan_order_and_are_numbered_in_their_split(corpus: Corpus) -> None:

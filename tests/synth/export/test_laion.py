@@ -20,7 +20,6 @@ import numpy as np
 import pytest
 import soundfile
 import webdataset
-from export_corpora import WIDE, Exported, built
 
 from pipelines.export import export_corpus
 from synth.base.errors import CorpusError, SpecError
@@ -28,6 +27,7 @@ from synth.base.units import resampled_frames
 from synth.corpus.corpus import Corpus
 from synth.export.items import list_shards
 from synth.export.laion import count_longer
+from tests.kit.export_corpora import WIDE, Exported, built
 
 SPLITS = {"wide": ("train", "valid", "test"), "tiny": ("train", "test")}
 

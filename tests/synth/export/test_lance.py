@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from export_corpora import Exported
 
 from pipelines.export import export_corpus
 from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
+from tests.kit.export_corpora import Exported
 
 
 def test_a_missing_package_is_told_with_the_line_that_installs_it(

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-from export_corpora import Exported
 
 from synth.corpus.corpus import Corpus
+from tests.kit.export_corpora import Exported
 
 # Manifests
 

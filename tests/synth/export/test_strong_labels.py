@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from export_corpora import Exported
 
 from synth.corpus.corpus import Corpus
 from synth.export.strong_labels import strong_labels
 from synth.scene.scene import from_json
 from synth.scene.timeline import timeline
+from tests.kit.export_corpora import Exported
 
 # DCASE: pandas, sed_eval, psds_eval
 

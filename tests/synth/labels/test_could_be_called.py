@@ -7,9 +7,7 @@ from functools import cache
 from itertools import combinations
 from typing import Any
 
-import asked
 import pytest
-from planned import clip_of
 
 from synth.base.rng import Randomness
 from synth.derived.asking import ask
@@ -33,6 +31,8 @@ from synth.scene.timeline import Placement, Timeline
 from synth.sources.own.folder import VocabularySource
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing, proves, refutes
+from tests.kit import asked
+from tests.kit.planned import clip_of
 
 RATE = 16_000
 NO_TOLERANCE = Tolerance()

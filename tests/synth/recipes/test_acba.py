@@ -10,11 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import planned
 import pytest
-from envelopes import envelope
-from one_sound import PLAIN_PAIRS
-from planned import RATE, flatten, make_clip, make_setting
 
 from benchmarks.lexicon import lexicon_folder, read_sources
 from synth.base.errors import PlanError
@@ -26,6 +22,10 @@ from synth.recipes.base import Clip, Draft, Groups, Setting
 from synth.scene.scene import Concat, Event, events
 from synth.scene.timeline import duration
 from synth.text.grammar.tokens import content_words, share_family
+from tests.kit import planned
+from tests.kit.envelopes import envelope
+from tests.kit.one_sound import PLAIN_PAIRS
+from tests.kit.planned import RATE, flatten, make_clip, make_setting
 from tests.synth.truth.oracle import judge_draft
 
 _NOUNS = (

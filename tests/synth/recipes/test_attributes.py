@@ -5,15 +5,15 @@ from __future__ import annotations
 from itertools import combinations
 from typing import get_args
 
-import asked
 import pytest
-from planned import RATE, flatten, level_clip, make_setting, plan
 
 from synth.base.errors import LeftOutError, PlanError
 from synth.captions.caption import Style
 from synth.recipes.attributes import Attribute, Attributes, measure_room
 from synth.scene.scene import events
 from synth.scene.timeline import duration
+from tests.kit import asked
+from tests.kit.planned import RATE, flatten, level_clip, make_setting, plan
 from tests.synth.truth.oracle import judge_draft
 
 

@@ -6,13 +6,13 @@ from collections import Counter
 from itertools import combinations
 
 import pytest
-from planned import RATE, make_clip
 
 from synth.base.errors import PlanError
 from synth.base.rng import Randomness
 from synth.labels.lexicon import are_confusable
 from synth.recipes.base import Clip
 from synth.recipes.casting import ClipDealer
+from tests.kit.planned import RATE, make_clip
 
 LABELS = (
     "Bark", "Meow", "Moo", "Rain", "Siren", "Church bell", "Piano", "Snoring", "Laughter",

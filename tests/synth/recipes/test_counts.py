@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from planned import BLOCK, RATE, level_clip, make_setting, plan
 
 from synth.base.errors import LeftOutError, PlanError
 from synth.captions.caption import Style
@@ -14,6 +13,7 @@ from synth.recipes.counts import Counts, find_units
 from synth.scene.claim import Count
 from synth.scene.scene import Concat, Event, events
 from synth.scene.timeline import duration
+from tests.kit.planned import BLOCK, RATE, level_clip, make_setting, plan
 from tests.synth.truth.oracle import judge_draft
 
 LOUD, QUIET = -20.0, -60.0

@@ -6,10 +6,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-import asked
 import numpy as np
 import pytest
-from planned import RATE, make_setting, plan
 
 from synth.audio.dsp import PCM_SCALE
 from synth.base.errors import LeftOutError, PlanError
@@ -18,6 +16,8 @@ from synth.recipes.base import Clip, Draft, Setting
 from synth.recipes.edits import EditFamily, Edits
 from synth.scene.timeline import duration, places
 from synth.truth.change import ChangeKind, find_change, list_claims
+from tests.kit import asked
+from tests.kit.planned import RATE, make_setting, plan
 from tests.synth.truth.oracle import Oracle, find_borders, judge_draft
 
 FRAMES = 10 * RATE

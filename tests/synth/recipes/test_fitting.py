@@ -6,13 +6,13 @@ from functools import cache
 from itertools import permutations
 
 import numpy as np
-from envelopes import envelope
-from planned import BLOCK, RATE, flatten, make_clip, make_setting, plan
 
 from synth.recipes.base import Clip, Draft, make_listener
 from synth.recipes.fitting import Fitting
 from synth.recipes.triplets import Triplets
 from synth.scene.scene import Concat, Event, Overlay, events
+from tests.kit.envelopes import envelope
+from tests.kit.planned import BLOCK, RATE, flatten, make_clip, make_setting, plan
 from tests.synth.truth.oracle import judge_draft
 
 LEAST_S = 1.0

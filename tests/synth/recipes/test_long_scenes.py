@@ -7,7 +7,6 @@ from functools import cache
 from itertools import pairwise
 
 import pytest
-from planned import RATE, flatten, make_setting, spread_clips
 
 from synth.base.errors import PlanError
 from synth.recipes.base import Draft
@@ -15,6 +14,7 @@ from synth.recipes.scenes import Scenes
 from synth.scene.edit import edit_kind, meaning
 from synth.scene.scene import Concat, Event, Overlay, events, labels, operands, statement
 from synth.scene.timeline import duration, is_sequence, recompose, timeline
+from tests.kit.planned import RATE, flatten, make_setting, spread_clips
 from tests.synth.recipes.test_scenes import BEDS, CLIPS, SPREAD, judge, parts, plan
 
 MOST = 12

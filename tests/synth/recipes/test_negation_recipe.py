@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from planned import RATE, flatten, make_clip, make_setting, plan
 
 from synth.captions.caption import Style
 from synth.labels.lexicon import Tag
@@ -18,6 +17,7 @@ from synth.scene.timeline import duration, timeline
 from synth.truth.change import annotate
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves, refutes
+from tests.kit.planned import RATE, flatten, make_clip, make_setting, plan
 
 TAGS = (
     ("rock", "happy", "guitar"),

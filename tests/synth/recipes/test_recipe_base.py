@@ -6,10 +6,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from envelopes import envelope
 from hypothesis import given
 from hypothesis import strategies as st
-from planned import BLOCK, RATE, clip_of, clip_of_row, make_clip, make_setting
 
 from synth.base.rng import Randomness
 from synth.captions.caption import Style
@@ -24,6 +22,8 @@ from synth.recipes.base import (
 )
 from synth.sources.own.folder import VocabularySource
 from synth.truth.ear import StoredEnvelope
+from tests.kit.envelopes import envelope
+from tests.kit.planned import BLOCK, RATE, clip_of, clip_of_row, make_clip, make_setting
 
 
 def clip(frames: int, levels_db: tuple[float, ...] = (), loudness: float = -30.0) -> Clip:

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import asked
 import pytest
-from planned import AUDIBLE, RATE, level_clip, make_clip, make_setting, plan, spread_clips
 from pydantic import ValidationError
 
 from synth.base.errors import PlanError, SegueError
@@ -17,6 +15,8 @@ from synth.base.rng import Randomness
 from synth.labels.lexicon import Tag
 from synth.recipes import recipe_class, recipe_names
 from synth.recipes.base import Clip
+from tests.kit import asked
+from tests.kit.planned import AUDIBLE, RATE, level_clip, make_clip, make_setting, plan, spread_clips
 
 TEN_S = 10 * RATE
 CAPTIONED = [

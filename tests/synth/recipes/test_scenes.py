@@ -10,11 +10,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, get_args
 
-import planned
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from planned import AUDIBLE, RATE, clip_of, flatten, make_clip, make_setting, spread_clips
 from pydantic import ValidationError
 
 from synth.base.errors import PlanError
@@ -40,6 +38,8 @@ from synth.scene.scene import (
 )
 from synth.scene.timeline import duration
 from synth.sources.own.folder import VocabularySource
+from tests.kit import planned
+from tests.kit.planned import AUDIBLE, RATE, clip_of, flatten, make_clip, make_setting, spread_clips
 from tests.synth.truth.oracle import judge_draft
 
 SPREAD = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from planned import flatten, make_clip, make_setting, plan
 
 from synth.base.rng import Randomness
 from synth.captions.caption import Caption, Provenance
@@ -16,6 +15,7 @@ from synth.recipes.tag_pairs import NO_PARTNER, TaggedSample, TagPair, group_cli
 from synth.scene.edit import EditKind
 from synth.text.tags.tag_relations import implies
 from synth.truth.change import tag_claim
+from tests.kit.planned import flatten, make_clip, make_setting, plan
 
 KINDS = {
     **dict.fromkeys(("rock", "jazz", "pop", "reggae", "techno", "electronic"), "genre"),

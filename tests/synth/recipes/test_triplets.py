@@ -6,7 +6,6 @@ from collections import Counter
 from contextlib import suppress
 
 import pytest
-from planned import RATE, flatten, make_clip, make_setting, plan
 
 from synth.base.errors import LeftOutError, PlanError
 from synth.captions.caption import Style
@@ -15,6 +14,7 @@ from synth.recipes.triplets import Triplets
 from synth.scene.claim import And, Only
 from synth.scene.scene import Concat, Event, Overlay, events
 from synth.scene.timeline import duration
+from tests.kit.planned import RATE, flatten, make_clip, make_setting, plan
 from tests.synth.truth.oracle import judge_draft
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-from libraries import RATE, check, refused, sound
 
 from synth.base.errors import ClipError
 from synth.sources.sounds.audioset_strong import AudioSetStrong
+from tests.kit.libraries import RATE, check, refused, sound
 
 HEADER = ("segment_id", "start_time_seconds", "end_time_seconds", "label")
 NAMES = [

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from libraries import check, refused, sound, write_csv
 
 from synth.base.errors import ClipError, SourceError
 from synth.labels.lexicon import Tag
@@ -16,6 +15,7 @@ from synth.sources.captioned.audiocaps import AudioCaps
 from synth.sources.captioned.clotho import Clotho
 from synth.sources.captioned.macs import Macs
 from synth.sources.captioned.wavtext5k import WavText5K
+from tests.kit.libraries import check, refused, sound, write_csv
 
 # AudioCaps
 

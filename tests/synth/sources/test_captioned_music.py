@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from libraries import check, refused, sound, write_csv
 
 from synth.base.errors import ClipError
 from synth.labels.lexicon import Tag
@@ -19,6 +18,7 @@ from synth.sources import Unheard, open_source
 from synth.sources.music.lp_musiccaps import LpMusicCaps
 from synth.sources.music.musiccaps import MusicCaps
 from synth.sources.music.song_describer import SongDescriber
+from tests.kit.libraries import check, refused, sound, write_csv
 
 # LP-MusicCaps: three Parquet datasets of Hugging Face, the repository's JSON files, real data
 

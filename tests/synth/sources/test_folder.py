@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from libraries import check, refused, sound, write_csv
 from pydantic import ValidationError
 
 from synth.labels.lexicon import Tag
 from synth.sources.own.folder import FolderSource, index_line
+from tests.kit.libraries import check, refused, sound, write_csv
 
 # Folder
 

@@ -7,10 +7,10 @@ import json
 from pathlib import Path
 
 import pytest
-from libraries import sound
 
 from synth.base.errors import SourceError
 from synth.sources.reading.collected import check_files, read_index, write_index
+from tests.kit.libraries import sound
 
 
 def library(root: Path) -> list[str]:

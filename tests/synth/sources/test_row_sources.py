@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import soundfile
-from libraries import RATE, check, sound
 
 from synth.base.errors import ClipError, SourceError
 from synth.labels.lexicon import Tag
 from synth.sources.own.hf import HuggingFaceSource, ParquetSource
+from tests.kit.libraries import RATE, check, sound
 
 
 def wav(seed: int) -> bytes:

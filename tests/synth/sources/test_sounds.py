@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from libraries import RATE, check, refused, sound, write_csv
 from pydantic import ValidationError
 
 from synth.base.errors import ClipError, SourceError
@@ -17,6 +16,7 @@ from synth.sources import ClipRef
 from synth.sources.sounds.esc50 import ESC50_NAMES, Credit, Esc10, Esc50, read_credits
 from synth.sources.sounds.fsd50k import Fsd50k
 from synth.sources.sounds.urbansound8k import UrbanSound8K
+from tests.kit.libraries import RATE, check, refused, sound, write_csv
 
 # ESC-50
 

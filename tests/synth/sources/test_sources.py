@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-from libraries import check, sound
 from pydantic import ValidationError
 
 from pipelines.config.file import read_spec
@@ -25,6 +24,7 @@ from synth.sources.procedural.foley.source import Foley
 from synth.sources.reading.files import read_recording
 from synth.sources.reading.tables import Columns, read_rows
 from synth.sources.sounds.esc50 import Esc50
+from tests.kit.libraries import check, sound
 
 # Tables
 

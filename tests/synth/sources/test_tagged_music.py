@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from libraries import check, refused, sound, write_csv
 
 from synth.base.errors import ClipError, SourceError
 from synth.labels.lexicon import Tag
@@ -18,6 +17,7 @@ from synth.sources import Unheard, open_source
 from synth.sources.music.fma import Fma
 from synth.sources.music.magnatagatune import MagnaTagATune
 from synth.sources.music.mtg_jamendo import MtgJamendo
+from tests.kit.libraries import check, refused, sound, write_csv
 
 # FMA: three header rows, fields of several lines, genres above genres, SHA-1 lists
 

@@ -13,8 +13,6 @@ import numpy as np
 import pytest
 import soundfile
 import yaml
-from builds import segue_here
-from libraries import write_csv
 from pydantic import ValidationError
 
 from pipelines.builder.differences import relocate_files, setting_differences
@@ -35,6 +33,8 @@ from synth.sources.own.folder import FolderSource
 from synth.sources.own.treated import Treated
 from synth.sources.procedural import foley
 from synth.sources.selection import SplitRule
+from tests.kit.builds import segue_here
+from tests.kit.libraries import write_csv
 
 FEW = {"foley": {"classes": ["dog", "footsteps"], "takes": 2}}
 

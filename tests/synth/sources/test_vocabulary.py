@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from builds import product, segue_here
 from pydantic import ValidationError
 
 from pipelines.builder.build import build, plan_library
@@ -22,6 +21,7 @@ from synth.base.errors import PlanError, SegueError, SourceError, SpecError
 from synth.base.progress import Silent
 from synth.labels.lexicon import category, shipped_phrases
 from synth.sources.own.folder import VocabularySource
+from tests.kit.builds import product, segue_here
 
 
 def spec(**changes: Any) -> dict[str, Any]:

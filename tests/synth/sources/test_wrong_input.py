@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from libraries import RATE, check, refused, sound
 
 from synth.base.errors import ClipError, SourceError
 from synth.sources import SOURCES, Source, Unheard, open_source, source_class
+from tests.kit.libraries import RATE, check, refused, sound
 
 
 class SourceLayout(NamedTuple):

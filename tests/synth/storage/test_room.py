@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from waiting import PATIENCE_S
 
 from synth.base.errors import SpecError
 from synth.storage import (
@@ -24,6 +23,7 @@ from synth.storage import (
 )
 from synth.storage.copies import CORPORA, cache_folder
 from synth.storage.room import CopySpace, limit_bytes
+from tests.kit.waiting import PATIENCE_S
 
 SHARD = 1000
 

@@ -10,7 +10,6 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from s3_store import SECRET, S3Refusal, S3Request, S3Store, running_store
 
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
@@ -25,6 +24,7 @@ from synth.storage import (
     url_of,
 )
 from synth.storage import remote as remote_module
+from tests.kit.s3_store import SECRET, S3Refusal, S3Request, S3Store, running_store
 
 ROOT = Path(__file__).parents[3]
 

@@ -8,11 +8,10 @@ from collections.abc import Callable
 from itertools import chain, combinations
 from pathlib import Path
 
-from one_sound import PLAIN_PAIRS
-
 from synth.base.shipped import shipped_path
 from synth.labels.lexicon import are_confusable, families, other_families, shipped_phrases
 from synth.text.grammar.tokens import FAMILIES, content_words, listed_words, share_family
+from tests.kit.one_sound import PLAIN_PAIRS
 
 ONE_SOUND = (
     *PLAIN_PAIRS,

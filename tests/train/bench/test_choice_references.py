@@ -7,9 +7,9 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
-from rankings import coarse, ranking
 from sklearn.metrics import average_precision_score
 
+from tests.kit.rankings import coarse, ranking
 from train.bench.metrics import (
     choose_one,
     choose_two,

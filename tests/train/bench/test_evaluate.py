@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from observers import Phases
 
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
+from tests.kit.observers import Phases
 from train.bench.data.corpus import corpus_benchmark
 from train.bench.embedder import Evaluator, embed_sounds, embed_texts
 from train.bench.evaluate import assess

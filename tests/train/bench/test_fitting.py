@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny_models import CLAP_RATE, CLAP_SECONDS, noise, save_clap
 from transformers import ClapFeatureExtractor, ClapModel
 
 from synth.base.errors import SpecError
+from tests.kit.tiny_models import CLAP_RATE, CLAP_SECONDS, noise, save_clap
 from train.bench.data.class_tables import classes_benchmark
 from train.bench.embedder import embed_sounds
 from train.bench.evaluate import assess

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builds import segue_here
 
 from synth.base.errors import CorpusError, SpecError
+from tests.kit.builds import segue_here
 from train.bench.foreign import Foreign
 from train.bench.opening import open_embedder
 from train.export.kinds import ModelKind, model_kind

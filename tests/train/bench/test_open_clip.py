@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 import soundfile
 import torch
-from real_models import with_real
 from safetensors.torch import load_file, save_file
-from tiny_models import WORDS, noise, save_tokenizer
 
 from synth.base.errors import SpecError
 from synth.base.progress import Silent
+from tests.kit.real_models import with_real
+from tests.kit.tiny_models import WORDS, noise, save_tokenizer
 from train.bench.embedder import Embeddings, embed_sounds
 from train.bench.fitting import fill_up
 from train.bench.open_clip import OpenClip

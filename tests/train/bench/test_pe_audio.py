@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import soundfile
 import torch
-from builds import segue
-from real_models import with_real
-from tiny_models import WORDS, noise, save_tokenizer
 
 from synth.base.errors import CorpusError, SpecError
+from tests.kit.builds import segue
+from tests.kit.real_models import with_real
+from tests.kit.tiny_models import WORDS, noise, save_tokenizer
 from train.bench.opening import open_embedder
 from train.bench.pe_audio import PeAudio
 from train.export.opening import open_model

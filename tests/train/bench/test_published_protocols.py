@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-from naive_protocols import Naive
-from real_models import with_real
-from tiny_models import CLAP_RATE, CLAP_SECONDS, WORDS, noise, save_clap
 
 from synth.base.progress import Silent
+from tests.kit.naive_protocols import Naive
+from tests.kit.real_models import with_real
+from tests.kit.tiny_models import CLAP_RATE, CLAP_SECONDS, WORDS, noise, save_clap
 from train.bench.settings import Padding
 from train.cli.eval import eval_command
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from rankings import coarse, ranking, some_right
 from sklearn.metrics import average_precision_score, top_k_accuracy_score
 
+from tests.kit.rankings import coarse, ranking, some_right
 from train.bench.metrics import (
     Metric,
     retrieval,

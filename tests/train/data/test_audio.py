@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny_models import save_wav2vec2_bert
 
 from synth.corpus.corpus import Corpus
+from tests.kit.tiny_models import save_wav2vec2_bert
 from train.config.model import AudioConfig, TowerKind
 from train.config.run import TrainConfig
 from train.data import audio

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from waiting import PATIENCE_S
 
 from synth.corpus.corpus import Corpus
+from tests.kit.waiting import PATIENCE_S
 from train.config.run import TrainConfig
 from train.data.batch import Batch
 from train.data.loader import Assembler, Loader, Share

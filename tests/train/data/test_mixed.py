@@ -12,9 +12,9 @@ import pytest
 import soundfile
 import torch
 from pydantic import ValidationError
-from runs import Dies, equal
 
 from synth.base.errors import SpecError
+from tests.kit.runs import Dies, equal
 from train.config.run import Mix, Stage, TrainConfig
 from train.data.blended import join_splits, open_splits
 from train.data.frames import sounds_of

@@ -18,11 +18,11 @@ import pyarrow.parquet as pq
 import pytest
 import soundfile
 import torch
-from builds import UNCERTIFIED
 
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
 from synth.storage.room import NoRoomError, Slot
+from tests.kit.builds import UNCERTIFIED
 from train.config.run import AudioMode, Stage, TrainConfig
 from train.data import rows
 from train.data.loader import Assembler, Loader, Share

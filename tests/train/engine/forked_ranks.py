@@ -20,11 +20,11 @@ import torch._dynamo  # as the first optimizer does
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import elastic_launch
 from torch.distributed.run import config_from_args, parse_args
-from waiting import wait_for
 
 import train.bench.evaluate
 import train.engine.loop  # noqa: F401
 from pipelines.cli.app import main as segue
+from tests.kit.waiting import wait_for
 
 LINES = 9
 

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from runs import weights
-from tiny_models import (
+
+from synth.corpus.corpus import Corpus
+from tests.kit.runs import weights
+from tests.kit.tiny_models import (
     save_ast,
     save_gpt2,
     save_hubert,
@@ -17,8 +19,6 @@ from tiny_models import (
     save_wav2vec2_bert,
     save_whisper,
 )
-
-from synth.corpus.corpus import Corpus
 from train.config.loss import InfoNce
 from train.config.model import (
     AudioConfig,

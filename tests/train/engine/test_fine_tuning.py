@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from runs import Dies, equal, lines, weights
-from tiny_models import CLAP_RATE, noise
 
 from synth.base.errors import SpecError
+from tests.kit.runs import Dies, equal, lines, weights
+from tests.kit.tiny_models import CLAP_RATE, noise
 from train.bench.evaluate import evaluate
 from train.config.model import ALL_GROUPS, Group, LastLayers, Lora
 from train.config.run import Stage, TrainConfig

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from runs import equal
 from torch import Tensor, nn
 
 from synth.base.errors import SpecError
+from tests.kit.runs import equal
 from train.config.run import Precision, TrainConfig
 from train.data.batch import Batch
 from train.engine import loop, step

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from runs import Dies, equal, weights
 
 from synth.base.errors import CorpusError, DiskFullError, SegueError, SpecError
 from synth.corpus.corpus import Corpus
+from tests.kit.runs import Dies, equal, weights
 from train.bench.evaluate import evaluate
 from train.config.model import HeadConfig, HeadKind
 from train.config.run import AudioMode, Stage, TrainConfig

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_models import CLAP_RATE
 
 from synth.base.errors import SpecError
+from tests.kit.tiny_models import CLAP_RATE
 from train.config.model import ALL_GROUPS, Group, LastLayers
 from train.config.run import TrainConfig
 from train.config.schedule import learning_rate

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import torch
 import yaml
-from runs import Dies, equal, lines, weights
 from torch import Tensor
-from waiting import wait_for
 
 from synth.base.errors import SpecError
+from tests.kit.runs import Dies, equal, lines, weights
+from tests.kit.waiting import wait_for
 from train.config.loss import InfoNce, Modular, TeminalB
 from train.config.model import Group, HeadConfig
 from train.config.run import Precision, Stage, TrainConfig

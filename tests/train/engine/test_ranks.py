@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import torch
 import yaml
-from waiting import PATIENCE_S
 
+from tests.kit.waiting import PATIENCE_S
 from train.config.model import Group, HeadConfig
 from train.config.run import TrainConfig
 from train.engine.loop import train

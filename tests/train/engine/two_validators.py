@@ -13,11 +13,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import torch
-from forked import fork_ranks
 from torch import distributed
-from waiting import PATIENCE_S, wait_for
 
 from synth.corpus.corpus import Corpus
+from tests.kit.forked import fork_ranks
+from tests.kit.waiting import PATIENCE_S, wait_for
 from train.config.run import Stage, TrainConfig
 from train.data.batch import Batch
 from train.data.loader import Assembler

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny_models import CLAP_RATE
 
+from tests.kit.tiny_models import CLAP_RATE
 from train.config.model import ModelConfig
 from train.config.run import TrainConfig
 from train.data.tokenizer import TextTokenizer

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_models import CLAP_DIM, CLAP_RATE, noise, save_clap, save_tokenizer
 from transformers import (
     AutoTokenizer,
     ClapModel,
@@ -20,6 +19,7 @@ from transformers import (
 )
 
 from synth.base.errors import CorpusError, SpecError
+from tests.kit.tiny_models import CLAP_DIM, CLAP_RATE, noise, save_clap, save_tokenizer
 from train.config.model import (
     AudioConfig,
     HeadConfig,

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 import soundfile
 import torch
-from builds import segue_here
-from real_models import with_real
-from tiny_models import CLAP_RATE, WORDS, clap_extractor, noise, save_clap, save_tokenizer
 from torch import Tensor
 from transformers import AutoTokenizer, ClapModel
 
 from synth.base.errors import CorpusError, SpecError
+from tests.kit.builds import segue_here
+from tests.kit.real_models import with_real
+from tests.kit.tiny_models import CLAP_RATE, WORDS, clap_extractor, noise, save_clap, save_tokenizer
 from train.bench.opening import open_embedder
 from train.export.files import ModelFormat, checkpoint_tokenizer
 from train.export.laion_checkpoint import read_laion

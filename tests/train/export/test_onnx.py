@@ -17,18 +17,18 @@ import onnxruntime
 import pytest
 import soundfile
 import torch
-from tiny_models import (
+from torch import Tensor
+
+from pipelines.cli.make.export import export_command
+from synth.base.errors import SpecError
+from synth.base.progress import Silent
+from tests.kit.tiny_models import (
     CLAP_RATE,
     noise,
     save_clap,
     save_hubert,
     save_whisper,
 )
-from torch import Tensor
-
-from pipelines.cli.make.export import export_command
-from synth.base.errors import SpecError
-from synth.base.progress import Silent
 from train.config.model import (
     AudioConfig,
     HeadConfig,

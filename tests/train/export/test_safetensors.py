@@ -13,7 +13,14 @@ from typing import Any
 import pytest
 import torch
 import yaml
-from tiny_models import (
+from torch import Tensor
+
+from pipelines.cli.make.export import MODEL_FORMATS, export_command
+from pipelines.look.report.corpus import run_page
+from synth.base.errors import CorpusError, SpecError
+from synth.base.progress import Silent
+from synth.corpus.corpus import Corpus
+from tests.kit.tiny_models import (
     CLAP_RATE,
     noise,
     save_ast,
@@ -25,13 +32,6 @@ from tiny_models import (
     save_wav2vec2_bert,
     save_whisper,
 )
-from torch import Tensor
-
-from pipelines.cli.make.export import MODEL_FORMATS, export_command
-from pipelines.look.report.corpus import run_page
-from synth.base.errors import CorpusError, SpecError
-from synth.base.progress import Silent
-from synth.corpus.corpus import Corpus
 from train.bench.opening import open_embedder
 from train.bench.settings import Task
 from train.cli.eval import eval_command

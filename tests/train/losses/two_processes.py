@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from forked import fork_ranks
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 from torch.nn.parallel import DistributedDataParallel
 
+from tests.kit.forked import fork_ranks
 from train.config.loss import (
     HardNegatives,
     InfoNce,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny_models import CLAP_RATE, noise
 
 from synth.base.errors import SpecError
+from tests.kit.tiny_models import CLAP_RATE, noise
 from train.config.model import (
     AudioConfig,
     Group,

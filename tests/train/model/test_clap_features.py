@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny_models import clap_extractor, noise
 from torch import Tensor
 from transformers import ClapFeatureExtractor
 
 from synth.base.errors import SpecError
+from tests.kit.tiny_models import clap_extractor, noise
 from train.model.clap_features import FLOOR_DB, ClapInput, ClapLogMel
 
 RATE = 48_000

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_models import CLAP_DIM, CLAP_RATE, CLAP_SECONDS, noise, save_clap
 from transformers import AutoTokenizer, ClapAudioModel, ClapFeatureExtractor, ClapModel
 
 from synth.base.errors import SpecError
+from tests.kit.tiny_models import CLAP_DIM, CLAP_RATE, CLAP_SECONDS, noise, save_clap
 from train.config.model import (
     AudioConfig,
     Group,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tiny_models import noise
 from torch import Tensor
 
+from tests.kit.tiny_models import noise
 from train.model.features import heard_bins, mel_power
 
 

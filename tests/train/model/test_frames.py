@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_models import INPUT_SECONDS, noise, save_ast, save_wav2vec2_bert, save_whisper
 from torch import Tensor
 from transformers import AutoFeatureExtractor, AutoModel
 
 from synth.base.errors import SpecError
+from tests.kit.tiny_models import INPUT_SECONDS, noise, save_ast, save_wav2vec2_bert, save_whisper
 from train.config.model import AudioConfig, LayerMix, TokenKind, TowerKind
 from train.data.audio import FeatureCache
 from train.model.loading import transformers_model

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_models import CLAP_RATE, noise
 from torch import nn
 
 from synth.base.errors import SpecError
+from tests.kit.tiny_models import CLAP_RATE, noise
 from train.config.model import (
     ALL_GROUPS,
     AudioConfig,

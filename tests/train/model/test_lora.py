@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_models import CLAP_RATE, noise
 
 from synth.base.errors import SpecError
+from tests.kit.tiny_models import CLAP_RATE, noise
 from train.config.model import Group, Lora, ModelConfig
 from train.model.clap import Clap, build_model, clap_config
 from train.model.lora import adapter_parameters, merge_adapters

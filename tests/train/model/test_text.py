@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_models import save_ast, save_gpt2, save_modernbert, save_qwen3, save_whisper
 from transformers import (
     CLIPConfig,
     CLIPModel,
@@ -22,6 +21,7 @@ from transformers import (
 )
 
 from synth.base.errors import SpecError
+from tests.kit.tiny_models import save_ast, save_gpt2, save_modernbert, save_qwen3, save_whisper
 from train.config.model import (
     AudioConfig,
     HeadConfig,

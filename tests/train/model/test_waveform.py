@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_models import noise
 from transformers import HubertModel, Wav2Vec2FeatureExtractor
 
 from synth.base.errors import SpecError
+from tests.kit.tiny_models import noise
 from train.config.model import AudioConfig, LayerMix, TokenKind, TowerKind
 from train.model.loading import transformers_model
 from train.model.towers.base import AudioTower, averaging_weights

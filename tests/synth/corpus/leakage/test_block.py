@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from known_sounds import clip, event
 
 from synth.base.errors import CorpusError, SourceError
 from synth.corpus.schema import CLIPS, QUARANTINE, to_table
 from synth.sources.block import BlockList, withdraw_blocked
+from tests.kit.known_sounds import clip, event
 
 
 def catalogue_file(path: Path, rows: list[dict[str, Any]], *names: str) -> Path:

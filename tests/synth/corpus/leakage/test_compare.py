@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 
-from known_sounds import clip, event, tone
-
 from synth.corpus.leakage import Shared, leakage, measure_between_splits
+from tests.kit.known_sounds import clip, event, tone
 
 
 def test_sets_that_share_nothing_are_disjoint() -> None:

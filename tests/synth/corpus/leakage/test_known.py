@@ -12,7 +12,6 @@ import soundfile
 import soxr
 from hypothesis import given
 from hypothesis import strategies as st
-from known_sounds import RATE, event, noise
 
 from synth.audio.dsp import Audio, active_span
 from synth.audio.fingerprint import HOP_S, Words, fingerprint
@@ -20,6 +19,7 @@ from synth.corpus.leakage import LEAST_WORDS, MOST_ERRORS, Known, Match, most_er
 from synth.sources.procedural.foley.source import Foley
 from synth.sources.reading.files import FileSource
 from synth.sources.sounds.esc50 import Esc10, Esc50
+from tests.kit.known_sounds import RATE, event, noise
 
 THIRDS = (range(11), range(11, 22), range(22, 32))
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting import PATIENCE_S, wait_for
 
 from tests.conftest import missing
+from tests.kit.waiting import PATIENCE_S, wait_for
 
 INITDB = ("--username=prefect", "--auth=scram-sha-256", "--encoding=UTF8", "--no-sync")
 MARK = "SEGUE_TEST_STARTED"

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import uvicorn
-from waiting import wait_for
 
 from pipelines.look.browse.app import BrowsedCorpus, create_app
 from pipelines.look.browse.guard import Hosts
 from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, SAMPLES_FILE, Corpus
+from tests.kit.waiting import wait_for
 
 START_TIMEOUT_S = 60
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import typer
 from click.testing import Result
-from llm_server import LlmServer
-from llm_tasks import KEY_VARIABLE, PRICES
 from typer.testing import CliRunner
-from waiting import PATIENCE_S
 
 from pipelines.cli.app import present
 from pipelines.engines.executor import PRELOADED
+from tests.kit.llm_server import LlmServer
+from tests.kit.llm_tasks import KEY_VARIABLE, PRICES
+from tests.kit.waiting import PATIENCE_S
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["pipelines.cli.texts.llm", "pipelines.llm.batches", *PRELOADED])

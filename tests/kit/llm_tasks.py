@@ -8,14 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from llm_server import LlmServer
-
 from pipelines.llm.files import Input
 from pipelines.llm.run import GenerateSummary, generate
 from pipelines.llm.stage import GenerateSettings
 from pipelines.llm.wire.endpoint import EndpointSettings
 from pipelines.llm.wire.errors import Policy
 from synth.base.progress import Silent
+from tests.kit.llm_server import LlmServer
 
 KEY = "sk-test-4f9c2a7be1d04c55"
 KEY_VARIABLE = "SEGUE_TEST_KEY"

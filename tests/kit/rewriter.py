@@ -16,8 +16,6 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any, Final
 
-from llm_tasks import items_of
-
 from synth.base.rng import uniform_hash
 from synth.labels.lexicon import Phrase
 from synth.llm.checks.claim_checks import OTHER, list_sounds
@@ -25,6 +23,7 @@ from synth.llm.prompt import Prompt
 from synth.llm.reply import PromptItem
 from synth.scene.claim import claim_from_json, claim_from_text, claim_labels
 from synth.scene.statements import VALUED, Statement, complete, state
+from tests.kit.llm_tasks import items_of
 
 Statements = frozenset[Statement]
 FRAMES: Final = {

@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any, get_args
 
 from hypothesis import strategies as st
-from planned import AUDIBLE, RATE, level_clip, make_setting, spread_clips
 
 from synth.base.rng import Randomness
 from synth.corpus.schema import Sample
@@ -21,6 +20,7 @@ from synth.recipes.triplets import Triplets
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 from synth.scene.timeline import Placement, Timeline, duration
 from synth.truth.relations import Tolerance
+from tests.kit.planned import AUDIBLE, RATE, level_clip, make_setting, spread_clips
 
 SPREAD = (
     "Bark", "Meow", "Moo", "Rain", "Thunder", "Siren", "Church bell", "Piano", "Acoustic guitar",

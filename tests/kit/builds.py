@@ -15,7 +15,7 @@ from typing import Any
 from unittest import mock
 
 from pipelines.cli.app import main
-from tests.helpers.waiting import PATIENCE_S
+from tests.kit.waiting import PATIENCE_S
 
 PLAIN = {"COLUMNS": "100", "NO_COLOR": "1"}
 """What output is compared in."""

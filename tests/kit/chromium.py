@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from waiting import PATIENCE_S
-
 from tests.conftest import missing
+from tests.kit.waiting import PATIENCE_S
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builds import TINY, merged
 
 from pipelines.builder.build import build
 from pipelines.config.spec import Spec
 from pipelines.export import export_corpus
 from synth.corpus.corpus import Corpus
+from tests.kit.builds import TINY, merged
 
 WIDE: dict[str, Any] = {
     "corpus": "wide",

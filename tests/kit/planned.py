@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from envelopes import envelope
 
 from synth.base.rng import Randomness
 from synth.labels.lexicon import Treatment, treated_id
@@ -14,6 +13,7 @@ from synth.recipes.base import Clip, Draft, Levels, Recipe, Setting
 from synth.sources.own.folder import VocabularySource
 from synth.sources.reading.base import ClipRef
 from synth.truth.ear import Envelope, LevelTable
+from tests.kit.envelopes import envelope
 
 RATE = 16_000
 AUDIBLE = 1_600

@@ -7,8 +7,6 @@ import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from envelopes import envelope
-
 from pipelines.builder.drafting import Drafter
 from pipelines.builder.usable import Shortage
 from pipelines.config.enrich import Enrichment
@@ -20,6 +18,7 @@ from synth.recipes.base import Draft, Groups
 from synth.scene.scene import Event, Excerpt
 from synth.truth.ear import Ear
 from synth.truth.listener import Listener
+from tests.kit.envelopes import envelope
 
 RATE = 16_000
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from waiting import PATIENCE_S, wait_for
+from tests.kit.waiting import PATIENCE_S, wait_for
 
 Fault = Callable[["S3Request"], "S3Refusal | None"]
 SECRET = "secret-of-the-test"

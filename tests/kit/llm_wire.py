@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 if TYPE_CHECKING:
-    from llm_server import LlmServer
+    from tests.kit.llm_server import LlmServer
 
 Body = dict[str, Any]
 FAULTS = ("timeout", "connection", "drop", "stream_error", "html", "no_finish", "stall")

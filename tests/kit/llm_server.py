@@ -13,9 +13,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
-import llm_wire
-
 from synth.base.rng import digest, uniform_hash
+from tests.kit import llm_wire
 
 Body = dict[str, Any]
 Raw = tuple[int, dict[str, str], Iterable[bytes]]
