@@ -47,7 +47,7 @@ test-slow: env
 # A hundred kills in ten minutes at most. make soak SOAK="--seed 7 --only dask"
 # Or one between all writes, or 500 damaged files: SOAK="--between-writes", SOAK="--mutated 500"
 soak: env
-	$(BIN)/python -m tests.soak $(SOAK)
+	$(BIN)/python -m benchmarks.soak $(SOAK)
 
 # Segue beside its peers: apt-get install sox; about half an hour. make bench BENCH="--quick"
 bench: env

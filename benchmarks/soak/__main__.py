@@ -1,13 +1,12 @@
 """Soaks: what a test suite has no time for.
 
-    python -m tests.soak [--minutes 10] [--seed N] [--only LANE/VICTIM] [--json]
-    python -m tests.soak --between-writes [--only build,gc/store] [--points N] [--json]
-    python -m tests.soak --mutated 500 [--json]
+    python -m benchmarks.soak [--minutes 10] [--seed N] [--only LANE/VICTIM] [--json]
+    python -m benchmarks.soak --between-writes [--only build,gc/store] [--points N] [--json]
+    python -m benchmarks.soak --mutated 500 [--json]
 
-The first kills the processes of builds at random moments (`tests.soak.kills`), the second kills
-commands between every pair of their writes (`tests.soak.between`), the third reads damaged sound
-files on a quiet machine and on a busy one (`tests.soak.mutated`). The status is 1 where anything
-is wrong. Linux only.
+The first kills the processes of builds at random moments (kills.py), the second kills commands
+between every pair of their writes (between.py), the third reads damaged sound files on a quiet
+machine and on a busy one (mutated.py). The status is 1 where anything is wrong. Linux only.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import sys
 
 def main() -> int:
     """Run a soak. Returns the exit status."""
-    parser = argparse.ArgumentParser("python -m tests.soak", description=__doc__)
+    parser = argparse.ArgumentParser("python -m benchmarks.soak", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--between-writes", action="store_true", help="kill between all writes")
@@ -37,14 +36,14 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         if given.between_writes:
-            from tests.soak.between import soak
+            from benchmarks.soak.between import soak
 
             return soak(only, given.points, given.json)
         if given.mutated is not None:
-            from tests.soak.mutated import compare
+            from benchmarks.soak.mutated import compare
 
             return compare(given.mutated, given.json)
-        from tests.soak.kills import kill_builds
+        from benchmarks.soak.kills import kill_builds
 
         return kill_builds(given.minutes, given.seed, only, given.json)
     except KeyboardInterrupt:

@@ -23,9 +23,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from synth.base.processors import processors
-from tests.soak.bench import Bench, ScenarioRow, describe, write_to
-from tests.soak.scenarios import (
+from benchmarks.soak.bench import Bench, ScenarioRow, describe, write_to
+from benchmarks.soak.scenarios import (
     FOLDER,
     LIBRARY,
     REHEARSAL,
@@ -37,6 +36,7 @@ from tests.soak.scenarios import (
     simplify,
     write_library,
 )
+from synth.base.processors import processors
 
 TELL_S: Final = 5.0
 

@@ -1,6 +1,6 @@
 """A schedule over a small corpus: it runs three times and renders nothing again.
 
-    python -m tests.soak.schedule [--nights 3] [--every 10s] [--json]
+    python -m benchmarks.soak.schedule [--nights 3] [--every 10s] [--json]
 
 Builds the corpus by its first night and has `segue night schedule` run until so many nights are
 complete. The status is 1 where a later night renders a shard, or changes a byte of what was built,
@@ -22,10 +22,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.soak.processes import environment
 from pipelines.flows.serving import known_server, last_runs
 from synth.base.errors import SegueError
 from tests.kit.builds import product
-from tests.soak.processes import environment
 
 PATIENCE_S: Final = 600.0
 LOOK_S: Final = 1.0

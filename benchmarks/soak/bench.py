@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NoReturn
 
+from benchmarks.soak.scenarios import FOLDER, Action, Scenario, Site, simplify
+from benchmarks.soak.writes import WriteWatch
 from pipelines.checks.audit import audit
 from pipelines.look.inspection import draw, verify
 from synth.base.errors import SegueError
 from synth.corpus.corpus import CORPUS_FILE, Corpus
-from tests.soak.scenarios import FOLDER, Action, Scenario, Site, simplify
-from tests.soak.writes import WriteWatch
 
 HANGS_S: Final = 1800
 REFUSED: Final = 1

@@ -1,6 +1,6 @@
 """Memory over many shards: a corpus of one short sample a shard, its processes watched.
 
-    python -m tests.soak.shards [--shards 10000] [--workers 2] [--json] [--out DIR]
+    python -m benchmarks.soak.shards [--shards 10000] [--workers 2] [--json] [--out DIR]
 
 Builds with the Prefect flow on a server of its own and reports, for each role of process, what it
 held from a tenth to a fifth of the way and over the last tenth. The status is 1 where one grew by
@@ -22,8 +22,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tests.soak.memory import Growth, MemorySample, growths, peaks, resident, role_of, tree
-from tests.soak.processes import environment
+from benchmarks.soak.memory import Growth, MemorySample, growths, peaks, resident, role_of, tree
+from benchmarks.soak.processes import environment
 
 LOOK_S: Final = 1.0
 TAKES: Final = 24

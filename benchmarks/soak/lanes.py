@@ -9,9 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from benchmarks.soak.processes import children, end_all, free_port, start
 from pipelines.flows.servers import QUIET
 from tests.kit.pools import pool_workers
-from tests.soak.processes import children, end_all, free_port, start
 
 FLOW, WORKER, SCHEDULER, SERVER = "flow", "worker", "scheduler", "server"
 NANNIED: Final = "spawn_main"

@@ -251,9 +251,9 @@ class _Decoder:
 
 def simplify() -> None:
     """Let libraries of this process be read by itself, in small parts; a kill loses no page."""
-    os.fsync = lambda _: None
+    os.fsync = lambda _: None  # type: ignore[assignment]
     pipelines.ingest.parts.PART_CLIPS = PART_CLIPS  # type: ignore[misc]
-    pipelines.ingest.ingest.Decoder = _Decoder  # type: ignore[assignment,misc]
+    vars(pipelines.ingest.ingest)["Decoder"] = _Decoder
 
 
 REHEARSAL: Final[Sequence[Action]] = (

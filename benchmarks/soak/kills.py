@@ -23,10 +23,10 @@ from typing import Any, Final
 
 import yaml
 
+from benchmarks.soak.lanes import FLOW, LANES, SCHEDULER, SERVER, WORKER
+from benchmarks.soak.processes import ExpiredError, command, end_all, of, start
+from benchmarks.soak.rounds import CLI, Round, RoundOutcome
 from tests.kit.builds import TINY, merged
-from tests.soak.lanes import FLOW, LANES, SCHEDULER, SERVER, WORKER
-from tests.soak.processes import ExpiredError, command, end_all, of, start
-from tests.soak.rounds import CLI, Round, RoundOutcome
 
 SPEC: Final = merged(TINY, {"corpus": "soak", "recipe": {"triplets": {"repeats": 6}}})
 AT_ONCE: Final = 2

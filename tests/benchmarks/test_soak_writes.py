@@ -13,18 +13,19 @@ from typing import Any
 
 import pytest
 
-from tests.soak.processes import REPO
-from tests.soak.scenarios import FOLDER, Site, make_seed
-from tests.soak.writes import WriteWatch
+from benchmarks.soak.processes import REPO
+from benchmarks.soak.scenarios import FOLDER, Site, make_seed
+from benchmarks.soak.writes import WriteWatch
 
 pytestmark = pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs Linux")
 COMMANDS = ("replan plan.parquet/folder",)
 
 
+@pytest.mark.slow
 def test_commands_killed_between_writes_end_as_if_they_had_not_been() -> None:
     points = ("--points", "3", "--only", ",".join(COMMANDS), "--json")
     told = subprocess.run(
-        [sys.executable, "-m", "tests.soak", "--between-writes", *points],
+        [sys.executable, "-m", "benchmarks.soak", "--between-writes", *points],
         cwd=REPO,
         capture_output=True,
         text=True,

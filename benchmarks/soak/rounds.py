@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.soak.lanes import FLOW, SCHEDULER, SERVER, START_S, Lane, Process
+from benchmarks.soak.processes import command, end_all, kill, of, start, wait_for
 from tests.kit.builds import product
-from tests.soak.lanes import FLOW, SCHEDULER, SERVER, START_S, Lane, Process
-from tests.soak.processes import command, end_all, kill, of, start, wait_for
 
 ATTEMPT_S: Final = 240.0
 GONE_S: Final = 30.0

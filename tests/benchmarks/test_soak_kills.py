@@ -9,13 +9,16 @@ from pathlib import Path
 import pytest
 import yaml
 
+from benchmarks.soak.lanes import FLOW, Lane
+from benchmarks.soak.rounds import Round, finished
 from pipelines.builder.build import build
 from pipelines.config.spec import Spec
 from tests.kit.builds import TINY, merged
-from tests.soak.lanes import FLOW, Lane
-from tests.soak.rounds import Round, finished
 
-pytestmark = pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to find processes")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to find processes"),
+]
 
 
 class Cheap(Lane):
