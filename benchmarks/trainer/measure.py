@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.trainer.setting import WARM_STEPS, Setup
-from train.engine.progress import Meter
+from train.engine.log import Meter
 
 MIB: Final = 2**20
 

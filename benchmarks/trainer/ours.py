@@ -20,9 +20,8 @@ from train.data.loader import Assembler, Loader
 from train.data.split import TRAIN, SplitData
 from train.data.tokenizer import TextTokenizer
 from train.engine.checkpoint import create_state
-from train.engine.encoder import build_encoder
 from train.engine.ranks import RankProcess
-from train.engine.step import train_step
+from train.engine.step import build_encoder, train_step
 from train.model.clap import clap_config
 
 

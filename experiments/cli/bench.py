@@ -75,7 +75,7 @@ def bench_run_command(
         from experiments.frozen.score import OpenSet
         from pipelines.look.page import write_page
         from train.bench.opening import open_embedder
-        from train.export.kinds import model_kind
+        from train.export.opening import model_kind
     for model in models:
         model_kind(Path(model))
         tell_of_hub(model)
@@ -166,8 +166,8 @@ def _score(
 
 def _describe_heard(model: str, opened: OpenSet) -> str:
     """How many of a set's recordings a model was trained on, in words; a baseline on none."""
-    from train.bench.baselines import BAG_OF_WORDS, RANDOM
-    from train.bench.heard import describe_heard
+    from train.bench.opening import BAG_OF_WORDS, RANDOM
+    from train.bench.plan import describe_heard
 
     if model == RANDOM:
         return "0 recordings"

@@ -20,8 +20,8 @@ from synth.base.atomic import write_text
 from synth.base.doors import read_json
 from synth.base.errors import CorpusError
 from synth.base.rng import digest
-from train.bench.heard import HEARD, heard_warning
 from train.bench.metrics import Metric
+from train.bench.plan import HEARD, heard_warning
 from train.bench.verdicts import format_value
 
 SCORES_FOLDER: Final = "scores"

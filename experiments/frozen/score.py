@@ -17,8 +17,7 @@ from synth.base.errors import CorpusError
 from synth.base.progress import Observer, Silent
 from synth.corpus.corpus import Corpus
 from synth.sources.catalogue import resample
-from train.bench.embedder import Embedder, embed_sounds, embed_texts
-from train.bench.fitting import fill_up
+from train.bench.embedder import Embedder, embed_sounds, embed_texts, fill_up
 from train.bench.metrics import Metric
 from train.bench.settings import Padding
 from train.bench.sounds import CorpusSounds, Sounds

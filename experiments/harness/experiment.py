@@ -16,11 +16,11 @@ from synth.base.errors import SpecError, suggestion
 from synth.corpus.corpus import Corpus
 from synth.corpus.facts import CORPUS_NAME
 from synth.text.order.clause_swap import Probe, ProbeCaption, probe
-from train.bench.data.corpus import corpus_benchmark
+from train.bench.corpus import corpus_benchmark
 from train.bench.plan import Benchmark, DataKind, TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings, Task
 from train.bench.sounds import CorpusSounds
-from train.bench.tasks.probes import ProbedSentence, plan_as_then, plan_bat, plan_pte
+from train.bench.tasks.recall import ProbedSentence, plan_as_then, plan_bat, plan_pte
 from train.config.model import AudioConfig, ModelConfig, TextConfig, TokenKind, TowerKind
 from train.config.run import AudioMode, TrainConfig
 from train.data.meaning import meaning

@@ -24,8 +24,8 @@ from train.bench.metrics import Metric
 from train.bench.opening import open_embedder
 from train.bench.plan import Benchmark
 from train.config.run import Mix, TrainConfig
+from train.engine.log import PHASE
 from train.engine.loop import train
-from train.engine.progress import PHASE
 from train.engine.run_folder import MODEL_FILE
 
 VIEWS: Final = "views"

@@ -16,7 +16,7 @@ from experiments.frozen.score import SCORES
 from pipelines.frozen.description import Backwards, read_records
 from synth.corpus.corpus import Corpus
 from tests.kit.builds import segue_here
-from train.bench.baselines import RandomModel
+from train.bench.opening import RandomModel
 from train.data.split import SplitData
 
 

@@ -11,7 +11,7 @@ import pytest
 from experiments.frozen.score import OpenSet, score_set
 from pipelines.frozen.description import read_records
 from synth.base.progress import Silent
-from train.bench.baselines import RandomModel
+from train.bench.opening import RandomModel
 from train.bench.settings import Padding
 
 mteb = pytest.importorskip("mteb", reason="mteb is not installed: pip install mteb")

@@ -20,7 +20,7 @@ from train.config.model import HeadKind, TokenKind
 from train.engine.run_folder import load_run
 from train.export.files import ModelFormat
 from train.export.opening import open_clap, open_model
-from train.report.evaluations import read_evaluations
+from train.report.results import read_evaluations
 
 
 @pytest.fixture(scope="module")

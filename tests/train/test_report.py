@@ -18,7 +18,7 @@ from synth.base.progress import Silent
 from tests.kit.accessible import MODES, check_accessible, check_focus, check_still
 from tests.kit.chromium import Reader, launched
 from tests.kit.pages import check_page
-from train.bench.data.corpus import corpus_benchmark
+from train.bench.corpus import corpus_benchmark
 from train.bench.evaluate import Evaluation, assess
 from train.bench.metrics import Metric
 from train.bench.opening import open_embedder

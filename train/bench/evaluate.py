@@ -10,26 +10,26 @@ from typing import Final
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
 from synth.storage import may_be_folder
-from train.bench.data.caption_tables import (
-    AUDIOTIME,
-    COMPA_COLUMNS,
-    QUESTION_COLUMNS,
-    captions_benchmark,
-    compa_benchmark,
-    questions_benchmark,
-)
-from train.bench.data.class_tables import classes_benchmark, find_layout
-from train.bench.data.corpus import corpus_benchmark
-from train.bench.data.probe_files import probes_benchmark
-from train.bench.embedder import Embedder, count_cut, embed_sounds, embed_texts
-from train.bench.fitting import fill_up, fuse
-from train.bench.frames import describe_frames, score_frames
+from train.bench.corpus import corpus_benchmark
+from train.bench.embedder import Embedder, count_cut, embed_sounds, embed_texts, fill_up, fuse
 from train.bench.metrics import RESAMPLES, Metric
 from train.bench.metrics.events import FEWER_DRAWS, refuse_missing
 from train.bench.opening import open_embedder
 from train.bench.plan import Benchmark, DataKind
 from train.bench.settings import BenchSettings, Padding, Task
-from train.bench.tables import header
+from train.bench.tables import (
+    AUDIOTIME,
+    COMPA_COLUMNS,
+    QUESTION_COLUMNS,
+    captions_benchmark,
+    classes_benchmark,
+    compa_benchmark,
+    find_layout,
+    header,
+    probes_benchmark,
+    questions_benchmark,
+)
+from train.bench.tasks.localisation import describe_frames, score_frames
 from train.config.run import AudioMode
 
 WEIGHTS: Final = "weights"
@@ -41,8 +41,6 @@ class Evaluation:
     """What a test found.
 
     Args:
-        metrics: By name, in the order of the tasks.
-        facts: Model, data, seed and settings, for a report.
         left_out: How many items were passed over, by task and reason.
     """
 
@@ -149,9 +147,7 @@ def assess(
     """Test a model: each sound and each different text is embedded once.
 
     Args:
-        benchmark: The data, planned with the settings of the test.
         tasks: Which tasks; by default all that the data allows.
-        digest: Of the model's weights, for a report.
     """
     chosen = benchmark.settings
     plans = benchmark.plans(tasks)

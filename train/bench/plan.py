@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from synth.base.errors import SpecError
 from train.bench.embedder import Embeddings, Said
-from train.bench.frames import FrameScores
 from train.bench.metrics import Metric
+from train.bench.metrics.events import FrameScores
 from train.bench.settings import BenchSettings, Task
 from train.bench.sounds import Sounds
-from train.data.recordings import Recordings
+from train.data.recordings import RECORDINGS_FILE, Recordings, load_recordings
 
 Metrics: TypeAlias = dict[str, Metric]
 
@@ -45,9 +46,7 @@ class TaskPlan:
     """One task over the data at hand, before anything is embedded.
 
     Args:
-        texts: Every text it needs.
         measure: From the embeddings of all sounds of the data, in order, and of its texts.
-        left_out: How many items the task passes over, by reason.
         measure_frames: Of a task about time, which has nothing else to measure: from the scores of
             the frames of all sounds for its texts, in order. It runs only where it is asked for.
     """
@@ -60,11 +59,7 @@ class TaskPlan:
 
 @dataclass(frozen=True, slots=True)
 class TaskRefusal:
-    """A task that the data does not allow.
-
-    Args:
-        reason: What the data lacks: "no caption tells before or after".
-    """
+    """A task that the data does not allow."""
 
     reason: str
 
@@ -74,8 +69,6 @@ class Benchmark:
     """Data, and the tasks planned over it.
 
     Args:
-        facts: What it is, for a report: corpus, version, split, seed, ...
-        settings: What it was planned with.
         answers: The plan of each task that its kind knows, or why there is none.
         left_out: How many items of the data no task sees, by reason.
         recordings: What its sounds are made of; None where that is not told.
@@ -131,3 +124,41 @@ class Benchmark:
             said = {text: rng.normal(size=_DIM) for text in plan.texts}
             found |= plan.measure(sounds, said)
         return tuple(name for name, metric in found.items() if metric.n)
+
+
+HEARD: Final = "heard in training"
+"""The fact that tells how many recordings of a test the model was trained on."""
+_UNKNOWN: Final = "not known"
+
+
+def add_heard_fact(benchmark: Benchmark, model: Path) -> Benchmark:
+    """The benchmark, with the fact of how many of its recordings a model was trained on."""
+    told = describe_heard(benchmark.recordings, f"a {benchmark.kind}", model)
+    return replace(benchmark, facts={**benchmark.facts, HEARD: told})
+
+
+def describe_heard(recordings: Recordings | None, what: str, model: Path) -> str:
+    """How many recordings of a test a model was trained on, in words.
+
+    Args:
+        recordings: Of the test; None where it does not tell them.
+        what: What the test is, for where it does not.
+        model: Folder of a run; of any other model it is not known.
+    """
+    if recordings is None:
+        return f"{_UNKNOWN}, {what} does not name its recordings"
+    training = load_recordings(model)
+    if training is None:
+        return f"{_UNKNOWN}, there is no {RECORDINGS_FILE} in {model}"
+    heard, all_ = recordings.count_shared(training), len(recordings.clips)
+    return f"{heard:,} of {all_:,} recordings"
+
+
+def heard_warning(facts: Mapping[str, str]) -> str:
+    """One line for whoever reads the figures of a test; "" where nothing speaks against them."""
+    told = facts.get(HEARD, "0 ")
+    if told.startswith("0 "):
+        return ""
+    if told.startswith(_UNKNOWN):
+        return f"whether the model was trained on recordings of this test is {told}"
+    return f"{told} of this test were heard in training, so its figures are too good"

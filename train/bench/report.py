@@ -11,8 +11,8 @@ from typing import Any, Final
 from synth.base.atomic import replacing, write_text
 from synth.base.errors import SpecError
 from train.bench.evaluate import Evaluation
-from train.bench.heard import heard_warning
 from train.bench.metrics import Metric
+from train.bench.plan import heard_warning
 from train.bench.verdicts import MAIN, explain_metrics, format_value, is_share, verdicts
 
 METRICS_FILE: Final = "metrics.json"
@@ -29,7 +29,6 @@ def write_report(evaluation: Evaluation, folder: Path, plot: bool = True) -> dic
 
     Args:
         folder: Made where it is not there; older files of the same names are replaced.
-        plot: Whether to draw the plot.
 
     Returns:
         The files by name: metrics.json ({metric: {value, low, high, chance, n}}), facts.json (what

@@ -3,11 +3,30 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final, TypeAlias
 
-from synth.base.errors import CorpusError, SourceError
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+
+from synth.base.errors import CorpusError, SourceError, SpecError
+from synth.labels.lexicon import Phrase
+from synth.sources.reading.files import read_json, wrong_value_error
 from synth.sources.reading.tables import Columns, read_cells, read_rows
+from synth.text.order.clause_swap import Probe
+from train.bench.plan import Benchmark, DataKind, TaskPlan, TaskRefusal
+from train.bench.settings import BenchSettings, Task
+from train.bench.sounds import Files
+from train.bench.tasks import recall, zste
+from train.bench.tasks.choosing import Instance, SoundQuestion, plan_compa, plan_questions
+from train.bench.tasks.recall import ProbedSentence
+from train.data.split import number_keys
 
 
 def header(path: Path) -> tuple[str, ...]:
@@ -27,9 +46,7 @@ def rows(
     """The rows of a CSV file and their numbers, that of the header being 1.
 
     Args:
-        path: The file, in UTF-8.
         required: Columns that must be there and hold something in every row.
-        fix: What to tell a user whose file lacks one.
         optional: Columns that may be there, and then hold something in every row.
     """
     columns = Columns(tuple(required), fix, tuple(optional))
@@ -52,9 +69,7 @@ def unnamed_rows(
     """The rows of a CSV file that has no header, and their numbers.
 
     Args:
-        path: The file, in UTF-8.
         columns: What its columns are; each holds something in every row.
-        fix: What to tell a user whose file is another.
     """
     try:
         for number, cells in read_cells(path, fix):
@@ -66,3 +81,473 @@ def unnamed_rows(
             yield number, dict(zip(columns, cells, strict=True))
     except SourceError as error:
         raise CorpusError(error.message, fix=error.fix) from error
+
+
+FILE_COLUMNS: Final = (
+    "file_name",
+    "filename",
+    "file",
+    "path",
+    "youtube_id",
+    "audiocap_id",
+    "audio_id",
+)
+AUDIOTIME: Final = ".json"
+_CAPTION: Final = re.compile(r"caption(?:_?\d+)?")
+
+Captioned: TypeAlias = tuple[int, str, str]
+"""Number of the row, name of the file, and a caption of it."""
+
+
+def captions_benchmark(
+    table: Path,
+    audio: Path | None = None,
+    settings: BenchSettings | None = None,
+    file_column: str | None = None,
+    caption_columns: Sequence[str] = (),
+) -> Benchmark:
+    """Captioned audio: a row a caption (AudioCaps), five a row (Clotho), or an entry (AudioTime).
+
+    Args:
+        table: CSV with a column of files and one or several of captions, where rows about one file
+            are put together; or AudioTime's JSON, by the file's name: {"caption": ...}.
+        audio: Folder that the files are in; endings such as .wav may be left out of the table. By
+            default the table's own, or with AudioTime the folder `audio` in it.
+        file_column: By default the first of `FILE_COLUMNS` that is there.
+        caption_columns: By default all called caption, or caption_1, caption_2, ...
+    """
+    folder = table.parent
+    if table.suffix == AUDIOTIME:
+        if file_column or caption_columns:
+            raise SpecError(f"{table}: JSON has no columns", fix="leave out columns")
+        said = _read_audiotime(table)
+        folder = folder / "audio" if (folder / "audio").is_dir() else folder
+    else:
+        said = _read_table(table, file_column, caption_columns)
+    chosen = settings or BenchSettings()
+    files = Files(audio or folder, table)
+    captions = [(files.number(name, number), caption) for number, name, caption in said]
+    sounds = files.sounds()
+    return Benchmark(
+        DataKind.CAPTIONS,
+        str(table),
+        {
+            "table": str(table),
+            "captions": str(len(captions)),
+            "queries": "every caption" if chosen.every_caption else "every different caption",
+        },
+        sounds,
+        chosen,
+        {Task.RETRIEVAL: recall.plan_captions(captions, len(sounds), chosen)},
+    )
+
+
+def _read_table(
+    table: Path, file_column: str | None, caption_columns: Sequence[str]
+) -> Iterator[Captioned]:
+    columns = header(table)
+    file_column = file_column or next((name for name in FILE_COLUMNS if name in columns), None)
+    wanted = caption_columns or [name for name in columns if _CAPTION.fullmatch(name)]
+    shown = ", ".join(columns)
+    if file_column is None or file_column not in columns:
+        raise SpecError(
+            f"{table}: no column of files, as {file_column or ', '.join(FILE_COLUMNS)}",
+            fix=f"name one of its columns: {shown}",
+        )
+    if not wanted or any(name not in columns for name in wanted):
+        raise SpecError(
+            f"{table}: no column of captions, as {', '.join(wanted) or 'caption or caption_1'}",
+            fix=f"name one or several of its columns: {shown}",
+        )
+    for number, row in rows(table, (file_column, *wanted), f"its columns are {shown}"):
+        for name in wanted:
+            yield number, row[file_column].strip(), row[name].strip()
+
+
+class _Entry(BaseModel):
+    """Of AudioTime: a caption, in some of its files followed by a remark in a list."""
+
+    caption: str | list[str] = Field(min_length=1)
+
+
+_ENTRIES: Final = TypeAdapter(dict[str, _Entry])
+
+
+def _read_audiotime(table: Path) -> Iterator[Captioned]:
+    try:
+        entries = _ENTRIES.validate_python(read_json(table))
+    except ValidationError as error:
+        raise CorpusError(
+            wrong_value_error(table, error).message,
+            fix="give AudioTime's JSON, or a CSV file of captions",
+        ) from error
+    except SourceError as error:
+        raise CorpusError(error.message, fix=error.fix) from error
+    for number, (name, entry) in enumerate(entries.items(), start=1):
+        caption = entry.caption if isinstance(entry.caption, str) else entry.caption[0]
+        yield number, name, caption.strip()
+
+
+COMPA_COLUMNS: Final = (
+    "pair_caption",
+    "reversed_pair_caption",
+    "pair_file",
+    "reversed_pair_file",
+)
+TRIPLET_COLUMNS: Final = ("triplet_caption", "triplet_file")
+ABSENT: Final = "-"
+
+
+def compa_benchmark(table: Path, audio: Path, settings: BenchSettings | None = None) -> Benchmark:
+    """CompA-order or CompA-attribute.
+
+    Args:
+        table: CSV with the columns pair_caption, reversed_pair_caption, pair_file and
+            reversed_pair_file; and for instances of three also triplet_caption and triplet_file,
+            "-" where an instance has none.
+    """
+    fix = f"give CompA's CSV, with the columns {', '.join(COMPA_COLUMNS)}"
+    files, instances = Files(audio, table), []
+    columns = header(table)
+    threefold = [name for name in TRIPLET_COLUMNS if name in columns]
+    if len(threefold) == 1:
+        raise CorpusError(
+            f"{table}: has only the column {threefold[0]!r}",
+            fix=f"give both {' and '.join(TRIPLET_COLUMNS)}, or neither",
+        )
+    for number, row in rows(table, COMPA_COLUMNS, fix, TRIPLET_COLUMNS):
+        captions = [row["pair_caption"], row["reversed_pair_caption"]]
+        names = [row["pair_file"], row["reversed_pair_file"]]
+        third = [row[name].strip() for name in threefold]
+        if third and (third[0] == ABSENT) != (third[1] == ABSENT):
+            raise CorpusError(
+                f"{table}: row {number}: one of {' and '.join(TRIPLET_COLUMNS)} is {ABSENT!r}",
+                fix="fill both in, or put - in both",
+            )
+        if third and third[0] != ABSENT:
+            captions.append(third[0])
+            names.append(third[1])
+        heard = tuple(files.number(name.strip(), number) for name in names)
+        instances.append(Instance(heard, tuple(caption.strip() for caption in captions)))
+    chosen, sounds = settings or BenchSettings(), files.sounds()
+    return Benchmark(
+        DataKind.COMPA,
+        str(table),
+        {"table": str(table), "instances": str(len(instances))},
+        sounds,
+        chosen,
+        {Task.COMPA: plan_compa(instances, chosen)},
+    )
+
+
+OPTIONS: Final = {letter: f"option{letter}" for letter in "ABCD"}
+QUESTION_COLUMNS: Final = ("question", "audio_path", *OPTIONS.values(), "correct")
+
+
+def questions_benchmark(
+    table: Path, audio: Path | None = None, settings: BenchSettings | None = None
+) -> Benchmark:
+    """A table of questions, each with four answers.
+
+    Answers are written alike, "keyboard typing" for "Keyboard typing" and "keyboard_typing": in
+    TREA's tables the spelling gives many right ones away. All that read like the right one are
+    right.
+
+    Args:
+        table: CSV with question, audio_path, optionA to optionD, and the letter in correct.
+        audio: Folder that audio_path starts from; by default that of the table.
+    """
+    files, questions = Files(audio or table.parent, table), []
+    fix = f"give TREA's CSV, with the columns {', '.join(QUESTION_COLUMNS)}"
+    for number, row in rows(table, QUESTION_COLUMNS, fix):
+        letter = row["correct"].strip()
+        if letter not in OPTIONS:
+            raise CorpusError(
+                f"{table}: row {number}: 'correct' is {letter!r}", fix="write A, B, C or D"
+            )
+        asked = row["question"].strip().replace("_", " ")
+        answers = {key: _plain(row[column]) for key, column in OPTIONS.items()}
+        questions.append(
+            SoundQuestion(
+                files.number(row["audio_path"].strip(), number),
+                tuple(f"{asked} {answer}" for answer in answers.values()),
+                tuple(answer == answers[letter] for answer in answers.values()),
+            )
+        )
+    sounds, chosen = files.sounds(), settings or BenchSettings()
+    return Benchmark(
+        DataKind.QUESTIONS,
+        str(table),
+        {"table": str(table), "questions": str(len(questions))},
+        sounds,
+        chosen,
+        {Task.QUESTIONS: plan_questions(questions, chosen)},
+    )
+
+
+def _plain(answer: str) -> str:
+    return Phrase.of_label(answer.strip()).plain.casefold().replace(",", "")
+
+
+_VIDEO: Final = ".mp4"
+
+
+@dataclass(frozen=True, slots=True)
+class TableLayout:
+    """How a table of labelled audio is laid out.
+
+    Args:
+        file: Path of a file below the folder of audio, by columns in braces.
+        columns: Those that tell the layout, and must be filled in.
+        fold: Column of folds or splits; "" for none.
+        recording: Column of what clips are cut from; of a table without it each clip stands alone.
+        several: Whether a cell holds several labels, parted by commas.
+        audio: The published folder of audio from that of the table, with the table's name in {}.
+        unnamed: What the first line looks like, where the table has no header.
+        tested: The fold that published figures are of; "" for all.
+    """
+
+    name: str
+    file: str
+    label: str
+    columns: tuple[str, ...]
+    fold: str = "fold"
+    recording: str = ""
+    several: bool = False
+    audio: str = "../audio"
+    unnamed: re.Pattern[str] | None = None
+    tested: str = ""
+
+    def fits(self, first: Sequence[str]) -> bool:
+        """Whether a table that begins with these cells is laid out so."""
+        if self.unnamed is not None:
+            return self.unnamed.fullmatch(",".join(first)) is not None
+        return set(self.columns) <= set(first)
+
+    def folder(self, table: Path) -> Path:
+        """Where the audio of a table is: where it is published, else beside the table."""
+        published = Path(os.path.normpath(table.parent / self.audio.format(table.stem)))
+        return published if published.is_dir() else table.parent
+
+    def rows(self, table: Path, by_fold: bool) -> Iterator[tuple[int, Mapping[str, str]]]:
+        """The rows of a table and their numbers."""
+        if self.unnamed is not None:
+            return unnamed_rows(table, self.columns, f"give {self.name}'s own table")
+        needed = {*self.columns, self.fold} if by_fold else self.columns
+        return rows(table, tuple(needed), f"give a table as {self.name} has it")
+
+    def labels(self, row: Mapping[str, str]) -> list[str]:
+        """The labels of a row."""
+        cell = row[self.label]
+        parts = cell.split(",") if self.several else [cell]
+        return [part.strip() for part in parts if part.strip()]
+
+
+LAYOUTS: Final = (
+    TableLayout(
+        name="UrbanSound8K",
+        file="fold{fold}/{slice_file_name}",
+        label="class",
+        columns=("slice_file_name", "fold", "class"),
+        recording="fsID",
+    ),
+    TableLayout(
+        name="FSD50K",
+        file="{fname}",
+        label="labels",
+        columns=("fname", "labels"),
+        fold="split",
+        several=True,
+        audio="../FSD50K.{}_audio",
+    ),
+    TableLayout(
+        name="VGGSound",
+        file="{id}_{start:0>6}",
+        label="label",
+        columns=("id", "start", "label", "split"),
+        fold="split",
+        recording="id",
+        unnamed=re.compile(r"[\w-]+,\d+,.+,(train|test)"),
+        tested="test",
+    ),
+    TableLayout(
+        name="VGGSound's test.csv",
+        file="{video}",
+        label="label",
+        columns=("video", "label"),
+        fold="",
+        unnamed=re.compile(r"[\w-]+_\d{6}\.mp4,.+"),
+    ),
+    TableLayout(
+        name="ESC-50",
+        file="{filename}",
+        label="category",
+        columns=("filename", "category"),
+        recording="src_file",
+    ),
+)
+"""ESC-50's is also the one for tables of one's own."""
+
+
+def find_layout(table: Path) -> TableLayout | None:
+    """The layout of a table of labelled audio; None where it is no such table."""
+    first = header(table)
+    return next((layout for layout in LAYOUTS if layout.fits(first)), None)
+
+
+def classes_benchmark(
+    table: Path,
+    audio: Path | None = None,
+    settings: BenchSettings | None = None,
+    fold: str | None = None,
+) -> Benchmark:
+    """Labelled audio in one of the `LAYOUTS`.
+
+    Clips of one recording are drawn together in the bootstrap.
+
+    Args:
+        audio: Folder that the files are in; by default the layout's own, or the table's.
+        fold: Test on this fold or split alone; by default on what published figures are of. The
+            classes are those of the whole table.
+    """
+    layout = find_layout(table) or LAYOUTS[-1]
+    chosen, tested = settings or BenchSettings(), fold or layout.tested
+    if tested and not layout.fold:
+        raise SpecError(f"{table}: {layout.name} has no folds", fix="leave out the fold")
+    files = Files(audio or layout.folder(table), table)
+    classes: set[str] = set()
+    folds: set[str] = set()
+    borne: list[list[str]] = []
+    recordings: list[str] = []
+    other = 0
+    for number, row in layout.rows(table, by_fold=bool(tested)):
+        labels = layout.labels(row)
+        classes.update(labels)
+        if tested:
+            folds.add(row[layout.fold])
+            if row[layout.fold] != tested:
+                other += 1
+                continue
+        name = layout.file.format_map({column: cell.strip() for column, cell in row.items()})
+        name = name.removesuffix(_VIDEO)
+        sound = files.number(name, number)
+        if 0 <= sound < len(borne):
+            raise CorpusError(
+                f"{table}: row {number}: {name!r} already has a row", fix="keep one of them"
+            )
+        if sound >= 0:
+            borne.append(labels)
+            recordings.append(row.get(layout.recording) or name)
+    if folds and tested not in folds:
+        shown = ", ".join(sorted(folds))
+        raise SpecError(f"{table}: no fold {tested}", fix=f"its folds are {shown}")
+    sounds = files.sounds()
+    every = sorted(classes)
+    groups = number_keys(recordings).numpy()
+    t1: TaskPlan | TaskRefusal = TaskRefusal("a sound bears several labels")
+    if not layout.several:
+        single = [(sound, label) for sound, (label,) in enumerate(borne)]
+        t1 = zste.plan_singles(single, every, groups, chosen)
+    return Benchmark(
+        DataKind.CLASSES,
+        str(table),
+        {
+            "table": str(table),
+            "layout": layout.name,
+            "classes": str(len(every)),
+            "fold": tested or "all",
+        },
+        sounds,
+        chosen,
+        {
+            Task.ZERO_SHOT: zste.plan_labels(borne, every, groups, chosen, layout.several),
+            Task.ZSTE: t1,
+        },
+        {"files of other folds": other} if other else {},
+    )
+
+
+PROBE_COLUMNS: Final = ("id", "caption", "outcome", "reason", "text", "connective")
+TOOL: Final = b"tool"
+MADE: Final = "made"
+_MEND: Final = "give the Parquet file that `segue text probe pte|bat|as-then-set` wrote"
+
+Planner = Callable[[list[ProbedSentence], BenchSettings], TaskPlan | TaskRefusal]
+_TASKS: Final[Mapping[Task, tuple[frozenset[str], Planner]]] = {
+    Task.PTE: (frozenset({Probe.PTE, Probe.CLAUSE_SWAP}), recall.plan_pte),
+    Task.BAT: (frozenset({Probe.BAT, Probe.BEFORE_AFTER}), recall.plan_bat),
+    Task.AS_THEN: (frozenset({Probe.AS_THEN_SET, Probe.AS_THEN}), recall.plan_as_then),
+}
+
+
+def probes_benchmark(table: Path, audio: Path, settings: BenchSettings | None = None) -> Benchmark:
+    """A set that `segue text probe` cut: PTe, BAT or as/then, as the file itself says.
+
+    Captions that were left out of the set are counted, by the reason that the file gives.
+
+    Args:
+        audio: Folder of the audio files, named as the set's `id` column says, with or without
+            ending; cut the set with `--id-column` naming the column of files.
+    """
+    found = _read_probes(table)
+    metadata: Mapping[bytes, bytes] = found.schema.metadata or {}
+    tool = metadata.get(TOOL, b"").decode()
+    files = Files(audio, table)
+    sentences: list[ProbedSentence] = []
+    left_out: Counter[str] = Counter()
+    for number, row in enumerate(found.select(list(PROBE_COLUMNS)).to_pylist(), start=1):
+        if row["outcome"] != MADE:
+            left_out[f"captions left out: {row['reason']}"] += 1
+            continue
+        _check_probe(row, table, number)
+        sound = files.number(row["id"], number)
+        sentences.append(ProbedSentence(sound, row["caption"], row["text"], row["connective"]))
+    if not sentences:
+        raise CorpusError(f"{table}: no sentence was made", fix="cut the set from other captions")
+    sounds = files.sounds()
+    chosen = settings or BenchSettings()
+    return Benchmark(
+        DataKind.PROBES,
+        str(table),
+        {"set": str(table), "probe": tool, "sentences": str(len(sentences))},
+        sounds,
+        chosen,
+        {
+            task: planner(sentences, chosen)
+            if tool in tools
+            else TaskRefusal(f"the set was made by `segue text probe {tool}`")
+            for task, (tools, planner) in _TASKS.items()
+        },
+        dict(sorted(left_out.items())),
+    )
+
+
+def _read_probes(table: Path) -> pa.Table:
+    if not table.is_file():
+        raise CorpusError(f"{table}: no such file", fix=_MEND)
+    try:
+        found = pq.read_table(table)
+    except (pa.ArrowException, OSError) as error:
+        if getattr(error, "errno", None):  # of the system, not about the file
+            raise
+        raise CorpusError(f"{table}: is not a Parquet file", fix=_MEND) from error
+    missing = [name for name in PROBE_COLUMNS if name not in found.column_names]
+    if missing:
+        raise CorpusError(f"{table}: no column {', '.join(map(repr, missing))}", fix=_MEND)
+    texts = [
+        name for name in PROBE_COLUMNS if not pa.types.is_string(found.schema.field(name).type)
+    ]
+    if texts:
+        raise CorpusError(f"{table}: no texts in column {', '.join(texts)}", fix=_MEND)
+    if TOOL not in (found.schema.metadata or {}):
+        raise CorpusError(f"{table}: does not say which probe made it", fix=_MEND)
+    return found
+
+
+def _check_probe(row: Mapping[str, Any], table: Path, number: int) -> None:
+    for name in ("id", "caption", "text", "connective"):
+        if not (row[name] or "").strip():
+            raise CorpusError(
+                f"{table}: row {number}: {name!r} is empty",
+                fix="cut the set again; `--id-column` names the column of audio files",
+            )

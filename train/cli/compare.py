@@ -20,7 +20,7 @@ from synth.corpus.kinds import PathKind, expect
 
 if TYPE_CHECKING:
     from train.bench.metrics import Metric
-    from train.report.evaluations import Tested
+    from train.report.results import Tested
 
 
 def compare_command(
@@ -39,7 +39,7 @@ def compare_command(
 
     Example: `segue compare runs/baseline runs/hard-negatives`
     """
-    from train.report.evaluations import read_evaluations  # torch takes a while
+    from train.report.results import read_evaluations  # torch takes a while
 
     if len({run.resolve() for run in runs}) < 2:
         raise SpecError("nothing to compare", fix="give two runs or more")

@@ -17,8 +17,7 @@ from synth.base.progress import Observer, show_waiting
 from synth.corpus.kinds import PathKind, expect
 from train.bench.settings import BenchSettings, Padding, Task
 from train.bench.verdicts import explain_metrics, verdicts
-from train.cli.options import VirtualOption
-from train.cli.show import metric_table, quieten_transformers, tell_of_hub
+from train.cli.show import VirtualOption, metric_table, quieten_transformers, tell_of_hub
 from train.config.run import AudioMode
 from train.export.files import checkpoint_tokenizer, is_checkpoint
 
@@ -154,8 +153,8 @@ def eval_command(
     # Torch takes seconds: it is loaded once the options are known to be right.
     with show_waiting("loading torch"):
         from train.bench.evaluate import assess, open_benchmark
-        from train.bench.heard import add_heard_fact, heard_warning
         from train.bench.opening import open_embedder
+        from train.bench.plan import add_heard_fact, heard_warning
         from train.bench.report import split_main_metrics, write_report
         from train.engine.log import LOG_FILE
 

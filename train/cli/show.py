@@ -6,8 +6,9 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
 from rich.table import Table
 
 from train.bench.verdicts import format_value
@@ -52,3 +53,20 @@ def quieten_transformers() -> None:
         from transformers.utils.logging import disable_progress_bar
 
         disable_progress_bar()
+
+
+CorpusArgument = Annotated[
+    Path,
+    typer.Argument(
+        help="Manifest folder or its URL: data_manifests/CORPUS (the latest build) or one "
+        "of its versions.",
+        show_default=False,
+    ),
+]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print progress as JSON lines; the last is the summary.")
+]
+VirtualOption = Annotated[
+    bool,
+    typer.Option("--virtual", help="Render audio from plan and bank instead of reading shards."),
+]

@@ -18,8 +18,13 @@ from synth.base.errors import SpecError
 from synth.base.progress import Observer, Silent, show_waiting
 from synth.base.yaml_file import YamlFile
 from synth.corpus.kinds import PathKind, expect
-from train.cli.options import CorpusArgument, JsonOption, VirtualOption
-from train.cli.show import quieten_transformers, tell_of_hub
+from train.cli.show import (
+    CorpusArgument,
+    JsonOption,
+    VirtualOption,
+    quieten_transformers,
+    tell_of_hub,
+)
 from train.config.files import parse_config, read_settings
 from train.config.model import HeadKind
 from train.config.run import AudioMode, TrainConfig

@@ -18,7 +18,6 @@ def parse_config(values: Any, where: str | YamlFile) -> TrainConfig:
     """Settings from parsed YAML or JSON.
 
     Args:
-        values: Mapping of setting to value.
         where: The file that they are from, or what errors call it.
     """
     file = YamlFile(where, values) if isinstance(where, str) else where

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
@@ -78,6 +80,24 @@ class Stage(Section):
     def roles(self) -> frozenset[Role]:
         """The texts it needs beside the captions."""
         return self.loss.roles | ({Role.DENIED} if self.dissimilarity else set())
+
+
+@dataclass(frozen=True, slots=True)
+class StepPlace:
+    """Where a step lies: in which stage, and how many of its steps came before."""
+
+    stage: int
+    step: int
+
+
+def place(step: int, stages: Sequence[Stage]) -> StepPlace:
+    """The stage of global step `step`."""
+    left = step
+    for number, stage in enumerate(stages):
+        if left < stage.steps:
+            return StepPlace(number, left)
+        left -= stage.steps
+    raise IndexError(f"step {step} lies behind the last of {step - left}")
 
 
 class Mix(Section):

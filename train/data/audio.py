@@ -95,8 +95,6 @@ def feature_cache(
 
     Args:
         config: Says how much memory they may take, and whether samples are cropped.
-        tower: Gives the features.
-        device: Where they are computed and kept.
 
     Returns:
         The features, or None where they do not fit, or samples are cropped at random.

@@ -38,7 +38,6 @@ class Batch:
     """All that one step learns from, on one process.
 
     Args:
-        step: Step of the run.
         texts: Ids of every different text, encoded once each: the members of a minimal-pair group
             share most of their sentences.
         captions: Number in `texts` of each row's caption.

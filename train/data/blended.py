@@ -30,14 +30,10 @@ class MixedData(SplitData):
 
     Pools, groups and what losses ask for are those of the first split. The others are in play in
     every stage, as their own groups.
-
-    Args:
-        others: Those mixed in.
     """
 
     def __init__(self, main: SplitData, others: Sequence[SplitData]) -> None:
-        self.corpus, self.split, self.mode = main.corpus, main.split, main.mode
-        self._rows = main._rows
+        super().__init__(main.corpus, main.split, main.mode, main._rows)
         self._parts = (main, *others)
         self._starts = tuple(accumulate(map(len, self._parts), initial=0))
 
@@ -142,7 +138,6 @@ def refuse_unlike(where: str, corpus: Corpus, split: str, others: Sequence[Corpu
 
     Args:
         where: Names the corpus in an error.
-        others: Those it is to be mixed with.
     """
     if split not in corpus.splits:
         raise SpecError(
@@ -182,9 +177,6 @@ class BlendedCorpora(IterableDataset[list[dict[str, Any]]]):
     Args:
         weights: Of each corpus, by manifest folder or URL; they need not sum to 1.
         batch: Samples of a batch, over all processes.
-        split: Of every corpus.
-        mode: Read shards, or render from plan and bank.
-        rank: Number of this process.
         ranks: Processes, each of which takes a part of every batch.
     """
 

@@ -37,7 +37,6 @@ class Cropper:
 
     Args:
         frames: Longest that a sample may be.
-        told: The captions that a part keeps.
     """
 
     data: SplitData

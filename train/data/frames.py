@@ -40,7 +40,6 @@ def token_states(
     A sound that could be called by another's name is not judged where that one may be heard.
 
     Args:
-        data: The split that the rows are of.
         rows: Its rows, each with its `position` and maybe a `crop`.
         token: Length of a token in samples of audio.
     """

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final
@@ -16,11 +18,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from synth.base.errors import SpecError
+from synth.base.processors import processors
 from synth.base.rng import digest
 from synth.base.units import Frames
 from train.config.loss import Role
-from train.config.run import Stage, TrainConfig
-from train.config.schedule import place
+from train.config.run import Stage, TrainConfig, place
 from train.data.audio import AudioBatch, count_chunks, crop_frames, hear
 from train.data.batch import Batch, SoundFrames
 from train.data.crop import Cropper
@@ -30,7 +32,6 @@ from train.data.order import Chosen
 from train.data.rows import Row
 from train.data.split import SplitData
 from train.data.texts import FULLY_NEGATED, TextSampler
-from train.data.threads import compute_alone
 from train.data.tokenizer import TextTokenizer
 from train.losses.batch import Ragged
 from train.model.towers.base import AudioTower
@@ -54,8 +55,6 @@ class Assembler:
     """Turns manifest rows into batches.
 
     Args:
-        tokenizer: For the texts.
-        sampler: Chooses the texts.
         cropper: Cuts long samples, None to keep them whole.
         cached: Whether features are at hand, so that no audio need be read.
         tower: Says what a chunk is, and gives features. None counts and computes nothing.
@@ -110,10 +109,7 @@ class Assembler:
         """The batch of the samples at `positions`.
 
         Args:
-            positions: Those of this process.
-            stage: Says which texts.
             counts: How many samples each process takes; none where this one takes all.
-            rank: Number of this process.
             everywhere: Positions of the samples of all processes, where this one does not take
                 all.
         """
@@ -185,7 +181,6 @@ class Loader:
 
     Args:
         assembler: Makes batches of samples; another one may take its place before the first step.
-        share: Which part of every batch to make.
     """
 
     def __init__(self, assembler: Assembler, config: TrainConfig, share: Share) -> None:
@@ -245,10 +240,6 @@ def draw_uniform(rows: slice, total: int, step: int, seed: int) -> Float[Tensor,
 
     They are drawn for the rows of all processes, so that a row's numbers do not depend on how many
     processes there are.
-
-    Args:
-        rows: Those of this process.
-        total: Rows of all processes.
     """
     generator = torch.Generator().manual_seed(  # of TextSwap, the first that drew
         int(digest(str(seed), "textswap", str(step))[:15], 16)
@@ -269,3 +260,27 @@ def _classes(row: Row) -> list[int]:
 
 def _to_tensor(values: Sequence[int] | Sequence[Sequence[int]]) -> Tensor:
     return torch.tensor(values, dtype=torch.long)
+
+
+ASKED: Final = "OMP_NUM_THREADS"
+"""By which the user, or torchrun, says how many threads torch is to have."""
+
+
+@contextmanager
+def share_processors(workers: int) -> Iterator[None]:
+    """Within it torch has the processors that so many loader threads leave, at least one.
+
+    A number of threads that the environment asks for stays.
+    """
+    before = torch.get_num_threads()
+    if ASKED not in os.environ:
+        torch.set_num_threads(max(processors() - workers, 1))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def compute_alone() -> None:
+    """Have what torch computes in this thread done by this thread alone."""
+    torch.set_num_threads(1)

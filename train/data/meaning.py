@@ -76,7 +76,6 @@ def find_unrefuted(
     not refuted.
 
     Args:
-        rows: Rows of a batch.
         claims: What the caption of each says, as JSON.
         audible: Shortest overlap that can be heard, in frames; None where the corpus does not say.
     """

@@ -17,8 +17,7 @@ from jaxtyping import Int
 from synth.base.errors import SpecError
 from synth.base.packing import pack_sizes
 from synth.base.rng import Randomness
-from train.config.run import TrainConfig
-from train.config.schedule import place
+from train.config.run import TrainConfig, place
 from train.data.split import SplitData
 
 T = TypeVar("T")
@@ -48,7 +47,6 @@ class Epoch:
     """The units of one epoch in the order in which they are used.
 
     Args:
-        units: Their numbers, batch by batch.
         ends: Behind which of them each batch ends, beginning with 0.
     """
 
@@ -75,7 +73,6 @@ class BatchOrder:
         packing: Units of each size in each batch, the sizes in ascending order, by turns of the
             epochs; None where all units are equally large.
         per_batch: Fewest units in a batch.
-        batches: Batches of an epoch.
         name: Tells apart the orders of one run.
     """
 
@@ -103,8 +100,6 @@ class BatchOrder:
         Args:
             groups: Number of the group of each sample of the pool.
             batch: Most samples in a batch.
-            keep_groups: Whether groups stay together.
-            name: Tells apart the orders of one run.
         """
         if keep_groups:
             units = _number_by_appearance(groups)
@@ -234,7 +229,6 @@ class Stream:
 
     Args:
         most: Most of them that are taken for one batch.
-        name: Tells apart the streams of one run.
     """
 
     samples: Int[np.ndarray, " samples"]
@@ -295,7 +289,6 @@ class Blend:
 
     Args:
         shares: Of each corpus; together 1.
-        batch: Samples of a batch.
     """
 
     shares: tuple[Fraction, ...]
@@ -363,7 +356,6 @@ class Chosen:
     or where groups stay together, it has an order of batches in each.
 
     Args:
-        ranks: Processes.
         orders: Of the run's corpus, one a stage.
         blend: How many samples each corpus gives; None where nothing is mixed in.
         mixed: Of the corpora that are mixed in.

@@ -61,14 +61,16 @@ class SplitData:
     """One split of a corpus, by position.
 
     Args:
-        split: Name of the split.
+        rows: Those of the split, where they are opened already.
     """
 
-    def __init__(self, corpus: Corpus, split: str, mode: AudioMode) -> None:
+    def __init__(
+        self, corpus: Corpus, split: str, mode: AudioMode, rows: SplitRows | None = None
+    ) -> None:
         self.corpus = corpus
         self.split = split
         self.mode = mode
-        self._rows = SplitRows.open(corpus, split, _COLUMNS)
+        self._rows = SplitRows.open(corpus, split, _COLUMNS) if rows is None else rows
 
     def __len__(self) -> int:
         return len(self._rows)

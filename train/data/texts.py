@@ -74,7 +74,6 @@ class TextSampler:
     """Chooses the texts of samples, and changes them as the settings ask.
 
     Args:
-        sampling: What is done to captions.
         tags: Tags of each clip, by clip id.
     """
 
@@ -110,8 +109,6 @@ class TextSampler:
 
         Args:
             rows: Manifest rows, each with its `position`.
-            stage: Gives the relations in play and the roles that its loss needs.
-            step: Step of the run.
         """
         told = [self._tell(row, stage, step) for row in rows]
         denied: tuple[Sequence[str], ...] = ((),) * len(rows)

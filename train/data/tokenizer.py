@@ -26,7 +26,6 @@ class TokenIds:
     """Texts as padded ids.
 
     Args:
-        ids: Token ids.
         mask: Which of them are real; at least one in every row.
     """
 
@@ -149,7 +148,6 @@ class TextTokenizer:
         """The ids of `texts`; a text without a word becomes one padding token.
 
         Args:
-            texts: Any number.
             multiple: What the number of ids of a text is a multiple of.
         """
         encodings = self._tokenizer.encode_batch(list(texts))

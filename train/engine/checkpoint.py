@@ -45,9 +45,7 @@ class State:
     """All that training changes; with the random states, all that a checkpoint holds.
 
     Args:
-        optimizer: Over its learning parameters.
         average: Moving average of the model, None where none is kept.
-        step: Steps done.
         loss: Loss of the last of them when `settle` was called.
         best_loss: Lowest validation loss so far.
         best_step: Steps behind it.
@@ -82,7 +80,6 @@ class RandomState:
     """State of torch's random number generators.
 
     Args:
-        cpu: Of the CPU's.
         device: Of the device's, None where that is the CPU.
     """
 
@@ -115,7 +112,6 @@ def create_state(
 
     Args:
         vocabulary: Number of words, for a text tower that learns its own.
-        process: This one.
     """
     model = build_model(config.model, sample_rate, vocabulary).to(process.device)
     if process.rank:

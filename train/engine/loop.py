@@ -23,11 +23,10 @@ from train.config.run import TrainConfig
 from train.data.audio import feature_cache
 from train.data.blended import join_splits, open_splits
 from train.data.frames import frame_words
-from train.data.loader import Assembler, Loader
+from train.data.loader import Assembler, Loader, share_processors
 from train.data.recordings import Recordings
 from train.data.split import SplitData
 from train.data.texts import added_words
-from train.data.threads import share_processors
 from train.data.tokenizer import CutTexts, TextTokenizer
 from train.engine.checkpoint import (
     State,
@@ -39,12 +38,10 @@ from train.engine.checkpoint import (
     save_model,
     settle,
 )
-from train.engine.encoder import build_encoder
-from train.engine.log import RunLog, open_log
-from train.engine.progress import PHASE, Meter
+from train.engine.log import PHASE, Meter, RunLog, open_log
 from train.engine.ranks import RankProcess, join_processes
 from train.engine.run_folder import RunData, refuse_occupied, save_settings
-from train.engine.step import train_step
+from train.engine.step import build_encoder, train_step
 from train.engine.validation import Validator
 from train.model.device import matmul_precision
 
@@ -59,10 +56,8 @@ class TrainResult:
         loss: Loss of the last step done, in nats.
         best_step: Steps behind the weights that were kept.
         best_loss: Their validation loss in nats, None where nothing was validated.
-        samples_per_s: Samples learnt from a second, by this run.
         data_wait: Share of the time spent waiting for data, 0 to 1.
         warning: What held the run up at its end, and what helps; may be empty.
-        cut: How many texts of the corpus are longer than the model reads.
     """
 
     folder: Path

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import nn
 
 from synth.base.errors import SpecError
 from train.config.model import Group
-from train.config.run import TrainConfig
-from train.config.schedule import learning_rate
+from train.config.run import Decay, TrainConfig
 from train.model.clap import Clap
 from train.model.freezing import parameter_groups
 
 PEAK = "peak"
 """Under which the optimizer, and so a checkpoint, keeps the peak rate of some parameters."""
+_LEAST = 1e-3
 
 
 def build_optimizer(model: Clap, config: TrainConfig, device: torch.device) -> torch.optim.AdamW:
@@ -80,6 +82,29 @@ def set_rates(optimizer: torch.optim.Optimizer, config: TrainConfig, step: int) 
 def rate_at(peak: float, config: TrainConfig, step: int) -> float:
     """The rate of a step where the peak is `peak`."""
     return learning_rate(step, config.steps, peak, config.warmup, config.schedule)
+
+
+def learning_rate(
+    step: int, steps: int, peak: float, warmup: float, decay: Decay = Decay.COSINE
+) -> float:
+    """Learning rate: linear rise to `peak`, then down to nearly nothing, or on.
+
+    Args:
+        step: From 0 to `steps - 1`.
+        warmup: Share of the run in which the rate rises, 0 to 1.
+    """
+    rise = max(round(warmup * steps), 1)
+    if step < rise:
+        return peak * (step + 1) / rise
+    fallen = (step + 1 - rise) / max(steps - rise, 1)
+    match decay:
+        case Decay.COSINE:
+            share = (1 + math.cos(math.pi * fallen)) / 2
+        case Decay.LINEAR:
+            share = 1 - fallen
+        case Decay.CONSTANT:
+            share = 1.0
+    return peak * max(share, _LEAST)
 
 
 def is_fused(device: torch.device) -> bool:

@@ -25,9 +25,6 @@ def default(corpus: Path, out: Path) -> TrainConfig:
 
     There is one stage with all relations where nothing says "before", and no frame-wise loss where
     the corpus does not tell when each sound is heard.
-
-    Args:
-        out: Run folder.
     """
     config = _make_small(corpus, out, _choose_stages(corpus))
     tells_times = any(part.any() for part in find_labelled(Corpus.open(corpus), TRAIN))
@@ -42,7 +39,6 @@ def demo(corpus: Path, out: Path, head: HeadKind = HeadKind.TRANSFORMER) -> Trai
     hard negatives give every relation its direction. Learning when each sound is heard helps both.
 
     Args:
-        out: Run folder.
         head: With `mlp`, a mean over tokens, order cannot be heard.
     """
     return learn_frames(_make_small(corpus, out, _STAGES, head))
@@ -64,7 +60,6 @@ def fine_tuning(corpus: Path, out: Path, clap: str, head: HeadKind) -> TrainConf
     """Settings that fine-tune a CLAP: with its own projections, or with a head over its tokens.
 
     Args:
-        out: Run folder.
         clap: Folder of a ClapModel, or its name on huggingface.co.
         head: `projection` keeps the model whole; others hear its feature map a second at a time.
     """

@@ -30,7 +30,6 @@ class RankProcess:
 
     Args:
         rank: Its number; number 0 writes and shows.
-        device: Where it computes.
     """
 
     rank: int
@@ -111,21 +110,18 @@ def is_leader() -> bool:
 def count_ranks() -> int:
     """How many processes train together, 1 where this one is alone."""
     given = {name: os.environ[name] for name in _RENDEZVOUS if name in os.environ}
-    others = {name: os.environ[name] for name in _LAUNCHERS if name in os.environ}
-    rank, ranks = (_to_number(given.get(name)) for name in _RENDEZVOUS[:2])
-    alone = "RANK" not in given and "WORLD_SIZE" not in given
-    if not alone and rank is not None and ranks is not None and 0 <= rank < ranks:
-        alone = ranks == 1
-        if len(given) == len(_RENDEZVOUS) and not alone:
-            return ranks
-    elif "RANK" not in given and ranks == 1:
-        alone = True
-    many = {name: value for name, value in others.items() if (_to_number(value) or 1) > 1}
-    if alone and (not many or len(given) == len(_RENDEZVOUS)):
-        return 1
-    found = many if alone else {name: given[name] for name in _RENDEZVOUS[:2] if name in given}
-    shown = ", ".join(f"{name}={value}" for name, value in found.items())
     missing = ", ".join(name for name in _RENDEZVOUS if name not in given)
+    rank, ranks = given.get("RANK"), given.get("WORLD_SIZE")
+    if (rank, ranks) in ((None, None), (None, "1"), ("0", "1")):
+        others = {name: os.environ.get(name, "") for name in _LAUNCHERS}
+        found = {name: value for name, value in others.items() if _to_number(value) > 1}
+        if not found or not missing:
+            return 1
+    else:
+        if not missing and 0 <= _to_number(rank) < _to_number(ranks):
+            return _to_number(ranks)
+        found = {name: given[name] for name in _RENDEZVOUS[:2] if name in given}
+    shown = ", ".join(f"{name}={value}" for name, value in found.items())
     raise SpecError(
         f"{shown}: this process is one of several, but cannot find the others"
         + (f" without {missing}" if missing else ""),
@@ -133,8 +129,8 @@ def count_ranks() -> int:
     )
 
 
-def _to_number(value: str | None) -> int | None:
-    return int(value) if value is not None and value.isdecimal() else None
+def _to_number(value: str | None) -> int:
+    return int(value) if value is not None and value.isdecimal() else -1
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from train.data.recordings import RECORDINGS_FILE
 from train.data.tokenizer import TextTokenizer
 from train.engine.log import LOG_FILE, name_file
 from train.model.clap import Clap, build_model
-from train.model.lora import merge_adapters
+from train.model.freezing import merge_adapters
 from train.model.weights import RECEIPTS_FILE, WeightsReceipt, add_receipt, require_whole
 
 CONFIG_FILE: Final = "config.json"
@@ -57,7 +57,6 @@ class RunData:
 
     Args:
         corpus: Digest of the corpus, and of those mixed in.
-        tokenizer: Digest of the tokenizer.
     """
 
     corpus: str
@@ -76,7 +75,6 @@ class LoadedRun:
 
     Args:
         sample_rate: In Hz, of the audio it takes.
-        tokenizer: From text to ids.
         model: On the CPU, in evaluation mode, adapters merged into its weights.
     """
 
@@ -172,7 +170,6 @@ def save_tensors(path: Path, value: dict[str, Any], earlier: Path | None = None)
     so a process that is killed at any moment leaves a file with a receipt.
 
     Args:
-        value: What it will hold.
         earlier: What the file that is there is then called; None to drop it.
     """
     if earlier is not None:

@@ -17,9 +17,8 @@ from train.data.audio import FeatureCache, feature_cache
 from train.data.loader import Assembler
 from train.data.split import VAL, SplitData
 from train.data.tokenizer import TextTokenizer
-from train.engine.encoder import Encoder, load_parts
 from train.engine.ranks import RankProcess
-from train.engine.step import compute_loss
+from train.engine.step import Encoder, compute_loss, load_parts
 from train.losses.batch import Alone
 from train.model.clap import Clap
 
@@ -31,7 +30,6 @@ class Validator:
     Args:
         assembler: Makes the batches, each sample described by its main caption.
         pool: Positions of the samples in play in the last stage.
-        cache: Features of the split, where they are kept.
     """
 
     config: TrainConfig
@@ -77,7 +75,6 @@ class Validator:
         Args:
             model: The model; equal on all processes, but for statistics of batch norms, which
                 become the first one's. Is left in evaluation mode.
-            process: This one.
 
         Returns:
             Mean loss of the batches in nats, by their size; the same on every process.

@@ -22,6 +22,12 @@ _ROBERTA: Final = "FacebookAI/roberta-base"
 _TOKENIZERS: Final = ("tokenizer.json", "vocab.json")
 _HUB_NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
+ACCEPTED: Final = (
+    "give the folder of a run or of an export, a ClapModel or PeAudioModel by its folder or as "
+    "OWNER/NAME on huggingface.co, a CLAP of open_clip by its folder, as hf-hub:OWNER/NAME or as "
+    "open_clip:MODEL:CHECKPOINT, a LAION-CLAP checkpoint (.pt), or module:factory of an embedder"
+)
+
 
 class ModelFormat(StrEnum):
     """What a run is exported to."""

@@ -10,10 +10,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
+
+from pydantic import ValidationError
 
 from synth.base.atomic import translate_disk_errors
+from synth.base.doors import read_json
 from synth.base.errors import SpecError
+from synth.base.yaml_file import YamlFile, explain_errors
+from train.config.model import ModelConfig, TowerKind
+from train.config.section import Section
+from train.engine.run_folder import LoadedRun
+from train.export.files import AUDIO_GRAPH, FORMAT, SETTINGS_FILE
 
 LOADING: Final = """\
     from train.export.read import load_exported        # pip install segue-audio
@@ -76,3 +84,82 @@ def new_folder(out: Path) -> Iterator[Path]:
             partial.rename(out)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
+
+
+EXPORT_AGAIN: Final = "export the run again to an empty folder"
+_SAME_PACKAGES: Final = f"install the packages that it was exported with, or {EXPORT_AGAIN}"
+
+
+class ExportSettings(Section):
+    """What is needed, beside the weights, to build an exported model again.
+
+    Args:
+        sample_rate: In Hz, of the audio that the model takes.
+        weights: The file of the weights that the towers' folders do not hold; "" for none.
+        model: The model, its bias as it was learnt. Towers of transformers are named by their
+            folders in this one.
+    """
+
+    format: Literal[2] = FORMAT
+    sample_rate: int
+    weights: str = ""
+    model: ModelConfig
+
+    @classmethod
+    def of_run(cls, run: LoadedRun, weights: str, audio: str, text: str) -> ExportSettings:
+        """Those of a run.
+
+        Args:
+            audio: Folder of its audio tower in the exported one.
+            text: Folder of its text tower.
+        """
+        model = run.config.model.without_adapters()
+        config = model.model_copy(update={"bias": run.model.bias.item()})
+        model = _rename_towers(config, audio, text)
+        return cls(sample_rate=run.sample_rate, weights=weights, model=model)
+
+    def in_folder(self, folder: Path) -> ModelConfig:
+        """The model, its towers where they lie."""
+        audio, text = self.model.audio.name, self.model.text.name
+        return _rename_towers(self.model, str(folder / audio), str(folder / text))
+
+    def save(self, folder: Path) -> None:
+        """Write the file."""
+        (folder / SETTINGS_FILE).write_text(self.model_dump_json(indent=2) + "\n", "utf-8")
+
+
+def read_export_settings(folder: Path) -> ExportSettings:
+    """The settings of an exported folder."""
+    file = folder / SETTINGS_FILE
+    if (folder / AUDIO_GRAPH).is_file():
+        raise SpecError(
+            f"{folder}: an ONNX export, which onnxruntime opens",
+            fix="give the run, or export it with `--to safetensors`",
+        )
+    if not file.is_file():
+        raise SpecError(f"{folder}: no exported model here (no {SETTINGS_FILE})", fix=EXPORT_AGAIN)
+    values = read_json(file, refuse=SpecError, fix=EXPORT_AGAIN)
+    try:
+        settings = ExportSettings.model_validate(values)
+    except ValidationError as error:
+        place = YamlFile(str(file), values)
+        raise explain_errors(error, place, ExportSettings, _SAME_PACKAGES) from error
+    towers = settings.model.audio, settings.model.text
+    names = [tower.name for tower in towers if tower.kind == TowerKind.TRANSFORMERS]
+    for name in (*names, settings.weights):
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise SpecError(f"{file}: {name!r} lies outside of its folder", fix=EXPORT_AGAIN)
+    return settings
+
+
+def _rename_towers(config: ModelConfig, audio: str, text: str) -> ModelConfig:
+    """The settings with other names of the towers that are of transformers."""
+    names = {"audio": audio, "text": text}
+    towers = {side: getattr(config, side) for side in names}
+    return config.model_copy(
+        update={
+            side: tower.model_copy(update={"name": names[side]})
+            for side, tower in towers.items()
+            if tower.kind == TowerKind.TRANSFORMERS
+        }
+    )

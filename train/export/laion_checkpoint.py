@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from synth.base.errors import CorpusError
-from train.export.kinds import ACCEPTED
-from train.model.clap_features import ClapInput
+from train.export.files import ACCEPTED
+from train.model.features import ClapInput
 
 LONGEST_TEXT: Final = 77
 """Word pieces of a text that LAION-CLAP reads."""

@@ -56,11 +56,7 @@ dim), which differ from torch's by DIFFERENCE at most. `segue.json` has these fa
 
 
 def write_onnx(run: LoadedRun, folder: Path, observer: Observer) -> Written:
-    """Write the halves of a run as graphs of ONNX, and compare them with torch.
-
-    Args:
-        folder: To write to.
-    """
+    """Write the halves of a run as graphs of ONNX, and compare them with torch."""
     _check_packages()
     model = run.model
     tower = model.audio_tower

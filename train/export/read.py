@@ -15,7 +15,7 @@ from synth.base.errors import SpecError
 from train.data.tokenizer import TextTokenizer
 from train.engine.run_folder import TOKENIZER_FILE
 from train.export.files import HEAD_PREFIXES, WEIGHTS_FILE
-from train.export.settings import EXPORT_AGAIN, ExportSettings, read_export_settings
+from train.export.folder import EXPORT_AGAIN, ExportSettings, read_export_settings
 from train.model.clap import Clap, build_model
 from train.model.weights import require_whole
 
@@ -26,7 +26,6 @@ class Exported:
 
     Args:
         model: In evaluation mode; may be moved to another device.
-        tokenizer: From text to ids.
         sample_rate: In Hz, of the audio it takes.
     """
 

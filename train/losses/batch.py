@@ -138,7 +138,6 @@ class Ranks:
     Args:
         counts: How many rows of the batch each holds, in order of rank. They are known from the
             order of the samples: asking for them would wait for the device.
-        rank: Number of this one.
     """
 
     def __init__(self, counts: Sequence[int], rank: int) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
 
+from torch import nn
+
+from synth.base.entry_points import find_entry_points, load_class
 from synth.base.errors import SegueError, SpecError
 from train.config.model import (
+    TOWERS,
     AudioConfig,
     HeadConfig,
     HeadKind,
@@ -14,11 +19,22 @@ from train.config.model import (
     TokenKind,
     TowerKind,
 )
-from train.model.assembly import ModelLibrary, audio_tower, head, text_tower
-from train.model.freezing import freeze
-from train.model.loading import explain, load_config
-from train.model.lora import add_adapters
+from train.model.features import ClapInput
+from train.model.freezing import add_adapters, freeze
+from train.model.heads import MeanPoolHead, ProjectionHead, TransformerHead
+from train.model.loading import explain, feature_extractor, load_config, transformers_model
 from train.model.network import Clap
+from train.model.towers.base import (
+    AudioTower,
+    EmbeddingTower,
+    TextTower,
+    Tower,
+    cnn_tower,
+)
+from train.model.towers.frames import FRAME_KINDS, frame_tower
+from train.model.towers.spectrogram import spectrogram_tower
+from train.model.towers.text import text_model
+from train.model.towers.waveform import waveform_tower
 
 __all__ = ["Clap", "build_model", "clap_config", "clap_settings"]
 
@@ -49,7 +65,6 @@ def _build_model(
     temperature where it gives both.
 
     Args:
-        config: Towers and heads, and what learns.
         vocabulary: Number of words, for a text tower that learns its own.
         library: Models that are at hand; the others are looked for by their names.
     """
@@ -114,3 +129,131 @@ def clap_settings(facts: Any, name: str) -> ModelConfig:
         text=TextConfig(kind=TowerKind.TRANSFORMERS, name=name),
         temperature=min(1 / facts.logit_scale_init_value, 1.0),
     )
+
+
+_Tower = TypeVar("_Tower", bound=Tower)
+
+_DEFAULT_ACTIVATION = "relu"
+_CLAPS: Final = frozenset({"clap", "clap_audio_model"})
+_SUMMARIES: Final = _CLAPS | {"audio-spectrogram-transformer"}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelLibrary:
+    """Models of transformers, each loaded once: both halves of a CLAP come from one.
+
+    Args:
+        models: By name or folder; those that are at hand already are not looked for.
+    """
+
+    models: dict[str, Any] = field(default_factory=dict)
+    inputs: dict[str, ClapInput] = field(default_factory=dict)
+
+    def get(self, name: str) -> Any:
+        """A model by name or folder."""
+        if name not in self.models:
+            self.models[name] = transformers_model(name)
+        return self.models[name]
+
+    def clap_input(self, name: str) -> ClapInput:
+        """What a CLAP takes, by its name or folder."""
+        if name not in self.inputs:
+            self.inputs[name] = ClapInput.of_extractor(feature_extractor(name))
+        return self.inputs[name]
+
+    def projection(self, name: str, half: str) -> nn.Module | None:
+        """CLAP's own projection of a half; None where the model is not a whole CLAP."""
+        model = self.models.get(name)
+        if model is None or model.config.model_type != "clap":
+            return None
+        return getattr(model, f"{half}_projection")  # type: ignore[no-any-return]
+
+
+def audio_tower(config: ModelConfig, sample_rate: int, library: ModelLibrary) -> AudioTower:
+    """The audio tower that a config describes."""
+    audio = config.audio
+    if audio.kind == TowerKind.SMALL:
+        _check_summary(config.head, False, "the small audio tower")
+        return cnn_tower(audio, sample_rate, config.dim)
+    if audio.kind != TowerKind.TRANSFORMERS:
+        tower = _offered(audio.kind, AudioTower).build(audio, sample_rate)
+        _check_summary(config.head, tower.pooled, f"audio tower {audio.kind!r}")
+        return tower
+    model = library.get(audio.name)
+    kind = model.config.model_type
+    _check_summary(config.head, kind in _SUMMARIES, f"audio model {audio.name!r} ({kind})")
+    if config.head.kind is HeadKind.PROJECTION and audio.tokens is not TokenKind.POOLED:
+        raise SpecError(
+            f"a `projection` head takes one token, and `tokens: {audio.tokens}` gives many",
+            fix="choose `tokens: pooled` for audio, or a head of kind `mlp` or `transformer`",
+        )
+    if kind in _CLAPS:
+        half = model.audio_model if kind == "clap" else model
+        return spectrogram_tower(half, audio, sample_rate, library.clap_input(audio.name))
+    if kind in FRAME_KINDS:
+        return frame_tower(model, audio, sample_rate)
+    if hasattr(model.config, "conv_kernel"):
+        return waveform_tower(model, audio, sample_rate)
+    raise SpecError(
+        f"model {audio.name!r} ({kind}) is no audio tower",
+        fix="use a CLAP, AST, Whisper or wav2vec2-BERT, or wav2vec2, hubert, wavlm, mert or a "
+        "model of that family, or the tower of kind `small`",
+    )
+
+
+def text_tower(config: ModelConfig, vocabulary: int, library: ModelLibrary) -> TextTower:
+    """The text tower that a config describes.
+
+    Args:
+        vocabulary: Number of words, for a tower that learns its own.
+    """
+    text = config.text
+    if text.kind == TowerKind.SMALL:
+        _check_summary(config.head, False, "the small text tower")
+        return EmbeddingTower(vocabulary, config.dim)
+    if text.kind != TowerKind.TRANSFORMERS:
+        tower = _offered(text.kind, TextTower).build(text, vocabulary)
+        _check_summary(config.head, tower.pooled, f"text tower {text.kind!r}")
+        return tower
+    model = library.get(text.name)
+    if model.config.model_type in ("clap", "clip"):
+        model = model.text_model
+    return text_model(model, text.name, config.head.kind is HeadKind.PROJECTION)
+
+
+def _offered(kind: str, base: type[_Tower]) -> type[_Tower]:
+    """The tower that another package offers under a name; the settings have looked for it."""
+    return load_class(find_entry_points(TOWERS, ())[kind], base, SpecError)
+
+
+def head(config: HeadConfig, tower: Tower, dim: int, projection: nn.Module | None) -> nn.Module:
+    """The head over a tower.
+
+    Args:
+        projection: CLAP's own, whose weights a head of kind `projection` takes over.
+    """
+    if config.kind is HeadKind.MLP:
+        return MeanPoolHead(tower.dim, dim, config.dropout)
+    if config.kind is HeadKind.TRANSFORMER:
+        return TransformerHead(tower.dim, dim, config.layers, config.heads, config.dropout)
+    if projection is None:
+        return ProjectionHead(tower.dim, dim, _DEFAULT_ACTIVATION)
+    facts: Any = projection.config
+    if facts.projection_dim != dim:
+        raise SpecError(
+            f"the CLAP projects to {facts.projection_dim} numbers, the model's `dim` is {dim}",
+            fix=f"choose `dim: {facts.projection_dim}`",
+        )
+    found = ProjectionHead(tower.dim, dim, facts.projection_hidden_act)
+    found.load_state_dict(projection.state_dict())
+    return found
+
+
+def _check_summary(head: HeadConfig, pooled: bool, what: str) -> None:
+    """Check that a tower gives one token where the head takes no more."""
+    if head.kind is HeadKind.PROJECTION and not pooled:
+        raise SpecError(
+            f"{what} has no summary token for a `projection` head",
+            fix="choose a head of kind `mlp` or `transformer`, or the tower of a CLAP "
+            "with `tokens: pooled`",
+        )

@@ -38,11 +38,7 @@ Those of tokens that are not real are zero.
 
 
 class MeanPoolHead(nn.Module):
-    """Mean over the real tokens, then a two-layer perceptron: blind to the order of tokens.
-
-    Args:
-        dropout: Share of hidden units left out in training.
-    """
+    """Mean over the real tokens, then a two-layer perceptron: blind to the order of tokens."""
 
     def __init__(self, inputs: int, dim: int, dropout: float) -> None:
         super().__init__()
@@ -71,7 +67,6 @@ class TransformerHead(nn.Module):
 
     Args:
         dim: Width of the Transformer and of the embedding; divisible by `heads`, and even.
-        dropout: Share of units left out in training.
     """
 
     def __init__(self, inputs: int, dim: int, layers: int, heads: int, dropout: float) -> None:

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from synth.base.doors import read_json, require_regular
 from synth.base.errors import SegueError, SpecError, first_line
-from train.model.clap_features import ClapInput
+from synth.base.units import Frames
+from train.config.model import AudioConfig, LayerMix, TokenKind
 from train.model.weights import require_whole
 
 _WEIGHTS: Final = (".safetensors", ".bin", ".index.json", ".h5", ".msgpack", ".pt", ".pth", ".ckpt")
@@ -158,32 +159,56 @@ def model_rate(name: str) -> int:
     return int(preprocessor_facts(name).get("sampling_rate", _WAV2VEC2_RATE))
 
 
-def feature_extractor(name: str, kind: str) -> Any:
-    """The feature extractor of a model, of a class of transformers.
+def feature_extractor(name: str) -> Any:
+    """The feature extractor of a model.
 
     Settings that are missing are not guessed: those of published models differ.
     """
-    import transformers
+    from transformers import AutoFeatureExtractor
 
-    return load_pretrained(
-        getattr(transformers, kind), name, "the feature extractor of", _EXTRACTOR
-    )
+    return load_pretrained(AutoFeatureExtractor, name, "the feature extractor of", _EXTRACTOR)
 
 
-def clap_extractor(name: str) -> Any:
-    """The ClapFeatureExtractor of a CLAP."""
-    return feature_extractor(name, "ClapFeatureExtractor")
+def check_audio(
+    config: AudioConfig,
+    takes: int,
+    sample_rate: int,
+    *,
+    shortest: Frames = 1,
+    longest: Frames | None = None,
+    mixes: bool = False,
+    summary: bool = True,
+) -> None:
+    """Check what the settings ask of an audio model.
 
-
-def clap_input(name: str) -> ClapInput:
-    """What a CLAP takes, by its feature extractor."""
-    return ClapInput.of_extractor(clap_extractor(name))
-
-
-def check_rate(name: str, takes: int, sample_rate: int) -> None:
-    """Check that a model hears the corpus at the rate it was trained at."""
+    Args:
+        takes: The rate in Hz that it was trained at.
+        sample_rate: Of the corpus, in Hz.
+        shortest: Fewest samples that it takes.
+        longest: Most samples.
+        mixes: Whether its layers can be mixed.
+        summary: Whether it gives a token of the whole.
+    """
+    name = config.name
     if takes != sample_rate:
         raise SpecError(
             f"model {name!r} takes audio at {takes} Hz, but the corpus is at {sample_rate} Hz",
             fix=f"build the corpus with sample_rate: {takes}",
+        )
+    if config.layers is not LayerMix.LAST and not mixes:
+        raise SpecError(
+            f"model {name!r}: `layers: {config.layers}` is for models that take waveform",
+            fix="choose `layers: last` for audio",
+        )
+    if config.tokens is TokenKind.POOLED and not summary:
+        raise SpecError(
+            f"model {name!r} has no summary of the whole",
+            fix="choose `tokens: chunks` or `tokens: map` for audio, or a CLAP or an AST",
+        )
+    chunk = round(config.chunk_s * sample_rate)
+    if chunk < shortest or (longest is not None and chunk > longest):
+        most = "" if longest is None else f" and at most {longest / sample_rate:g}"
+        raise SpecError(
+            f"chunks of {config.chunk_s:g} s do not fit model {name!r}",
+            fix=f"choose a chunk_s of at least {shortest / sample_rate:g}{most}",
         )

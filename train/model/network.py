@@ -19,11 +19,7 @@ _MAX_SCALE = 100.0
 
 
 class LogitScale(nn.Module):
-    """The learned factor from cosine to logit: one over the temperature, at most 100.
-
-    Args:
-        temperature: Temperature at the start, above 0.
-    """
+    """The learned factor from cosine to logit: one over the temperature, at most 100."""
 
     def __init__(self, temperature: float) -> None:
         super().__init__()
@@ -52,11 +48,7 @@ class Clap(nn.Module):
         frames: Whether tokens of audio have embeddings of their own, which were trained.
 
     Args:
-        audio_tower: From chunks of audio to tokens.
-        text_tower: From token ids to tokens.
-        audio_head: From audio tokens to an embedding.
         text_head: From text tokens to an embedding of the same width.
-        temperature: Temperature at the start.
         bias: Of the sigmoid loss, at the start; 0 for none.
         frames: Whether tokens of audio are embedded, too; then the audio head is one of many
             tokens.

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import yaml
 
 from synth.base.errors import SpecError
 from synth.base.progress import Observer, Silent
+from synth.corpus.licence import effective_licence, hugging_face_licence, parse_licence
+from train.bench.report import metric_lines, split_main_metrics
+from train.config.model import TowerConfig, TowerKind
 from train.data.recordings import RECORDINGS_FILE
-from train.engine.run_folder import load_run
-from train.export.clap_model import write_clap
-from train.export.files import ModelFormat
+from train.engine.run_folder import LoadedRun, load_run
+from train.export.files import ModelFormat, is_hub_name
 from train.export.folder import Written, new_folder
-from train.export.kinds import ModelKind, model_kind
 from train.export.onnx_model import write_onnx
-from train.export.opening import convert_laion
-from train.export.safetensors_model import write_safetensors
+from train.export.opening import ModelKind, convert_laion, model_kind
+from train.export.writing import write_clap, write_safetensors
 from train.model.weights import WeightsReceipt, write_receipts
-from train.report.card import model_card
+from train.report.results import Learnt, find_learnt, read_evaluations, read_outcome
 
 CARD_FILE: Final = "README.md"
 
@@ -30,8 +34,6 @@ class PublishedFolder:
 
     Args:
         files: Sizes of its files in bytes, by name.
-        opener: A command or an expression that opens it.
-        largest_difference: From torch's embeddings, for what does not compute with torch.
     """
 
     folder: Path
@@ -95,3 +97,117 @@ def _export_run(
     if to is not ModelFormat.ONNX and heard.is_file():  # `segue eval` looks for them
         shutil.copyfile(heard, folder / RECORDINGS_FILE)
     return model_card(run_folder, run, written), written
+
+
+_TAGS: Final = ("clap", "audio", "audio-text-retrieval", "segue")
+_TASK: Final = "zero-shot-audio-classification"
+
+
+def model_card(folder: Path, run: LoadedRun, written: Written) -> str:
+    """The card as Markdown, with the front matter of huggingface.co."""
+    learnt = find_learnt(run.config, read_outcome(folder).digests)
+    name = folder.resolve().name
+    parts = (
+        f"# {name}",
+        f"A CLAP model: sounds and texts as unit-length vectors of {run.config.model.dim} numbers, "
+        "close to each other if the text describes the sound. Segue trained and exported it.",
+        "## How to use it",
+        written.usage.replace("RATE", str(run.sample_rate)).strip("\n"),
+        _describe_sounds(run),
+        "## Training",
+        *map(_describe_corpus, learnt),
+        _describe_settings(run),
+        *_describe_results(folder),
+    )
+    front = yaml.safe_dump(_front_matter(run, learnt, written), sort_keys=False).strip()
+    return f"---\n{front}\n---\n" + "\n\n".join(parts) + "\n"
+
+
+def _front_matter(run: LoadedRun, learnt: Sequence[Learnt], written: Written) -> dict[str, Any]:
+    model = run.config.model
+    bases = sorted({each.name for each in (model.audio, model.text) if each.name})
+    facts: dict[str, Any] = {
+        "library_name": written.library,
+        "pipeline_tag": _TASK,
+        "tags": list(_TAGS),
+        "language": "en",
+    }
+    corpora = [each.corpus for each in learnt if each.corpus is not None]
+    # What a base model learnt from is not known.
+    if len(corpora) == len(learnt) and not bases:
+        whole = effective_licence(parse_licence(each.facts.get("licence", "")) for each in corpora)
+        facts["license"] = hugging_face_licence(whole.licence)
+    on_hub = [each for each in bases if is_hub_name(Path(each))]
+    if on_hub:
+        facts["base_model"] = on_hub
+    return facts | {"datasets": [each.name for each in learnt]}
+
+
+def _describe_sounds(run: LoadedRun) -> str:
+    longest = run.model.audio_tower.longest
+    length = "any length" if longest is None else f"at most {longest / run.sample_rate:g} s"
+    return (
+        f"It takes mono sounds at {run.sample_rate:,} Hz of {length}. A shorter sound is padded "
+        "with silence, never looped: a loop would make captions that tell order false."
+    )
+
+
+def _describe_corpus(learnt: Learnt) -> str:
+    told = f"It learnt from the synthetic corpus `{learnt.name}`"
+    if learnt.share:
+        told = f"Of every batch {learnt.share} came from the corpus `{learnt.name}`"
+    if learnt.corpus is not None:
+        facts = learnt.corpus.facts
+        told += f", version `{learnt.corpus.version}`, recipe `{facts['recipe']}`, source "
+        told += f"`{facts['source']}`"
+        # What is mixed in may be the plain captions of a library.
+        told += ". " if learnt.share else ", whose captions are proven true of their sounds. "
+        reason = facts.get("licence_reason")
+        told += (
+            f"There is no one licence for all its samples together: {reason}"
+            if reason
+            else f"A work of all clips of the corpus can be under {facts.get('licence', 'unknown')}"
+        )
+    told += "."
+    return f"{told} Its digest is `{learnt.digest}`." if learnt.digest else told
+
+
+def _describe_settings(run: LoadedRun) -> str:
+    config = run.config
+    model = config.model
+    parameters = sum(each.numel() for each in run.model.parameters())
+    own = [f"{group} {rate:g}" for group, rate in config.lr_of.items()]
+    rows = {
+        "audio tower": _describe_tower(model.audio),
+        "text tower": _describe_tower(model.text),
+        "audio token": f"{model.audio.chunk_s:g} s ({model.audio.tokens})",
+        "head": str(model.head.kind),
+        "parameters": f"{parameters:,}",
+        "trained": ", ".join(model.trainable),
+        "losses": ", ".join(dict.fromkeys(stage.loss.name for stage in config.stages)),
+        "steps": f"{config.steps:,} of {config.batch:,} samples",
+        "learning rate": ", ".join([f"{config.lr:g}", *own]),
+        "seed": str(config.seed),
+    }
+    return "\n".join(["| | |", "|---|---|", *(f"| {name} | {of} |" for name, of in rows.items())])
+
+
+def _describe_tower(tower: TowerConfig) -> str:
+    if tower.kind == TowerKind.SMALL:
+        return str(tower.kind)
+    if tower.kind != TowerKind.TRANSFORMERS:
+        return f"`{tower.kind}`, of a package that must be installed to open the model"
+    # Where a folder lies on the machine of the training is nobody else's concern.
+    name = tower.name if is_hub_name(Path(tower.name)) else Path(tower.name).name
+    adapters = "" if tower.lora is None else f", trained by LoRA of rank {tower.lora.rank}"
+    return f"`{name}`{adapters}"
+
+
+def _describe_results(folder: Path) -> list[str]:
+    """A table for each test of the weights that were exported."""
+    parts = []
+    for tested in read_evaluations(folder):
+        if not tested.other_weights:
+            main, _ = split_main_metrics(tested.metrics)
+            parts += [f"### {tested.name}", "\n".join(metric_lines(main))]
+    return ["## Results", *parts] if parts else []

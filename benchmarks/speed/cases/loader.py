@@ -22,7 +22,7 @@ from train.data.batch import Batch
 from train.data.loader import Assembler, Loader, Share
 from train.data.split import TRAIN, SplitData
 from train.data.tokenizer import TextTokenizer
-from train.engine.progress import Meter
+from train.engine.log import Meter
 
 BATCH: Final = 16
 STEP_S: Final = 0.1

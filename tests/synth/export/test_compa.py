@@ -18,7 +18,7 @@ from synth.export.compa import category
 from synth.scene.scene import Concat, Event, Overlay, Scene, parse
 from synth.sources.sounds.esc50 import Esc50
 from tests.kit.export_corpora import Exported, built
-from train.bench.data.caption_tables import compa_benchmark
+from train.bench.tables import compa_benchmark
 
 # CompA
 

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from synth.base.errors import SpecError
-from train.bench.baselines import BagOfWords
 from train.bench.embedder import embed_texts
-from train.bench.foreign import Foreign
-from train.bench.opening import open_embedder
+from train.bench.opening import BagOfWords, Foreign, open_embedder
 
 
 def test_random_is_opened_by_its_name_and_gives_the_same_vectors_again() -> None:

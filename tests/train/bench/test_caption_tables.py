@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from synth.base.errors import CorpusError, SpecError
-from train.bench.data.caption_tables import FILE_COLUMNS, captions_benchmark
 from train.bench.evaluate import assess, open_benchmark
 from train.bench.settings import BenchSettings
+from train.bench.tables import FILE_COLUMNS, captions_benchmark
 
 Sound = Callable[..., str]
 Csv = Callable[..., Path]

@@ -14,7 +14,7 @@ import torch
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from tests.kit.observers import Phases
-from train.bench.data.corpus import corpus_benchmark
+from train.bench.corpus import corpus_benchmark
 from train.bench.embedder import Evaluator, embed_sounds, embed_texts
 from train.bench.evaluate import assess
 from train.bench.settings import Task

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from synth.base.errors import CorpusError, SpecError
-from train.bench.data.caption_tables import captions_benchmark, compa_benchmark
-from train.bench.data.class_tables import classes_benchmark
 from train.bench.embedder import Embedder
 from train.bench.evaluate import assess
 from train.bench.settings import BenchSettings
 from train.bench.sounds import FileSounds
+from train.bench.tables import captions_benchmark, classes_benchmark, compa_benchmark
 
 COMPA = ("pair_caption", "reversed_pair_caption", "pair_file", "reversed_pair_file")
 TRIPLET = ("triplet_caption", "triplet_file")

@@ -14,13 +14,12 @@ from transformers import ClapFeatureExtractor, ClapModel
 
 from synth.base.errors import SpecError
 from tests.kit.tiny_models import CLAP_RATE, CLAP_SECONDS, noise, save_clap
-from train.bench.data.class_tables import classes_benchmark
-from train.bench.embedder import embed_sounds
+from train.bench.embedder import Repeated, embed_sounds, fill_up, fuse
 from train.bench.evaluate import assess
-from train.bench.fitting import Repeated, fill_up, fuse
 from train.bench.opening import open_embedder
 from train.bench.settings import BenchSettings, Padding
 from train.bench.sounds import FileSounds
+from train.bench.tables import classes_benchmark
 
 FULL = CLAP_SECONDS * CLAP_RATE
 HOP = 480
@@ -108,15 +107,15 @@ def test_the_first_part_is_one_that_transformers_may_draw(
 
 
 def test_a_sound_is_repeated_up_to_the_length_of_the_input() -> None:
-    class Three:
-        def load(self, number: int, rate: int) -> np.ndarray:
-            return np.array([1.0, 2.0, 3.0], dtype=np.float32)
-
-    sounds: Any = Three()
-    assert Repeated(sounds, 8, whole=False).load(0, 1).tolist() == [1, 2, 3, 1, 2, 3, 1, 2]
-    assert Repeated(sounds, 8, whole=True).load(0, 1).tolist() == [1, 2, 3, 1, 2, 3]
-    assert Repeated(sounds, 3, whole=True).load(0, 1).tolist() == [1, 2, 3]
-    assert Repeated(sounds, 2, whole=False).load(0, 1).tolist() == [1, 2, 3]
+    sounds = NoiseSounds([3])
+    a, b, c = sounds.load(0, CLAP_RATE).tolist()
+    for longest, whole, expected in (
+        (8, False, [a, b, c, a, b, c, a, b]),
+        (8, True, [a, b, c, a, b, c]),
+        (3, True, [a, b, c]),
+        (2, False, [a, b, c]),
+    ):
+        assert Repeated(sounds, longest, whole).load(0, CLAP_RATE).tolist() == expected
 
 
 def test_what_a_model_cannot_do_is_refused(

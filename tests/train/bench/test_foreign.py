@@ -15,10 +15,8 @@ import torch
 
 from synth.base.errors import CorpusError, SpecError
 from tests.kit.builds import segue_here
-from train.bench.foreign import Foreign
-from train.bench.opening import open_embedder
-from train.export.kinds import ModelKind, model_kind
-from train.export.opening import open_model
+from train.bench.opening import Foreign, open_embedder
+from train.export.opening import ModelKind, model_kind, open_model
 
 MODULE = '''
 """Every fault is a factory of its own."""

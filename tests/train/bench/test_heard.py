@@ -9,8 +9,8 @@ import pytest
 
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
-from train.bench.data.corpus import corpus_benchmark
-from train.bench.heard import HEARD, add_heard_fact, heard_warning
+from train.bench.corpus import corpus_benchmark
+from train.bench.plan import HEARD, add_heard_fact, heard_warning
 from train.config.run import AudioMode
 from train.data.recordings import RECORDINGS_FILE, Recordings
 from train.data.split import SplitData

@@ -15,13 +15,13 @@ from sklearn.metrics import roc_auc_score
 
 from synth.base.errors import SpecError
 from synth.truth.frames import Audibility
-from train.bench.data.corpus import corpus_benchmark
+from train.bench.corpus import corpus_benchmark
 from train.bench.embedder import FrameEmbedder
 from train.bench.evaluate import assess
-from train.bench.frames import score_frames
 from train.bench.metrics.events import SILENT, Events, FrameRanking, localisation, refuse_missing
 from train.bench.opening import open_embedder
 from train.bench.settings import BenchSettings, Task
+from train.bench.tasks.localisation import score_frames
 from train.config.model import AudioConfig, HeadConfig, ModelConfig
 from train.config.run import Stage, TrainConfig
 from train.engine.loop import train

@@ -23,9 +23,8 @@ from synth.base.errors import SpecError
 from synth.base.progress import Silent
 from tests.kit.real_models import with_real
 from tests.kit.tiny_models import WORDS, noise, save_tokenizer
-from train.bench.embedder import Embeddings, embed_sounds
-from train.bench.fitting import fill_up
-from train.bench.open_clip import OpenClip
+from train.bench.embedder import Embeddings, embed_sounds, fill_up
+from train.bench.libraries import OpenClip
 from train.bench.opening import open_embedder
 from train.bench.settings import Padding
 from train.bench.sounds import Files

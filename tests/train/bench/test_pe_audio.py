@@ -16,8 +16,8 @@ from synth.base.errors import CorpusError, SpecError
 from tests.kit.builds import segue
 from tests.kit.real_models import with_real
 from tests.kit.tiny_models import WORDS, noise, save_tokenizer
+from train.bench.libraries import PeAudio
 from train.bench.opening import open_embedder
-from train.bench.pe_audio import PeAudio
 from train.export.opening import open_model
 
 transformers = pytest.importorskip("transformers", minversion="5.0")

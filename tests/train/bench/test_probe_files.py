@@ -12,10 +12,10 @@ from pipelines.cli.texts.probe import TaggerName, probe_command
 from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Silent
 from synth.text.order.clause_swap import Probe
-from train.bench.data.probe_files import probes_benchmark
 from train.bench.evaluate import assess, open_benchmark
 from train.bench.plan import DataKind
 from train.bench.settings import Task
+from train.bench.tables import probes_benchmark
 
 COMPA = ("pair_caption", "reversed_pair_caption", "pair_file", "reversed_pair_file")
 TRIPLET = ("triplet_caption", "triplet_file")

@@ -3,9 +3,9 @@
 import pytest
 
 from train.config.loss import TextSwap
-from train.config.run import Decay, Stage
-from train.config.schedule import StepPlace, learning_rate, place
+from train.config.run import Decay, Stage, StepPlace, place
 from train.config.text import Ramp
+from train.engine.optimizer import learning_rate
 
 
 def test_place_walks_through_the_stages() -> None:

@@ -22,7 +22,7 @@ from train.model.clap import build_model
 from train.model.features import split_chunks
 from train.model.loading import transformers_model
 from train.model.towers.base import AudioTower, Chunks
-from train.model.towers.frame_models import frame_tower
+from train.model.towers.frames import frame_tower
 
 Made = tuple[Assembler, TrainConfig, AudioTower]
 

@@ -17,9 +17,9 @@ from train.config.run import Precision, TrainConfig
 from train.data.batch import Batch
 from train.engine import loop, step
 from train.engine.checkpoint import State
-from train.engine.encoder import Parts
 from train.engine.loop import train
 from train.engine.run_folder import load_tensors
+from train.engine.step import Parts
 from train.losses.batch import World
 
 Settings = Callable[..., TrainConfig]

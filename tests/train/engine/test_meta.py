@@ -31,9 +31,8 @@ from train.data.loader import Assembler, Loader, Share
 from train.data.split import TRAIN, SplitData
 from train.data.tokenizer import TextTokenizer
 from train.engine.checkpoint import State, create_state, settle
-from train.engine.encoder import build_encoder
 from train.engine.ranks import RankProcess
-from train.engine.step import train_step
+from train.engine.step import build_encoder, train_step
 
 META = torch.device("meta")
 Settings = Callable[..., TrainConfig]

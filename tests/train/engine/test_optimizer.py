@@ -13,8 +13,7 @@ from synth.base.errors import SpecError
 from tests.kit.tiny_models import CLAP_RATE
 from train.config.model import ALL_GROUPS, Group, LastLayers
 from train.config.run import TrainConfig
-from train.config.schedule import learning_rate
-from train.engine.optimizer import build_optimizer, set_rates
+from train.engine.optimizer import build_optimizer, learning_rate, set_rates
 from train.model.clap import Clap, build_model, clap_config
 
 Settings = Callable[..., TrainConfig]

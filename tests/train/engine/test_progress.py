@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from train.engine.progress import Meter, StepPace, describe_pace
+from train.engine.log import Meter, StepPace, describe_pace
 
 
 @dataclass

@@ -28,8 +28,14 @@ from train.data.audio import AudioBatch
 from train.data.batch import Batch, SoundFrames
 from train.data.loader import draw_uniform
 from train.data.tokenizer import TokenIds
-from train.engine.encoder import Inputs, Outputs, Parts, pause_batch_norm_statistics
-from train.engine.step import backward, compute_loss
+from train.engine.step import (
+    Inputs,
+    Outputs,
+    Parts,
+    backward,
+    compute_loss,
+    pause_batch_norm_statistics,
+)
 from train.losses.batch import Alone, Ragged
 from train.model.device import matmul_precision
 

@@ -18,9 +18,8 @@ from train.config.run import TrainConfig
 from train.data.split import VAL, SplitData
 from train.data.tokenizer import TextTokenizer
 from train.engine.checkpoint import create_state
-from train.engine.encoder import Encoder, load_parts
 from train.engine.ranks import RankProcess
-from train.engine.step import compute_loss
+from train.engine.step import Encoder, compute_loss, load_parts
 from train.engine.validation import Validator
 from train.losses.batch import Alone
 from train.model.clap import Clap

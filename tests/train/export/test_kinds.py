@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from synth.base.errors import CorpusError
-from train.export.kinds import ACCEPTED, ModelKind, model_kind
+from train.export.opening import ACCEPTED, ModelKind, model_kind
 
 
 def _write(folder: Path, **files: object) -> Path:

@@ -54,8 +54,7 @@ from train.export.files import SETTINGS_FILE, WEIGHTS_FILE, ModelFormat
 from train.export.folder import Written
 from train.export.read import load_exported
 from train.model.clap import clap_config
-from train.report.card import model_card
-from train.report.publish import CARD_FILE, publish
+from train.report.publish import CARD_FILE, model_card, publish
 
 TEXTS = ["a dog barks", "rain falls before a dog barks then siren", "unheard words"]
 RATE = 16_000

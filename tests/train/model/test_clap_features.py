@@ -12,7 +12,7 @@ from transformers import ClapFeatureExtractor
 
 from synth.base.errors import SpecError
 from tests.kit.tiny_models import clap_extractor, noise
-from train.model.clap_features import FLOOR_DB, ClapInput, ClapLogMel
+from train.model.features import FLOOR_DB, ClapInput, ClapLogMel
 
 RATE = 48_000
 FULL = 10 * RATE

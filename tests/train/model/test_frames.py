@@ -18,8 +18,7 @@ from train.config.model import AudioConfig, LayerMix, TokenKind, TowerKind
 from train.data.audio import FeatureCache
 from train.model.loading import transformers_model
 from train.model.towers.base import Chunks, averaging_weights
-from train.model.towers.frame_models import frame_tower
-from train.model.towers.frames import FrameTower
+from train.model.towers.frames import FrameTower, frame_tower
 
 RATE = 16_000
 CHUNK = 8_000

@@ -31,7 +31,7 @@ from train.config.model import (
     TokenKind,
     TowerKind,
 )
-from train.model.assembly import ModelLibrary, text_tower
+from train.model.clap import ModelLibrary, text_tower
 from train.model.towers.base import TextTower
 
 IDS = torch.tensor([[0, 4, 5, 6, 2, 1], [0, 7, 2, 1, 1, 1]])

@@ -12,7 +12,8 @@ Conventions, for all metrics:
 - Chance is what similarities drawn at random (continuous, independent) give on average; for a
   median rank it is the median over random rankings.
 - Intervals are 95 % percentile bootstraps, seeded: equal input, equal output. What is drawn anew is
-  whole groups of units, where units share clips and so are not independent.
+  whole groups of units, where units share clips and so are not independent: `groups` numbers them,
+  and without it each unit stands alone. `seed` is that of the draws.
 """
 
 from train.bench.metrics.choice import (
@@ -24,10 +25,13 @@ from train.bench.metrics.choice import (
     pair_accuracy,
     triplet_accuracy,
 )
-from train.bench.metrics.classification import class_embeddings, mean_average_precision
 from train.bench.metrics.measure import RESAMPLES, Metric
-from train.bench.metrics.retrieval import retrieval
-from train.bench.metrics.subsets import subset_retrieval
+from train.bench.metrics.ranking import (
+    class_embeddings,
+    mean_average_precision,
+    retrieval,
+    subset_retrieval,
+)
 
 __all__ = [
     "RESAMPLES",

@@ -28,19 +28,24 @@ def choose_one(
     Tied best options share the point. Chance is the mean share of right options.
 
     Args:
-        similarity: Of every unit to its options.
         correct: Which options are right; each unit needs one.
-        groups: Number of each unit's group; without, each stands alone.
-        seed: Of the bootstrap, over groups.
     """
     check_similarity(similarity, (None, None))
     check_correct(similarity, correct)
     if not correct.any(axis=1).all():
         raise ValueError("a unit without a right option cannot be judged")
-    best = similarity == similarity.max(axis=1, keepdims=True, initial=-np.inf)
-    points = (best & correct).sum(axis=1) / np.maximum(best.sum(axis=1), 1)
+    points = _share_point(similarity, correct)
     chance = float(correct.mean()) if correct.size else math.nan
     return measure(mean_of(points), len(points), groups, chance, seed)
+
+
+def _share_point(
+    similarity: Float[np.ndarray, "*units options"], correct: Bool[np.ndarray, "*units options"]
+) -> Float[np.ndarray, "*units"]:
+    """The share of a unit's tied best options that are right."""
+    best = similarity == similarity.max(axis=-1, keepdims=True, initial=-np.inf)
+    points: np.ndarray = (best & correct).sum(axis=-1) / np.maximum(best.sum(axis=-1), 1)
+    return points
 
 
 def choose_two(
@@ -54,8 +59,6 @@ def choose_two(
     Args:
         similarity: Of every unit to its options, two or more.
         correct: Which options are right, exactly two a unit.
-        groups: Number of each unit's group; without, each stands alone.
-        seed: Of the bootstrap, over groups.
 
     Returns:
         With n options, chance in brackets: `strict`, both chosen are right (1 / (n over 2));
@@ -111,14 +114,13 @@ def pair_accuracy(
 
     A tie counts one half. Vasilakis et al., section 3.2, call it triplet accuracy: an audio, a more
     and a less relevant caption.
-
-    Args:
-        similarity: Of an audio to its two texts.
-        groups: Number of each pair's group; without, each stands alone.
-        seed: Of the bootstrap, over groups.
     """
     check_similarity(similarity, (None, 2))
-    return measure(mean_of(_points(similarity)), len(similarity), groups, 0.5, seed)
+    return choose_one(similarity, _first_is_right(similarity), groups, seed)
+
+
+def _first_is_right(similarity: Float[np.ndarray, "pairs 2"]) -> Bool[np.ndarray, "pairs 2"]:
+    return np.broadcast_to([True, False], similarity.shape)
 
 
 def bat(
@@ -135,13 +137,11 @@ def bat(
     Args:
         similarity: To the own text (column 0) and to the one with the word exchanged (column 1).
         is_after: Whether the own text says "after" (else "before").
-        groups: Number of each sample's group; without, each stands alone.
-        seed: Of the bootstrap, over groups.
     """
     check_similarity(similarity, (None, 2))
     if is_after.shape != similarity.shape[:1]:
         raise ValueError(f"is_after has shape {is_after.shape} for {len(similarity)} samples")
-    points = _points(similarity)
+    points = _share_point(similarity, _first_is_right(similarity))
 
     def average_words(chosen: np.ndarray) -> float:
         drawn, after = points[chosen], is_after[chosen]
@@ -155,18 +155,11 @@ def triplet_accuracy(similarity: Float[np.ndarray, "groups 3 3"], seed: int = 0)
 
     Args:
         similarity: Of audio m of a group to text m' of the same group; the right choice is m = m'.
-        seed: Of the bootstrap, over groups.
     """
     check_similarity(similarity, (None, 3, 3))
-    best = similarity == similarity.max(axis=2, keepdims=True, initial=-np.inf)
-    own = np.eye(3, dtype=bool)[None]
-    points = ((best & own).sum(axis=2) / best.sum(axis=2)).mean(axis=1)
+    own = np.broadcast_to(np.eye(3, dtype=bool), similarity.shape)
+    points = _share_point(similarity, own).mean(axis=1)
     return measure(mean_of(points), len(points), None, 1 / 3, seed)
-
-
-def _points(similarity: Float[np.ndarray, "pairs 2"]) -> Float[np.ndarray, " pairs"]:
-    points: np.ndarray = (np.sign(similarity[:, 0] - similarity[:, 1]) + 1) / 2
-    return points
 
 
 SCORES: Final = ("text", "audio", "group")
@@ -192,7 +185,6 @@ def compa(
         pairs: Of audio m of an instance to caption m' of the same instance.
         triplets: The same for the instances that have a third audio and caption.
         threefold: Position among `pairs` of each of them.
-        seed: Of the bootstrap, over instances.
 
     Returns:
         `pairs_text`, `pairs_audio`, `pairs_group` over all instances taken as pairs; `triplets_*`
@@ -254,8 +246,6 @@ def block_scores(
 
     Args:
         similarity: Of sound m of a block to caption m' of it; the right ones are m = m'.
-        groups: Number of each block's group; without, each stands alone.
-        seed: Of the bootstrap, over groups.
 
     Returns:
         `text`: share of sounds that are closer to their own caption, chance 1/2. `audio`: share of

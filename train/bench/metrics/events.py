@@ -63,7 +63,6 @@ class Events:
         states: How each text's sound is heard in the frames of each sample; faint ones, moved to
             the end, stand for silence.
         order: Where each of those frames was.
-        names: A name for each text.
         events: Onset and offset in seconds, and name, of each clear stretch of each sample.
     """
 
@@ -173,7 +172,6 @@ def localisation(
     Args:
         scores: Of the frames of every sample, for each text; larger means closer.
         states: How each text's sound is heard in them, as values of `Audibility`.
-        groups: Number of each sample's group.
         seed: Of the bootstrap, and of the draws of chance.
     """
     refuse_missing()

@@ -28,7 +28,6 @@ class Draws:
     """What a bootstrap gave, so that two metrics of the same units can be compared draw by draw.
 
     Args:
-        values: The statistic of each draw.
         units: Equal where the same units were drawn in the same order.
     """
 
@@ -81,10 +80,7 @@ def measure(
     Of a single group the interval is the value alone, and tells nothing of how it may vary.
 
     Args:
-        statistic: Of the units at some positions.
         groups: Number of each unit's group; without, each stands alone.
-        chance: What a guess at random gives.
-        resamples: How many draws.
     """
     if groups is not None and groups.shape != (count,):
         raise ValueError(f"groups has shape {groups.shape} for {count} units")

@@ -198,7 +198,6 @@ class Block:
 
     Args:
         sounds: Positions of the samples' rows.
-        group: Name of the minimal-pair group.
     """
 
     sounds: tuple[int, int]
@@ -214,7 +213,6 @@ def find_blocks(rows: Sequence[Row], edits: Collection[str]) -> list[Block]:
 
     Args:
         rows: Of a split, with group, caption and negatives.
-        edits: Kinds of false captions.
     """
     groups: dict[str, list[int]] = defaultdict(list)
     for number, row in enumerate(rows):
@@ -252,10 +250,7 @@ def score_blocks(
 
     Args:
         blocks: At least one.
-        audio: Embeddings of sounds.
-        said: Embeddings of texts.
         positions: Of each sample's sound in `audio`.
-        seed: Of the bootstrap, over groups.
     """
     sounds = np.array([[positions[number] for number in each.sounds] for each in blocks])
     texts = np.stack([[said[text] for text in each.texts] for each in blocks])
@@ -266,11 +261,7 @@ def score_blocks(
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """Audios and their captions, two or three of each.
-
-    Args:
-        sounds: Number of each sound.
-    """
+    """Audios and their captions, two or three of each."""
 
     sounds: tuple[int, ...]
     captions: tuple[str, ...]
@@ -337,9 +328,7 @@ class SoundQuestion:
     """A question about a sound.
 
     Args:
-        sound: Number of the sound.
         texts: The question with each of its answers; as many for every question.
-        right: Which of them are right.
     """
 
     sound: int

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 
+from synth.audio.dsp import Audio
+from synth.base.errors import SpecError
+from synth.base.progress import Observer, Silent
+from synth.base.units import Frames
 from synth.corpus.schema import read_timeline
-from synth.truth.frames import frame_length, label_frames
-from train.bench.embedder import Embeddings, Said
-from train.bench.frames import FrameScores
+from synth.truth.frames import FRAMES_PER_S, count_frames, frame_length, label_frames
+from train.bench.embedder import (
+    Embedder,
+    Embeddings,
+    FrameEmbedder,
+    Said,
+    check_finite,
+    cut_to_longest,
+    embed_sounds,
+    fill_up,
+)
 from train.bench.metrics import Metric
-from train.bench.metrics.events import FrameStates, localisation
+from train.bench.metrics.events import SILENT, FrameScores, FrameStates, localisation
 from train.bench.plan import TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings
+from train.bench.sounds import Sounds
 from train.bench.tasks.samples import Samples
 from train.data.frames import text_of
 
@@ -29,8 +43,6 @@ def plan_samples(
 
     Args:
         rate: Their sample rate in Hz.
-        labelled: Which of them have labels with times.
-        settings: Hold the seed.
     """
     chosen: list[int] = np.flatnonzero(labelled).tolist()
     if not chosen:
@@ -59,3 +71,122 @@ def _states(row: dict[str, object], named: Sequence[str], rate: int) -> FrameSta
     assert isinstance(length, int)
     columns = [label_frames(label, heard, length, frame_length(rate)) for label in named]
     return np.stack(columns, axis=1)
+
+
+DEFAULT_WINDOW_S: Final = 1.0
+DEFAULT_HOP_S: Final = 0.2
+
+
+def window_of(embedder: Embedder, settings: BenchSettings) -> float | None:
+    """Length of the windows that a model is tested with, in seconds; None for its own frames.
+
+    Whoever gives a hop asks for windows.
+    """
+    is_free = settings.window_s is None and settings.hop_s is None
+    if is_free and isinstance(embedder, FrameEmbedder) and embedder.frame:
+        return None
+    return settings.window_s or DEFAULT_WINDOW_S
+
+
+def describe_frames(embedder: Embedder, settings: BenchSettings) -> str:
+    """How frames get their scores, for a report."""
+    window_s = window_of(embedder, settings)
+    if window_s is None and isinstance(embedder, FrameEmbedder) and embedder.frame:
+        return f"the model's own embeddings of {embedder.frame / embedder.sample_rate:g} s"
+    return f"windows of {window_s:g} s every {settings.hop_s or DEFAULT_HOP_S:g} s"
+
+
+def score_frames(
+    embedder: Embedder,
+    sounds: Sounds,
+    texts: Sequence[str],
+    said: Said,
+    settings: BenchSettings,
+    observer: Observer | None = None,
+) -> list[FrameScores]:
+    """Cosines of the frames of every sound to each text, -1 in digital silence.
+
+    A frame that several stretches of a model share has their mean, by how much of it each covers.
+
+    Args:
+        sounds: At least one.
+        settings: Say whether windows are used, what fills them up, and whether long sounds are cut.
+    """
+    rate, window_s = embedder.sample_rate, window_of(embedder, settings)
+    window, hop = round((window_s or 0) * rate), round((settings.hop_s or DEFAULT_HOP_S) * rate)
+    if embedder.longest is not None and window > embedder.longest:
+        raise SpecError(
+            f"windows of {window_s:g} s: the model takes {embedder.longest / rate:g} s",
+            fix="give a shorter window",
+        )
+    wanted = np.array([said[text] for text in texts])
+    observer = observer or Silent()
+    observer.start("listen", len(sounds), "sounds")
+    found: list[FrameScores] = []
+    for number in range(len(sounds)):
+        waveform = sounds.load(number, rate)
+        if window_s is None and isinstance(embedder, FrameEmbedder) and embedder.frame:
+            step = embedder.frame
+            whole = cut_to_longest(waveform, sounds.name(number), embedder, settings.cut)
+            (embedded,) = embedder.frames([whole])
+            check_finite(embedded, [sounds.name(number)] * len(embedded))
+        else:
+            step = hop
+            windows = Windows(waveform, sounds.name(number), window, hop)
+            fitted = fill_up(windows, settings.padding, embedder.longest)
+            embedded, _ = embed_sounds(embedder, fitted)
+        found.append(_spread(embedded @ wanted.T, waveform, step, rate))
+        observer.advance("listen", 1)
+    observer.finish("listen")
+    return found
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Parts of one sound: a window about the middle of each hop, moved into the sound at its ends.
+
+    Args:
+        window: Length of a window in samples; a shorter sound is one in itself.
+        hop: From one to the next, in samples.
+    """
+
+    waveform: Audio
+    called: str
+    window: Frames
+    hop: Frames
+
+    def __len__(self) -> int:
+        return -(-len(self.waveform) // self.hop)
+
+    def name(self, number: int) -> str:
+        """Of the sound."""
+        return self.called
+
+    def size(self, number: int) -> int:
+        """Equal for all."""
+        return 0
+
+    def load(self, number: int, rate: int) -> Audio:
+        """The samples of a window."""
+        middle = number * self.hop + (self.hop - self.window) // 2
+        begin = min(max(middle, 0), max(len(self.waveform) - self.window, 0))
+        return self.waveform[begin : begin + self.window]
+
+
+def _spread(
+    scores: Float[np.ndarray, "steps texts"], waveform: Audio, step: Frames, rate: int
+) -> FrameScores:
+    """The scores of frames, from those of longer or shorter steps."""
+    length = frame_length(rate)
+    count = count_frames(len(waveform), length)
+    # In units of 1 / FRAMES_PER_S of a sample, in which both steps are whole numbers.
+    begin = np.arange(count)[:, None] * rate
+    start = np.arange(len(scores))[None] * step * FRAMES_PER_S
+    ends = np.minimum(begin + rate, start + step * FRAMES_PER_S)
+    overlap = np.maximum(ends - np.maximum(begin, start), 0).astype(np.float64)
+    covered = overlap.sum(axis=1, keepdims=True)
+    found = overlap @ scores / np.maximum(covered, 1)
+    edges = [min(int(k * length), len(waveform)) for k in range(count + 1)]
+    loud = np.add.reduceat(waveform != 0, edges[:-1]) > 0
+    heard = (covered[:, 0] > 0) & loud
+    return np.where(heard[:, None], found, SILENT).astype(np.float32)

@@ -29,8 +29,6 @@ class Samples:
 
     Args:
         rows: Their manifest rows, in the order of their sounds.
-        recipe: Name of the recipe that made them.
-        split: Name of the split.
     """
 
     rows: Sequence[Row]
@@ -79,10 +77,7 @@ def retrieval_both_ways(
     """`audio_to_text_*` and `text_to_audio_*`, among all or within random subsets.
 
     Args:
-        similarity: Of every audio to every text.
-        correct: Which texts are right for which audio, of the same shape.
         text_groups: Of the texts, by the same numbers.
-        settings: Say whether subsets are drawn.
     """
     if settings.subset_size is not None:
         ways = subset_retrieval(

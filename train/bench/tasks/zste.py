@@ -1,11 +1,12 @@
-"""ZSTE: zero-shot temporal evaluation (TeminAL, section IV B and appendix A 5).
+"""Classes as texts: zero-shot classification, and ZSTE, zero-shot temporal evaluation.
 
-T1: the class of a single sound. T2: the two classes of joined (A, B) or overlaid (C, D) sounds;
-both, or at least one, among the two closest class prompts. T3: before, before in the other order,
-or while. T4: the same among prompts that hold an absent class. T5: prompts unlike those of
-training; A, which sound is first and which second; B, both orders of a simultaneous pair. Classes
-are compared by identity, and one counts as absent only if no sound that is heard could be called
-by it (`lexicon.are_kin`). Only samples of one or two sounds count.
+ZSTE is of TeminAL, section IV B and appendix A 5. T1: the class of a single sound. T2: the two
+classes of joined (A, B) or overlaid (C, D) sounds; both, or at least one, among the two closest
+class prompts. T3: before, before in the other order, or while. T4: the same among prompts that hold
+an absent class. T5: prompts unlike those of training; A, which sound is first and which second; B,
+both orders of a simultaneous pair. Classes are compared by identity, and one counts as absent only
+if no sound that is heard could be called by it (`lexicon.are_kin`). Only samples of one or two
+sounds count.
 """
 
 from __future__ import annotations
@@ -20,17 +21,22 @@ from jaxtyping import Bool, Float, Int
 from synth.base.rng import Randomness
 from synth.labels.lexicon import Phrase, could_be_called
 from train.bench.embedder import Embeddings, Said
-from train.bench.metrics import Metric, choose_one, choose_two
+from train.bench.metrics import (
+    Metric,
+    choose_one,
+    choose_two,
+    class_embeddings,
+    mean_average_precision,
+)
 from train.bench.plan import TaskPlan, TaskRefusal
-from train.bench.settings import BenchSettings
-from train.bench.tasks.samples import Samples
-from train.bench.tasks.zero_shot import prompts
+from train.bench.settings import BenchSettings, fill_template
+from train.bench.tasks.samples import LABELLED, Samples
 
 RECIPE: Final = "triplets"
 T1: Final = "The sound of {}"
 
 
-def plan_samples(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskRefusal:
+def plan_zste(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskRefusal:
     """T1 to T5B on a `triplets` corpus or its stage A, whichever its samples allow."""
     if samples.recipe != RECIPE:
         return TaskRefusal(f"recipe {samples.recipe} makes no single sounds and pairs of classes")
@@ -66,7 +72,6 @@ def plan_singles(
 
     Args:
         single: Number of each single sound, and its class.
-        classes: All classes, each once.
         groups: Of all sounds, by number.
     """
     texts = [row[0] for row in prompts(classes, (T1,))]
@@ -171,7 +176,6 @@ def pair_tasks(
 
     Args:
         heard: The samples, at least one.
-        classes: All classes of the split.
         groups: Of all samples of the split, by number.
         settings: Give the number of prompts of T4 and T5B; where the absent classes make fewer,
             there are fewer, and chance says so.
@@ -273,7 +277,6 @@ class Absent:
 
     Args:
         a: Position of the first class of every ordered pair.
-        b: Position of the second.
         called: Whether a sound of the first class could be called by the second.
     """
 
@@ -340,3 +343,48 @@ def _ask(
     numbers = np.array([each.number for each in question.heard], dtype=np.int64)
     own = np.take_along_axis(similarity[numbers], question.options, axis=1)
     return choose(own, question.correct, groups[numbers], seed)
+
+
+def plan_zero_shot(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskRefusal:
+    """Which of the split's labels a sample bears."""
+    if samples.recipe not in LABELLED:
+        return TaskRefusal(f"recipe {samples.recipe} labels no sounds")
+    borne = [row["labels"] for row in samples.rows]
+    return plan_labels(borne, samples.classes, samples.groups, settings)
+
+
+def plan_labels(
+    labels: Sequence[Sequence[str]],
+    classes: Sequence[str],
+    groups: Int[np.ndarray, " items"],
+    settings: BenchSettings,
+    several: bool = False,
+) -> TaskPlan | TaskRefusal:
+    """`zero_shot_top1` where every item bears one label, else `zero_shot_map`.
+
+    Args:
+        several: Whether an item may bear several, even where none does.
+    """
+    if len(classes) < 2:
+        return TaskRefusal("there are fewer than two classes")
+    place = {label: number for number, label in enumerate(classes)}
+    correct = np.zeros((len(labels), len(classes)), dtype=bool)
+    for line, borne in zip(correct, labels, strict=True):
+        line[[place[label] for label in borne]] = True
+    said_as = prompts(classes, settings.templates)
+
+    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
+        embedded = np.array([[said[text] for text in row] for row in said_as])
+        similarity = audio @ class_embeddings(embedded).T
+        if several or (correct.sum(axis=1) != 1).any():
+            found = mean_average_precision(similarity, correct, groups, settings.seed)
+            return {"zero_shot_map": found}
+        return {"zero_shot_top1": choose_one(similarity, correct, groups, settings.seed)}
+
+    return TaskPlan(tuple(text for row in said_as for text in row), measure)
+
+
+def prompts(classes: Sequence[str], templates: Sequence[str]) -> list[list[str]]:
+    """Every class in every template, one row a class."""
+    names = [Phrase.of_label(label).plain for label in classes]
+    return [[fill_template(template, name) for template in templates] for name in names]

@@ -1,4 +1,4 @@
-"""What every tower is, and the tower whose chunks of audio never see each other."""
+"""What every tower is, the tower whose chunks of audio never see each other, and the small ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from train.config.model import AudioConfig, TextConfig
-from train.model.features import split_chunks
+from train.model.features import LogMel, SpecAugment, split_chunks
 from train.model.heads import Tokens
 
 
@@ -141,7 +141,6 @@ class ChunkTower(AudioTower):
 
     Args:
         frontend: From chunks of samples to features; holds no learned weights.
-        encoder: From features of single chunks to one vector each.
         chunk: Length of a chunk in samples.
     """
 
@@ -163,6 +162,47 @@ class ChunkTower(AudioTower):
         return chunks.encode(self.encoder, self.dim)
 
 
+class ChunkCnn(nn.Module):
+    """A small convolutional network over time with mel bands as channels, averaged over time."""
+
+    def __init__(self, mels: int, width: int, dim: int) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv1d(mels, width, kernel_size=3, padding=1),
+            nn.BatchNorm1d(width),
+            nn.GELU(),
+            nn.Conv1d(width, width, kernel_size=3, padding=1, stride=2),
+            nn.BatchNorm1d(width),
+            nn.GELU(),
+        )
+        self.out = nn.Linear(2 * width, dim)
+
+    def forward(self, chunks: Float[Tensor, "chunks mels frames"]) -> Float[Tensor, "chunks dim"]:
+        """One vector a chunk, from the mean and the maximum over its frames."""
+        hidden = self.layers(chunks)
+        return self.out(torch.cat([hidden.mean(dim=2), hidden.amax(dim=2)], dim=1))  # type: ignore[no-any-return]
+
+
+class EmbeddingTower(TextTower):
+    """One learned vector a word, of unit variance at the start."""
+
+    def __init__(self, vocabulary: int, dim: int) -> None:
+        super().__init__(dim)
+        self.embedding = nn.Embedding(vocabulary, dim)
+
+    def forward(self, ids: Int[Tensor, "batch words"], mask: Bool[Tensor, "batch words"]) -> Tokens:
+        """One token a word."""
+        return Tokens(self.embedding(ids), mask)
+
+
+def cnn_tower(config: AudioConfig, sample_rate: int, dim: int) -> ChunkTower:
+    """The small audio tower: log-mel chunks, augmented in training, and `ChunkCnn`."""
+    frontend = LogMel(sample_rate, config.mels, config.window_s, config.hop_s)
+    augment = SpecAugment(config.mask_mels, config.shift_mels, config.mask_frames)
+    encoder = nn.Sequential(augment, ChunkCnn(config.mels, config.width, dim))
+    return ChunkTower(frontend, encoder, round(config.chunk_s * sample_rate), dim)
+
+
 def averaging_weights(
     positions: int, span: float, chunk: int, tokens: int, like: Tensor
 ) -> Float[Tensor, "tokens positions"]:
@@ -170,7 +210,6 @@ def averaging_weights(
 
     Args:
         span: Time that they cover, in samples.
-        chunk: Length of a token, in samples.
         tokens: Number of tokens; all begin within the span.
     """
     start = torch.arange(positions, device=like.device, dtype=torch.float64) * (span / positions)
@@ -218,9 +257,6 @@ def layers_of(model: nn.Module) -> list[nn.Module]:
 
 def last_parts(model: nn.Module, count: int = 1) -> list[nn.Module]:
     """The last layers or stages of an encoder, and the norm and pooler behind them.
-
-    Args:
-        count: How many layers, at least 1.
 
     Returns:
         Empty where the model has no layers at a known place.

@@ -10,11 +10,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from synth.base.errors import SpecError
-from train.config.model import AudioConfig, LayerMix, TokenKind
-from train.model.clap_features import FLOOR_DB, ClapInput, ClapLogMel, fusion_views
-from train.model.features import split_chunks
+from train.config.model import AudioConfig, TokenKind
+from train.model.features import FLOOR_DB, ClapInput, ClapLogMel, fusion_views, split_chunks
 from train.model.heads import Tokens
-from train.model.loading import check_rate
+from train.model.loading import check_audio
 from train.model.towers.base import AudioTower, Chunks, averaging_weights
 
 # A fused CLAP takes the whole and three crops; all are the same where the audio is short.
@@ -28,7 +27,6 @@ class SpectrogramTower(AudioTower):
     fills up the model's input is added when they are encoded, so that it need not be kept.
 
     Args:
-        model: A ClapAudioModel.
         tokens: `chunks`: the summary of each chunk, heard alone at the start of an input of its
             own. `map`: the last feature map of the whole, averaged over frequency and over
             stretches of one chunk. `pooled`: the summary of the whole.
@@ -118,14 +116,8 @@ class SpectrogramTower(AudioTower):
 def spectrogram_tower(
     model: Any, config: AudioConfig, sample_rate: int, settings: ClapInput
 ) -> SpectrogramTower:
-    """A tower around the loaded audio half of a CLAP.
-
-    Args:
-        model: A ClapAudioModel.
-        config: Its name, and what a token is.
-        settings: What the model takes.
-    """
-    check_rate(config.name, settings.sample_rate, sample_rate)
+    """A tower around the loaded audio half of a CLAP."""
+    check_audio(config, settings.sample_rate, sample_rate, longest=settings.samples)
     encoder = model.audio_encoder
     if (
         settings.mels != model.config.num_mel_bins
@@ -136,17 +128,4 @@ def spectrogram_tower(
             f"of {settings.mels} mel bands, more or other than its config.json takes",
             fix="put this model's own preprocessor_config.json there",
         )
-    if config.layers is not LayerMix.LAST:
-        raise SpecError(
-            f"model {config.name!r} is a CLAP, whose layers differ in width and cannot be mixed",
-            fix="choose `layers: last` for audio",
-        )
-    chunk = round(config.chunk_s * sample_rate)
-    if chunk > settings.samples:
-        longest = settings.samples / sample_rate
-        raise SpecError(
-            f"chunks of {config.chunk_s:g} s are longer than the {longest:g} s that model "
-            f"{config.name!r} takes",
-            fix=f"choose a chunk_s of at most {longest:g}",
-        )
-    return SpectrogramTower(model, settings, config.tokens, chunk)
+    return SpectrogramTower(model, settings, config.tokens, round(config.chunk_s * sample_rate))

@@ -60,11 +60,7 @@ def is_causal(config: Any) -> bool:
 
 
 def text_model(model: Any, name: str, pooled: bool) -> TextModel:
-    """A text tower around a loaded model.
-
-    Args:
-        pooled: Whether its summary is asked for.
-    """
+    """A text tower around a loaded model."""
     kind = model.config.model_type
     if model.main_input_name != "input_ids" or not hasattr(model.config, "vocab_size"):
         raise SpecError(

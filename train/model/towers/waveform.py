@@ -8,11 +8,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from synth.base.errors import SpecError
 from train.config.model import AudioConfig, LayerMix, TokenKind
 from train.model.features import split_chunks
 from train.model.heads import Tokens
-from train.model.loading import check_rate, model_rate, preprocessor_facts
+from train.model.loading import check_audio, model_rate, preprocessor_facts
 from train.model.towers.base import AudioTower, Chunks, ChunkTower, averaging_weights
 
 
@@ -117,25 +116,16 @@ class WaveformMapTower(WaveformTower):
 
 
 def waveform_tower(model: Any, config: AudioConfig, sample_rate: int) -> AudioTower:
-    """An audio tower around a loaded model.
-
-    Args:
-        model: It takes waveform.
-        config: Its name, and what a token is.
-    """
-    check_rate(config.name, model_rate(config.name), sample_rate)
-    if config.tokens is TokenKind.POOLED:
-        raise SpecError(
-            f"model {config.name!r} ({model.config.model_type}) has no summary of the whole",
-            fix="choose `tokens: chunks` or `tokens: map` for audio, or the audio half of a CLAP",
-        )
+    """An audio tower around a loaded model."""
+    check_audio(
+        config,
+        model_rate(config.name),
+        sample_rate,
+        shortest=_receptive_field(model.config),
+        mixes=True,
+        summary=False,
+    )
     chunk, dim = round(config.chunk_s * sample_rate), int(model.config.hidden_size)
-    shortest = _receptive_field(model.config)
-    if chunk < shortest:
-        raise SpecError(
-            f"chunks of {config.chunk_s:g} s are too short for model {config.name!r}",
-            fix=f"choose a chunk_s of at least {shortest / sample_rate:g}",
-        )
     normalise = bool(preprocessor_facts(config.name).get("do_normalize", True))
     encoder = WaveformModel(model, config.layers, normalise)
     kind = WaveformMapTower if config.tokens is TokenKind.MAP else WaveformTower

@@ -7,18 +7,17 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
+from torch import nn
 
 from synth.base.errors import SpecError
-from train.config.model import HeadKind, ModelConfig, TowerKind
+from train.config.model import HeadKind, ModelConfig, TowerConfig, TowerKind
 from train.data.tokenizer import TextTokenizer
-from train.engine.run_folder import LoadedRun
-from train.export.files import HEAD_PREFIXES, HEADS_FILE
-from train.export.folder import LOADING, Written
-from train.export.safetensors_model import save_weights
-from train.export.settings import ExportSettings
+from train.engine.run_folder import TOKENIZER_FILE, LoadedRun
+from train.export.files import HEAD_PREFIXES, HEADS_FILE, WEIGHTS_FILE
+from train.export.folder import LOADING, ExportSettings, Written
 from train.model.clap import Clap
 from train.model.heads import ProjectionHead
-from train.model.loading import clap_extractor, load_tokenizer
+from train.model.loading import feature_extractor, load_config, load_tokenizer, preprocessor_facts
 from train.model.towers.spectrogram import SpectrogramTower
 from train.model.towers.text import TextModel
 
@@ -53,7 +52,7 @@ def write_clap(run: LoadedRun, folder: Path) -> Written:
     """
     model = _clap_model(run)
     tokenizer = _tokenizer(run)
-    extractor = clap_extractor(run.config.model.audio.name)
+    extractor = feature_extractor(run.config.model.audio.name)
     extractor.padding = "pad"
     for part in (model, extractor, tokenizer):
         part.save_pretrained(folder)
@@ -138,3 +137,50 @@ def _no_clap(side: str, kind: str, name: str) -> SpecError:
         fix="export it with `--to safetensors`, or train with "
         f"`model: {{{side}: {{kind: transformers, name: FOLDER_OF_A_CLAP}}}}`",
     )
+
+
+_AUDIO, _TEXT = "audio", "text"
+_USAGE: Final = f"""\
+{LOADING}
+`waveform` is a tensor (sounds, samples). `model.safetensors` holds all weights and `segue.json` the
+settings. `tokenizer.json` cuts and pads texts. `audio/` and `text/` hold the settings of towers of
+transformers, and no base model is needed. `segue eval FOLDER CORPUS` tests the model; by
+`recordings.json` it tells whether it was trained on recordings of the test.
+"""
+
+
+def write_safetensors(run: LoadedRun, folder: Path) -> Written:
+    """Write a run into a folder, for `train.export.read.load_exported`.
+
+    Towers of transformers leave their settings there; their weights are those of the run.
+    """
+    towers: tuple[tuple[str, TowerConfig], ...] = (
+        (_AUDIO, run.config.model.audio),
+        (_TEXT, run.config.model.text),
+    )
+    for side, tower in towers:
+        if tower.kind != TowerKind.TRANSFORMERS:
+            continue
+        place = folder / side
+        load_config(tower.name).save_pretrained(place)
+        facts = preprocessor_facts(tower.name) if side == _AUDIO else {}
+        if facts:
+            text = json.dumps(facts, indent=2) + "\n"
+            (place / "preprocessor_config.json").write_text(text, "utf-8")
+    save_weights(run.model, folder / WEIGHTS_FILE)
+    ExportSettings.of_run(run, WEIGHTS_FILE, _AUDIO, _TEXT).save(folder)
+    (folder / TOKENIZER_FILE).write_text(run.tokenizer.to_json(), "utf-8")
+    return Written("segue-audio", _USAGE, "segue eval FOLDER CORPUS --split test")
+
+
+def save_weights(model: nn.Module, file: Path, prefixes: tuple[str, ...] = ("",)) -> None:
+    """Write the weights of a model whose names begin with one of the prefixes."""
+    from safetensors.torch import save_file
+
+    # Copies, since safetensors refuses weights that share memory.
+    weights = {
+        name: value.clone(memory_format=torch.contiguous_format)
+        for name, value in model.state_dict().items()
+        if name.startswith(prefixes)
+    }
+    save_file(weights, file, metadata={"format": "pt"})

@@ -1,10 +1,11 @@
-"""open_clip's models of sounds and texts: CLAPs over HTSAT, Whisper or NaFlex."""
+"""Models of other libraries: open_clip's CLAPs, and Meta's Perception Encoder (PE-AV)."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -17,7 +18,8 @@ from torch.utils.data import default_collate
 from synth.audio.dsp import Audio
 from synth.base.errors import SpecError
 from train.bench.embedder import Embeddings, unit_length
-from train.model.loading import check_folder, explain, run_no_code
+from train.data.tokenizer import TextTokenizer
+from train.model.loading import check_folder, explain, load_config, load_pretrained, run_no_code
 from train.model.weights import weights_digest
 
 _INSTALL: Final = (
@@ -34,18 +36,26 @@ _ALONE: Final[Mapping[str, Callable[[Audio], int]]] = {_NAFLEX: len, "whisper": 
 
 
 @dataclass(frozen=True)
-class OpenClip:
-    """A CLAP of open_clip as an `Embedder`.
-
-    Args:
-        model: In evaluation mode, on the device to compute on.
-        preprocess: From a waveform (1, samples) and its rate to what the model hears: padded with
-            silence to `longest`, or as long as it is.
-        tokenizer: From texts to ids.
-        device: Where the model is.
-    """
+class LibraryModel:
+    """A model in evaluation mode, on the device to compute on."""
 
     model: Any
+
+    @property
+    def digest(self) -> str:
+        """Of the model's weights, as `weights_digest` tells it."""
+        return weights_digest(self.model.state_dict())
+
+
+@dataclass(frozen=True)
+class OpenClip(LibraryModel):
+    """A CLAP of open_clip over HTSAT, Whisper or NaFlex as an `Embedder`.
+
+    Args:
+        preprocess: From a waveform (1, samples) and its rate to what the model hears: padded with
+            silence to `longest`, or as long as it is.
+    """
+
     preprocess: Callable[[tuple[Tensor, int]], dict[str, Any]]
     tokenizer: Callable[[list[str]], Tensor]
     device: torch.device
@@ -59,11 +69,6 @@ class OpenClip:
     def longest(self) -> int | None:
         """Most samples that it takes; NaFlex takes any number."""
         return None if _kind(self.model) == _NAFLEX else int(self.model.audio.cfg.clip_samples)
-
-    @property
-    def digest(self) -> str:
-        """Of the model's weights, as `weights_digest` tells it."""
-        return weights_digest(self.model.state_dict())
 
     @torch.no_grad()
     def audio(self, waveforms: Sequence[Audio]) -> Embeddings:
@@ -137,3 +142,94 @@ def _open_clip(name: str) -> Any:
         raise SpecError(
             f"{name}: open_clip cannot be imported: {explain(error)}", fix=_INSTALL
         ) from error
+
+
+_LONGEST_TEXT: Final = 512
+_SHOWN: Final = 3
+_GIVE_PE_AUDIO: Final = (
+    "give a folder with config.json, model.safetensors, preprocessor_config.json and "
+    "tokenizer files, or a name on huggingface.co that can be reached from here"
+)
+
+
+@dataclass(frozen=True)
+class PeAudio(LibraryModel):
+    """A PeAudioModel of transformers as an `Embedder`; its extractor pads sounds to whole steps."""
+
+    extractor: Any
+    tokenizer: TextTokenizer
+
+    @property
+    def sample_rate(self) -> int:
+        """In Hz, of the audio it takes."""
+        return int(self.extractor.sampling_rate)
+
+    @property
+    def longest(self) -> int | None:
+        """None: it takes any number of samples."""
+        return None
+
+    @torch.no_grad()
+    def audio(self, waveforms: Sequence[Audio]) -> Embeddings:
+        """Sounds, those of one length together, so that none is heard with padding."""
+        parts = []
+        for _, alike in groupby(waveforms, len):
+            heard = self.extractor(list(alike), sampling_rate=self.sample_rate, return_tensors="pt")
+            parts.append(self.model.get_audio_embeds(**heard.to(self.model.device)))
+        return unit_length(torch.cat(parts))
+
+    @torch.no_grad()
+    def texts(self, texts: Sequence[str]) -> Embeddings:
+        """Texts in one batch."""
+        ids = self.tokenizer(list(texts)).to(self.model.device)
+        # `get_text_audio_embeds` does not ask for the hidden states that it takes.
+        found = self.model.text_model(
+            input_ids=ids.ids, attention_mask=ids.mask.long(), output_hidden_states=True
+        )
+        return unit_length(self.model.text_audio_head(found.hidden_states[-1][:, 0]))
+
+
+def open_pe_audio(name: str, device: torch.device) -> PeAudio:
+    """A PeAudioModel, or the audio half of a PeAudioVideoModel."""
+    try:
+        from transformers import PeAudioFeatureExtractor, PeAudioModel
+    except ImportError as error:
+        raise SpecError(
+            f"{name}: this transformers knows no PeAudioModel",
+            fix="install transformers 5 or newer",
+        ) from error
+    config = load_config(name, fix=_GIVE_PE_AUDIO)
+    if config.model_type == "pe_audio_video":
+        config = config.audio_config
+    with torch.random.fork_rng(devices=[]), _no_report():
+        model, found = load_pretrained(
+            PeAudioModel,
+            name,
+            "model",
+            _GIVE_PE_AUDIO,
+            config=config,
+            use_safetensors=True,
+            output_loading_info=True,
+        )
+    extractor = load_pretrained(PeAudioFeatureExtractor, name, "model", _GIVE_PE_AUDIO)
+    # transformers would draw them anew, and figures would mean nothing.
+    if absent := sorted(found["missing_keys"]):
+        raise SpecError(
+            f"model {name!r} lacks weights: {', '.join(absent[:_SHOWN])} ({len(absent)} in all)",
+            fix="get it again, or give another",
+        )
+    tokenizer = TextTokenizer.of_model(name, _LONGEST_TEXT)
+    return PeAudio(model.float().eval().to(device), extractor, tokenizer)
+
+
+@contextmanager
+def _no_report() -> Iterator[None]:
+    """Leave out transformers' table of weights: it has a line for each of the video half."""
+    from transformers.utils import logging
+
+    before = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)

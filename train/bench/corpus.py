@@ -10,7 +10,7 @@ from synth.corpus.corpus import Corpus
 from train.bench.plan import Benchmark, DataKind, TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings, Task
 from train.bench.sounds import CorpusSounds
-from train.bench.tasks import choosing, localisation, recall, zero_shot, zste
+from train.bench.tasks import choosing, localisation, recall, zste
 from train.bench.tasks.samples import Samples
 from train.config.run import AudioMode
 from train.data.recordings import Recordings
@@ -22,8 +22,8 @@ _PLANNERS: Final = {
     Task.RETRIEVAL: recall.plan_samples,
     Task.NEGATIVES: choosing.plan_negatives,
     Task.NEGATION: choosing.plan_negation,
-    Task.ZERO_SHOT: zero_shot.plan_samples,
-    Task.ZSTE: zste.plan_samples,
+    Task.ZERO_SHOT: zste.plan_zero_shot,
+    Task.ZSTE: zste.plan_zste,
 }
 
 

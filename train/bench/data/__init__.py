@@ -1,1 +1,0 @@
-"""Where tests come from: corpora of ours, and the files of published benchmarks."""
