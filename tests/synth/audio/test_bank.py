@@ -16,6 +16,7 @@ from hypothesis.extra import numpy as hnp
 from synth.audio.bank import INDEX_SCHEMA, Bank, encode
 from synth.audio.dsp import peak
 from synth.base.errors import CorpusError
+from tests.kit.cases import cases
 
 
 def write_bank(folder: Path, clips: Mapping[str, np.ndarray], rate: int = 48_000) -> Path:
@@ -69,7 +70,7 @@ def test_silence_is_encoded_as_silence() -> None:
     assert scale > 0
 
 
-@pytest.mark.parametrize("clip", CLIPS)
+@cases("clip", CLIPS)
 def test_a_clip_is_read_back_at_its_level(index: Path, clip: str) -> None:
     bank, audio = Bank.open(index), CLIPS[clip]
     assert bank.rate == 48_000
@@ -88,7 +89,7 @@ def test_reading_changes_nothing_in_the_bank(index: Path) -> None:
     assert bank.read("loud", 0, 400, 1.0).any()
 
 
-@pytest.mark.parametrize(("start", "frames"), [(0, 301), (300, 1), (299, 2), (5000, 1)])
+@cases(("start", "frames"), [(0, 301), (300, 1), (299, 2), (5000, 1)])
 def test_reading_beyond_a_clip_is_a_corpus_error(index: Path, start: int, frames: int) -> None:
     # The next clip follows in the same part: it must not be heard.
     with pytest.raises(CorpusError, match="'quiet' has 300 frames"):
@@ -115,7 +116,7 @@ def test_a_missing_part_is_a_corpus_error(index: Path) -> None:
         Bank.open(index).read("loud", 0, 1, 1.0)
 
 
-@pytest.mark.parametrize("size", [0, 900, 1798])
+@cases("size", [0, 900, 1798])
 def test_a_part_cut_short_is_a_corpus_error_and_never_silence(index: Path, size: int) -> None:
     # The slice came back short, and render padded it with silence.
     part = index.parent / "part-0.pcm"
@@ -137,7 +138,7 @@ STRANGE: dict[str, tuple[str, list[object], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", STRANGE)
+@cases("name", STRANGE)
 def test_an_index_that_says_what_cannot_be_is_one_line(index: Path, name: str) -> None:
     column, (value,), said = STRANGE[name]
     table = pq.read_table(index)
@@ -152,7 +153,7 @@ def test_an_index_that_says_what_cannot_be_is_one_line(index: Path, name: str) -
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("rate", [None, "", "x", "0", "-5", "9" * 5000])
+@cases("rate", [None, "", "x", "0", "-5", "9" * 5000])
 def test_an_index_without_a_rate_is_one_line(index: Path, rate: str | None) -> None:
     table = pq.read_table(index)
     metadata = None if rate is None else {"sample_rate": rate}
@@ -162,7 +163,7 @@ def test_an_index_without_a_rate_is_one_line(index: Path, rate: str | None) -> N
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("how", ["garbage", "lacks a column", "a column twice", "folder"])
+@cases("how", ["garbage", "lacks a column", "a column twice", "folder"])
 def test_an_index_that_is_none_is_one_line(index: Path, how: str) -> None:
     table = pq.read_table(index)
     if how == "garbage":

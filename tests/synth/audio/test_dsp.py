@@ -24,6 +24,7 @@ from synth.audio.dsp import (
     to_pcm,
     weighted_levels,
 )
+from tests.kit.cases import cases
 
 RATE = 16_000
 HOP = 800  # 50 ms
@@ -38,7 +39,7 @@ def silence(frames: int) -> np.ndarray:
     return np.zeros(frames, dtype=np.float32)
 
 
-@pytest.mark.parametrize("frames", [1, 2, 3, 1000])
+@cases("frames", [1, 2, 3, 1000])
 def test_fades_are_complementary(frames: int) -> None:
     linear, power = fade_in(frames, Fade.LINEAR), fade_in(frames, Fade.EQUAL_POWER)
     assert np.allclose(linear + linear[::-1], 1, atol=1e-6)
@@ -106,7 +107,7 @@ def weigh_naively(audio: np.ndarray, rate: int) -> list[float]:
     return found
 
 
-@pytest.mark.parametrize(
+@cases(
     ("rate", "frames"), [(4_000, 1), (4_000, 199), (4_000, 8_013), (8_020, 4_010), (8_020, 3_777)]
 )
 def test_weighted_levels_are_those_of_the_definition(rate: int, frames: int) -> None:
@@ -118,8 +119,8 @@ def test_weighted_levels_are_those_of_the_definition(rate: int, frames: int) -> 
     assert found.tolist() == pytest.approx(weigh_naively(audio, rate), abs=0.01)
 
 
-@pytest.mark.parametrize("rate", [8_000, 11_025, 22_050, 44_100, 96_000])
-@pytest.mark.parametrize(("hertz", "weight_db"), [(100, -19.1), (1000, 0.0), (2500, 1.3)])
+@cases("rate", [8_000, 11_025, 22_050, 44_100, 96_000])
+@cases(("hertz", "weight_db"), [(100, -19.1), (1000, 0.0), (2500, 1.3)])
 def test_a_sine_is_weighted_by_its_frequency(rate: int, hertz: int, weight_db: float) -> None:
     phase = np.arange(rate + 7) * (2 * np.pi * hertz / rate)
     audio = (0.5 * np.sin(phase)).astype(np.float32)
@@ -153,12 +154,12 @@ def test_the_span_of_a_last_partial_block_ends_with_the_audio() -> None:
     assert active_span(tone(2)[1:], RATE, 50.0) == ActiveSpan(0, 1)
 
 
-@pytest.mark.parametrize("frames", [0, 1, 10 * HOP])
+@cases("frames", [0, 1, 10 * HOP])
 def test_silence_has_no_active_span(frames: int) -> None:
     assert active_span(silence(frames), RATE, 50.0) is None
 
 
-@pytest.mark.parametrize("level_db", [-119.9, -119.5, -119.01, -119.0, -118.9, -125.0])
+@cases("level_db", [-119.9, -119.5, -119.01, -119.0, -118.9, -125.0])
 def test_sound_at_the_floor_of_24_bit_files_is_a_span_or_none(level_db: float) -> None:
     # Between -120 and -119 dB the threshold lay above the loudest block: IndexError.
     audio = np.full(4 * HOP, 10 ** (level_db / 20), dtype=np.float32)
@@ -176,19 +177,19 @@ def test_the_span_holds_the_loudest_block_and_lies_inside(audio: np.ndarray) -> 
     assert levels(audio[span.onset : span.offset], RATE).max() == levels(audio, RATE).max()
 
 
-@pytest.mark.parametrize("rate", [16_000, 44_100, 48_000])
+@cases("rate", [16_000, 44_100, 48_000])
 def test_loudness_of_a_full_scale_997_hz_sine(rate: int) -> None:
     sine = np.sin(np.arange(3 * rate) * (2 * np.pi * 997 / rate)).astype(np.float32)
     assert loudness(sine, rate) == pytest.approx(-3.01, abs=0.1)
     assert loudness(sine * np.float32(0.1), rate) == pytest.approx(-23.01, abs=0.1)
 
 
-@pytest.mark.parametrize("frames", [0, 1, 5, RATE])
+@cases("frames", [0, 1, 5, RATE])
 def test_silence_has_the_floor_loudness(frames: int) -> None:
     assert loudness(silence(frames), RATE) == SILENCE_DB
 
 
-@pytest.mark.parametrize(
+@cases(
     ("frames", "rate"),
     [(7, 48_000), (13, 22_050), (2007, 16_000), (4949, 44_100), (5003, 48_000), (2, 8_000)],
 )
@@ -221,7 +222,7 @@ def test_each_burst_is_one_and_lies_in_its_block() -> None:
     assert found.sum() == 2
 
 
-@pytest.mark.parametrize("gap_s", [0.1, 0.15])
+@cases("gap_s", [0.1, 0.15])
 def test_bursts_that_follow_closely_are_counted_apart(gap_s: float) -> None:
     sound = np.concatenate([burst(gap_s), burst(seed=1)])
     assert attacks(sound, RATE).sum() == 2

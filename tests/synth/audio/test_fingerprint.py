@@ -23,6 +23,7 @@ from synth.audio.fingerprint import (
     to_bytes,
 )
 from synth.corpus.leakage import Known, Match
+from tests.kit.cases import cases
 from tests.kit.known_sounds import RATE, event, noise, tone
 
 
@@ -59,8 +60,8 @@ def heard_again(copy: Words, original: Words) -> list[Match]:
     return Known.of(["original"], [original]).matches(copy)
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("how", COPIES)
+@cases("seed", range(3))
+@cases("how", COPIES)
 def test_a_copy_of_a_sound_is_known_again(how: str, seed: int) -> None:
     audio, rate = COPIES[how](event(seed, 4.0))
     (match,) = heard_again(fingerprint(audio, rate), fingerprint(event(seed, 4.0), RATE))
@@ -91,7 +92,7 @@ def test_different_sounds_are_not_taken_for_each_other() -> None:
         assert [match.name for match in index.matches(words)] == [str(i)]
 
 
-@pytest.mark.parametrize(
+@cases(
     "audio",
     [
         np.zeros(RATE, dtype=np.float32),
@@ -99,7 +100,6 @@ def test_different_sounds_are_not_taken_for_each_other() -> None:
         tone(440.0, 3.0),
         tone(1000.0, 3.0) + tone(2500.0, 3.0),
     ],
-    ids=["silence", "a constant", "a tone", "two tones"],
 )
 def test_silence_and_steady_sounds_are_taken_for_nothing(audio: Audio) -> None:
     words = fingerprint(audio, RATE)
@@ -107,7 +107,7 @@ def test_silence_and_steady_sounds_are_taken_for_nothing(audio: Audio) -> None:
     assert (inside == NOTHING).all()
 
 
-@pytest.mark.parametrize("others_hz", [440.0, 441.0, 1000.0, 50.0])
+@cases("others_hz", [440.0, 441.0, 1000.0, 50.0])
 def test_steady_tones_are_not_known_again(others_hz: float) -> None:
     words = fingerprint(tone(440.0, 3.0), RATE)
     assert not heard_again(fingerprint(tone(others_hz, 3.0), RATE), words)
@@ -155,7 +155,10 @@ def test_bytes_are_little_endian_and_carry_the_version() -> None:
     assert data == FINGERPRINT_VERSION.to_bytes(4, "little") + bytes([4, 3, 2, 1])
 
 
-@pytest.mark.parametrize("data", [b"abc", b"\xff\0\0\0\1\0\0\0"], ids=["torn", "version"])
+@cases(
+    "data",
+    [b"abc", b"\xff\0\0\0\1\0\0\0"],
+)
 def test_what_is_no_fingerprint_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match="a fingerprint"):
         from_bytes(data)

@@ -11,6 +11,7 @@ import pytest
 
 from synth.base import atomic
 from synth.base.atomic import PARTIAL_SUFFIX, remove_partials, replacing, write_bytes, write_text
+from tests.kit.cases import cases
 
 
 def tear(path: Path, error: type[BaseException]) -> None:
@@ -30,7 +31,7 @@ def test_a_file_appears_when_the_block_ends(tmp_path: Path) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit])
+@cases("error", [RuntimeError, KeyboardInterrupt, SystemExit])
 def test_failure_leaves_the_old_file_and_no_partial(
     tmp_path: Path, error: type[BaseException]
 ) -> None:

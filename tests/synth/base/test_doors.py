@@ -19,6 +19,7 @@ from synth.base.doors import (
     read_regular,
 )
 from synth.base.errors import CorpusError, SegueError, SourceError
+from tests.kit.cases import cases
 
 
 def test_what_is_no_regular_file_is_refused_and_never_waited_for(tmp_path: Path) -> None:
@@ -44,7 +45,7 @@ def test_a_missing_file_is_the_systems_word() -> None:
         read_json(Path("/nowhere/at/all.json"))
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1),

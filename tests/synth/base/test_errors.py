@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pickle
 
-import pytest
-
 from synth.base import errors
 from synth.base.errors import LeftOutError, NotationError, SegueError, first_line
+from tests.kit.cases import cases
 
 KINDS = [
     kind
@@ -18,13 +17,13 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@cases("kind", KINDS)
 def test_an_error_says_what_is_wrong_and_how_to_fix_it(kind: type[SegueError]) -> None:
     assert str(kind("a.csv: row 3: no label")) == "a.csv: row 3: no label"
     assert str(kind("no label", fix="add one")) == "no label (add one)"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@cases("kind", KINDS)
 def test_an_error_travels_from_a_worker_with_its_mend(kind: type[SegueError]) -> None:
     error = pickle.loads(pickle.dumps(kind("no label", fix="add one")))
     assert type(error) is kind

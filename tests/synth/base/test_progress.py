@@ -24,6 +24,7 @@ from pipelines.cli.common.progress_display import (
     show_progress,
 )
 from synth.base.progress import Silent, track
+from tests.kit.cases import cases
 
 
 class Clock:
@@ -116,7 +117,7 @@ def test_lines_of_several_threads_stay_whole(
     assert told(capsys)[-1]["done"] == 500
 
 
-@pytest.mark.parametrize(
+@cases(
     ("phases", "note"),
     [
         ([("ingest", 20, 20), ("render", 12, 5)], "5 of 12 shards are done"),

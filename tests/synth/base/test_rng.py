@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.base.rng import Randomness, digest, digest_pieces, uniform_hash
+from tests.kit.cases import cases
 
 TEXTS = st.lists(st.text(max_size=6), max_size=4)
 
@@ -86,7 +87,7 @@ def test_drawing_leaves_other_items_alone() -> None:
     assert randomness.at("a", 5).random() == alone
 
 
-@pytest.mark.parametrize("seed", [-1, 2**64])
+@cases("seed", [-1, 2**64])
 def test_a_seed_out_of_range_is_refused(seed: int) -> None:
     with pytest.raises(OverflowError):
         Randomness(seed).at("a", 0)

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.base.units import resampled_frames, to_decibels, to_frames, to_gain, to_seconds
+from tests.kit.cases import cases
 
 RATES = st.sampled_from([8_000, 16_000, 22_050, 32_000, 44_100, 48_000, 96_000])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("seconds", "rate", "frames"),
     [(10, 48_000, 480_000), (0, 44_100, 0), (0.5, 3, 2), (1 / 3, 44_100, 14_700), (1e-9, 8_000, 0)],
 )
@@ -22,7 +23,7 @@ def test_seconds_to_frames(seconds: float, rate: int, frames: int) -> None:
     assert to_frames(seconds, rate) == frames
 
 
-@pytest.mark.parametrize("seconds", [-0.1, math.nan, math.inf])
+@cases("seconds", [-0.1, math.nan, math.inf])
 def test_a_duration_is_finite_and_not_negative(seconds: float) -> None:
     with pytest.raises(ValueError, match="finite"):
         to_frames(seconds, 48_000)

@@ -8,9 +8,10 @@ import pytest
 
 from synth.base.errors import SpecError
 from synth.base.yaml_file import parse_yaml, read_yaml
+from tests.kit.cases import cases
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "told"),
     [
         ("a: [1", "f:1:6: not YAML: expected ',' or ']', but got '<stream end>', while parsing"),

@@ -22,6 +22,7 @@ from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels
 from synth.scene.timeline import duration, timeline
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing, proves, refutes
+from tests.kit.cases import cases
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
@@ -83,8 +84,8 @@ def true_and_false(dealt: Sequence[CaptionSet]) -> tuple[list[Caption], list[Cap
     return true, [caption for each in dealt for caption in each.negatives]
 
 
-@pytest.mark.parametrize("statements", GROUPS)
-@pytest.mark.parametrize("limit", [1, 2, 4, 7])
+@cases("statements", GROUPS)
+@cases("limit", [1, 2, 4, 7])
 def test_every_sentence_is_as_often_false_as_true(statements: list[Scene], limit: int) -> None:
     dealt_once = False
     for seed in range(3):
@@ -111,7 +112,7 @@ def test_every_sentence_is_as_often_false_as_true(statements: list[Scene], limit
     assert dealt_once or limit == 1  # with one caption each, all must refute one another in a ring
 
 
-@pytest.mark.parametrize("statements", GROUPS)
+@cases("statements", GROUPS)
 def test_who_tells_one_from_the_other_by_their_looks_is_wrong_as_often(
     statements: list[Scene],
 ) -> None:
@@ -122,8 +123,8 @@ def test_who_tells_one_from_the_other_by_their_looks_is_wrong_as_often(
         assert crosses == Counter((kind, text, other) for kind, other, text in crosses.elements())
 
 
-@pytest.mark.parametrize("statements", GROUPS)
-@pytest.mark.parametrize("limit", [4, 7])
+@cases("statements", GROUPS)
+@cases("limit", [4, 7])
 def test_false_sentences_stay_within_the_limit(statements: list[Scene], limit: int) -> None:
     for seed in range(4):
         for each in group(statements, limit, seed) or []:
@@ -182,7 +183,7 @@ def test_drawn_groups_are_dealt_evenly(seed: int) -> None:
 # The pool
 
 
-@pytest.mark.parametrize("statements", GROUPS)
+@cases("statements", GROUPS)
 def test_the_pool_holds_each_claim_once_and_only_known_labels(statements: list[Scene]) -> None:
     def form(claim: Claim) -> tuple[Hashable, ...]:
         match claim:

@@ -19,6 +19,7 @@ from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.scene.timeline import timeline
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves, refutes
+from tests.kit.cases import cases
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
@@ -75,10 +76,8 @@ def triplet(style: Style, frame: int, crossfade: int = 0) -> list[CaptionSet]:
     return [contrast(s, word, wording, timeline(s), tolerance) for s, word in members]
 
 
-@pytest.mark.parametrize("crossfade", [0, 20])
-@pytest.mark.parametrize(
-    ("style", "frame"), [(style, k) for style in Style for k in range(frames(style))]
-)
+@cases("crossfade", [0, 20])
+@cases(("style", "frame"), [(style, k) for style in Style for k in range(frames(style))])
 def test_over_a_triplet_each_sentence_is_true_once_and_false_twice(
     style: Style, frame: int, crossfade: int
 ) -> None:
@@ -126,7 +125,7 @@ def test_a_text_is_listed_once_and_never_beside_itself() -> None:
     )
 
 
-@pytest.mark.parametrize("word", ORDER)
+@cases("word", ORDER)
 def test_the_claims_of_captions_are_statements(word: Connective) -> None:
     wording = Wording(tuple(Connective), Phrase.of_label, Style.PAPER)
     scene = Concat(A, B, 5)

@@ -23,6 +23,7 @@ from synth.labels.lexicon import Phrase, shipped_phrases
 from synth.scene.claim import And, Claim, Not, Only
 from synth.scene.edit import meaning
 from synth.scene.scene import Concat, Event, Overlay, Scene
+from tests.kit.cases import cases
 
 LETTERS = "abcdefghijkl"
 A, B, C, D = map(Event, LETTERS[:4])
@@ -256,7 +257,7 @@ def sentences(text: str, style: Style) -> str:
     return plain.removesuffix(".")
 
 
-@pytest.mark.parametrize(("count", "style"), ALL)
+@cases(("count", "style"), ALL)
 def test_no_text_stands_for_two_statements(count: int, style: Style) -> None:
     said: dict[str, set[str]] = defaultdict(set)
     for fewer in range(1, count + 1):
@@ -266,7 +267,7 @@ def test_no_text_stands_for_two_statements(count: int, style: Style) -> None:
     assert {text for text, forms in said.items() if len(forms) > 1} == set()
 
 
-@pytest.mark.parametrize(("count", "style"), [each for each in ALL if each[0] > 1])
+@cases(("count", "style"), [each for each in ALL if each[0] > 1])
 def test_a_reader_finds_the_statement_and_nothing_else(count: int, style: Style) -> None:
     for statement in statements(count).values():
         for caption in tellings(statement, style):
@@ -287,7 +288,7 @@ def test_the_reader_is_not_easily_pleased() -> None:
             told(text)
 
 
-@pytest.mark.parametrize(
+@cases(
     "associated",
     [Concat(A, Concat(B, Concat(C, D))), Concat(Concat(Concat(A, B), C), D)],
 )
@@ -298,7 +299,7 @@ def test_association_leaves_the_texts_as_they_are(associated: Scene) -> None:
         assert texts == {caption.text for caption in tellings(other, style)}
 
 
-@pytest.mark.parametrize(("count", "style"), ALL)
+@cases(("count", "style"), ALL)
 def test_every_label_is_named_once_and_the_word_said_is_in_the_text(
     count: int, style: Style
 ) -> None:
@@ -315,7 +316,7 @@ def test_every_label_is_named_once_and_the_word_said_is_in_the_text(
                 assert caption.connective in spoken
 
 
-@pytest.mark.parametrize(("count", "style"), [each for each in ALL if each[0] > 1])
+@cases(("count", "style"), [each for each in ALL if each[0] > 1])
 def test_the_connective_relates_what_the_statement_relates(count: int, style: Style) -> None:
     for statement in statements(count).values():
         assert isinstance(statement, Concat | Overlay)
@@ -348,7 +349,7 @@ def present(text: str) -> set[str] | None:
     return {word for word in tokens(next(filter(None, found.groups()))) if word in LETTERS}
 
 
-@pytest.mark.parametrize("style", Style)
+@cases("style", Style)
 def test_presence_is_read_as_presence(style: Style) -> None:
     for count in range(1, 5):
         for names in permutations(LETTERS, count):
@@ -360,8 +361,8 @@ def test_presence_is_read_as_presence(style: Style) -> None:
                 assert caption.connective == ""
 
 
-@pytest.mark.parametrize("style", Style)
-@pytest.mark.parametrize("told_of", [A, Concat(A, B), Overlay(A, B)])
+@cases("style", Style)
+@cases("told_of", [A, Concat(A, B), Overlay(A, B)])
 def test_a_denial_denies_one_sound_of_the_whole_recording(told_of: Scene, style: Style) -> None:
     for caption in tellings(And(told_of, Not(C)), style):
         text = sentences(caption.text, style)
@@ -376,7 +377,7 @@ def test_a_denial_denies_one_sound_of_the_whole_recording(told_of: Scene, style:
             assert denial.startswith(";"), caption.text
 
 
-@pytest.mark.parametrize(
+@cases(
     "claim",
     [
         Not(A),
@@ -392,7 +393,7 @@ def test_a_denial_denies_one_sound_of_the_whole_recording(told_of: Scene, style:
         Not(Not(A)),
     ],
 )
-@pytest.mark.parametrize("style", Style)
+@cases("style", Style)
 def test_other_claims_have_no_words(claim: Claim, style: Style) -> None:
     with pytest.raises(ValueError, match="no words for the claim"):
         list(tellings(claim, style))
@@ -406,7 +407,7 @@ def random_pick(seed: int) -> Callable[[Sequence[Any]], Any]:
     return lambda options: options[int(rng.integers(len(options)))]
 
 
-@pytest.mark.parametrize("style", Style)
+@cases("style", Style)
 def test_sentences_over_shipped_phrases_are_whole(style: Style) -> None:
     labels = sorted(shipped_phrases())
     rng = np.random.default_rng(3)
@@ -437,7 +438,7 @@ def test_a_label_that_is_not_listed_reads_well() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("statement", "text"),
     [
         (Concat(A, B), "Aaac before bbbc"),

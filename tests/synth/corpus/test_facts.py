@@ -9,6 +9,7 @@ import pytest
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import find_finished
 from synth.corpus.facts import size_category, suggest_corpus
+from tests.kit.cases import cases
 
 # Whereabouts
 
@@ -47,7 +48,7 @@ def test_where_there_is_none_the_fix_says_how_to_make_one(
 # The Hub
 
 
-@pytest.mark.parametrize(
+@cases(
     ("samples", "expected"),
     [
         (1, "n<1K"),

@@ -22,13 +22,14 @@ from synth.corpus.licence import (
     parse_licence,
 )
 from synth.sources.selection import Allowed, withdraw_unlicensed
+from tests.kit.cases import cases
 
 CC = "https://creativecommons.org"
 
 # Parsing
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "name"),
     [
         ("CC-BY-4.0", "CC-BY-4.0"),
@@ -98,7 +99,7 @@ def test_every_spelling_gets_the_one_id(text: str, name: str) -> None:
     assert licence.known is not name.startswith(("unknown", "LicenseRef-"))
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "Attribution 3.0, no AI training",
@@ -135,7 +136,7 @@ def test_conditions_say_what_a_licence_asks_for() -> None:
         assert not parse_licence(free).conditions
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "url"),
     [
         ("CC-BY-NC-SA-3.0-US", f"{CC}/licenses/by-nc-sa/3.0/us/"),
@@ -194,7 +195,7 @@ def mix(*names: str) -> str:
     return effective_licence(map(parse_licence, names)).id
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parts", "whole"),
     [
         (["CC0", "CC-BY-3.0"], "CC-BY-3.0"),
@@ -222,7 +223,7 @@ def test_a_mix_is_under_the_conditions_of_all_its_parts(parts: list[str], whole:
     assert mix(*parts) == whole
 
 
-@pytest.mark.parametrize(
+@cases(
     ("one", "other"),
     [
         ("CC-BY-SA-4.0", "CC-BY-NC-4.0"),
@@ -284,7 +285,7 @@ def test_the_whole_asks_for_what_every_part_asks_for(parts: list[Licence]) -> No
 # The Hub
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "identifier"),
     [
         ("CC-BY-4.0", "cc-by-4.0"),
@@ -313,7 +314,7 @@ def test_what_the_hub_lists_is_known_here() -> None:
 # What a spec allows
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "admitted", "refused"),
     [
         ("CC0", ["CC0-1.0"], ["CC-BY-4.0", "CC-PDM-1.0", "unknown"]),
@@ -334,7 +335,7 @@ def test_a_family_admits_its_versions_and_an_id_only_that(
     assert not any(allowed.admits(parse_licence(text)) for text in refused)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "near"),
     [("CC-BYE", "CC-BY"), ("CCO", "CC0"), ("CC-BY-NCC", "CC-BY-NC"), ("CC BY 5.0", "CC-BY")],
 )

@@ -38,6 +38,7 @@ from synth.export import FORMATS
 from synth.export.folder import Folder, Writer
 from tests.kit.browsing import edited, served, variant
 from tests.kit.builds import TINY, UNCERTIFIED, merged, segue_here
+from tests.kit.cases import cases
 from train.config.run import AudioMode
 from train.data.split import SplitData
 
@@ -137,7 +138,7 @@ FAULTS: dict[str, tuple[Change, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@cases("name", FAULTS)
 def test_a_row_that_cannot_be_is_refused_when_the_corpus_is_opened(
     corpus: Corpus, tmp_path: Path, name: str
 ) -> None:
@@ -158,8 +159,8 @@ def test_a_row_past_the_first_batch_is_told_by_its_number(corpus: Corpus, tmp_pa
         Corpus.open(folder)
 
 
-@pytest.mark.parametrize("to", FORMATS)
-@pytest.mark.parametrize("name", ["id", "member", "shard", "split"])
+@cases("to", FORMATS)
+@cases("name", ["id", "member", "shard", "split"])
 def test_an_export_writes_nothing_outside_its_folder(
     corpus: Corpus, tmp_path: Path, name: str, to: str
 ) -> None:
@@ -170,7 +171,7 @@ def test_an_export_writes_nothing_outside_its_folder(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize("name", ["../out.txt", "/tmp/out.txt", "a/../../out.txt"])
+@cases("name", ["../out.txt", "/tmp/out.txt", "a/../../out.txt"])
 def test_a_format_cannot_write_outside_of_the_export(tmp_path: Path, name: str) -> None:
     out = tmp_path / "export"
     with pytest.raises(CorpusError, match="expected a name below"):
@@ -286,7 +287,7 @@ def test_a_fact_of_the_wrong_kind_is_named(
         Corpus.open(folder)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("facts", "said"),
     [
         (lambda _: {"sample_rate": 8000}, "sample_rate is 16000: expected 8000 Hz"),
@@ -379,7 +380,7 @@ def test_segments_that_lie_apart_are_good(folder: Path) -> None:
         Corpus.open(folder)
 
 
-@pytest.mark.parametrize("key", ["shards", "bank"])
+@cases("key", ["shards", "bank"])
 def test_a_link_to_itself_is_one_line(corpus: Corpus, tmp_path: Path, key: str) -> None:
     folder = variant(corpus, tmp_path / "version", lambda table: table, **{key: "loop"})
     (folder / "loop").symlink_to("loop")
@@ -434,7 +435,7 @@ def test_a_manifest_that_is_a_pipe_is_not_read(folder: Path) -> None:
         (folder / "kept").rename(folder / file)
 
 
-@pytest.mark.parametrize("text", ["../elsewhere", "/tmp", "a\0b", ""])
+@cases("text", ["../elsewhere", "/tmp", "a\0b", ""])
 def test_latest_names_a_folder_beside_it(corpus: Corpus, tmp_path: Path, text: str) -> None:
     variant(corpus, tmp_path / "elsewhere", lambda table: table)
     (tmp_path / "here").mkdir()
@@ -461,9 +462,7 @@ def test_a_plan_is_checked_too(corpus: Corpus, tmp_path: Path) -> None:
         find_manifest(folder)
 
 
-@pytest.mark.parametrize(
-    "text", [nested(5000), '{"not":' * 5000, '{"not":' * 600, "{garbage", "[1"]
-)
+@cases("text", [nested(5000), '{"not":' * 5000, '{"not":' * 600, "{garbage", "[1"])
 def test_a_claim_that_cannot_be_read_is_one_line(corpus: Corpus, tmp_path: Path, text: str) -> None:
     text += "}" * text.count('{"not":')
     for column in ("claim", "negatives"):
@@ -479,7 +478,7 @@ RECEIPT = {"shard": "a.tar", "split": "train", "samples": 1, "digest": "", "byte
 }
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "said"),
     [
         ("{garbage", "damaged: "),

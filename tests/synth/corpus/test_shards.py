@@ -40,6 +40,7 @@ from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.scene.timeline import timeline
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves, refutes
+from tests.kit.cases import cases
 
 RATE = 16_000
 CLIPS = {
@@ -105,7 +106,7 @@ def test_audio_is_stored_without_loss(
     assert encode_audio(pcm, rate, audio_format) == data
 
 
-@pytest.mark.parametrize("audio_format", FORMATS)
+@cases("audio_format", FORMATS)
 def test_members_are_adjacent_in_order_and_headers_bear_no_time_or_owner(
     tmp_path: Path, audio_format: AudioFormat
 ) -> None:
@@ -153,7 +154,7 @@ def test_a_name_that_no_tar_file_holds_is_refused() -> None:
         writer.append({"id": "a" * 200, "sample_rate": RATE}, rendering(0), b"{}")
 
 
-@pytest.mark.parametrize("audio_format", FORMATS)
+@cases("audio_format", FORMATS)
 def test_offset_and_size_lead_to_the_exact_bytes(tmp_path: Path, audio_format: AudioFormat) -> None:
     path = tmp_path / "s.tar"
     measurements = write(path, audio_format)
@@ -168,7 +169,7 @@ def test_offset_and_size_lead_to_the_exact_bytes(tmp_path: Path, audio_format: A
             assert (found.gain_db, found.peak_db) == (-1.5, -1.0)
 
 
-@pytest.mark.parametrize("audio_format", FORMATS)
+@cases("audio_format", FORMATS)
 def test_a_second_write_gives_the_same_bytes(tmp_path: Path, audio_format: AudioFormat) -> None:
     write(tmp_path / "one.tar", audio_format)
     write(tmp_path / "two.tar", audio_format)
@@ -201,7 +202,10 @@ def types(value: Any) -> Any:
     return type(value).__name__
 
 
-@pytest.mark.parametrize("row", ROWS[:2], ids=["sequence", "overlay"])
+@cases(
+    "row",
+    ROWS[:2],
+)
 def test_text_holds_true_captions_only_and_the_main_one_first(row: dict[str, Any]) -> None:
     found = json.loads(json.dumps(document(row, CLIPS)))
     heard = timeline(sample(0, row["index"] == 1).scene)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from functools import cache
 
-import pytest
-
 from synth.base.rng import Randomness
 from synth.derived.contrasts import (
     DESCRIBE,
@@ -22,6 +20,7 @@ from synth.derived.contrasts import (
 )
 from synth.derived.questions import Contrast, Derived, Subject
 from tests.kit import asked
+from tests.kit.cases import cases
 
 NAMES = (*asked.CORPORA, *asked.MEASURED)
 SEED = Randomness(0)
@@ -50,7 +49,7 @@ def by_id(name: str) -> dict[str, Subject]:
     return {each.id: each for each in subjects(name)}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@cases("name", NAMES)
 def test_every_answer_is_proven_and_its_counterpart_refuted(name: str) -> None:
     who = by_id(name)
     sides = [side for contrast in found(name).made for side in contrast]
@@ -63,7 +62,7 @@ def test_every_answer_is_proven_and_its_counterpart_refuted(name: str) -> None:
             assert any(a.refutes(c) for a, c in zip(about, exchange.wrong_claims, strict=True))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@cases("name", NAMES)
 def test_each_contrast_is_followed_by_its_mirror(name: str) -> None:
     for one, other in found(name).made:
         assert (one.kind, one.prompt) == (other.kind, other.prompt)
@@ -71,7 +70,7 @@ def test_each_contrast_is_followed_by_its_mirror(name: str) -> None:
         assert (one.samples, one.others) == (other.others, other.samples)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@cases("name", NAMES)
 def test_no_text_of_a_conversation_tells_what_is_answered_next(name: str) -> None:
     """Whatever was said before, each pair of answers is right as often one way as the other."""
     told: Counter[tuple[str, str, str]] = Counter()

@@ -25,6 +25,7 @@ from synth.scene.timeline import timeline
 from synth.truth.relations import Tolerance
 from tests.kit import asked
 from tests.kit.asked import line, placed_scenes, subject
+from tests.kit.cases import cases
 from tests.synth.truth.oracle import Oracle, find_borders
 
 # The run-time type checker samples containers with `random`, also inside strategies.
@@ -72,7 +73,7 @@ def test_samples_of_which_nothing_is_told_share_all_their_sounds_or_differ_in_wh
             assert frozenset((first.id, second.id)) in told
 
 
-@pytest.mark.parametrize("name", asked.CORPORA)
+@cases("name", asked.CORPORA)
 def test_differences_of_a_planned_corpus_are_confirmed_from_their_rows(name: str) -> None:
     who = asked.CORPORA[name]()
     by_id = {each.id: each for each in who}
@@ -115,7 +116,7 @@ def test_differences_are_a_function_of_their_batch_and_seed() -> None:
 SPEECH = line(("a man speaks", 0, 5))
 
 
-@pytest.mark.parametrize(
+@cases(
     "pair",
     [
         [subject(line(("Bark", 0, 5), ("Rain", 5, 9)), number) for number in (0, 1)],
@@ -125,7 +126,6 @@ SPEECH = line(("a man speaks", 0, 5))
             subject(line(("Rain", 0, 5)), 1),
         ],
     ],
-    ids=["alike", "could pass for one another", "a whole caption leaves it unsaid"],
 )
 def test_nothing_is_told_of_pairs_that(pair: list[Subject]) -> None:
     assert find_differences(pair, Randomness(0)) == Derived((), {"difference": 1})

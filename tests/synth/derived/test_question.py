@@ -38,6 +38,7 @@ from synth.scene.timeline import Timeline, timeline
 from synth.truth.relations import Tolerance
 from tests.kit import asked
 from tests.kit.asked import NAMES, line, placed_scenes, subject
+from tests.kit.cases import cases
 from tests.kit.envelopes import envelope
 from tests.synth.truth.oracle import Oracle, find_borders
 
@@ -168,7 +169,7 @@ def test_yes_and_no_are_equally_frequent_in_every_batch(who: list[Subject], seed
         assert found[kind, "yes"] == found[kind, "no"]
 
 
-@pytest.mark.parametrize("name", asked.CORPORA)
+@cases("name", asked.CORPORA)
 def test_questions_of_a_planned_corpus_are_confirmed_from_their_rows(name: str) -> None:
     who = asked.CORPORA[name]()
     by_id = {each.id: each for each in who}
@@ -178,7 +179,7 @@ def test_questions_of_a_planned_corpus_are_confirmed_from_their_rows(name: str) 
         assert Answers(by_id[question.sample]).answer(question) == question.answer
 
 
-@pytest.mark.parametrize("name", asked.CORPORA)
+@cases("name", asked.CORPORA)
 def test_no_text_of_a_corpus_betrays_its_answer(name: str) -> None:
     found = asked.questions(name).made
     answers: dict[tuple[str, tuple[str, ...]], Counter[str]] = defaultdict(Counter)
@@ -191,7 +192,7 @@ def test_no_text_of_a_corpus_betrays_its_answer(name: str) -> None:
     assert shared > len(found) / 3
 
 
-@pytest.mark.parametrize("name", asked.CORPORA)
+@cases("name", asked.CORPORA)
 def test_of_first_and_last_half_the_questions_are_asked_twice_with_different_answers(
     name: str,
 ) -> None:
@@ -275,7 +276,7 @@ def test_questions_are_a_function_of_their_batch_and_seed() -> None:
     assert ask([], Randomness(3)).made == ()
 
 
-@pytest.mark.parametrize("name", asked.MEASURED)
+@cases("name", asked.MEASURED)
 def test_measures_are_asked_of_a_group_in_the_same_words_once_for_each_answer(name: str) -> None:
     who = {each.id: each for each in asked.MEASURED[name]()}
     told = asked.questions(name)
@@ -434,7 +435,7 @@ def test_every_kind_has_several_frames_and_each_is_used() -> None:
             assert any(text.lower().startswith(start) for text in texts), frame
 
 
-@pytest.mark.parametrize("label", ["Bark", "Bagpipes", "theremin solo", "Rain", "Walk, footsteps"])
+@cases("label", ["Bark", "Bagpipes", "theremin solo", "Rain", "Walk, footsteps"])
 def test_questions_are_sentences_whatever_the_sound(label: str) -> None:
     who = subject(line((label, 0, 5), ("Siren", 5, 9)))
     for kind, frames in FRAMES.items():

@@ -26,6 +26,7 @@ from synth.export.items import ExportItem, Shard, list_shards
 from synth.scene.claim import claim_from_text
 from synth.scene.scene import Concat, from_text, to_text
 from synth.scene.timeline import places
+from tests.kit.cases import cases
 from tests.kit.export_corpora import Exported, built
 
 SPEC: dict[str, Any] = {
@@ -171,7 +172,7 @@ def test_a_scene_longer_than_its_audio_is_refused_and_not_rendered(edited: Corpu
         list(edit_groups(stretched, edits))
 
 
-@pytest.mark.parametrize("name", ["edits", "edits-webdataset", "edits-hf"])
+@cases("name", ["edits", "edits-webdataset", "edits-hf"])
 def test_a_corpus_of_another_recipe_is_refused(corpus: Corpus, tmp_path: Path, name: str) -> None:
     with pytest.raises(CorpusError, match="made with recipe triplets") as caught:
         export_corpus(corpus, name, tmp_path / "out")

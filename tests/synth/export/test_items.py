@@ -17,6 +17,7 @@ from synth.corpus.corpus import Corpus
 from synth.export import FORMATS, ExportFormat, find_format
 from synth.export.items import Shard, list_shards
 from tests.kit.builds import UNCERTIFIED
+from tests.kit.cases import cases
 
 
 def test_shards_come_in_plan_order_and_are_numbered_in_their_split(corpus: Corpus) -> None:
@@ -42,7 +43,7 @@ def test_unknown_split_and_format_are_clear_errors(corpus: Corpus) -> None:
         find_format("mp3")
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@cases("name", FORMATS)
 def test_every_format_bears_the_name_it_is_found_by(name: str) -> None:
     made = find_format(name)
     assert isinstance(made, ExportFormat)
@@ -96,10 +97,9 @@ def other_text(path: Path) -> None:
     rewritten(path, lambda name, data: [(name, data.replace(b"after", b"while"))])
 
 
-@pytest.mark.parametrize(
+@cases(
     "damage",
     [cut, end_early, one_more, other_text, lambda path: flip(path, 3000), Path.unlink],
-    ids=["cut", "ends early", "one more", "other text", "flipped bit", "missing"],
 )
 def test_a_damaged_shard_is_a_clear_error(copy: Corpus, damage: Callable[[Path], None]) -> None:
     shard = list_shards(copy)[0]
@@ -108,7 +108,7 @@ def test_a_damaged_shard_is_a_clear_error(copy: Corpus, damage: Callable[[Path],
         list(shard.items())
 
 
-@pytest.mark.parametrize("at", [0, 345, 100, 124])
+@cases("at", [0, 345, 100, 124])
 def test_a_damaged_header_is_a_clear_error(copy: Corpus, at: int) -> None:
     shard = list_shards(copy)[0]
     flip(path_of(shard), at)

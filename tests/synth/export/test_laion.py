@@ -27,6 +27,7 @@ from synth.base.units import resampled_frames
 from synth.corpus.corpus import Corpus
 from synth.export.items import list_shards
 from synth.export.laion import count_longer
+from tests.kit.cases import cases
 from tests.kit.export_corpora import WIDE, Exported, built
 
 SPLITS = {"wide": ("train", "valid", "test"), "tiny": ("train", "test")}
@@ -61,7 +62,7 @@ def laion_clap(folder: Path, name: str, split: str, max_len: int = 480_000) -> I
         }
 
 
-@pytest.mark.parametrize("which", ["corpus", "wide"])
+@cases("which", ["corpus", "wide"])
 def test_laion_clap_finds_48_khz_mono_and_true_texts(
     which: str, exported: Exported, request: pytest.FixtureRequest
 ) -> None:

@@ -7,8 +7,6 @@ from functools import cache
 from itertools import combinations
 from typing import Any
 
-import pytest
-
 from synth.base.rng import Randomness
 from synth.derived.asking import ask
 from synth.derived.differences import find_differences
@@ -32,6 +30,7 @@ from synth.sources.own.folder import VocabularySource
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing, proves, refutes
 from tests.kit import asked
+from tests.kit.cases import cases
 from tests.kit.planned import clip_of
 
 RATE = 16_000
@@ -243,7 +242,7 @@ def offers(question: Question, subject: Subject, label: str) -> bool:
     return subject.phrase(label).noun in question.options
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@cases("seed", [1, 2])
 def test_no_question_rests_on_a_name_that_a_sound_could_be_called_by(seed: int) -> None:
     every = {each.id: each for each in asked_about()}
     found = ask(list(every.values()), Randomness(seed)).made

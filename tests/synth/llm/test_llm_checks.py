@@ -19,6 +19,7 @@ from synth.scene.activity import Activity, Stretch
 from synth.scene.claim import claim_to_text
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, parse
 from synth.scene.timeline import timeline
+from tests.kit.cases import cases
 
 LABELS = ["Bark", "Rain", "Whimper (dog)", "Male speech, man speaking", "C++ talk", "Übung"]
 TAGS = ["hip hop", "alternative rock", "piano"]
@@ -193,7 +194,7 @@ ONE_TEXT: list[tuple[Any, dict[str, Any], dict[str, str]]] = [
 """Checks, the fields of an item, and texts with what is told of them; "" where they are taken."""
 
 
-@pytest.mark.parametrize(
+@cases(
     ("check", "fields", "text", "fault"),
     [
         (check, fields, text, fault)
@@ -208,7 +209,7 @@ def test_a_text(check: Any, fields: dict[str, Any], text: str, fault: str) -> No
     assert len(found) < 2 or check == "tags"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("check", "texts", "fields", "fault"),
     [
         ("plain", [], {}, ""),
@@ -244,7 +245,7 @@ HINTED = {"notation_told": {"notation": "n", "strict": False}}
 CLAIMED = {"claim": json.loads(claim_to_text(parse("a + b")))}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("check", "text", "notation", "fields", "fault"),
     [
         (OTHER, "b + a * c", "a + b * c", {}, ""),
@@ -280,7 +281,7 @@ def test_no_text_needs_no_notation() -> None:
     assert not faults(OTHER, [], {"n": ""})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("code", "text"),
     [
         ("en", "A dog barks while rain falls"),
@@ -314,7 +315,7 @@ def test_a_few_words_of_no_language_are_taken_and_many_are_not() -> None:
     assert faults({"language": "de"}, ["犬 が 吠える 声 です 雨"])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("listed", "reason"),
     [
         (["differ"], "no check 'differ'"),
@@ -334,7 +335,7 @@ def test_a_misspelt_check_or_setting_is_named(listed: list[Any], reason: str) ->
         read_checks(listed)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("first", "second"),
     [("barks", "barking"), ("cries", "cry"), ("geese", "goose"), ("clapped", "claps")],
 )
@@ -342,7 +343,7 @@ def test_forms_of_a_word_share_a_lemma(first: str, second: str) -> None:
     assert lemmas(first) & lemmas(second)
 
 
-@pytest.mark.parametrize(
+@cases(
     "caption",
     [
         "",
@@ -370,8 +371,8 @@ EVENTS = [
 ]
 
 
-@pytest.mark.parametrize("fields", [scene_fields(SCENE, ALL_THROUGH, 10), {"events": EVENTS}])
-@pytest.mark.parametrize(
+@cases("fields", [scene_fields(SCENE, ALL_THROUGH, 10), {"events": EVENTS}])
+@cases(
     ("text", "verdict"),
     [
         ("Bark + Doorbell", "proven"),
@@ -415,7 +416,7 @@ def test_truth_without_a_timeline_or_with_a_broken_one() -> None:
 # What whole prompts refuse and take
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "found"),
     [
         ("A dog barks twice", {"2 times": 1}),
@@ -467,7 +468,7 @@ TAKEN: dict[str, list[tuple[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@cases("name", REFUSED)
 def test_what_a_prompt_refuses_and_takes(name: str) -> None:
     prompt = load_prompt(name)
     for is_taken, pairs in ((False, REFUSED[name]), (True, TAKEN[name])):
@@ -476,7 +477,7 @@ def test_what_a_prompt_refuses_and_takes(name: str) -> None:
             assert (not prompt.faults(item, {prompt.file.texts: [text]})) is is_taken, text
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "A bell rings while no dog barks",

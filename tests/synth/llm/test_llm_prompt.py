@@ -13,6 +13,7 @@ from synth.base.errors import SpecError
 from synth.base.rng import digest
 from synth.llm.prompt import Prompt, load_prompt, shipped_prompts
 from synth.llm.reply import PromptItem
+from tests.kit.cases import cases
 
 SHIPPED = [
     *("binding-negatives", "order-negatives", "paraphrase", "plausible-scenes"),
@@ -59,7 +60,7 @@ def test_the_shipped_prompts() -> None:
     assert shipped_prompts() == SHIPPED
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@cases("name", SHIPPED)
 def test_a_shipped_prompt_passes_its_own_examples(name: str) -> None:
     prompt = load_prompt(name)
     examples = list(prompt.examples())
@@ -76,7 +77,7 @@ def test_a_shipped_prompt_passes_its_own_examples(name: str) -> None:
     assert json.loads(json.dumps(prompt.schema)) == prompt.schema
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@cases("name", SHIPPED)
 def test_messages_are_the_same_each_time_and_bear_the_ids(name: str) -> None:
     items = [
         PromptItem(f"clip/{number} ü", item.fields)
@@ -142,7 +143,7 @@ def test_schema_faults_spoil_one_answer_only(mine: Prompt) -> None:
     assert mine.texts(answers["a"]) == []
 
 
-@pytest.mark.parametrize("name", ["order-negatives", "binding-negatives"])
+@cases("name", ["order-negatives", "binding-negatives"])
 def test_an_empty_list_is_a_right_answer(name: str) -> None:
     answer: dict[str, Any] = {"negatives": []}
     if name == "order-negatives":
@@ -170,7 +171,7 @@ def test_an_order_negative_must_be_false_on_the_timeline() -> None:
     assert any("may be true" in fault for fault in prompt.faults(PromptItem("a", fields), answer))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("items", "reason"),
     [
         ([], "0 items"),
@@ -183,7 +184,7 @@ def test_requests_that_cannot_be_made(mine: Prompt, items: list[PromptItem], rea
         mine.messages(items)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("fields", "reason"),
     [({}, "'caption' is missing"), ({"caption": 3}, "'caption' must be of type string")],
 )
@@ -196,7 +197,7 @@ def user(content: str) -> list[dict[str, str]]:
     return [{"role": "user", "content": content}]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("changes", "reason"),
     [
         ({"tempreature": 1}, "unknown setting 'tempreature'; did you mean 'temperature'"),
@@ -243,7 +244,7 @@ def test_a_bad_file_is_one_clear_error(
         load_prompt(path)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "reason"),
     [
         ("", "expected keys and values"),

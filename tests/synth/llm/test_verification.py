@@ -15,6 +15,7 @@ from synth.llm.reply import PromptItem
 from synth.llm.verification import Verification, load_verification
 from synth.scene.claim import Claim, claim_from_text, claim_to_text
 from synth.scene.scene import parse
+from tests.kit.cases import cases
 
 BARK_THEN_RAIN = parse("dog + rain")
 PROMPTS = Path(__file__).resolve().parents[3] / "prompts"
@@ -70,7 +71,7 @@ def test_the_order_of_the_sounds_says_nothing(verification: Verification) -> Non
     assert 120 < before < 180
 
 
-@pytest.mark.parametrize(
+@cases(
     ("says", "taken"),
     [
         ([("before", "dog rain", 0)], True),
@@ -98,7 +99,7 @@ def test_a_fault_tells_what_is_lost_and_added(verification: Verification) -> Non
     assert fault == 'read otherwise: lost "before dog, rain"; added "before rain, dog"'
 
 
-@pytest.mark.parametrize(
+@cases(
     ("says", "fault"),
     [
         (("before", "dog", 0), "is said of 2 different sounds"),
@@ -133,7 +134,7 @@ def _write(folder: Path, **changes: Any) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
+@cases(
     ("changes", "said"),
     [
         ({"verify": {"prompt": "reed-claim", "checks": ["same_claim"]}}, "no prompt 'reed-claim'"),

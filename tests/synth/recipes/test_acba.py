@@ -23,6 +23,7 @@ from synth.scene.scene import Concat, Event, events
 from synth.scene.timeline import duration
 from synth.text.grammar.tokens import content_words, share_family
 from tests.kit import planned
+from tests.kit.cases import cases
 from tests.kit.envelopes import envelope
 from tests.kit.one_sound import PLAIN_PAIRS
 from tests.kit.planned import RATE, flatten, make_clip, make_setting
@@ -56,8 +57,8 @@ def count(groups: Mapping[str, Groups]) -> dict[str, int]:
     }
 
 
-@pytest.mark.parametrize("pairs", [1, 2, 7, 40, 41])
-@pytest.mark.parametrize("minimal", [True, False])
+@cases("pairs", [1, 2, 7, 40, 41])
+@cases("minimal", [True, False])
 def test_pairs_is_the_number_of_samples_also_when_odd(pairs: int, minimal: bool) -> None:
     # With minimal pairs an odd number was rounded up to whole groups.
     made = plan(Acba(pairs=pairs, minimal_pairs=minimal))
@@ -87,8 +88,8 @@ def test_a_split_without_clips_or_of_one_recording_is_a_plan_error() -> None:
         Acba(pairs=5).groups({"train": one}, make_setting())
 
 
-@pytest.mark.parametrize("style", Style)
-@pytest.mark.parametrize("relations", [("before", "after"), ("then",), tuple(ORDER_WORDS)])
+@cases("style", Style)
+@cases("relations", [("before", "after"), ("then",), tuple(ORDER_WORDS)])
 def test_all_captions_of_all_drafts_are_true_to_their_side(
     style: Style, relations: tuple[str, ...]
 ) -> None:
@@ -129,9 +130,9 @@ def test_without_minimal_pairs_each_sample_has_its_own_pair() -> None:
     assert min(words.values()) > 25
 
 
-@pytest.mark.parametrize("clips", [5, 6, 12, 29, 30])
-@pytest.mark.parametrize("share", [0.1, 0.5])
-@pytest.mark.parametrize("minimal", [True, False])
+@cases("clips", [5, 6, 12, 29, 30])
+@cases("share", [0.1, 0.5])
+@cases("minimal", [True, False])
 def test_no_two_groups_have_the_same_two_clips_while_there_are_others(
     clips: int, share: float, minimal: bool
 ) -> None:
@@ -190,7 +191,7 @@ def test_sounds_that_the_crossfade_would_cover_by_half_are_not_joined() -> None:
     assert all(Acba(crossfade_s=0.5).refusal(other, make_setting()) is None for other in others)
 
 
-@pytest.mark.parametrize("minimal", [True, False])
+@cases("minimal", [True, False])
 def test_partners_share_no_recording_and_no_content_word(minimal: bool) -> None:
     clips = [
         clip(i, f"The {noun} is heard", f"Sound of the {noun}", recording=f"r{i // 3}")
@@ -218,7 +219,7 @@ def test_what_is_set_already_is_no_remedy() -> None:
         plan(Acba(pairs=2, share_words=True, crossfade_s=0.0), clips, deaf)
 
 
-@pytest.mark.parametrize(("one", "other"), PLAIN_PAIRS)
+@cases(("one", "other"), PLAIN_PAIRS)
 def test_two_names_for_one_sound_are_never_joined(one: str, other: str) -> None:
     clips = [clip(0, one), clip(1, other)]
     with pytest.raises(PlanError, match="name the same kind of sound"):
@@ -304,7 +305,7 @@ def test_paper_style_joins_the_captions_as_they_are() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@cases(
     ("caption", "kept"),
     [
         ("A dog barks", True),
@@ -330,7 +331,7 @@ def test_captions_with_an_ordering_word_are_left_out_by_whole_words(
     assert "A bell rings" in recipe.sentences(both)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("caption", "reason"),
     [
         ("A dog barks. Rain falls.", "is not one sentence"),
@@ -356,7 +357,7 @@ def test_behind_followed_by_stands_a_gerund_and_behind_before_a_verb() -> None:
     assert not any("honks followed" in text or "falling before" in text for text in texts)
 
 
-@pytest.mark.parametrize("caption", ["", "   ", "...", " ; "])
+@cases("caption", ["", "   ", "...", " ; "])
 def test_a_caption_without_words_is_refused_and_does_not_end_the_build(caption: str) -> None:
     # It passed, and planning ended in "an event needs a label".
     assert Acba().refusal(clip(0, caption), make_setting()) is not None

@@ -13,12 +13,13 @@ from synth.recipes.attributes import Attribute, Attributes, measure_room
 from synth.scene.scene import events
 from synth.scene.timeline import duration
 from tests.kit import asked
+from tests.kit.cases import cases
 from tests.kit.planned import RATE, flatten, level_clip, make_setting, plan
 from tests.synth.truth.oracle import judge_draft
 
 
-@pytest.mark.parametrize("attribute", get_args(Attribute))
-@pytest.mark.parametrize("style", Style)
+@cases("attribute", get_args(Attribute))
+@cases("style", Style)
 def test_each_sentence_is_true_of_one_member_alone(attribute: Attribute, style: Style) -> None:
     recipe = Attributes(pairs=8, attributes=(attribute,), style=style)
     found = plan(recipe, asked.TREATED)
@@ -85,7 +86,7 @@ def test_positions_are_of_samples_that_nothing_is_added_to() -> None:
         Attributes().check(make_setting(least_frames=RATE), ("train",))
 
 
-@pytest.mark.parametrize("attribute", [each for each in get_args(Attribute) if each != "position"])
+@cases("attribute", [each for each in get_args(Attribute) if each != "position"])
 def test_samples_of_the_length_that_is_asked_for_have_room(attribute: Attribute) -> None:
     seconds = measure_room(attribute, 3.0)
     recipe = Attributes(pairs=6, attributes=(attribute,))

@@ -13,6 +13,7 @@ from synth.recipes.counts import Counts, find_units
 from synth.scene.claim import Count
 from synth.scene.scene import Concat, Event, events
 from synth.scene.timeline import duration
+from tests.kit.cases import cases
 from tests.kit.planned import BLOCK, RATE, level_clip, make_setting, plan
 from tests.synth.truth.oracle import judge_draft
 
@@ -90,7 +91,7 @@ def test_units_are_single_attacks_between_silences() -> None:
     assert [unit.frames for unit in find_units(near, RATE, where)] == []
 
 
-@pytest.mark.parametrize(
+@cases(
     ("found", "why"),
     [
         (clip(5, (BARK, ATTACK), label="rain"), "names no short event"),

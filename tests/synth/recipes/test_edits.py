@@ -17,6 +17,7 @@ from synth.recipes.edits import EditFamily, Edits
 from synth.scene.timeline import duration, places
 from synth.truth.change import ChangeKind, find_change, list_claims
 from tests.kit import asked
+from tests.kit.cases import cases
 from tests.kit.planned import RATE, make_setting, plan
 from tests.synth.truth.oracle import Oracle, find_borders, judge_draft
 
@@ -128,7 +129,7 @@ def test_no_pair_has_two_sounds_that_one_noun_could_mean() -> None:
     assert drafts(Edits(pairs=1, changes=(EditFamily.LEVEL,), max_events=2), apart)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("recipe", "where", "said"),
     [
         (Edits(), setting(least_frames=0), "one length"),

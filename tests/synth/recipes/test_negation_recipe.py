@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from itertools import product
 
-import pytest
-
 from synth.captions.caption import Style
 from synth.labels.lexicon import Tag
 from synth.recipes.base import Clip, Draft, Setting
@@ -17,6 +15,7 @@ from synth.scene.timeline import duration, timeline
 from synth.truth.change import annotate
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves, refutes
+from tests.kit.cases import cases
 from tests.kit.planned import RATE, flatten, make_clip, make_setting, plan
 
 TAGS = (
@@ -53,8 +52,8 @@ def rejudge(draft: Draft, clips: list[Clip]) -> None:
     assert len(texts) == len(set(texts))
 
 
-@pytest.mark.parametrize("style", Style)
-@pytest.mark.parametrize("recipe", [NegationRecipe, TagCaptions])
+@cases("style", Style)
+@cases("recipe", [NegationRecipe, TagCaptions])
 def test_every_caption_is_proven_or_refuted(
     recipe: type[NegationRecipe] | type[TagCaptions], style: Style
 ) -> None:
@@ -66,7 +65,7 @@ def test_every_caption_is_proven_or_refuted(
         assert duration(draft.scene) == 4 * RATE
 
 
-@pytest.mark.parametrize("recipe", [NegationRecipe(inserts=2), TagCaptions(views=4)])
+@cases("recipe", [NegationRecipe(inserts=2), TagCaptions(views=4)])
 def test_a_sentence_is_true_of_one_clip_and_false_of_the_other(
     recipe: NegationRecipe | TagCaptions,
 ) -> None:

@@ -22,6 +22,7 @@ from synth.recipes.base import (
 )
 from synth.sources.own.folder import VocabularySource
 from synth.truth.ear import StoredEnvelope
+from tests.kit.cases import cases
 from tests.kit.envelopes import envelope
 from tests.kit.planned import BLOCK, RATE, clip_of, clip_of_row, make_clip, make_setting
 
@@ -40,7 +41,7 @@ def draw(item: Clip, longest: int | None, index: int = 0) -> tuple[int, int]:
     return found.start, found.frames
 
 
-@pytest.mark.parametrize("longest", [None, 1000, 5000])
+@cases("longest", [None, 1000, 5000])
 def test_a_clip_that_fits_is_heard_whole(longest: int | None) -> None:
     assert draw(clip(1000, (0.0, 0.0)), longest) == (0, 1000)
 
@@ -74,7 +75,7 @@ def test_takes_of_an_even_sound_vary() -> None:
     assert len(starts) > 20
 
 
-@pytest.mark.parametrize(
+@cases(
     ("loudness", "max_gain_db", "gain"),
     [(-30.0, 20.0, 7.0), (-10.0, 20.0, -13.0), (-60.0, 20.0, 20.0), (-120.0, 0.0, 0.0)],
 )
@@ -149,9 +150,7 @@ def test_a_sound_that_stays_far_below_the_others_is_refused() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("label", "word"), [("dog before cat", "before"), ("Followed by me", "Followed by")]
-)
+@cases(("label", "word"), [("dog before cat", "before"), ("Followed by me", "Followed by")])
 def test_a_label_that_holds_a_relating_word_is_refused(label: str, word: str) -> None:
     assert repr(word.lower()) in str(explain_misleading(label, Style.NATURAL)).lower()
     assert explain_misleading("beforehand", Style.NATURAL) is None

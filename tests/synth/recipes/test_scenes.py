@@ -39,6 +39,7 @@ from synth.scene.scene import (
 from synth.scene.timeline import duration
 from synth.sources.own.folder import VocabularySource
 from tests.kit import planned
+from tests.kit.cases import cases
 from tests.kit.planned import AUDIBLE, RATE, clip_of, flatten, make_clip, make_setting, spread_clips
 from tests.synth.truth.oracle import judge_draft
 
@@ -176,8 +177,8 @@ def test_all_have_a_negative_and_none_more_than_asked() -> None:
         assert len(set(texts)) == len(texts)
 
 
-@pytest.mark.parametrize("captions", [1, 2, 3])
-@pytest.mark.parametrize("variants", [2, 3, 5])
+@cases("captions", [1, 2, 3])
+@cases("variants", [2, 3, 5])
 def test_fewer_captions_and_other_sizes_of_groups(captions: int, variants: int) -> None:
     settings = {"scenes": variants * 4, "variants": variants, "captions": captions}
     if captions == 1 and variants % 2:
@@ -247,7 +248,7 @@ def test_a_group_does_not_depend_on_how_many_there_are() -> None:
 # Composition
 
 
-@pytest.mark.parametrize("crossfade", [0.0, 0.1, 0.3])
+@cases("crossfade", [0.0, 0.1, 0.3])
 def test_joins_fade_over_a_share_of_the_shorter_part(crossfade: float) -> None:
     for draft in flatten(plan(Scenes(scenes=24, crossfade=crossfade))):
         for join in parts(draft.scene, Concat):
@@ -291,7 +292,7 @@ def test_overlays_are_mixed_as_asked() -> None:
             assert weights == pytest.approx([0.3939, 0.9191], rel=1e-3)
 
 
-@pytest.mark.parametrize("seconds", [2, 5])
+@cases("seconds", [2, 5])
 def test_scenes_of_an_exact_length_fit(seconds: int) -> None:
     longest = 0
     for draft in flatten(plan(Scenes(scenes=24), CLIPS, make_setting(seconds * RATE))):
@@ -305,7 +306,7 @@ def test_events_last_no_longer_than_asked() -> None:
         assert all(event.heard.frames <= RATE for event in events(draft.scene))
 
 
-@pytest.mark.parametrize("most", [2, 3])
+@cases("most", [2, 3])
 def test_scenes_hold_no_more_sounds_than_asked(most: int) -> None:
     sizes = {len(labels(d.scene)) for g in plan(Scenes(scenes=48, max_events=most)) for d in g}
     assert sizes == set(range(2, most + 1))
@@ -364,7 +365,7 @@ def test_expressions_may_be_the_answers_of_a_language_model(tmp_path: Path) -> N
         read_expressions(path)
 
 
-@pytest.mark.parametrize("text", [None, "", "# nothing\n"])
+@cases("text", [None, "", "# nothing\n"])
 def test_a_file_without_scenes_is_refused(tmp_path: Path, text: str | None) -> None:
     path = tmp_path / "scenes.txt"
     if text is not None:
@@ -389,7 +390,7 @@ def test_weights_of_categories() -> None:
     assert found["music"] > found["voice"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("settings", "message"),
     [
         ({"expressions": ["Bark + Tuba"]}, r"expressions: Bark \+ Tuba names 'Tuba'"),
@@ -425,7 +426,7 @@ def test_errors_name_the_key_and_the_mend(settings: dict[str, Any], message: str
     assert caught.value.fix
 
 
-@pytest.mark.parametrize("text", ["Bark +", "(Bark + Rain", "+ Rain", "Bark ++ Rain"])
+@cases("text", ["Bark +", "(Bark + Rain", "+ Rain", "Bark ++ Rain"])
 def test_an_expression_that_cannot_be_read_points_at_the_place(text: str) -> None:
     with pytest.raises(PlanError, match=r"recipe\.scenes\.expressions: .*column"):
         plan(Scenes(scenes=24, expressions=[text]))

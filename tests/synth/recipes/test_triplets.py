@@ -14,6 +14,7 @@ from synth.recipes.triplets import Triplets
 from synth.scene.claim import And, Only
 from synth.scene.scene import Concat, Event, Overlay, events
 from synth.scene.timeline import duration
+from tests.kit.cases import cases
 from tests.kit.planned import RATE, flatten, make_clip, make_setting, plan
 from tests.synth.truth.oracle import judge_draft
 
@@ -78,8 +79,8 @@ def test_members_use_the_same_two_excerpts_forward_reversed_and_together() -> No
         ]
 
 
-@pytest.mark.parametrize("style", Style)
-@pytest.mark.parametrize("crossfade_s", [0.0, 0.5])
+@cases("style", Style)
+@cases("crossfade_s", [0.0, 0.5])
 def test_every_sentence_is_true_of_one_member_and_false_of_others(
     style: Style, crossfade_s: float
 ) -> None:
@@ -110,8 +111,8 @@ def test_in_natural_style_each_false_sentence_stands_in_a_cross() -> None:
     assert set(exchanged) == {"before", "after", "while"}
 
 
-@pytest.mark.parametrize("classes", [2, 3, 5])
-@pytest.mark.parametrize("repeats", [1, 3])
+@cases("classes", [2, 3, 5])
+@cases("repeats", [1, 3])
 def test_each_round_holds_every_ordered_pair_once_over_new_clips(
     classes: int, repeats: int
 ) -> None:
@@ -128,8 +129,8 @@ def test_each_round_holds_every_ordered_pair_once_over_new_clips(
         assert orders[0] != orders[1]
 
 
-@pytest.mark.parametrize("each", [(1, 1), (1, 2), (2, 2), (3, 1), (3, 4), (5, 5)])
-@pytest.mark.parametrize("stage_a", [True, False])
+@cases("each", [(1, 1), (1, 2), (2, 2), (3, 1), (3, 4), (5, 5)])
+@cases("stage_a", [True, False])
 def test_the_two_orders_of_a_pair_of_classes_never_make_one_sample_twice(
     each: tuple[int, int], stage_a: bool
 ) -> None:
@@ -190,7 +191,7 @@ def test_events_are_of_the_class_and_no_longer_than_asked() -> None:
             assert end <= found[event.heard.clip].frames
 
 
-@pytest.mark.parametrize("crossfade_s", [0.0, 0.5])
+@cases("crossfade_s", [0.0, 0.5])
 def test_samples_of_exact_length_fit(crossfade_s: float) -> None:
     recipe = Triplets(crossfade_s=crossfade_s)
     longest = 0

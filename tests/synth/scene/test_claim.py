@@ -23,6 +23,7 @@ from synth.scene.claim import (
     parts_of,
 )
 from synth.scene.scene import Concat, Event, Overlay, Scene
+from tests.kit.cases import cases
 
 SCENES: st.SearchStrategy[Scene] = st.recursive(
     st.sampled_from(["a", "and", "not", "event", 'say "b"']).map(Event),
@@ -56,7 +57,7 @@ def test_labels_of_a_claim() -> None:
     assert claim_labels(claim) == {"a", "b", "c"}
 
 
-@pytest.mark.parametrize(
+@cases(
     "value",
     [None, 1, "not", [], {}, {"and": [{"event": "a"}]}, {"not": None}, {"or": []}, {"event": ""}],
 )

@@ -21,6 +21,7 @@ from synth.scene.edit import (
     rename_labels,
 )
 from synth.scene.scene import Concat, Event, Overlay, Scene, events, labels, operands
+from tests.kit.cases import cases
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
@@ -125,7 +126,7 @@ def test_recompositions_say_something_else_of_the_same_sounds(scene: Scene) -> N
         assert Counter(labels(other)) == Counter(labels(scene))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("scene", "count"),
     [
         (A, 0),
@@ -255,7 +256,7 @@ def test_a_kind_does_not_hang_on_how_a_claim_is_written(heard: Scene) -> None:
             assert edit_kind(claim, other) is kind
 
 
-@pytest.mark.parametrize(
+@cases(
     ("claim", "heard", "kind"),
     [
         (Concat(B, A), Concat(A, B), EditKind.REORDER),

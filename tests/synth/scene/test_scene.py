@@ -26,6 +26,7 @@ from synth.scene.scene import (
     statement,
     to_text,
 )
+from tests.kit.cases import cases
 
 LABELS = st.text(min_size=1, max_size=12).filter(lambda text: text.strip() != "")
 EXCERPTS = st.builds(
@@ -74,13 +75,13 @@ def test_labels_are_listed_left_to_right_with_repeats() -> None:
     assert labels(Concat(Overlay(B, A), Concat(A, C))) == ("B", "A", "A", "C")
 
 
-@pytest.mark.parametrize("label", ["", " ", "\t\n"])
+@cases("label", ["", " ", "\t\n"])
 def test_a_label_needs_a_visible_letter(label: str) -> None:
     with pytest.raises(SceneError, match="label"):
         Event(label)
 
 
-@pytest.mark.parametrize(("start", "frames"), [(-1, 5), (0, 0), (0, -3)])
+@cases(("start", "frames"), [(-1, 5), (0, 0), (0, -3)])
 def test_an_excerpt_has_a_start_and_a_length(start: int, frames: int) -> None:
     with pytest.raises(SceneError, match="clip-7"):
         Excerpt("clip-7", start, frames)
@@ -105,7 +106,7 @@ E_A, E_B = {"event": "a"}, {"event": "b"}
 HEARD = {"event": "a", "clip": "c", "start": 0, "frames": 3, "gain_db": 0.0}
 
 
-@pytest.mark.parametrize(
+@cases(
     "value",
     [
         None,
@@ -142,8 +143,8 @@ def test_bad_json_is_a_scene_error(value: Any) -> None:
         from_json(value)
 
 
-@pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("size", [10**400, 2**53 + 1])
+@cases("sign", [1, -1])
+@cases("size", [10**400, 2**53 + 1])
 def test_numbers_in_json_are_bounded(size: int, sign: int) -> None:
     # math.isfinite raised OverflowError.
     for key in ("start", "frames", "gain_db"):

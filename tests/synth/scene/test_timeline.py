@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from synth.base.errors import SceneError
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, events
 from synth.scene.timeline import Placement, duration, timeline
+from tests.kit.cases import cases
 
 
 def event(label: str, frames: int) -> Event:
@@ -78,7 +79,7 @@ def test_all_is_in_whole_frames(scene: Scene) -> None:
     assert {type(number) for number in [found.frames, *numbers]} == {int}
 
 
-@pytest.mark.parametrize(("first", "second"), [(10, 4), (4, 10)])
+@cases(("first", "second"), [(10, 4), (4, 10)])
 def test_a_crossfade_longer_than_a_part_is_a_scene_error(first: int, second: int) -> None:
     whole = Concat(event("A", first), event("B", second), 5)
     with pytest.raises(SceneError, match="crossfade of 5 frames cannot join"):

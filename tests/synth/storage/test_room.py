@@ -23,6 +23,7 @@ from synth.storage import (
 )
 from synth.storage.copies import CORPORA, cache_folder
 from synth.storage.room import CopySpace, limit_bytes
+from tests.kit.cases import cases
 from tests.kit.waiting import PATIENCE_S
 
 SHARD = 1000
@@ -61,7 +62,7 @@ def there(copies: Copies) -> str:
     return "".join(sorted(path.stem for path in copies.root.glob("*.tar")))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "wanted"),
     [("", 64 * 10**9), ("1.5 TB", 1_500 * 10**9), ("200mb", 2 * 10**8), ("none", None)],
 )
@@ -72,7 +73,7 @@ def test_the_limit_is_an_amount_with_its_unit(
     assert limit_bytes() == wanted
 
 
-@pytest.mark.parametrize("text", ["64", "-1 GB", "much", "1 PB"])
+@cases("text", ["64", "-1 GB", "much", "1 PB"])
 def test_what_is_no_amount_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("SEGUE_CACHE_LIMIT", text)
     with pytest.raises(SpecError, match=f"SEGUE_CACHE_LIMIT: '{text}' is not an amount"):

@@ -24,6 +24,7 @@ from synth.storage import (
     url_of,
 )
 from synth.storage import remote as remote_module
+from tests.kit.cases import cases
 from tests.kit.s3_store import SECRET, S3Refusal, S3Request, S3Store, running_store
 
 ROOT = Path(__file__).parents[3]
@@ -126,7 +127,7 @@ def failing(times: int, status: int, code: str, method: str = "PUT"):  # type: i
     return fault
 
 
-@pytest.mark.parametrize(("status", "code"), [(503, "SlowDown"), (500, "InternalError")])
+@cases(("status", "code"), [(503, "SlowDown"), (500, "InternalError")])
 def test_a_busy_store_is_asked_again(s3: S3Store, tmp_path: Path, status: int, code: str) -> None:
     remote = Remote(f"s3://{s3.bucket()}")
     (tmp_path / "local").write_bytes(b"sound")
@@ -152,7 +153,7 @@ def test_a_part_that_fails_leaves_no_object_and_no_upload(s3: S3Store, tmp_path:
     assert s3.door.count("DELETE", "large?uploadId=") == remote_module.ATTEMPTS
 
 
-@pytest.mark.parametrize(
+@cases(
     ("status", "code", "words"),
     [
         (403, "AccessDenied", "access denied"),
@@ -288,9 +289,7 @@ def test_a_corpus_is_read_from_a_url_through_the_cache(
     assert version == folder / "v1"
 
 
-@pytest.mark.parametrize(
-    "text", [b"../other", b"v1/../../other", b"/etc", b"a\0b", b"\xff\xfe", b""]
-)
+@cases("text", [b"../other", b"v1/../../other", b"/etc", b"a\0b", b"\xff\xfe", b""])
 def test_latest_at_a_url_that_is_no_plain_name_is_not_followed(
     remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes
 ) -> None:

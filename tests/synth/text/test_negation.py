@@ -28,6 +28,7 @@ from synth.text.tags.tag_captions import describe
 from synth.text.tags.tag_files import parse_tag, read_captions, read_vocabulary
 from synth.text.tags.tags import TagVocabulary
 from synth.text.textswap import Dictionary, build, swap
+from tests.kit.cases import cases
 
 PAPER = "A rock tune with guitar and bass"
 TAGS = {
@@ -296,7 +297,7 @@ def test_bad_negators_are_refused(tmp_path: Path) -> None:
             Negators.read(path)
 
 
-@pytest.mark.parametrize("natural", [False, True])
+@cases("natural", [False, True])
 def test_real_captions(shared_data: Callable[[str], Path], natural: bool) -> None:
     words = read_vocabulary(shared_data("LP-MusicCaps/msd_tags.json"))
     captions = read_captions(shared_data("LP-MusicCaps/caption_writing.json"))

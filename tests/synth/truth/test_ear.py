@@ -16,6 +16,7 @@ from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 from synth.scene.timeline import Fade, Placement, Timeline, duration, timeline
 from synth.truth.ear import Ear, Envelope
 from synth.truth.listener import Listener
+from tests.kit.cases import cases
 
 RATE = 400
 BLOCK = 20  # frames: 50 ms
@@ -244,7 +245,7 @@ def draw_scene(rng: Random, names: list[str], levels: Mapping[str, Levels]) -> S
     return Overlay(first, second, draw_frames(rng, -200, 400))
 
 
-@pytest.mark.parametrize("seed", range(80))
+@cases("seed", range(80))
 def test_the_ear_hears_what_the_slow_listener_hears(seed: int) -> None:
     rng = Random(seed)
     names = list("abcd")[: rng.randint(1, 4)]
@@ -367,10 +368,9 @@ RULES: list[tuple[str, Scene, Ear, int, Stretches, Stretches]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@cases(
     ("scene", "ear", "number", "clear", "faint"),
     [row[1:] for row in RULES],
-    ids=[row[0] for row in RULES],
 )
 def test_the_rules(scene: Scene, ear: Ear, number: int, clear: Stretches, faint: Stretches) -> None:
     assert hear(scene, CLIPS, ear)[number] == Activity(clear, faint)

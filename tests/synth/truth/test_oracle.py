@@ -22,6 +22,7 @@ from synth.scene.timeline import Placement, Timeline, timeline
 from synth.truth import relations, truth
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves, refutes
+from tests.kit.cases import cases
 from tests.synth.truth.cases import AUDIBLE, SceneCase, draw_case, draw_claim, draw_pair
 from tests.synth.truth.oracle import Oracle, judge_row
 
@@ -109,7 +110,10 @@ WRONG_RULES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("wrong", WRONG_RULES.values(), ids=WRONG_RULES.keys())
+@cases(
+    "wrong",
+    WRONG_RULES.values(),
+)
 def test_a_wrong_rule_is_denied(
     monkeypatch: pytest.MonkeyPatch,
     many: list[Judged],
@@ -133,7 +137,10 @@ WRONG_EARS: Mapping[str, Callable[[SceneCase], Timeline]] = {
 }
 
 
-@pytest.mark.parametrize("hear", WRONG_EARS.values(), ids=WRONG_EARS.keys())
+@cases(
+    "hear",
+    WRONG_EARS.values(),
+)
 def test_a_wrong_ear_is_denied(many: list[Judged], hear: Callable[[SceneCase], Timeline]) -> None:
     assert any(deny(each, hear(each.case)) for each in many)
 
@@ -143,7 +150,7 @@ def test_who_is_sure_of_less_is_denied_nothing(many: list[Judged]) -> None:
     assert not any(deny(each, hear(each.case)) for each in many)
 
 
-@pytest.mark.parametrize("audible", [AUDIBLE - 2, AUDIBLE + 2])
+@cases("audible", [AUDIBLE - 2, AUDIBLE + 2])
 def test_a_wrong_tolerance_is_denied(simple: list[Judged], audible: int) -> None:
     wrong = Tolerance(audible=audible)
     assert any(deny(each, each.case.heard, wrong) for each in simple)
@@ -372,7 +379,7 @@ RULES: list[tuple[Timeline, Claim, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("heard", "claim", "expected"), RULES)
+@cases(("heard", "claim", "expected"), RULES)
 def test_the_rules(heard: Timeline, claim: Claim, expected: str) -> None:
     assert verdict(heard, claim) == production(heard, claim) == expected
 

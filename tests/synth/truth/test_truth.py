@@ -15,6 +15,7 @@ from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels, pa
 from synth.scene.timeline import Placement, Timeline, duration, timeline
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing, proves, refutes
+from tests.kit.cases import cases
 from tests.synth.scene.test_edit import statements
 
 # The run-time type checker samples containers with `random`, also inside strategies.
@@ -202,7 +203,7 @@ def test_more_tolerance_proves_more_order_and_refutes_more_togetherness(
     assert refutes(heard, Concat(a, b), little) == refutes(heard, Concat(a, b), much)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("sounds", "order", "together"),
     [
         # order: verdict on "A before B"; together: on "A while B". True, False, None for neither.
@@ -438,10 +439,9 @@ VERDICTS: list[tuple[str, Timeline, int, dict[str | Claim, str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@cases(
     ("heard", "audible", "verdicts"),
     [case[1:] for case in VERDICTS],
-    ids=[case[0] for case in VERDICTS],
 )
 def test_verdicts(heard: Timeline, audible: int, verdicts: dict[str | Claim, str]) -> None:
     for said, verdict in verdicts.items():

@@ -12,6 +12,7 @@ import pytest
 from synth.base.errors import CorpusError, SourceError
 from synth.corpus.schema import CLIPS, QUARANTINE, to_table
 from synth.sources.block import BlockList, withdraw_blocked
+from tests.kit.cases import cases
 from tests.kit.known_sounds import clip, event
 
 
@@ -40,7 +41,7 @@ CLIPS_AT_HAND = [
 ]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "left"),
     [
         ("# the test set\n\nfreesound/1\n", ["esc50/4-2-A", "mine/dog/3.wav"]),
@@ -54,7 +55,7 @@ CLIPS_AT_HAND = [
         ('id,recording\n"esc50/4-1-A",2\n', ["esc50/4-1-B", "mine/dog/3.wav"]),
     ],
 )
-@pytest.mark.parametrize("bom", ["", "\ufeff"])
+@cases("bom", ["", "\ufeff"])
 def test_a_text_list_blocks_by_id_and_recording(
     tmp_path: Path, text: str, left: list[str], bom: str
 ) -> None:
@@ -128,7 +129,7 @@ def test_fingerprints_of_another_version_block_by_ids_and_it_is_said(tmp_path: P
     assert "1 of its 2 clips" in block.weakness
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "content", "message"),
     [
         ("list.txt", b"", "empty"),
