@@ -63,10 +63,6 @@ def sounds(root: Path | None) -> tuple[tuple[str, Audio, int], ...]:
     )
 
 
-def test_the_names_of_the_source_are_those_of_the_treatments() -> None:
-    assert set(Treatment) == set(TREATMENTS)
-
-
 def test_a_hall_decays_as_long_as_it_says() -> None:
     heard = apply("hall", bursts(0.0))
     # Schroeder's backward integration, from 5 to 35 dB below the begin.

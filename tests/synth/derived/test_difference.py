@@ -92,19 +92,26 @@ def test_kinds_of_differences() -> None:
     counts = Counter(each.detail for each in triplets.made)
     assert set(counts) == in_order
     assert max(counts.values()) < 1.5 * min(counts.values())
+    for difference in triplets.made:
+        # A caption and its reverse are said in the same way.
+        assert difference.answer != difference.wrong
+        if difference.detail == kinds.REORDER:
+            for tail in ("the other way round.", "only afterwards."):
+                assert difference.answer.endswith(tail) == difference.wrong.endswith(tail)
     scenes = find_differences(asked.scenes(), Randomness(0)).made
     assert {each.detail for each in scenes} >= set(kinds) - {kinds.ADDED, kinds.REMOVED}
+    # Which of two samples is the first is drawn.
+    order = Counter(each.samples[0] < each.samples[1] for each in scenes)
+    assert min(order.values()) > 0.35 * sum(order.values())
     single = asked.planned(Triplets(stage_a=True), asked.clips(("Bark", "Rain", "Siren")))
     beside = find_differences(single, Randomness(0)).made
     assert {each.detail for each in beside} == {kinds.ADDED, kinds.REMOVED}
-
-
-def test_which_of_two_samples_is_the_first_is_drawn() -> None:
-    order = Counter(
-        each.samples[0] < each.samples[1]
-        for each in find_differences(asked.scenes(), Randomness(0)).made
-    )
-    assert min(order.values()) > 0.35 * sum(order.values())
+    assert set(FRAMES) == set(kinds)
+    for kind, frames in FRAMES.items():
+        assert len(set(frames)) >= 3
+        twins = FRAMES[reverse_kind(kind)]
+        assert len(twins) == len(frames)
+        assert [".clause}" in frame for frame in frames] == [".clause}" in each for each in twins]
 
 
 def test_differences_are_a_function_of_their_batch_and_seed() -> None:
@@ -134,15 +141,6 @@ def test_nothing_is_told_of_pairs_that(pair: list[Subject]) -> None:
 # Words
 
 
-def test_every_kind_has_frames_and_its_reverse_has_twins() -> None:
-    assert set(FRAMES) == set(DifferenceKind)
-    for kind, frames in FRAMES.items():
-        assert len(set(frames)) >= 3
-        twins = FRAMES[reverse_kind(kind)]
-        assert len(twins) == len(frames)
-        assert [".clause}" in frame for frame in frames] == [".clause}" in each for each in twins]
-
-
 def test_exact_wording() -> None:
     first = subject(line(("Bark", 0, 5), ("Rain", 5, 9)), 0)
     second = subject(line(("Rain", 0, 5), ("Bark", 5, 9)), 1)
@@ -155,12 +153,3 @@ def test_exact_wording() -> None:
         "In the first recording you hear a bark and then rain; in the second, "
         "rain and then a bark.",
     ]
-
-
-def test_a_caption_and_its_reverse_are_said_in_the_same_way() -> None:
-    for difference in find_differences(asked.triplets(), Randomness(0)).made:
-        assert difference.answer != difference.wrong
-        if difference.detail == DifferenceKind.REORDER:
-            for tail in ("the other way round.", "only afterwards."):
-                found = difference.answer.endswith(tail)
-                assert found == difference.wrong.endswith(tail)

@@ -38,6 +38,7 @@ SPEC: dict[str, Any] = {
     "shards": {"samples": 10},
 }
 KEYS = {"instruction", "reverse_instruction", "kind", "sounds", "onset_s", "offset_s", "claims"}
+SIDES = ("before", "after")
 
 
 @pytest.fixture(scope="module")
@@ -60,32 +61,20 @@ def read(path: Path) -> Pcm:
     return np.asarray(pcm, dtype=np.int16)
 
 
-def test_nothing_differs_outside_of_an_edit(
+def test_nothing_differs_outside_of_an_edit_and_stems_add_up_to_their_mix(
     exported: Exported, edited: Corpus, rows: list[dict[str, Any]]
 ) -> None:
     folder, rate = exported(edited, "edits"), edited.sample_rate
     assert len(rows) == 12
     for row in rows:
-        before, after = (read(folder / row[f"{which}_audio"]) for which in ("before", "after"))
+        before, after = mixes = [read(folder / row[f"{which}_audio"]) for which in SIDES]
         differing = np.flatnonzero(before != after)
         onset, offset = round(row["onset_s"] * rate), round(row["offset_s"] * rate)
         assert len(before) == len(after) == 6 * rate
         assert onset <= differing[0] <= differing[-1] < offset
-
-
-def test_stems_add_up_to_their_mix(
-    exported: Exported, edited: Corpus, rows: list[dict[str, Any]]
-) -> None:
-    folder = exported(edited, "edits")
-    for row in rows:
-        for which in ("before", "after"):
+        for which, whole in zip(SIDES, mixes, strict=True):
             stems = [read(folder / stem["audio"]) for stem in row[f"{which}_stems"]]
-            whole = np.sum(stems, axis=0, dtype=np.int64)
-            assert np.array_equal(whole, read(folder / row[f"{which}_audio"]))
-
-
-def test_a_stem_is_silent_where_its_sound_does_not_play(exported: Exported, edited: Corpus) -> None:
-    folder = exported(edited, "edits")
+            assert np.array_equal(np.sum(stems, axis=0, dtype=np.int64), whole)
     for shard in list_shards(edited):
         for row in shard.rows():
             for number, place in enumerate(places(from_text(row["scene"]))):

@@ -72,15 +72,13 @@ def test_what_cannot_be_proven_is_left_out() -> None:
     quiet = [level_clip("rain", (-20.0, -90.0, -90.0, -90.0) * 20), asked.PLAIN[2]]
     with pytest.raises(LeftOutError, match="no clips are found"):
         plan(Attributes(pairs=1, attributes=("duration",)), quiet)
-
-
-def test_treated_attributes_need_treated_clips() -> None:
-    recipe = Attributes(attributes=("trend",))
-    with pytest.raises(PlanError, match="trend need treated clips, found none"):
-        recipe.groups({"train": asked.PLAIN}, make_setting())
-
-
-def test_positions_are_of_samples_that_nothing_is_added_to() -> None:
+    for recipe, clips, told in (
+        (Attributes(attributes=("trend",)), asked.PLAIN, "trend need treated clips, found none"),
+        (Attributes(), asked.PLAIN[:1], "clips of two labels, found 1"),
+    ):
+        with pytest.raises(PlanError, match=told):
+            recipe.groups({"train": clips}, make_setting())
+    # A position is that in a sample to which nothing is added.
     Attributes().check(make_setting(), ("train",))
     with pytest.raises(PlanError, match="padding moves it"):
         Attributes().check(make_setting(least_frames=RATE), ("train",))
@@ -97,8 +95,3 @@ def test_samples_of_the_length_that_is_asked_for_have_room(attribute: Attribute)
     for draft in flatten(plan(recipe, asked.TREATED, where)):
         assert where.max_frames is not None
         assert duration(draft.scene) <= where.max_frames
-
-
-def test_one_label_is_too_few() -> None:
-    with pytest.raises(PlanError, match="clips of two labels, found 1"):
-        Attributes().groups({"train": asked.PLAIN[:1]}, make_setting())

@@ -181,12 +181,11 @@ def test_clips_that_cannot_be_used_are_refused_with_the_reason(
     assert reason in (refusal or "")
 
 
-def test_counts_for_other_splits_are_refused() -> None:
-    for name, key in (("acba", "pairs"), ("counts", "repeats"), ("scenes", "scenes")):
-        recipe_class(name)(**{key: 8}).check(make_setting(), ("train", "test"))
-        recipe_class(name)(**{key: {"test": 4, "train": 8}}).check(
-            make_setting(), ("train", "test")
-        )
-        for counts in ({"train": 4}, {"train": 4, "test": 4, "dev": 4}):
-            with pytest.raises(PlanError, match="name the same splits"):
-                recipe_class(name)(**{key: counts}).check(make_setting(), ("train", "test"))
+@cases(("name", "key"), [("acba", "pairs"), ("counts", "repeats"), ("scenes", "scenes")])
+def test_counts_for_other_splits_are_refused(name: str, key: str) -> None:
+    splits = ("train", "test")
+    for counts in (8, {"test": 4, "train": 8}):
+        recipe_class(name)(**{key: counts}).check(make_setting(), splits)
+    for counts in ({"train": 4}, {"train": 4, "test": 4, "dev": 4}):
+        with pytest.raises(PlanError, match="name the same splits"):
+            recipe_class(name)(**{key: counts}).check(make_setting(), splits)

@@ -43,7 +43,7 @@ def groups(clips: list[Clip], fits: bool = True) -> list[set[str]]:
     ]
 
 
-def test_near_clips_that_differ_are_paired() -> None:
+def test_near_clips_that_differ_are_paired_and_who_is_left_over_joins_a_pair() -> None:
     clips = [
         clip("a", "rock", "happy", "guitar"),
         clip("b", "rock", "sad", "guitar"),
@@ -51,9 +51,6 @@ def test_near_clips_that_differ_are_paired() -> None:
         clip("d", "jazz", "energetic", "piano"),
     ]
     assert sorted(map(sorted, groups(clips))) == [["a", "b"], ["c", "d"]]
-
-
-def test_who_is_left_over_joins_a_pair_and_who_fits_none_is_alone() -> None:
     clips = [clip("a", "rock"), clip("b", "jazz"), clip("c", "pop")]
     assert groups(clips) == [{"a", "b", "c"}]
     assert sorted(map(sorted, groups(clips, fits=False))) == [["a"], ["b"], ["c"]]

@@ -52,11 +52,6 @@ def test_labels_survive_negation(claim: Claim) -> None:
     assert claim_labels(And(claim, Event("more"))) == claim_labels(claim) | {"more"}
 
 
-def test_labels_of_a_claim() -> None:
-    claim = And(Not(Concat(Event("a"), Event("b"))), Only(Overlay(Event("a"), Event("c"))))
-    assert claim_labels(claim) == {"a", "b", "c"}
-
-
 @cases(
     "value",
     [None, 1, "not", [], {}, {"and": [{"event": "a"}]}, {"not": None}, {"or": []}, {"event": ""}],

@@ -97,7 +97,8 @@ ENTRY = f"- [1-100-A.ogg]: clip derived from bark.wav ({PAGE}) by nfrae [CC0]"
 
 def written(root: Path, *lines: str, end: str = "\n") -> Path:
     root.mkdir(exist_ok=True)
-    (root / "LICENSE").write_bytes("".join(line + end for line in lines).encode(errors="surrogateescape"))
+    text = "".join(line + end for line in lines)
+    (root / "LICENSE").write_bytes(text.encode(errors="surrogateescape"))
     return root
 
 

@@ -22,7 +22,6 @@ from synth.scene.claim import (
 )
 from synth.scene.scene import Event, Excerpt, Overlay, Scene
 from synth.scene.timeline import Timeline, timeline
-from synth.truth.measures import EFFECTS
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves, refutes
 from tests.kit.cases import cases
@@ -222,10 +221,6 @@ def test_what_is_quieter_may_be_farther(treatment: str, quieter_db: int, expecte
     assert verdict(two(acoustics(), second, "A"), tell(Q.AGAIN_FARTHER, 1)) == expected
 
 
-def test_every_treatment_has_an_effect_or_a_trend() -> None:
-    assert {*EFFECTS} | {Treatment.RISING, Treatment.FALLING} == {"", *Treatment}
-
-
 def draw_measured(rng: Random, names: str) -> Measured:
     quantity = rng.choice([*Quantity])
     of = tuple(map(Event, rng.sample(names, quantity.arity)))
@@ -248,7 +243,7 @@ def draw_acoustics(rng: Random) -> Acoustics | None:
 
 def test_no_ear_denies_a_measure() -> None:
     proven = refuted = 0
-    for seed in range(1500):
+    for seed in range(1000):
         rng = Random(seed)
         case = draw_case(rng)
         where = timeline(
@@ -257,20 +252,15 @@ def test_no_ear_denies_a_measure() -> None:
         oracle = Oracle(where, AUDIBLE, seed=seed)
         for _ in range(6):
             claim = draw_measured(rng, "ABCD")
+            assert claim_from_text(claim_to_text(claim)) == claim
             if proves(where, claim, TOLERANCE):
                 proven += 1
                 assert oracle.proves(claim), (where, claim)
             if refutes(where, claim, TOLERANCE):
                 refuted += 1
                 assert oracle.refutes(claim), (where, claim)
-    assert proven > 100
-    assert refuted > 1000
-
-
-@cases("seed", range(20))
-def test_claims_are_read_as_they_were_written(seed: int) -> None:
-    claim = draw_measured(Random(seed), "ABCD")
-    assert claim_from_text(claim_to_text(claim)) == claim
+    assert proven > 60
+    assert refuted > 600
 
 
 @cases(
