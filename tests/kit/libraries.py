@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
+from numpy.typing import NDArray
 
 from synth.base.errors import SourceError
 from synth.sources import ClipRef, Settings, Source
@@ -53,3 +54,13 @@ def refused(source: Any, told: str = "", *names: str) -> SourceError:
     assert "\n" not in caught.value.message
     assert all(name in caught.value.message for name in names)
     return caught.value
+
+
+def assert_told_apart(train: NDArray[np.float64], test: NDArray[np.float64], least: float) -> None:
+    """Takes held out are nearest to the middle of their own class, by class, take and feature."""
+    centroids = train.mean(axis=1)
+    spread = np.sqrt(((train - centroids[:, None]) ** 2).mean(axis=(0, 1)))
+    distance = (((test[:, :, None] - centroids) / spread) ** 2).sum(axis=-1)
+    right = distance.argmin(axis=-1) == np.arange(len(train))[:, None]
+    assert right.mean() >= least
+    assert right.any(axis=1).all()

@@ -21,6 +21,7 @@ from synth.audio.decoding.streams import _checksum, _header
 from synth.base.errors import ClipError, CorpusError
 from synth.corpus.shards import decode_audio
 from synth.sources.reading.files import to_mono
+from tests.kit.cases import cases
 
 
 def encoded(audio: np.ndarray, rate: int, kind: str, subtype: str | None = None) -> bytes:
@@ -34,11 +35,11 @@ LONG = np.tile(NOISE, 10)
 STRICT = Limits(max_s=600, max_channels=2, min_rate=4000, max_rate=96_000)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("kind", "subtype"),
     [("WAV", "PCM_16"), ("WAV", "PCM_24"), ("WAV", "FLOAT"), ("FLAC", "PCM_24")],
 )
-@pytest.mark.parametrize("channels", [1, 2, 8])
+@cases("channels", [1, 2, 8])
 def test_lossless_files_are_read_at_full_scale_one(kind: str, subtype: str, channels: int) -> None:
     audio = np.stack([NOISE * (k + 1) / channels for k in range(channels)], axis=1)
     samples, rate = read_audio(encoded(audio, 44_100, kind, subtype), f".{kind.lower()}")
@@ -46,13 +47,6 @@ def test_lossless_files_are_read_at_full_scale_one(kind: str, subtype: str, chan
     assert samples.dtype == np.float32
     assert samples.shape == audio.shape
     assert np.abs(samples - audio).max() <= 1 / 32768
-
-
-def test_a_file_of_many_blocks_is_read_to_its_end() -> None:
-    audio = np.tile(NOISE, 250)  # 1.2 million frames
-    samples, _ = read_audio(encoded(audio, 48_000, "FLAC"), ".flac")
-    assert len(samples) == len(audio)
-    assert np.abs(samples[:, 0] - audio).max() <= 1 / 32768
 
 
 def test_a_name_may_tell_another_format_unless_that_is_refused() -> None:
@@ -69,8 +63,8 @@ def test_a_name_may_tell_another_format_unless_that_is_refused() -> None:
             read_audio(data, suffix)
 
 
-@pytest.mark.parametrize("suffix", [".wav", ".mp3", ".m4a", ""])
-@pytest.mark.parametrize(
+@cases("suffix", [".wav", ".mp3", ".m4a", ""])
+@cases(
     "data", [b"path,label\na.wav,dog\n" * 40, b"#EXTM3U\nfile:///etc/passwd\n", b"R", bytes(4096)]
 )
 def test_what_is_no_audio_is_a_clip_error(suffix: str, data: bytes) -> None:
@@ -97,7 +91,7 @@ LIBSNDFILES = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "subtype"), LIBSNDFILES)
+@cases(("kind", "subtype"), LIBSNDFILES)
 def test_a_file_that_ends_too_early_is_a_clip_error(kind: str, subtype: str) -> None:
     data = encoded(LONG, 48_000, kind, subtype)
     with use_limits(STRICT):
@@ -140,7 +134,7 @@ def second(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", FFMPEGS)
+@cases("name", FFMPEGS)
 def test_files_that_ffmpeg_writes_are_read_if_they_are_whole(
     ffmpeg: None, second: Path, name: str
 ) -> None:
@@ -157,15 +151,26 @@ def test_files_that_ffmpeg_writes_are_read_if_they_are_whole(
             read_audio(data[:end], path.suffix, limits)
 
 
-@pytest.mark.parametrize("form", ["wav", "flac", "mp3", "ogg -c:a libvorbis", "matroska"])
+def pipe(source: Path | None, form: str, data: bytes | None = None) -> bytes:
+    """What ffmpeg writes to a pipe."""
+    place = [source if source is not None else "-", "-f", *form.split(), "-"]
+    command = ["ffmpeg", "-loglevel", "error", "-i", *place]
+    return subprocess.run(command, check=True, capture_output=True, input=data).stdout
+
+
+@cases("form", ["wav", "flac", "mp3", "ogg -c:a libvorbis", "matroska"])
 def test_files_that_were_written_to_a_pipe_are_whole(ffmpeg: None, second: Path, form: str) -> None:
-    command = ["ffmpeg", "-loglevel", "error", "-i", second, "-f", *form.split(), "-"]
-    data = subprocess.run(command, check=True, capture_output=True).stdout
-    samples, rate = read_audio(data, "")
+    samples, rate = read_audio(pipe(second, form), "")
     assert len(samples) / rate == pytest.approx(1.0, abs=0.05)
 
 
-@pytest.mark.parametrize("size", [0, 0xFFFFFFFF, 0x7FFFF000, 0x7FFFFFFF, 0x80000000])
+def test_nothing_is_cut_at_full_scale_by_ffmpeg(ffmpeg: None) -> None:
+    loud = encoded(4 * np.sin(np.arange(48_000) / 20), 48_000, "WAV", "FLOAT")
+    data = pipe(None, "webm -c:a libopus", loud)
+    assert np.abs(read_audio(data, ".webm")[0]).max() > 2
+
+
+@cases("size", [0, 0xFFFFFFFF, 0x7FFFF000, 0x7FFFFFFF, 0x80000000])
 def test_a_wave_file_whose_writer_never_came_back_is_whole(size: int) -> None:
     data = encoded(LONG, 48_000, "WAV")
     at = data.index(b"data") + 4
@@ -189,6 +194,10 @@ def test_a_page_that_is_missing_is_found() -> None:
     assert len(pages) > 5
     with pytest.raises(ClipError, match="page 3 is missing"):
         read_audio(data[: pages[3]] + data[pages[4] :], ".ogg")
+    long = np.tile(NOISE, 250)  # 1.2 million frames, in many blocks
+    samples, _ = read_audio(encoded(long, 48_000, "FLAC"), ".flac")
+    assert len(samples) == len(long)
+    assert np.abs(samples[:, 0] - long).max() <= 1 / 32768
 
 
 # What headers say of the length
@@ -239,7 +248,7 @@ WHOLE: dict[str, tuple[bytes, float]] = {
 }
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@cases("name", WHOLE)
 def test_a_whole_file_is_read_whole(name: str) -> None:
     data, seconds = WHOLE[name]
     samples, rate = read_audio(data, "")
@@ -247,7 +256,7 @@ def test_a_whole_file_is_read_whole(name: str) -> None:
     assert np.abs(samples).max() > 0.4
 
 
-@pytest.mark.parametrize(
+@cases(
     ("data", "reason"),
     [
         (WAV + encoded(LONG, 24_000, "WAV"), "differ in form"),
@@ -265,7 +274,7 @@ def test_what_cannot_be_read_whole_is_refused(data: bytes, reason: str) -> None:
         read_audio(data, "")
 
 
-@pytest.mark.parametrize("data", [VORBIS, OPUS])
+@cases("data", [VORBIS, OPUS])
 def test_an_ogg_file_without_its_mark_of_the_end_is_whole_if_its_last_page_is(data: bytes) -> None:
     last = data.rindex(b"OggS")
     page = bytearray(data[last:])
@@ -288,7 +297,7 @@ def test_a_float_file_whose_peaks_count_one_of_two_channels_is_read() -> None:
 # What headers say of the form
 
 
-@pytest.mark.parametrize(
+@cases(
     ("at", "form", "value", "reason"),
     [
         (24, "<I", 0, "is sampled at 0 Hz; clips.min_rate is 4,000 Hz"),
@@ -308,20 +317,22 @@ def test_a_header_outside_the_limits_is_refused(
     assert reason in str(refused.value)
 
 
-@pytest.mark.parametrize("kind", ["FLAC", "AIFF", "OGG"])
-def test_limits_hold_for_every_format(kind: str) -> None:
-    wide = encoded(np.zeros((100, 4)), 48_000, kind)
-    with pytest.raises(ClipError, match=r"has 4 channels; clips\.max_channels is 2"):
-        read_audio(wide, "", STRICT)
-    fast = encoded(np.zeros(100), 48_000, kind)
-    with pytest.raises(ClipError, match=r"48,000 Hz; clips\.max_rate is 44,100 Hz"):
-        read_audio(fast, "", Limits(max_rate=44_100))
-
-
-def test_a_file_over_the_limit_is_refused_before_it_is_decoded() -> None:
-    data = encoded(np.zeros(48_000, dtype=np.float32), 8_000, "FLAC")
-    with pytest.raises(ClipError, match=r"lasts 6\.0 s; clips\.max_s is 5 s"):
-        read_audio(data, ".flac", Limits(max_s=5))
+def test_limits_hold_for_every_format(m4a: bytes) -> None:
+    slow = encoded(np.zeros(48_000, dtype=np.float32), 8_000, "FLAC")
+    for data, limits, reason in (
+        (slow, Limits(max_s=5), r"lasts 6\.0 s; clips\.max_s is 5 s"),
+        (m4a, Limits(max_s=0.5), r"max_s is 0\.5 s"),
+        (m4a, Limits(max_rate=8000), "48,000"),
+    ):
+        with pytest.raises(ClipError, match=reason):
+            read_audio(data, "", limits)
+    for kind in ("FLAC", "AIFF", "OGG"):
+        wide = encoded(np.zeros((100, 4)), 48_000, kind)
+        with pytest.raises(ClipError, match=r"has 4 channels; clips\.max_channels is 2"):
+            read_audio(wide, "", STRICT)
+        fast = encoded(np.zeros(100), 48_000, kind)
+        with pytest.raises(ClipError, match=r"48,000 Hz; clips\.max_rate is 44,100 Hz"):
+            read_audio(fast, "", Limits(max_rate=44_100))
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs Linux to limit memory")
@@ -358,7 +369,7 @@ except ClipError as error:
     assert done.stdout.strip() == reason, done.stderr
 
 
-@pytest.mark.parametrize(("gain", "kept"), [(1, True), (0, True), (-0.5, True), (-0.9, False)])
+@cases(("gain", "kept"), [(1, True), (0, True), (-0.5, True), (-0.9, False)])
 def test_channels_that_nearly_cancel_are_refused(gain: float, kept: bool) -> None:
     with nullcontext() if kept else pytest.raises(ClipError, match="channels that cancel"):
         mono = to_mono(np.stack([LONG, np.float32(gain) * LONG], axis=1))
@@ -387,28 +398,12 @@ def m4a(ffmpeg: None, second: Path) -> bytes:
     return path.read_bytes()
 
 
-def test_limits_hold_for_ffmpeg(m4a: bytes) -> None:
-    for limits, reason in (
-        (Limits(max_s=0.5), "max_s is 0.5 s"),
-        (Limits(max_rate=8000), "48,000"),
-    ):
-        with pytest.raises(ClipError, match=reason):
-            read_audio(m4a, ".m4a", limits)
-
-
 def test_a_reason_is_the_same_in_every_run(ffmpeg: None) -> None:
     # ffmpeg says where its decoder lies in memory.
     data = bytearray(encoded(np.zeros(8000), 16_000, "FLAC"))
     data[20] = 3
     with pytest.raises(ClipError, match=r"nor by ffmpeg \(\[flac\] decode_frame"):
         read_audio(bytes(data), ".flac")
-
-
-def test_nothing_is_cut_at_full_scale_by_ffmpeg(ffmpeg: None, tmp_path: Path) -> None:
-    command = ["ffmpeg", "-loglevel", "error", "-i", "-", "-c:a", "libopus", "-f", "webm", "-"]
-    loud = encoded(4 * np.sin(np.arange(48_000) / 20), 48_000, "WAV", "FLOAT")
-    data = subprocess.run(command, check=True, capture_output=True, input=loud).stdout
-    assert np.abs(read_audio(data, ".webm")[0]).max() > 2
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
@@ -440,9 +435,7 @@ def test_without_ffmpeg_the_reason_says_how_to_get_it(
 # Real files
 
 
-@pytest.mark.parametrize(
-    ("name", "pattern", "count"), [("ESC-50", "*.wav", 229), ("ESC-10", "*.ogg", 320)]
-)
+@cases(("name", "pattern", "count"), [("ESC-50", "*.wav", 229), ("ESC-10", "*.ogg", 320)])
 def test_no_real_file_is_refused(
     shared_data: Callable[[str], Path], name: str, pattern: str, count: int
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -24,6 +24,7 @@ from synth.audio.dsp import (
     to_pcm,
     weighted_levels,
 )
+from tests.kit.cases import cases
 
 RATE = 16_000
 HOP = 800  # 50 ms
@@ -38,7 +39,7 @@ def silence(frames: int) -> np.ndarray:
     return np.zeros(frames, dtype=np.float32)
 
 
-@pytest.mark.parametrize("frames", [1, 2, 3, 1000])
+@cases("frames", [1, 2, 3, 1000])
 def test_fades_are_complementary(frames: int) -> None:
     linear, power = fade_in(frames, Fade.LINEAR), fade_in(frames, Fade.EQUAL_POWER)
     assert np.allclose(linear + linear[::-1], 1, atol=1e-6)
@@ -58,17 +59,11 @@ def test_pcm_round_trip_is_within_half_a_step(audio: np.ndarray) -> None:
     assert np.array_equal(to_pcm(from_pcm(pcm)), pcm)
 
 
-def test_every_pcm_value_survives() -> None:
+def test_every_pcm_value_survives_and_what_is_over_full_scale_saturates() -> None:
     pcm = np.arange(-32768, 32768).astype(np.int16)
     assert np.array_equal(to_pcm(from_pcm(pcm)), pcm)
-
-
-def test_what_is_over_full_scale_saturates() -> None:
     loud = np.array([1.0, 1.5, 100, -1.0, -1.5, -100], dtype=np.float32)
     assert to_pcm(loud).tolist() == [32767] * 3 + [-32768] * 3
-
-
-def test_peak() -> None:
     assert peak(np.array([0.25, -0.5], dtype=np.float32)) == 0.5
     assert peak(silence(0)) == 0.0
 
@@ -76,7 +71,9 @@ def test_peak() -> None:
 def test_levels_are_rms_of_50_ms_blocks() -> None:
     audio = np.concatenate([np.full(HOP, 0.1), np.zeros(HOP), np.full(10, 1.0)]).astype(np.float32)
     assert levels(audio, RATE).tolist() == pytest.approx([-20, SILENCE_DB, 0], abs=1e-4)
-    assert levels(silence(0), RATE).tolist() == []
+    for measure in (levels, weighted_levels):
+        assert measure(silence(2 * HOP + 1), RATE).tolist() == [SILENCE_DB] * 3
+        assert measure(silence(0), RATE).tolist() == []
 
 
 def weigh_frequency(hertz: float) -> float:
@@ -106,7 +103,7 @@ def weigh_naively(audio: np.ndarray, rate: int) -> list[float]:
     return found
 
 
-@pytest.mark.parametrize(
+@cases(
     ("rate", "frames"), [(4_000, 1), (4_000, 199), (4_000, 8_013), (8_020, 4_010), (8_020, 3_777)]
 )
 def test_weighted_levels_are_those_of_the_definition(rate: int, frames: int) -> None:
@@ -118,27 +115,30 @@ def test_weighted_levels_are_those_of_the_definition(rate: int, frames: int) -> 
     assert found.tolist() == pytest.approx(weigh_naively(audio, rate), abs=0.01)
 
 
-@pytest.mark.parametrize("rate", [8_000, 11_025, 22_050, 44_100, 96_000])
-@pytest.mark.parametrize(("hertz", "weight_db"), [(100, -19.1), (1000, 0.0), (2500, 1.3)])
+@cases("rate", [8_000, 11_025, 22_050, 44_100, 96_000])
+@cases(("hertz", "weight_db"), [(100, -19.1), (1000, 0.0), (2500, 1.3)])
 def test_a_sine_is_weighted_by_its_frequency(rate: int, hertz: int, weight_db: float) -> None:
     phase = np.arange(rate + 7) * (2 * np.pi * hertz / rate)
     audio = (0.5 * np.sin(phase)).astype(np.float32)
     assert np.allclose(weighted_levels(audio, rate)[:-2], -9.03 + weight_db, atol=0.1)
 
 
-def test_silence_is_as_quiet_when_it_is_weighted() -> None:
-    assert weighted_levels(silence(2 * HOP + 1), RATE).tolist() == [SILENCE_DB] * 3
-    assert weighted_levels(silence(0), RATE).tolist() == []
-
-
-def test_digital_silence_around_a_sound_is_left_out() -> None:
-    audio = np.concatenate([silence(3 * HOP), tone(5 * HOP), silence(7 * HOP)])
-    assert active_span(audio, RATE, 50.0) == ActiveSpan(3 * HOP, 8 * HOP)
-
-
-def test_a_pause_inside_belongs_to_the_sound() -> None:
-    audio = np.concatenate([tone(HOP), silence(9 * HOP), tone(HOP), silence(HOP)])
-    assert active_span(audio, RATE, 50.0) == ActiveSpan(0, 11 * HOP)
+@cases(
+    ("parts", "span"),
+    [
+        ([silence(3 * HOP), tone(5 * HOP), silence(7 * HOP)], (3 * HOP, 8 * HOP)),
+        # A pause inside belongs to the sound.
+        ([tone(HOP), silence(9 * HOP), tone(HOP), silence(HOP)], (0, 11 * HOP)),
+        # The span of a last partial block ends with the audio.
+        ([tone(2 * HOP + 17)], (0, 2 * HOP + 17)),
+        ([tone(2)[1:]], (0, 1)),
+        *(([silence(frames)], None) for frames in (0, 1, 10 * HOP)),
+    ],
+)
+def test_silence_around_a_sound_is_left_out(
+    parts: list[np.ndarray], span: tuple[int, int] | None
+) -> None:
+    assert active_span(np.concatenate(parts), RATE, 50.0) == (ActiveSpan(*span) if span else None)
 
 
 def test_a_noise_floor_is_left_out_where_it_is_below_the_range() -> None:
@@ -146,23 +146,10 @@ def test_a_noise_floor_is_left_out_where_it_is_below_the_range() -> None:
     noise[4 * HOP : 6 * HOP] += tone(2 * HOP, 0.9)
     assert active_span(noise, RATE, 50.0) == ActiveSpan(4 * HOP, 6 * HOP)
     assert active_span(noise, RATE, 70.0) == ActiveSpan(0, 12 * HOP)
-
-
-def test_the_span_of_a_last_partial_block_ends_with_the_audio() -> None:
-    assert active_span(tone(2 * HOP + 17), RATE, 50.0) == ActiveSpan(0, 2 * HOP + 17)
-    assert active_span(tone(2)[1:], RATE, 50.0) == ActiveSpan(0, 1)
-
-
-@pytest.mark.parametrize("frames", [0, 1, 10 * HOP])
-def test_silence_has_no_active_span(frames: int) -> None:
-    assert active_span(silence(frames), RATE, 50.0) is None
-
-
-@pytest.mark.parametrize("level_db", [-119.9, -119.5, -119.01, -119.0, -118.9, -125.0])
-def test_sound_at_the_floor_of_24_bit_files_is_a_span_or_none(level_db: float) -> None:
     # Between -120 and -119 dB the threshold lay above the loudest block: IndexError.
-    audio = np.full(4 * HOP, 10 ** (level_db / 20), dtype=np.float32)
-    assert active_span(audio, RATE, 50.0) in (None, ActiveSpan(0, 4 * HOP))
+    for level_db in (-119.9, -119.5, -119.01, -119.0, -118.9, -125.0):
+        audio = np.full(4 * HOP, 10 ** (level_db / 20), dtype=np.float32)
+        assert active_span(audio, RATE, 50.0) in (None, ActiveSpan(0, 4 * HOP))
 
 
 @given(hnp.arrays(np.float32, st.integers(1, 5000), elements=st.sampled_from([0.0, 1e-6, 0.3])))
@@ -176,31 +163,23 @@ def test_the_span_holds_the_loudest_block_and_lies_inside(audio: np.ndarray) -> 
     assert levels(audio[span.onset : span.offset], RATE).max() == levels(audio, RATE).max()
 
 
-@pytest.mark.parametrize("rate", [16_000, 44_100, 48_000])
+@cases("rate", [16_000, 44_100, 48_000])
 def test_loudness_of_a_full_scale_997_hz_sine(rate: int) -> None:
     sine = np.sin(np.arange(3 * rate) * (2 * np.pi * 997 / rate)).astype(np.float32)
     assert loudness(sine, rate) == pytest.approx(-3.01, abs=0.1)
     assert loudness(sine * np.float32(0.1), rate) == pytest.approx(-23.01, abs=0.1)
 
 
-@pytest.mark.parametrize("frames", [0, 1, 5, RATE])
-def test_silence_has_the_floor_loudness(frames: int) -> None:
-    assert loudness(silence(frames), RATE) == SILENCE_DB
-
-
-@pytest.mark.parametrize(
-    ("frames", "rate"),
-    [(7, 48_000), (13, 22_050), (2007, 16_000), (4949, 44_100), (5003, 48_000), (2, 8_000)],
+@given(
+    st.integers(0, 40_000),
+    st.sampled_from([8_000, 22_050, 44_100, 48_000, 96_000]),
+    st.sampled_from([0.0, 0.25]),
 )
-def test_short_audio_of_any_length_has_a_loudness(frames: int, rate: int) -> None:
-    # (7 / 48000) * 48000 is more than 7 in floating point, and the meter refused: ValueError.
-    noise = np.random.default_rng(0).normal(size=frames).astype(np.float32) * 0.1
-    assert SILENCE_DB <= loudness(noise, rate) < 6
-
-
-@given(st.integers(2, 40_000), st.sampled_from([8_000, 22_050, 44_100, 48_000, 96_000]))
-def test_any_length_at_any_rate_has_a_loudness(frames: int, rate: int) -> None:
-    assert SILENCE_DB <= loudness(np.full(frames, 0.25, dtype=np.float32), rate) < 6
+@example(7, 48_000, 0.25)  # (7 / 48000) * 48000 is more than 7 in floating point: ValueError
+def test_any_length_at_any_rate_has_a_loudness(frames: int, rate: int, level: float) -> None:
+    found = loudness(np.full(frames, level, dtype=np.float32), rate)
+    assert SILENCE_DB <= found < 6
+    assert found == SILENCE_DB or level
 
 
 # Attacks: how often a sound may be said to begin, block by block
@@ -215,16 +194,30 @@ def burst(seconds: float = 0.2, seed: int = 0) -> Audio:
 
 def test_each_burst_is_one_and_lies_in_its_block() -> None:
     sound = np.concatenate([silence(1920), burst(), silence(4800), burst(seed=1)])
-    found = attacks(sound, RATE)
-    assert len(found) == len(levels(sound, RATE))
-    assert np.flatnonzero(found).tolist() == [2, 12]
-    assert found.sum() == 2
+    starts = attacks(sound, RATE)
+    assert len(starts) == len(levels(sound, RATE))
+    assert np.flatnonzero(starts).tolist() == [2, 12]
+    assert starts.sum() == 2
+    assert attacks(silence(8000), RATE).sum() == 0
+    assert len(attacks(silence(0), RATE)) == 0
+    assert attacks(burst()[:5], RATE).tolist() == [1]
 
 
-@pytest.mark.parametrize("gap_s", [0.1, 0.15])
-def test_bursts_that_follow_closely_are_counted_apart(gap_s: float) -> None:
-    sound = np.concatenate([burst(gap_s), burst(seed=1)])
-    assert attacks(sound, RATE).sum() == 2
+@cases(
+    ("first", "pause", "second_db", "count"),
+    [
+        # Bursts that follow closely are counted apart.
+        (0.1, 0, 0.0, 2),
+        (0.15, 0, 0.0, 2),
+        # What is faint counts up to 45 dB below the loudest.
+        (0.2, 3200, -35.0, 2),
+        (0.2, 3200, -50.0, 1),
+    ],
+)
+def test_two_bursts_are_counted(first: float, pause: int, second_db: float, count: int) -> None:
+    second = burst(seed=1) * np.float32(10 ** (second_db / 20))
+    sound = np.concatenate([burst(first), silence(pause), second])
+    assert attacks(sound, RATE).sum() == count
 
 
 def test_a_steady_sound_begins_once_however_low_its_pitch() -> None:
@@ -234,16 +227,3 @@ def test_a_steady_sound_begins_once_however_low_its_pitch() -> None:
         assert attacks(tone, RATE).sum() == 1
     noise = np.random.default_rng(0).normal(0, 0.1, RATE).astype(np.float32)
     assert attacks(noise, RATE).sum() == 1
-
-
-def test_what_is_faint_counts_up_to_45_db_below_the_loudest() -> None:
-    for level_db, expected in ((-35.0, 2), (-50.0, 1)):
-        faint = burst(seed=1) * np.float32(10 ** (level_db / 20))
-        sound = np.concatenate([burst(), silence(3200), faint])
-        assert attacks(sound, RATE).sum() == expected
-
-
-def test_silence_and_nothing_have_none() -> None:
-    assert attacks(silence(8000), RATE).sum() == 0
-    assert len(attacks(silence(0), RATE)) == 0
-    assert attacks(burst()[:5], RATE).tolist() == [1]

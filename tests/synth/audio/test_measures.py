@@ -15,6 +15,7 @@ from synth.audio.measures import (
     measure_reverberation,
     measure_slope,
 )
+from tests.kit.cases import cases
 
 RATE = 16_000
 MEASURES = (
@@ -36,30 +37,26 @@ def noise(seconds: float, decay_s: float = np.inf) -> Audio:
     return (plain * 10 ** (-3 * moments / decay_s)).astype(np.float32)
 
 
-@pytest.mark.parametrize("decay_s", [0.6, 1.0, 2.5, 4.0])
-def test_the_reverberation_of_decaying_noise_is_its_decay(decay_s: float) -> None:
-    found = measure_reverberation(noise(decay_s, decay_s), RATE)
-    assert found == pytest.approx(decay_s, rel=0.25)
-    # What goes on before, and the number of sounds, do not count.
-    twice = np.concatenate([noise(1.0), noise(decay_s, decay_s), noise(decay_s, decay_s)])
-    assert measure_reverberation(twice, RATE) == pytest.approx(decay_s, rel=0.25)
-
-
-def test_what_breaks_off_has_the_least_reverberation() -> None:
+def test_the_reverberation_of_decaying_noise_is_its_decay() -> None:
+    for decay_s in (0.6, 1.0, 2.5, 4.0):
+        found = measure_reverberation(noise(decay_s, decay_s), RATE)
+        assert found == pytest.approx(decay_s, rel=0.25)
+        # What goes on before, and the number of sounds, do not count.
+        twice = np.concatenate([noise(1.0), noise(decay_s, decay_s), noise(decay_s, decay_s)])
+        assert measure_reverberation(twice, RATE) == pytest.approx(decay_s, rel=0.25)
+    # What breaks off has the least.
     assert measure_reverberation(noise(1.0), RATE) == pytest.approx(0.45, abs=0.01)
 
 
-@pytest.mark.parametrize("pitch", [250, 1000, 4000])
-def test_the_brightness_of_a_tone_is_its_pitch(pitch: int) -> None:
-    assert measure_brightness(tone(pitch), RATE) == pytest.approx(np.log2(pitch / 1000), abs=0.02)
+def test_the_brightness_of_a_tone_is_its_pitch() -> None:
+    for pitch in (250, 1000, 4000):
+        found = measure_brightness(tone(pitch), RATE)
+        assert found == pytest.approx(np.log2(pitch / 1000), abs=0.02)
+    # A hum that nobody hears does not count.
+    assert measure_brightness(tone(30) + tone(2000), RATE) == pytest.approx(1.0, abs=0.02)
 
 
-def test_a_hum_that_nobody_hears_does_not_count_for_brightness() -> None:
-    hum = tone(30) + tone(2000)
-    assert measure_brightness(hum, RATE) == pytest.approx(1.0, abs=0.02)
-
-
-@pytest.mark.parametrize("gain_db", [0, -12, -40])
+@cases("gain_db", [0, -12, -40])
 def test_the_level_is_that_of_the_loudest_place(gain_db: int) -> None:
     sound = tone(1000) * np.float32(10 ** (gain_db / 20))
     assert measure_level(sound, RATE) == pytest.approx(gain_db - 3.01, abs=0.1)
@@ -74,20 +71,11 @@ def test_the_slope_of_a_ramp_is_half_of_it() -> None:
     assert measure_slope(tone(1000), RATE) == pytest.approx(0, abs=0.3)
 
 
-def test_the_length_is_that_between_silences() -> None:
-    assert measure_length(np.pad(noise(1.0), RATE // 2), RATE) == pytest.approx(1.0, abs=0.05)
-
-
-@pytest.mark.parametrize("measure", MEASURES)
+@cases("measure", MEASURES)
 def test_silence_around_a_sound_changes_nothing(measure: Callable[[Audio, int], float]) -> None:
     plain = noise(1.5, 2.0) + tone(700, 1.5)
     around = np.pad(plain, RATE)
     assert measure(around, RATE) == pytest.approx(measure(plain, RATE), abs=0.1)
-
-
-@pytest.mark.parametrize("measure", MEASURES)
-@pytest.mark.parametrize("frames", [0, 1, 100, RATE])
-def test_silence_and_nothing_can_be_measured(
-    measure: Callable[[Audio, int], float], frames: int
-) -> None:
-    assert np.isfinite(measure(np.zeros(frames, np.float32), RATE))
+    for frames in (0, 1, 100, RATE):
+        assert np.isfinite(measure(np.zeros(frames, np.float32), RATE))
+    assert measure_length(np.pad(noise(1.0), RATE // 2), RATE) == pytest.approx(1.0, abs=0.05)

@@ -17,6 +17,7 @@ from synth.base.rng import Randomness
 from synth.labels.lexicon import Treatment
 from synth.sources.procedural import foley
 from synth.sources.reading.files import read_recording
+from tests.kit.cases import cases
 
 RATE = 22_050
 STEP = 2 ** (5 / 12)
@@ -62,10 +63,6 @@ def sounds(root: Path | None) -> tuple[tuple[str, Audio, int], ...]:
     )
 
 
-def test_the_names_of_the_source_are_those_of_the_treatments() -> None:
-    assert set(Treatment) == set(TREATMENTS)
-
-
 def test_a_hall_decays_as_long_as_it_says() -> None:
     heard = apply("hall", bursts(0.0))
     # Schroeder's backward integration, from 5 to 35 dB below the begin.
@@ -77,14 +74,14 @@ def test_a_hall_decays_as_long_as_it_says() -> None:
     assert len(heard) - len(bursts(0.0)) == pytest.approx(2.5 * RATE, abs=2)
 
 
-@pytest.mark.parametrize(("name", "factor"), [("high", STEP), ("low", 1 / STEP)])
+@cases(("name", "factor"), [("high", STEP), ("low", 1 / STEP)])
 def test_a_pitch_moves_by_five_semitones_and_the_length_stays(name: str, factor: float) -> None:
     heard = apply(name, voice())
     assert find_pitch(heard) / find_pitch(voice()) == pytest.approx(factor, rel=0.01)
     assert len(heard) == len(voice())
 
 
-@pytest.mark.parametrize(("name", "speed"), [("fast", 1.5), ("slow", 1 / 1.5)])
+@cases(("name", "speed"), [("fast", 1.5), ("slow", 1 / 1.5)])
 def test_a_tempo_changes_and_the_pitch_stays(name: str, speed: float) -> None:
     assert find_pitch(apply(name, voice())) == pytest.approx(220, rel=0.01)
     moments = np.array([0.0, 0.6, 1.2, 1.8])
@@ -93,7 +90,7 @@ def test_a_tempo_changes_and_the_pitch_stays(name: str, speed: float) -> None:
     assert np.abs(found - found[0] - moments / speed).max() < 0.11
 
 
-@pytest.mark.parametrize(("name", "ends_db"), [("rising", (-18, 0)), ("falling", (0, -18))])
+@cases(("name", "ends_db"), [("rising", (-18, 0)), ("falling", (0, -18))])
 def test_a_ramp_goes_from_begin_to_end_of_the_sound(name: str, ends_db: tuple[int, int]) -> None:
     sound = np.pad(voice(), RATE)
     change = (levels(apply(name, sound), RATE) - levels(sound, RATE))[21:60]
@@ -147,7 +144,7 @@ def test_what_is_accepted_of_real_sounds_is_what_the_name_says(
     assert accepted >= 5 * len(TREATMENTS) // 2
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "sound"),
     [
         ("high", np.random.default_rng(0).normal(0, 0.1, RATE).astype(np.float32)),
@@ -161,7 +158,7 @@ def test_a_sound_that_hardly_changes_is_told(name: str, sound: Audio) -> None:
     assert " was " in explain_lack(Treatment(name), sound, apply(name, sound), RATE)
 
 
-@pytest.mark.parametrize("name", TREATMENTS)
+@cases("name", TREATMENTS)
 def test_a_click_can_be_treated(name: str) -> None:
     click = np.array([0.0, 0.5, -0.5, 0.0], np.float32)
     heard = apply(name, click)

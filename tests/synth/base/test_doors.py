@@ -19,32 +19,25 @@ from synth.base.doors import (
     read_regular,
 )
 from synth.base.errors import CorpusError, SegueError, SourceError
+from tests.kit.cases import cases
 
 
 def test_what_is_no_regular_file_is_refused_and_never_waited_for(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
+    pipe, loop, huge = (tmp_path / name for name in ("pipe", "loop", "huge.json"))
     os.mkfifo(pipe)
-    loop = tmp_path / "loop"
     loop.symlink_to(loop)
     for path in (pipe, Path("/dev/zero"), tmp_path, loop, tmp_path / "a\0b"):
         with pytest.raises(SourceError, match=r"not a regular file|cannot be read"):
             read_regular(path, refuse=SourceError)
-
-
-def test_a_file_without_end_is_read_no_further_than_its_limit(tmp_path: Path) -> None:
-    huge = tmp_path / "huge.json"
     with huge.open("wb") as file:
         file.truncate(2**40)
     with pytest.raises(CorpusError, match=r"huge.json: is larger than"):
         read_json(huge)
-
-
-def test_a_missing_file_is_the_systems_word() -> None:
     with pytest.raises(FileNotFoundError):
         read_json(Path("/nowhere/at/all.json"))
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pickle
 
-import pytest
-
 from synth.base import errors
 from synth.base.errors import LeftOutError, NotationError, SegueError, first_line
+from tests.kit.cases import cases
 
 KINDS = [
     kind
@@ -18,29 +17,22 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_error_says_what_is_wrong_and_how_to_fix_it(kind: type[SegueError]) -> None:
-    assert str(kind("a.csv: row 3: no label")) == "a.csv: row 3: no label"
-    assert str(kind("no label", fix="add one")) == "no label (add one)"
-
-
-@pytest.mark.parametrize("kind", KINDS)
+@cases("kind", KINDS)
 def test_an_error_travels_from_a_worker_with_its_mend(kind: type[SegueError]) -> None:
     error = pickle.loads(pickle.dumps(kind("no label", fix="add one")))
     assert type(error) is kind
     assert (error.message, error.fix) == ("no label", "add one")
+    assert str(error) == "no label (add one)"
+    assert str(kind("a.csv: row 3: no label")) == "a.csv: row 3: no label"
 
 
-def test_a_notation_error_travels_with_its_column() -> None:
+def test_a_notation_error_travels_with_its_column_and_what_is_left_out_with_its_example() -> None:
     error = pickle.loads(pickle.dumps(NotationError("expected a label", text="A + ", column=5)))
     assert (error.reason, error.text, error.column) == ("expected a label", "A + ", 5)
     assert str(error).splitlines() == ["column 5: expected a label", "  A + ", "      ^"]
-
-
-def test_what_is_left_out_travels_with_its_reason_and_its_example() -> None:
-    error = pickle.loads(pickle.dumps(LeftOutError("too few clips", example="cat", fix="add one")))
-    assert (error.reason, error.example, error.fix) == ("too few clips", "cat", "add one")
-    assert str(error) == "cat: too few clips (add one)"
+    left = pickle.loads(pickle.dumps(LeftOutError("too few clips", example="cat", fix="add one")))
+    assert (left.reason, left.example, left.fix) == ("too few clips", "cat", "add one")
+    assert str(left) == "cat: too few clips (add one)"
 
 
 def test_an_error_is_told_in_its_first_line_and_by_its_class_where_it_says_nothing() -> None:

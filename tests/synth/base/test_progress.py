@@ -24,6 +24,7 @@ from pipelines.cli.common.progress_display import (
     show_progress,
 )
 from synth.base.progress import Silent, track
+from tests.kit.cases import cases
 
 
 class Clock:
@@ -73,11 +74,7 @@ def test_a_long_phase_is_a_line_a_second(
     lines = told(capsys)
     assert [line["seconds"] for line in lines] == list(range(1, 26))
     assert [line["done"] for line in lines] == list(range(4, 101, 4))
-
-
-def test_phases_have_their_own_seconds(
-    tracker: Tracker, clock: Clock, capsys: pytest.CaptureFixture[str]
-) -> None:
+    # Phases have their own seconds.
     tracker.start("ingest", 10, "clips")
     clock.now += 0.9
     tracker.start("plan", 10, "groups")
@@ -116,7 +113,7 @@ def test_lines_of_several_threads_stay_whole(
     assert told(capsys)[-1]["done"] == 500
 
 
-@pytest.mark.parametrize(
+@cases(
     ("phases", "note"),
     [
         ([("ingest", 20, 20), ("render", 12, 5)], "5 of 12 shards are done"),
@@ -146,6 +143,8 @@ def test_nothing_is_written_where_there_is_no_terminal(capfd: pytest.CaptureFixt
         for _ in track(range(5), observer, "audit", "samples"):
             pass
     assert capfd.readouterr() == ("", "")
+    assert list(track(("a", "b"), Tracker(), "text", "captions")) == ["a", "b"]
+    assert list(track((), Silent(), "text", "captions")) == []
 
 
 def test_bars_show_count_rate_and_note() -> None:
@@ -178,12 +177,6 @@ def test_time_left_becomes_time_taken(clock: Clock) -> None:
     assert shown() == "01:00 taken"
 
 
-def test_items_that_are_watched_come_through_as_they_are() -> None:
-    tracker = Tracker()
-    assert list(track(("a", "b"), tracker, "text", "captions")) == ["a", "b"]
-    assert list(track((), Silent(), "text", "captions")) == []
-
-
 # A sign of life: on a terminal, and nowhere else
 
 WAIT = (
@@ -192,17 +185,13 @@ WAIT = (
 )
 
 
-def test_it_is_shown_on_a_terminal_and_leaves_other_output_alone() -> None:
+def test_it_is_shown_on_a_terminal_alone_and_leaves_other_output_alone() -> None:
     leader, terminal = pty.openpty()
-    shown = subprocess.run(
-        [sys.executable, "-c", WAIT], stdout=subprocess.PIPE, stderr=terminal, check=True
-    )
+    command = [sys.executable, "-c", WAIT]
+    shown = subprocess.run(command, stdout=subprocess.PIPE, stderr=terminal, check=True)
     os.close(terminal)
     assert shown.stdout == b"done\n"
     assert b"loading" in os.read(leader, 4096)
     os.close(leader)
-
-
-def test_off_a_terminal_nothing_is_shown() -> None:
-    shown = subprocess.run([sys.executable, "-c", WAIT], capture_output=True, check=True)
-    assert (shown.stdout, shown.stderr) == (b"done\n", b"")
+    plain = subprocess.run(command, capture_output=True, check=True)
+    assert (plain.stdout, plain.stderr) == (b"done\n", b"")

@@ -8,9 +8,10 @@ import pytest
 
 from synth.base.errors import SpecError
 from synth.base.yaml_file import parse_yaml, read_yaml
+from tests.kit.cases import cases
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "told"),
     [
         ("a: [1", "f:1:6: not YAML: expected ',' or ']', but got '<stream end>', while parsing"),
@@ -40,11 +41,6 @@ def test_all_repeated_keys_are_told_with_their_places() -> None:
     ]
 
 
-def test_merged_keys_may_be_given_again() -> None:
-    text = "base: &base {x: 1, y: 2}\nmine:\n  <<: *base\n  x: 3\n"
-    assert parse_yaml(text, "f").value["mine"] == {"x": 3, "y": 2}
-
-
 def test_aliases_of_aliases_are_refused_in_no_time() -> None:
     lines = ["a0: &a0 [x, x]"] + [f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]" for i in range(1, 60)]
     with pytest.raises(SpecError, match="too many values"):
@@ -58,12 +54,12 @@ def test_places_are_found_in_blocks_flows_and_lists() -> None:
     assert file.place(["a", "b", "d", 1, "e"]) == "f:2:21"
     assert file.place(["a", "b", "not there"]) == "f:2:3"
     assert file.place(["nowhere"]) == "f"
-
-
-def test_an_item_that_a_list_lacks_is_where_the_list_is() -> None:
-    file = parse_yaml("a: 1\nb: [0.9]", "f")
-    assert file.place(("b", 1)) == "f:2:1"
-    assert file.existing_keys(("b", 1)) == ("b",)
+    # An item that a list lacks is where the list is.
+    listed = parse_yaml("a: 1\nb: [0.9]", "f")
+    assert listed.place(("b", 1)) == "f:2:1"
+    assert listed.existing_keys(("b", 1)) == ("b",)
+    text = "base: &base {x: 1, y: 2}\nmine:\n  <<: *base\n  x: 3\n"
+    assert parse_yaml(text, "f").value["mine"] == {"x": 3, "y": 2}
 
 
 def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:

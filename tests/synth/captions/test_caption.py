@@ -17,6 +17,7 @@ from synth.captions.caption import Author, Provenance, Style, frames, realize
 from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase, shipped_phrases
 from synth.scene.scene import Concat, Event, Overlay, Scene
+from tests.kit.cases import cases
 
 A, B = Event("a"), Event("b")
 WORDS = {"a": "aaa", "b": "bbb"}
@@ -57,30 +58,23 @@ def read(text: str) -> tuple[str, str, str]:
 RELATIONS = {"before", "after", "then", "followed", "while", "as", "with"}
 
 
-@pytest.mark.parametrize(("style", "word", "frame"), ALL)
-@pytest.mark.parametrize(("first", "second"), [(A, B), (B, A)])
-def test_a_sentence_states_its_claim(
-    style: Style, word: Connective, frame: int, first: Event, second: Event
-) -> None:
-    text = realize(claim(word, first, second), word, nonsense, style, frame)
-    said = ("order", first.label, second.label) if word.is_order else ("together", "", "")
-    assert read(text) == said
-    for name in ("aaa", "bbb"):
-        assert text.lower().count(name) == 1
-
-
-@pytest.mark.parametrize(("style", "word", "frame"), ALL)
-def test_exchanging_the_claims_sounds_exchanges_them_in_the_text(
-    style: Style, word: Connective, frame: int
-) -> None:
-    one = realize(claim(word), word, nonsense, style, frame).lower()
-    other = realize(claim(word, B, A), word, nonsense, style, frame).lower()
+@cases(("style", "word", "frame"), ALL)
+def test_a_sentence_states_its_claim(style: Style, word: Connective, frame: int) -> None:
+    texts = []
+    for first, second in ((A, B), (B, A)):
+        text = realize(claim(word, first, second), word, nonsense, style, frame)
+        said = ("order", first.label, second.label) if word.is_order else ("together", "", "")
+        assert read(text) == said
+        for name in ("aaa", "bbb"):
+            assert text.lower().count(name) == 1
+        texts.append(text.lower())
+    # Exchanging the claim's sounds exchanges them in the text.
     swap = {"aaa": "bbb", "bbb": "aaa"}
-    assert re.sub("aaa|bbb", lambda found: swap[found[0]], one) == other
+    assert re.sub("aaa|bbb", lambda found: swap[found[0]], texts[1]) == texts[0]
 
 
-@pytest.mark.parametrize("style", Style)
-@pytest.mark.parametrize(
+@cases("style", Style)
+@cases(
     ("word", "twin"),
     list(product((Connective.BEFORE, Connective.AFTER, Connective.WHILE), repeat=2)),
 )
@@ -96,7 +90,7 @@ def test_word_twins_differ_in_the_connective_alone(
         assert text.lower().replace(word.value, twin.value) in twins
 
 
-@pytest.mark.parametrize("style", Style)
+@cases("style", Style)
 def test_every_connective_has_the_same_number_of_different_frames(style: Style) -> None:
     for word in Connective:
         texts = {realize(claim(word), word, nonsense, style, k) for k in range(frames(style))}
@@ -105,24 +99,7 @@ def test_every_connective_has_the_same_number_of_different_frames(style: Style) 
         realize(claim(Connective.BEFORE), Connective.BEFORE, nonsense, style, frames(style))
 
 
-@pytest.mark.parametrize(
-    ("word", "text"),
-    [
-        (Connective.BEFORE, "dog before rain"),
-        (Connective.AFTER, "rain after dog"),
-        (Connective.THEN, "dog then rain"),
-        (Connective.FOLLOWED_BY, "dog followed by rain"),
-        (Connective.WHILE, "dog while rain"),
-        (Connective.AS, "dog as rain"),
-        (Connective.WITH, "dog with rain"),
-    ],
-)
-def test_paper_style_is_as_printed(word: Connective, text: str) -> None:
-    said = claim(word, Event("dog"), Event("rain"))
-    assert realize(said, word, Phrase.of_label, Style.PAPER) == text
-
-
-@pytest.mark.parametrize("word", Connective)
+@cases("word", Connective)
 def test_natural_sentences_of_shipped_labels_start_with_a_capital(word: Connective) -> None:
     labels = sorted(shipped_phrases())[::7]
     for (a, b), frame in product(product(labels, labels), range(frames(Style.NATURAL))):
@@ -134,14 +111,14 @@ def test_natural_sentences_of_shipped_labels_start_with_a_capital(word: Connecti
             assert "  " not in text
 
 
-@pytest.mark.parametrize("word", Connective)
+@cases("word", Connective)
 def test_a_connective_cannot_make_the_other_kind_of_claim(word: Connective) -> None:
+    order = "rain after dog" if word is Connective.AFTER else f"dog {word.value} rain"
+    said = claim(word, Event("dog"), Event("rain"))
+    assert realize(said, word, Phrase.of_label, Style.PAPER) == order
     wrong = Overlay(A, B) if word.is_order else Concat(A, B)
     with pytest.raises(ValueError, match="cannot say"):
         realize(wrong, word, nonsense, Style.PAPER)
-
-
-def test_only_a_pair_of_events_fits_one_simple_sentence() -> None:
     with pytest.raises(ValueError, match="pair of events"):
         realize(Concat(Overlay(A, B), A), Connective.BEFORE, nonsense, Style.PAPER)
 

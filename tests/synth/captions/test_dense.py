@@ -137,12 +137,6 @@ def test_a_bed_of_repeated_tiles_is_one_sound() -> None:
     assert told(dense_captions(faded, FRAMES, 1), Resolution.SOUND) == [(2, 58, "rain falls")]
 
 
-def test_segments_too_short_to_be_heard_are_left_out() -> None:
-    dog, rain = (Stretch(0, 21),), (Stretch(20, 60),)
-    found = dense_captions(placed(("dog", dog, dog), ("rain", rain, rain)), FRAMES, 2)
-    assert told(found, Resolution.SCENE) == [(0, 20, "a dog barks"), (21, 60, "rain falls")]
-
-
 def test_times_are_told_to_a_tenth_and_equal_lengths_stay_equal() -> None:
     captions = [
         DenseCaption(Resolution.SCENE, 0, 30_400, "a dog barks"),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from synth.captions.caption import Style
 from synth.captions.narrative import connectives
 from synth.labels.connective import Connective
 from synth.recipes.casting import fill_labels, random_sequence
 from synth.scene.scene import Scene, labels, operands
+from tests.kit.cases import cases
 from tests.synth.captions.test_narrative import LETTERS, of, sentences, tellings, told
 
 
@@ -22,8 +22,8 @@ def sequences(count: int) -> list[Scene]:
     ]
 
 
-@pytest.mark.parametrize("style", Style)
-@pytest.mark.parametrize("count", [5, 8, 12])
+@cases("style", Style)
+@cases("count", [5, 8, 12])
 def test_a_reader_finds_the_sequence_and_nothing_else(count: int, style: Style) -> None:
     for statement in sequences(count):
         for _, caption in zip(range(12), tellings(statement, style), strict=False):

@@ -6,9 +6,10 @@ import pytest
 
 from synth.base.errors import SceneError
 from synth.captions.measuring import say_seconds
+from tests.kit.cases import cases
 
 
-@pytest.mark.parametrize("rate", [8000, 11_025, 22_050, 44_100])
+@cases("rate", [8000, 11_025, 22_050, 44_100])
 def test_tenths_of_a_second_are_told_at_every_rate(rate: int) -> None:
     said = [say_seconds(tenth * rate // 10, rate) for tenth in (5, 10, 23, 110)]
     assert said == ["0.5 seconds", "one second", "2.3 seconds", "11 seconds"]

@@ -23,6 +23,7 @@ from synth.labels.lexicon import Phrase, shipped_phrases
 from synth.scene.claim import And, Claim, Not, Only
 from synth.scene.edit import meaning
 from synth.scene.scene import Concat, Event, Overlay, Scene
+from tests.kit.cases import cases
 
 LETTERS = "abcdefghijkl"
 A, B, C, D = map(Event, LETTERS[:4])
@@ -91,11 +92,6 @@ def statements(count: int) -> dict[str, Scene]:
 
 
 ALL = [(count, style) for count in range(1, 5) for style in Style]
-
-
-def test_how_many_statements_there_are() -> None:
-    # Series-parallel orders of labelled points: A053554.
-    assert [len(statements(count)) for count in range(1, 5)] == [1, 3, 19, 195]
 
 
 # What a reading is: ("e", a), ("+", parts in order) or ("*", set of parts), flattened.
@@ -256,21 +252,29 @@ def sentences(text: str, style: Style) -> str:
     return plain.removesuffix(".")
 
 
-@pytest.mark.parametrize(("count", "style"), ALL)
-def test_no_text_stands_for_two_statements(count: int, style: Style) -> None:
+@cases("style", Style)
+def test_no_text_stands_for_two_statements(style: Style) -> None:
     said: dict[str, set[str]] = defaultdict(set)
-    for fewer in range(1, count + 1):
-        for form, statement in statements(fewer).items():
+    for count in range(1, 5):
+        for form, statement in statements(count).items():
             for caption in tellings(statement, style):
                 said[caption.text].add(form)
     assert {text for text, forms in said.items() if len(forms) > 1} == set()
 
 
-@pytest.mark.parametrize(("count", "style"), [each for each in ALL if each[0] > 1])
+@cases(("count", "style"), ALL)
 def test_a_reader_finds_the_statement_and_nothing_else(count: int, style: Style) -> None:
+    # Series-parallel orders of labelled points: A053554.
+    assert len(statements(count)) == [1, 3, 19, 195][count - 1]
     for statement in statements(count).values():
         for caption in tellings(statement, style):
-            assert told(sentences(caption.text, style)) == {of(statement)}, caption.text
+            if count > 1:
+                assert told(sentences(caption.text, style)) == {of(statement)}, caption.text
+            lower = caption.text.lower()
+            assert all(lower.count(letter * 3) == 1 for letter in LETTERS[:count]), lower
+            assert (caption.claim, caption.edit) == (statement, None)
+            assert str(caption.provenance) == f"rule:narrative/{style.value}"
+            assert (caption.connective == "") == (count == 1)
 
 
 def test_the_reader_is_not_easily_pleased() -> None:
@@ -285,37 +289,14 @@ def test_the_reader_is_not_easily_pleased() -> None:
     ):
         with pytest.raises(AssertionError):
             told(text)
-
-
-@pytest.mark.parametrize(
-    "associated",
-    [Concat(A, Concat(B, Concat(C, D))), Concat(Concat(Concat(A, B), C), D)],
-)
-def test_association_leaves_the_texts_as_they_are(associated: Scene) -> None:
-    other = Concat(Concat(A, B), Concat(C, D))
+    # Association leaves the texts as they are.
+    chains = (Concat(A, Concat(B, Concat(C, D))), Concat(Concat(A, B), Concat(C, D)))
     for style in Style:
-        texts = {caption.text for caption in tellings(associated, style)}
-        assert texts == {caption.text for caption in tellings(other, style)}
+        texts = [{caption.text for caption in tellings(chain, style)} for chain in chains]
+        assert texts[0] == texts[1]
 
 
-@pytest.mark.parametrize(("count", "style"), ALL)
-def test_every_label_is_named_once_and_the_word_said_is_in_the_text(
-    count: int, style: Style
-) -> None:
-    for statement in statements(count).values():
-        for caption in tellings(statement, style):
-            lower = caption.text.lower()
-            assert all(lower.count(letter * 3) == 1 for letter in LETTERS[:count]), lower
-            assert caption.claim == statement
-            assert caption.edit is None
-            assert str(caption.provenance) == f"rule:narrative/{style.value}"
-            spoken = {word.value for word in Connective}
-            assert (caption.connective == "") == (count == 1)
-            if count > 1:
-                assert caption.connective in spoken
-
-
-@pytest.mark.parametrize(("count", "style"), [each for each in ALL if each[0] > 1])
+@cases(("count", "style"), [each for each in ALL if each[0] > 1])
 def test_the_connective_relates_what_the_statement_relates(count: int, style: Style) -> None:
     for statement in statements(count).values():
         assert isinstance(statement, Concat | Overlay)
@@ -348,7 +329,7 @@ def present(text: str) -> set[str] | None:
     return {word for word in tokens(next(filter(None, found.groups()))) if word in LETTERS}
 
 
-@pytest.mark.parametrize("style", Style)
+@cases("style", Style)
 def test_presence_is_read_as_presence(style: Style) -> None:
     for count in range(1, 5):
         for names in permutations(LETTERS, count):
@@ -360,8 +341,8 @@ def test_presence_is_read_as_presence(style: Style) -> None:
                 assert caption.connective == ""
 
 
-@pytest.mark.parametrize("style", Style)
-@pytest.mark.parametrize("told_of", [A, Concat(A, B), Overlay(A, B)])
+@cases("style", Style)
+@cases("told_of", [A, Concat(A, B), Overlay(A, B)])
 def test_a_denial_denies_one_sound_of_the_whole_recording(told_of: Scene, style: Style) -> None:
     for caption in tellings(And(told_of, Not(C)), style):
         text = sentences(caption.text, style)
@@ -376,7 +357,7 @@ def test_a_denial_denies_one_sound_of_the_whole_recording(told_of: Scene, style:
             assert denial.startswith(";"), caption.text
 
 
-@pytest.mark.parametrize(
+@cases(
     "claim",
     [
         Not(A),
@@ -392,7 +373,7 @@ def test_a_denial_denies_one_sound_of_the_whole_recording(told_of: Scene, style:
         Not(Not(A)),
     ],
 )
-@pytest.mark.parametrize("style", Style)
+@cases("style", Style)
 def test_other_claims_have_no_words(claim: Claim, style: Style) -> None:
     with pytest.raises(ValueError, match="no words for the claim"):
         list(tellings(claim, style))
@@ -406,7 +387,7 @@ def random_pick(seed: int) -> Callable[[Sequence[Any]], Any]:
     return lambda options: options[int(rng.integers(len(options)))]
 
 
-@pytest.mark.parametrize("style", Style)
+@cases("style", Style)
 def test_sentences_over_shipped_phrases_are_whole(style: Style) -> None:
     labels = sorted(shipped_phrases())
     rng = np.random.default_rng(3)
@@ -437,7 +418,7 @@ def test_a_label_that_is_not_listed_reads_well() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("statement", "text"),
     [
         (Concat(A, B), "Aaac before bbbc"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,13 +20,14 @@ from synth.corpus.licence import (
     parse_licence,
 )
 from synth.sources.selection import Allowed, withdraw_unlicensed
+from tests.kit.cases import cases
 
 CC = "https://creativecommons.org"
 
 # Parsing
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "name"),
     [
         ("CC-BY-4.0", "CC-BY-4.0"),
@@ -98,7 +97,7 @@ def test_every_spelling_gets_the_one_id(text: str, name: str) -> None:
     assert licence.known is not name.startswith(("unknown", "LicenseRef-"))
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "Attribution 3.0, no AI training",
@@ -127,29 +126,26 @@ def test_a_text_that_is_not_wholly_understood_is_no_known_licence(text: str) -> 
     assert licence.id.startswith("LicenseRef-")
 
 
-def test_conditions_say_what_a_licence_asks_for() -> None:
-    assert parse_licence("CC-BY-NC-SA-4.0").conditions == {"BY", "NC", "SA"}
-    assert parse_licence("CC-BY-ND-4.0").conditions == {"BY", "ND"}
-    assert parse_licence("MIT").conditions == {"MIT"}
-    for free in ("CC0", "public domain", "unknown"):
-        assert not parse_licence(free).conditions
-
-
-@pytest.mark.parametrize(
-    ("name", "url"),
+@cases(
+    ("name", "conditions", "url"),
     [
-        ("CC-BY-NC-SA-3.0-US", f"{CC}/licenses/by-nc-sa/3.0/us/"),
-        ("CC-BY-4.0", f"{CC}/licenses/by/4.0/"),
-        ("CC0", f"{CC}/publicdomain/zero/1.0/"),
-        ("public domain", f"{CC}/publicdomain/mark/1.0/"),
-        ("Sampling+", f"{CC}/licenses/sampling+/1.0/"),
-        ("CC-BY", ""),
-        ("unknown", ""),
+        ("CC-BY-NC-SA-3.0-US", {"BY", "NC", "SA"}, f"{CC}/licenses/by-nc-sa/3.0/us/"),
+        ("CC-BY-ND-4.0", {"BY", "ND"}, f"{CC}/licenses/by-nd/4.0/"),
+        ("CC-BY-4.0", {"BY"}, f"{CC}/licenses/by/4.0/"),
+        ("CC0", set(), f"{CC}/publicdomain/zero/1.0/"),
+        ("public domain", set(), f"{CC}/publicdomain/mark/1.0/"),
+        ("Sampling+", None, f"{CC}/licenses/sampling+/1.0/"),
+        ("CC-BY", {"BY"}, ""),
+        ("MIT", {"MIT"}, None),
+        ("unknown", set(), ""),
     ],
 )
-def test_the_address_is_that_of_the_very_text(name: str, url: str) -> None:
+def test_a_licence_has_its_conditions_and_the_address_of_its_very_text(
+    name: str, conditions: set[str] | None, url: str | None
+) -> None:
     licence = parse_licence(name)
-    assert licence.url == url
+    assert conditions is None or licence.conditions == conditions
+    assert url is None or licence.url == url
     if url:
         assert parse_licence(url) == licence
 
@@ -194,7 +190,7 @@ def mix(*names: str) -> str:
     return effective_licence(map(parse_licence, names)).id
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parts", "whole"),
     [
         (["CC0", "CC-BY-3.0"], "CC-BY-3.0"),
@@ -222,54 +218,44 @@ def test_a_mix_is_under_the_conditions_of_all_its_parts(parts: list[str], whole:
     assert mix(*parts) == whole
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
+@cases(
+    ("parts", "named"),
     [
-        ("CC-BY-SA-4.0", "CC-BY-NC-4.0"),
-        ("CC-BY-SA-4.0", "CC-BY-NC-SA-4.0"),
-        ("CC-BY-SA-3.0", "CC-Sampling-Plus-1.0"),
-        ("CC-BY-SA-1.0", "CC-BY-SA-2.0"),
-        ("CC-BY-4.0", "MIT"),
+        *(
+            (["CC0", *pair], pair)
+            for pair in (
+                ["CC-BY-SA-4.0", "CC-BY-NC-4.0"],
+                ["CC-BY-SA-4.0", "CC-BY-NC-SA-4.0"],
+                ["CC-BY-SA-3.0", "CC-Sampling-Plus-1.0"],
+                ["CC-BY-SA-1.0", "CC-BY-SA-2.0"],
+                ["CC-BY-4.0", "MIT"],
+            )
+        ),
+        # What allows no derivatives cannot be mixed at all.
+        (["CC-BY-ND-4.0"], ["CC-BY-ND-4.0"]),
+        (["CC-BY-ND-4.0", "CC0"], ["CC-BY-ND-4.0"]),
+        (["CC-BY-NC-ND-3.0", "CC-BY-NC-3.0"], ["CC-BY-NC-ND-3.0"]),
     ],
 )
-def test_two_that_no_licence_covers_are_both_named(one: str, other: str) -> None:
-    found = effective_licence(map(parse_licence, ["CC0", one, other]))
-    assert found.licence == NO_COMMON
-    assert one in found.reason
-    assert other in found.reason
+def test_those_that_no_licence_covers_are_named(parts: list[str], named: list[str]) -> None:
+    mixed = effective_licence(map(parse_licence, parts))
+    assert mixed.licence == NO_COMMON
+    assert all(name in mixed.reason for name in named)
 
 
-def test_no_derivatives_cannot_be_mixed_at_all() -> None:
-    for parts in (["CC-BY-ND-4.0"], ["CC-BY-ND-4.0", "CC0"], ["CC-BY-NC-ND-3.0", "CC-BY-NC-3.0"]):
-        found = effective_licence(map(parse_licence, parts))
-        assert found.licence == NO_COMMON
-        assert parts[0] in found.reason
-
-
-def test_a_reason_is_given_whenever_there_is_no_licence() -> None:
-    for one, other in combinations([*KNOWN, *PORTED, *NOT_KNOWN], 2):
-        found = effective_licence([one, other])
-        assert bool(found.reason) is not found.licence.known
-
-
-@given(st.lists(ANY, min_size=1, max_size=6), st.randoms())
-def test_order_and_repetition_do_not_matter(parts: list[Licence], random: object) -> None:
-    shuffled = [*parts, *parts]
+@given(st.lists(ANY, min_size=1, max_size=4), st.lists(ANY, min_size=1, max_size=4), st.randoms())
+def test_order_repetition_and_what_is_joined_first_do_not_matter(
+    some: list[Licence], others: list[Licence], random: object
+) -> None:
+    whole = effective_licence([*some, *others])
+    assert bool(whole.reason) is not whole.licence.known
+    shuffled = [*some, *others, *some]
     random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert effective_licence(shuffled) == effective_licence(parts)
-
-
-@given(st.lists(ANY, min_size=1, max_size=4), st.lists(ANY, min_size=1, max_size=4))
-def test_parts_may_be_joined_first(some: list[Licence], others: list[Licence]) -> None:
+    assert effective_licence(shuffled) == whole
     joined = [effective_licence(some).licence, effective_licence(others).licence]
-    assert effective_licence(joined).licence == effective_licence([*some, *others]).licence
-
-
-@given(ANY)
-def test_a_joined_licence_joins_with_itself_to_itself(part: Licence) -> None:
-    once = effective_licence([part]).licence
-    assert effective_licence([once, once]).licence == once
-    assert once == part or "ND" in part.conditions
+    assert effective_licence(joined).licence == whole.licence
+    once = effective_licence(some[:1]).licence
+    assert once == some[0] or "ND" in some[0].conditions
 
 
 @given(st.lists(MIXABLE, min_size=1, max_size=4))
@@ -284,14 +270,10 @@ def test_the_whole_asks_for_what_every_part_asks_for(parts: list[Licence]) -> No
 # The Hub
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "identifier"),
     [
-        ("CC-BY-4.0", "cc-by-4.0"),
-        ("CC-BY-NC-3.0", "cc-by-nc-3.0"),
-        ("CC0", "cc0-1.0"),
-        ("MIT", "mit"),
-        ("Apache-2.0", "apache-2.0"),
+        *((name, name) for name in HUB_LICENCES),
         ("CC-BY", "cc"),
         ("CC-BY-3.0-US", "cc"),
         ("CC-BY-SA-2.0", "cc"),
@@ -306,14 +288,10 @@ def test_the_card_gets_an_identifier_that_the_hub_lists(text: str, identifier: s
     assert hugging_face_licence(parse_licence(text)) == identifier
 
 
-def test_what_the_hub_lists_is_known_here() -> None:
-    assert all(parse_licence(name).id.lower() == name for name in HUB_LICENCES)
-
-
 # What a spec allows
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "admitted", "refused"),
     [
         ("CC0", ["CC0-1.0"], ["CC-BY-4.0", "CC-PDM-1.0", "unknown"]),
@@ -334,22 +312,25 @@ def test_a_family_admits_its_versions_and_an_id_only_that(
     assert not any(allowed.admits(parse_licence(text)) for text in refused)
 
 
-@pytest.mark.parametrize(
-    ("name", "near"),
-    [("CC-BYE", "CC-BY"), ("CCO", "CC0"), ("CC-BY-NCC", "CC-BY-NC"), ("CC BY 5.0", "CC-BY")],
+@cases(
+    ("names", "message", "fix"),
+    [
+        (["CC0", "CC-BYE"], "is not known", "CC-BY"),
+        (["CC0", "CCO"], "is not known", "CC0"),
+        (["CC0", "CC-BY-NCC"], "is not known", "CC-BY-NC"),
+        (["CC0", "CC BY 5.0"], "is not known", "CC-BY"),
+        ([""], "is not known", ""),
+        (["n/a"], "is not known", ""),
+        (["free stuff"], "is not known", ""),
+        ([], "no clip", ""),
+    ],
 )
-def test_a_name_that_is_not_known_gets_the_nearest(name: str, near: str) -> None:
-    with pytest.raises(SpecError, match="is not known") as caught:
-        Allowed.of(["CC0", name])
-    assert near in caught.value.fix
-
-
-def test_an_empty_list_and_a_name_like_none_are_refused() -> None:
-    with pytest.raises(SpecError, match="no clip"):
-        Allowed.of([])
-    for name in ("", "n/a", "free stuff"):
-        with pytest.raises(SpecError, match="is not known"):
-            Allowed.of([name])
+def test_a_name_that_is_not_known_gets_the_nearest(
+    names: list[str], message: str, fix: str
+) -> None:
+    with pytest.raises(SpecError, match=message) as caught:
+        Allowed.of(names)
+    assert fix in caught.value.fix
 
 
 def test_clips_of_other_licences_are_quarantined_with_the_reason() -> None:

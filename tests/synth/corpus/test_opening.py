@@ -7,6 +7,7 @@ import os
 import shutil
 import tarfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -20,7 +21,6 @@ from pipelines.builder.build import build
 from pipelines.checks.audit import audit
 from pipelines.config.spec import Spec
 from pipelines.export import export_corpus
-from pipelines.look.browse.drawing import _place_ticks
 from pipelines.look.inspection import draw, rebuild, verify
 from pipelines.store.places import find_manifest
 from synth.base.errors import CorpusError, SceneError
@@ -38,6 +38,7 @@ from synth.export import FORMATS
 from synth.export.folder import Folder, Writer
 from tests.kit.browsing import edited, served, variant
 from tests.kit.builds import TINY, UNCERTIFIED, merged, segue_here
+from tests.kit.cases import cases
 from train.config.run import AudioMode
 from train.data.split import SplitData
 
@@ -137,7 +138,7 @@ FAULTS: dict[str, tuple[Change, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@cases("name", FAULTS)
 def test_a_row_that_cannot_be_is_refused_when_the_corpus_is_opened(
     corpus: Corpus, tmp_path: Path, name: str
 ) -> None:
@@ -146,20 +147,8 @@ def test_a_row_that_cannot_be_is_refused_when_the_corpus_is_opened(
     check_refusal(folder, f"{SAMPLES_FILE}: row 2.*{column} .*expected")
 
 
-def test_a_row_past_the_first_batch_is_told_by_its_number(corpus: Corpus, tmp_path: Path) -> None:
-    folder = variant(
-        corpus, tmp_path / "version", edited(lambda row: row | third(FAULTS["id"][0])(row))
-    )
-    table = pq.read_table(folder / SAMPLES_FILE)
-    good = pq.read_table(corpus.folder / SAMPLES_FILE)
-    many = pa.concat_tables([*[good] * 20, table])
-    pq.write_table(many, folder / SAMPLES_FILE, row_group_size=100)
-    with pytest.raises(CorpusError, match=f"row {20 * good.num_rows + 2} "):
-        Corpus.open(folder)
-
-
-@pytest.mark.parametrize("to", FORMATS)
-@pytest.mark.parametrize("name", ["id", "member", "shard", "split"])
+@cases("to", FORMATS)
+@cases("name", ["id", "member", "shard", "split"])
 def test_an_export_writes_nothing_outside_its_folder(
     corpus: Corpus, tmp_path: Path, name: str, to: str
 ) -> None:
@@ -170,7 +159,7 @@ def test_an_export_writes_nothing_outside_its_folder(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize("name", ["../out.txt", "/tmp/out.txt", "a/../../out.txt"])
+@cases("name", ["../out.txt", "/tmp/out.txt", "a/../../out.txt"])
 def test_a_format_cannot_write_outside_of_the_export(tmp_path: Path, name: str) -> None:
     out = tmp_path / "export"
     with pytest.raises(CorpusError, match="expected a name below"):
@@ -195,18 +184,19 @@ def test_an_id_that_occurs_twice_is_told_with_both_rows(corpus: Corpus, tmp_path
         first, second = sorted((row, other))
         check_refusal(folder, f"row {second} .*{names[other]}.*id is also that of row {first}")
 
-
-def test_a_timeline_of_any_length_has_few_marks() -> None:
-    for seconds in (0.1, 599.0, 6000.0, 6001.0, 86_400.0, float(1 << 62)):
-        assert 2 <= len(_place_ticks(seconds)) <= 11
-
-
-def test_ids_in_any_order_are_good(corpus: Corpus, tmp_path: Path) -> None:
     def mix(table: pa.Table) -> pa.Table:
         return table.take(pa.array(np.random.default_rng(0).permutation(table.num_rows)))
 
-    folder = variant(corpus, tmp_path / "version", mix)
+    folder = variant(corpus, tmp_path / "mixed", mix)
     assert Corpus.open(folder).samples().num_rows == corpus.samples().num_rows
+    # A row past the first batch is told by its number.
+    bad = pq.read_table(
+        variant(corpus, tmp_path / "bad", edited(third(FAULTS["id"][0]))) / SAMPLES_FILE
+    )
+    good = pq.read_table(corpus.folder / SAMPLES_FILE)
+    pq.write_table(pa.concat_tables([*[good] * 20, bad]), folder / SAMPLES_FILE, row_group_size=100)
+    with pytest.raises(CorpusError, match=f"row {20 * good.num_rows + 2} "):
+        Corpus.open(folder)
 
 
 def test_inspect_saves_nothing_outside_its_folder(corpus: Corpus, tmp_path: Path) -> None:
@@ -223,70 +213,63 @@ def test_inspect_saves_nothing_outside_its_folder(corpus: Corpus, tmp_path: Path
     assert not list(tmp_path.rglob("*.wav"))
 
 
-FACTS: dict[str, tuple[str, str]] = {
-    "garbage": ("{garbage", "is not JSON"),
-    "no text": ("\x00\x01", "is not JSON"),
-    "a list": ("[1, 2]", "an object"),
-    "nothing": ("{}", "lacks 'corpus'"),
-    "deep": ("[" * 100_000, "is not JSON"),
-}
+def copy(corpus: Corpus, folder: Path) -> Path:
+    """A copy of its manifests, with its receipts, that finds its shards."""
+    shutil.copytree(corpus.folder, folder, ignore=UNCERTIFIED)
+    told = dict(corpus.facts) | {"shards": str(corpus.shards)}
+    (folder / CORPUS_FILE).write_text(json.dumps(told), encoding="utf-8")
+    return folder
 
 
-@pytest.mark.parametrize("name", FACTS)
-def test_a_garbage_corpus_json_is_one_line(folder: Path, name: str) -> None:
-    text, said = FACTS[name]
+@cases(
+    ("text", "said"),
+    [
+        ("{garbage", "is not JSON"),
+        ("\x00\x01", "is not JSON"),
+        ("[1, 2]", "an object"),
+        ("{}", "lacks 'corpus'"),
+        ("[" * 100_000, "is not JSON"),
+    ],
+)
+def test_a_garbage_corpus_json_is_one_line(
+    corpus: Corpus, tmp_path: Path, text: str, said: str
+) -> None:
+    folder = variant(corpus, tmp_path / "version", lambda table: table)
     (folder / CORPUS_FILE).write_text(text, encoding="utf-8")
     check_refusal(folder, f"{CORPUS_FILE}.*{said}")
     with pytest.raises(CorpusError, match=said):
         audit(folder)
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("corpus", "../x"),
-        ("corpus", 7),
-        ("version", "a/b"),
-        ("splits", 7),
-        ("splits", {"../x": {}}),
-        ("sample_rate", "16000"),
-        ("sample_rate", 0),
-        ("shards", ["x"]),
-        ("shards", "a\0b"),
-        ("bank", None),
-        ("digest", 3),
-        ("shards", "a" * 300),
-        ("bank", "a/" * 5000),
-        ("sample_rate", 768_001),
-        ("peak_db", float("nan")),
-        ("peak_db", 10**400),
-        ("peak_db", 1),
-        ("splits", {"train": 5}),
-        ("splits", {"train": {"samples": "x"}}),
-        ("splits", {"train": {"samples": 1}}),
-        ("licences", []),
-        ("licences", None),
-        ("licences", {"a": "x"}),
-        ("licence", 5),
-        ("algorithms", [1]),
-        ("algorithms", {"plan": None}),
-        ("libraries", 5),
-        ("libraries", [{"numpy": 2}]),
-        ("hours", float("inf")),
-        ("format_version", "2"),
-        ("format_version", 3),
-    ],
-)
-def test_a_fact_of_the_wrong_kind_is_named(
-    corpus: Corpus, folder: Path, key: str, value: Any
-) -> None:
-    facts = dict(corpus.facts) | {key: value}
-    (folder / CORPUS_FILE).write_text(json.dumps(facts), encoding="utf-8")
-    with pytest.raises(CorpusError, match=f"corpus.json: {key} .*: expected"):
-        Corpus.open(folder)
+BAD_SPLITS = (("../x", {}), ("train", 5), ("train", {"samples": "x"}), ("train", {"samples": 1}))
+WRONG_FACTS: dict[str, tuple[Any, ...]] = {
+    "corpus": ("../x", 7),
+    "version": ("a/b",),
+    "splits": (7, *({name: told} for name, told in BAD_SPLITS)),
+    "sample_rate": ("16000", 0, 768_001),
+    "shards": (["x"], "a\0b", "a" * 300),
+    "bank": (None, "a/" * 5000),
+    "digest": (3,),
+    "peak_db": (float("nan"), 10**400, 1),
+    "licences": ([], None, {"a": "x"}),
+    "licence": (5,),
+    "algorithms": ([1], {"plan": None}),
+    "libraries": (5, [{"numpy": 2}]),
+    "hours": (float("inf"),),
+    "format_version": ("2", 3),
+}
 
 
-@pytest.mark.parametrize(
+def test_a_fact_of_the_wrong_kind_is_named(corpus: Corpus, folder: Path) -> None:
+    for key, values in WRONG_FACTS.items():
+        for value in values:
+            facts = dict(corpus.facts) | {key: value}
+            (folder / CORPUS_FILE).write_text(json.dumps(facts), encoding="utf-8")
+            with pytest.raises(CorpusError, match=f"corpus.json: {key} .*: expected"):
+                Corpus.open(folder)
+
+
+@cases(
     ("facts", "said"),
     [
         (lambda _: {"sample_rate": 8000}, "sample_rate is 16000: expected 8000 Hz"),
@@ -329,46 +312,47 @@ READ = SENTENCE | {"claim": "{}"}
 NO_VALUE = r"row 2 .*: {} is missing: expected a value"
 
 
-@pytest.mark.parametrize(
-    ("file", "change", "said"),
-    [
-        (CLIPS_FILE, lambda rows: rows.slice(1), "lacks clip .*: its licence is unknown"),
-        (CLIPS_FILE, lambda rows: pa.concat_tables([rows, rows[:1]]), "also that of row 0"),
-        (CLIPS_FILE, put("sample_rate", 0, 1), "row 1 .*sample_rate is 0"),
-        (CLIPS_FILE, put("licence", None, 1), "row 1 .*licence is missing"),
-        (CLIPS_FILE, put_segments((5, 5)), "row 1 .*segments is .*none of them empty"),
-        (CLIPS_FILE, put_segments((-1, 5)), "row 1 .*segments is .*apart and in order"),
-        (CLIPS_FILE, put_segments((50, 60), (10, 20)), "segments is .*apart and in order"),
-        (CLIPS_FILE, put_segments((10, 20), (20, 30)), "segments is .*apart and in order"),
-        (CLIPS_FILE, put_segments((10, 20), (30, 1 << 40)), "segments is .*within the file"),
-        (CLIPS_FILE, add_ids, "has the column 'id' twice"),
-        (SAMPLES_FILE, add_ids, "has the column 'id' twice"),
-        (SAMPLES_FILE, put("clips", []), "row 2: clips is empty"),
-        (SAMPLES_FILE, lambda rows: rows.drop_columns(["member"]), "lacks the column 'member'"),
-        (SAMPLES_FILE, tell_size_as_text, "column 'size' .*: expected int64"),
-        (SAMPLES_FILE, lambda rows: rows.slice(0, 0), "has no rows"),
-        (SAMPLES_FILE, overflow_places, "row 2 .*: offset is 2147483647: expected 2147483647 "),
-        *(
-            (SAMPLES_FILE, say_audible(value), "audible_frames of its metadata is")
-            for value in ("x", "", "-1", "1.5", "9" * 5000)
-        ),
-        *(
-            (SAMPLES_FILE, put(column, value), NO_VALUE.format(column))
-            for column, value in (
-                ("caption", None),
-                ("positives", None),
-                ("negatives", [None]),
-                ("negatives", [SENTENCE | {"claim": None}]),
-                ("positives", [READ, READ | {"text": None}]),
-                ("labels", None),
-                ("clips", ["a", None]),
-            )
-        ),
-    ],
-)
+WRONG_TABLES: list[tuple[str, Callable[[pa.Table], pa.Table], str]] = [
+    (CLIPS_FILE, lambda rows: rows.slice(1), "lacks clip .*: its licence is unknown"),
+    (CLIPS_FILE, lambda rows: pa.concat_tables([rows, rows[:1]]), "also that of row 0"),
+    (CLIPS_FILE, put("sample_rate", 0, 1), "row 1 .*sample_rate is 0"),
+    (CLIPS_FILE, put("licence", None, 1), "row 1 .*licence is missing"),
+    (CLIPS_FILE, put_segments((5, 5)), "row 1 .*segments is .*none of them empty"),
+    (CLIPS_FILE, put_segments((-1, 5)), "row 1 .*segments is .*apart and in order"),
+    (CLIPS_FILE, put_segments((50, 60), (10, 20)), "segments is .*apart and in order"),
+    (CLIPS_FILE, put_segments((10, 20), (20, 30)), "segments is .*apart and in order"),
+    (CLIPS_FILE, put_segments((10, 20), (30, 1 << 40)), "segments is .*within the file"),
+    (CLIPS_FILE, add_ids, "has the column 'id' twice"),
+    (SAMPLES_FILE, add_ids, "has the column 'id' twice"),
+    (SAMPLES_FILE, put("clips", []), "row 2: clips is empty"),
+    (SAMPLES_FILE, lambda rows: rows.drop_columns(["member"]), "lacks the column 'member'"),
+    (SAMPLES_FILE, tell_size_as_text, "column 'size' .*: expected int64"),
+    (SAMPLES_FILE, lambda rows: rows.slice(0, 0), "has no rows"),
+    (SAMPLES_FILE, overflow_places, "row 2 .*: offset is 2147483647: expected 2147483647 "),
+    *(
+        (SAMPLES_FILE, say_audible(value), "audible_frames of its metadata is")
+        for value in ("x", "", "-1", "1.5", "9" * 5000)
+    ),
+    *(
+        (SAMPLES_FILE, put(column, value), NO_VALUE.format(column))
+        for column, value in (
+            ("caption", None),
+            ("positives", None),
+            ("negatives", [None]),
+            ("negatives", [SENTENCE | {"claim": None}]),
+            ("positives", [READ, READ | {"text": None}]),
+            ("labels", None),
+            ("clips", ["a", None]),
+        )
+    ),
+]
+
+
+@cases(("file", "change", "said"), WRONG_TABLES)
 def test_a_table_that_cannot_be_is_refused(
-    folder: Path, file: str, change: Callable[[pa.Table], pa.Table], said: str
+    corpus: Corpus, tmp_path: Path, file: str, change: Callable[[pa.Table], pa.Table], said: str
 ) -> None:
+    folder = variant(corpus, tmp_path / "version", lambda table: table)
     rewrite(folder / file, change)
     check_refusal(folder, f"{file}: .*{said}")
 
@@ -379,7 +363,7 @@ def test_segments_that_lie_apart_are_good(folder: Path) -> None:
         Corpus.open(folder)
 
 
-@pytest.mark.parametrize("key", ["shards", "bank"])
+@cases("key", ["shards", "bank"])
 def test_a_link_to_itself_is_one_line(corpus: Corpus, tmp_path: Path, key: str) -> None:
     folder = variant(corpus, tmp_path / "version", lambda table: table, **{key: "loop"})
     (folder / "loop").symlink_to("loop")
@@ -396,15 +380,12 @@ def test_a_shard_that_the_list_of_shards_lacks_is_told(corpus: Corpus, folder: P
         Corpus.open(folder)
 
 
+@pytest.mark.slow
 def test_a_corpus_of_before_there_were_segments_is_read_by_all(
     corpus: Corpus, tmp_path: Path
 ) -> None:
-    version = tmp_path / "old"
-    shutil.copytree(corpus.folder, version, ignore=UNCERTIFIED)
-    table = pq.read_table(version / CLIPS_FILE).drop_columns(["levels_dba", "segments"])
-    pq.write_table(table, version / CLIPS_FILE)
-    facts = {**corpus.facts, "shards": str(corpus.shards)}
-    (version / CORPUS_FILE).write_text(json.dumps(facts), encoding="utf-8")
+    version = copy(corpus, tmp_path / "old")
+    rewrite(version / CLIPS_FILE, lambda table: table.drop_columns(["levels_dba", "segments"]))
     old = Corpus.open(version)
     data = SplitData(old, "train", AudioMode.SHARDS)
     assert len(data.sounds(data.rows([0, 1]))) == 2
@@ -434,7 +415,7 @@ def test_a_manifest_that_is_a_pipe_is_not_read(folder: Path) -> None:
         (folder / "kept").rename(folder / file)
 
 
-@pytest.mark.parametrize("text", ["../elsewhere", "/tmp", "a\0b", ""])
+@cases("text", ["../elsewhere", "/tmp", "a\0b", ""])
 def test_latest_names_a_folder_beside_it(corpus: Corpus, tmp_path: Path, text: str) -> None:
     variant(corpus, tmp_path / "elsewhere", lambda table: table)
     (tmp_path / "here").mkdir()
@@ -461,9 +442,7 @@ def test_a_plan_is_checked_too(corpus: Corpus, tmp_path: Path) -> None:
         find_manifest(folder)
 
 
-@pytest.mark.parametrize(
-    "text", [nested(5000), '{"not":' * 5000, '{"not":' * 600, "{garbage", "[1"]
-)
+@cases("text", [nested(5000), '{"not":' * 5000, '{"not":' * 600, "{garbage", "[1"])
 def test_a_claim_that_cannot_be_read_is_one_line(corpus: Corpus, tmp_path: Path, text: str) -> None:
     text += "}" * text.count('{"not":')
     for column in ("claim", "negatives"):
@@ -479,7 +458,7 @@ RECEIPT = {"shard": "a.tar", "split": "train", "samples": 1, "digest": "", "byte
 }
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "said"),
     [
         ("{garbage", "damaged: "),
@@ -494,10 +473,7 @@ RECEIPT = {"shard": "a.tar", "split": "train", "samples": 1, "digest": "", "byte
 def test_a_garbage_receipt_is_one_line(
     corpus: Corpus, tmp_path: Path, text: str | None, said: str
 ) -> None:
-    folder = tmp_path / "version"
-    shutil.copytree(corpus.folder, folder, ignore=UNCERTIFIED)
-    told = dict(corpus.facts) | {"shards": str(corpus.shards)}
-    (folder / CORPUS_FILE).write_text(json.dumps(told), encoding="utf-8")
+    folder = copy(corpus, tmp_path / "version")
     opened = Corpus.open(folder)
     path = sorted((folder / "receipts").glob("*.json"))[0]
     path.unlink()
@@ -536,20 +512,14 @@ def test_a_ledger_that_is_a_link_out_of_the_corpus_is_not_published(
 def test_a_shard_that_is_no_regular_file_is_not_read(corpus: Corpus, tmp_path: Path) -> None:
     shards = tmp_path / "shards"
     shutil.copytree(corpus.shards, shards)
-    for path in shards.rglob("*.tar"):
-        path.unlink()
-        path.symlink_to("/dev/zero")
-    folder = tmp_path / "version"
-    shutil.copytree(corpus.folder, folder, ignore=UNCERTIFIED)
-    told = dict(corpus.facts) | {"shards": str(shards)}
-    (folder / CORPUS_FILE).write_text(json.dumps(told), encoding="utf-8")
-    for path in shards.rglob("*.tar"):
+    folder = copy(
+        replace(corpus, facts=corpus.facts | {"shards": str(shards)}), tmp_path / "version"
+    )
+    for make in (lambda path: path.symlink_to("/dev/zero"), os.mkfifo):
+        for path in shards.rglob("*.tar"):
+            path.unlink()
+            make(path)
+            with pytest.raises(CorpusError, match="is not a regular file"):
+                read_member(path, 512, 10)
         with pytest.raises(CorpusError, match="is not a regular file"):
-            read_member(path, 512, 10)
-    with pytest.raises(CorpusError, match="is not a regular file"):
-        Corpus.open(folder)
-    for path in shards.rglob("*.tar"):
-        path.unlink()
-        os.mkfifo(path)
-    with pytest.raises(CorpusError, match="is not a regular file"):
-        Corpus.open(folder)
+            Corpus.open(folder)

@@ -40,6 +40,7 @@ from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.scene.timeline import timeline
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves, refutes
+from tests.kit.cases import cases
 
 RATE = 16_000
 CLIPS = {
@@ -105,14 +106,22 @@ def test_audio_is_stored_without_loss(
     assert encode_audio(pcm, rate, audio_format) == data
 
 
-@pytest.mark.parametrize("audio_format", FORMATS)
+@cases("audio_format", FORMATS)
 def test_members_are_adjacent_in_order_and_headers_bear_no_time_or_owner(
     tmp_path: Path, audio_format: AudioFormat
 ) -> None:
     path = tmp_path / "s.tar"
-    write(path, audio_format)
+    measurements = write(path, audio_format)
     with tarfile.open(path) as tar:
         members = tar.getmembers()
+        for number, place in enumerate(measurements):
+            data = read_member(path, place.offset, place.size)
+            stored = tar.extractfile(place.member)
+            assert stored is not None
+            assert data == stored.read()
+            assert hashlib.sha256(data).hexdigest() == place.sha256
+            assert np.array_equal(decode_audio(data), rendering(number).pcm)
+            assert (place.gain_db, place.peak_db) == (-1.5, -1.0)
     names = [f"{row['id']}.{kind}" for row in ROWS for kind in (audio_format.value, "json")]
     assert [member.name for member in members] == names
     for member in members:
@@ -122,6 +131,8 @@ def test_members_are_adjacent_in_order_and_headers_bear_no_time_or_owner(
         assert member.pax_headers == {}
     assert path.read_bytes()[257:263] == b"ustar\x00"
     assert path.stat().st_size % 512 == 0
+    write(tmp_path / "again.tar", audio_format)
+    assert (tmp_path / "again.tar").read_bytes() == path.read_bytes()
 
 
 @given(
@@ -147,35 +158,7 @@ def test_shards_are_what_tarfile_writes(names: list[str], sizes: list[int]) -> N
     assert writer.sha256 == hashlib.sha256(theirs.getvalue()).hexdigest()
 
 
-def test_a_name_that_no_tar_file_holds_is_refused() -> None:
-    writer = ShardWriter(io.BytesIO(), AudioFormat.FLAC)
-    with pytest.raises(ValueError, match="name is too long"):
-        writer.append({"id": "a" * 200, "sample_rate": RATE}, rendering(0), b"{}")
-
-
-@pytest.mark.parametrize("audio_format", FORMATS)
-def test_offset_and_size_lead_to_the_exact_bytes(tmp_path: Path, audio_format: AudioFormat) -> None:
-    path = tmp_path / "s.tar"
-    measurements = write(path, audio_format)
-    with tarfile.open(path) as tar:
-        for i, found in enumerate(measurements):
-            data = read_member(path, found.offset, found.size)
-            stored = tar.extractfile(found.member)
-            assert stored is not None
-            assert data == stored.read()
-            assert hashlib.sha256(data).hexdigest() == found.sha256
-            assert np.array_equal(decode_audio(data), rendering(i).pcm)
-            assert (found.gain_db, found.peak_db) == (-1.5, -1.0)
-
-
-@pytest.mark.parametrize("audio_format", FORMATS)
-def test_a_second_write_gives_the_same_bytes(tmp_path: Path, audio_format: AudioFormat) -> None:
-    write(tmp_path / "one.tar", audio_format)
-    write(tmp_path / "two.tar", audio_format)
-    assert (tmp_path / "one.tar").read_bytes() == (tmp_path / "two.tar").read_bytes()
-
-
-def test_a_failing_write_leaves_no_shard(tmp_path: Path) -> None:
+def test_a_shard_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     def fail() -> None:
         with writing(tmp_path / "s.tar", AudioFormat.FLAC) as shard:
             shard.append(ROWS[0], rendering(0), b"{}")
@@ -184,6 +167,9 @@ def test_a_failing_write_leaves_no_shard(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         fail()
     assert list(tmp_path.iterdir()) == []
+    writer = ShardWriter(io.BytesIO(), AudioFormat.FLAC)
+    with pytest.raises(ValueError, match="name is too long"):
+        writer.append({"id": "a" * 200, "sample_rate": RATE}, rendering(0), b"{}")
 
 
 def test_reading_a_missing_or_short_shard_is_a_corpus_error(tmp_path: Path) -> None:
@@ -195,13 +181,10 @@ def test_reading_a_missing_or_short_shard_is_a_corpus_error(tmp_path: Path) -> N
         read_member(tmp_path / "s.tar", 512, 10)
 
 
-def types(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: types(inner) for key, inner in value.items()}
-    return type(value).__name__
-
-
-@pytest.mark.parametrize("row", ROWS[:2], ids=["sequence", "overlay"])
+@cases(
+    "row",
+    ROWS[:2],
+)
 def test_text_holds_true_captions_only_and_the_main_one_first(row: dict[str, Any]) -> None:
     found = json.loads(json.dumps(document(row, CLIPS)))
     heard = timeline(sample(0, row["index"] == 1).scene)
@@ -220,9 +203,16 @@ def test_text_holds_true_captions_only_and_the_main_one_first(row: dict[str, Any
 
 
 def test_every_sample_has_the_same_fields() -> None:
+    def types(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: types(inner) for key, inner in value.items()}
+        return type(value).__name__
+
     shapes = [types(document(row, CLIPS)) for row in ROWS]
     assert all(shape == shapes[0] for shape in shapes)
     assert "NoneType" not in str(shapes[0])
+    bare = document(ROWS[0] | {"dense": [], "labels": ["dog", "rain", "dog"]}, CLIPS)
+    assert (bare["heard_40ms"], bare["tag"]) == ([], ["dog", "rain"])
 
 
 def test_events_are_in_seconds_with_licence_and_credit() -> None:
@@ -267,24 +257,13 @@ def test_frames_of_40_ms_tell_where_each_sound_is_heard() -> None:
     assert json.loads(json.dumps(document(row, CLIPS)))["heard_40ms"] == expected
 
 
-def test_without_labels_no_frame_is_told_of() -> None:
-    assert document(ROWS[0] | {"dense": []}, CLIPS)["heard_40ms"] == []
-
-
-def test_a_repeated_label_is_one_tag() -> None:
-    assert document(ROWS[0] | {"labels": ["dog", "rain", "dog"]}, CLIPS)["tag"] == ["dog", "rain"]
-
-
 def test_rows_fit_the_plan_schema_and_come_back() -> None:
-    found = to_table(ROWS, PLAN)
-    assert found.schema == PLAN
-    assert found.to_pylist() == ROWS
-
-
-def test_a_row_that_lacks_a_field_is_refused() -> None:
+    table = to_table(ROWS, PLAN)
+    assert table.schema == PLAN
+    assert table.to_pylist() == ROWS
     # Arrow filled in nulls, although no field may hold one.
-    row = {key: value for key, value in ROWS[0].items() if key != "frames"}
+    lacking = {key: value for key, value in ROWS[0].items() if key != "frames"}
     with pytest.raises(pa.ArrowInvalid, match="frames"):
-        to_table([row], PLAN)
+        to_table([lacking], PLAN)
     with pytest.raises((pa.ArrowInvalid, pa.ArrowTypeError)):
         to_table([ROWS[0] | {"frames": "many"}], PLAN)

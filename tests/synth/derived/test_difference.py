@@ -25,6 +25,7 @@ from synth.scene.timeline import timeline
 from synth.truth.relations import Tolerance
 from tests.kit import asked
 from tests.kit.asked import line, placed_scenes, subject
+from tests.kit.cases import cases
 from tests.synth.truth.oracle import Oracle, find_borders
 
 # The run-time type checker samples containers with `random`, also inside strategies.
@@ -72,7 +73,7 @@ def test_samples_of_which_nothing_is_told_share_all_their_sounds_or_differ_in_wh
             assert frozenset((first.id, second.id)) in told
 
 
-@pytest.mark.parametrize("name", asked.CORPORA)
+@cases("name", asked.CORPORA)
 def test_differences_of_a_planned_corpus_are_confirmed_from_their_rows(name: str) -> None:
     who = asked.CORPORA[name]()
     by_id = {each.id: each for each in who}
@@ -91,19 +92,26 @@ def test_kinds_of_differences() -> None:
     counts = Counter(each.detail for each in triplets.made)
     assert set(counts) == in_order
     assert max(counts.values()) < 1.5 * min(counts.values())
+    for difference in triplets.made:
+        # A caption and its reverse are said in the same way.
+        assert difference.answer != difference.wrong
+        if difference.detail == kinds.REORDER:
+            for tail in ("the other way round.", "only afterwards."):
+                assert difference.answer.endswith(tail) == difference.wrong.endswith(tail)
     scenes = find_differences(asked.scenes(), Randomness(0)).made
     assert {each.detail for each in scenes} >= set(kinds) - {kinds.ADDED, kinds.REMOVED}
+    # Which of two samples is the first is drawn.
+    order = Counter(each.samples[0] < each.samples[1] for each in scenes)
+    assert min(order.values()) > 0.35 * sum(order.values())
     single = asked.planned(Triplets(stage_a=True), asked.clips(("Bark", "Rain", "Siren")))
     beside = find_differences(single, Randomness(0)).made
     assert {each.detail for each in beside} == {kinds.ADDED, kinds.REMOVED}
-
-
-def test_which_of_two_samples_is_the_first_is_drawn() -> None:
-    order = Counter(
-        each.samples[0] < each.samples[1]
-        for each in find_differences(asked.scenes(), Randomness(0)).made
-    )
-    assert min(order.values()) > 0.35 * sum(order.values())
+    assert set(FRAMES) == set(kinds)
+    for kind, frames in FRAMES.items():
+        assert len(set(frames)) >= 3
+        twins = FRAMES[reverse_kind(kind)]
+        assert len(twins) == len(frames)
+        assert [".clause}" in frame for frame in frames] == [".clause}" in each for each in twins]
 
 
 def test_differences_are_a_function_of_their_batch_and_seed() -> None:
@@ -115,7 +123,7 @@ def test_differences_are_a_function_of_their_batch_and_seed() -> None:
 SPEECH = line(("a man speaks", 0, 5))
 
 
-@pytest.mark.parametrize(
+@cases(
     "pair",
     [
         [subject(line(("Bark", 0, 5), ("Rain", 5, 9)), number) for number in (0, 1)],
@@ -125,22 +133,12 @@ SPEECH = line(("a man speaks", 0, 5))
             subject(line(("Rain", 0, 5)), 1),
         ],
     ],
-    ids=["alike", "could pass for one another", "a whole caption leaves it unsaid"],
 )
 def test_nothing_is_told_of_pairs_that(pair: list[Subject]) -> None:
     assert find_differences(pair, Randomness(0)) == Derived((), {"difference": 1})
 
 
 # Words
-
-
-def test_every_kind_has_frames_and_its_reverse_has_twins() -> None:
-    assert set(FRAMES) == set(DifferenceKind)
-    for kind, frames in FRAMES.items():
-        assert len(set(frames)) >= 3
-        twins = FRAMES[reverse_kind(kind)]
-        assert len(twins) == len(frames)
-        assert [".clause}" in frame for frame in frames] == [".clause}" in each for each in twins]
 
 
 def test_exact_wording() -> None:
@@ -155,12 +153,3 @@ def test_exact_wording() -> None:
         "In the first recording you hear a bark and then rain; in the second, "
         "rain and then a bark.",
     ]
-
-
-def test_a_caption_and_its_reverse_are_said_in_the_same_way() -> None:
-    for difference in find_differences(asked.triplets(), Randomness(0)).made:
-        assert difference.answer != difference.wrong
-        if difference.detail == DifferenceKind.REORDER:
-            for tail in ("the other way round.", "only afterwards."):
-                found = difference.answer.endswith(tail)
-                assert found == difference.wrong.endswith(tail)

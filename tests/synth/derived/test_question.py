@@ -23,12 +23,10 @@ from synth.derived.questions import (
     Question,
     QuestionKind,
     Subject,
-    subjects,
 )
 from synth.derived.wording import FRAMES, wordings
 from synth.labels.lexicon import Phrase, are_kin
 from synth.recipes.acba import Acba
-from synth.recipes.base import Clip
 from synth.recipes.bed import Background
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets
@@ -38,7 +36,8 @@ from synth.scene.timeline import Timeline, timeline
 from synth.truth.relations import Tolerance
 from tests.kit import asked
 from tests.kit.asked import NAMES, line, placed_scenes, subject
-from tests.kit.envelopes import envelope
+from tests.kit.cases import cases
+from tests.kit.planned import make_clip
 from tests.synth.truth.oracle import Oracle, find_borders
 
 # The run-time type checker samples containers with `random`, also inside strategies.
@@ -168,52 +167,39 @@ def test_yes_and_no_are_equally_frequent_in_every_batch(who: list[Subject], seed
         assert found[kind, "yes"] == found[kind, "no"]
 
 
-@pytest.mark.parametrize("name", asked.CORPORA)
-def test_questions_of_a_planned_corpus_are_confirmed_from_their_rows(name: str) -> None:
-    who = asked.CORPORA[name]()
-    by_id = {each.id: each for each in who}
-    found = asked.questions(name).made
-    assert len({question.id for question in found}) == len(found)
-    for question in found:
-        assert Answers(by_id[question.sample]).answer(question) == question.answer
-
-
-@pytest.mark.parametrize("name", asked.CORPORA)
-def test_no_text_of_a_corpus_betrays_its_answer(name: str) -> None:
-    found = asked.questions(name).made
+@cases("name", asked.CORPORA)
+def test_questions_of_a_planned_corpus_are_confirmed_and_no_text_betrays_its_answer(
+    name: str,
+) -> None:
+    by_id = {each.id: each for each in asked.CORPORA[name]()}
+    made = asked.questions(name).made
+    assert len({question.id for question in made}) == len(made)
     answers: dict[tuple[str, tuple[str, ...]], Counter[str]] = defaultdict(Counter)
-    for question in found:
-        answers[question.text, tuple(question.options)][question.answer] += 1
+    ends: dict[tuple[str, str, tuple[str, ...]], list[str]] = defaultdict(list)
+    for question in made:
+        who, options = by_id[question.sample], tuple(question.options)
+        assert Answers(who).answer(question) == question.answer
+        answers[question.text, options][question.answer] += 1
+        if question.kind in ENDS:
+            ends[who.group, question.text, options].append(question.answer)
     for (text, options), counted in answers.items():
         if options == ("yes", "no"):
             assert counted["yes"] == counted["no"], text
-    shared = sum(question.kind in YES_NO for question in found)
-    assert shared > len(found) / 3
-
-
-@pytest.mark.parametrize("name", asked.CORPORA)
-def test_of_first_and_last_half_the_questions_are_asked_twice_with_different_answers(
-    name: str,
-) -> None:
-    texts: dict[tuple[str, str, tuple[str, ...]], list[str]] = defaultdict(list)
-    who = asked.CORPORA[name]()
-    group = {each.id: each.group for each in who}
-    for question in asked.questions(name).made:
-        if question.kind in ENDS:
-            texts[group[question.sample], question.text, tuple(question.options)].append(
-                question.answer
-            )
-    paired = sum(len(each) for each in texts.values() if len(set(each)) > 1)
-    assert paired >= 0.5 * sum(map(len, texts.values()))
-
-
-def choices(who: Iterable[Subject]) -> list[Question]:
-    found = ask(tuple(who), Randomness(0)).made
-    return [each for each in found if each.kind in (*ENDS, *ANCHORED) and len(each.options) == 4]
+    assert sum(question.kind in YES_NO for question in made) > len(made) / 3
+    # Of first and last, half the questions are asked twice with different answers.
+    paired = sum(len(each) for each in ends.values() if len(set(each)) > 1)
+    assert paired >= 0.5 * sum(map(len, ends.values()))
 
 
 def test_right_options_stand_everywhere_and_cannot_be_told_without_the_audio() -> None:
-    known, unknown = choices(asked.scenes()), choices(asked.planned(Scenes(scenes=160), seed=8))
+    known, unknown = (
+        [
+            each
+            for each in ask(tuple(who), Randomness(0)).made
+            if each.kind in (*ENDS, *ANCHORED) and len(each.options) == 4
+        ]
+        for who in (asked.scenes(), asked.planned(Scenes(scenes=160), seed=8))
+    )
     assert min(len(known), len(unknown)) > 250
     places = Counter([*each.options].index(each.answer) for each in (*known, *unknown))
     assert max(places.values()) < 0.31 * (len(known) + len(unknown))
@@ -230,26 +216,25 @@ def test_right_options_stand_everywhere_and_cannot_be_told_without_the_audio() -
     assert hits < 0.33 * len(unknown)
 
 
-def test_counts_are_equally_frequent_and_not_asked_where_all_are_the_same() -> None:
-    found = Counter(
-        each.answer for each in asked.questions("scenes").made if each.kind is QuestionKind.COUNT
-    )
-    assert set(found) == {"two", "three", "four"}
-    assert len(set(found.values())) == 1
-    told = asked.questions("triplets")
-    assert not any(each.kind is QuestionKind.COUNT for each in told.made)
-    assert told.left_out["count"] == len(asked.triplets())
-
-
-def test_every_kind_is_asked_of_a_corpus_of_scenes_and_what_is_not_is_counted() -> None:
-    who = asked.scenes()
+def test_every_kind_is_asked_and_counts_only_where_they_differ() -> None:
     told = asked.questions("scenes")
     for kind in set(QuestionKind) - set(MEASURED):
         having = {each.sample for each in told.made if each.kind is kind}
         assert having
-        assert told.left_out[kind.value] == len(who) - len(having)
+        assert told.left_out[kind.value] == len(asked.scenes()) - len(having)
     asked_of = Counter((each.sample, each.kind) for each in told.made)
     assert all(count <= (2 if kind in YES_NO else 1) for (_, kind), count in asked_of.items())
+    counts = Counter(each.answer for each in told.made if each.kind is QuestionKind.COUNT)
+    assert set(counts) == {"two", "three", "four"}
+    assert len(set(counts.values())) == 1
+    alike = asked.questions("triplets")
+    assert not any(each.kind is QuestionKind.COUNT for each in alike.made)
+    assert alike.left_out["count"] == len(asked.triplets())
+    # Single sounds are counted and asked for but never put in order.
+    single = asked.clips(("Bark", "Rain", "Siren", "Piano"))
+    told = ask(asked.planned(Triplets(stage_a=True), single), Randomness(0))
+    kinds = QuestionKind
+    assert {each.kind for each in told.made} == {kinds.PRESENCE, kinds.WITH, kinds.COUNT}
 
 
 def test_absent_sounds_are_of_the_corpus_and_not_kin_of_what_is_heard() -> None:
@@ -275,7 +260,7 @@ def test_questions_are_a_function_of_their_batch_and_seed() -> None:
     assert ask([], Randomness(3)).made == ()
 
 
-@pytest.mark.parametrize("name", asked.MEASURED)
+@cases("name", asked.MEASURED)
 def test_measures_are_asked_of_a_group_in_the_same_words_once_for_each_answer(name: str) -> None:
     who = {each.id: each for each in asked.MEASURED[name]()}
     told = asked.questions(name)
@@ -355,11 +340,8 @@ def test_a_sound_that_goes_on_after_another_is_not_denied_to_be_heard_after_it()
 def test_a_bed_is_neither_asked_about_nor_an_option() -> None:
     bed = Background(of=("Rain",), snr_db=15.0)
     names = ("Bark", "Siren", "Piano", "Typing", "Moo", "Laughter")
-    found = [
-        *asked.clips(names),
-        Clip("lib/bed", ("Rain",), (), "bed", 1_000_000, -30.0, envelope(1_000_000)),
-    ]
-    who = asked.planned(Scenes(scenes=40, background=bed, expressions={"any + any": 1.0}), found)
+    clips = [*asked.clips(names), make_clip("lib/bed", "Rain", frames=1_000_000)]
+    who = asked.planned(Scenes(scenes=40, background=bed, expressions={"any + any": 1.0}), clips)
     by_id = {each.id: each for each in who}
     under = [each for each in who if "Rain" in each.heard.labels() and "Rain" not in each.sounds]
     assert under
@@ -374,23 +356,15 @@ def test_a_bed_is_neither_asked_about_nor_an_option() -> None:
 
 def test_whole_captions_are_quoted_and_nothing_absent_is_asked_beside_them() -> None:
     texts = (
-        "a man speaks over a crowd", "birds sing in the forest", "an engine idles", "water drips",
-        "children laugh loudly", "someone types quickly",
+        "A man speaks over a crowd.", "Birds sing in the forest.", "An engine idles.",
+        "Water drips.", "Children laugh loudly.", "Someone types quickly.",
     )  # fmt: skip
-    found = [
-        Clip(
-            f"lib/{i}",
-            ("Rain",),
-            (f"{text.capitalize()}.",),
-            f"r{i}",
-            60_000,
-            -30.0,
-            envelope(60_000),
-        )
+    clips = [
+        make_clip(f"lib/{i}", "Rain", captions=(text,), frames=60_000)
         for i, text in enumerate(texts)
     ]
     for pairs in (True, False):
-        who = asked.planned(Acba(pairs=20, crossfade_s=0.1, minimal_pairs=pairs), found)
+        who = asked.planned(Acba(pairs=20, crossfade_s=0.1, minimal_pairs=pairs), clips)
         told = ask(who, Randomness(0)).made
         by_id = {each.id: each for each in who}
         assert {each.kind for each in told} >= {
@@ -410,16 +384,6 @@ def test_whole_captions_are_quoted_and_nothing_absent_is_asked_beside_them() -> 
         assert answers["yes"] == answers["no"] > 0
 
 
-def test_single_sounds_are_counted_and_asked_for_but_never_put_in_order() -> None:
-    found = asked.clips(("Bark", "Rain", "Siren", "Piano"))
-    told = ask(asked.planned(Triplets(stage_a=True), found), Randomness(0)).made
-    assert {each.kind for each in told} == {
-        QuestionKind.PRESENCE,
-        QuestionKind.WITH,
-        QuestionKind.COUNT,
-    }
-
-
 # Words
 
 
@@ -434,7 +398,7 @@ def test_every_kind_has_several_frames_and_each_is_used() -> None:
             assert any(text.lower().startswith(start) for text in texts), frame
 
 
-@pytest.mark.parametrize("label", ["Bark", "Bagpipes", "theremin solo", "Rain", "Walk, footsteps"])
+@cases("label", ["Bark", "Bagpipes", "theremin solo", "Rain", "Walk, footsteps"])
 def test_questions_are_sentences_whatever_the_sound(label: str) -> None:
     who = subject(line((label, 0, 5), ("Siren", 5, 9)))
     for kind, frames in FRAMES.items():
@@ -460,12 +424,3 @@ def test_exact_wording() -> None:
     ]
     assert wordings(QuestionKind.AFTER, ("Bark",), who)[-1] == "What is heard after a dog barks?"
     assert Phrase.of_label("Bark").noun == "a bark"
-
-
-def test_rows_name_sounds_and_leave_out_what_captions_do_not() -> None:
-    found = asked.clips(("Bark", "Rain"))
-    rows = asked.rows(Triplets(), found)
-    read = subjects(rows, asked.catalogue(found), asked.AUDIBLE)
-    assert [each.id for each in read] == [row["id"] for row in rows]
-    assert all(set(each.sounds) == {"Bark", "Rain"} for each in read)
-    assert labels(Concat(Event("Bark"), Event("Rain"))) == read[0].sounds

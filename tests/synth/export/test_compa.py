@@ -17,6 +17,7 @@ from synth.corpus.corpus import Corpus
 from synth.export.compa import category
 from synth.scene.scene import Concat, Event, Overlay, Scene, parse
 from synth.sources.sounds.esc50 import Esc50
+from tests.kit.cases import cases
 from tests.kit.export_corpora import Exported, built
 from train.bench.tables import compa_benchmark
 
@@ -129,7 +130,7 @@ def test_table_is_that_of_esc50(esc: Path) -> None:
     assert not table.duplicated(["src_file", "take"]).any()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("notation", "expected"),
     [
         ("dog", "dog"),

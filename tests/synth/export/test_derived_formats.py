@@ -16,6 +16,7 @@ from synth.corpus.corpus import Corpus
 from synth.derived.questions import Subject
 from synth.export.items import list_shards
 from synth.scene.claim import claim_from_text
+from tests.kit.cases import cases
 from tests.kit.export_corpora import Exported
 
 # Questions and differences
@@ -72,7 +73,7 @@ def test_exported_differences_hold_and_lead_to_both_files(
         assert (folder / row["second_audio"]).is_file()
 
 
-@pytest.mark.parametrize("name", ["questions", "differences"])
+@cases("name", ["questions", "differences"])
 def test_what_could_not_be_made_is_counted_in_the_readme(
     exported: Exported, corpus: Corpus, name: str
 ) -> None:
@@ -90,7 +91,7 @@ def test_what_could_not_be_made_is_counted_in_the_readme(
         assert told > 0.9 * pairs
 
 
-@pytest.mark.parametrize("name", ["questions", "differences", "chat", "preference"])
+@cases("name", ["questions", "differences", "chat", "preference"])
 def test_the_same_corpus_gives_the_same_lines(
     exported: Exported, corpus: Corpus, tmp_path: Path, name: str
 ) -> None:
@@ -152,20 +153,15 @@ def test_exported_preferences_hold_and_lead_to_their_audio(
         assert row["rejected_audios"] != row["audios"]
         assert all((folder / path).is_file() for path in row["rejected_audios"])
     assert {row["kind"] for row in audios} == {row["kind"] for row in texts} - {"presence"}
-
-
-def test_each_preference_is_followed_by_its_mirror(exported: Exported, corpus: Corpus) -> None:
-    rows = read(exported(corpus, "preference") / "train.jsonl")
-    for one, other in zip(rows[::2], rows[1::2], strict=True):
+    # Each is followed by its mirror.
+    for one, other in zip(texts[::2], texts[1::2], strict=True):
         assert one["query"] == other["query"]
-        assert (one["response"], one["rejected_response"]) == (
-            other["rejected_response"],
-            other["response"],
-        )
+        assert one["response"] == other["rejected_response"]
+        assert one["rejected_response"] == other["response"]
         assert one["audios"] != other["audios"]
 
 
-@pytest.mark.parametrize("name", ["chat", "preference"])
+@cases("name", ["chat", "preference"])
 def test_readme_counts_rows_of_each_kind_and_what_was_left_out(
     exported: Exported, corpus: Corpus, tmp_path: Path, name: str
 ) -> None:

@@ -26,6 +26,7 @@ from synth.export.items import ExportItem, Shard, list_shards
 from synth.scene.claim import claim_from_text
 from synth.scene.scene import Concat, from_text, to_text
 from synth.scene.timeline import places
+from tests.kit.cases import cases
 from tests.kit.export_corpora import Exported, built
 
 SPEC: dict[str, Any] = {
@@ -37,6 +38,7 @@ SPEC: dict[str, Any] = {
     "shards": {"samples": 10},
 }
 KEYS = {"instruction", "reverse_instruction", "kind", "sounds", "onset_s", "offset_s", "claims"}
+SIDES = ("before", "after")
 
 
 @pytest.fixture(scope="module")
@@ -59,32 +61,20 @@ def read(path: Path) -> Pcm:
     return np.asarray(pcm, dtype=np.int16)
 
 
-def test_nothing_differs_outside_of_an_edit(
+def test_nothing_differs_outside_of_an_edit_and_stems_add_up_to_their_mix(
     exported: Exported, edited: Corpus, rows: list[dict[str, Any]]
 ) -> None:
     folder, rate = exported(edited, "edits"), edited.sample_rate
     assert len(rows) == 12
     for row in rows:
-        before, after = (read(folder / row[f"{which}_audio"]) for which in ("before", "after"))
+        before, after = mixes = [read(folder / row[f"{which}_audio"]) for which in SIDES]
         differing = np.flatnonzero(before != after)
         onset, offset = round(row["onset_s"] * rate), round(row["offset_s"] * rate)
         assert len(before) == len(after) == 6 * rate
         assert onset <= differing[0] <= differing[-1] < offset
-
-
-def test_stems_add_up_to_their_mix(
-    exported: Exported, edited: Corpus, rows: list[dict[str, Any]]
-) -> None:
-    folder = exported(edited, "edits")
-    for row in rows:
-        for which in ("before", "after"):
+        for which, whole in zip(SIDES, mixes, strict=True):
             stems = [read(folder / stem["audio"]) for stem in row[f"{which}_stems"]]
-            whole = np.sum(stems, axis=0, dtype=np.int64)
-            assert np.array_equal(whole, read(folder / row[f"{which}_audio"]))
-
-
-def test_a_stem_is_silent_where_its_sound_does_not_play(exported: Exported, edited: Corpus) -> None:
-    folder = exported(edited, "edits")
+            assert np.array_equal(np.sum(stems, axis=0, dtype=np.int64), whole)
     for shard in list_shards(edited):
         for row in shard.rows():
             for number, place in enumerate(places(from_text(row["scene"]))):
@@ -171,7 +161,7 @@ def test_a_scene_longer_than_its_audio_is_refused_and_not_rendered(edited: Corpu
         list(edit_groups(stretched, edits))
 
 
-@pytest.mark.parametrize("name", ["edits", "edits-webdataset", "edits-hf"])
+@cases("name", ["edits", "edits-webdataset", "edits-hf"])
 def test_a_corpus_of_another_recipe_is_refused(corpus: Corpus, tmp_path: Path, name: str) -> None:
     with pytest.raises(CorpusError, match="made with recipe triplets") as caught:
         export_corpus(corpus, name, tmp_path / "out")

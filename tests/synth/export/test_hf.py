@@ -38,7 +38,8 @@ def test_load_dataset_finds_splits_and_audio(folder: Path, corpus: Corpus, tmp_p
     }
     assert found["train"].features["audio"] == datasets.Audio(sampling_rate=corpus.sample_rate)
     stored = found["train"].cast_column("audio", datasets.Audio(decode=False))
-    for sample, row in zip(stored, corpus.samples("train").to_pylist(), strict=True):
+    rows = corpus.samples("train").to_pylist()
+    for sample, row in zip(stored, rows, strict=True):
         assert sample["id"] == row["id"]
         assert sample["caption"] == row["caption"]
         assert sample["captions"] == [row["caption"], *(one["text"] for one in row["positives"])]
@@ -49,6 +50,11 @@ def test_load_dataset_finds_splits_and_audio(folder: Path, corpus: Corpus, tmp_p
             (told["resolution"], round(told["onset_s"] * corpus.sample_rate), told["text"])
             for told in sample["dense"]
         ] == [(told["resolution"], told["onset"], told["text"]) for told in row["dense"]]
+    stream = datasets.load_dataset(str(folder), split="train", streaming=True)
+    plain = stream.cast_column("audio", datasets.Audio(decode=False))
+    assert [sample["id"] for sample in plain] == [row["id"] for row in rows]
+    card = DatasetCard.load(folder / "README.md").data
+    assert (card.language, card.size_categories) == (["en"], ["n<1K"])
 
 
 def test_audio_decodes_to_what_was_rendered(folder: Path, corpus: Corpus, tmp_path: Path) -> None:
@@ -81,29 +87,11 @@ def test_files_are_numbered_and_row_groups_small(folder: Path, corpus: Corpus) -
     assert names == [f"train-{i:05d}-of-{shards:05d}.parquet" for i in range(shards)]
     for path in (folder / "data").iterdir():
         facts = pq.read_metadata(path)
-        assert all(facts.row_group(i).num_rows <= 16 for i in range(facts.num_row_groups))
-
-
-def test_an_index_says_where_each_page_lies(folder: Path) -> None:
-    """The Hub's viewer and streaming readers read single pages by it."""
-    for path in (folder / "data").iterdir():
-        facts = pq.read_metadata(path)
-        columns = [
-            facts.row_group(group).column(column)
-            for group in range(facts.num_row_groups)
+        groups = [facts.row_group(number) for number in range(facts.num_row_groups)]
+        assert all(group.num_rows <= 16 for group in groups)
+        # An index says where each page lies: the Hub's viewer and streaming readers go by it.
+        assert all(
+            group.column(column).has_offset_index
+            for group in groups
             for column in range(facts.num_columns)
-        ]
-        assert all(column.has_offset_index for column in columns)
-
-
-def test_the_card_tells_the_hub_language_and_size(folder: Path) -> None:
-    card = DatasetCard.load(folder / "README.md").data
-    assert card.language == ["en"]
-    assert card.size_categories == ["n<1K"]
-
-
-def test_streaming_reads_in_plan_order(folder: Path, corpus: Corpus) -> None:
-    stream = datasets.load_dataset(str(folder), split="train", streaming=True)
-    plain = stream.cast_column("audio", datasets.Audio(decode=False))
-    ids = corpus.samples("train", columns=["id"]).column("id").to_pylist()
-    assert [sample["id"] for sample in plain] == ids
+        )

@@ -8,6 +8,7 @@ import io
 import shutil
 import tarfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,9 @@ import pytest
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.export import FORMATS, ExportFormat, find_format
-from synth.export.items import Shard, list_shards
+from synth.export.items import list_shards
 from tests.kit.builds import UNCERTIFIED
+from tests.kit.cases import cases
 
 
 def test_shards_come_in_plan_order_and_are_numbered_in_their_split(corpus: Corpus) -> None:
@@ -25,9 +27,6 @@ def test_shards_come_in_plan_order_and_are_numbered_in_their_split(corpus: Corpu
     assert [(shard.number, shard.of) for shard in shards[6:]] == [(i, 6) for i in range(6)]
     ids = [item.id for shard in shards for item in shard.items()]
     assert ids == corpus.samples(columns=["id"]).column("id").to_pylist()
-
-
-def test_items_hold_the_stored_bytes_and_what_is_told_of_them(corpus: Corpus) -> None:
     item = next(list_shards(corpus, ["test"])[0].items())
     assert hashlib.sha256(item.audio).hexdigest() == item.row["sha256"]
     assert (item.suffix, item.duration_s) == (".flac", 2.0)
@@ -40,24 +39,16 @@ def test_unknown_split_and_format_are_clear_errors(corpus: Corpus) -> None:
         list_shards(corpus, ["dev"])
     with pytest.raises(SpecError, match=r"no export format 'mp3'.*hf, laion"):
         find_format("mp3")
+    for name in FORMATS:
+        made = find_format(name)
+        assert isinstance(made, ExportFormat)
+        assert made.name == name
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_every_format_bears_the_name_it_is_found_by(name: str) -> None:
-    made = find_format(name)
-    assert isinstance(made, ExportFormat)
-    assert made.name == name
-
-
-@pytest.fixture
-def copy(corpus: Corpus, tmp_path: Path) -> Corpus:
+def copy(corpus: Corpus, folder: Path) -> Corpus:
     """The corpus with shards of its own, that may be damaged."""
-    shutil.copytree(corpus.shards, tmp_path / "shards")
-    return dataclasses.replace(corpus, facts={**corpus.facts, "shards": str(tmp_path / "shards")})
-
-
-def path_of(shard: Shard) -> Path:
-    return shard.corpus.shards / shard.split / shard.name
+    shutil.copytree(corpus.shards, folder / "shards")
+    return dataclasses.replace(corpus, facts={**corpus.facts, "shards": str(folder / "shards")})
 
 
 def flip(path: Path, at: int) -> None:
@@ -96,23 +87,22 @@ def other_text(path: Path) -> None:
     rewritten(path, lambda name, data: [(name, data.replace(b"after", b"while"))])
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [cut, end_early, one_more, other_text, lambda path: flip(path, 3000), Path.unlink],
-    ids=["cut", "ends early", "one more", "other text", "flipped bit", "missing"],
+@cases(
+    ("damage", "told"),
+    [
+        *(
+            (damage, r"tiny-train-000000.tar: (damaged|no such shard)")
+            for damage in (cut, end_early, one_more, other_text, Path.unlink)
+        ),
+        *((partial(flip, at=at), "damaged") for at in (3000, 0, 345, 100, 124)),
+    ],
 )
-def test_a_damaged_shard_is_a_clear_error(copy: Corpus, damage: Callable[[Path], None]) -> None:
-    shard = list_shards(copy)[0]
-    damage(path_of(shard))
-    with pytest.raises(CorpusError, match=r"tiny-train-000000.tar: (damaged|no such shard)"):
-        list(shard.items())
-
-
-@pytest.mark.parametrize("at", [0, 345, 100, 124])
-def test_a_damaged_header_is_a_clear_error(copy: Corpus, at: int) -> None:
-    shard = list_shards(copy)[0]
-    flip(path_of(shard), at)
-    with pytest.raises(CorpusError, match="damaged"):
+def test_a_damaged_shard_is_a_clear_error(
+    corpus: Corpus, tmp_path: Path, damage: Callable[[Path], None], told: str
+) -> None:
+    shard = list_shards(copy(corpus, tmp_path))[0]
+    damage(shard.corpus.shards / shard.split / shard.name)
+    with pytest.raises(CorpusError, match=told):
         list(shard.items())
 
 

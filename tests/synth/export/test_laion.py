@@ -27,6 +27,7 @@ from synth.base.units import resampled_frames
 from synth.corpus.corpus import Corpus
 from synth.export.items import list_shards
 from synth.export.laion import count_longer
+from tests.kit.cases import cases
 from tests.kit.export_corpora import WIDE, Exported, built
 
 SPLITS = {"wide": ("train", "valid", "test"), "tiny": ("train", "test")}
@@ -61,7 +62,7 @@ def laion_clap(folder: Path, name: str, split: str, max_len: int = 480_000) -> I
         }
 
 
-@pytest.mark.parametrize("which", ["corpus", "wide"])
+@cases("which", ["corpus", "wide"])
 def test_laion_clap_finds_48_khz_mono_and_true_texts(
     which: str, exported: Exported, request: pytest.FixtureRequest
 ) -> None:
@@ -85,13 +86,24 @@ def test_laion_clap_finds_48_khz_mono_and_true_texts(
 
 
 def test_flac_at_48_khz_is_not_encoded_again(wide: Corpus, exported: Exported) -> None:
-    tars = sorted((exported(wide, "laion") / "wide" / "train").glob("*.tar"))
-    found = webdataset.WebDataset([str(tar) for tar in tars], shardshuffle=False)
-    for sample, row in zip(found, wide.samples("train").to_pylist(), strict=True):
-        pcm, _ = soundfile.read(io.BytesIO(sample["flac"]), dtype="int16")
-        stored = wide.stored_pcm(row["split"], row["shard"], row["offset"], row["size"])
-        assert np.array_equal(pcm, stored)
-        assert len(sample["flac"]) == row["size"]
+    for split, own in zip(SPLITS["wide"], wide.splits, strict=True):
+        place = exported(wide, "laion") / "wide" / split
+        sizes = json.loads((place / "sizes.json").read_text())
+        assert set(sizes) == {path.name for path in place.glob("*.tar")}
+        samples = []
+        for name, size in sizes.items():
+            tar = list(webdataset.WebDataset(str(place / name), shardshuffle=False))
+            assert size == len(tar)
+            samples += tar
+        rows = {row["id"]: row for row in wide.samples(own).to_pylist()}
+        assert len(samples) == len(rows)
+        for sample in samples:
+            row = rows[sample["__key__"]]
+            pcm, _ = soundfile.read(io.BytesIO(sample["flac"]), dtype="int16")
+            stored = wide.stored_pcm(row["split"], row["shard"], row["offset"], row["size"])
+            assert np.array_equal(pcm, stored)
+            assert len(sample["flac"]) == row["size"]
+    assert "Every sample has 480,000 frames" in (exported(wide, "laion") / "README.md").read_text()
 
 
 def test_resampling_keeps_the_sound(corpus: Corpus, exported: Exported) -> None:
@@ -105,50 +117,28 @@ def test_resampling_keeps_the_sound(corpus: Corpus, exported: Exported) -> None:
     assert np.abs(every_third - gain * wanted).max() < 0.02 * np.abs(wanted).max()
 
 
-def test_sizes_count_every_tar(wide: Corpus, exported: Exported) -> None:
-    for split in SPLITS["wide"]:
-        place = exported(wide, "laion") / "wide" / split
-        sizes = json.loads((place / "sizes.json").read_text())
-        assert set(sizes) == {path.name for path in place.glob("*.tar")}
-        for name, size in sizes.items():
-            tar = webdataset.WebDataset(str(place / name), shardshuffle=False)
-            assert size == sum(1 for _ in tar)
-
-
-def test_readme_warns_of_lengths_that_loaders_would_change(
-    corpus: Corpus, wide: Corpus, exported: Exported
+def test_samples_that_loaders_cut_are_refused_unless_asked_for(
+    corpus: Corpus, exported: Exported, tmp_path: Path
 ) -> None:
-    assert "144 samples do not last 10 s" in (exported(corpus, "laion") / "README.md").read_text()
-    assert "Every sample has 480,000 frames" in (exported(wide, "laion") / "README.md").read_text()
-
-
-def test_samples_that_loaders_cut_are_refused_unless_asked_for(tmp_path: Path) -> None:
     audio = {"sample_rate": 16000, "length": "exact 12 s"}
-    corpus = built(tmp_path, WIDE | {"corpus": "long", "audio": audio})
+    long = built(tmp_path, WIDE | {"corpus": "long", "audio": audio})
     with pytest.raises(CorpusError, match="18 of 18 samples last longer than 10 s") as refused:
-        export_corpus(corpus, "laion", tmp_path / "out")
+        export_corpus(long, "laion", tmp_path / "out")
     assert "length: exact 10 s" in refused.value.fix
     assert "--allow-long" in refused.value.fix
     assert not (tmp_path / "out").exists()
-    export_corpus(corpus, "laion", tmp_path / "out", ["test"], allow_long=True)
+    export_corpus(long, "laion", tmp_path / "out", ["test"], allow_long=True)
     assert "6 samples do not last 10 s" in (tmp_path / "out" / "README.md").read_text()
-
-
-def test_only_longer_samples_are_counted(corpus: Corpus) -> None:
-    rows = corpus.samples("test").to_pylist()
-    longest = max(row["frames"] / row["sample_rate"] for row in rows)
-    some = sorted(row["frames"] / row["sample_rate"] for row in rows)[len(rows) // 2]
-    shards = list_shards(corpus, ["test"])
-    assert count_longer(shards, longest) == 0
-    assert count_longer(shards, some) == sum(
-        row["frames"] / row["sample_rate"] > some for row in rows
+    assert "144 samples do not last 10 s" in (exported(corpus, "laion") / "README.md").read_text()
+    lasting = sorted(
+        row["frames"] / row["sample_rate"] for row in corpus.samples("test").to_pylist()
     )
+    shards = list_shards(corpus, ["test"])
+    for limit in (lasting[-1], lasting[len(lasting) // 2]):
+        assert count_longer(shards, limit) == sum(seconds > limit for seconds in lasting)
     assert count_longer((), 0.0) == 0
-
-
-def test_other_formats_have_no_limit_to_lift(corpus: Corpus, tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="takes samples of any length"):
-        export_corpus(corpus, "nemo", tmp_path / "out", allow_long=True)
+        export_corpus(corpus, "nemo", tmp_path / "other", allow_long=True)
 
 
 def test_open_clip_audio_pipeline_takes_every_sample(wide: Corpus, exported: Exported) -> None:

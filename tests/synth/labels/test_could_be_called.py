@@ -7,8 +7,6 @@ from functools import cache
 from itertools import combinations
 from typing import Any
 
-import pytest
-
 from synth.base.rng import Randomness
 from synth.derived.asking import ask
 from synth.derived.differences import find_differences
@@ -21,34 +19,22 @@ from synth.derived.questions import (
     subjects,
 )
 from synth.labels.lexicon import are_confusable, could_be_called
-from synth.recipes.base import Clip, Draft, Groups, Levels, Setting
+from synth.recipes.base import Clip, Draft, Groups
 from synth.recipes.bed import Background
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets
 from synth.scene.claim import And, Claim, Not, Only, claim_labels, claim_to_text
-from synth.scene.scene import Concat, Event, Excerpt, Overlay, labels, to_text
-from synth.scene.timeline import Placement, Timeline
+from synth.scene.scene import Concat, Event, Overlay, labels, to_text
 from synth.sources.own.folder import VocabularySource
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing, proves, refutes
 from tests.kit import asked
-from tests.kit.planned import clip_of
+from tests.kit.cases import cases
+from tests.kit.planned import clip_of, make_setting
 
 RATE = 16_000
-NO_TOLERANCE = Tolerance()
 AIRPLANE, ENGINE, DOG = Event("airplane"), Event("engine"), Event("dog")
 CONFUSED = ("airplane", "helicopter", "train", "engine", "rain", "thunderstorm", "wind", "crow")
-
-
-def heard(*sounds: tuple[str, int, int]) -> Timeline:
-    return Timeline(
-        tuple(Placement(label, on, off, Excerpt(label, 0, off - on)) for label, on, off in sounds),
-        max(off for _, _, off in sounds),
-    )
-
-
-def setting() -> Setting:
-    return Setting(RATE, None, Levels(-23.0, 20.0, 15.0), 1_600, Randomness(7))
 
 
 @cache
@@ -64,7 +50,7 @@ def scene_groups() -> list[list[Draft]]:
     wanted = {*CONFUSED, "dog", "cat", "sneezing"}
     found = [clip for clip in esc50() if clip.labels[0] in wanted]
     recipe = Scenes(scenes=64, background=Background(of=("wind", "engine"), share=0.5))
-    groups = recipe.groups({"train": found}, setting())["train"]
+    groups = recipe.groups({"train": found}, make_setting())["train"]
     return [list(groups.group(index)) for index in range(len(groups))]
 
 
@@ -78,49 +64,49 @@ def denied(claim: Claim) -> Iterator[str]:
             yield from denied(second)
 
 
-def test_a_denial_of_what_a_sound_could_be_called_is_neither_proven_nor_refuted() -> None:
-    plane = heard(("airplane", 0, 9))
-    for claim in (ENGINE, Not(ENGINE), And(AIRPLANE, Not(ENGINE)), And(AIRPLANE, ENGINE)):
-        assert not proves(plane, claim, NO_TOLERANCE)
-        assert not refutes(plane, claim, NO_TOLERANCE)
-    engine = heard(("engine", 0, 9))
-    assert proves(engine, Not(AIRPLANE), NO_TOLERANCE)
-    assert refutes(engine, AIRPLANE, NO_TOLERANCE)
+PLANE, MOTOR = ("airplane", 0, 9), ("engine", 9, 18)
+BETWEEN = (("engine", 0, 9), ("dog", 9, 18), ("airplane", 18, 27))
+TOGETHER = (("airplane", 0, 9), ("engine", 0, 9))
+VERDICTS: list[tuple[tuple[tuple[str, int, int], ...], Claim, str]] = [
+    *(
+        ((PLANE,), claim, "neither")
+        for claim in (ENGINE, Not(ENGINE), And(AIRPLANE, Not(ENGINE)), And(AIRPLANE, ENGINE))
+    ),
+    ((("engine", 0, 9),), Not(AIRPLANE), "proven"),
+    ((("engine", 0, 9),), AIRPLANE, "refuted"),
+    # A sound is present whatever else could be called by its name.
+    *(((PLANE, MOTOR), claim, "proven") for claim in (ENGINE, AIRPLANE, And(AIRPLANE, ENGINE))),
+    # Names that are said together mean a sound each.
+    ((PLANE, MOTOR), Concat(AIRPLANE, ENGINE), "proven"),
+    *(
+        ((PLANE, MOTOR), claim, "refuted")
+        for claim in (
+            Concat(ENGINE, AIRPLANE),
+            Overlay(AIRPLANE, ENGINE),
+            Overlay(ENGINE, AIRPLANE),
+        )
+    ),
+    ((PLANE,), Overlay(AIRPLANE, ENGINE), "neither"),
+    ((PLANE,), Concat(AIRPLANE, ENGINE), "neither"),
+    # A name that is said without the other may mean either sound.
+    (BETWEEN, Concat(DOG, ENGINE), "neither"),
+    (BETWEEN, Concat(ENGINE, DOG), "neither"),
+    (BETWEEN, Concat(DOG, AIRPLANE), "proven"),
+    (BETWEEN, Concat(AIRPLANE, DOG), "refuted"),
+    # "Only" is false only where something of another name is heard.
+    (TOGETHER, Only(ENGINE), "neither"),
+    (TOGETHER, Only(AIRPLANE), "refuted"),
+    ((("dog", 0, 9), ("engine", 0, 9)), Only(ENGINE), "refuted"),
+]
 
 
-def test_a_sound_is_present_whatever_else_could_be_called_by_its_name() -> None:
-    both = heard(("airplane", 0, 9), ("engine", 9, 18))
-    for claim in (ENGINE, AIRPLANE, And(AIRPLANE, ENGINE)):
-        assert proves(both, claim, NO_TOLERANCE)
-
-
-def test_names_that_are_said_together_mean_a_sound_each() -> None:
-    line = heard(("airplane", 0, 9), ("engine", 9, 18))
-    assert proves(line, Concat(AIRPLANE, ENGINE), NO_TOLERANCE)
-    for claim in (
-        Concat(ENGINE, AIRPLANE),
-        Overlay(AIRPLANE, ENGINE),
-        Overlay(ENGINE, AIRPLANE),
-    ):
-        assert refutes(line, claim, NO_TOLERANCE)
-    plane = heard(("airplane", 0, 9))
-    for claim in (Overlay(AIRPLANE, ENGINE), Concat(AIRPLANE, ENGINE)):
-        assert not refutes(plane, claim, NO_TOLERANCE)
-
-
-def test_a_name_said_without_the_other_may_mean_either_sound() -> None:
-    line = heard(("engine", 0, 9), ("dog", 9, 18), ("airplane", 18, 27))
-    for claim in (Concat(ENGINE, DOG), Concat(DOG, ENGINE)):
-        assert not proves(line, claim, NO_TOLERANCE)
-    assert not refutes(line, Concat(DOG, ENGINE), NO_TOLERANCE)
-    assert proves(line, Concat(DOG, AIRPLANE), NO_TOLERANCE)
-    assert refutes(line, Concat(AIRPLANE, DOG), NO_TOLERANCE)
-
-
-def test_only_is_false_only_where_something_of_another_name_is_heard() -> None:
-    assert not refutes(heard(("airplane", 0, 9), ("engine", 0, 9)), Only(ENGINE), NO_TOLERANCE)
-    assert refutes(heard(("airplane", 0, 9), ("engine", 0, 9)), Only(AIRPLANE), NO_TOLERANCE)
-    assert refutes(heard(("dog", 0, 9), ("engine", 0, 9)), Only(ENGINE), NO_TOLERANCE)
+@cases(("sounds", "claim", "verdict"), VERDICTS)
+def test_names_that_a_sound_could_be_called_by_are_not_denied(
+    sounds: tuple[tuple[str, int, int], ...], claim: Claim, verdict: str
+) -> None:
+    heard = asked.line(*sounds)
+    assert proves(heard, claim, Tolerance()) is (verdict == "proven")
+    assert refutes(heard, claim, Tolerance()) is (verdict == "refuted")
 
 
 def test_scenes_over_esc50_deny_nothing_that_a_sound_could_be_called() -> None:
@@ -151,7 +137,7 @@ def test_scenes_name_no_two_sounds_of_which_one_could_be_called_by_the_others_na
 
 def test_a_template_may_name_two_sounds_that_are_confused() -> None:
     recipe = Scenes(scenes=8, expressions={"rain * thunderstorm + any": 1})
-    groups = recipe.groups({"train": esc50()}, setting())["train"]
+    groups = recipe.groups({"train": esc50()}, make_setting())["train"]
     for index in range(len(groups)):
         for draft in groups.group(index):
             third = set(labels(draft.scene)) - {"rain", "thunderstorm"}
@@ -159,7 +145,7 @@ def test_a_template_may_name_two_sounds_that_are_confused() -> None:
 
 
 def test_triplets_over_esc50_keep_all_2450_pairs_with_all_their_captions() -> None:
-    groups = Triplets().groups({"train": esc50()}, setting())["train"]
+    groups = Triplets().groups({"train": esc50()}, make_setting())["train"]
     assert len(groups) == 2_450
     pairs = set(groups.pairs)  # type: ignore[attr-defined]
     assert len(pairs) == 2_450
@@ -191,7 +177,7 @@ def test_triplets_over_esc50_keep_all_2450_pairs_with_all_their_captions() -> No
 
 
 def test_stage_a_denies_no_engine_of_an_airplane() -> None:
-    groups = Triplets(stage_a=True).groups({"train": esc50()}, setting())["train"]
+    groups = Triplets(stage_a=True).groups({"train": esc50()}, make_setting())["train"]
     assert len(groups) == 2_450
     single, combined = _triplet(groups, ("airplane", "engine"))
     assert not single.captions.negatives
@@ -229,7 +215,7 @@ def _rows(groups: list[list[Draft]]) -> tuple[list[dict[str, Any]], dict[str, di
 @cache
 def asked_about() -> list[Subject]:
     """Triplets over labels of ESC-50 that are confused, and scenes, as they are asked about."""
-    triplets = Triplets().groups({"train": esc50()}, setting())["train"]
+    triplets = Triplets().groups({"train": esc50()}, make_setting())["train"]
     pairs = [("airplane", "engine"), ("rain", "wind"), ("thunderstorm", "dog"), ("crow", "train")]
     rows, clips = _rows([*scene_groups()[:6], *(_triplet(triplets, pair) for pair in pairs)])
     return subjects(rows, clips, 1_600)
@@ -243,7 +229,7 @@ def offers(question: Question, subject: Subject, label: str) -> bool:
     return subject.phrase(label).noun in question.options
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@cases("seed", [1, 2])
 def test_no_question_rests_on_a_name_that_a_sound_could_be_called_by(seed: int) -> None:
     every = {each.id: each for each in asked_about()}
     found = ask(list(every.values()), Randomness(seed)).made

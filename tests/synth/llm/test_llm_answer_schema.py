@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from synth.llm.answer_schema import find_violations, make_strict, reply_schema
+from tests.kit.cases import cases
 
 TEXT = {"type": "string"}
 
@@ -47,7 +48,7 @@ def test_reply_schema_is_strict_all_through() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@cases(
     ("schema", "reason"),
     [
         (TEXT, "answer.type"),
@@ -72,7 +73,7 @@ def test_what_is_not_strict_is_refused_by_place(schema: Any, reason: str) -> Non
         reply_schema(schema)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("schema", "value", "fault"),
     [
         (TEXT, "naïve — 音", ""),

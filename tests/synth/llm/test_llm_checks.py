@@ -19,6 +19,7 @@ from synth.scene.activity import Activity, Stretch
 from synth.scene.claim import claim_to_text
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, parse
 from synth.scene.timeline import timeline
+from tests.kit.cases import cases
 
 LABELS = ["Bark", "Rain", "Whimper (dog)", "Male speech, man speaking", "C++ talk", "Übung"]
 TAGS = ["hip hop", "alternative rock", "piano"]
@@ -193,7 +194,7 @@ ONE_TEXT: list[tuple[Any, dict[str, Any], dict[str, str]]] = [
 """Checks, the fields of an item, and texts with what is told of them; "" where they are taken."""
 
 
-@pytest.mark.parametrize(
+@cases(
     ("check", "fields", "text", "fault"),
     [
         (check, fields, text, fault)
@@ -208,7 +209,7 @@ def test_a_text(check: Any, fields: dict[str, Any], text: str, fault: str) -> No
     assert len(found) < 2 or check == "tags"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("check", "texts", "fields", "fault"),
     [
         ("plain", [], {}, ""),
@@ -244,43 +245,40 @@ HINTED = {"notation_told": {"notation": "n", "strict": False}}
 CLAIMED = {"claim": json.loads(claim_to_text(parse("a + b")))}
 
 
-@pytest.mark.parametrize(
-    ("check", "text", "notation", "fields", "fault"),
-    [
-        (OTHER, "b + a * c", "a + b * c", {}, ""),
-        (OTHER, "a + b + c", "a + b * c", {}, ""),
-        (OTHER, "a + c * b", "a + b * c", {}, "must not be the same"),
-        (SAME, "a + (c * b)", "a + b * c", {}, ""),
-        (SAME, "a * b + c", "a + b * c", {}, "must be the same"),
-        (OTHER, "a + b", "a + b * c", {}, "exactly the labels"),
-        (OTHER, "a + b * d", "a + b * c", {}, "exactly the labels"),
-        (OTHER, "a + ", "a + b * c", {}, "no scene notation"),
-        (OTHER, "a + b", "b + a", CLAIMED, "must not be the same"),
-        (OTHER, "b + a", "b + a", CLAIMED, ""),
-        (OTHER, "b + a", "(", {}, "no scene notation"),
-        (TOLD, "A dog barks after a man speaks", "man speaks + dog barks", {}, ""),
-        (TOLD, "A man speaks as a dog barks", "man speaks * dog barks", {}, ""),
-        (TOLD, "A man speaks while a dog barks", "Male speech, man speaking * Bark", {}, ""),
-        (TOLD, "A dog barks after a man speaks", "dog barks + man speaks", {}, "another order"),
-        (TOLD, "A dog barks, then a man speaks", "dog barks * man speaks", {}, "another order"),
-        (TOLD, "A dog barks", "dog barks + rain", {}, "no word"),
-        (HINTED, "A motor runs, then a dog barks", "Engine * Bark", {}, ""),
-        (HINTED, "A dog barks, then a man speaks", "man speaks + dog barks", {}, "another order"),
-    ],
-)
+NOTATIONS: list[tuple[Any, str, str, dict[str, Any], str]] = [
+    (OTHER, "b + a * c", "a + b * c", {}, ""),
+    (OTHER, "a + b + c", "a + b * c", {}, ""),
+    (OTHER, "a + c * b", "a + b * c", {}, "must not be the same"),
+    (SAME, "a + (c * b)", "a + b * c", {}, ""),
+    (SAME, "a * b + c", "a + b * c", {}, "must be the same"),
+    (OTHER, "a + b", "a + b * c", {}, "exactly the labels"),
+    (OTHER, "a + b * d", "a + b * c", {}, "exactly the labels"),
+    (OTHER, "a + ", "a + b * c", {}, "no scene notation"),
+    (OTHER, "a + b", "b + a", CLAIMED, "must not be the same"),
+    (OTHER, "b + a", "b + a", CLAIMED, ""),
+    (OTHER, "b + a", "(", {}, "no scene notation"),
+    (TOLD, "A dog barks after a man speaks", "man speaks + dog barks", {}, ""),
+    (TOLD, "A man speaks as a dog barks", "man speaks * dog barks", {}, ""),
+    (TOLD, "A man speaks while a dog barks", "Male speech, man speaking * Bark", {}, ""),
+    (TOLD, "A dog barks after a man speaks", "dog barks + man speaks", {}, "another order"),
+    (TOLD, "A dog barks, then a man speaks", "dog barks * man speaks", {}, "another order"),
+    (TOLD, "A dog barks", "dog barks + rain", {}, "no word"),
+    (HINTED, "A motor runs, then a dog barks", "Engine * Bark", {}, ""),
+    (HINTED, "A dog barks, then a man speaks", "man speaks + dog barks", {}, "another order"),
+]
+
+
+@cases(("check", "text", "notation", "fields", "fault"), NOTATIONS)
 def test_check_of_notation(
     check: Any, text: str, notation: str, fields: dict[str, Any], fault: str
 ) -> None:
     found = faults(check, [text], {"n": notation}, **fields)
     assert len(found) == bool(fault), found
     assert all(fault in each for each in found)
+    assert not faults(OTHER, [], {"n": ""}), "no text needs no notation"
 
 
-def test_no_text_needs_no_notation() -> None:
-    assert not faults(OTHER, [], {"n": ""})
-
-
-@pytest.mark.parametrize(
+@cases(
     ("code", "text"),
     [
         ("en", "A dog barks while rain falls"),
@@ -314,7 +312,7 @@ def test_a_few_words_of_no_language_are_taken_and_many_are_not() -> None:
     assert faults({"language": "de"}, ["犬 が 吠える 声 です 雨"])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("listed", "reason"),
     [
         (["differ"], "no check 'differ'"),
@@ -334,25 +332,23 @@ def test_a_misspelt_check_or_setting_is_named(listed: list[Any], reason: str) ->
         read_checks(listed)
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [("barks", "barking"), ("cries", "cry"), ("geese", "goose"), ("clapped", "claps")],
-)
-def test_forms_of_a_word_share_a_lemma(first: str, second: str) -> None:
-    assert lemmas(first) & lemmas(second)
-
-
-@pytest.mark.parametrize(
-    "caption",
-    [
-        "",
-        "…",
-        "A man speaks. A dog barks later.",
-        "A dog barks after a man speaks after rain falls",
-    ],
-)
-def test_what_is_told_is_left_open_where_words_leave_it_open(caption: str) -> None:
-    assert parse_order(parse_content(caption)) is None
+def test_words_are_read_by_their_lemmas_and_left_open_where_they_are_open() -> None:
+    forms = (("barks", "barking"), ("cries", "cry"), ("geese", "goose"), ("clapped", "claps"))
+    assert [pair for pair in forms if not lemmas(pair[0]) & lemmas(pair[1])] == []
+    later = "A man speaks. A dog barks later."
+    for caption in ("", "…", later, "A dog barks after a man speaks after rain falls"):
+        assert parse_order(parse_content(caption)) is None
+    measures = {
+        "A dog barks twice": {"2 times": 1},
+        "A dog barks two times": {"2 times": 1},
+        "A dog barks a single time": {"1 times": 1},
+        "Rain falls for about three seconds": {"3 seconds": 1},
+        "It rains for some 3.0 seconds": {"3 seconds": 1},
+        "A dog barks, then once more, softer": {"quieter": 1},
+        "Among the sounds are a dog and a bell": {},
+        "At the beginning, a dog barks": {"at the start": 1},
+    }
+    assert {text: find_measures(text) for text in measures} == measures
 
 
 # Truth on a timeline
@@ -370,8 +366,8 @@ EVENTS = [
 ]
 
 
-@pytest.mark.parametrize("fields", [scene_fields(SCENE, ALL_THROUGH, 10), {"events": EVENTS}])
-@pytest.mark.parametrize(
+@cases("fields", [scene_fields(SCENE, ALL_THROUGH, 10), {"events": EVENTS}])
+@cases(
     ("text", "verdict"),
     [
         ("Bark + Doorbell", "proven"),
@@ -399,37 +395,19 @@ def test_truth_goes_by_what_is_heard() -> None:
     assert not faults({"truth": "proven"}, ["Bark * Rain", "Rain + Doorbell"], **heard)
     assert faults({"truth": "proven"}, ["Rain + Doorbell"], **scene_fields(SCENE, ALL_THROUGH, 10))
     assert not faults({"truth": "refuted"}, ["Doorbell * Rain"], **heard)
-    assert "no timeline" in faults({"truth": "proven"}, ["Rain"], **heard | {"activity": [{}]})[0]
-
-
-def test_truth_without_a_timeline_or_with_a_broken_one() -> None:
+    # Without a timeline nothing is judged, and a broken one is told.
     assert not faults({"truth": "refuted"}, ["a + b"], caption="x")
     assert not faults({"truth": "proven"}, [], events=EVENTS)
-    assert "no timeline" in faults({"truth": "proven"}, ["a"], scene={"event": "a"})[0]
-    gone = [{"label": "a", "onset": 1.0, "offset": 1.0}]
-    assert "no timeline" in faults({"truth": "proven"}, ["a"], events=gone)[0]
-    late = [{"label": "a", "onset": -1.0, "offset": 1.0}]
-    assert "no timeline" in faults({"truth": "proven"}, ["a"], events=late)[0]
+    for broken in (
+        heard | {"activity": [{}]},
+        {"scene": {"event": "a"}},
+        {"events": [{"label": "a", "onset": 1.0, "offset": 1.0}]},
+        {"events": [{"label": "a", "onset": -1.0, "offset": 1.0}]},
+    ):
+        assert "no timeline" in faults({"truth": "proven"}, ["Rain"], **broken)[0]
 
 
 # What whole prompts refuse and take
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("A dog barks twice", {"2 times": 1}),
-        ("A dog barks two times", {"2 times": 1}),
-        ("A dog barks a single time", {"1 times": 1}),
-        ("Rain falls for about three seconds", {"3 seconds": 1}),
-        ("It rains for some 3.0 seconds", {"3 seconds": 1}),
-        ("A dog barks, then once more, softer", {"quieter": 1}),
-        ("Among the sounds are a dog and a bell", {}),
-        ("At the beginning, a dog barks", {"at the start": 1}),
-    ],
-)
-def test_measures_are_found_in_other_words(text: str, found: dict[str, int]) -> None:
-    assert find_measures(text) == found
 
 
 REFUSED: dict[str, list[tuple[str, str]]] = {
@@ -467,7 +445,7 @@ TAKEN: dict[str, list[tuple[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@cases("name", REFUSED)
 def test_what_a_prompt_refuses_and_takes(name: str) -> None:
     prompt = load_prompt(name)
     for is_taken, pairs in ((False, REFUSED[name]), (True, TAKEN[name])):
@@ -476,18 +454,13 @@ def test_what_a_prompt_refuses_and_takes(name: str) -> None:
             assert (not prompt.faults(item, {prompt.file.texts: [text]})) is is_taken, text
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_denial_is_no_other_order() -> None:
+    item = PromptItem("1", {"caption": "A dog barks before a bell rings"})
+    for text in (
         "A bell rings while no dog barks",
         "A bell rings, then a dog barks no more",
         "A bell does not ring before a dog barks",
-    ],
-)
-def test_a_denial_is_no_other_order(text: str) -> None:
-    answer = {
-        "notation": "dog barks + bell rings",
-        "negatives": [{"caption": text, "notation": "bell rings + dog barks"}],
-    }
-    item = PromptItem("1", {"caption": "A dog barks before a bell rings"})
-    assert load_prompt("order-negatives").faults(item, answer)
+    ):
+        negative = {"caption": text, "notation": "bell rings + dog barks"}
+        answer = {"notation": "dog barks + bell rings", "negatives": [negative]}
+        assert load_prompt("order-negatives").faults(item, answer), text

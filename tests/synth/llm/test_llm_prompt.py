@@ -13,6 +13,7 @@ from synth.base.errors import SpecError
 from synth.base.rng import digest
 from synth.llm.prompt import Prompt, load_prompt, shipped_prompts
 from synth.llm.reply import PromptItem
+from tests.kit.cases import cases
 
 SHIPPED = [
     *("binding-negatives", "order-negatives", "paraphrase", "plausible-scenes"),
@@ -55,12 +56,9 @@ def mine(tmp_path: Path) -> Prompt:
     return load_prompt(write(tmp_path))
 
 
-def test_the_shipped_prompts() -> None:
-    assert shipped_prompts() == SHIPPED
-
-
-@pytest.mark.parametrize("name", SHIPPED)
+@cases("name", SHIPPED)
 def test_a_shipped_prompt_passes_its_own_examples(name: str) -> None:
+    assert shipped_prompts() == SHIPPED
     prompt = load_prompt(name)
     examples = list(prompt.examples())
     assert 2 <= len(examples) <= 4
@@ -74,14 +72,10 @@ def test_a_shipped_prompt_passes_its_own_examples(name: str) -> None:
     assert prompt.version >= 1
     assert prompt.batch >= 1
     assert json.loads(json.dumps(prompt.schema)) == prompt.schema
-
-
-@pytest.mark.parametrize("name", SHIPPED)
-def test_messages_are_the_same_each_time_and_bear_the_ids(name: str) -> None:
+    # Messages are the same each time and bear the ids.
     items = [
-        PromptItem(f"clip/{number} ü", item.fields)
-        for number, (item, _) in enumerate(load_prompt(name).examples())
-    ][: load_prompt(name).batch]
+        PromptItem(f"clip/{number} ü", item.fields) for number, (item, _) in enumerate(examples)
+    ][: prompt.batch]
     first, second = (load_prompt(name).messages(items) for _ in range(2))
     assert first == second
     assert [each["role"] for each in first] == ["system", "user", "assistant", "user"]
@@ -140,14 +134,27 @@ def test_schema_faults_spoil_one_answer_only(mine: Prompt) -> None:
     assert mine.faults(item, {"text": "X"}) == ['"X" is the original itself']
     assert mine.texts(answers["b"]) == ["ok"]
     assert mine.texts(answers["a"]) == []
+    rain = PromptItem("a", {"caption": "It rains"})
+    assert load_prompt("binding-negatives").faults(rain, {"negatives": []}) == []
+    empty = {"negatives": [], "notation": "Rain"}
+    assert load_prompt("order-negatives").faults(rain, empty) == []
 
 
-@pytest.mark.parametrize("name", ["order-negatives", "binding-negatives"])
-def test_an_empty_list_is_a_right_answer(name: str) -> None:
-    answer: dict[str, Any] = {"negatives": []}
-    if name == "order-negatives":
-        answer["notation"] = "Rain"
-    assert load_prompt(name).faults(PromptItem("a", {"caption": "It rains"}), answer) == []
+@cases(
+    ("items", "error", "reason"),
+    [
+        ([], ValueError, "0 items"),
+        ([PromptItem(name, {"caption": "x"}) for name in "abc"], ValueError, "3 items"),
+        ([PromptItem("a", {"caption": "x"})] * 2, ValueError, "same id"),
+        ([PromptItem("a", {})], SpecError, "prompt mine: item 'a': 'caption' is missing"),
+        ([PromptItem("a", {"caption": 3})], SpecError, "item 'a': 'caption' must be of type str"),
+    ],
+)
+def test_requests_that_cannot_be_made(
+    mine: Prompt, items: list[PromptItem], error: type[Exception], reason: str
+) -> None:
+    with pytest.raises(error, match=reason):
+        mine.messages(items)
 
 
 def test_an_order_negative_must_be_false_on_the_timeline() -> None:
@@ -170,33 +177,11 @@ def test_an_order_negative_must_be_false_on_the_timeline() -> None:
     assert any("may be true" in fault for fault in prompt.faults(PromptItem("a", fields), answer))
 
 
-@pytest.mark.parametrize(
-    ("items", "reason"),
-    [
-        ([], "0 items"),
-        ([PromptItem(name, {"caption": "x"}) for name in "abc"], "3 items"),
-        ([PromptItem("a", {"caption": "x"})] * 2, "same id"),
-    ],
-)
-def test_requests_that_cannot_be_made(mine: Prompt, items: list[PromptItem], reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        mine.messages(items)
-
-
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [({}, "'caption' is missing"), ({"caption": 3}, "'caption' must be of type string")],
-)
-def test_items_that_lack_a_field(mine: Prompt, fields: dict[str, Any], reason: str) -> None:
-    with pytest.raises(SpecError, match=f"prompt mine: item 'a': {reason}"):
-        mine.messages([PromptItem("a", fields)])
-
-
 def user(content: str) -> list[dict[str, str]]:
     return [{"role": "user", "content": content}]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("changes", "reason"),
     [
         ({"tempreature": 1}, "unknown setting 'tempreature'; did you mean 'temperature'"),
@@ -243,30 +228,25 @@ def test_a_bad_file_is_one_clear_error(
         load_prompt(path)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "reason"),
     [
-        ("", "expected keys and values"),
-        ("- a", "expected keys and values"),
-        ("a: [", "not YAML"),
-        ("a: 1\nb: 2\na: 3", "mine.yaml:3:1: 'a' is given twice"),
-        ("a: !!python/object/apply:os.getcwd []", "not YAML"),
-        ("? [a, b]\n: 1", "file"),
-        ("\x00", "not YAML"),
+        (b"", "expected keys and values"),
+        (b"- a", "expected keys and values"),
+        (b"a: [", "not YAML"),
+        (b"a: 1\nb: 2\na: 3", "mine.yaml:3:1: 'a' is given twice"),
+        (b"a: !!python/object/apply:os.getcwd []", "not YAML"),
+        (b"? [a, b]\n: 1", "file"),
+        (b"\x00", "not YAML"),
+        (b"id: \xff", "not text in UTF-8"),
+        (None, "cannot be read"),
     ],
 )
-def test_what_is_no_prompt_file(tmp_path: Path, text: str, reason: str) -> None:
+def test_what_is_no_prompt_file(tmp_path: Path, text: bytes | None, reason: str) -> None:
     path = tmp_path / "mine.yaml"
-    path.write_text(text, encoding="utf-8")
+    if text is not None:
+        path.write_bytes(text)
     with pytest.raises(SpecError, match=reason):
         load_prompt(path)
-
-
-def test_files_that_cannot_be_found(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="cannot be read"):
-        load_prompt(tmp_path / "none.yaml")
     with pytest.raises(SpecError, match="did you mean 'translate'"):
         load_prompt("translat")
-    (tmp_path / "latin.yaml").write_bytes(b"id: \xff")
-    with pytest.raises(SpecError, match="not text in UTF-8"):
-        load_prompt(tmp_path / "latin.yaml")

@@ -9,6 +9,7 @@ import pytest
 
 from synth.llm.answer_schema import AnswerError
 from synth.llm.reply import read_reply
+from tests.kit.cases import cases
 
 GOOD = '{"answers": [{"id": "b", "x": 1}, {"id": "ä", "x": "€ \\u00fc"}]}'
 READ = {"b": {"x": 1}, "ä": {"x": "€ ü"}}
@@ -17,7 +18,7 @@ FENCED = f"```json\n{DRAFT}\n```\n"
 TOLD = "say <think>, </think> or [THINK]"
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         GOOD,
@@ -36,7 +37,7 @@ def test_reads_json_within_fences_and_spaces(text: str) -> None:
     assert read_reply(text) == READ
 
 
-@pytest.mark.parametrize(
+@cases(
     "thoughts",
     [
         *(f"<{name}>{DRAFT}</{name}>" for name in ("think", "THINK", "thinking", "reasoning")),
@@ -60,7 +61,7 @@ def test_thoughts_are_dropped_and_what_only_looks_like_them_is_kept(thoughts: st
         assert read_reply(text) == {"a": {"x": TOLD}}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "reason"),
     [
         ("", "empty"),
@@ -94,7 +95,7 @@ def test_refuses_what_cannot_be_used(text: str, reason: str) -> None:
         read_reply(text)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("entries", "ids"),
     [
         ([], []),

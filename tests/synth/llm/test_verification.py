@@ -15,6 +15,7 @@ from synth.llm.reply import PromptItem
 from synth.llm.verification import Verification, load_verification
 from synth.scene.claim import Claim, claim_from_text, claim_to_text
 from synth.scene.scene import parse
+from tests.kit.cases import cases
 
 BARK_THEN_RAIN = parse("dog + rain")
 PROMPTS = Path(__file__).resolve().parents[3] / "prompts"
@@ -52,14 +53,6 @@ def test_the_second_request_knows_nothing_of_the_first_but_the_text(
     assert len(fields["sounds"]) == 8
 
 
-def test_a_label_that_is_the_word_for_strange_sounds_is_never_read_back(
-    verification: Verification,
-) -> None:
-    read = _says(("heard", "other", 0))
-    assert verification.faults(_item(parse("other")), read)
-    assert not verification.faults(_item(parse("dog")), _says(("heard", "dog", 0)))
-
-
 def test_the_order_of_the_sounds_says_nothing(verification: Verification) -> None:
     named = [(f"first {n}", f"second {n}") for n in range(300)]
     claims = [claim_from_text(claim_to_text(parse(f"{a} + {b}"))) for a, b in named]
@@ -70,7 +63,7 @@ def test_the_order_of_the_sounds_says_nothing(verification: Verification) -> Non
     assert 120 < before < 180
 
 
-@pytest.mark.parametrize(
+@cases(
     ("says", "taken"),
     [
         ([("before", "dog rain", 0)], True),
@@ -91,14 +84,14 @@ def test_only_the_very_claim_is_taken(
     faults = verification.faults(_item(BARK_THEN_RAIN), _says(*says))
     assert (not faults) is taken
     assert all(fault.startswith("read otherwise: ") for fault in faults)
+    if says == [("before", "rain dog", 0)]:
+        assert faults == ['read otherwise: lost "before dog, rain"; added "before rain, dog"']
+    # A label that is the word for strange sounds is never read back.
+    assert verification.faults(_item(parse("other")), _says(("heard", "other", 0)))
+    assert not verification.faults(_item(parse("dog")), _says(("heard", "dog", 0)))
 
 
-def test_a_fault_tells_what_is_lost_and_added(verification: Verification) -> None:
-    (fault,) = verification.faults(_item(BARK_THEN_RAIN), _says(("before", "rain dog", 0)))
-    assert fault == 'read otherwise: lost "before dog, rain"; added "before rain, dog"'
-
-
-@pytest.mark.parametrize(
+@cases(
     ("says", "fault"),
     [
         (("before", "dog", 0), "is said of 2 different sounds"),
@@ -133,7 +126,7 @@ def _write(folder: Path, **changes: Any) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
+@cases(
     ("changes", "said"),
     [
         ({"verify": {"prompt": "reed-claim", "checks": ["same_claim"]}}, "no prompt 'reed-claim'"),

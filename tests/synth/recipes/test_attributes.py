@@ -13,12 +13,13 @@ from synth.recipes.attributes import Attribute, Attributes, measure_room
 from synth.scene.scene import events
 from synth.scene.timeline import duration
 from tests.kit import asked
+from tests.kit.cases import cases
 from tests.kit.planned import RATE, flatten, level_clip, make_setting, plan
 from tests.synth.truth.oracle import judge_draft
 
 
-@pytest.mark.parametrize("attribute", get_args(Attribute))
-@pytest.mark.parametrize("style", Style)
+@cases("attribute", get_args(Attribute))
+@cases("style", Style)
 def test_each_sentence_is_true_of_one_member_alone(attribute: Attribute, style: Style) -> None:
     recipe = Attributes(pairs=8, attributes=(attribute,), style=style)
     found = plan(recipe, asked.TREATED)
@@ -71,21 +72,19 @@ def test_what_cannot_be_proven_is_left_out() -> None:
     quiet = [level_clip("rain", (-20.0, -90.0, -90.0, -90.0) * 20), asked.PLAIN[2]]
     with pytest.raises(LeftOutError, match="no clips are found"):
         plan(Attributes(pairs=1, attributes=("duration",)), quiet)
-
-
-def test_treated_attributes_need_treated_clips() -> None:
-    recipe = Attributes(attributes=("trend",))
-    with pytest.raises(PlanError, match="trend need treated clips, found none"):
-        recipe.groups({"train": asked.PLAIN}, make_setting())
-
-
-def test_positions_are_of_samples_that_nothing_is_added_to() -> None:
+    for recipe, clips, told in (
+        (Attributes(attributes=("trend",)), asked.PLAIN, "trend need treated clips, found none"),
+        (Attributes(), asked.PLAIN[:1], "clips of two labels, found 1"),
+    ):
+        with pytest.raises(PlanError, match=told):
+            recipe.groups({"train": clips}, make_setting())
+    # A position is that in a sample to which nothing is added.
     Attributes().check(make_setting(), ("train",))
     with pytest.raises(PlanError, match="padding moves it"):
         Attributes().check(make_setting(least_frames=RATE), ("train",))
 
 
-@pytest.mark.parametrize("attribute", [each for each in get_args(Attribute) if each != "position"])
+@cases("attribute", [each for each in get_args(Attribute) if each != "position"])
 def test_samples_of_the_length_that_is_asked_for_have_room(attribute: Attribute) -> None:
     seconds = measure_room(attribute, 3.0)
     recipe = Attributes(pairs=6, attributes=(attribute,))
@@ -96,8 +95,3 @@ def test_samples_of_the_length_that_is_asked_for_have_room(attribute: Attribute)
     for draft in flatten(plan(recipe, asked.TREATED, where)):
         assert where.max_frames is not None
         assert duration(draft.scene) <= where.max_frames
-
-
-def test_one_label_is_too_few() -> None:
-    with pytest.raises(PlanError, match="clips of two labels, found 1"):
-        Attributes().groups({"train": asked.PLAIN[:1]}, make_setting())

@@ -12,6 +12,7 @@ from synth.base.rng import Randomness
 from synth.labels.lexicon import are_confusable
 from synth.recipes.base import Clip
 from synth.recipes.casting import ClipDealer
+from tests.kit.cases import cases
 from tests.kit.planned import RATE, make_clip
 
 LABELS = (
@@ -30,7 +31,7 @@ def dealer(found: tuple[Clip, ...], most: int = 13, seed: int = 7) -> ClipDealer
     return ClipDealer(found, most, Randomness(seed), "deck")
 
 
-@pytest.mark.parametrize("most", [3, 5, 13])
+@cases("most", [3, 5, 13])
 def test_every_clip_is_dealt_once_before_any_is_dealt_again(most: int) -> None:
     deck = clips()
     made = dealer(deck, most)

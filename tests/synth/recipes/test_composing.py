@@ -71,15 +71,6 @@ def test_two_sounds_are_weighed_by_their_loudest_blocks(
         assert found["b"] == pytest.approx(other, abs=0.006)
 
 
-def test_sounds_of_any_level_are_brought_to_the_ratio_of_pressures() -> None:
-    for ratio in (0.3, 0.5, 0.7):
-        scene = composed("a * b", {"a": [-12.0] * 40, "b": [-40.0] * 20}, ratio, {})
-        a, b = (event.heard.gain_db for event in events(scene))
-        assert (-12.0 + a) - (-40.0 + b) == pytest.approx(
-            20 * math.log10(ratio / (1 - ratio)), abs=0.011
-        )
-
-
 def test_parts_are_weighed_as_wholes() -> None:
     """A joined part is as loud as its louder sound, and its sounds are raised alike."""
     weighted = {"a": [-30.0] * 30, "b": [-20.0] * 30, "c": [-26.0] * 20}

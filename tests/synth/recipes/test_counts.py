@@ -13,6 +13,7 @@ from synth.recipes.counts import Counts, find_units
 from synth.scene.claim import Count
 from synth.scene.scene import Concat, Event, events
 from synth.scene.timeline import duration
+from tests.kit.cases import cases
 from tests.kit.planned import BLOCK, RATE, level_clip, make_setting, plan
 from tests.synth.truth.oracle import judge_draft
 
@@ -90,7 +91,7 @@ def test_units_are_single_attacks_between_silences() -> None:
     assert [unit.frames for unit in find_units(near, RATE, where)] == []
 
 
-@pytest.mark.parametrize(
+@cases(
     ("found", "why"),
     [
         (clip(5, (BARK, ATTACK), label="rain"), "names no short event"),
@@ -118,12 +119,8 @@ def test_samples_fit_their_length() -> None:
 def test_a_sound_that_fades_too_late_is_left_out() -> None:
     # It is faintly heard for so long after its end that no pause is left.
     tail = (-20.0, *[-50.0] * 20, QUIET)
-    found = clip(6, (tail, (1, *[0] * 21)))
     with pytest.raises(LeftOutError, match="surely heard as often") as error:
-        plan(Counts(pause_s=(0.21, 0.22)), [found])
+        plan(Counts(pause_s=(0.21, 0.22)), [clip(6, (tail, (1, *[0] * 21)))])
     assert "dog" in error.value.fix
-
-
-def test_a_split_without_clips_is_told() -> None:
     with pytest.raises(PlanError, match="split test: counts needs clips of short sounds"):
         Counts(repeats={"train": 1, "test": 1}).groups({"train": [ONE]}, make_setting())

@@ -10,7 +10,7 @@ import numpy as np
 from synth.recipes.base import Clip, Draft, make_listener
 from synth.recipes.fitting import Fitting
 from synth.recipes.triplets import Triplets
-from synth.scene.scene import Concat, Event, Overlay, events
+from synth.scene.scene import Concat, Overlay, events
 from tests.kit.envelopes import envelope
 from tests.kit.planned import BLOCK, RATE, flatten, make_clip, make_setting, plan
 from tests.synth.truth.oracle import judge_draft
@@ -66,6 +66,8 @@ def test_all_pairs_are_kept() -> None:
     assert sorted(made) == sorted(permutations(names, 2))
     for group in groups():
         forward, reversed_, together = (draft.scene for draft in group)
+        assert isinstance(forward, Concat)
+        assert isinstance(together, Overlay)
         one, other = events(forward)
         assert tuple(events(reversed_)) == (other, one)
         assert tuple(events(together)) == (one, other)
@@ -96,23 +98,18 @@ def lengths() -> dict[str, int]:
 
 
 def test_no_sound_is_cut_to_less_than_asked() -> None:
-    shortest = []
-    for group in groups():
-        for event in events(group[0].scene):
-            whole = lengths()[event.heard.clip]
-            assert 0 <= event.heard.start <= whole - event.heard.frames
-            assert event.heard.frames >= min(whole, LEAST_S * RATE)
-            if event.heard.frames < whole:
-                shortest.append(event.heard.frames)
-    assert min(shortest) < 1.5 * LEAST_S * RATE
-
-
-def test_longer_sounds_may_be_asked_for() -> None:
-    recipe = Triplets(least_event_s=2.5)
-    found = recipe.groups({"train": LIBRARY}, SETTING)["train"]
-    for index in range(0, len(found), 9):
-        for event in events(found.group(index)[0].scene):
-            assert event.heard.frames >= min(lengths()[event.heard.clip], 2.5 * RATE)
+    longer = Triplets(least_event_s=2.5).groups({"train": LIBRARY}, SETTING)["train"]
+    some = [longer.group(index) for index in range(0, len(longer), 9)]
+    for made, least_s in ((groups(), LEAST_S), (some, 2.5)):
+        shortest = []
+        for group in made:
+            for event in events(group[0].scene):
+                whole = lengths()[event.heard.clip]
+                assert 0 <= event.heard.start <= whole - event.heard.frames
+                assert event.heard.frames >= min(whole, least_s * RATE)
+                if event.heard.frames < whole:
+                    shortest.append(event.heard.frames)
+        assert min(shortest) < 1.5 * least_s * RATE
 
 
 def fitting(found: list[Clip], least_s: float = LEAST_S, crossfade: int = 0) -> Fitting:
@@ -123,20 +120,19 @@ def steady(label: int, blocks: int) -> Clip:
     return clip(label, 0, (-25.0,) * blocks)
 
 
-def test_sounds_of_one_length_are_heard_whole() -> None:
-    one, other = steady(0, 60), steady(1, 62)
-    found = fitting([one, other]).draw([one], [other], np.random.default_rng(0))
-    assert found.unordered == 2
-    assert [event.heard.frames for event in events(found.overlay)] == [60 * BLOCK, 62 * BLOCK]
-
-
 def test_the_longer_of_two_sounds_is_cut_to_the_shorter() -> None:
-    one, other = steady(0, 90), steady(1, 40)
-    for first, second in ((one, other), (other, one)):
-        found = fitting([one, other]).draw([first], [second], np.random.default_rng(0))
-        assert found.unordered == 2
-        assert [event.heard.frames for event in events(found.overlay)] == [40 * BLOCK, 40 * BLOCK]
-        assert (found.first, found.second) == (found.overlay.first, found.overlay.second)
+    one, other, like = steady(0, 90), steady(1, 40), steady(2, 42)
+    # Those of one length are heard whole.
+    for first, second, blocks in (
+        (one, other, (40, 40)),
+        (other, one, (40, 40)),
+        (other, like, (40, 42)),
+    ):
+        made = fitting([first, second]).draw([first], [second], np.random.default_rng(0))
+        assert made.unordered == 2
+        lasting = tuple(event.heard.frames // BLOCK for event in events(made.overlay))
+        assert lasting == blocks
+        assert (made.first, made.second) == (made.overlay.first, made.overlay.second)
 
 
 def test_silence_before_a_sound_counts_for_nothing() -> None:
@@ -167,11 +163,3 @@ def test_a_crossfade_that_would_cover_a_sound_by_half_is_shortened() -> None:
         rng = np.random.default_rng(0)
         pair = fitting([one, other], crossfade=asked * BLOCK).draw([one], [other], rng)
         assert pair.crossfade == given * BLOCK
-
-
-def test_joined_members_are_the_fitted_sounds() -> None:
-    forward, _, together = (draft.scene for draft in groups()[0])
-    assert isinstance(forward, Concat)
-    assert isinstance(together, Overlay)
-    assert isinstance(forward.first, Event)
-    assert (forward.first, forward.second) == (together.first, together.second)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from itertools import product
 
-import pytest
-
 from synth.captions.caption import Style
 from synth.labels.lexicon import Tag
 from synth.recipes.base import Clip, Draft, Setting
@@ -17,6 +15,7 @@ from synth.scene.timeline import duration, timeline
 from synth.truth.change import annotate
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves, refutes
+from tests.kit.cases import cases
 from tests.kit.planned import RATE, flatten, make_clip, make_setting, plan
 
 TAGS = (
@@ -53,8 +52,8 @@ def rejudge(draft: Draft, clips: list[Clip]) -> None:
     assert len(texts) == len(set(texts))
 
 
-@pytest.mark.parametrize("style", Style)
-@pytest.mark.parametrize("recipe", [NegationRecipe, TagCaptions])
+@cases("style", Style)
+@cases("recipe", [NegationRecipe, TagCaptions])
 def test_every_caption_is_proven_or_refuted(
     recipe: type[NegationRecipe] | type[TagCaptions], style: Style
 ) -> None:
@@ -66,7 +65,7 @@ def test_every_caption_is_proven_or_refuted(
         assert duration(draft.scene) == 4 * RATE
 
 
-@pytest.mark.parametrize("recipe", [NegationRecipe(inserts=2), TagCaptions(views=4)])
+@cases("recipe", [NegationRecipe(inserts=2), TagCaptions(views=4)])
 def test_a_sentence_is_true_of_one_clip_and_false_of_the_other(
     recipe: NegationRecipe | TagCaptions,
 ) -> None:
@@ -84,15 +83,17 @@ def test_a_sentence_is_true_of_one_clip_and_false_of_the_other(
 def test_tags_are_denied_alike_where_they_are_absent_and_where_they_are_there() -> None:
     inserts = set()
     for draft in drafts(NegationRecipe(inserts=2)):
-        found = draft.captions
-        kinds = [each.edit for each in found.negatives]
+        dealt = draft.captions
+        kinds = [each.edit for each in dealt.negatives]
         inserts.add(kinds.count("negate-insert"))
         denials = ["negate-insert"] * kinds.count("negate-insert")
         assert kinds == ["replace", *denials, "negate-half", "negate-full"]
-        for each in found.negatives[1:]:
+        for each in dealt.negatives[1:]:
             for text in (each.text, each.against):
                 assert {"not", "without", "no"} & set(text.split())
     assert inserts <= {1, 2}, "as many as there are tags that are surely absent"
+    for draft in drafts(NegationRecipe(half=False, inserts=0)):
+        assert [each.edit for each in draft.captions.negatives] == ["replace", "negate-full"]
 
 
 def test_paper_style_puts_the_negator_before_the_tag() -> None:
@@ -108,14 +109,19 @@ def test_paper_style_puts_the_negator_before_the_tag() -> None:
     assert words[words.index("guitar") - 1] in {"not", "no", "without"}
 
 
-def test_a_caption_without_tags_has_no_negatives_and_says_so() -> None:
-    clips = [clip(0), clip(1, ("A person talks",), tagged=False)]
+@cases(
+    ("caption", "tagged"),
+    [("A person talks", False), ("A sad tune with piano", True)],  # none of the clip's own tags
+)
+def test_a_caption_without_tags_has_no_negatives_and_says_so(caption: str, tagged: bool) -> None:
+    clips = [clip(0, (caption,), tagged), clip(1)]
     made = drafts(NegationRecipe(), clips)
-    (draft,) = (each for each in made if each.scene.heard.clip == clips[1].id)
+    (draft,) = (each for each in made if each.scene.heard.clip == clips[0].id)
     assert draft.captions.negatives == ()
-    assert draft.captions.positives == ()
     assert str(draft.captions.caption.provenance) == "source:caption/no-tags"
-    assert draft.captions.caption.claim == Event("music")
+    if not tagged:
+        assert draft.captions.positives == ()
+        assert draft.captions.caption.claim == Event("music")
 
 
 def test_what_only_the_caption_states_is_neither_denied_nor_claimed() -> None:
@@ -132,41 +138,16 @@ def test_what_only_the_caption_states_is_neither_denied_nor_claimed() -> None:
         assert "piano" not in str(draft.captions.caption.claim)
 
 
-def test_a_caption_that_states_none_of_the_clips_tags_has_no_negatives() -> None:
-    clips = [clip(0, ("A sad tune with piano",)), clip(1)]
-    made = drafts(NegationRecipe(), clips)
-    (draft,) = (each for each in made if each.scene.heard.clip == clips[0].id)
-    assert draft.captions.negatives == ()
-    assert str(draft.captions.caption.provenance) == "source:caption/no-tags"
-
-
-def test_half_and_full_can_be_left_out() -> None:
-    for draft in drafts(NegationRecipe(half=False, inserts=0)):
-        assert [each.edit for each in draft.captions.negatives] == ["replace", "negate-full"]
-
-
 def test_tag_captions_have_views_and_keywords_of_another_clip() -> None:
     own = {each.id: {tag.name for tag in each.tags} for each in CLIPS}
-    for draft in drafts(TagCaptions(views=5)):
-        found = draft.captions
+    for draft in drafts(TagCaptions(views=5), where=make_setting(max_frames=RATE)):
+        dealt = draft.captions
         names = own[draft.scene.heard.clip]
-        assert all(name in found.caption.text.casefold() for name in names)
-        assert 1 <= len(found.positives) <= 5
-        assert {negative.edit for negative in found.negatives} == {"replace"}
-        assert {positive.edit for positive in found.positives} == {None}
-
-
-def test_a_clip_without_a_partner_has_its_caption_and_views() -> None:
-    (draft,) = drafts(TagCaptions(views=3), [clip(0)])
-    assert len(draft.captions.positives) == 3
-    assert draft.captions.negatives == ()
-
-
-def test_paper_style_joins_tags() -> None:
-    draft = drafts(TagCaptions(style=Style.PAPER))[0]
-    assert draft.captions.caption.text == "rock, happy, guitar"
-
-
-def test_long_clips_are_heard_in_an_excerpt() -> None:
-    made = drafts(TagCaptions(), where=make_setting(max_frames=RATE))
-    assert {duration(draft.scene) for draft in made} == {RATE}
+        assert all(name in dealt.caption.text.casefold() for name in names)
+        assert 1 <= len(dealt.positives) <= 5
+        assert {negative.edit for negative in dealt.negatives} == {"replace"}
+        assert {positive.edit for positive in dealt.positives} == {None}
+        assert duration(draft.scene) == RATE
+    (alone,) = drafts(TagCaptions(views=3, style=Style.PAPER), [clip(0)])
+    assert alone.captions.caption.text == "rock, happy, guitar"
+    assert (len(alone.captions.positives), alone.captions.negatives) == (3, ())

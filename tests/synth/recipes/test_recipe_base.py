@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,7 +12,6 @@ from synth.captions.caption import Style
 from synth.recipes.base import (
     Clip,
     Levels,
-    Setting,
     excerpt,
     explain_misleading,
     explain_too_short,
@@ -22,8 +19,9 @@ from synth.recipes.base import (
 )
 from synth.sources.own.folder import VocabularySource
 from synth.truth.ear import StoredEnvelope
+from tests.kit.cases import cases
 from tests.kit.envelopes import envelope
-from tests.kit.planned import BLOCK, RATE, clip_of, clip_of_row, make_clip, make_setting
+from tests.kit.planned import AUDIBLE, BLOCK, RATE, clip_of, clip_of_row, make_clip, make_setting
 
 
 def clip(frames: int, levels_db: tuple[float, ...] = (), loudness: float = -30.0) -> Clip:
@@ -31,32 +29,26 @@ def clip(frames: int, levels_db: tuple[float, ...] = (), loudness: float = -30.0
     return make_clip("lib/a", "dog", frames=frames, loudness_lufs=loudness, envelope=heard)
 
 
-def setting(max_gain_db: float = 20.0) -> Setting:
-    return make_setting(audible=0, levels=Levels(-23.0, max_gain_db, 15.0))
+SETTING = make_setting()
 
 
 def draw(item: Clip, longest: int | None, index: int = 0) -> tuple[int, int]:
-    found = excerpt(item, longest, setting(), Randomness(7).at("test", index))
-    return found.start, found.frames
-
-
-@pytest.mark.parametrize("longest", [None, 1000, 5000])
-def test_a_clip_that_fits_is_heard_whole(longest: int | None) -> None:
-    assert draw(clip(1000, (0.0, 0.0)), longest) == (0, 1000)
+    drawn = excerpt(item, longest, SETTING, Randomness(7).at("test", index))
+    return drawn.start, drawn.frames
 
 
 @given(
     st.lists(st.floats(-120, 0), min_size=1, max_size=60),
     st.integers(1, BLOCK),
-    st.integers(1, 60 * BLOCK),
+    st.none() | st.integers(1, 60 * BLOCK),
     st.integers(0, 1000),
 )
 def test_an_excerpt_lies_inside_and_is_as_long_as_asked(
-    levels: list[float], rest: int, longest: int, index: int
+    levels: list[float], rest: int, longest: int | None, index: int
 ) -> None:
     item = clip((len(levels) - 1) * BLOCK + rest, tuple(levels))
     start, frames = draw(item, longest, index)
-    assert frames == min(longest, item.frames)
+    assert frames == min(longest or item.frames, item.frames)
     assert 0 <= start <= item.frames - frames
 
 
@@ -74,23 +66,25 @@ def test_takes_of_an_even_sound_vary() -> None:
     assert len(starts) > 20
 
 
-@pytest.mark.parametrize(
+@cases(
     ("loudness", "max_gain_db", "gain"),
     [(-30.0, 20.0, 7.0), (-10.0, 20.0, -13.0), (-60.0, 20.0, 20.0), (-120.0, 0.0, 0.0)],
 )
 def test_every_event_is_brought_to_the_target_but_noise_is_not_raised(
     loudness: float, max_gain_db: float, gain: float
 ) -> None:
-    item = clip(1000, loudness=loudness)
-    found = excerpt(item, None, setting(max_gain_db=max_gain_db), Randomness(7).at("x", 0))
-    assert found.gain_db == gain
+    where = make_setting(levels=Levels(-23.0, max_gain_db, 15.0))
+    drawn = excerpt(clip(1000, loudness=loudness), None, where, Randomness(7).at("x", 0))
+    assert drawn.gain_db == gain
 
 
-def test_a_clip_must_be_twice_as_long_as_the_crossfade() -> None:
-    assert explain_too_short(clip(2000), 1000, setting()) is None
-    reason = explain_too_short(clip(1999), 1000, setting())
-    assert reason is not None
-    assert "crossfade" in reason
+def test_a_clip_that_is_too_short_is_told_why() -> None:
+    for crossfade, least, reason in (
+        (1000, 2000, "crossfade"),
+        (0, AUDIBLE, "less than 0.1 s cannot be made out"),
+    ):
+        assert explain_too_short(clip(least), crossfade, SETTING) is None
+        assert reason in str(explain_too_short(clip(least - 1), crossfade, SETTING))
 
 
 def test_a_clip_of_a_row_has_the_length_that_the_bank_has() -> None:
@@ -135,12 +129,6 @@ def test_each_round_is_another_permutation() -> None:
     assert np.array_equal(rounds[0], permutation(Randomness(7), "a", 0, 50))
 
 
-def test_a_sound_too_short_to_be_made_out_is_refused() -> None:
-    where = dataclasses.replace(setting(), audible=1600)
-    assert explain_too_short(clip(1600), 0, where) is None
-    assert "less than 0.1 s cannot be made out" in str(explain_too_short(clip(1599), 0, where))
-
-
 def test_a_sound_that_stays_far_below_the_others_is_refused() -> None:
     levels = Levels(target_lufs=-23.0, max_gain_db=20.0, max_below_db=15.0)
     assert levels.refusal(-58.0) is None
@@ -149,14 +137,17 @@ def test_a_sound_that_stays_far_below_the_others_is_refused() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("label", "word"), [("dog before cat", "before"), ("Followed by me", "Followed by")]
+@cases(
+    ("label", "style", "word"),
+    [
+        ("dog before cat", Style.NATURAL, "'before'"),
+        ("Followed by me", Style.NATURAL, "'followed by'"),
+        ("beforehand", Style.NATURAL, "None"),
+        # It is said otherwise in natural style.
+        ("Fill (with liquid)", Style.NATURAL, "None"),
+        ("Fill (with liquid)", Style.PAPER, "'with'"),
+    ],
 )
-def test_a_label_that_holds_a_relating_word_is_refused(label: str, word: str) -> None:
-    assert repr(word.lower()) in str(explain_misleading(label, Style.NATURAL)).lower()
-    assert explain_misleading("beforehand", Style.NATURAL) is None
-
-
-def test_a_label_that_is_said_otherwise_misleads_in_paper_style_only() -> None:
-    assert explain_misleading("Fill (with liquid)", Style.NATURAL) is None
-    assert "'with'" in str(explain_misleading("Fill (with liquid)", Style.PAPER))
+def test_a_label_that_holds_a_relating_word_is_refused(label: str, style: Style, word: str) -> None:
+    reason = str(explain_misleading(label, style))
+    assert word in (reason if word == "None" else reason.lower())

@@ -16,6 +16,7 @@ from synth.labels.lexicon import Tag
 from synth.recipes import recipe_class, recipe_names
 from synth.recipes.base import Clip
 from tests.kit import asked
+from tests.kit.cases import cases
 from tests.kit.planned import AUDIBLE, RATE, level_clip, make_clip, make_setting, plan, spread_clips
 
 TEN_S = 10 * RATE
@@ -53,7 +54,7 @@ def test_there_is_a_plan_for_each_recipe() -> None:
     }
 
 
-@pytest.mark.parametrize("name", PLANS)
+@cases("name", PLANS)
 def test_a_group_is_a_pure_function_of_seed_split_and_index(name: str) -> None:
     settings, clips = PLANS[name]
     recipe = recipe_class(name)(**settings)
@@ -66,7 +67,7 @@ def test_a_group_is_a_pure_function_of_seed_split_and_index(name: str) -> None:
     assert plan(recipe, clips, setting, "test") != forward
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "settings", "message"),
     [
         ("acba", {"pairs": 0}, "greater than 0"),
@@ -132,8 +133,8 @@ def test_bad_settings_are_refused(name: str, settings: dict[str, Any], message: 
         recipe_class(name)(**settings)
 
 
-@pytest.mark.parametrize("name", ["acba", "triplets"])
-@pytest.mark.parametrize(("max_event_s", "max_frames"), [(1.0, None), (0.5, None), (None, RATE)])
+@cases("name", ["acba", "triplets"])
+@cases(("max_event_s", "max_frames"), [(1.0, None), (0.5, None), (None, RATE)])
 def test_events_too_short_for_the_crossfade_are_a_clear_error(
     name: str, max_event_s: float | None, max_frames: int | None
 ) -> None:
@@ -146,7 +147,7 @@ def test_events_too_short_for_the_crossfade_are_a_clear_error(
         plan(recipe, PLANS[name][1], make_setting(max_frames))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "clip", "reason"),
     [
         ("acba", make_clip("a"), "no caption and 0 labels"),
@@ -180,12 +181,11 @@ def test_clips_that_cannot_be_used_are_refused_with_the_reason(
     assert reason in (refusal or "")
 
 
-def test_counts_for_other_splits_are_refused() -> None:
-    for name, key in (("acba", "pairs"), ("counts", "repeats"), ("scenes", "scenes")):
-        recipe_class(name)(**{key: 8}).check(make_setting(), ("train", "test"))
-        recipe_class(name)(**{key: {"test": 4, "train": 8}}).check(
-            make_setting(), ("train", "test")
-        )
-        for counts in ({"train": 4}, {"train": 4, "test": 4, "dev": 4}):
-            with pytest.raises(PlanError, match="name the same splits"):
-                recipe_class(name)(**{key: counts}).check(make_setting(), ("train", "test"))
+@cases(("name", "key"), [("acba", "pairs"), ("counts", "repeats"), ("scenes", "scenes")])
+def test_counts_for_other_splits_are_refused(name: str, key: str) -> None:
+    splits = ("train", "test")
+    for counts in (8, {"test": 4, "train": 8}):
+        recipe_class(name)(**{key: counts}).check(make_setting(), splits)
+    for counts in ({"train": 4}, {"train": 4, "test": 4, "dev": 4}):
+        with pytest.raises(PlanError, match="name the same splits"):
+            recipe_class(name)(**{key: counts}).check(make_setting(), splits)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from synth.base.rng import Randomness
 from synth.captions.caption import Caption, Provenance
@@ -15,6 +14,7 @@ from synth.recipes.tag_pairs import NO_PARTNER, TaggedSample, TagPair, group_cli
 from synth.scene.edit import EditKind
 from synth.text.tags.tag_relations import implies
 from synth.truth.change import tag_claim
+from tests.kit.cases import cases
 from tests.kit.planned import flatten, make_clip, make_setting, plan
 
 KINDS = {
@@ -43,7 +43,7 @@ def groups(clips: list[Clip], fits: bool = True) -> list[set[str]]:
     ]
 
 
-def test_near_clips_that_differ_are_paired() -> None:
+def test_near_clips_that_differ_are_paired_and_who_is_left_over_joins_a_pair() -> None:
     clips = [
         clip("a", "rock", "happy", "guitar"),
         clip("b", "rock", "sad", "guitar"),
@@ -51,9 +51,6 @@ def test_near_clips_that_differ_are_paired() -> None:
         clip("d", "jazz", "energetic", "piano"),
     ]
     assert sorted(map(sorted, groups(clips))) == [["a", "b"], ["c", "d"]]
-
-
-def test_who_is_left_over_joins_a_pair_and_who_fits_none_is_alone() -> None:
     clips = [clip("a", "rock"), clip("b", "jazz"), clip("c", "pop")]
     assert groups(clips) == [{"a", "b", "c"}]
     assert sorted(map(sorted, groups(clips, fits=False))) == [["a"], ["b"], ["c"]]
@@ -100,7 +97,7 @@ def test_what_is_true_of_one_and_false_of_the_other_is_dealt_to_both() -> None:
         assert (negative.edit, negative.against) == (EditKind.NEGATE_HALF, positive.text)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("ours", "theirs"),
     [
         (told("happy"), told("jazz")),  # true of both
@@ -134,7 +131,7 @@ VAGUE = [
 ]
 
 
-@pytest.mark.parametrize("recipe", [NegationRecipe(inserts=3), TagCaptions()])
+@cases("recipe", [NegationRecipe(inserts=3), TagCaptions()])
 def test_vague_tags_are_neither_exchanged_nor_denied(
     recipe: NegationRecipe | TagCaptions,
 ) -> None:

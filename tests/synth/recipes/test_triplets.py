@@ -9,21 +9,22 @@ import pytest
 
 from synth.base.errors import LeftOutError, PlanError
 from synth.captions.caption import Style
-from synth.recipes.base import Clip, Draft, Groups, Setting
+from synth.recipes.base import Clip, Groups, Setting
 from synth.recipes.triplets import Triplets
 from synth.scene.claim import And, Only
 from synth.scene.scene import Concat, Event, Overlay, events
 from synth.scene.timeline import duration
+from tests.kit.cases import cases
 from tests.kit.planned import RATE, flatten, make_clip, make_setting, plan
 from tests.synth.truth.oracle import judge_draft
 
 
-def clips(classes: int, each: int = 3, frames: int = 4 * RATE) -> list[Clip]:
+def clips(classes: int, each: int = 3) -> list[Clip]:
     return [
         make_clip(
             f"lib/{label}-{take}",
             f"class_{label:02d}",
-            frames=frames + 100 * take,
+            frames=4 * RATE + 100 * take,
             loudness_lufs=-30.0 - take,
         )
         for label in range(classes)
@@ -43,20 +44,13 @@ def test_twenty_classes_give_380_groups_and_1140_samples() -> None:
     assert sum(map(len, made)) == 1_140
     pairs = Counter(tuple(event.label for event in events(group[0].scene)) for group in made)
     assert len(pairs) == 380
-    assert set(pairs.values()) == {1}
-    assert Counter(d.captions.caption.connective for group in made for d in group) == {
-        "before": 380,
-        "after": 380,
-        "while": 380,
-    }
-
-
-def test_a_limit_takes_the_first_groups_of_pairs_in_random_order() -> None:
-    every, some = (plan(Triplets(most_groups=most), clips(9, 2)) for most in (None, 20))
-    assert some == every[:20]
-    assert len(plan(Triplets(most_groups=999), clips(9, 2))) == len(every)
-    first = {events(group[0].scene)[0].label for group in some}
-    assert len(first) > 4, "they are not those of the first classes alone"
+    words = Counter(draft.captions.caption.connective for draft in flatten(made))
+    assert words == {"before": 380, "after": 380, "while": 380}
+    # A limit takes the first groups, of pairs in random order.
+    some = plan(Triplets(most_groups=20), clips(20, 2))
+    assert some == made[:20]
+    assert len({events(group[0].scene)[0].label for group in some}) > 4
+    assert len(plan(Triplets(most_groups=999), clips(5, 2))) == 20
 
 
 def test_members_use_the_same_two_excerpts_forward_reversed_and_together() -> None:
@@ -78,8 +72,8 @@ def test_members_use_the_same_two_excerpts_forward_reversed_and_together() -> No
         ]
 
 
-@pytest.mark.parametrize("style", Style)
-@pytest.mark.parametrize("crossfade_s", [0.0, 0.5])
+@cases("style", Style)
+@cases("crossfade_s", [0.0, 0.5])
 def test_every_sentence_is_true_of_one_member_and_false_of_others(
     style: Style, crossfade_s: float
 ) -> None:
@@ -110,8 +104,8 @@ def test_in_natural_style_each_false_sentence_stands_in_a_cross() -> None:
     assert set(exchanged) == {"before", "after", "while"}
 
 
-@pytest.mark.parametrize("classes", [2, 3, 5])
-@pytest.mark.parametrize("repeats", [1, 3])
+@cases("classes", [2, 3, 5])
+@cases("repeats", [1, 3])
 def test_each_round_holds_every_ordered_pair_once_over_new_clips(
     classes: int, repeats: int
 ) -> None:
@@ -128,16 +122,28 @@ def test_each_round_holds_every_ordered_pair_once_over_new_clips(
         assert orders[0] != orders[1]
 
 
-@pytest.mark.parametrize("each", [(1, 1), (1, 2), (2, 2), (3, 1), (3, 4), (5, 5)])
-@pytest.mark.parametrize("stage_a", [True, False])
+def two_classes(first: int, second: int) -> list[Clip]:
+    """So many clips of each, all of one length."""
+    return [
+        make_clip(f"{label}/{take}", label, frames=RATE)
+        for label, takes in (("class_00", first), ("class_01", second))
+        for take in range(takes)
+    ]
+
+
+@cases("each", [(1, 1), (1, 2), (2, 2), (3, 1), (3, 4), (5, 5)])
+@cases("stage_a", [True, False])
 def test_the_two_orders_of_a_pair_of_classes_never_make_one_sample_twice(
     each: tuple[int, int], stage_a: bool
 ) -> None:
     """Clips are heard whole, so that the same two make the same samples."""
     for seed in range(20):
         recipe = Triplets(stage_a=stage_a)
-        groups = groups_of(recipe, _two_classes(*each), make_setting(seed=seed))
-        scenes = [draft.scene for group in _made(groups) for draft in group]
+        groups = groups_of(recipe, two_classes(*each), make_setting(seed=seed))
+        scenes = []
+        for index in range(len(groups)):
+            with suppress(LeftOutError):
+                scenes += [draft.scene for draft in groups.group(index)]
         mixes = [frozenset(events(scene)) for scene in scenes if isinstance(scene, Overlay)]
         orders = [scene for scene in scenes if isinstance(scene, Concat)]
         assert len(set(mixes)) == len(mixes) == (1 if each == (1, 1) else 2)
@@ -149,27 +155,8 @@ def test_the_two_orders_of_a_pair_of_classes_never_make_one_sample_twice(
             ]
 
 
-def _two_classes(first: int, second: int) -> list[Clip]:
-    """So many clips of each, all of one length."""
-    return [
-        make_clip(f"{label}/{take}", label, frames=RATE)
-        for label, takes in (("class_00", first), ("class_01", second))
-        for take in range(takes)
-    ]
-
-
-def _made(groups: Groups) -> list[list[Draft]]:
-    """Those that are not left out."""
-    made = []
-    for index in range(len(groups)):
-        with suppress(LeftOutError):
-            made.append(list(groups.group(index)))
-    return made
-
-
 def test_what_is_left_out_is_told_with_split_and_setting() -> None:
-    one = _two_classes(1, 1)
-    groups = groups_of(Triplets(max_event_s=2.0), one, split="test")
+    groups = groups_of(Triplets(max_event_s=2.0), two_classes(1, 1), split="test")
     assert len(groups) == 2
     with pytest.raises(LeftOutError, match="too few clips for two orders") as caught:
         list(map(groups.group, range(2)))
@@ -178,26 +165,28 @@ def test_what_is_left_out_is_told_with_split_and_setting() -> None:
         "to split test, by a larger share or another `seed`, "
         "or let sounds last longer (recipe.triplets.max" in caught.value.fix
     )
+    alike = [make_clip(label, label, frames=RATE) for label in ("dog_bark", "Dog bark", "rain")]
+    for few, told in (
+        (clips(1), "split train: triplets need clips of two classes, found 1"),
+        (alike, "'dog_bark' and 'Dog bark' read alike"),
+    ):
+        with pytest.raises(PlanError, match=told):
+            groups_of(Triplets(), few)
 
 
 def test_events_are_of_the_class_and_no_longer_than_asked() -> None:
-    found = {clip.id: clip for clip in clips(5)}
-    for group in plan(Triplets(max_event_s=1.5), list(found.values())):
+    library = {clip.id: clip for clip in clips(5)}
+    for group in plan(Triplets(max_event_s=1.5), list(library.values())):
         for event in events(group[0].scene):
-            assert found[event.heard.clip].labels == (event.label,)
+            assert library[event.heard.clip].labels == (event.label,)
             assert event.heard.frames == round(1.5 * RATE)
             end = event.heard.start + event.heard.frames
-            assert end <= found[event.heard.clip].frames
-
-
-@pytest.mark.parametrize("crossfade_s", [0.0, 0.5])
-def test_samples_of_exact_length_fit(crossfade_s: float) -> None:
-    recipe = Triplets(crossfade_s=crossfade_s)
-    longest = 0
-    for draft in flatten(plan(recipe, clips(4), make_setting(5 * RATE + 1))):
-        assert duration(draft.scene) <= 5 * RATE + 1
-        longest = max(longest, duration(draft.scene))
-    assert longest >= 5 * RATE
+            assert end <= library[event.heard.clip].frames
+    for crossfade_s in (0.0, 0.5):
+        made = flatten(
+            plan(Triplets(crossfade_s=crossfade_s), clips(4), make_setting(5 * RATE + 1))
+        )
+        assert 5 * RATE <= max(duration(draft.scene) for draft in made) <= 5 * RATE + 1
 
 
 def test_stage_a_makes_single_and_combined_sounds() -> None:
@@ -217,19 +206,6 @@ def test_stage_a_makes_single_and_combined_sounds() -> None:
         assert [c.text for c in combined.captions.negatives] == [single.captions.caption.text]
         for draft in (single, combined):
             assert judge_draft(draft, RATE) == []
-
-
-def test_one_class_is_not_enough() -> None:
-    with pytest.raises(PlanError, match="split train: triplets need clips of two classes, found 1"):
-        groups_of(Triplets(), clips(1))
-
-
-def test_labels_that_read_alike_are_refused() -> None:
-    found = [
-        make_clip(f"lib/{label}", label, frames=RATE) for label in ("dog_bark", "Dog bark", "rain")
-    ]
-    with pytest.raises(PlanError, match="'dog_bark' and 'Dog bark' read alike"):
-        groups_of(Triplets(), found)
 
 
 def test_two_clips_of_one_recording_are_not_paired_where_others_are() -> None:

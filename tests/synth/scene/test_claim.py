@@ -23,6 +23,7 @@ from synth.scene.claim import (
     parts_of,
 )
 from synth.scene.scene import Concat, Event, Overlay, Scene
+from tests.kit.cases import cases
 
 SCENES: st.SearchStrategy[Scene] = st.recursive(
     st.sampled_from(["a", "and", "not", "event", 'say "b"']).map(Event),
@@ -51,12 +52,7 @@ def test_labels_survive_negation(claim: Claim) -> None:
     assert claim_labels(And(claim, Event("more"))) == claim_labels(claim) | {"more"}
 
 
-def test_labels_of_a_claim() -> None:
-    claim = And(Not(Concat(Event("a"), Event("b"))), Only(Overlay(Event("a"), Event("c"))))
-    assert claim_labels(claim) == {"a", "b", "c"}
-
-
-@pytest.mark.parametrize(
+@cases(
     "value",
     [None, 1, "not", [], {}, {"and": [{"event": "a"}]}, {"not": None}, {"or": []}, {"event": ""}],
 )

@@ -25,6 +25,7 @@ from synth.scene.scene import (
     to_text,
 )
 from synth.scene.timeline import timeline
+from tests.kit.cases import cases
 
 A, B, C, D = (Event(label) for label in "ABCD")
 
@@ -73,7 +74,7 @@ def test_any_text_is_a_scene_or_an_error_that_points_into_it(text: str) -> None:
         assert parse(format_scene(scene)) == scene
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "scene"),
     [
         ("A", A),
@@ -87,34 +88,21 @@ def test_any_text_is_a_scene_or_an_error_that_points_into_it(text: str) -> None:
         ("A + (B + C)", Concat(A, Concat(B, C))),
         ("A * (B * C)", Overlay(A, Overlay(B, C))),
         ("(A+B)*(C+D)", Overlay(Concat(A, B), Concat(C, D))),
+        (
+            "(Tap dance + Applause) * Female speech, woman speaking",
+            Overlay(
+                Concat(Event("Tap dance"), Event("Applause")),
+                Event("Female speech, woman speaking"),
+            ),
+        ),
     ],
 )
 def test_overlay_binds_tighter_and_both_are_left_associative(text: str, scene: Scene) -> None:
     assert parse(text) == scene
+    assert parse(format_scene(scene)) == scene
 
 
-def test_the_papers_example() -> None:
-    text = "(Tap dance + Applause) * Female speech, woman speaking"
-    scene = Overlay(
-        Concat(Event("Tap dance"), Event("Applause")), Event("Female speech, woman speaking")
-    )
-    assert parse(text) == scene
-    assert format_scene(scene) == text
-
-
-@pytest.mark.parametrize(
-    "label",
-    ["Whimper (dog)", "Roaring cats (lions, tigers)", "Dental drill, dentist's drill", "Hi-hat"],
-)
-def test_labels_of_the_papers_need_no_quotes(label: str) -> None:
-    assert format_scene(Event(label)) == label
-    grouped = f"({label} + {label}) * {label}"
-    said = Event(label)
-    assert parse(grouped) == Overlay(Concat(said, said), said)
-    assert format_scene(parse(grouped)) == grouped
-
-
-@pytest.mark.parametrize(
+@cases(
     ("label", "text"),
     [
         ("a + b", '"a + b"'),
@@ -143,7 +131,7 @@ def test_all_audioset_labels_round_trip(shared_data: Callable[[str], Path]) -> N
         assert format_scene(Event(label)) == label
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "column", "reason"),
     [
         ("", 1, "label"),
@@ -190,14 +178,14 @@ def right_chain(count: int) -> Scene:
     return scene
 
 
-@pytest.mark.parametrize("deep", [chain(100), right_chain(100)])
+@cases("deep", [chain(100), right_chain(100)])
 def test_a_scene_of_a_hundred_events_can_be_used(deep: Scene) -> None:
     assert len(timeline(deep).placements) == 100
     assert from_text(to_text(deep)) == deep
     assert parse(format_scene(deep)) == statement(deep)
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "(" * 50_000 + "A" + ")" * 50_000,
@@ -206,7 +194,6 @@ def test_a_scene_of_a_hundred_events_can_be_used(deep: Scene) -> None:
         "A * " * 50_000 + "A",
         "(A + " * 5_000 + "A" + ")" * 5_000,
     ],
-    ids=["parentheses", "open", "sequence", "overlay", "right"],
 )
 def test_deep_nesting_is_a_clear_error(text: str) -> None:
     with pytest.raises(NotationError, match="deep"):
@@ -226,7 +213,7 @@ def test_depth_is_that_of_the_scene_not_of_one_level() -> None:
         assert parse(format_scene(scene)) == scene
 
 
-@pytest.mark.parametrize("make", [chain, right_chain])
+@cases("make", [chain, right_chain])
 def test_what_can_be_made_can_be_written_down_and_read(make: Callable[[int], Scene]) -> None:
     # A chain of 150 was formatted into text that parse refused.
     assert parse(format_scene(make(101))) == statement(make(101))

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from synth.recipes.casting import fill_labels, random_sequence
 from synth.scene.edit import EditKind, edit_kind, meaning
 from synth.scene.scene import Concat, Scene, labels, operands, parse
 from synth.scene.timeline import is_sequence, make_sequence, recompose
+from tests.kit.cases import cases
 
 LETTERS = "abcdefghijkl"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "most", "expected"),
     [
         ("a + b + c * d", 2, True),
@@ -38,7 +38,7 @@ def sequence(count: int, polyphony: int, seed: int) -> Concat:
             return found
 
 
-@pytest.mark.parametrize(("count", "polyphony"), [(3, 1), (4, 2), (6, 3), (12, 2)])
+@cases(("count", "polyphony"), [(3, 1), (4, 2), (6, 3), (12, 2)])
 def test_recompositions_are_other_sequences_one_edit_away(count: int, polyphony: int) -> None:
     for seed in range(6):
         base = sequence(count, polyphony, seed)

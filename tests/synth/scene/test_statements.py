@@ -11,6 +11,7 @@ from synth.scene.claim import And, Claim, Count, Measured, Not, Only, Part, Quan
 from synth.scene.edit import meaning, recompositions
 from synth.scene.scene import Event, Scene, parse
 from synth.scene.statements import Statement, classify, complete, state
+from tests.kit.cases import cases
 
 DOG, RAIN = Event("dog"), Event("rain")
 
@@ -92,7 +93,7 @@ def test_times_are_compared_to_a_tenth_of_a_second() -> None:
         state(Measured(Quantity.ONSET, (DOG,), 1))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("claim", "kind"),
     [
         (DOG, "presence"),

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from itertools import count
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.base.errors import SceneError
@@ -52,61 +52,39 @@ def naive(scene: Scene) -> list[tuple[str, int, int]]:
 
 @given(scenes())
 def test_it_equals_the_definition(scene: Scene) -> None:
-    found = timeline(scene)
-    assert [(p.label, p.onset, p.offset) for p in found.placements] == naive(scene)
-    assert found.frames == duration(scene) == naive_duration(scene)
-
-
-@given(scenes())
-def test_every_event_is_placed_once_inside_the_whole(scene: Scene) -> None:
-    found = timeline(scene)
-    assert [place.excerpt for place in found.placements] == [e.heard for e in events(scene)]
-    for place in found.placements:
-        assert 0 <= place.onset < place.offset <= found.frames
-        assert place.frames == place.excerpt.frames
-    assert found.labels() == {e.label for e in events(scene)}
-    assert min(place.onset for place in found.placements) == 0
-    assert max(place.offset for place in found.placements) == found.frames
-
-
-@given(scenes())
-def test_all_is_in_whole_frames(scene: Scene) -> None:
-    found = timeline(scene)
-    text = json.dumps(asdict(found))
-    assert json.loads(text)["frames"] == found.frames
-    numbers = [n for p in found.placements for n in (p.onset, p.offset, p.excerpt.start)]
-    assert {type(number) for number in [found.frames, *numbers]} == {int}
-
-
-@pytest.mark.parametrize(("first", "second"), [(10, 4), (4, 10)])
-def test_a_crossfade_longer_than_a_part_is_a_scene_error(first: int, second: int) -> None:
-    whole = Concat(event("A", first), event("B", second), 5)
-    with pytest.raises(SceneError, match="crossfade of 5 frames cannot join"):
-        duration(whole)
-    with pytest.raises(SceneError, match="crossfade"):
-        timeline(whole)
-    with pytest.raises(SceneError, match="crossfade"):
-        timeline(Overlay(event("C", 3), Concat(whole, event("D", 9))))
+    placed = timeline(scene)
+    definition = naive(scene)
+    assert placed.placements == tuple(
+        Placement(label, onset, offset, event.heard, number)
+        for number, ((label, onset, offset), event) in enumerate(
+            zip(definition, events(scene), strict=True)
+        )
+    )
+    assert placed.frames == duration(scene) == naive_duration(scene)
+    assert placed.labels() == {event.label for event in events(scene)}
+    assert min(onset for _, onset, _ in definition) == 0
+    text = json.dumps(asdict(placed))
+    assert json.loads(text)["frames"] == placed.frames
+    numbers = [n for p in placed.placements for n in (p.onset, p.offset, p.excerpt.start)]
+    assert {type(number) for number in [placed.frames, *numbers]} == {int}
 
 
 @given(scenes(2), scenes(2), st.integers(1, 50))
-def test_any_longer_crossfade_is_refused(first: Scene, second: Scene, more: int) -> None:
-    with pytest.raises(SceneError):
-        timeline(Concat(first, second, min(duration(first), duration(second)) + more))
+def test_a_crossfade_longer_than_a_part_is_a_scene_error(
+    first: Scene, second: Scene, more: int
+) -> None:
+    crossfade = min(duration(first), duration(second)) + more
+    whole = Concat(first, second, crossfade)
+    for place in (duration, timeline):
+        with pytest.raises(SceneError, match=f"crossfade of {crossfade} frames cannot join"):
+            place(whole)
+    with pytest.raises(SceneError, match="crossfade"):
+        timeline(Overlay(event("C", 3), Concat(whole, event("D", 9))))
 
 
 def test_an_event_without_excerpt_has_no_place() -> None:
     with pytest.raises(SceneError, match="'B' has no excerpt"):
         timeline(Concat(event("A", 3), Event("B")))
-
-
-@given(scenes())
-def test_gain_and_clip_travel_with_the_placement(scene: Scene) -> None:
-    assume(len(list(events(scene))) > 1)
-    for number, source in enumerate(events(scene)):
-        place = timeline(scene).placements[number]
-        end = place.onset + source.heard.frames
-        assert place == Placement(source.label, place.onset, end, source.heard, number)
 
 
 def test_positions_past_the_range_of_32_bits_are_exact() -> None:

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from synth.labels.lexicon import Tag
 from synth.sources.own.folder import FolderSource, index_line
+from tests.kit.cases import cases
 from tests.kit.libraries import check, refused, sound, write_csv
 
 # Folder
@@ -35,48 +36,42 @@ INDEX = [
     {"path": "a.wav", "label": "dog; bark ;", "caption": 'A dog, "big"', "split": "train"},
     {"path": "x/b.wav", "label": "", "caption": "", "split": "test"},
 ]
+LISTED = [
+    {"path": "a.wav", "label": ["dog", "bark"], "caption": 'A dog, "big"', "split": "train"},
+    {"path": "x/b.wav", "label": None, "caption": None, "split": "test"},
+]
 
 
-@pytest.mark.parametrize("kind", ["csv", "bom", "parquet"])
-def test_folder_takes_an_index(tmp_path: Path, kind: str) -> None:
-    if kind == "parquet":
-        index = tmp_path / "index.parquet"
-        rows = [INDEX[0], INDEX[1] | {"caption": None}]
-        pq.write_table(pa.Table.from_pylist(rows), index)
-    else:
-        encoding = "utf-8-sig" if kind == "bom" else "utf-8"
-        rows_of_text = [row.values() for row in INDEX]
-        index = write_csv(tmp_path / "index.csv", list(INDEX[0]), rows_of_text, encoding)  # type: ignore[arg-type]
-    first, second = check(FolderSource(root=tmp_path, index=Path(index.name)))
-    assert first.labels == ("dog", "bark")
-    assert first.captions == ('A dog, "big"',)
-    assert (first.split, second.split) == ("train", "test")
-    assert (second.labels, second.captions) == ((), ())
-    assert second.location == "x/b.wav"
+def test_folder_takes_an_index(tmp_path: Path) -> None:
+    write_csv(tmp_path / "i.csv", list(INDEX[0]), [list(row.values()) for row in INDEX])
+    for name, rows in (("i", INDEX), ("listed", LISTED)):
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / f"{name}.parquet")
+    for index in ("i.csv", "i.parquet", "listed.parquet"):
+        first, second = check(FolderSource(root=tmp_path, index=Path(index)))
+        assert first.labels == ("dog", "bark")
+        assert first.captions == ('A dog, "big"',)
+        assert (first.split, second.split) == ("train", "test")
+        assert (second.labels, second.captions) == ((), ())
+        assert second.location == "x/b.wav"
 
 
-def test_folder_keeps_recordings_and_licences_of_the_index(tmp_path: Path) -> None:
-    columns = ("path", "recording", "licence", "attribution")
-    write_csv(
-        tmp_path / "i.csv",
-        columns,
-        [("a.wav", "r1", "CC0-1.0", "you"), ("b.wav", "r1", "", ""), ("c.wav", "", "", "")],
-    )
+def test_folder_keeps_recordings_licences_and_tags_of_the_index(tmp_path: Path) -> None:
+    columns = ("path", "recording", "licence", "tags", "notes")
+    rows = [
+        ("a.wav", "r1", "CC0-1.0", "genre:rock; mood:calm;guitar", "my own"),
+        ("b.wav", "r1", "", "", ""),
+        ("c.wav", "", "", "slow, piano|jazz", ""),
+    ]
+    write_csv(tmp_path / "i.csv", columns, rows)
     a, b, c = check(FolderSource(root=tmp_path, index=Path("i.csv"), licence="mine"))
     assert a.recording == b.recording != c.recording
     assert (a.licence, b.licence) == ("CC0-1.0", "mine")
+    assert a.tags == (Tag("genre", "rock"), Tag("mood", "calm"), Tag("", "guitar"))
+    assert b.tags == ()
+    assert c.tags == (Tag("", "slow"), Tag("", "piano"), Tag("", "jazz"))
 
 
-def test_folder_reads_tags_with_and_without_categories(tmp_path: Path) -> None:
-    rows = [("a.wav", "genre:rock; mood:calm;guitar"), ("b.wav", ""), ("c.wav", "slow, piano|jazz")]
-    write_csv(tmp_path / "i.csv", ("path", "tags"), rows)
-    tagged, bare, parted = check(FolderSource(root=tmp_path, index=Path("i.csv")))
-    assert tagged.tags == (Tag("genre", "rock"), Tag("mood", "calm"), Tag("", "guitar"))
-    assert bare.tags == ()
-    assert parted.tags == (Tag("", "slow"), Tag("", "piano"), Tag("", "jazz"))
-
-
-@pytest.mark.parametrize("misspelt", ["captions", "Caption", "lable", "licence "])
+@cases("misspelt", ["captions", "Caption", "lable", "licence "])
 def test_a_misspelt_column_is_refused_and_not_passed_over(tmp_path: Path, misspelt: str) -> None:
     # A "captions" column was ignored, and captions made of the labels instead.
     write_csv(tmp_path / "i.csv", ("path", misspelt), [("a.wav", "x")])
@@ -84,42 +79,25 @@ def test_a_misspelt_column_is_refused_and_not_passed_over(tmp_path: Path, misspe
     assert "rename it to" in refused(source, "is not known").fix
 
 
-def test_columns_of_your_own_are_no_concern(tmp_path: Path) -> None:
-    write_csv(tmp_path / "i.csv", ("path", "notes", "rating"), [("a.wav", "x", "5")])
-    assert len(check(FolderSource(root=tmp_path, index=Path("i.csv")))) == 1
-
-
 def test_folder_names_both_rows_of_a_path_that_is_listed_twice(tmp_path: Path) -> None:
     write_csv(tmp_path / "i.csv", ("path", "label"), [("a", "x"), ("b", "x"), ("a", "y")])
     source = FolderSource(root=tmp_path, index=Path("i.csv"))
     refused(source, "line 4: a is already listed in line 2")
-
-
-def test_folder_errors_say_how_to_fix_them(tmp_path: Path) -> None:
+    (tmp_path / "i.csv").unlink()
     assert "index: FILE" in refused(FolderSource(root=tmp_path), "no sub-folders").fix
     with pytest.raises(ValidationError):
         FolderSource(root=tmp_path, id_prefix="a b")
 
 
-def test_folder_labels_in_a_parquet_list_are_labels(tmp_path: Path) -> None:
-    # str(["dog", "bark"]) became one label, brackets and all.
-    row = {"path": "a.wav", "label": ["dog", "bark"]}
-    pq.write_table(pa.Table.from_pylist([row]), tmp_path / "i.parquet")
-    (ref,) = FolderSource(root=tmp_path, index=Path("i.parquet")).refs()
-    assert ref.labels == ("dog", "bark")
-
-
-def test_a_parquet_index_that_is_none_is_a_source_error(tmp_path: Path) -> None:
-    # pyarrow's own error came through.
-    (tmp_path / "i.parquet").write_text("path,label\n")
-    refused(FolderSource(root=tmp_path, index=Path("i.parquet")), r"i\.parquet")
-
-
-@pytest.mark.parametrize("rows", [0, 1])
-def test_a_parquet_index_without_the_column_is_a_source_error(tmp_path: Path, rows: int) -> None:
+def test_a_parquet_index_without_the_column_is_a_source_error(tmp_path: Path) -> None:
     # With no rows the missing column went unseen.
-    pq.write_table(pa.table({"file": pa.array(["a"] * rows, pa.string())}), tmp_path / "i.parquet")
-    refused(FolderSource(root=tmp_path, index=Path("i.parquet")), "no column 'path'")
+    source = FolderSource(root=tmp_path, index=Path("i.parquet"))
+    for rows in (0, 1):
+        table = pa.table({"file": pa.array(["a"] * rows, pa.string())})
+        pq.write_table(table, tmp_path / "i.parquet")
+        refused(source, "no column 'path'")
+    (tmp_path / "i.parquet").write_text("path,label\n")
+    refused(source, r"i\.parquet")
 
 
 def test_an_index_that_lies_in_the_folder_is_used(tmp_path: Path) -> None:
@@ -140,7 +118,7 @@ def test_an_index_that_lies_in_the_folder_is_used(tmp_path: Path) -> None:
     assert ref.labels == ("hound",)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("data", "reason", "fix"),
     [
         (b"file,category\na,b\n", "no column 'path' among file, category", "'file' to 'path', ren"),

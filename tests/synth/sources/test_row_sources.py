@@ -13,10 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 import soundfile
 
-from synth.base.errors import ClipError, SourceError
+from synth.base.errors import ClipError
 from synth.labels.lexicon import Tag
 from synth.sources.own.hf import HuggingFaceSource, ParquetSource
-from tests.kit.libraries import RATE, check, sound
+from tests.kit.cases import cases
+from tests.kit.libraries import RATE, check, refused, sound
 
 
 def wav(seed: int) -> bytes:
@@ -40,7 +41,7 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize("rows_a_group", [1, 2])
+@cases("rows_a_group", [1, 2])
 def test_parquet_with_embedded_audio(tmp_path: Path, rows_a_group: int) -> None:
     path = tmp_path / "deep" / "one.parquet"
     path.parent.mkdir()
@@ -86,30 +87,21 @@ def test_parquet_with_paths_lists_and_columns_of_other_names(tmp_path: Path) -> 
         source.load(empty)
 
 
-def test_parquet_says_what_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="no Parquet file"):
-        ParquetSource(root=tmp_path).refs()
-    pq.write_table(pa.table({"sound": ["a.wav"], "id": ["a"]}), tmp_path / "x.parquet")
-    with pytest.raises(SourceError, match="no column audio") as caught:
-        list(ParquetSource(root=tmp_path).refs())
-    assert "columns: {audio: sound}" in caught.value.fix
-    with pytest.raises(SourceError, match="'text'") as caught:
-        list(ParquetSource(root=tmp_path, columns={"audio": "sound", "caption": "text"}).refs())
-    assert "sound, id" in caught.value.fix
-    with pytest.raises(SourceError, match="unknown captions"):
-        list(ParquetSource(root=tmp_path, columns={"captions": "id"}).refs())
-    (tmp_path / "x.parquet").write_bytes(b"no table")
-    with pytest.raises(SourceError, match=r"x\.parquet: cannot be read"):
-        list(ParquetSource(root=tmp_path).refs())
-
-
-def test_an_id_given_twice_names_both_rows(tmp_path: Path) -> None:
-    table = pa.table({"audio": ["a.wav", "b.wav"], "id": ["same", "same"]})
-    pq.write_table(table, tmp_path / "x.parquet")
-    with pytest.raises(
-        SourceError, match=r"row 1: the id 'parquet/same' is already used in .*row 0"
-    ):
-        list(ParquetSource(root=tmp_path).refs())
+def test_what_is_missing_is_told_with_the_fix(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    assert "save_to_disk" in refused(HuggingFaceSource(root=tmp_path), "no Hugging Face").fix
+    refused(ParquetSource(root=tmp_path), "no Parquet file")
+    pq.write_table(pa.table({"sound": ["a.wav"], "id": ["a"]}), path)
+    fix = refused(ParquetSource(root=tmp_path), "no column audio").fix
+    assert "columns: {audio: sound}" in fix
+    columns = {"audio": "sound", "caption": "text"}
+    assert "sound, id" in refused(ParquetSource(root=tmp_path, columns=columns), "'text'").fix
+    refused(ParquetSource(root=tmp_path, columns={"captions": "id"}), "unknown captions")
+    pq.write_table(pa.table({"audio": ["a.wav", "b.wav"], "id": ["same", "same"]}), path)
+    told = r"row 1: the id 'parquet/same' is already used in .*row 0"
+    refused(ParquetSource(root=tmp_path), told)
+    path.write_bytes(b"no table")
+    refused(ParquetSource(root=tmp_path), r"x\.parquet: cannot be read")
 
 
 def test_hf_reads_what_save_to_disk_wrote(tmp_path: Path) -> None:
@@ -118,9 +110,6 @@ def test_hf_reads_what_save_to_disk_wrote(tmp_path: Path) -> None:
     dog, rain = check(source)
     assert (dog.labels, dog.captions, dog.split) == (("dog",), ('A dog, "Rex"',), "")
     assert len(source.load(rain).audio) == 1601
-
-
-def test_hf_reads_a_saved_dataset_dict_with_its_splits(tmp_path: Path) -> None:
     splits = {"train": saved(ROWS), "test": saved(ROWS[:1])}
     datasets.DatasetDict(splits).save_to_disk(tmp_path, num_shards={"train": 2, "test": 1})
     source = HuggingFaceSource(root=tmp_path)
@@ -137,11 +126,3 @@ def test_hf_reads_a_downloaded_folder_of_parquet_files(tmp_path: Path) -> None:
         "train",
         "train",
     ]
-
-
-def test_hf_of_another_folder_is_a_source_error(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="not found"):
-        HuggingFaceSource(root=tmp_path / "none").refs()
-    with pytest.raises(SourceError, match="no Hugging Face dataset") as caught:
-        HuggingFaceSource(root=tmp_path).refs()
-    assert "save_to_disk" in caught.value.fix

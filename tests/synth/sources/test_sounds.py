@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from synth.base.errors import ClipError, SourceError
 from synth.sources import ClipRef
 from synth.sources.sounds.esc50 import ESC50_NAMES, Credit, Esc10, Esc50, read_credits
 from synth.sources.sounds.fsd50k import Fsd50k
 from synth.sources.sounds.urbansound8k import UrbanSound8K
-from tests.kit.libraries import RATE, check, refused, sound, write_csv
+from tests.kit.cases import cases
+from tests.kit.libraries import check, refused, sound, write_csv
 
 # ESC-50
 
@@ -28,33 +29,20 @@ ESC50_ROWS = [
 ]
 
 
-def esc50(root: Path, rows: Iterable[Sequence[object]] = ESC50_ROWS, **settings: Any) -> Esc50:
-    write_csv(root / "meta" / "esc50.csv", ESC50_COLUMNS, rows, **settings)
-    for seed, name in enumerate(["1-100-A-0.wav", "5-7-A-40.wav"]):
-        sound(root / "audio" / name, seed)
+def esc50(root: Path) -> Esc50:
+    write_csv(root / "meta" / "esc50.csv", ESC50_COLUMNS, ESC50_ROWS)
+    (root / "audio").mkdir()
     return Esc50(root=root)
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
-def test_esc50_reads_its_own_layout(tmp_path: Path, encoding: str) -> None:
-    refs = check(esc50(tmp_path, encoding=encoding))
+def test_esc50_reads_its_own_layout(tmp_path: Path) -> None:
+    refs = check(esc50(tmp_path))
     assert [ref.id for ref in refs] == ["esc50/1-100-A-0", "esc50/1-100-B-0", "esc50/5-7-A-40"]
     assert [ref.labels for ref in refs] == [("dog",), ("dog",), ("helicopter",)]
     assert [ref.split for ref in refs] == ["1", "1", "5"]
     assert [ref.recording for ref in refs] == ["freesound/100", "freesound/100", "freesound/7"]
     assert [ref.licence for ref in refs] == ["CC-BY-3.0", "CC-BY-3.0", "CC-BY-NC-3.0"]
     assert "Piczak" in refs[0].attribution
-
-
-def test_esc50_loads_and_a_listed_file_that_is_gone_is_a_clip_error(tmp_path: Path) -> None:
-    source = esc50(tmp_path)
-    here, gone, _ = source.refs()
-    recording = source.load(here)
-    assert (len(recording.audio), recording.rate, recording.channels) == (1600, RATE, 1)
-    with pytest.raises(ClipError, match="cannot be read"):
-        source.load(gone)
-    assert source.stamp(gone) == "missing"
-    assert source.stamp(here) != "missing"
 
 
 def test_the_real_esc50(shared_data: Callable[[str], Path]) -> None:
@@ -74,8 +62,8 @@ def test_the_real_esc50(shared_data: Callable[[str], Path]) -> None:
 def test_esc10_reads_its_own_layout(tmp_path: Path) -> None:
     for folder, name in (("001 - Dog bark", "1-100-A"), ("010 - Fire crackling", "3-7-B")):
         sound(tmp_path / folder / f"{name}.ogg")
-    (tmp_path / "LICENSE").write_text("CC BY")
     (tmp_path / "001 - Dog bark" / "notes.txt").write_text("no sound")
+    written(tmp_path, ENTRY.replace("100", "7").replace("1-7-A", "3-7-B"))
     dog, fire = check(Esc10(root=tmp_path))
     assert dog == ClipRef(
         id="esc10/1-100-A",
@@ -86,10 +74,8 @@ def test_esc10_reads_its_own_layout(tmp_path: Path) -> None:
         attribution="ESC-10 (K. J. Piczak), Freesound 100",
         split="1",
     )
-    assert (fire.labels, fire.split) == (("crackling_fire",), "3")
-
-
-def test_esc10_with_a_stray_file_is_a_source_error(tmp_path: Path) -> None:
+    assert (fire.labels, fire.split, fire.licence) == (("crackling_fire",), "3", "CC0-1.0")
+    assert fire.attribution.endswith("in ESC-10 (K. J. Piczak)")
     stray = sound(tmp_path / "002 - Rain" / "my rain.ogg")
     refused(Esc10(root=tmp_path), "", stray.name)
 
@@ -111,134 +97,90 @@ ENTRY = f"- [1-100-A.ogg]: clip derived from bark.wav ({PAGE}) by nfrae [CC0]"
 
 def written(root: Path, *lines: str, end: str = "\n") -> Path:
     root.mkdir(exist_ok=True)
-    (root / "LICENSE").write_bytes("".join(line + end for line in lines).encode())
+    text = "".join(line + end for line in lines)
+    (root / "LICENSE").write_bytes(text.encode(errors="surrogateescape"))
     return root
 
 
-def read(root: Path, *lines: str) -> Credit:
-    (credit,) = read_credits(written(root, *lines)).values()
-    return credit
+@cases(
+    ("old", "new", "field", "value"),
+    [
+        ("CC0", "CC0", "licence", "CC0-1.0"),
+        # Without a version it is 3.0, as the file's header says.
+        ("CC0", "CC-BY", "licence", "CC-BY-3.0"),
+        ("CC0", "CC-BY-NC", "licence", "CC-BY-NC-3.0"),
+        ("CC0", "CC-Sampling+", "licence", "CC-Sampling-Plus-1.0"),
+        ("CC0", "CC-BY-4.0", "licence", "CC-BY-4.0"),
+        (" bark.wav ", " Barking (close) [2], again ", "title", "Barking (close) [2], again"),
+        (" bark.wav ", "  A  herd ", "title", "A herd"),
+        (" bark.wav ", " see (http://a.org/) by me [x] ", "title", "see (http://a.org/) by me [x]"),
+        (" bark.wav ", " [DrinkingCan[Norberd]]", "title", "DrinkingCan[Norberd]"),
+        (" bark.wav ", " [loud] dog [far] ", "title", "[loud] dog [far]"),
+        (" bark.wav ", r" Lampaat m\xe4\xe4kiv\xe4t ", "title", "Lampaat määkivät"),
+        (" bark.wav ", r" sea \u200b\u200bon the road ", "title", "sea on the road"),
+        (" bark.wav ", r" C:\x00\ud800 ", "title", r"C:\x00\ud800"),
+        (" bark.wav ", " ", "title", ""),
+        ("nfrae [", "Bobby Beck [", "author", "Bobby Beck"),
+        ("nfrae [", "x [y] z [", "author", "x [y] z"),
+        ("nfrae [", "soundbyter.com [", "author", "soundbyter.com"),
+        ("nfrae [", "by by [", "author", "by by"),
+        ("- [", "\N{ZERO WIDTH NO-BREAK SPACE}- [", "author", "nfrae"),
+        ("A.ogg", "Ad.ogg", "author", "nfrae"),  # a stray letter
+    ],
+)
+def test_an_entry_is_read_as_freesound_shows_it(
+    tmp_path: Path, old: str, new: str, field: str, value: str
+) -> None:
+    (credit,) = read_credits(written(tmp_path, ENTRY.replace(old, new))).items()
+    plain = Credit("CC0-1.0", "bark.wav", "nfrae", PAGE)
+    assert credit == ("1-100-A", replace(plain, **{field: value}))
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@cases("end", ["\n", "\r\n"])
 def test_header_and_headings_are_passed_over(tmp_path: Path, end: str) -> None:
     lines = ("# ESC-50", "Attribution license (http://x.org/).", "", "101 - Dog:", ENTRY, "")
     credits = read_credits(written(tmp_path, *lines, end=end))
     assert credits == {"1-100-A": Credit("CC0-1.0", "bark.wav", "nfrae", PAGE)}
 
 
-def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
-    assert read(tmp_path, "\N{ZERO WIDTH NO-BREAK SPACE}" + ENTRY).author == "nfrae"
-
-
-@pytest.mark.parametrize(
-    ("written_licence", "licence"),
+@cases(
+    ("lines", "told"),
     [
-        ("CC0", "CC0-1.0"),
-        ("CC-BY", "CC-BY-3.0"),
-        ("CC-BY-NC", "CC-BY-NC-3.0"),
-        ("CC-Sampling+", "CC-Sampling-Plus-1.0"),
-        ("CC-BY-4.0", "CC-BY-4.0"),
+        *(
+            (["# ESC-50", "", line], "line 3: .*cannot be read")
+            for line in (
+                "- [1-100-A.ogg]: clip derived from bark.wav by nfrae [CC0]",
+                f"- [1-100-A.ogg]: clip derived from bark.wav ({PAGE}) by nfrae",
+                f"- [1-100-A.ogg]: clip derived from bark.wav ({PAGE}) [CC0]",
+                f"- [bark.ogg]: clip derived from bark.wav ({PAGE}) by nfrae [CC0]",
+                "clip derived from bark.wav",
+                ENTRY + " and more",
+            )
+        ),
+        ([ENTRY.replace("CC0", "free")], r"line 1: the licence \[free\] is not known"),
+        (
+            [ENTRY, "", ENTRY.replace("CC0", "CC-BY")],
+            "line 3: says other things of 1-100-A than line 1",
+        ),
+        (["\udcff\udcfe"], "utf-8"),
     ],
 )
-def test_a_licence_without_version_is_3_0_as_the_header_says(
-    tmp_path: Path, written_licence: str, licence: str
+def test_an_entry_that_cannot_be_read_is_an_error_with_its_line(
+    tmp_path: Path, lines: list[str], told: str
 ) -> None:
-    assert read(tmp_path, ENTRY.replace("CC0", written_licence)).licence == licence
-
-
-@pytest.mark.parametrize(
-    ("text", "title"),
-    [
-        (" Barking (close) [2], again ", "Barking (close) [2], again"),
-        ("  A  herd ", "A herd"),
-        (" see (http://a.org/) by me [x] ", "see (http://a.org/) by me [x]"),
-        (" [DrinkingCan[Norberd]]", "DrinkingCan[Norberd]"),
-        (" [loud] dog [far] ", "[loud] dog [far]"),
-        (r" Lampaat m\xe4\xe4kiv\xe4t ", "Lampaat määkivät"),
-        (r" sea \u200b\u200bon the road ", "sea on the road"),
-        (r" C:\x00\ud800 ", r"C:\x00\ud800"),
-        (" ", ""),
-    ],
-)
-def test_titles_are_read_as_freesound_shows_them(tmp_path: Path, text: str, title: str) -> None:
-    credit = read(tmp_path, ENTRY.replace(" bark.wav ", text))
-    assert (credit.title, credit.author, credit.url) == (title, "nfrae", PAGE)
-
-
-def test_users_with_spaces_and_signs_are_read(tmp_path: Path) -> None:
-    for author in ("Bobby Beck", "x [y] z", "soundbyter.com", "by by"):
-        assert read(tmp_path, ENTRY.replace("nfrae [", f"{author} [")).author == author
-
-
-def test_a_stray_letter_in_a_name_is_left_out(tmp_path: Path) -> None:
-    assert list(read_credits(written(tmp_path, ENTRY.replace("A.ogg", "Ad.ogg")))) == ["1-100-A"]
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "- [1-100-A.ogg]: clip derived from bark.wav by nfrae [CC0]",
-        f"- [1-100-A.ogg]: clip derived from bark.wav ({PAGE}) by nfrae",
-        f"- [1-100-A.ogg]: clip derived from bark.wav ({PAGE}) [CC0]",
-        f"- [bark.ogg]: clip derived from bark.wav ({PAGE}) by nfrae [CC0]",
-        "clip derived from bark.wav",
-        ENTRY + " and more",
-    ],
-)
-def test_an_entry_that_cannot_be_read_is_an_error_with_its_line(tmp_path: Path, line: str) -> None:
-    with pytest.raises(SourceError, match=r"LICENSE: line 3: .*cannot be read") as caught:
-        read_credits(written(tmp_path, "# ESC-50", "", line))
-    assert "clip derived from TITLE" in caught.value.fix
-
-
-def test_a_licence_that_is_not_known_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"line 1: the licence \[free\] is not known"):
-        read(tmp_path, ENTRY.replace("CC0", "free"))
-
-
-def test_a_clip_may_be_listed_twice_but_not_in_two_ways(tmp_path: Path) -> None:
-    assert read(tmp_path, ENTRY, ENTRY).licence == "CC0-1.0"
-    with pytest.raises(SourceError, match="line 3: says other things of 1-100-A than line 1"):
-        read(tmp_path, ENTRY, "", ENTRY.replace("CC0", "CC-BY"))
-
-
-def test_a_file_that_is_no_text_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "LICENSE").write_bytes(b"\xff\xfe")
-    with pytest.raises(SourceError, match="LICENSE"):
-        read_credits(tmp_path)
+    source = esc50(written(tmp_path, *lines))
+    error = refused(source, rf"LICENSE: .*{told}")
+    assert "cannot be read" not in told or "clip derived from TITLE" in error.fix
 
 
 def test_esc50_takes_the_files_word_and_else_the_whole_datasets(tmp_path: Path) -> None:
-    source = esc50(tmp_path)
-    assert [ref.licence for ref in check(source)] == ["CC-BY-3.0", "CC-BY-3.0", "CC-BY-NC-3.0"]
-    written(tmp_path, ENTRY)
-    credited, silent, other = check(source)
-    assert (credited.licence, silent.licence, other.licence) == (
-        "CC0-1.0",
-        "CC-BY-3.0",
-        "CC-BY-NC-3.0",
-    )
+    credited, silent, other = check(esc50(written(tmp_path, ENTRY, ENTRY)))
+    licences = [ref.licence for ref in (credited, silent, other)]
+    assert licences == ["CC0-1.0", "CC-BY-3.0", "CC-BY-NC-3.0"]
     assert (
         credited.attribution == f'cut from "bark.wav" by nfrae ({PAGE}), in ESC-50 (K. J. Piczak)'
     )
     assert silent.attribution == "ESC-50 (K. J. Piczak), Freesound 100"
-
-
-def test_esc50_with_a_broken_licence_file_is_refused(tmp_path: Path) -> None:
-    source = esc50(tmp_path)
-    written(tmp_path, "- [1-100-A.ogg]: bark")
-    with pytest.raises(SourceError, match="LICENSE: line 1"):
-        list(source.refs())
-
-
-def test_esc10_takes_the_word_of_a_file_beside_it(tmp_path: Path) -> None:
-    for name in ("1-100-A", "1-101-A"):
-        sound(tmp_path / "001 - Dog bark" / f"{name}.ogg")
-    written(tmp_path, ENTRY)
-    credited, silent = check(Esc10(root=tmp_path))
-    assert (credited.licence, silent.licence) == ("CC0-1.0", "CC-BY-3.0")
-    assert credited.attribution.endswith("in ESC-10 (K. J. Piczak)")
 
 
 def test_the_real_file_is_read_to_the_last_line(shared_data: Callable[[str], Path]) -> None:
@@ -297,24 +239,20 @@ INFO = {
 }
 
 
-def fsd50k(
-    root: Path, dev: Sequence[Sequence[str]] = DEV, evaluation: Sequence[Sequence[str]] = EVAL
-) -> Fsd50k:
+def fsd50k(root: Path) -> Fsd50k:
     truth = root / "FSD50K.ground_truth"
-    write_csv(truth / "dev.csv", ("fname", "labels", "mids", "split"), dev, "utf-8-sig")
-    write_csv(truth / "eval.csv", ("fname", "labels", "mids"), evaluation)
+    write_csv(truth / "dev.csv", ("fname", "labels", "mids", "split"), DEV, "utf-8-sig")
+    write_csv(truth / "eval.csv", ("fname", "labels", "mids"), EVAL)
     for subset, clip in (("dev", "64760"), ("eval", "37199")):
-        (root / f"FSD50K.{subset}_audio").mkdir(exist_ok=True)
+        (root / f"FSD50K.{subset}_audio").mkdir()
         path = root / "FSD50K.metadata" / f"{subset}_clips_info_FSD50K.json"
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps({clip: INFO}), "utf-8")
-    sound(root / "FSD50K.dev_audio" / "64760.wav")
     return Fsd50k(root=root)
 
 
 def test_fsd50k_is_read_as_it_is_published(tmp_path: Path) -> None:
-    source = fsd50k(tmp_path)
-    refs = {ref.id: ref for ref in check(source)}
+    refs = {ref.id: ref for ref in check(fsd50k(tmp_path))}
     guitar = refs["fsd50k/64760"]
     assert guitar.location == "FSD50K.dev_audio/64760.wav"
     assert (guitar.recording, guitar.licence) == ("freesound/64760", "CC-Sampling-Plus-1.0")
@@ -322,27 +260,24 @@ def test_fsd50k_is_read_as_it_is_published(tmp_path: Path) -> None:
     assert "guitarras_63.wav" in guitar.attribution
     assert [ref.split for ref in refs.values()] == ["train", "val", "train", "train"] + ["eval"] * 6
     assert refs["fsd50k/193768"].licence == "unknown"
-    assert len(source.load(guitar).audio) == 1600
-    with pytest.raises(ClipError, match="cannot be read"):
-        source.load(refs["fsd50k/1"])
 
 
 def test_labels_are_the_most_specific_under_their_display_names(tmp_path: Path) -> None:
     labels = {ref.id.split("/")[1]: ref.labels for ref in check(fsd50k(tmp_path))}
-    assert labels["64760"] == ("Electric guitar",)
-    assert labels["193768"] == ("Electric guitar", "Bass guitar")
-    assert labels["2"] == ("Dishes, pots, and pans",)
-    assert labels["37199"] == ("Chirp, tweet",)
-
-
-def test_a_broader_label_that_is_not_smeared_stays(tmp_path: Path) -> None:
-    labels = {ref.id.split("/")[1]: ref.labels for ref in check(fsd50k(tmp_path))}
-    # A guitar squeaks without a door, so a door that is named was heard; its own parent goes.
-    assert labels["1"] == ("Squeak", "Door")
-    # Growling is below cats, dogs and wild animals alike, and always smeared to animals alone.
-    assert labels["223978"] == ("Growling", "Bird")
-    assert (labels["5"], labels["6"]) == (("Growling", "Dog"), ("Growling", "Cat"))
-    assert labels["7"] == ("Growling",)
+    assert labels == {
+        "64760": ("Electric guitar",),
+        "193768": ("Electric guitar", "Bass guitar"),
+        # A guitar squeaks without a door, so a door that is named was heard; its own parent goes.
+        "1": ("Squeak", "Door"),
+        "2": ("Dishes, pots, and pans",),
+        "37199": ("Chirp, tweet",),
+        "251763": ("Electric guitar", "Squeak"),
+        # Growling is below cats, dogs and wild animals alike, and always smeared to animals alone.
+        "223978": ("Growling", "Bird"),
+        "5": ("Growling", "Dog"),
+        "6": ("Growling", "Cat"),
+        "7": ("Growling",),
+    }
 
 
 def test_labels_of_a_clip_do_not_depend_on_the_subsets_that_are_chosen(tmp_path: Path) -> None:
@@ -384,18 +319,14 @@ ROWS: list[Sequence[object]] = [
 ]
 
 
-def urbansound8k(
-    root: Path, rows: Iterable[Sequence[object]] = ROWS, encoding: str = "utf-8"
-) -> UrbanSound8K:
-    write_csv(root / "metadata" / "UrbanSound8K.csv", SLICES, rows, encoding)
-    sound(root / "audio" / "fold5" / "100032-3-0-0.wav")
-    return UrbanSound8K(root=root)
+def urbansound8k(root: Path, **settings: Any) -> UrbanSound8K:
+    write_csv(root / "metadata" / "UrbanSound8K.csv", SLICES, ROWS)
+    (root / "audio").mkdir(exist_ok=True)
+    return UrbanSound8K(root=root, **settings)
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
-def test_urbansound8k_is_read_as_it_is_published(tmp_path: Path, encoding: str) -> None:
-    source = urbansound8k(tmp_path, encoding=encoding)
-    bark, _, children, other = check(source)
+def test_urbansound8k_is_read_as_it_is_published(tmp_path: Path) -> None:
+    bark, background, children, other = check(urbansound8k(tmp_path))
     assert bark.id == "urbansound8k/100032-3-0-0"
     assert bark.location == "audio/fold5/100032-3-0-0.wav"
     assert (bark.labels, bark.split, bark.licence) == (("dog_bark",), "5", "CC-BY-NC-3.0")
@@ -403,33 +334,14 @@ def test_urbansound8k_is_read_as_it_is_published(tmp_path: Path, encoding: str) 
     assert bark.duration_s == pytest.approx(0.317551)
     assert "Salamon" in bark.attribution
     assert children.duration_s == 4.0
+    assert children.recording == background.recording == "freesound/100263"
     assert other.location == "audio/fold10/344-3-1-0.wav"
-    recording = source.load(bark)
-    assert (len(recording.audio), recording.rate) == (1600, RATE)
-
-
-def test_slices_of_one_recording_are_kept_together(tmp_path: Path) -> None:
-    rows = [*ROWS, ("100263-2-0-3.wav", 100263, 1, 5, 1, 6, 2, "children_playing")]
-    refs = check(urbansound8k(tmp_path, rows))
-    assert [ref.recording for ref in refs].count("freesound/100263") == 3
 
 
 def test_a_slice_in_the_background_is_refused_and_not_dropped(tmp_path: Path) -> None:
     refs = check(urbansound8k(tmp_path))
     assert [bool(ref.refusal) for ref in refs] == [False, True, False, False]
     assert "background" in refs[1].refusal
-    kept = check(UrbanSound8K(root=tmp_path, background="keep"))
-    assert not any(ref.refusal for ref in kept)
+    assert not any(ref.refusal for ref in check(urbansound8k(tmp_path, background="keep")))
     with pytest.raises(ValidationError):
-        UrbanSound8K(root=tmp_path, background="drop")
-
-
-def test_missing_and_empty_files_are_clip_errors(tmp_path: Path) -> None:
-    source = urbansound8k(tmp_path)
-    (tmp_path / "audio" / "fold10").mkdir()
-    (tmp_path / "audio" / "fold10" / "344-3-1-0.wav").touch()
-    _, gone, _, empty = source.refs()
-    with pytest.raises(ClipError, match="cannot be read"):
-        source.load(gone)
-    with pytest.raises(ClipError, match="empty"):
-        source.load(empty)
+        urbansound8k(tmp_path, background="drop")

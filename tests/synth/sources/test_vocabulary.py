@@ -22,6 +22,7 @@ from synth.base.progress import Silent
 from synth.labels.lexicon import category, shipped_phrases
 from synth.sources.own.folder import VocabularySource
 from tests.kit.builds import product, segue_here
+from tests.kit.cases import cases
 
 
 def spec(**changes: Any) -> dict[str, Any]:
@@ -83,7 +84,7 @@ def test_a_label_keeps_its_lengths_whatever_stands_beside_it() -> None:
         assert lengths[ref.id] == one.row(ref)
 
 
-@pytest.mark.parametrize(
+@cases(
     "settings",
     [
         {"seconds": (2, 1)},
@@ -229,7 +230,7 @@ def test_build_refuses_it_in_one_line_with_the_fix(
     assert json.loads(failed.stdout.splitlines()[-1])["error"] in error
 
 
-@pytest.mark.parametrize(
+@cases(
     ("recipe", "told"),
     [
         (

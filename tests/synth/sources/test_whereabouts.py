@@ -21,43 +21,29 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ("ESC-5O", "did you mean HERE/ESC-50?"),
-        ("ESC-50.zip", "HERE/ESC-50.zip is a file: unpack it and give the folder"),
-        ("", "did you mean HERE/ESC-50?"),
-        ("ESC-50/audio", "did you mean HERE/ESC-50?"),
-        ("ESC-50/meta", "did you mean HERE/ESC-50?"),
-        ("quite/another", "give the folder"),
-    ],
-)
-def test_what_was_meant_is_told(here: Path, given: str, told: str) -> None:
-    found = suggest_folder(here / given / "audio", "give the folder")
-    assert found == told.replace("HERE", str(here))
+def test_what_was_meant_is_told(here: Path) -> None:
+    fixes = {
+        place: suggest_folder(here / place / "audio", "give the folder").replace(str(here), "HERE")
+        for place in ("ESC-5O", "ESC-50.zip", "", "ESC-50/audio", "ESC-50/meta", "quite/another")
+    }
+    assert fixes == dict.fromkeys(fixes, "did you mean HERE/ESC-50?") | {
+        "ESC-50.zip": "HERE/ESC-50.zip is a file: unpack it and give the folder",
+        "quite/another": "give the folder",
+    }
 
 
-@pytest.mark.parametrize(
-    ("given", "told", "fix"),
-    [
-        ("ESC-50", "is a folder; expected NAME:ROOT", "give esc50:ESC-50, or folder:ESC-50"),
-        ("ESC-50.zip", "is a file; expected NAME:ROOT", "unpack the library"),
-        ("https://github.com/x/ESC-50", "is a URL; expected NAME:ROOT", "download and unpack"),
-    ],
-)
 def test_a_library_without_its_name_is_told_with_the_form(
-    here: Path, monkeypatch: pytest.MonkeyPatch, given: str, told: str, fix: str
-) -> None:
-    monkeypatch.chdir(here)
-    with pytest.raises(SpecError, match=told) as caught:
-        parse_source(given)
-    assert fix in caught.value.fix
-
-
-def test_a_name_that_is_also_a_folder_stays_a_name(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(here)
+    for place, told, fix in (
+        ("ESC-50", "is a folder; expected NAME:ROOT", "give esc50:ESC-50, or folder:ESC-50"),
+        ("ESC-50.zip", "is a file; expected NAME:ROOT", "unpack the library"),
+        ("https://github.com/x/ESC-50", "is a URL; expected NAME:ROOT", "download and unpack"),
+    ):
+        with pytest.raises(SpecError, match=told) as caught:
+            parse_source(place)
+        assert fix in caught.value.fix
     (here / "foley").mkdir()
     assert isinstance(parse_source("foley"), source_class("foley"))
     with pytest.raises(SourceError, match="no source 'fodler'"):

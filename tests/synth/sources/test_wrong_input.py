@@ -14,6 +14,7 @@ import pytest
 
 from synth.base.errors import ClipError, SourceError
 from synth.sources import SOURCES, Source, Unheard, open_source, source_class
+from tests.kit.cases import cases
 from tests.kit.libraries import RATE, check, refused, sound
 
 
@@ -194,10 +195,9 @@ def write_library(name: str, root: Path, *rows: str, header: str = "") -> Any:
     return make(name, root, **dict(layout.settings))
 
 
-@pytest.fixture(params=LAYOUTS)
-def library(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, Path]:
-    """Each source over its smallest layout, and its table."""
-    return write_library(request.param, tmp_path), tmp_path / LAYOUTS[request.param].index
+def library(name: str, root: Path) -> tuple[SourceLayout, Any, Path]:
+    """A source over its smallest layout, and its table."""
+    return LAYOUTS[name], write_library(name, root), root / LAYOUTS[name].index
 
 
 def refs(source: Any) -> list[Any]:
@@ -208,7 +208,7 @@ def test_no_source_is_forgotten() -> None:
     assert {*LAYOUTS, *WITHOUT_TABLE, *FILELESS} == set(SOURCES)
 
 
-@pytest.mark.parametrize("name", sorted({*LAYOUTS, *WITHOUT_TABLE}))
+@cases("name", sorted({*LAYOUTS, *WITHOUT_TABLE}))
 def test_a_root_that_is_missing_empty_or_a_file_is_told(name: str, tmp_path: Path) -> None:
     layout = LAYOUTS.get(name)
     (tmp_path / "empty").mkdir()
@@ -220,7 +220,7 @@ def test_a_root_that_is_missing_empty_or_a_file_is_told(name: str, tmp_path: Pat
         assert (layout.fix if layout else WITHOUT_TABLE[name]) in error.fix or place != "empty"
 
 
-@pytest.mark.parametrize("name", [name for name, layout in LAYOUTS.items() if layout.listed_s])
+@cases("name", [name for name, layout in LAYOUTS.items() if layout.listed_s])
 def test_without_its_audio_a_library_is_a_listing(name: str, tmp_path: Path) -> None:
     source, layout = write_library(name, tmp_path), LAYOUTS[name]
     listing = open_source(source)
@@ -241,17 +241,21 @@ PLACES = {
     "audio/-a_30.000.wav audio/-a_30_40.wav audio/-a_30000_40000.flac audio/-a.wav audio/Y-a.wav",
     "clotho": "development/a.wav clotho_audio_development/development/a.wav "
     "clotho_audio_development/a.wav",
+    "esc50": "audio/1-1-A-0.wav",
     "fma": "fma_small/000/000002.mp3 audio/000/000002.mp3",
+    "folder": "a.wav",
+    "fsd50k": "FSD50K.dev_audio/1.wav",
     "magnatagatune": "a/me-one-01-two-0-29.mp3 mp3/a/me-one-01-two-0-29.mp3",
     "mtg_jamendo": "audio/07/7.mp3 audio/07/7.low.mp3 audio-low/07/7.low.mp3 "
     "raw_30s/audio/07/7.mp3 raw_30s/audio-low/07/7.low.mp3 raw_30s/audio-low/07/7.mp3",
     "musiccaps": "audio/[-a]-[30-40].wav audio/-a.wav audio/deep/-a_30_40.wav",
     "song_describer": "audio/07/7.2min.mp3 audio/audio/07/7.2min.mp3 audio/07/7.mp3",
+    "urbansound8k": "audio/fold5/1-3-0-0.wav",
     "wavtext5k": "Webcrawl/download/a.wav Webcrawl/44100/audios/a.wav Webcrawl/a.wav",
 }
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "place"),
     [(name, place) for name, places in PLACES.items() for place in places.split()],
 )
@@ -260,69 +264,63 @@ def test_audio_is_found_where_it_was_collected_or_unpacked(
 ) -> None:
     source = write_library(name, tmp_path)
     path = sound(tmp_path / place, frames=2 * RATE)
-    (ref,) = check(open_source(source))  # type: ignore[arg-type]
+    ref, *_ = check(open_source(source))  # type: ignore[arg-type]
     assert ref.location.partition("#")[0] == place
-    assert len(source.load(ref).audio) >= RATE
+    recording = source.load(ref)
+    assert (recording.rate, recording.channels) == (RATE, 1)
+    assert len(recording.audio) >= RATE
+    assert source.stamp(ref) != "missing"
+    path.write_bytes(b"")
+    with pytest.raises(ClipError, match="empty file"):
+        source.load(ref)
     path.unlink()
     assert source.stamp(ref) == "missing"
     with pytest.raises(ClipError, match="cannot be read: the file is missing"):
         source.load(ref)
 
 
-@pytest.mark.parametrize("name", [name for name, layout in LAYOUTS.items() if layout.another])
+@cases("name", [name for name, layout in LAYOUTS.items() if layout.another])
 def test_two_rows_on_one_clip_that_differ_are_told(name: str, tmp_path: Path) -> None:
     layout = LAYOUTS[name]
     refused(write_library(name, tmp_path, layout.row, layout.another), "two rows on .* differ")
 
 
-def test_the_smallest_layout_is_one_clip(library: tuple[Any, Path]) -> None:
-    source, _ = library
-    assert refs(source)[0].id.startswith(f"{source.name}/")
+@cases("name", LAYOUTS)
+def test_a_table_that_is_none_is_told_by_its_name(name: str, tmp_path: Path) -> None:
+    layout, source, index = library(name, tmp_path)
+    for content in (
+        b"",
+        b"\n\n",
+        b"some,other\ncolumns,here\n",
+        layout.header.encode(),
+        b"\x89PNG\r\n\x1a\n\xff\xfe\x00",
+        f'{layout.header}{layout.row}"x'.encode(),
+    ):
+        index.write_bytes(content)
+        refused(source, "", index.name)
+    index.unlink()
+    index.mkdir()
+    refused(source, "", str(source.root))
 
 
-@pytest.mark.parametrize("kind", ["empty", "blank", "columns", "header", "binary", "folder"])
-def test_a_table_that_is_none_is_told_by_its_name(library: tuple[Any, Path], kind: str) -> None:
-    source, index = library
-    header = LAYOUTS[source.name].header
-    if kind == "folder":
-        index.unlink()
-        index.mkdir()
-        refused(source, "", str(source.root))
-        return
-    index.write_bytes(
-        {
-            "empty": b"",
-            "blank": b"\n\n",
-            "columns": b"some,other\ncolumns,here\n",
-            "header": header.encode(),
-            "binary": b"\x89PNG\r\n\x1a\n\xff\xfe\x00",
-        }[kind]
-    )
-    refused(source, "", index.name)
-
-
-def test_an_unclosed_quote_or_a_short_row_is_told(library: tuple[Any, Path]) -> None:
-    source, index = library
-    layout = LAYOUTS[source.name]
-    index.write_text(layout.header + layout.row + '"x', encoding="utf-8")
-    refused(source, "", index.name)
-
-
-@pytest.mark.parametrize("kind", ["bom", "crlf", "blank lines", "no last line break"])
-def test_how_a_table_was_saved_changes_nothing(library: tuple[Any, Path], kind: str) -> None:
-    source, index = library
+@cases("name", LAYOUTS)
+def test_how_a_table_was_saved_changes_nothing(name: str, tmp_path: Path) -> None:
+    layout, source, index = library(name, tmp_path)
     expected, text = refs(source), index.read_text(encoding="utf-8")
-    saved = {
-        "bom": "\ufeff" + text,
-        "crlf": text.replace("\n", "\r\n"),
-        "blank lines": text + "\n\n",
-        "no last line break": text.rstrip("\n"),
-    }[kind]
-    index.write_bytes(saved.encode())
-    assert refs(source) == expected
+    assert expected[0].id.startswith(f"{source.name}/")
+    saved = ["\ufeff" + text, text.replace("\n", "\r\n"), text + "\n\n", text.rstrip("\n")]
+    for content in saved:
+        index.write_bytes(content.encode())
+        assert refs(source) == expected
+    index.write_text(layout.header + layout.row * 2, encoding="utf-8")
+    if source.name == "mtg_jamendo":
+        refused(source, "already")
+    else:
+        ids = [ref.id for ref in refs(source)]
+        assert len(ids) == len(set(ids))
 
 
-@pytest.mark.parametrize("name", sorted(set(LAYOUTS) - {"audioset_strong", "mtg_jamendo"}))
+@cases("name", set(LAYOUTS) - {"audioset_strong", "mtg_jamendo"})
 def test_columns_of_another_release_are_no_concern(name: str, tmp_path: Path) -> None:
     more = {"magnatagatune": ("\tcalm\n", "\t0\n"), "fma": (",zzz\n", ",zzz\n")}
     column, value = more.get(name, (",zzz\n", ",1\n"))
@@ -330,10 +328,11 @@ def test_columns_of_another_release_are_no_concern(name: str, tmp_path: Path) ->
     assert refs(write_library(name, tmp_path, row, header=header))
 
 
+@cases("name", LAYOUTS)
 def test_a_table_that_may_not_be_read_is_told(
-    library: tuple[Any, Path], monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source, index = library
+    _, source, index = library(name, tmp_path)
     read = Path.open
 
     def refuse(path: Path, *how: Any, **more: Any) -> Any:
@@ -343,17 +342,6 @@ def test_a_table_that_may_not_be_read_is_told(
 
     monkeypatch.setattr(Path, "open", refuse)
     refused(source, "Permission denied", index.name)
-
-
-def test_a_row_that_is_there_twice_is_one_clip(library: tuple[Any, Path]) -> None:
-    source, index = library
-    layout = LAYOUTS[source.name]
-    index.write_text(layout.header + layout.row * 2, encoding="utf-8")
-    if source.name == "mtg_jamendo":
-        refused(source, "already")
-        return
-    ids = [ref.id for ref in refs(source)]
-    assert len(ids) == len(set(ids))
 
 
 BAD_ROWS = {
@@ -409,7 +397,7 @@ BAD_ROWS = {
 }
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "old", "new", "told"),
     [(name, *row) for name, rows in BAD_ROWS.items() for row in rows],
 )
@@ -422,7 +410,7 @@ def test_a_bad_row_is_named(name: str, old: str, new: str, told: str, tmp_path: 
 # Folders
 
 
-@pytest.mark.parametrize("name", ["folder", "parquet", "hf"])
+@cases("name", ["folder", "parquet", "hf"])
 def test_links_are_followed_and_loops_end(name: str, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere" / "deep"
     elsewhere.mkdir(parents=True)
@@ -450,7 +438,7 @@ def test_two_links_to_one_folder_are_two_labels(tmp_path: Path) -> None:
     assert [ref.labels for ref in found] == [("dog",), ("puppy",)]
 
 
-@pytest.mark.parametrize("name", ["folder", "parquet", "hf"])
+@cases("name", ["folder", "parquet", "hf"])
 def test_a_folder_that_may_not_be_read_is_told_and_not_passed_over(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -489,31 +477,30 @@ COMPANIONS = {
 }
 
 
-def test_a_companion_that_is_no_file_is_told_and_not_passed_over(
-    library: tuple[Any, Path],
-) -> None:
-    source, _ = library
-    for name in COMPANIONS.get(source.name, ()):
-        path = source.root / name
-        path.mkdir(parents=True)
-        if path.name == "checksums":
-            with pytest.raises(SourceError, match=r"checksums.* is not a file"):
-                source.checksums()
-        else:
-            refused(source, "", path.name)
-        path.rmdir()
+def test_a_companion_that_is_no_file_is_told_and_not_passed_over(tmp_path: Path) -> None:
+    for name, companions in COMPANIONS.items():
+        source = write_library(name, tmp_path / name)
+        for companion in companions:
+            path = source.root / companion
+            path.mkdir(parents=True)
+            if path.name == "checksums":
+                with pytest.raises(SourceError, match=r"checksums.* is not a file"):
+                    source.checksums()
+            else:
+                refused(source, "", path.name)
+            path.rmdir()
 
 
-@pytest.mark.parametrize("name", ["mtg_jamendo", "song_describer"])
-@pytest.mark.parametrize("text", ["", "no track\n"])
-def test_a_list_of_licences_without_a_track_is_told(name: str, text: str, tmp_path: Path) -> None:
+def test_a_list_of_licences_without_a_track_is_told(tmp_path: Path) -> None:
     # An empty one was a ValueError.
-    source = write_library(name, tmp_path)
-    (tmp_path / "audio_licenses.txt").write_text(text)
-    refused(source, "", "audio_licenses.txt")
+    for name in ("mtg_jamendo", "song_describer"):
+        for text in ("", "no track\n"):
+            source = write_library(name, tmp_path / name)
+            (tmp_path / name / "audio_licenses.txt").write_text(text)
+            refused(source, "", "audio_licenses.txt")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "file", "text"),
     [
         ("macs", "MACS.yaml", ""),
@@ -541,7 +528,7 @@ def test_other_forms_that_are_not_as_published_are_told(
     refused(make(name, tmp_path), "", str(tmp_path))
 
 
-@pytest.mark.parametrize("name", ["parquet", "hf"])
+@cases("name", ["parquet", "hf"])
 def test_a_table_without_rows_is_told(name: str, tmp_path: Path) -> None:
     pq.write_table(pa.table({"audio": pa.array([], pa.binary())}), tmp_path / "a.parquet")
     refused(make(name, tmp_path), "no rows")

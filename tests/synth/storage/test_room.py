@@ -52,50 +52,58 @@ def content(name: str, size: int = SHARD) -> bytes:
     return name.encode() * size
 
 
-def read(copies: Copies, name: str) -> bytes:
-    with open_file(copies.path(f"{name}.tar")) as file:
-        return file.read()
+def read(copies: Copies, *names: str) -> None:
+    for name in names:
+        with open_file(copies.path(f"{name}.tar")) as file:
+            assert file.read() == content(name)
 
 
 def there(copies: Copies) -> str:
     return "".join(sorted(path.stem for path in copies.root.glob("*.tar")))
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [("", 64 * 10**9), ("1.5 TB", 1_500 * 10**9), ("200mb", 2 * 10**8), ("none", None)],
-)
-def test_the_limit_is_an_amount_with_its_unit(
-    monkeypatch: pytest.MonkeyPatch, text: str, wanted: int | None
-) -> None:
-    monkeypatch.setenv("SEGUE_CACHE_LIMIT", text)
-    assert limit_bytes() == wanted
+def test_the_limit_is_an_amount_with_its_unit(monkeypatch: pytest.MonkeyPatch) -> None:
+    amounts = {"": 64 * 10**9, "1.5 TB": 1_500 * 10**9, "200mb": 2 * 10**8, "none": None}
+    for text, wanted in amounts.items():
+        monkeypatch.setenv("SEGUE_CACHE_LIMIT", text)
+        assert limit_bytes() == wanted
+    for text in ("64", "-1 GB", "much", "1 PB"):
+        monkeypatch.setenv("SEGUE_CACHE_LIMIT", text)
+        with pytest.raises(SpecError, match=f"SEGUE_CACHE_LIMIT: '{text}' is not an amount"):
+            limit_bytes()
 
 
-@pytest.mark.parametrize("text", ["64", "-1 GB", "much", "1 PB"])
-def test_what_is_no_amount_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setenv("SEGUE_CACHE_LIMIT", text)
-    with pytest.raises(SpecError, match=f"SEGUE_CACHE_LIMIT: '{text}' is not an amount"):
-        limit_bytes()
-
-
-def test_the_least_recently_used_go_first(copies: Copies) -> None:
-    for name in "abcab":
-        assert read(copies, name) == content(name)
+def test_the_least_recently_used_go_first(copies: Copies, monkeypatch: pytest.MonkeyPatch) -> None:
+    read(copies, *"abcab")
     assert there(copies) == "abc"
-    assert read(copies, "d") == content("d")
+    read(copies, "d")
     assert there(copies) == "abd"
-    assert read(copies, "c") == content("c")
+    read(copies, "c")
     assert there(copies) == "bcd"
+    # A limit that was lowered is kept at the next download.
+    monkeypatch.setenv("SEGUE_CACHE_LIMIT", f"{SHARD} B")
+    read(copies, "a")
+    assert there(copies) == "a"
+    monkeypatch.setenv("SEGUE_CACHE_LIMIT", "none")
+    read(copies, *"abcdef")
+    assert there(copies) == "abcdef"
+    assert copies.room == CopySpace(cache_folder() / CORPORA, None)
+
+
+def test_a_stage_is_not_limited(remote: Remote, tmp_path: Path) -> None:
+    stage = Copies.open(tmp_path / "stage", remote)
+    assert stage.room.limit is None
+    read(stage, *"abcdef")
+    assert there(stage) == "abcdef"
 
 
 def test_what_is_open_stays(copies: Copies) -> None:
     with open_file(copies.path("a.tar")) as first, open_file(copies.path("b.tar")):
         for name in "cdef":
-            assert read(copies, name) == content(name)
+            read(copies, name)
             assert there(copies) == f"ab{name}"
         assert first.read() == content("a")
-    assert read(copies, "c") == content("c")
+    read(copies, "c")
     assert there(copies) == "bcf"
 
 
@@ -104,8 +112,7 @@ def test_what_is_mapped_stays_after_its_file_was_closed(copies: Copies) -> None:
 
     with open_mapped(copies.path("a.tar")) as file:
         mapped = np.memmap(file, dtype=np.uint8, mode="r")
-    for name in "bcdef":
-        read(copies, name)
+    read(copies, *"bcdef")
     assert there(copies) == "aef"
     assert bytes(mapped) == content("a")
     del mapped
@@ -115,7 +122,7 @@ def test_what_is_mapped_stays_after_its_file_was_closed(copies: Copies) -> None:
 
 def test_what_finds_no_room_is_read_from_the_store(copies: Copies) -> None:
     files = [open_file(copies.path(f"{name}.tar")) for name in "abc"]
-    assert read(copies, "d") == content("d")
+    read(copies, "d")
     assert there(copies) == "abc"
     with pytest.raises(StorageError, match=r"d\.tar: .* no room .*SEGUE_CACHE_LIMIT"):
         open_mapped(copies.path("d.tar"))
@@ -127,15 +134,11 @@ def test_what_is_larger_than_the_limit_is_read_from_the_store(
     remote: Remote, copies: Copies
 ) -> None:
     remote.write("large.tar", content("l", 4 * SHARD))
-    assert read(copies, "large") == content("l", 4 * SHARD)
     assert read_at(copies.path("large.tar"), 3999, 5) == b"l"
     with open_file(copies.path("large.tar")) as file:
-        assert (file.seek(-2, 2), file.read(9), file.seek(0), file.read(1)) == (
-            3998,
-            b"ll",
-            0,
-            b"l",
-        )
+        assert file.read() == content("l", 4 * SHARD)
+        assert (file.seek(-2, 2), file.read(9)) == (3998, b"ll")
+        assert (file.seek(0), file.read(1)) == (0, b"l")
     assert there(copies) == ""
     with pytest.raises(StorageError, match=r"more than the .* that copies of stores may take"):
         open_mapped(copies.path("large.tar"))
@@ -152,28 +155,16 @@ def test_samples_drawn_at_random_do_not_drive_each_others_shards_out(copies: Cop
 def test_manifests_are_not_counted_and_stay(remote: Remote, copies: Copies) -> None:
     remote.write("samples.parquet", bytes(10 * SHARD))
     copies.fetch("samples.parquet")
-    for name in "abcd":
-        read(copies, name)
+    read(copies, *"abcd")
     assert copies.path("samples.parquet").is_file()
     assert there(copies) == "bcd"
-
-
-def test_a_limit_that_was_lowered_is_kept_at_the_next_download(
-    copies: Copies, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in "abc":
-        read(copies, name)
-    monkeypatch.setenv("SEGUE_CACHE_LIMIT", f"{SHARD} B")
-    read(copies, "d")
-    assert there(copies) == "d"
 
 
 def test_stores_share_the_room(copies: Copies, tmp_path: Path) -> None:
     other = Remote(f"file://{tmp_path}/other")
     other.write("x.tar", content("x"))
-    for name in "abc":
-        read(copies, name)
-    assert read(Copies.open(cache_folder() / CORPORA / "s3" / "bucket", other), "x") == content("x")
+    read(copies, *"abc")
+    read(Copies.open(cache_folder() / CORPORA / "s3" / "bucket", other), "x")
     assert there(copies) == "bc"
 
 
@@ -217,7 +208,7 @@ def broken_off(copies: Copies, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_a_download_goes_on_where_it_was_broken_off(copies: Copies, broken_off: list[int]) -> None:
-    assert read(copies, "a") == content("a")
+    read(copies, "a")
     assert broken_off == [0, 300, 600, 600, 900]
 
 
@@ -225,15 +216,15 @@ def test_of_an_object_that_changed_meanwhile_nothing_is_used(
     copies: Copies, remote: Remote, broken_off: list[int]
 ) -> None:
     remote.write("a.tar", content("z"))
-    assert read(copies, "a") == content("z")
+    with open_file(copies.path("a.tar")) as file:
+        assert file.read() == content("z")
     assert broken_off == [0, 300, 600, 0, 300, 600, 900]
 
 
 def test_what_was_broken_off_goes_when_room_is_needed(
     copies: Copies, broken_off: list[int]
 ) -> None:
-    for name in "bcd":
-        read(copies, name)
+    read(copies, *"bcd")
     assert there(copies) == "bcd"
     assert not list(copies.root.rglob("*.parts/*"))
 
@@ -257,6 +248,7 @@ for turn in range(int(sys.argv[3])):
 """
 
 
+@pytest.mark.slow
 def test_processes_that_fight_for_a_small_cache_never_exceed_it(
     remote: Remote, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,48 +275,31 @@ def test_processes_that_fight_for_a_small_cache_never_exceed_it(
         _, errors = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, errors
     endless.communicate()
-    with open_file(Copies.open(cache_folder() / CORPORA / "file", remote).path("a.tar")) as file:
-        assert file.read() == content("a")
+    read(Copies.open(cache_folder() / CORPORA / "file", remote), "a")
     files = [*space.root.rglob("*.tar"), *space.root.rglob("*.parts/*")]
     assert sum(path.stat().st_size for path in files) <= 2 * SHARD
 
 
-def test_copies_go_before_the_disk_is_full(
-    copies: Copies, monkeypatch: pytest.MonkeyPatch, cache: Path
+def leave_free(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, pattern: str, room_bytes: int
 ) -> None:
-    """As if the disk held two shards."""
+    """As if a disk had so much room to spare for the files of a folder."""
     from shutil import _ntuple_diskusage as usage  # type: ignore[attr-defined]
 
     from synth.storage import room
 
-    monkeypatch.setenv("SEGUE_CACHE_LIMIT", "1 GB")
-
     def free(_: Path) -> object:
-        used = sum(path.stat().st_size for path in copies.root.glob("*.tar"))
-        return usage(10 * SHARD, 0, room.SPARE_BYTES + 2 * SHARD - used)
+        used = sum(path.stat().st_size for path in folder.rglob(pattern))
+        return usage(10 * SHARD, 0, room.SPARE_BYTES + room_bytes - used)
 
+    monkeypatch.setenv("SEGUE_CACHE_LIMIT", "1 GB")
     monkeypatch.setattr(room, "disk_usage", free)
-    for name in "abcd":
-        assert read(copies, name) == content(name)
+
+
+def test_copies_go_before_the_disk_is_full(copies: Copies, monkeypatch: pytest.MonkeyPatch) -> None:
+    leave_free(monkeypatch, copies.root, "*.tar", 2 * SHARD)
+    read(copies, *"abcd")
     assert there(copies) == "cd"
-
-
-def test_where_nothing_is_limited_all_is_kept(
-    copies: Copies, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SEGUE_CACHE_LIMIT", "none")
-    for name in "abcdef":
-        read(copies, name)
-    assert there(copies) == "abcdef"
-    assert copies.room == CopySpace(cache_folder() / CORPORA, None)
-
-
-def test_a_stage_is_not_limited(remote: Remote, tmp_path: Path) -> None:
-    stage = Copies.open(tmp_path / "stage", remote)
-    assert stage.room.limit is None
-    for name in "abcdef":
-        read(stage, name)
-    assert there(stage) == "abcdef"
 
 
 def test_a_file_made_here_is_kept_and_goes_like_a_copy(copies: Copies) -> None:
@@ -337,12 +312,10 @@ def test_a_file_made_here_is_kept_and_goes_like_a_copy(copies: Copies) -> None:
     for _ in range(2):
         with open_made("rows.arrow", make) as held:
             assert held.read() == b"rows" * (SHARD // 4)
-            for name in "abc":
-                read(copies, name)
+            read(copies, *"abc")
             assert there(copies) == "bc"  # what is open stays
     assert len(made) == 1
-    for name in "abc":
-        read(copies, name)
+    read(copies, *"abc")
     assert there(copies) == "abc"
     with open_made("rows.arrow", make):
         pass
@@ -352,17 +325,8 @@ def test_a_file_made_here_is_kept_and_goes_like_a_copy(copies: Copies) -> None:
 def test_a_file_made_here_takes_its_room_once(
     copies: Copies, monkeypatch: pytest.MonkeyPatch, cache: Path
 ) -> None:
-    """As if one and a half times its size were free before it is written."""
-    from shutil import _ntuple_diskusage as usage  # type: ignore[attr-defined]
-
-    from synth.storage import room
-
-    monkeypatch.setenv("SEGUE_CACHE_LIMIT", "1 GB")
+    """One and a half times its size is free before it is written."""
     left = copies.path("a.tar").parents[1] / "made" / ".rows.arrow.host-1-2.partial"
-
-    def free(_: Path) -> object:
-        used = sum(path.stat().st_size for path in cache.rglob("*rows.arrow*"))
-        return usage(10 * SHARD, 0, room.SPARE_BYTES + 3 * SHARD // 2 - used)
 
     def make(path: Path) -> None:
         assert not left.exists()
@@ -370,7 +334,7 @@ def test_a_file_made_here_takes_its_room_once(
 
     left.parent.mkdir(parents=True)
     left.write_bytes(b"of a killed maker")
-    monkeypatch.setattr(room, "disk_usage", free)
+    leave_free(monkeypatch, cache, "*rows.arrow*", 3 * SHARD // 2)
     with open_made("rows.arrow", make) as held:
         assert held.read() == b"r" * SHARD
         with pytest.raises(StorageError, match="find no room") as told:

@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from benchmarks.judging import AUDIOCAPS, JAMENDO, LP, PARTS, Sheets, is_held_out
+from tests.kit.cases import cases
 
 SHEET = Path(__file__).resolve().parents[2] / "data" / "judged" / "heldout.csv"
 with SHEET.open(encoding="utf-8", newline="") as file:
@@ -17,7 +16,7 @@ with SHEET.open(encoding="utf-8", newline="") as file:
 OPERATIONS = sorted({row["operation"] for row in ROWS})
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
+@cases("operation", OPERATIONS)
 def test_judged_texts_still_come_out(operation: str, shared_data: Callable[[str], Path]) -> None:
     for dataset in (AUDIOCAPS, JAMENDO, LP):
         shared_data(dataset)
@@ -33,10 +32,8 @@ def test_judged_texts_still_come_out(operation: str, shared_data: Callable[[str]
         assert made.get((row["dataset"], row["id"])) == row["order"], row
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
-@pytest.mark.parametrize(
-    ("verdict", "reason"), [("verdict", "reason"), ("second", "second_reason")]
-)
+@cases("operation", OPERATIONS)
+@cases(("verdict", "reason"), [("verdict", "reason"), ("second", "second_reason")])
 def test_at_most_one_in_twenty_is_wrong(operation: str, verdict: str, reason: str) -> None:
     rows = [row for row in ROWS if row["operation"] == operation]
     verdicts = Counter(row[verdict] for row in rows)

@@ -28,6 +28,7 @@ from synth.text.tags.tag_captions import describe
 from synth.text.tags.tag_files import parse_tag, read_captions, read_vocabulary
 from synth.text.tags.tags import TagVocabulary
 from synth.text.textswap import Dictionary, build, swap
+from tests.kit.cases import cases
 
 PAPER = "A rock tune with guitar and bass"
 TAGS = {
@@ -68,29 +69,20 @@ def names(tags: tuple[Tag, ...]) -> list[str]:
     return [tag.name for tag in tags]
 
 
-def test_the_papers_fully_negated_caption() -> None:
-    found = made(PAPER, NegationExtent.FULL)
-    assert found.text == "A not rock tune with not guitar and not bass"
-    assert names(found.denied) == ["rock", "guitar", "bass"]
-
-
-def test_the_papers_half_negated_caption_has_two_of_three() -> None:
-    for seed in range(20):
-        found = made(PAPER, NegationExtent.HALF, seed=seed)
-        assert len(found.denied) == 2
-        assert len(found.kept) == 1
-        assert found.text.count("not ") == 2
-
-
-def test_negators_are_drawn_from_the_shipped_ones() -> None:
-    drawn = {
-        word
-        for seed in range(30)
-        for word in made(
-            PAPER, NegationExtent.FULL, seed=seed, negators=shipped_negators()
-        ).text.split()
-    }
+def test_the_papers_negated_captions() -> None:
+    full = made(PAPER, NegationExtent.FULL)
+    assert full.text == "A not rock tune with not guitar and not bass"
+    assert names(full.denied) == ["rock", "guitar", "bass"]
+    drawn: set[str] = set()
+    for seed in range(30):
+        half = made(PAPER, NegationExtent.HALF, seed=seed)
+        assert (len(half.denied), len(half.kept)) == (2, 1)
+        assert half.text.count("not ") == 2
+        shipped = made(PAPER, NegationExtent.FULL, seed=seed, negators=shipped_negators())
+        drawn |= set(shipped.text.split())
     assert {"not", "no", "without"} <= drawn
+    assert made("An electronic song", NegationExtent.FULL).text == "A not electronic song"
+    assert made("Rock with drums", NegationExtent.FULL).text == "Not rock with not drums"
 
 
 @given(TAGGED, SEEDS)
@@ -133,6 +125,7 @@ def test_insert_denies_one_tag_that_is_not_there(tags: list[Tag], seed: int, nat
     caption = describe(tags).text
     present = {match.tag for match in WORDS.find(caption)}
     found = made(caption, NegationExtent.INSERT, natural, seed)
+    assert found == made(caption, NegationExtent.INSERT, natural, seed)
     if found.outcome is NegationOutcome.NONE:
         assert found.reason == NegationReason.NO_OTHER_TAG
         return
@@ -143,24 +136,12 @@ def test_insert_denies_one_tag_that_is_not_there(tags: list[Tag], seed: int, nat
         assert set(find_stated_tags(found.text, WORDS)) == set(find_stated_tags(caption, WORDS))
 
 
-@given(TAGGED, SEEDS, STYLES, st.sampled_from(NegationExtent))
-def test_the_same_seed_makes_the_same_text(
-    tags: list[Tag], seed: int, natural: bool, mode: NegationExtent
-) -> None:
-    caption = describe(tags).text
-    assert made(caption, mode, natural, seed) == made(caption, mode, natural, seed)
-
-
 def test_inserts_stand_in_many_places_but_never_inside_a_tag() -> None:
-    places = Counter(
-        made("A pop rock tune with guitar", NegationExtent.INSERT, seed=seed)
-        .text.split()
-        .index("not")
+    texts = [
+        made("A pop rock tune with guitar", NegationExtent.INSERT, seed=seed).text.split()
         for seed in range(200)
-        if "not"
-        in made("A pop rock tune with guitar", NegationExtent.INSERT, seed=seed).text.split()
-    )
-    assert set(places) == {1, 3, 4, 5, 6}
+    ]
+    assert {text.index("not") for text in texts if "not" in text} == {1, 3, 4, 5, 6}
 
 
 def test_an_insert_never_touches_what_the_recording_has() -> None:
@@ -234,20 +215,15 @@ def test_what_is_denied_already_is_not_denied_again() -> None:
         "A song devoid of guitar and bass.",
     ):
         assert made(caption, NegationExtent.FULL).reason == NegationReason.ALL_DENIED, caption
-
-
-def test_tags_that_are_denied_already_are_left_as_they_are() -> None:
-    assert (
-        made("A rock song without drums", NegationExtent.FULL).text
-        == "A not rock song without drums"
-    )
-    assert made("A rock song without drums", NegationExtent.FULL, natural=True).kept == ()
-    assert names(find_stated_tags("no drums but a loud guitar", WORDS)) == ["guitar"]
-
-
-def test_not_only_and_no_wave_deny_nothing() -> None:
-    assert names(find_stated_tags("not only rock but also pop", WORDS)) == ["rock", "pop"]
-    assert names(find_stated_tags("a no wave guitar", WORDS)) == ["no wave", "guitar"]
+    half = "A rock song without drums"
+    assert made(half, NegationExtent.FULL).text == "A not rock song without drums"
+    assert made(half, NegationExtent.FULL, natural=True).kept == ()
+    stated = {
+        "no drums but a loud guitar": ["guitar"],
+        "not only rock but also pop": ["rock", "pop"],
+        "a no wave guitar": ["no wave", "guitar"],
+    }
+    assert {caption: names(find_stated_tags(caption, WORDS)) for caption in stated} == stated
 
 
 def test_a_tag_that_no_sentence_denies_is_told() -> None:
@@ -270,22 +246,13 @@ def test_a_negator_that_would_make_another_tag_is_not_used() -> None:
     assert found.reason == NegationReason.MISREAD
 
 
-def test_articles_and_capitals_agree() -> None:
-    assert made("An electronic song", NegationExtent.FULL).text == "A not electronic song"
-    assert made("Rock with drums", NegationExtent.FULL).text == "Not rock with not drums"
-
-
-def test_own_negators(tmp_path: Path) -> None:
+def test_negators_are_read_and_bad_ones_refused(tmp_path: Path) -> None:
     path = tmp_path / "n.csv"
     path.write_text(
         "negator,style,slot\nnever,paper,any\nhardly,natural,quality\nminus,natural,thing\n"
     )
-    found = made(PAPER, NegationExtent.FULL, negators=Negators.read(path))
-    assert found.text == "A never rock tune with never guitar and never bass"
-
-
-def test_bad_negators_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "n.csv"
+    own = made(PAPER, NegationExtent.FULL, negators=Negators.read(path))
+    assert own.text == "A never rock tune with never guitar and never bass"
     for content, fault in (
         ("negator,style\nno,paper\n", "wrong columns"),
         ("negator,style,slot\nno,paper,thing\n", "line 2"),
@@ -296,7 +263,7 @@ def test_bad_negators_are_refused(tmp_path: Path) -> None:
             Negators.read(path)
 
 
-@pytest.mark.parametrize("natural", [False, True])
+@cases("natural", [False, True])
 def test_real_captions(shared_data: Callable[[str], Path], natural: bool) -> None:
     words = read_vocabulary(shared_data("LP-MusicCaps/msd_tags.json"))
     captions = read_captions(shared_data("LP-MusicCaps/caption_writing.json"))
@@ -343,11 +310,8 @@ def test_what_a_kept_tag_implies_is_not_denied() -> None:
         for seed in range(20):
             denied = names(negated(caption, NegationExtent.HALF, how, seed).denied)
             assert implied not in denied or kept in denied
-
-
-def test_where_each_half_implies_the_other_there_is_none() -> None:
-    found = negated("A happy, fun song", NegationExtent.HALF, _music("happy", "fun"))
-    assert found.reason == NegationReason.IMPLIED
+    both = negated("A happy, fun song", NegationExtent.HALF, _music("happy", "fun"))
+    assert both.reason == NegationReason.IMPLIED
 
 
 def test_two_tags_that_stay_may_say_what_is_denied() -> None:
@@ -372,12 +336,9 @@ def test_a_denied_quality_is_parted_from_a_denied_thing() -> None:
         "The music is happy with piano.": "The music is not happy, without piano.",
     }
     assert {each: negated(each, NegationExtent.FULL, how).text for each in texts} == texts
-
-
-def test_things_and_themes_are_not_denied_in_one_list() -> None:
     caption = "A song with piano and a love theme."
-    found = negated(caption, NegationExtent.FULL, _music("piano", "love"))
-    assert "no piano or love theme" not in found.text
+    themed = negated(caption, NegationExtent.FULL, _music("piano", "love"))
+    assert "no piano or love theme" not in themed.text
 
 
 def test_a_mark_at_the_end_is_kept_as_it_is() -> None:
@@ -423,12 +384,9 @@ def test_a_word_that_may_be_no_tag_is_left_alone() -> None:
         for mode in (NegationExtent.HALF, NegationExtent.FULL):
             assert negated(caption, mode, how).reason == NegationReason.UNSURE, caption
         assert swap(caption, (), dictionary, Randomness(0).at("x", 0)).text == ""
-
-
-def test_markup_is_left_alone() -> None:
     for mode in NegationExtent:
-        found = negated("An intimate R&amp;B song", mode, _music("intimate", "rock"))
-        assert found.reason == NegationReason.MARKUP
+        marked = negated("An intimate R&amp;B song", mode, _music("intimate", "rock"))
+        assert marked.reason == NegationReason.MARKUP
 
 
 def test_decades_and_genres_are_denied_in_english() -> None:

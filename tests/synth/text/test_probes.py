@@ -54,9 +54,7 @@ def test_pte_holds_each_ordering_word_once() -> None:
     assert _reasons(probed)[3] is SwapReason.REPEATED
     assert _reasons(probed)[6] is SwapReason.NO_CONNECTIVE
     assert _reasons(probed)[10] is SwapReason.EMPTY
-
-
-def test_a_tool_alone_keeps_what_is_repeated() -> None:
+    # A tool alone keeps what is repeated.
     assert _reasons(probe(Probe.CLAUSE_SWAP, _captions()))[3] is None
 
 
@@ -87,13 +85,10 @@ def test_an_impossible_size_is_refused() -> None:
         with pytest.raises(SpecError, match="2 hold after") as refusal:
             probe(Probe.BAT, _captions(), size=size)
         assert refusal.value.fix == "ask for an even size up to 4"
-
-
-def test_a_size_is_for_a_balanced_bat_alone() -> None:
-    with pytest.raises(SpecError):
-        probe(Probe.PTE, _captions(), size=2)
-    with pytest.raises(SpecError):
-        probe(Probe.BAT, _captions(), size=2, balanced=False)
+    # A size is for a balanced BAT alone.
+    for kind, balanced in ((Probe.PTE, True), (Probe.BAT, False)):
+        with pytest.raises(SpecError):
+            probe(kind, _captions(), size=2, balanced=balanced)
 
 
 def test_as_then_set_holds_both_words() -> None:

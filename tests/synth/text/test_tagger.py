@@ -94,34 +94,20 @@ def test_possible_tags() -> None:
         "zorb": (POS.NOUN, POS.VERB),
     }
     assert {word: possible_pos_tags(word) for word in possible} == possible
-
-
-def test_the_lexicon_is_sorted_and_lower_case() -> None:
     words = list(shipped_pos_tags())
     assert words == sorted(words)
     assert all(word == word.lower() and tags for word, tags in shipped_pos_tags().items())
 
 
 def test_forms() -> None:
-    assert [singular_of(word) for word in ("geese", "horns", "babies", "glass", "zorbs")] == [
-        None,
-        "horn",
-        "baby",
-        None,
-        None,
-    ]
-    assert [lemma_of(word) for word in ("honks", "baaing", "sing")] == ["honk", "baa", "sing"]
-    assert [inflect("mimics", tag) for tag in ("VBG", "VBZ", "VBP")] == [
-        "mimicking",
-        "mimics",
-        "mimic",
-    ]
-    assert [is_past(word) for word in ("sang", "honked", "feed", "honk")] == [
-        True,
-        True,
-        False,
-        False,
-    ]
+    singular = {"geese": None, "horns": "horn", "babies": "baby", "glass": None, "zorbs": None}
+    assert {word: singular_of(word) for word in singular} == singular
+    lemma = {"honks": "honk", "baaing": "baa", "sing": "sing"}
+    assert {word: lemma_of(word) for word in lemma} == lemma
+    forms = {"VBG": "mimicking", "VBZ": "mimics", "VBP": "mimic"}
+    assert {tag: inflect("mimics", tag) for tag in forms} == forms
+    past = {"sang": True, "honked": True, "feed": False, "honk": False}
+    assert {word: is_past(word) for word in past} == past
 
 
 def test_tokens_keep_their_places() -> None:
@@ -138,19 +124,15 @@ def test_every_token_is_tagged(text: str) -> None:
     assert len(EmbeddedTagger().tag(tokens)) == len(tokens)
 
 
-def test_without_spacy_the_embedded_tagger_serves(
-    monkeypatch: pytest.MonkeyPatch, fresh_best: None
-) -> None:
-    monkeypatch.setitem(sys.modules, "spacy", None)
-    monkeypatch.setitem(sys.modules, "spacy.util", None)
-    assert best_tagger().name == "embedded"
-
-
-def test_without_the_model_the_embedded_tagger_serves(
+def test_without_spacy_or_its_model_the_embedded_tagger_serves(
     monkeypatch: pytest.MonkeyPatch, fresh_best: None
 ) -> None:
     spacy_util = pytest.importorskip("spacy.util")
     monkeypatch.setattr(spacy_util, "is_package", lambda name: False)
+    assert best_tagger().name == "embedded"
+    best_tagger.cache_clear()
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    monkeypatch.setitem(sys.modules, "spacy.util", None)
     assert best_tagger().name == "embedded"
 
 

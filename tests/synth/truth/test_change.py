@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from synth.scene.claim import Not
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 from synth.scene.timeline import PlacedEvent, arrange, places
 from synth.truth.change import Change, ChangeKind, find_change, list_claims
+from tests.kit.cases import cases
 
 DOG, RAIN, CAT = (
     Event(label, Excerpt(f"lib/{label}", 0, frames, -3.0))
@@ -43,7 +43,7 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize(("edited", "change"), CHANGES)
+@cases(("edited", "change"), CHANGES)
 def test_a_single_edit_is_found_and_so_is_its_reverse(
     edited: list[PlacedEvent], change: Change
 ) -> None:
@@ -58,7 +58,7 @@ def test_a_single_edit_is_found_and_so_is_its_reverse(
     assert find_change(after, before) == undone
 
 
-@pytest.mark.parametrize(
+@cases(
     "after",
     [
         arrange(BASE),
@@ -67,7 +67,6 @@ def test_a_single_edit_is_found_and_so_is_its_reverse(
         arrange([BASE[0], PlacedEvent(400, Event("wolf", DOG.heard)), PlacedEvent(560, CAT)]),
         Concat(Concat(RAIN, DOG, -100), CAT, 10),
     ],
-    ids=["none", "two removed", "moved", "renamed and moved", "crossfade"],
 )
 def test_anything_else_is_no_edit(after: Scene) -> None:
     assert find_change(arrange(BASE), after) is None

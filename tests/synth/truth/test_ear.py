@@ -16,6 +16,7 @@ from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 from synth.scene.timeline import Fade, Placement, Timeline, duration, timeline
 from synth.truth.ear import Ear, Envelope
 from synth.truth.listener import Listener
+from tests.kit.cases import cases
 
 RATE = 400
 BLOCK = 20  # frames: 50 ms
@@ -244,7 +245,7 @@ def draw_scene(rng: Random, names: list[str], levels: Mapping[str, Levels]) -> S
     return Overlay(first, second, draw_frames(rng, -200, 400))
 
 
-@pytest.mark.parametrize("seed", range(80))
+@cases("seed", range(60))
 def test_the_ear_hears_what_the_slow_listener_hears(seed: int) -> None:
     rng = Random(seed)
     names = list("abcd")[: rng.randint(1, 4)]
@@ -367,19 +368,11 @@ RULES: list[tuple[str, Scene, Ear, int, Stretches, Stretches]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("scene", "ear", "number", "clear", "faint"),
-    [row[1:] for row in RULES],
-    ids=[row[0] for row in RULES],
-)
-def test_the_rules(scene: Scene, ear: Ear, number: int, clear: Stretches, faint: Stretches) -> None:
-    assert hear(scene, CLIPS, ear)[number] == Activity(clear, faint)
-
-
-def test_the_last_block_of_a_scene_is_whole_where_the_scene_ends_in_it() -> None:
-    listener = Listener(Ear(), RATE, {"a": Envelope((LOUD,) * 20, (LOUD,) * 20, BLOCK, 395)})
-    (place,) = listener.hear(sound("a", 0, 395)).placements
-    assert place.heard == Activity.throughout(0, 395)
+@cases(("rule", "scene", "ear", "number", "clear", "faint"), RULES)
+def test_the_rules(
+    rule: str, scene: Scene, ear: Ear, number: int, clear: Stretches, faint: Stretches
+) -> None:
+    assert hear(scene, CLIPS, ear)[number] == Activity(clear, faint), rule
 
 
 def test_rounding_to_whole_frames_moves_no_block() -> None:
@@ -400,21 +393,6 @@ def test_rounding_to_whole_frames_moves_no_block() -> None:
                 assert found.offset == pytest.approx((16 - start + onset) * block, abs=1)
 
 
-def test_the_rest_of_a_block_at_the_end_is_as_loud_as_it_is_long() -> None:
-    """A click of 2.5 ms, of which a whole block would be 13 dB softer, hides nothing."""
-    levels = ((LOUD - 40,) * 4 + (LOUD,),) * 2
-    for frames, onset in ((81, 0), (100, 80)):
-        listener = Listener(Ear(), RATE, {"a": Envelope(*levels, BLOCK, frames)})
-        (place,) = listener.hear(sound("a", 0, frames)).placements
-        assert place.heard.faint == (Stretch(onset, frames),)
-
-
-def test_an_excerpt_of_a_steady_clip_is_heard_throughout() -> None:
-    listener = Listener(Ear(), RATE, {"a": Envelope((LOUD,), (LOUD,), 1000.0, 1000)})
-    (place,) = listener.hear(sound("a", 107, 333)).placements
-    assert place.heard == Activity.throughout(0, 333)
-
-
 def test_gains_of_equal_power_are_heard_longer() -> None:
     levels = {"a": (LOUD,) * 40, "b": (LOUD,) * 40}
     scene = Concat(sound("a", 0, 800), sound("b", 0, 800), 400)
@@ -424,34 +402,48 @@ def test_gains_of_equal_power_are_heard_longer() -> None:
         assert hear(scene, levels, ear, Fade.EQUAL_POWER)[0].faint == blocks((0, equal))
 
 
-def test_the_rest_of_a_block_at_the_end_is_no_whole_block() -> None:
-    """51 ms are no 100 ms."""
-    levels = ((QUIET,) * 4 + (LOUD,) * 2,) * 2
+def heard_at(levels: Levels, block: float, whole: int, start: int, frames: int) -> Activity:
+    """How an excerpt of one clip is heard alone."""
+    listener = Listener(Ear(), RATE, {"a": Envelope(levels, levels, block, whole)})
+    (place,) = listener.hear(sound("a", start, frames)).placements
+    return place.heard
+
+
+def test_the_rest_of_a_block_at_the_end_is_as_loud_and_as_long_as_it_is() -> None:
+    # 51 ms are no 100 ms.
     for frames, is_heard in ((119, False), (120, True)):
-        listener = Listener(Ear(), RATE, {"a": Envelope(*levels, BLOCK, frames)})
-        (place,) = listener.hear(sound("a", 0, frames)).placements
-        assert bool(place.heard.clear) == is_heard
+        end = heard_at((QUIET,) * 4 + (LOUD,) * 2, BLOCK, frames, 0, frames)
+        assert bool(end.clear) == is_heard
+    # A click of 2.5 ms, of which a whole block would be 13 dB softer, hides nothing.
+    for frames, onset in ((81, 0), (100, 80)):
+        click = heard_at((LOUD - 40,) * 4 + (LOUD,), BLOCK, frames, 0, frames)
+        assert click.faint == (Stretch(onset, frames),)
+    assert heard_at((LOUD,) * 20, BLOCK, 395, 0, 395) == Activity.throughout(0, 395)
+    assert heard_at((LOUD,), 1000.0, 1000, 107, 333) == Activity.throughout(0, 333)
 
 
 def test_levels_of_scenes_are_those_of_their_loudest_block() -> None:
-    levels = {"a": (LOUD,) * 20, "b": (LOUD - 6,) * 40}
-    listener = heard_by(levels)
+    listener = heard_by({"a": (LOUD,) * 20, "b": (LOUD - 6,) * 40})
     assert listener.loudest_weighted(sound("a", 0, 400)) == pytest.approx(LOUD - 3)
     assert listener.loudest_weighted(sound("b", 100, 400, 4.0)) == pytest.approx(LOUD - 5)
     both = Overlay(sound("a", 0, 400), sound("b", 0, 400))
     assert listener.loudest_weighted(both) == pytest.approx(LOUD - 3 + 0.97, abs=0.01)
-
-
-def test_the_extent_of_a_scene_is_from_its_first_clear_sound_to_its_last() -> None:
-    levels = {"a": (QUIET,) * 5 + (LOUD,) * 10 + (QUIET,) * 5, "b": (LOUD,) * 20}
-    listener = heard_by(levels)
-    assert listener.extent(sound("a", 0, 400)) == Stretch(100, 300)
-    assert listener.extent(sound("a", 60, 200)) == Stretch(40, 200)
-    assert listener.extent(Overlay(sound("a", 0, 400), sound("a", 0, 400), 50)) == Stretch(100, 350)
-    assert listener.extent(Concat(sound("a", 0, 400), sound("b", 0, 400))) == Stretch(100, 800)
-
-
-def test_a_clip_without_levels_is_a_clear_error() -> None:
     with pytest.raises(SceneError, match="'x'") as caught:
-        heard_by({}).hear(sound("x", 0, 100))
+        listener.hear(sound("x", 0, 100))
     assert caught.value.fix
+
+
+@cases(
+    ("scene", "onset", "offset"),
+    [
+        (sound("a", 0, 400), 100, 300),
+        (sound("a", 60, 200), 40, 200),
+        (Overlay(sound("a", 0, 400), sound("a", 0, 400), 50), 100, 350),
+        (Concat(sound("a", 0, 400), sound("b", 0, 400)), 100, 800),
+    ],
+)
+def test_the_extent_of_a_scene_is_from_its_first_clear_sound_to_its_last(
+    scene: Scene, onset: int, offset: int
+) -> None:
+    levels = {"a": (QUIET,) * 5 + (LOUD,) * 10 + (QUIET,) * 5, "b": (LOUD,) * 20}
+    assert heard_by(levels).extent(scene) == Stretch(onset, offset)

@@ -13,6 +13,7 @@ from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 from synth.truth import listener
 from synth.truth.ear import Ear, Envelope, StoredEnvelope
 from synth.truth.listener import Listener
+from tests.kit.cases import cases
 
 RATE = 16_000
 BLOCK = 800.0
@@ -43,8 +44,8 @@ def scenes() -> list[Scene]:
     return [scene for pair in pairs for scene in (Concat(*pair, 400), Overlay(*pair))]
 
 
-@pytest.mark.parametrize("kept", [2, 100])
-@pytest.mark.parametrize("travels", [False, True])
+@cases("kept", [2, 100])
+@cases("travels", [False, True])
 def test_stored_envelopes_are_heard_alike(
     monkeypatch: pytest.MonkeyPatch, kept: int, travels: bool
 ) -> None:

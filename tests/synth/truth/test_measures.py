@@ -22,9 +22,9 @@ from synth.scene.claim import (
 )
 from synth.scene.scene import Event, Excerpt, Overlay, Scene
 from synth.scene.timeline import Timeline, timeline
-from synth.truth.measures import EFFECTS
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves, refutes
+from tests.kit.cases import cases
 from tests.synth.truth.cases import AUDIBLE, draw_case
 from tests.synth.truth.oracle import Oracle
 
@@ -81,7 +81,7 @@ LONG = heard(("A", 0, 300, None))
 PAIR = heard(("A", 0, 100, None), ("B", 300, 400, None))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("where", "claim", "expected"),
     [
         (LONG, tell(Q.DURATION, 300), "proven"),
@@ -139,7 +139,7 @@ def two(first: Acoustics | None, second: Acoustics | None, label: str = "B") -> 
     return heard(("A", 0, 100, first), (label, 140, 240, second))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("first", "second", "expected"),
     [
         (acoustics(-20, -15), acoustics(-26, -21), "proven"),
@@ -162,7 +162,7 @@ def test_louder_is_what_is_so_on_the_whole_and_at_its_loudest(
     assert verdict(two(first, second, "A"), tell(Q.AGAIN_LOUDER, -1)) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("thirds", "expected"),
     [
         ((-30, -27, -24), "proven"),
@@ -183,7 +183,7 @@ def test_what_gets_louder_does_so_from_third_to_third(
     assert verdict(heard(("A", 0, 300, fades)), tell(Q.TREND, -1)) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("quantity", "less", "more"),
     [
         (Q.AGAIN_ROOMIER, "", Treatment.HALL),
@@ -212,17 +212,13 @@ def test_a_recording_is_compared_with_itself(quantity: Quantity, less: str, more
     assert verdict(heard(("A", 0, 100, one)), tell(quantity, 1)) == "neither"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("treatment", "quieter_db", "expected"),
     [("", 0, "refuted"), ("", -5, "refuted"), ("", 10, "neither"), (Treatment.FAR, 0, "neither")],
 )
 def test_what_is_quieter_may_be_farther(treatment: str, quieter_db: int, expected: str) -> None:
     second = acoustics(-20 - quieter_db, -15 - quieter_db, treatment=treatment)
     assert verdict(two(acoustics(), second, "A"), tell(Q.AGAIN_FARTHER, 1)) == expected
-
-
-def test_every_treatment_has_an_effect_or_a_trend() -> None:
-    assert {*EFFECTS} | {Treatment.RISING, Treatment.FALLING} == {"", *Treatment}
 
 
 def draw_measured(rng: Random, names: str) -> Measured:
@@ -247,7 +243,7 @@ def draw_acoustics(rng: Random) -> Acoustics | None:
 
 def test_no_ear_denies_a_measure() -> None:
     proven = refuted = 0
-    for seed in range(1500):
+    for seed in range(1000):
         rng = Random(seed)
         case = draw_case(rng)
         where = timeline(
@@ -256,23 +252,18 @@ def test_no_ear_denies_a_measure() -> None:
         oracle = Oracle(where, AUDIBLE, seed=seed)
         for _ in range(6):
             claim = draw_measured(rng, "ABCD")
+            assert claim_from_text(claim_to_text(claim)) == claim
             if proves(where, claim, TOLERANCE):
                 proven += 1
                 assert oracle.proves(claim), (where, claim)
             if refutes(where, claim, TOLERANCE):
                 refuted += 1
                 assert oracle.refutes(claim), (where, claim)
-    assert proven > 100
-    assert refuted > 1000
+    assert proven > 60
+    assert refuted > 600
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_claims_are_read_as_they_were_written(seed: int) -> None:
-    claim = draw_measured(Random(seed), "ABCD")
-    assert claim_from_text(claim_to_text(claim)) == claim
-
-
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         '{"measure":"duration","of":[{"event":"A"}],"value":-1}',

@@ -9,6 +9,7 @@ from synth.audio.dsp import block_frames, weighted_levels
 from synth.scene.scene import Concat, Event, Excerpt, Scene
 from synth.scene.timeline import Fade, timeline
 from synth.truth.ear import Envelope, find_acoustics
+from tests.kit.cases import cases
 
 RATE = 16_000
 FRAMES = 2 * RATE
@@ -37,8 +38,8 @@ def fade(audio: np.ndarray, law: Fade, *, rises: bool) -> np.ndarray:
     return faded
 
 
-@pytest.mark.parametrize("law", Fade)
-@pytest.mark.parametrize("at_s", [0.05, 1.0, 1.75])
+@cases("law", Fade)
+@cases("at_s", [0.05, 1.0, 1.75])
 def test_what_a_crossfade_takes_counts(law: Fade, at_s: float) -> None:
     audio = make_knock(at_s)
     event = Event("knock", Excerpt("k", 0, FRAMES, -6.0))
@@ -54,7 +55,7 @@ def test_what_a_crossfade_takes_counts(law: Fade, at_s: float) -> None:
         assert found.thirds_dba == pytest.approx(expected.thirds_dba, abs=0.5)
 
 
-@pytest.mark.parametrize(("start", "frames"), [(0, FRAMES - 1), (1, FRAMES - 1)])
+@cases(("start", "frames"), [(0, FRAMES - 1), (1, FRAMES - 1)])
 def test_a_part_is_not_compared_with_the_recording(start: int, frames: int) -> None:
     envelope = envelope_of(make_knock(1.0))
 

@@ -12,6 +12,7 @@ import pytest
 from synth.base.errors import CorpusError, SourceError
 from synth.corpus.schema import CLIPS, QUARANTINE, to_table
 from synth.sources.block import BlockList, withdraw_blocked
+from tests.kit.cases import cases
 from tests.kit.known_sounds import clip, event
 
 
@@ -40,7 +41,7 @@ CLIPS_AT_HAND = [
 ]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "left"),
     [
         ("# the test set\n\nfreesound/1\n", ["esc50/4-2-A", "mine/dog/3.wav"]),
@@ -54,7 +55,7 @@ CLIPS_AT_HAND = [
         ('id,recording\n"esc50/4-1-A",2\n', ["esc50/4-1-B", "mine/dog/3.wav"]),
     ],
 )
-@pytest.mark.parametrize("bom", ["", "\ufeff"])
+@cases("bom", ["", "\ufeff"])
 def test_a_text_list_blocks_by_id_and_recording(
     tmp_path: Path, text: str, left: list[str], bom: str
 ) -> None:
@@ -96,10 +97,6 @@ def test_the_quarantine_says_which_list_and_by_what(tmp_path: Path) -> None:
     assert [row["location"] for row in withdrawn] == [f"{row['id']}.wav" for row in rows[:6]]
 
 
-def test_without_lists_everything_is_kept() -> None:
-    assert withdraw_blocked(CLIPS_AT_HAND, []) == (CLIPS_AT_HAND, [])
-
-
 def test_a_corpus_folder_stands_for_its_latest_catalogue(tmp_path: Path) -> None:
     catalogue_file(tmp_path / "eval" / "v2" / "clips.parquet", [clip("a", recording="freesound/1")])
     catalogue_file(tmp_path / "eval" / "v1" / "clips.parquet", [clip("b", recording="freesound/2")])
@@ -119,18 +116,16 @@ def test_a_catalogue_without_fingerprints_blocks_by_ids_and_says_so(tmp_path: Pa
     new = BlockList.open(catalogue_file(tmp_path / "new.parquet", rows))
     assert not new.weakness
     assert kept([clip("new", event(0, 2.0)), clip("eval/a")], new) == []
+    # As do fingerprints of another version.
+    other = rows[0] | {"fingerprint": b"\x63\0\0\0" + rows[0]["fingerprint"][4:]}
+    path = catalogue_file(tmp_path / "clips.parquet", [other, rows[0] | {"id": "b"}])
+    assert "1 of its 2 clips" in BlockList.open(path).weakness
 
 
-def test_fingerprints_of_another_version_block_by_ids_and_it_is_said(tmp_path: Path) -> None:
-    row = clip("eval/a", event(0, 2.0))
-    other = row | {"fingerprint": b"\x63\0\0\0" + row["fingerprint"][4:]}
-    block = BlockList.open(catalogue_file(tmp_path / "clips.parquet", [other, row | {"id": "b"}]))
-    assert "1 of its 2 clips" in block.weakness
-
-
-@pytest.mark.parametrize(
+@cases(
     ("name", "content", "message"),
     [
+        ("gone.txt", None, "the block list is missing"),
         ("list.txt", b"", "empty"),
         ("list.txt", b"# nothing yet\n\n", "empty"),
         ("list.csv", b"recording\n", "empty"),
@@ -142,33 +137,26 @@ def test_fingerprints_of_another_version_block_by_ids_and_it_is_said(tmp_path: P
     ],
 )
 def test_a_list_that_cannot_be_read_is_an_error(
-    tmp_path: Path, name: str, content: bytes, message: str
+    tmp_path: Path, name: str, content: bytes | None, message: str
 ) -> None:
     path = tmp_path / name
-    path.write_bytes(content)
+    if content is not None:
+        path.write_bytes(content)
     with pytest.raises(SourceError, match=message) as raised:
         BlockList.open(path)
     assert str(path) in raised.value.message
     assert raised.value.fix
 
 
-def test_a_catalogue_must_have_the_columns_of_one(tmp_path: Path) -> None:
+def test_a_catalogue_must_be_one(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="no column 'recording'"):
         BlockList.open(catalogue_file(tmp_path / "ids.parquet", [clip("a")], "id"))
     numbers = tmp_path / "numbers.parquet"
     pq.write_table(pa.table({"id": [1], "recording": ["freesound/1"]}), numbers)
     with pytest.raises(SourceError, match="'id' holds int64, expected string"):
         BlockList.open(numbers)
-
-
-def test_what_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"gone\.txt: the block list is missing"):
-        BlockList.open(tmp_path / "gone.txt")
     with pytest.raises(CorpusError, match="no finished corpus"):
         BlockList.open(tmp_path)
-
-
-def test_a_damaged_fingerprint_is_an_error(tmp_path: Path) -> None:
     torn = clip("a") | {"fingerprint": b"\1\0\0"}
     with pytest.raises(CorpusError, match="clip a: its fingerprint has 3 bytes"):
         BlockList.open(catalogue_file(tmp_path / "clips.parquet", [torn]))
