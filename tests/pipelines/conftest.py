@@ -19,6 +19,7 @@ from synth.sources.procedural import foley
 from tests.kit.browsing import served
 from tests.kit.builds import TINY, merged
 from tests.kit.chromium import launched
+from tests.kit.corpora import built
 
 SCREENSHOTS = "SEGUE_SCREENSHOTS"
 """The variable that names the folder of the documents' pictures, where they are to be made."""
@@ -91,11 +92,7 @@ def tiny_file(tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture(scope="session")
 def tiny_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The root of a built tiny corpus; not to be changed."""
-    from pipelines.builder.build import build
-
-    out = tmp_path_factory.mktemp("tiny-corpus")
-    build(Spec.model_validate(TINY), out, worker_count=0)
-    return out
+    return built(TINY, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")

@@ -43,7 +43,7 @@ def edited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Corpus, Path]:
         "recipe": {"edits": {"pairs": {"train": 1, "test": 6}}},
         "audio": {"length": "exact 6 s"},
     }
-    corpus = built(root, changes)
+    corpus = built(tmp_path_factory, changes)
     export_corpus(corpus, "edits", root / "edits", splits=["test"])
     return corpus, root / "edits"
 

@@ -96,7 +96,7 @@ def edited(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
         "recipe": {"edits": {"pairs": {"train": 4, "test": 2}}},
         "audio": {"length": "exact 6 s"},
     }
-    return built(tmp_path_factory.mktemp("edited"), changes)
+    return built(tmp_path_factory, changes)
 
 
 @pytest.fixture

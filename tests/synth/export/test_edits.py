@@ -41,7 +41,7 @@ KEYS = {"instruction", "reverse_instruction", "kind", "sounds", "onset_s", "offs
 
 @pytest.fixture(scope="module")
 def edited(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    return built(tmp_path_factory.mktemp("edited"), SPEC)
+    return built(tmp_path_factory, SPEC)
 
 
 @pytest.fixture(scope="module")

@@ -122,9 +122,11 @@ def test_readme_warns_of_lengths_that_loaders_would_change(
     assert "Every sample has 480,000 frames" in (exported(wide, "laion") / "README.md").read_text()
 
 
-def test_samples_that_loaders_cut_are_refused_unless_asked_for(tmp_path: Path) -> None:
+def test_samples_that_loaders_cut_are_refused_unless_asked_for(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     audio = {"sample_rate": 16000, "length": "exact 12 s"}
-    corpus = built(tmp_path, WIDE | {"corpus": "long", "audio": audio})
+    corpus = built(tmp_path_factory, WIDE | {"corpus": "long", "audio": audio})
     with pytest.raises(CorpusError, match="18 of 18 samples last longer than 10 s") as refused:
         export_corpus(corpus, "laion", tmp_path / "out")
     assert "length: exact 10 s" in refused.value.fix
