@@ -110,6 +110,20 @@ def obliging(body: dict[str, Any]) -> str:
     return json.dumps({"answers": answers})
 
 
+def turn_round(body: dict[str, Any]) -> str:
+    """Where a caption says "A before B", its negative is "B, then A"; else there is none."""
+    answers = []
+    for item in items_of(body):
+        labels = item["labels"]
+        first, word, second = item["caption"].partition(" before ")
+        negatives = []
+        if word and not item["caption"].startswith("Before"):
+            text = f"{second[0].upper()}{second[1:]}, then {first[0].lower()}{first[1:]}"
+            negatives = [{"caption": text, "notation": f"{labels[1]} + {labels[0]}"}]
+        answers.append({"id": item["id"], "notation": " + ".join(labels), "negatives": negatives})
+    return json.dumps({"answers": answers})
+
+
 def settings(
     folder: Path, base_url: str, rows: list[dict[str, Any]], **changes: Any
 ) -> GenerateSettings:

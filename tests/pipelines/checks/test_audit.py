@@ -8,13 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import soundfile
 
-from pipelines.builder.build import build, plan_library
+from pipelines.builder.build import plan_library
 from pipelines.checks.audit import Audit, audit
 from pipelines.checks.blind import BlindResult, run_blind_test
 from pipelines.cli.look.audit import audit_command
@@ -24,7 +22,8 @@ from pipelines.look.report.corpus import corpus_page
 from synth.base.errors import CorpusError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
-from tests.kit.builds import TINY, UNCERTIFIED, merged, product, segue_here
+from tests.kit.builds import TINY, UNCERTIFIED, merged, segue_here
+from tests.kit.corpora import manifests as build_once
 
 Rows = list[dict[str, Any]]
 Change = Callable[[Rows], None]
@@ -47,9 +46,7 @@ UNHEARD: dict[str, Any] = {
 @pytest.fixture(scope="session")
 def scenes_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The manifest folder of a built tiny scenes corpus; not to be changed."""
-    out = tmp_path_factory.mktemp("scenes")
-    summary = build(Spec.model_validate(SCENES), out, 0)
-    return Path(summary.paths["manifests"])
+    return Corpus.open(build_once(SCENES, tmp_path_factory)).folder
 
 
 def planned(out: Path, **changes: Any) -> Path:
@@ -116,20 +113,10 @@ def test_a_built_scenes_corpus_has_no_violation(scenes_corpus: Path) -> None:
     assert found.dense >= 3 * found.samples
 
 
-def test_two_workers_make_the_same_scenes(scenes_corpus: Path, tmp_path: Path) -> None:
-    build(Spec.model_validate(SCENES), tmp_path, 2)
-    assert product(tmp_path) == product(scenes_corpus.parents[2])
-
-
-def test_rendered_scenes_last_as_long_as_planned(scenes_corpus: Path) -> None:
-    corpus = Corpus.open(scenes_corpus)
-    for row in corpus.samples().to_pylist()[:8]:
-        assert len(corpus.virtual_pcm(row["scene"], row["frames"])) == row["frames"]
-
-
-def test_a_triplets_corpus_has_no_violation(tiny_corpus: Path) -> None:
-    found = audit(tiny_corpus / "data_manifests" / "tiny")
-    assert (found.samples, found.with_negatives, found.violations) == (144, 144, ())
+def test_neither_have_triplets_nor_a_large_plan(manifests: Path, large_plan: Path) -> None:
+    for folder, count in ((manifests, 144), (large_plan, 160)):
+        found = audit(folder)
+        assert (found.samples, found.with_negatives, found.violations) == (count, count, ())
 
 
 @pytest.mark.parametrize("style", ["paper", "natural"])
@@ -141,29 +128,6 @@ def test_other_triplets_have_no_violation(tmp_path: Path, style: str, stage_a: b
     found = audit(places.manifests)
     assert found.samples == samples
     assert found.violations == ()
-
-
-def test_an_acba_corpus_has_no_violation(tmp_path: Path) -> None:
-    sounds = tmp_path / "audio"
-    sounds.mkdir()
-    rng = np.random.default_rng(0)
-    lines = ["audiocap_id,youtube_id,start_time,caption"]
-    for number, caption in enumerate(("A dog barks", "Rain falls", "A man talks", "Birds sing")):
-        soundfile.write(sounds / f"v{number}_0.wav", 0.1 * rng.standard_normal(24_000), 8_000)
-        lines.append(f"{number},v{number},0,{caption}")
-    (tmp_path / "train.csv").write_text("\n".join(lines) + "\n")
-    spec = {
-        "corpus": "acba",
-        "source": {"audiocaps": {"root": str(tmp_path)}},
-        "recipe": {"acba": {"pairs": 12}},
-        "audio": {"sample_rate": 8000},
-        "splits": {"train": ["train"]},
-    }
-    summary = build(Spec.model_validate(spec), tmp_path / "out", 0)
-    found = audit(Path(summary.paths["manifests"]))
-    assert (found.samples, found.violations) == (12, ())
-    assert found.dense == 0  # a caption of a whole clip is not true of each stretch
-    assert found.with_negatives == 12
 
 
 @pytest.mark.parametrize(
@@ -186,11 +150,6 @@ def test_plans_of_any_setting_have_no_violation(
     settings = {"scenes": {"scenes": 20, "max_event_s": 3.0} | recipe}
     found = audit(planned(tmp_path, recipe=settings, **changes))
     assert (found.samples, found.with_negatives, found.violations) == (20, 20, ())
-
-
-def test_a_large_plan_has_no_violation(large_plan: Path) -> None:
-    found = audit(large_plan)
-    assert (found.samples, found.with_negatives, found.violations) == (160, 160, ())
 
 
 # Tampering

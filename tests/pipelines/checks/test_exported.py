@@ -23,11 +23,6 @@ NAMES = ("questions", "differences", "chat", "preference")
 
 
 @pytest.fixture(scope="module")
-def manifests(tiny_corpus: Path) -> Path:
-    return tiny_corpus / "data_manifests" / "tiny"
-
-
-@pytest.fixture(scope="module")
 def exports(manifests: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("exports")
     for name in NAMES:

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -57,7 +56,7 @@ from synth.base.errors import SegueError, SpecError
 from synth.corpus.corpus import LATEST_FILE, Corpus
 from tests.kit.builds import TINY, merged, product, segue, segue_here
 from tests.kit.llm_server import LlmServer
-from tests.kit.llm_tasks import KEY, KEY_VARIABLE, items_of
+from tests.kit.llm_tasks import KEY, KEY_VARIABLE, turn_round
 from tests.kit.prefect_database import keep_database, lend_database
 from tests.kit.waiting import wait_for
 
@@ -91,13 +90,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     ):
         keep_database(home, tmp_path_factory)
         yield address
-
-
-@pytest.fixture
-def out(tiny_corpus: Path, tmp_path: Path) -> Path:
-    """A built tiny corpus of the test's own."""
-    shutil.copytree(tiny_corpus, tmp_path / "out")
-    return tmp_path / "out"
 
 
 def spec_file(folder: Path, **changes: Any) -> str:
@@ -271,20 +263,6 @@ def test_enrichment_that_the_spec_does_not_name_is_refused_before_anything_is_as
     task = {"task": "paraphrase", "out": str(tmp_path / "said.parquet"), "model": "none"}
     state = run("nightly", spec_file(tmp_path), out, nightly={"enrich": [task]})
     assert "would give no caption" in str(state.message)
-
-
-def turn_round(body: dict[str, Any]) -> str:
-    """Where a caption says "A before B", its negative is "B, then A"; else there is none."""
-    answers = []
-    for item in items_of(body):
-        labels = item["labels"]
-        first, word, second = item["caption"].partition(" before ")
-        negatives = []
-        if word and not item["caption"].startswith("Before"):
-            text = f"{second[0].upper()}{second[1:]}, then {first[0].lower()}{first[1:]}"
-            negatives = [{"caption": text, "notation": f"{labels[1]} + {labels[0]}"}]
-        answers.append({"id": item["id"], "notation": " + ".join(labels), "negatives": negatives})
-    return json.dumps({"answers": answers})
 
 
 def test_night_buys_the_texts_that_the_spec_names_once(

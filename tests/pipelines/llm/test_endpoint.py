@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
 
@@ -168,6 +167,23 @@ def test_the_client_underneath_never_retries() -> None:
         assert sum(server.requests.values()) == 2
 
 
+def test_a_fault_or_an_end_from_outside_leaves_no_task_behind() -> None:
+    async def count(name: str, cancelled: bool) -> int:
+        with LlmServer(script=[name] * 4) as server:
+            async with Endpoint(settings(server, 60.0 if cancelled else 0.3)) as endpoint:
+                tasks = [asyncio.create_task(endpoint.ask(ASKED)) for _ in range(4)]
+                while cancelled and len(server.bodies) < 4:
+                    await asyncio.sleep(0.01)
+                for task in tasks:
+                    cancelled and task.cancel()
+                ends = await asyncio.gather(*tasks, return_exceptions=True)
+            assert all(isinstance(end, asyncio.CancelledError | AttemptError) for end in ends)
+        return len(asyncio.all_tasks()) - 1
+
+    for name in ("timeout", "stall", "whitespace", "drop"):
+        assert [asyncio.run(count(name, cancelled)) for cancelled in (False, True)] == [0, 0], name
+
+
 def test_requests_are_worded_as_the_endpoint_understands_them() -> None:
     able = Capabilities(
         limit="max_tokens",
@@ -182,44 +198,3 @@ def test_requests_are_worded_as_the_endpoint_understands_them() -> None:
     assert set(body) == {"model", "messages", "max_tokens", "response_format", "stream"}
     assert body["response_format"] == {"type": "json_object"}
     assert SCHEMA in body["messages"][-1]["content"]
-
-
-def test_retry_after_reaches_the_fault() -> None:
-    with LlmServer(script=["rate_limit"], retry_headers={"Retry-After": "17"}) as server:
-        assert fault(server).retry_after == 17.0
-
-
-def run_and_list_tasks(work: Coroutine[Any, Any, None]) -> set[asyncio.Task[Any]]:
-    async def outer() -> set[asyncio.Task[Any]]:
-        await work
-        return asyncio.all_tasks() - {asyncio.current_task()}  # type: ignore[arg-type]
-
-    return asyncio.run(outer())
-
-
-@pytest.mark.parametrize("name", ["timeout", "stall", "whitespace"])
-def test_cancelling_leaves_no_task_behind(name: str) -> None:
-    async def work(server: LlmServer) -> None:
-        async with Endpoint(settings(server)) as endpoint:
-            asked = replace(ASKED, max_output_tokens=100_000)
-            tasks = [asyncio.create_task(endpoint.ask(asked)) for _ in range(4)]
-            while len(server.bodies) < 4:
-                await asyncio.sleep(0.01)
-            for task in tasks:
-                task.cancel()
-            ends = await asyncio.gather(*tasks, return_exceptions=True)
-            assert all(isinstance(end, asyncio.CancelledError | AttemptError) for end in ends)
-
-    with LlmServer(script=[name] * 4) as server:
-        assert run_and_list_tasks(work(server)) == set()
-
-
-@pytest.mark.parametrize("name", ["timeout", "drop", "whitespace", "stall"])
-def test_a_fault_leaves_no_task_behind(name: str) -> None:
-    async def work(server: LlmServer) -> None:
-        async with Endpoint(settings(server, 0.3)) as endpoint:
-            with pytest.raises(AttemptError):
-                await endpoint.ask(ASKED)
-
-    with LlmServer(script=[name]) as server:
-        assert run_and_list_tasks(work(server)) == set()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -22,29 +21,14 @@ from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from tests.kit.builds import TINY, merged
 from tests.kit.llm_server import LlmServer
-from tests.kit.llm_tasks import KEY, KEY_VARIABLE, QUICK, items_of
+from tests.kit.llm_tasks import KEY, KEY_VARIABLE, PRICES, QUICK, turn_round
 
 GENERATOR = "llm:order-negatives@1/tiny"
-MODEL_PRICES = "tiny: {input: 1.0, cached: 0.5, output: 4.0}\n"
 
 
 def spec(**changes: Any) -> Spec:
     recipe = {"triplets": {"style": "natural", "crossfade_s": 0.25, "max_event_s": 1.0}}
     return Spec.model_validate(merged(TINY, {"recipe": recipe} | changes))
-
-
-def turned_round(body: dict[str, Any]) -> str:
-    """Where a caption says "A before B", its negative is "B, then A"; else there is none."""
-    answers = []
-    for item in items_of(body):
-        caption, labels = item["caption"], item["labels"]
-        first, word, second = caption.partition(" before ")
-        negatives = []
-        if word and not caption.startswith("Before"):
-            text = f"{second[0].upper()}{second[1:]}, then {first[0].lower()}{first[1:]}"
-            negatives = [{"caption": text, "notation": f"{labels[1]} + {labels[0]}"}]
-        answers.append({"id": item["id"], "notation": " + ".join(labels), "negatives": negatives})
-    return json.dumps({"answers": answers})
 
 
 @pytest.fixture
@@ -53,9 +37,9 @@ def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     _, places, _ = plan_library(spec(), tmp_path / "plan", 0, Silent())
     prices = tmp_path / "prices.yaml"
-    prices.write_text(MODEL_PRICES)
+    prices.write_text(PRICES)
     out = tmp_path / "orders.parquet"
-    with LlmServer(turned_round, key=KEY) as server:
+    with LlmServer(turn_round, key=KEY) as server:
         summary = generate(
             GenerateSettings(
                 task="order-negatives",

@@ -24,6 +24,8 @@ from tests.kit.llm_tasks import (
 )
 from tests.kit.waiting import wait_for
 
+pytestmark = pytest.mark.slow
+
 
 def _start(
     folder: Path, server: LlmServer, count: int, *more: str, out: str = "out", patch: str = ""

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-import signal
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,7 +22,9 @@ from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.storage import Remote
 from tests.kit.builds import BESIDE, TINY, merged, product, segue_here
+from tests.kit.corpora import built
 from tests.kit.s3_store import SECRET, S3Refusal, S3Request, S3Store, running_store
+from tests.kit.started import kill, start_segue
 from tests.kit.waiting import PATIENCE_S, wait_for
 
 FEW: dict[str, Any] = {"recipe": {"triplets": {"repeats": 1}}, "shards": {"samples": 18}}
@@ -63,9 +62,7 @@ def tiny() -> Callable[..., Spec]:
 @pytest.fixture(scope="session")
 def few_shards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What it is made of when it is built in a folder."""
-    root = tmp_path_factory.mktemp("few-shards")
-    build(Spec.model_validate(merged(TINY, FEW)), root, 0)
-    return product(root)
+    return product(built(merged(TINY, FEW), tmp_path_factory))
 
 
 def stored(remote: Remote) -> dict[str, str]:
@@ -100,17 +97,6 @@ def finished_shards(out: Remote) -> set[str]:
         for key in keys
         if "sha256" in json.loads(out.read(key) or b"{}")
     }
-
-
-def start(*arguments: str | Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "pipelines.cli", "build", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        env=os.environ | {"COLUMNS": "100", "NO_COLOR": "1"},
-    )
 
 
 def wait_while_it_runs(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
@@ -182,15 +168,14 @@ def test_killed_and_then_let_down_by_the_store_it_goes_on_and_puts_no_finished_s
     s3: S3Store, out: Remote, tiny_file: Callable[..., Path], tiny_corpus: Path
 ) -> None:
     command = (tiny_file(), "--out", out.url, "--workers", "2", "--no-prefect", "--json")
-    process = start(*command)
+    process = start_segue("build", *command)
     wait_while_it_runs(lambda: certified(s3) > 3, process)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    kill(process)
     survived, put = finished_shards(out), shards_put(s3)
     assert 3 < len(survived) < 12
     assert all(put[name] == 1 for name in survived)
 
-    process = start(*command)
+    process = start_segue("build", *command)
     wait_while_it_runs(lambda: certified(s3) > len(survived) + 1, process)
     s3.door.shut()
     try:

@@ -271,6 +271,7 @@ pipelines.versions.gc.collect_garbage(Path(sys.argv[1]), keep=1)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("removed", [0, 4, 9])
 def test_gc_that_was_killed_is_finished_by_the_next(out: Path, removed: int) -> None:
     arguments = [sys.executable, "-c", KILLED, str(manifests(out)), str(removed)]
