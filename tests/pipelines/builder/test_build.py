@@ -26,7 +26,7 @@ from synth.base.errors import CorpusError, PlanError
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import read_timeline
 from tests.kit.builds import ingested, product, segue, segue_here
-from tests.kit.libraries import sound, write_csv
+from tests.kit.libraries import bells_and_drums, sound, write_csv
 from tests.kit.waiting import PATIENCE_S
 
 Tiny = Callable[..., Spec]
@@ -297,24 +297,9 @@ def test_two_corpora_of_one_library_at_once_decode_it_once(
     assert len(list((tmp_path / "o" / "banks").rglob("index-*.parquet"))) == 1
 
 
-# What a review of the first version found.
-
-
-def sounds(root: Path, licence: str = "CC0-1.0", **files: bytes) -> dict[str, object]:
-    """A small library of files, and the source that reads it."""
-    rng = np.random.default_rng(0)
-    for label in ("bell", "drum"):
-        for take in range(4):
-            path = root / label / f"{take}.wav"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if not path.exists():
-                soundfile.write(path, rng.uniform(-0.5, 0.5, 16_000), 16_000)
-    return {"folder": {"root": str(root), "licence": licence}}
-
-
 def test_a_changed_licence_reaches_the_shards(tiny: Tiny, tmp_path: Path) -> None:
     for licence in ("CC0-1.0", "CC-BY-4.0"):
-        source = sounds(tmp_path / "lib", licence)
+        source = bells_and_drums(tmp_path / "lib", licence=licence)
         summary = build(tiny(source=source, splits={"train": 1.0}), tmp_path / "out", 0)
         assert summary.rendered == summary.shards
         shard = next(Path(summary.paths["shards"]).rglob("*.tar"))
@@ -334,7 +319,7 @@ def test_no_split_is_left_out_without_a_word(tiny: Tiny, tmp_path: Path) -> None
 
 
 def test_copies_under_another_name_do_not_cross_splits(tiny: Tiny, tmp_path: Path) -> None:
-    source = sounds(tmp_path / "lib")
+    source = bells_and_drums(tmp_path / "lib")
     for path in list((tmp_path / "lib").rglob("*.wav")):
         shutil.copy(path, path.with_name(f"copy-{path.name}"))
     summary = build(tiny(source=source, splits={"train": 0.5, "test": 0.5}), tmp_path / "out", 0)
@@ -354,7 +339,7 @@ def test_a_damaged_twin_is_not_linked(tiny: Tiny, tmp_path: Path) -> None:
 
 
 def test_a_changed_file_of_the_same_size_and_time_is_seen(tiny: Tiny, tmp_path: Path) -> None:
-    source = sounds(tmp_path / "lib")
+    source = bells_and_drums(tmp_path / "lib")
     first = build(tiny(source=source, splits={"train": 1.0}), tmp_path / "out", 0)
     path = tmp_path / "lib" / "bell" / "0.wav"
     status = path.stat()
@@ -383,7 +368,7 @@ def test_lost_manifests_and_parts_of_the_bank_are_made_again(tiny: Tiny, out: Pa
 
 def test_a_clip_that_is_audible_for_too_short_is_refused(tiny: Tiny, tmp_path: Path) -> None:
     root = tmp_path / "lib"
-    source = sounds(root)
+    source = bells_and_drums(root)
     audio = np.random.default_rng(1).uniform(-0.5, 0.5, 16_000)
     audio[800:-800] *= 10 ** (-45 / 20)
     soundfile.write(root / "bell" / "clicks.wav", audio, 16_000)
@@ -410,7 +395,7 @@ def test_a_clip_that_is_audible_for_too_short_is_refused(tiny: Tiny, tmp_path: P
 
 def test_every_file_of_a_library_is_accounted_for(tiny: Tiny, tmp_path: Path) -> None:
     root = tmp_path / "lib"
-    source = sounds(root)
+    source = bells_and_drums(root)
     (root / "bell" / "notes.txt").write_text("not audio")
     (root / "bell" / "sound.wma").write_bytes(b"no decoder for this")
     shutil.copy(root / "bell" / "0.wav", root / "loose.wav")

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.builder.build import plan_library
-from pipelines.checks.audit import Audit, audit
+from pipelines.checks.audit import Audit, Violation, audit
 from pipelines.checks.blind import BlindResult, run_blind_test
 from pipelines.cli.look.audit import audit_command
 from pipelines.config.spec import Spec
@@ -38,11 +38,6 @@ SCENES: dict[str, Any] = {
 }
 
 
-UNHEARD: dict[str, Any] = {
-    "source": {"vocabulary": {"labels": ["dog", "rain", "siren", "wind"], "seconds": [0.6, 3.0]}}
-}
-
-
 @pytest.fixture(scope="session")
 def scenes_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The manifest folder of a built tiny scenes corpus; not to be changed."""
@@ -55,6 +50,15 @@ def planned(out: Path, **changes: Any) -> Path:
     spec = merged(SCENES, {"source": source} | changes)
     _, places, _ = plan_library(Spec.model_validate(spec), out, 0, Silent())
     return places.manifests
+
+
+def planned_triplets(out: Path, **settings: Any) -> Path:
+    """The same of triplets over four labels."""
+    labels = {"labels": ["dog", "rain", "siren", "wind"], "seconds": [0.6, 3.0]}
+    spec = {key: TINY[key] for key in ("corpus", "seed", "audio")}
+    spec |= {"source": {"vocabulary": labels}}
+    spec |= {"recipe": {"triplets": {"crossfade_s": 0.25, **settings}}}
+    return plan_library(Spec.model_validate(spec), out, 0, Silent())[1].manifests
 
 
 @pytest.fixture(scope="session")
@@ -122,11 +126,8 @@ def test_neither_have_triplets_nor_a_large_plan(manifests: Path, large_plan: Pat
 @pytest.mark.parametrize("style", ["paper", "natural"])
 @pytest.mark.parametrize("stage_a", [False, True])
 def test_other_triplets_have_no_violation(tmp_path: Path, style: str, stage_a: bool) -> None:
-    recipe = {"triplets": {"stage_a": stage_a, "style": style, "crossfade_s": 0.25}}
-    spec = {key: TINY[key] for key in ("corpus", "seed", "audio")} | UNHEARD | {"recipe": recipe}
-    _, places, samples = plan_library(Spec.model_validate(spec), tmp_path, 0, Silent())
-    found = audit(places.manifests)
-    assert found.samples == samples
+    found = audit(planned_triplets(tmp_path, style=style, stage_a=stage_a))
+    assert found.samples > 0
     assert found.violations == ()
 
 
@@ -219,13 +220,10 @@ def test_a_plan_is_found_below_its_corpus_and_by_its_file(scenes_corpus: Path) -
     assert audit(scenes_corpus / "plan.parquet") == whole
 
 
-def test_a_folder_without_a_manifest_is_a_clear_error(tmp_path: Path) -> None:
+def test_a_folder_without_a_manifest_or_with_two_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="no corpus and no plan") as caught:
         audit(tmp_path)
     assert caught.value.fix
-
-
-def test_two_plans_in_a_folder_are_a_clear_error(tmp_path: Path) -> None:
     planned(tmp_path, recipe={"scenes": {"scenes": 4}})
     folder = planned(tmp_path, seed=6, recipe={"scenes": {"scenes": 4}})
     with pytest.raises(CorpusError, match="several plans"):
@@ -266,8 +264,6 @@ def test_samples_whose_sounds_nobody_measured_are_told(
 
 
 def test_json_holds_the_first_ten_examples() -> None:
-    from pipelines.checks.audit import Violation
-
     violations = tuple(Violation(f"s{i}", "text", "true", "why") for i in range(12))
     told = Audit(20, 30, 30, 20, 0, violations).to_json()
     assert told["violations"] == 12
@@ -349,10 +345,8 @@ def test_scenes_are_not_told_by_their_looks(large_plan: Path) -> None:
 
 @pytest.mark.parametrize("style", ["paper", "natural"])
 def test_triplets_are_not_told_by_their_looks(tmp_path: Path, style: str) -> None:
-    recipe = {"triplets": {"crossfade_s": 0.25, "repeats": 8, "style": style}}
-    spec = {key: TINY[key] for key in ("corpus", "seed", "audio")} | UNHEARD | {"recipe": recipe}
-    _, places, _ = plan_library(Spec.model_validate(spec), tmp_path, 0, Silent())
-    found = run_blind_test(places.manifests, 8000).figures
+    folder = planned_triplets(tmp_path, repeats=8, style=style)
+    found = run_blind_test(folder, 8000).figures
     assert all(figure.value <= figure.chance + 0.02 for figure in found if not figure.kind), found
 
 

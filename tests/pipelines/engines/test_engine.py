@@ -39,6 +39,7 @@ from synth.base.progress import Silent
 from synth.sources import Source
 from tests.conftest import missing
 from tests.kit.builds import product
+from tests.kit.libraries import bells_and_drums
 from tests.kit.started import count_receipts
 from tests.kit.waiting import PATIENCE_S, wait_for
 from tests.kit.worker_calls import (
@@ -490,20 +491,10 @@ def test_decoders_start_below_a_nanny(cluster: OwnCluster, tmp_path: Path, tiny:
     assert found == ["DecodedClip", "str"]
 
 
-def library(root: Path) -> dict[str, Any]:
-    """A small library of files, and the source that reads it."""
-    rng = np.random.default_rng(0)
-    for label in ("bell", "drum"):
-        (root / label).mkdir(parents=True)
-        for take in range(4):
-            soundfile.write(root / label / f"{take}.wav", rng.uniform(-0.5, 0.5, 16_000), 16_000)
-    return {"folder": {"root": str(root), "licence": "CC0-1.0"}}
-
-
 def test_workers_read_files_as_this_machine_does(
     cluster: OwnCluster, tmp_path: Path, tiny: Tiny
 ) -> None:
-    spec = tiny(source=library(tmp_path / "lib"), splits={"train": 1.0})
+    spec = tiny(source=bells_and_drums(tmp_path / "lib"), splits={"train": 1.0})
     with engine(cluster.address) as it:
         build(spec, tmp_path / "there", it)
     build(spec, tmp_path / "here", 0)
@@ -513,7 +504,7 @@ def test_workers_read_files_as_this_machine_does(
 def test_worker_that_sees_other_files_is_an_error(
     cluster: OwnCluster, tmp_path: Path, tiny: Tiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    library(tmp_path / "lib")
+    bells_and_drums(tmp_path / "lib")
     monkeypatch.chdir(tmp_path)
     source = {"folder": {"root": "/proc/self/cwd/lib", "licence": "CC0-1.0"}}
     with (
@@ -526,7 +517,7 @@ def test_worker_that_sees_other_files_is_an_error(
 def test_worker_that_outlives_a_build_keeps_nothing_of_it(
     cluster: OwnCluster, tmp_path: Path, tiny: Tiny
 ) -> None:
-    source = library(tmp_path / "lib")
+    source = bells_and_drums(tmp_path / "lib")
     for licence in ("CC0-1.0", "CC-BY-4.0"):
         source["folder"]["licence"] = licence
         spec = tiny(version="v1", source=source, splits={"train": 1.0})

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -312,21 +311,16 @@ def test_run_whose_process_was_killed_is_marked_crashed_by_the_next(
     killed.send_signal(signal.SIGKILL)
     killed.wait()
     with get_client(sync_client=True) as client:
-        assert state_of(client, dead) == "Running"
+        wanted = FlowRunFilter(id=FlowRunFilterId(any_=[dead]))
+
+        def states() -> list[str]:
+            """Prefect's word for the run; its database is a moment behind."""
+            runs = client.read_flow_runs(flow_run_filter=wanted)
+            return [each.state.name or "" for each in runs if each.state is not None]
+
+        assert wait_for(lambda: states() == ["Running"], 0.1)
         assert run("plan", spec, out).is_completed()
-        assert state_of(client, dead) == "Crashed"
-
-
-def state_of(client: Any, run_id: UUID) -> str:
-    """Prefect's word for a run; its database is a moment behind."""
-    for _ in range(100):
-        found = client.read_flow_runs(
-            flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[run_id]))
-        )
-        if found and found[0].state is not None:
-            return str(found[0].state.name)
-        time.sleep(0.1)
-    raise AssertionError(f"the server does not know {run_id}")
+        assert wait_for(lambda: states() == ["Crashed"], 0.1)
 
 
 def test_flow_that_fails_is_one_clear_line_and_exit_code_one(

@@ -13,6 +13,7 @@ from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.wire.errors import AttemptError, FaultKind
 from pipelines.llm.wire.request import Capabilities, Reply, Request, Usage
 from tests.kit.llm_server import LlmServer
+from tests.kit.llm_tasks import ask_once
 
 SCHEMA = '{"properties":{"captions":{"type":"string"}},"required":["captions"],"type":"object"}'
 ASKED = Request("caption", 1, "tiny", (("user", "A dog barks."),), SCHEMA, 200, 0.7, 7)
@@ -23,17 +24,8 @@ def settings(server: LlmServer, timeout_s: float = 60.0) -> EndpointSettings:
     return EndpointSettings(server.base_url, "tiny", key_variable="none", timeout_s=timeout_s)
 
 
-def ask(
-    server: LlmServer,
-    request: Request = ASKED,
-    able: Capabilities | None = None,
-    timeout_s: float = 60.0,
-) -> Reply:
-    async def once() -> Reply:
-        async with Endpoint(settings(server, timeout_s), able) as endpoint:
-            return await endpoint.ask(request)
-
-    return asyncio.run(once())
+def ask(server: LlmServer, request: Request = ASKED, **options: Any) -> Reply:
+    return ask_once(server, request, **options)
 
 
 def fault(server: LlmServer, **options: Any) -> AttemptError:
@@ -147,8 +139,7 @@ def test_an_answer_that_stalls_half_way_is_a_timeout_with_a_price() -> None:
 
 
 def test_nobody_at_the_address_is_a_connection_fault() -> None:
-    with LlmServer() as server:
-        gone = settings(server)
+    gone = EndpointSettings("http://127.0.0.1:9/v1", "tiny", key_variable="none")
 
     async def once() -> None:
         async with Endpoint(gone) as endpoint:
@@ -156,8 +147,7 @@ def test_nobody_at_the_address_is_a_connection_fault() -> None:
 
     with pytest.raises(AttemptError) as caught:
         asyncio.run(once())
-    assert caught.value.kind is FaultKind.CONNECTION
-    assert caught.value.usage is None
+    assert (caught.value.kind, caught.value.usage) == (FaultKind.CONNECTION, None)
 
 
 def test_the_client_underneath_never_retries() -> None:

@@ -14,14 +14,12 @@ from pipelines.checks.audit import audit
 from pipelines.config.spec import Spec
 from pipelines.llm.files import Input
 from pipelines.llm.run import generate
-from pipelines.llm.stage import GenerateSettings
-from pipelines.llm.wire.endpoint import EndpointSettings
 from synth.base.errors import PlanError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from tests.kit.builds import TINY, merged
 from tests.kit.llm_server import LlmServer
-from tests.kit.llm_tasks import KEY, KEY_VARIABLE, PRICES, QUICK, turn_round
+from tests.kit.llm_tasks import KEY, KEY_VARIABLE, settings, turn_round
 
 GENERATOR = "llm:order-negatives@1/tiny"
 
@@ -36,23 +34,10 @@ def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What the model says of the tiny corpus's plan."""
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     _, places, _ = plan_library(spec(), tmp_path / "plan", 0, Silent())
-    prices = tmp_path / "prices.yaml"
-    prices.write_text(PRICES)
     out = tmp_path / "orders.parquet"
+    given = {"task": "order-negatives", "source": Input(places.manifests), "out": out}
     with LlmServer(turn_round, key=KEY) as server:
-        summary = generate(
-            GenerateSettings(
-                task="order-negatives",
-                source=Input(places.manifests),
-                out=out,
-                endpoint=EndpointSettings(server.base_url, "tiny", KEY_VARIABLE),
-                store=tmp_path / "store.sqlite",
-                budget=5.0,
-                prices=prices,
-                policy=QUICK,
-            ),
-            Silent(),
-        )
+        summary = generate(settings(tmp_path, server.base_url, [], **given), Silent())
     assert (summary.answered, summary.left) == (144, 0)
     return out
 

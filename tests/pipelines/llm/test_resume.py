@@ -100,14 +100,6 @@ def test_ctrl_c_waits_for_what_was_sent(tmp_path: Path) -> None:
     assert set(asked(server).values()) == {1}
 
 
-def test_two_processes_at_once(tmp_path: Path) -> None:
-    with LlmServer(obliging, key=KEY, latency_s=0.05) as server:
-        both = [_start(tmp_path, server, 200, "--concurrency", "4", out=out) for out in "ab"]
-        done = [_end(process) for process in both]
-    assert [each["answered"] for each in done] == [200, 200]
-    assert set(asked(server).values()) == {1}
-
-
 @pytest.mark.parametrize(
     "patch",
     [
