@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from tests.kit.builds import segue_here
+from tests.kit.corpora import made_once
 
 DESCRIPTION: dict[str, Any] = {
     "task": "order",
@@ -29,11 +30,13 @@ DESCRIPTION: dict[str, Any] = {
 @pytest.fixture(scope="session")
 def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with one small set; not to be changed."""
-    folder = tmp_path_factory.mktemp("sets")
+    return made_once("frozen-sets", _build, tmp_path_factory)
+
+
+def _build(folder: Path) -> None:
     (folder / "small-v1.yaml").write_text(yaml.safe_dump(DESCRIPTION), encoding="utf-8")
     ended = segue_here(
         "bench", "build", folder / "small-v1.yaml", "--out", folder, "--workers", "0"
     )
     assert ended.returncode == 0, ended.stderr
     assert "unpublished" in ended.stdout
-    return folder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -156,13 +157,10 @@ def test_the_overview_has_a_row_for_each_of_many_models_and_marks_the_best(
 
 
 def test_a_set_that_was_changed_is_refused(sets: Path, tmp_path: Path) -> None:
-    (record,) = (sets / "sets").glob("*.json")
-    kept = record.read_text()
-    try:
-        record.write_text(kept.replace(read_records(sets)[0].digest, "0" * 64))
-        assert "was changed since small-v1 was built" in run(sets, tmp_path, "random")["error"]
-    finally:
-        record.write_text(kept)
+    changed = shutil.copytree(sets, tmp_path / "changed")
+    (record,) = (changed / "sets").glob("*.json")
+    record.write_text(record.read_text().replace(read_records(sets)[0].digest, "0" * 64))
+    assert "was changed since small-v1 was built" in run(changed, tmp_path, "random")["error"]
     assert "no test set is built here" in run(tmp_path, tmp_path, "random")["error"]
     refused = run(sets, tmp_path, "random", more=("--only", "order-v1"))
     assert "--only order-v1: is not built here" in refused["error"]

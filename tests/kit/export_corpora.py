@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from pipelines.builder.build import build
-from pipelines.config.spec import Spec
 from pipelines.export import export_corpus
 from synth.corpus.corpus import Corpus
 from tests.kit.builds import TINY, merged
+from tests.kit.corpora import made_of, made_once, manifests
 
 WIDE: dict[str, Any] = {
     "corpus": "wide",
@@ -24,11 +23,9 @@ WIDE: dict[str, Any] = {
 }
 
 
-def built(root: Path, changes: dict[str, Any]) -> Corpus:
+def built(tmp_path_factory: pytest.TempPathFactory, changes: dict[str, Any]) -> Corpus:
     """A corpus of three samples of every ordered pair of four sounds, but for `changes`."""
-    spec = Spec.model_validate(merged(TINY, changes))
-    build(spec, root, worker_count=0)
-    return Corpus.open(root / "data_manifests" / spec.corpus)
+    return Corpus.open(manifests(merged(TINY, changes), tmp_path_factory))
 
 
 Exported = Callable[[Corpus, str], Path]
@@ -37,12 +34,12 @@ Exported = Callable[[Corpus, str], Path]
 
 def export_once(tmp_path_factory: pytest.TempPathFactory) -> Exported:
     """Makes each export when it is first asked for."""
-    made: dict[tuple[str, str], Path] = {}
 
     def folder(corpus: Corpus, name: str) -> Path:
-        if (corpus.name, name) not in made:
-            made[corpus.name, name] = tmp_path_factory.mktemp(f"{corpus.name}-{name}")
-            export_corpus(corpus, name, made[corpus.name, name], allow_long=name == "laion")
-        return made[corpus.name, name]
+        return made_once(
+            made_of(f"{corpus.name}-{name}", str(corpus.folder)),
+            lambda out: export_corpus(corpus, name, out, allow_long=name == "laion"),
+            tmp_path_factory,
+        )
 
     return folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -11,8 +12,9 @@ from typing import Any
 from pipelines.llm.files import Input
 from pipelines.llm.run import GenerateSummary, generate
 from pipelines.llm.stage import GenerateSettings
-from pipelines.llm.wire.endpoint import EndpointSettings
+from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.wire.errors import Policy
+from pipelines.llm.wire.request import Capabilities, Reply, Request
 from synth.base.progress import Silent
 from tests.kit.llm_server import LlmServer
 
@@ -108,6 +110,37 @@ def obliging(body: dict[str, Any]) -> str:
         if "shy" not in caption:
             answers.append({"id": item["id"], "texts": [caption if bad else f"Hark: {caption}"]})
     return json.dumps({"answers": answers})
+
+
+def turn_round(body: dict[str, Any]) -> str:
+    """Where a caption says "A before B", its negative is "B, then A"; else there is none."""
+    answers = []
+    for item in items_of(body):
+        labels = item["labels"]
+        first, word, second = item["caption"].partition(" before ")
+        negatives = []
+        if word and not item["caption"].startswith("Before"):
+            text = f"{second[0].upper()}{second[1:]}, then {first[0].lower()}{first[1:]}"
+            negatives = [{"caption": text, "notation": f"{labels[1]} + {labels[0]}"}]
+        answers.append({"id": item["id"], "notation": " + ".join(labels), "negatives": negatives})
+    return json.dumps({"answers": answers})
+
+
+def ask_once(
+    server: LlmServer,
+    request: Request,
+    able: Capabilities | None = None,
+    key: str = "none",
+    timeout_s: float = 60.0,
+) -> Reply:
+    """One request to an endpoint, through the real client."""
+
+    async def ask() -> Reply:
+        where = EndpointSettings(server.base_url, "tiny", key, timeout_s)
+        async with Endpoint(where, able) as endpoint:
+            return await endpoint.ask(request)
+
+    return asyncio.run(ask())
 
 
 def settings(

@@ -7,7 +7,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -19,10 +18,11 @@ from typing import Any
 import pytest
 
 from tests.conftest import missing
+from tests.kit.ports import held_port
+from tests.kit.started import MARK
 from tests.kit.waiting import PATIENCE_S, wait_for
 
 INITDB = ("--username=prefect", "--auth=scram-sha-256", "--encoding=UTF8", "--no-sync")
-MARK = "SEGUE_TEST_STARTED"
 
 
 @dataclass
@@ -63,17 +63,6 @@ class Processes:
         except subprocess.TimeoutExpired:
             pytest.fail(f"{name} does not stop\n{self.logs()}")
 
-    def alive(self) -> dict[int, str]:
-        """Every process that carries this test's mark."""
-        found = {}
-        for entry in Path("/proc").glob("[0-9]*"):
-            try:
-                if f"{MARK}={self.token}".encode() in (entry / "environ").read_bytes():
-                    found[int(entry.name)] = (entry / "cmdline").read_bytes().decode()
-            except OSError:  # Ended meanwhile, or another user's.
-                continue
-        return found
-
     def logs(self) -> str:
         """The ends of all logs."""
         ends = [(path.name, path.read_text()[-1500:]) for path in self.folder.glob("*.log")]
@@ -98,7 +87,7 @@ def postgres(processes: Processes) -> Iterator[PostgresDatabase]:
         user = {"user": "postgres", "group": "postgres", "extra_groups": []}
     # Not in pytest's folder, which no other user may enter.
     with tempfile.TemporaryDirectory(prefix="segue-postgres-") as home, ExitStack() as stack:
-        database = PostgresDatabase(free_port(), secrets.token_hex(16))
+        database = PostgresDatabase(stack.enter_context(held_port()), secrets.token_hex(16))
         password = Path(home, "password")
         password.write_text(database.password)
         if user:
@@ -140,17 +129,11 @@ def redis(processes: Processes) -> Iterator[int]:
     if server is None or importlib.util.find_spec("prefect_redis") is None:
         missing("redis-server or prefect-redis is not installed")
     with ExitStack() as stack:
-        port = free_port()
+        port = stack.enter_context(held_port())
         options = ["--bind", "127.0.0.1", "--port", str(port), "--save", "", "--dir", "/"]
         env = dict(os.environ)
         processes.start(stack, "redis", str(server), *options, env=env)
         yield port
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def wait(until: Callable[[], bool], processes: Processes) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.kit.ports import held_port
 from tests.kit.waiting import PATIENCE_S, wait_for
 
 Fault = Callable[["S3Request"], "S3Refusal | None"]
@@ -38,9 +39,9 @@ class S3Refusal:
 class Door:
     """Passes requests on to the server; `fault` may refuse them."""
 
-    def __init__(self, behind: int) -> None:
+    def __init__(self, behind: int, port: int) -> None:
         self.behind = behind
-        self.port = free_port()
+        self.port = port
         self.requests: list[S3Request] = []
         self.refused: list[S3Request] = []
         self.fault: Fault | None = None
@@ -166,32 +167,27 @@ def _chunks(handler: BaseHTTPRequestHandler) -> Iterator[bytes]:
     handler.rfile.readline()
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 @contextmanager
 def running_server() -> Iterator[int]:
-    """Moto's S3 server in a process of its own, on a free port of loopback."""
-    port = free_port()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
+    """Moto's S3 server in a process of its own."""
+    with held_port() as port:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
 
-        def answers() -> bool:
-            with socket.socket() as probe:
-                return probe.connect_ex(("127.0.0.1", port)) == 0
+            def answers() -> bool:
+                with socket.socket() as probe:
+                    return probe.connect_ex(("127.0.0.1", port)) == 0
 
-        assert wait_for(lambda: process.poll() is not None or answers(), 0.05)
-        yield port
-    finally:
-        process.kill()
-        process.wait()
+            assert wait_for(lambda: process.poll() is not None or answers(), 0.05)
+            assert process.poll() is None
+            yield port
+        finally:
+            process.kill()
+            process.wait()
 
 
 class S3Store:
@@ -230,8 +226,8 @@ class S3Store:
 
 @contextmanager
 def running_store() -> Iterator[S3Store]:
-    with running_server() as port:
-        door = Door(port)
+    with running_server() as port, held_port() as own:
+        door = Door(port, own)
         door.start()
         try:
             yield S3Store(port, door)

@@ -6,8 +6,11 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-PATIENCE_S: Final = 900.0
-"""How long a test waits for anything: what takes a second alone takes minutes on a busy machine."""
+PATIENCE_S: Final = 100.0
+"""How long a test waits for anything: less than pytest's limit, so that what did not come is told.
+
+What takes a second alone takes a minute on a busy machine.
+"""
 
 
 def wait_for(condition: Callable[[], bool], pause_s: float = 0.005) -> bool:

@@ -5,6 +5,7 @@ The clock is a number in a file. So a limit is over when a test says so, however
 
 from __future__ import annotations
 
+import signal
 import time
 from pathlib import Path
 
@@ -34,6 +35,11 @@ def wait_for_file(path: str) -> None:
     """Return when there is one."""
     while not Path(path).exists():
         time.sleep(0.01)
+
+
+def read_deadline() -> float:
+    """When the alarm of this process's call rings."""
+    return time.monotonic() + signal.getitimer(signal.ITIMER_REAL)[0]
 
 
 def meet(own: str, gate: str) -> None:

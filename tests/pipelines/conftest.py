@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,24 @@ from synth.sources.procedural import foley
 from tests.kit.browsing import served
 from tests.kit.builds import TINY, merged
 from tests.kit.chromium import launched
+from tests.kit.corpora import built
+from tests.kit.corpora import manifests as manifests_of
 
 SCREENSHOTS = "SEGUE_SCREENSHOTS"
 """The variable that names the folder of the documents' pictures, where they are to be made."""
 
+SLOW = {"bucket", "listening", "new_cluster", "s3", "schedules", "server"}
+"""Fixtures that start servers and clusters."""
+
 collect_ignore = [] if SCREENSHOTS in os.environ else ["look/test_pictures.py"]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow whatever needs a server or a cluster."""
+    for item in items:
+        if not SLOW.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -91,17 +105,31 @@ def tiny_file(tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture(scope="session")
 def tiny_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The root of a built tiny corpus; not to be changed."""
-    from pipelines.builder.build import build
-
-    out = tmp_path_factory.mktemp("tiny-corpus")
-    build(Spec.model_validate(TINY), out, worker_count=0)
-    return out
+    return built(TINY, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
-def corpus(tiny_corpus: Path) -> Corpus:
+def manifests(tiny_corpus: Path) -> Path:
+    """The manifest folder of the tiny corpus."""
+    return tiny_corpus / "data_manifests" / "tiny"
+
+
+@pytest.fixture(scope="session")
+def corpus(manifests: Path) -> Corpus:
     """The tiny corpus, opened."""
-    return Corpus.open(tiny_corpus / "data_manifests" / "tiny")
+    return Corpus.open(manifests)
+
+
+@pytest.fixture(scope="session")
+def corpus_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Corpus]:
+    """Opens the tiny corpus with changes of its spec; not to be changed."""
+    return lambda **changes: Corpus.open(manifests_of(merged(TINY, changes), tmp_path_factory))
+
+
+@pytest.fixture
+def out(tiny_corpus: Path, tmp_path: Path) -> Path:
+    """A root that holds the tiny corpus, of the test's own."""
+    return Path(shutil.copytree(tiny_corpus, tmp_path / "out"))
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.builder.build import build
-from pipelines.config.spec import Spec
+from tests.kit.corpora import made_of, made_once, manifests
 from train.config.loss import InfoNce
 from train.config.model import AudioConfig, HeadConfig, ModelConfig
 from train.config.run import Stage, TrainConfig
@@ -27,21 +26,13 @@ SPEC = {
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Manifest folder of a built corpus; not to be changed."""
-    out = tmp_path_factory.mktemp("corpus")
-    build(Spec.model_validate(SPEC), out, worker_count=0)
-    return out / "data_manifests" / "tiny"
+    return manifests(SPEC, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def build_corpus(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Builds the tiny corpus with changes of its spec; gives its manifest folder."""
-
-    def make(**changes: object) -> Path:
-        out = tmp_path_factory.mktemp("changed")
-        build(Spec.model_validate(SPEC | changes), out, worker_count=0)
-        return out / "data_manifests" / "tiny"
-
-    return make
+    return lambda **changes: manifests(SPEC | changes, tmp_path_factory)
 
 
 def _settings(corpus: Path, out: Path, changes: dict[str, object]) -> TrainConfig:
@@ -71,17 +62,14 @@ def settings(corpus: Path, tmp_path: Path) -> Callable[..., TrainConfig]:
 @pytest.fixture(scope="session")
 def undisturbed(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Folder of such a run that nothing disturbed, learnt once; not to be changed."""
-    done: dict[str, Path] = {}
 
     def learn(**changes: object) -> Path:
         from train.engine.loop import train
 
-        key = repr(sorted(changes.items()))
-        if key not in done:
-            config = _settings(corpus, tmp_path_factory.mktemp("undisturbed") / "run", changes)
-            train(config)
-            done[key] = config.out
-        return done[key]
+        name = made_of("run", _settings(corpus, Path(), changes).model_dump_json())
+        return made_once(
+            name, lambda folder: train(_settings(corpus, folder, changes)), tmp_path_factory
+        )
 
     return learn
 

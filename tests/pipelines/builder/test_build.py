@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +26,10 @@ from synth.base.errors import CorpusError, PlanError
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import read_timeline
 from tests.kit.builds import ingested, product, segue, segue_here
-from tests.kit.libraries import sound, write_csv
+from tests.kit.libraries import bells_and_drums, sound, write_csv
 from tests.kit.waiting import PATIENCE_S
 
 Tiny = Callable[..., Spec]
-
-
-@pytest.fixture
-def built(tiny_corpus: Path, tmp_path: Path) -> None:
-    """The tiny corpus lies in the test's folder, so its first build there is done already."""
-    shutil.copytree(tiny_corpus, tmp_path, dirs_exist_ok=True)
 
 
 def shard_paths(out: Path) -> list[Path]:
@@ -61,89 +56,66 @@ def test_summary_counts_what_was_made(tiny: Tiny, tmp_path: Path) -> None:
     assert summary.hours == pytest.approx(144 * 2 / 3600, abs=1e-4)
 
 
-@pytest.mark.usefixtures("built")
-def test_second_build_renders_and_writes_nothing(tiny: Tiny, tmp_path: Path) -> None:
-    first = build(tiny(), tmp_path, 0)
+def test_second_build_renders_and_writes_nothing(tiny: Tiny, out: Path) -> None:
+    first = build(tiny(), out, 0)
     manifests = Path(first.paths["manifests"])
-    files = [*manifests.rglob("*"), *shard_paths(tmp_path)]
+    files = [*manifests.rglob("*"), *shard_paths(out)]
     before = [path.stat().st_mtime_ns for path in files]
     for spec in (tiny(), read_spec(manifests / "spec.yaml")):
-        again = build(spec, tmp_path, 0)
+        again = build(spec, out, 0)
         assert (again.version, again.rendered, again.skipped) == (first.version, 0, 12)
         assert [path.stat().st_mtime_ns for path in files] == before
 
 
-@pytest.mark.parametrize(
-    "damage", ["delete", "truncate", "no receipt", "wrong receipt", "", "{}", "[]", "null"]
-)
-@pytest.mark.usefixtures("built")
-def test_only_a_damaged_shard_is_rendered_again(tiny: Tiny, tmp_path: Path, damage: str) -> None:
-    first = build(tiny(), tmp_path, 0)
-    whole = product(tmp_path)
-    victim = shard_paths(tmp_path)[3]
-    receipt = Path(first.paths["manifests"]) / "receipts" / f"{victim.name}.json"
-    match damage:
-        case "delete":
-            victim.unlink()
-        case "truncate":
-            victim.write_bytes(victim.read_bytes()[:1000])
-        case "no receipt":
-            receipt.unlink()
-        case "wrong receipt":
-            receipt.write_text(receipt.read_text().replace('"digest":"', '"digest":"0'))
-        case text:
-            receipt.write_text(text)
-    summary = build(tiny(), tmp_path, 0)
-    assert (summary.rendered, summary.skipped) == (1, 11)
-    assert journal(summary)[-1]["shard"] == victim.name
-    assert product(tmp_path) == whole
+def test_only_a_damaged_shard_is_rendered_again(tiny: Tiny, out: Path) -> None:
+    whole, victim = product(out), shard_paths(out)[3]
+    receipt = next(out.rglob(f"receipts/{victim.name}.json"))
+    told, sound = receipt.read_text(), victim.read_bytes()
+    damages: dict[str, Callable[[], object]] = {
+        "delete": victim.unlink,
+        "truncate": lambda: victim.write_bytes(sound[:1000]),
+        "no receipt": receipt.unlink,
+        "wrong receipt": lambda: receipt.write_text(told.replace('"digest":"', '"digest":"0')),
+        **{text: partial(receipt.write_text, text) for text in ("", "{}", "[]", "null")},
+    }
+    for name, damage in damages.items():
+        damage()
+        summary = build(tiny(), out, 0)
+        assert (summary.rendered, summary.skipped) == (1, 11), name
+        assert journal(summary)[-1]["shard"] == victim.name
+        assert product(out) == whole, name
 
 
-def test_changed_spec_renders_only_what_changed(tiny: Tiny, tmp_path: Path) -> None:
+def test_changed_spec_renders_only_what_changed_and_links_the_rest(
+    tiny: Tiny, tiny_corpus: Path, tmp_path: Path
+) -> None:
     once = build(tiny(recipe={"triplets": {"repeats": 1}}), tmp_path, 0)
     twice = build(tiny(), tmp_path, 0)
-    assert once.version != twice.version
+    version = twice.version
+    assert once.version != version
     # The first round of each split is the same; the second is new.
     assert (twice.rendered, twice.skipped) == (6, 6)
     assert Path(once.paths["shards"]).is_dir()
-
-
-def test_linked_shards_equal_rendered_ones(tiny: Tiny, tiny_corpus: Path, tmp_path: Path) -> None:
-    build(tiny(recipe={"triplets": {"repeats": 1}}), tmp_path, 0)
-    version = build(tiny(), tmp_path, 0).version
     mine = {path: digest for path, digest in product(tmp_path).items() if version in path}
     theirs = {path: digest for path, digest in product(tiny_corpus).items() if version in path}
     assert mine == theirs
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_what_changes_the_sound_renders_all_shards_and_is_the_latest(tiny: Tiny, out: Path) -> None:
+    versions = [build(tiny(), out, 0).version]
+    for change in (
         {"audio": {"format": "wav"}},
         {"audio": {"peak_db": -20.0}},
         {"audio": {"fade": "equal_power"}},
         {"seed": 8},
         {"source": {"foley": {"seed": 1}}},
-    ],
-)
-@pytest.mark.usefixtures("built")
-def test_what_changes_the_sound_renders_all_shards(
-    tiny: Tiny, tmp_path: Path, change: dict[str, object]
-) -> None:
-    first = build(tiny(), tmp_path, 0)
-    second = build(tiny(**change), tmp_path, 0)
-    assert second.rendered == second.shards
-    assert second.version != first.version
-
-
-@pytest.mark.usefixtures("built")
-def test_latest_is_the_last_build(tiny: Tiny, tmp_path: Path) -> None:
-    first = build(tiny(), tmp_path, 0)
-    second = build(tiny(seed=8), tmp_path, 0)
-    corpora = tmp_path / "data_manifests" / "tiny"
-    assert Corpus.open(corpora).version == second.version
-    build(tiny(), tmp_path, 0)
-    assert Corpus.open(corpora).version == first.version
+    ):
+        summary = build(tiny(**change), out, 0)
+        assert summary.rendered == summary.shards, change
+        versions.append(Corpus.open(out / "data_manifests/tiny").version)
+    assert len(set(versions)) == 6
+    build(tiny(), out, 0)
+    assert Corpus.open(out / "data_manifests/tiny").version == versions[0]
 
 
 def test_finished_named_version_refuses_other_content(tiny: Tiny, tmp_path: Path) -> None:
@@ -154,62 +126,41 @@ def test_finished_named_version_refuses_other_content(tiny: Tiny, tmp_path: Path
     assert product(tmp_path) == whole
 
 
-def test_moving_the_folder_keeps_the_corpus_whole(tiny: Tiny, tmp_path: Path) -> None:
-    build(tiny(), tmp_path / "here", 0)
-    (tmp_path / "here").rename(tmp_path / "there")
-    corpus = Corpus.open(tmp_path / "there" / "data_manifests" / "tiny")
-    row = corpus.samples("train").slice(0, 1).to_pylist()[0]
-    stored = corpus.stored_pcm(row["split"], row["shard"], row["offset"], row["size"])
-    assert (stored == corpus.virtual_pcm(row["scene"], row["frames"])).all()
-
-
 @pytest.mark.parametrize("audio_format", ["flac", "wav"])
 @pytest.mark.parametrize("rate", [16_000, 32_000, 44_100, 48_000])
-def test_virtual_samples_are_bit_identical_at_every_rate_and_format(
-    tiny: Tiny, tmp_path: Path, rate: int, audio_format: str
+def test_virtual_samples_are_bit_identical_at_every_rate_and_format_wherever_they_lie(
+    corpus_of: Callable[..., Corpus], rate: int, audio_format: str
 ) -> None:
-    spec = tiny(
+    corpus = corpus_of(
         source={"foley": {"classes": ["dog", "rain"], "takes": 5}},
         recipe={"triplets": {"repeats": 1}},
         audio={"sample_rate": rate, "format": audio_format},
-    )
-    build(spec, tmp_path, 0)
-    corpus = Corpus.open(tmp_path / "data_manifests" / "tiny")
+    )  # built elsewhere, and moved
     for row in corpus.samples().to_pylist():
         stored = corpus.stored_pcm(row["split"], row["shard"], row["offset"], row["size"])
         assert len(stored) == row["frames"] == 2 * rate
         assert (stored == corpus.virtual_pcm(row["scene"], row["frames"])).all()
 
 
-def test_natural_length_is_that_of_the_scene(tiny: Tiny, tmp_path: Path) -> None:
-    build(tiny(audio={"length": "natural"}), tmp_path, 0)
-    corpus = Corpus.open(tmp_path / "data_manifests" / "tiny")
-    rows = corpus.samples().to_pylist()
+def test_samples_are_as_long_as_the_spec_has_them(corpus_of: Callable[..., Corpus]) -> None:
+    natural = corpus_of(audio={"length": "natural"}).samples().to_pylist()
     # Two excerpts of 1 s at most, joined with 0.25 s at most, or laid over each other.
-    assert 28_000 <= max(row["frames"] for row in rows) <= 32_000
-    assert all(row["frames"] == read_timeline(row).frames for row in rows)
+    assert 28_000 <= max(row["frames"] for row in natural) <= 32_000
+    assert all(row["frames"] == read_timeline(row).frames for row in natural)
+    padded = corpus_of(audio={"length": "padded 1.5 s"}).samples().to_pylist()
+    assert {row["frames"] for row in padded} >= {28_000, 24_000}
+    assert all(row["frames"] == max(read_timeline(row).frames, 24_000) for row in padded)
 
 
-def test_padded_length_is_a_least_length(tiny: Tiny, tmp_path: Path) -> None:
-    build(tiny(audio={"length": "padded 1.5 s"}), tmp_path, 0)
-    corpus = Corpus.open(tmp_path / "data_manifests" / "tiny")
-    rows = corpus.samples().to_pylist()
-    assert {row["frames"] for row in rows} >= {28_000, 24_000}
-    assert all(row["frames"] == max(read_timeline(row).frames, 24_000) for row in rows)
-
-
-def test_groups_are_never_divided(tiny: Tiny, tmp_path: Path) -> None:
-    build(tiny(shards={"samples": 4}), tmp_path, 0)
-    rows = Corpus.open(tmp_path / "data_manifests" / "tiny").samples().to_pylist()
+def test_groups_are_never_divided(corpus_of: Callable[..., Corpus]) -> None:
     shards_of: dict[str, set[str]] = {}
-    for row in rows:
+    for row in corpus_of(shards={"samples": 4}).samples().to_pylist():
         shards_of.setdefault(row["group"], set()).add(row["shard"])
     assert all(len(shards) == 1 for shards in shards_of.values())
 
 
-def test_no_recording_is_heard_in_two_splits(tiny: Tiny, tmp_path: Path) -> None:
-    build(tiny(seed=8, splits={"train": 0.6, "val": 0.2, "test": 0.2}), tmp_path, 0)
-    corpus = Corpus.open(tmp_path / "data_manifests" / "tiny")
+def test_no_recording_is_heard_in_two_splits(corpus_of: Callable[..., Corpus]) -> None:
+    corpus = corpus_of(seed=8, splits={"train": 0.6, "val": 0.2, "test": 0.2})
     clips = pq.read_table(corpus.folder / "clips.parquet").to_pylist()
     recording = {clip["id"]: clip["recording"] for clip in clips}
     heard: dict[str, set[str]] = {}
@@ -260,15 +211,23 @@ def test_an_empty_split_is_explained_by_its_own_clips(tiny: Tiny, tmp_path: Path
         build(spec, tmp_path / "out", 0)
 
 
-def test_one_class_alone_is_a_clear_error(tiny: Tiny, tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match="need clips of two classes, found 1"):
-        build(tiny(source={"foley": {"classes": ["dog"], "takes": 5}}), tmp_path, 0)
-
-
-def test_classes_whose_clips_are_refused_are_told(tiny: Tiny, tmp_path: Path) -> None:
-    source = {"foley": {"classes": ["dog", "rain"], "takes": 5}}
-    with pytest.raises(PlanError, match=r"found \d \(.* refused; .* is audible for .* s at a time"):
-        build(tiny(source=source, truth={"blip_s": 3.0}), tmp_path, 0)
+@pytest.mark.parametrize(
+    ("classes", "changes", "message"),
+    [
+        (["dog"], {}, "need clips of two classes, found 1"),
+        (
+            ["dog", "rain"],
+            {"truth": {"blip_s": 3.0}},
+            r"found \d \(.* refused; .* is audible for .* s at a time",
+        ),
+        (["dog", "rain"], {"splits": {"train": ["nine"]}}, "none of 10 clips can be used"),
+    ],
+)
+def test_too_few_classes_or_clips_are_told(
+    tiny: Tiny, tmp_path: Path, classes: list[str], changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(PlanError, match=message):
+        build(tiny(source={"foley": {"classes": classes, "takes": 5}}, **changes), tmp_path, 0)
 
 
 @pytest.mark.parametrize(
@@ -308,11 +267,6 @@ def test_thresholds_that_leave_too_little_are_told(
     assert re.fullmatch(fix, caught.value.fix)
 
 
-def test_splits_that_match_nothing_are_a_clear_error(tiny: Tiny, tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match="none of 20 clips can be used"):
-        build(tiny(splits={"train": ["nine"]}), tmp_path, 0)
-
-
 def test_of_two_builds_of_one_corpus_at_once_the_second_is_refused(
     tiny_file: Callable[..., Path], tiny_corpus: Path, tmp_path: Path
 ) -> None:
@@ -327,6 +281,7 @@ def test_of_two_builds_of_one_corpus_at_once_the_second_is_refused(
     assert product(out) == product(tiny_corpus)
 
 
+@pytest.mark.slow
 def test_two_corpora_of_one_library_at_once_decode_it_once(
     tiny_file: Callable[..., Path], tiny_corpus: Path, tmp_path: Path
 ) -> None:
@@ -342,49 +297,29 @@ def test_two_corpora_of_one_library_at_once_decode_it_once(
     assert len(list((tmp_path / "o" / "banks").rglob("index-*.parquet"))) == 1
 
 
-# What a review of the first version found.
-
-
-def sounds(root: Path, licence: str = "CC0-1.0", **files: bytes) -> dict[str, object]:
-    """A small library of files, and the source that reads it."""
-    rng = np.random.default_rng(0)
-    for label in ("bell", "drum"):
-        for take in range(4):
-            path = root / label / f"{take}.wav"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if not path.exists():
-                soundfile.write(path, rng.uniform(-0.5, 0.5, 16_000), 16_000)
-    return {"folder": {"root": str(root), "licence": licence}}
-
-
 def test_a_changed_licence_reaches_the_shards(tiny: Tiny, tmp_path: Path) -> None:
     for licence in ("CC0-1.0", "CC-BY-4.0"):
-        source = sounds(tmp_path / "lib", licence)
+        source = bells_and_drums(tmp_path / "lib", licence=licence)
         summary = build(tiny(source=source, splits={"train": 1.0}), tmp_path / "out", 0)
         assert summary.rendered == summary.shards
         shard = next(Path(summary.paths["shards"]).rglob("*.tar"))
         assert licence.encode() in shard.read_bytes()
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_no_split_is_left_out_without_a_word(tiny: Tiny, tmp_path: Path) -> None:
+    for change in (
         {"splits": {"train": [1, 2], "test": [9]}},
         {"splits": {"train": 0.98, "val": 0.01, "test": 0.01}},
         {"recipe": {"triplets": {"repeats": {"train": 1}}}},
         {"recipe": {"triplets": {"repeats": {"train": 1, "test": 1, "val": 1}}}},
-    ],
-)
-def test_no_split_is_left_out_without_a_word(
-    tiny: Tiny, tmp_path: Path, change: dict[str, object]
-) -> None:
-    with pytest.raises(PlanError, match="split") as caught:
-        build(tiny(**change), tmp_path, 0)
-    assert "recipe" in change or "another `seed`" in caught.value.fix
+    ):
+        with pytest.raises(PlanError, match="split") as caught:
+            build(tiny(**change), tmp_path, 0)
+        assert "recipe" in change or "another `seed`" in caught.value.fix
 
 
 def test_copies_under_another_name_do_not_cross_splits(tiny: Tiny, tmp_path: Path) -> None:
-    source = sounds(tmp_path / "lib")
+    source = bells_and_drums(tmp_path / "lib")
     for path in list((tmp_path / "lib").rglob("*.wav")):
         shutil.copy(path, path.with_name(f"copy-{path.name}"))
     summary = build(tiny(source=source, splits={"train": 0.5, "test": 0.5}), tmp_path / "out", 0)
@@ -404,7 +339,7 @@ def test_a_damaged_twin_is_not_linked(tiny: Tiny, tmp_path: Path) -> None:
 
 
 def test_a_changed_file_of_the_same_size_and_time_is_seen(tiny: Tiny, tmp_path: Path) -> None:
-    source = sounds(tmp_path / "lib")
+    source = bells_and_drums(tmp_path / "lib")
     first = build(tiny(source=source, splits={"train": 1.0}), tmp_path / "out", 0)
     path = tmp_path / "lib" / "bell" / "0.wav"
     status = path.stat()
@@ -415,34 +350,25 @@ def test_a_changed_file_of_the_same_size_and_time_is_seen(tiny: Tiny, tmp_path: 
     assert second.version != first.version
 
 
-@pytest.mark.parametrize(
-    "name", ["plan.parquet", "samples.parquet", "quarantine.parquet", "shards.parquet", "*.json"]
-)
-@pytest.mark.usefixtures("built")
-def test_a_lost_manifest_is_made_again(tiny: Tiny, tmp_path: Path, name: str) -> None:
-    summary = build(tiny(), tmp_path, 0)
-    whole = product(tmp_path)
-    for path in Path(summary.paths["manifests"]).rglob(name):
-        path.unlink()
-    build(tiny(), tmp_path, 0)
-    assert product(tmp_path) == whole
-
-
-@pytest.mark.parametrize("pattern", ["part-*.pcm", "part-*.parquet", "part-*.json", "index-*"])
-@pytest.mark.usefixtures("built")
-def test_a_lost_part_of_the_bank_is_made_again(tiny: Tiny, tmp_path: Path, pattern: str) -> None:
-    build(tiny(), tmp_path, 0)
-    whole = product(tmp_path)
-    for path in (tmp_path / "banks").rglob(pattern):
-        path.unlink()
-    shard_paths(tmp_path)[0].unlink()
-    assert build(tiny(), tmp_path, 0).rendered == 1
-    assert product(tmp_path) == whole
+def test_lost_manifests_and_parts_of_the_bank_are_made_again(tiny: Tiny, out: Path) -> None:
+    whole = product(out)
+    tables = ("plan", "samples", "quarantine", "shards")
+    for name in (*(f"{table}.parquet" for table in tables), "*.json"):
+        for path in (out / "data_manifests").rglob(name):
+            path.unlink()
+        build(tiny(), out, 0)
+        assert product(out) == whole, name
+    for name in ("part-*.pcm", "part-*.parquet", "part-*.json", "index-*"):
+        for path in (out / "banks").rglob(name):
+            path.unlink()
+        shard_paths(out)[0].unlink()
+        assert build(tiny(), out, 0).rendered == 1, name
+        assert product(out) == whole, name
 
 
 def test_a_clip_that_is_audible_for_too_short_is_refused(tiny: Tiny, tmp_path: Path) -> None:
     root = tmp_path / "lib"
-    source = sounds(root)
+    source = bells_and_drums(root)
     audio = np.random.default_rng(1).uniform(-0.5, 0.5, 16_000)
     audio[800:-800] *= 10 ** (-45 / 20)
     soundfile.write(root / "bell" / "clicks.wav", audio, 16_000)
@@ -469,7 +395,7 @@ def test_a_clip_that_is_audible_for_too_short_is_refused(tiny: Tiny, tmp_path: P
 
 def test_every_file_of_a_library_is_accounted_for(tiny: Tiny, tmp_path: Path) -> None:
     root = tmp_path / "lib"
-    source = sounds(root)
+    source = bells_and_drums(root)
     (root / "bell" / "notes.txt").write_text("not audio")
     (root / "bell" / "sound.wma").write_bytes(b"no decoder for this")
     shutil.copy(root / "bell" / "0.wav", root / "loose.wav")

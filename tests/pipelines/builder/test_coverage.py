@@ -18,13 +18,6 @@ def clips(label: str, **splits: int) -> list[dict[str, object]]:
     ]
 
 
-def test_labels_that_a_split_lacks_are_named() -> None:
-    rows = [*clips("dog", train=4, test=2), *clips("hound", train=2, test=1)]
-    assert Coverage.of(rows, set()).lacking == []
-    (found,) = Coverage.of(rows, {"hound-test-0"}).lacking
-    assert found.line == "split test has no clip of: hound (1 of 2 labels)"
-
-
 def test_ten_labels_are_named_at_most() -> None:
     names = [f"label {n:02d}" for n in range(12)]
     rows = [clip for name in names for clip in clips(name, train=1)] + clips("dog", train=1, test=1)
@@ -50,11 +43,6 @@ def test_the_rarest_come_first_with_clips_and_recordings() -> None:
     assert told["more"] == 0
     many = [clip for n in range(12) for clip in clips(f"label {n}", train=1)]
     assert Coverage.of(many, set()).to_json()["more"] == 2
-
-
-def test_clips_without_labels_lack_none() -> None:
-    captioned = [{"id": "a", "split": "train", "labels": [], "recording": "a"}]
-    assert Coverage.of(captioned, set()).to_json() == {"rarest": {}, "more": 0, "lacking": []}
 
 
 def test_clips_outside_of_all_splits_count_for_nothing() -> None:

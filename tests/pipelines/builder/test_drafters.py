@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
@@ -36,7 +33,8 @@ from tests.kit.builds import product
 from tests.kit.drafted import Deadly, Failing, Uneven, drafter_of
 from tests.kit.envelopes import envelope
 from tests.kit.pools import pool_workers
-from tests.kit.waiting import PATIENCE_S, wait_for
+from tests.kit.started import interrupt, start_segue
+from tests.kit.waiting import wait_for
 
 GROUPS = {"train": Uneven(70), "test": Uneven(9)}
 NAMES = (("dog", "rock", "happy"), ("rain", "jazz", "calm"), ("siren", "rock", "calm"))
@@ -185,26 +183,19 @@ def test_killed_worker_is_one_clear_error(tmp_path: Path) -> None:
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to find workers")
 def test_interrupt_ends_planning_workers(tmp_path: Path) -> None:
     spec = tmp_path / "words.yaml"
     long = SPEC | {"recipe": {"triplets": {"repeats": 100_000}}}
     spec.write_text(json.dumps(long))
     options = ["--out", tmp_path / "out", "--workers", "2"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pipelines.cli", "plan", spec, *options],
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    process = start_segue("plan", spec, *options)
     try:
         assert wait_for(lambda: len(pool_workers(process.pid)) == 2)
-        os.killpg(process.pid, signal.SIGINT)
-        _, errors = process.communicate(timeout=PATIENCE_S)
+        assert interrupt(process) == "stopped; run the same command again\n"
     finally:
         process.kill()
-    assert process.returncode == 130
-    assert errors == "stopped; run the same command again\n"
     assert {path.name for path in (tmp_path / "out").rglob("words/*/*")} == {
         "claim.json",
         "clips.parquet",

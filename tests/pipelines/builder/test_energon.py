@@ -10,16 +10,14 @@ import io
 import json
 import struct
 import tarfile
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import yaml
 
-from pipelines.builder.build import build
-from pipelines.config.spec import Spec
 from synth.corpus.corpus import Corpus
-from tests.kit.builds import TINY, merged
 
 
 def find_starts(shard: Path) -> list[int]:
@@ -43,10 +41,10 @@ def test_every_stretch_of_an_index_is_one_sample(corpus: Corpus) -> None:
 
 
 @pytest.mark.parametrize("audio", [{"format": "wav"}, {"format": "flac"}])
-def test_the_last_sample_ends_where_tarfile_says(tmp_path: Path, audio: dict[str, str]) -> None:
-    spec = Spec.model_validate(merged(TINY, {"audio": audio, "shards": {"samples": 7}}))
-    build(spec, tmp_path, worker_count=0)
-    shards = sorted((tmp_path / "shards").rglob("*.tar"))
+def test_the_last_sample_ends_where_tarfile_says(
+    corpus_of: Callable[..., Corpus], audio: dict[str, str]
+) -> None:
+    shards = sorted(corpus_of(audio=audio, shards={"samples": 7}).shards.rglob("*.tar"))
     assert len(shards) > 12
     for path in shards:
         with tarfile.open(path) as tar:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.builder.schedule import RenderSettings, schedule
+from pipelines.builder.schedule import schedule
 from pipelines.engines.engine import Engine, GivenUpError, engine
 from synth.base.errors import SegueError
 
@@ -175,8 +175,3 @@ def test_next_try_is_given_up_where_the_engine_is_told_so() -> None:
 
     with pytest.raises(SegueError, match="given up"):
         run(1, render, where, delays_s=[3600], note=lambda shard, error: where.cancel())
-
-
-def test_each_delay_is_ten_times_the_one_before() -> None:
-    assert RenderSettings().delays_s == [2.0, 20.0]
-    assert RenderSettings(retries=0).delays_s == []

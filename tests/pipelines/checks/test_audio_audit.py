@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.builder.build import build, plan_library
+from pipelines.builder.build import plan_library
 from pipelines.checks.audio import AudioAudit, MeasuredSample, audit_audio, bridge, find_runs
 from pipelines.config.spec import Spec
 from synth.base.errors import CorpusError
@@ -24,6 +24,8 @@ from synth.corpus.corpus import Corpus
 from synth.scene.activity import Stretch
 from synth.truth.ear import Ear
 from tests.kit.builds import UNCERTIFIED, merged, segue_here
+from tests.kit.corpora import built as build_once
+from tests.kit.corpora import manifests
 from tests.kit.observers import Phases
 
 Row = dict[str, Any]
@@ -43,9 +45,7 @@ EAR = Ear()
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The root of a built corpus; not to be changed."""
-    out = tmp_path_factory.mktemp("heard")
-    build(Spec.model_validate(SPEC), out, 0)
-    return out
+    return build_once(SPEC, tmp_path_factory)
 
 
 @pytest.fixture
@@ -94,9 +94,11 @@ def test_built_corpus_has_no_findings(built: Path) -> None:
     ],
     ids=["equal power", "padded", "sum", "snr", "triplets"],
 )
-def test_corpora_of_any_setting_have_no_findings(tmp_path: Path, changes: dict[str, Any]) -> None:
-    build(Spec.model_validate(merged(SPEC, changes)), tmp_path, 0)
-    assert audit_audio(tmp_path / "data_manifests/heard", 40).findings == ()
+def test_corpora_of_any_setting_have_no_findings(
+    tmp_path_factory: pytest.TempPathFactory, changes: dict[str, Any]
+) -> None:
+    folder = manifests(merged(SPEC, changes), tmp_path_factory)
+    assert audit_audio(folder, 40).findings == ()
 
 
 def test_samples_are_drawn_evenly_and_always_the_same(built: Path) -> None:

@@ -8,14 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import soundfile
 
-from pipelines.builder.build import build, plan_library
-from pipelines.checks.audit import Audit, audit
+from pipelines.builder.build import plan_library
+from pipelines.checks.audit import Audit, Violation, audit
 from pipelines.checks.blind import BlindResult, run_blind_test
 from pipelines.cli.look.audit import audit_command
 from pipelines.config.spec import Spec
@@ -24,7 +22,8 @@ from pipelines.look.report.corpus import corpus_page
 from synth.base.errors import CorpusError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
-from tests.kit.builds import TINY, UNCERTIFIED, merged, product, segue_here
+from tests.kit.builds import TINY, UNCERTIFIED, merged, segue_here
+from tests.kit.corpora import manifests as build_once
 
 Rows = list[dict[str, Any]]
 Change = Callable[[Rows], None]
@@ -39,17 +38,10 @@ SCENES: dict[str, Any] = {
 }
 
 
-UNHEARD: dict[str, Any] = {
-    "source": {"vocabulary": {"labels": ["dog", "rain", "siren", "wind"], "seconds": [0.6, 3.0]}}
-}
-
-
 @pytest.fixture(scope="session")
 def scenes_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The manifest folder of a built tiny scenes corpus; not to be changed."""
-    out = tmp_path_factory.mktemp("scenes")
-    summary = build(Spec.model_validate(SCENES), out, 0)
-    return Path(summary.paths["manifests"])
+    return Corpus.open(build_once(SCENES, tmp_path_factory)).folder
 
 
 def planned(out: Path, **changes: Any) -> Path:
@@ -58,6 +50,15 @@ def planned(out: Path, **changes: Any) -> Path:
     spec = merged(SCENES, {"source": source} | changes)
     _, places, _ = plan_library(Spec.model_validate(spec), out, 0, Silent())
     return places.manifests
+
+
+def planned_triplets(out: Path, **settings: Any) -> Path:
+    """The same of triplets over four labels."""
+    labels = {"labels": ["dog", "rain", "siren", "wind"], "seconds": [0.6, 3.0]}
+    spec = {key: TINY[key] for key in ("corpus", "seed", "audio")}
+    spec |= {"source": {"vocabulary": labels}}
+    spec |= {"recipe": {"triplets": {"crossfade_s": 0.25, **settings}}}
+    return plan_library(Spec.model_validate(spec), out, 0, Silent())[1].manifests
 
 
 @pytest.fixture(scope="session")
@@ -116,54 +117,18 @@ def test_a_built_scenes_corpus_has_no_violation(scenes_corpus: Path) -> None:
     assert found.dense >= 3 * found.samples
 
 
-def test_two_workers_make_the_same_scenes(scenes_corpus: Path, tmp_path: Path) -> None:
-    build(Spec.model_validate(SCENES), tmp_path, 2)
-    assert product(tmp_path) == product(scenes_corpus.parents[2])
-
-
-def test_rendered_scenes_last_as_long_as_planned(scenes_corpus: Path) -> None:
-    corpus = Corpus.open(scenes_corpus)
-    for row in corpus.samples().to_pylist()[:8]:
-        assert len(corpus.virtual_pcm(row["scene"], row["frames"])) == row["frames"]
-
-
-def test_a_triplets_corpus_has_no_violation(tiny_corpus: Path) -> None:
-    found = audit(tiny_corpus / "data_manifests" / "tiny")
-    assert (found.samples, found.with_negatives, found.violations) == (144, 144, ())
+def test_neither_have_triplets_nor_a_large_plan(manifests: Path, large_plan: Path) -> None:
+    for folder, count in ((manifests, 144), (large_plan, 160)):
+        found = audit(folder)
+        assert (found.samples, found.with_negatives, found.violations) == (count, count, ())
 
 
 @pytest.mark.parametrize("style", ["paper", "natural"])
 @pytest.mark.parametrize("stage_a", [False, True])
 def test_other_triplets_have_no_violation(tmp_path: Path, style: str, stage_a: bool) -> None:
-    recipe = {"triplets": {"stage_a": stage_a, "style": style, "crossfade_s": 0.25}}
-    spec = {key: TINY[key] for key in ("corpus", "seed", "audio")} | UNHEARD | {"recipe": recipe}
-    _, places, samples = plan_library(Spec.model_validate(spec), tmp_path, 0, Silent())
-    found = audit(places.manifests)
-    assert found.samples == samples
+    found = audit(planned_triplets(tmp_path, style=style, stage_a=stage_a))
+    assert found.samples > 0
     assert found.violations == ()
-
-
-def test_an_acba_corpus_has_no_violation(tmp_path: Path) -> None:
-    sounds = tmp_path / "audio"
-    sounds.mkdir()
-    rng = np.random.default_rng(0)
-    lines = ["audiocap_id,youtube_id,start_time,caption"]
-    for number, caption in enumerate(("A dog barks", "Rain falls", "A man talks", "Birds sing")):
-        soundfile.write(sounds / f"v{number}_0.wav", 0.1 * rng.standard_normal(24_000), 8_000)
-        lines.append(f"{number},v{number},0,{caption}")
-    (tmp_path / "train.csv").write_text("\n".join(lines) + "\n")
-    spec = {
-        "corpus": "acba",
-        "source": {"audiocaps": {"root": str(tmp_path)}},
-        "recipe": {"acba": {"pairs": 12}},
-        "audio": {"sample_rate": 8000},
-        "splits": {"train": ["train"]},
-    }
-    summary = build(Spec.model_validate(spec), tmp_path / "out", 0)
-    found = audit(Path(summary.paths["manifests"]))
-    assert (found.samples, found.violations) == (12, ())
-    assert found.dense == 0  # a caption of a whole clip is not true of each stretch
-    assert found.with_negatives == 12
 
 
 @pytest.mark.parametrize(
@@ -186,11 +151,6 @@ def test_plans_of_any_setting_have_no_violation(
     settings = {"scenes": {"scenes": 20, "max_event_s": 3.0} | recipe}
     found = audit(planned(tmp_path, recipe=settings, **changes))
     assert (found.samples, found.with_negatives, found.violations) == (20, 20, ())
-
-
-def test_a_large_plan_has_no_violation(large_plan: Path) -> None:
-    found = audit(large_plan)
-    assert (found.samples, found.with_negatives, found.violations) == (160, 160, ())
 
 
 # Tampering
@@ -260,13 +220,10 @@ def test_a_plan_is_found_below_its_corpus_and_by_its_file(scenes_corpus: Path) -
     assert audit(scenes_corpus / "plan.parquet") == whole
 
 
-def test_a_folder_without_a_manifest_is_a_clear_error(tmp_path: Path) -> None:
+def test_a_folder_without_a_manifest_or_with_two_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="no corpus and no plan") as caught:
         audit(tmp_path)
     assert caught.value.fix
-
-
-def test_two_plans_in_a_folder_are_a_clear_error(tmp_path: Path) -> None:
     planned(tmp_path, recipe={"scenes": {"scenes": 4}})
     folder = planned(tmp_path, seed=6, recipe={"scenes": {"scenes": 4}})
     with pytest.raises(CorpusError, match="several plans"):
@@ -307,8 +264,6 @@ def test_samples_whose_sounds_nobody_measured_are_told(
 
 
 def test_json_holds_the_first_ten_examples() -> None:
-    from pipelines.checks.audit import Violation
-
     violations = tuple(Violation(f"s{i}", "text", "true", "why") for i in range(12))
     told = Audit(20, 30, 30, 20, 0, violations).to_json()
     assert told["violations"] == 12
@@ -390,10 +345,8 @@ def test_scenes_are_not_told_by_their_looks(large_plan: Path) -> None:
 
 @pytest.mark.parametrize("style", ["paper", "natural"])
 def test_triplets_are_not_told_by_their_looks(tmp_path: Path, style: str) -> None:
-    recipe = {"triplets": {"crossfade_s": 0.25, "repeats": 8, "style": style}}
-    spec = {key: TINY[key] for key in ("corpus", "seed", "audio")} | UNHEARD | {"recipe": recipe}
-    _, places, _ = plan_library(Spec.model_validate(spec), tmp_path, 0, Silent())
-    found = run_blind_test(places.manifests, 8000).figures
+    folder = planned_triplets(tmp_path, repeats=8, style=style)
+    found = run_blind_test(folder, 8000).figures
     assert all(figure.value <= figure.chance + 0.02 for figure in found if not figure.kind), found
 
 

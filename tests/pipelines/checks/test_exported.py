@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,6 @@ NAMES = ("questions", "differences", "chat", "preference")
 
 
 @pytest.fixture(scope="module")
-def manifests(tiny_corpus: Path) -> Path:
-    return tiny_corpus / "data_manifests" / "tiny"
-
-
-@pytest.fixture(scope="module")
 def exports(manifests: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("exports")
     for name in NAMES:
@@ -43,7 +39,7 @@ def edited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Corpus, Path]:
         "recipe": {"edits": {"pairs": {"train": 1, "test": 6}}},
         "audio": {"length": "exact 6 s"},
     }
-    corpus = built(root, changes)
+    corpus = built(tmp_path_factory, changes)
     export_corpus(corpus, "edits", root / "edits", splits=["test"])
     return corpus, root / "edits"
 
@@ -94,26 +90,22 @@ def test_edits_hold_in_words_and_in_audio(edited: tuple[Corpus, Path], tmp_path:
     ]
 
 
-@pytest.mark.parametrize(
-    ("folder", "row"),
-    [
-        ("questions", {"answer": "maybe"}),
-        ("questions", {"audio": "../audio/test/none.flac"}),
-        ("differences", {"caption": "Only in the first recording do you hear rain."}),
-        ("chat", {"proofs": [{}]}),
-        ("preference", {"rejected_response": "Nothing at all."}),
-        ("preference", {"more": []}),
-    ],
-    indirect=["folder"],
-)
-def test_a_line_that_was_changed_is_named(
-    manifests: Path, folder: Path, row: dict[str, Any]
-) -> None:
-    change(folder / "test.jsonl", 3, row)
-    (fault,) = audit_export(manifests, folder).faults
-    assert (fault.file, fault.line) == ("test.jsonl", 3)
-    assert fault.row.startswith("tiny-test-")
-    assert fault.why == "is not what the corpus makes"
+def test_lines_that_were_changed_are_named(manifests: Path, exports: Path, tmp_path: Path) -> None:
+    changes: dict[str, list[dict[str, Any]]] = {
+        "questions": [{"answer": "maybe"}, {"audio": "../audio/test/none.flac"}],
+        "differences": [{"caption": "Only in the first recording do you hear rain."}],
+        "chat": [{"proofs": [{}]}],
+        "preference": [{"rejected_response": "Nothing at all."}, {"more": []}],
+    }
+    for name, rows in changes.items():
+        folder = shutil.copytree(exports / name, tmp_path / name)
+        for line, row in enumerate(rows, 3):
+            change(folder / "test.jsonl", line, row)
+        faults = audit_export(manifests, folder).faults
+        lines = range(3, 3 + len(rows))
+        assert [(fault.file, fault.line) for fault in faults] == [("test.jsonl", n) for n in lines]
+        assert all(fault.row.startswith("tiny-test-") for fault in faults)
+        assert {fault.why for fault in faults} == {"is not what the corpus makes"}
 
 
 @pytest.mark.parametrize("folder", ["preference"], indirect=True)
@@ -191,33 +183,21 @@ def test_command_names_the_line_and_fails(manifests: Path, exports: Path, tmp_pa
     assert "no blind test" in bad.stdout
 
 
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
+def test_options_that_do_not_fit_are_refused(manifests: Path, exports: Path) -> None:
+    for options, why in (
         (("--leakage", "--blind"), "--leakage compares clips alone"),
-        (("--leakage", "--export", "preference"), "--leakage compares clips alone"),
-        (("--export", "questions", "--blind"), "have no wrong answers by themselves"),
-        (("--export", "none", "--blind"), "holds no export"),
-    ],
-)
-def test_options_that_do_not_fit_are_refused(
-    manifests: Path,
-    exports: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    options: tuple[str, ...],
-    why: str,
-) -> None:
-    monkeypatch.chdir(exports)
-    refused = segue_here("audit", manifests, *options)
-    assert refused.returncode == 1
-    assert why in refused.stderr
-    assert refused.stdout == ""
+        (("--leakage", "--export", exports / "preference"), "--leakage compares clips alone"),
+        (("--export", exports / "questions", "--blind"), "have no wrong answers by themselves"),
+        (("--export", exports / "none", "--blind"), "holds no export"),
+    ):
+        refused = segue_here("audit", manifests, *options)
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert why in refused.stderr
 
 
-@pytest.mark.parametrize("name", ["chat", "preference"])
-def test_text_alone_tells_no_answer(exports: Path, name: str) -> None:
+def test_text_alone_tells_no_answer(exports: Path) -> None:
     """Exactly: what is right of one recording is wrong of another, in the same words."""
-    for most in (100_000, 500):
+    for name, most in product(("chat", "preference"), (100_000, 500)):
         figures = run_blind_export(exports / name, most).figures
         assert figures
         assert {figure.value for figure in figures} == {0.5}

@@ -17,6 +17,7 @@ from pipelines.checks.leakage import compare_corpora, compare_splits, read_used_
 from pipelines.config.spec import Spec
 from synth.audio.dsp import Audio
 from synth.base.errors import CorpusError
+from synth.corpus.corpus import Corpus
 from tests.kit.builds import UNCERTIFIED
 from tests.kit.known_sounds import RATE, event
 
@@ -123,8 +124,7 @@ def test_one_split_can_be_compared(corpus_a: Path) -> None:
 def test_only_clips_that_samples_use_count(corpus_a: Path) -> None:
     used = [row["id"] for row in read_used_clips(corpus_a)]
     assert [name.rsplit("/", 1)[1] for name in used] == ["0.wav", "1.wav", "2.wav", "3.wav"]
-    (catalogue,) = corpus_a.glob("*/clips.parquet")
-    assert pq.read_table(catalogue).num_rows == 5
+    assert pq.read_table(Corpus.open(corpus_a).folder / "clips.parquet").num_rows == 5
 
 
 def test_a_sound_in_two_splits_under_two_names_is_found(
@@ -141,9 +141,7 @@ def test_a_sound_in_two_splits_under_two_names_is_found(
 def test_a_catalogue_of_before_fingerprints_is_compared_by_the_rest(
     corpus_a: Path, tmp_path: Path
 ) -> None:
-    (folder,) = (path.parent for path in corpus_a.glob("*/clips.parquet"))
-    old = tmp_path / "old"
-    shutil.copytree(folder, old, ignore=UNCERTIFIED)
+    old = shutil.copytree(Corpus.open(corpus_a).folder, tmp_path / "old", ignore=UNCERTIFIED)
     clips = pq.read_table(old / "clips.parquet")
     pq.write_table(clips.drop_columns(["fingerprint"]), old / "clips.parquet")
     found = compare_corpora(corpus_a, old)
@@ -152,9 +150,7 @@ def test_a_catalogue_of_before_fingerprints_is_compared_by_the_rest(
 
 
 def test_a_catalogue_that_lacks_clips_is_an_error(corpus_a: Path, tmp_path: Path) -> None:
-    (folder,) = (path.parent for path in corpus_a.glob("*/clips.parquet"))
-    torn = tmp_path / "torn"
-    shutil.copytree(folder, torn, ignore=UNCERTIFIED)
+    torn = shutil.copytree(Corpus.open(corpus_a).folder, tmp_path / "torn", ignore=UNCERTIFIED)
     pq.write_table(pq.read_table(torn / "clips.parquet").slice(1), torn / "clips.parquet")
     with pytest.raises(CorpusError, match="lacks clip"):
         compare_corpora(torn, corpus_a)

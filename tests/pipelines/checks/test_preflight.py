@@ -17,7 +17,6 @@ import webdataset
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pipelines.builder.build import build
 from pipelines.checks.preflight import disk
 from pipelines.checks.preflight.judge import (
     describe_fixes,
@@ -261,22 +260,17 @@ def test_fewer_shards_than_loader_workers_are_refused_with_shards_that_fit() -> 
     assert not find_faults([split], Training(8, int(fewer[1]), 256))
 
 
-@pytest.mark.parametrize(
-    ("groups", "shards", "training", "words"),
-    [
+def test_what_would_starve_or_hang_a_rank_is_refused() -> None:
+    for groups, shards, training, words in (
         ([3] * 100, 3, Training(2, 1, 400, loaders=(LoaderKind.TRAINER,)), "do not fill a batch"),
         ([12] * 100, 12, Training(2, 1, 8), "a group of 12 samples does not fit a batch of 8"),
         ([12] * 100, 12, Training(8, 1, 64), "holds 5 groups of up to 12 samples, too few for 8"),
         ([1] * 101, 10, Training(11, 1, 22), r"may get 1 sample \(in 1 of 11 shards\)"),
         ([1] * 90, 30, Training(2, 1, 60, loaders=(LoaderKind.PLAIN,)), "take 1 to 2 steps"),
-    ],
-)
-def test_what_would_starve_or_hang_a_rank_is_refused(
-    groups: list[int], shards: int, training: Training, words: str
-) -> None:
-    with pytest.raises(PlanError, match=words) as caught:
-        refuse_unfit([planned(groups, shards)], training)
-    assert caught.value.fix
+    ):
+        with pytest.raises(PlanError, match=words) as caught:
+            refuse_unfit([planned(groups, shards)], training)
+        assert caught.value.fix
 
 
 @given(
@@ -309,22 +303,19 @@ def test_what_is_accepted_gives_every_rank_equal_steps_and_what_is_refused_has_a
         assert min(split.share(training).units_of_ranks) > 0
 
 
-@pytest.mark.parametrize(
-    ("training", "fix"),
-    [
+def test_a_batch_that_ranks_cannot_share_is_refused_before_anything_is_planned(
+    tiny: Callable[..., Spec], tmp_path: Path
+) -> None:
+    for training, fix in (
         (Training(8, 1, 4), "--batch 8 at least"),
         (Training(8, 1, 250), "--batch 248 or --batch 256"),
         (Training(1, 1, 8, price_per_gpu_hour=2.0), "--steps-per-s"),
         (Training(1, 1, 8, steps_per_s=float("nan")), "a number"),
-    ],
-)
-def test_a_batch_that_ranks_cannot_share_is_refused_before_anything_is_planned(
-    tiny: Callable[..., Spec], tmp_path: Path, training: Training, fix: str
-) -> None:
-    with pytest.raises(SpecError) as caught:
-        run_preflight(tiny(), training, tmp_path / "out", 0, Silent())
-    assert fix in caught.value.fix
-    assert not (tmp_path / "out").exists()
+    ):
+        with pytest.raises(SpecError) as caught:
+            run_preflight(tiny(), training, tmp_path / "out", 0, Silent())
+        assert fix in caught.value.fix
+        assert not (tmp_path / "out").exists()
 
 
 def test_a_split_that_the_plan_has_not_is_told(tiny: Callable[..., Spec], ingested: Path) -> None:
@@ -340,24 +331,19 @@ def tiny_report(spec: Spec, out: Path, **changes: Any) -> PreflightReport:
     return run_preflight(spec, Training(2, 1, 8, **changes), out, 0, Silent())[2]
 
 
-def test_the_disk_is_foretold(tiny: Callable[..., Spec], tmp_path: Path) -> None:
-    foretold = tiny_report(tiny(), tmp_path).disk
+def test_the_disk_is_foretold_and_a_built_version_tells_how_far_audio_compresses(
+    tiny: Callable[..., Spec], ingested: Path, out: Path
+) -> None:
+    foretold = tiny_report(tiny(), ingested).disk
     assert foretold.ratio.known.startswith("measured on")
     assert foretold.there == 0
-    summary = build(tiny(), tmp_path, 0)
-    made = sum(path.stat().st_size for path in Path(summary.paths["shards"]).rglob("*.tar"))
-    padding = 10_240 * summary.shards  # tar ends in zeros, which count in a corpus as small as this
-    assert foretold.shards == pytest.approx(made, abs=padding + 0.1 * made)
-    after = tiny_report(tiny(), tmp_path).disk
-    assert (after.needed, after.there) == (0, made)
-
-
-def test_a_built_version_tells_how_far_audio_compresses(
-    tiny: Callable[..., Spec], tmp_path: Path
-) -> None:
-    build(tiny(), tmp_path, 0)
-    assert "built version" in tiny_report(tiny(seed=8), tmp_path).disk.ratio.known
-    other = tiny_report(tiny(seed=8, audio={"format": "wav"}), tmp_path).disk.ratio
+    shards = [path.stat().st_size for path in out.rglob("*.tar")]
+    padding = 10_240 * len(shards)  # tar ends in zeros, which count in a corpus as small as this
+    assert foretold.shards == pytest.approx(sum(shards), abs=padding + 0.1 * sum(shards))
+    after = tiny_report(tiny(), out).disk
+    assert (after.needed, after.there) == (0, sum(shards))
+    assert "built version" in tiny_report(tiny(seed=8), out).disk.ratio.known
+    other = tiny_report(tiny(seed=8, audio={"format": "wav"}), out).disk.ratio
     assert "built version" not in other.known
     assert other.value == pytest.approx(1.0, abs=0.01)
 
@@ -436,14 +422,8 @@ def test_without_a_training_run_plan_says_what_it_always_said(
     tiny_file: Callable[..., Path], tmp_path: Path
 ) -> None:
     done = segue_here("plan", tiny_file(), "--out", tmp_path / "out", "--workers", "0", "--json")
-    assert set(json.loads(done.stdout.splitlines()[-1])) == {
-        "samples",
-        "seconds",
-        "paths",
-        "quarantined",
-        "findings",
-        "blocked",
-    }
+    names = "samples seconds paths quarantined findings blocked"
+    assert set(json.loads(done.stdout.splitlines()[-1])) == set(names.split())
     alone = segue_here("plan", tiny_file(), "--out", tmp_path / "out", "--gpus", "2")
     assert alone.returncode == 1
     assert "--gpus and --batch go together" in alone.stderr

@@ -59,54 +59,53 @@ def test_debug_gives_the_traceback(tmp_path: Path) -> None:
     assert "SpecError" in failed.stderr
 
 
-@pytest.mark.parametrize("command", ["bild", "build"])
-def test_wrong_usage_is_exit_code_two(command: str) -> None:
-    assert segue_here(command).returncode == 2
+USAGE = [
+    ("buld", "Did you mean 'segue build' or 'segue bench build'?"),
+    ("Inspect", "Did you mean 'segue inspect'?"),
+    ("nightly", "Did you mean 'segue night'?"),
+    ("negate", "Did you mean 'segue text negate'?"),
+    ("text tagcaptions", "Did you mean 'segue text tag-captions'?"),
+    ("text deploy", "Did you mean 'segue night deploy'?"),
+    ("run", "Did you mean 'segue night run' or 'segue llm run' or 'segue bench run'?"),
+    ("text xylophone", "No such command 'xylophone'."),
+    ("build", "Missing argument 'spec'"),
+    ("build x.yaml --workers two", "'--workers': expected a whole number"),
+    ("inspect x --samples -3", "expected a value greater than or equal to 0"),
+    ("train x --head lstm", "'--head': 'lstm' is not one of"),
+    ("night run x.yaml --bogus", "No such option: --bogus"),
+    ("--bogus", "No such option: --bogus"),
+    *((f"{old} a b", f"Instead of `segue {old}` use {new}.") for old, new in MOVED.items()),
+]
+"""What is typed, and what is told; moved commands with their new names."""
 
 
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
-        ("buld", "'segue build' or 'segue bench build'"),
-        ("Inspect", "'segue inspect'"),
-        ("nightly", "'segue night'"),
-        ("negate", "'segue text negate'"),
-        ("text tagcaptions", "'segue text tag-captions'"),
-        ("text deploy", "'segue night deploy'"),
-        ("run", "'segue night run' or 'segue llm run' or 'segue bench run'"),
-    ],
-)
-def test_a_mistyped_or_misplaced_command_is_told_the_nearest(typed: str, meant: str) -> None:
-    refused = segue_here(*typed.split())
-    assert refused.returncode == 2
-    assert f"Did you mean {meant}?" in " ".join(refused.stderr.replace("│", " ").split())
+def plain(text: str) -> str:
+    """What is printed, without frames and breaks of lines."""
+    return " ".join(text.replace("│", " ").split())
 
 
-def test_a_word_that_is_near_no_command_is_refused_without_a_guess() -> None:
-    refused = segue_here("text", "xylophone")
-    assert refused.returncode == 2
-    assert "No such command 'xylophone'." in refused.stderr
-    assert "Did you mean" not in refused.stderr
-
-
-CHECKS = {"check": "the files of a library, a corpus or an export", "audit": "a corpus's captions"}
-
-
-@pytest.mark.parametrize("old", MOVED)
-def test_an_old_spelling_answers_with_the_new_one(old: str) -> None:
-    refused = segue_here(*old.split(), "a", "b")
-    assert refused.returncode == 2
-    shown = " ".join(refused.stderr.replace("│", " ").split())
-    assert f"Instead of `segue {old}` use {MOVED[old]}." in shown
+def test_wrong_usage_is_told_to_people_and_as_one_json_object_to_programs() -> None:
+    faults = []
+    for typed, told in USAGE:
+        shown, asked = segue_here(*typed.split()), segue_here(*typed.split(), "--json")
+        (line,) = asked.stdout.splitlines()
+        error = json.loads(line)
+        guess = "xylophone" in typed and "Did you mean" in shown.stderr
+        if guess or told not in plain(shown.stderr) or not (error["error"] and error["fix"]):
+            faults.append((typed, shown.stderr, line))
+        assert (shown.returncode, asked.returncode) == (2, 2)
+    assert faults == []
 
 
 def test_the_two_that_check_say_what_each_of_them_checks() -> None:
-    listed = " ".join(segue("--help").stdout.replace("│", " ").split())
-    for name, checked in CHECKS.items():
-        page = " ".join(segue(name, "--help").stdout.replace("│", " ").split())
+    checks = {"check": "the files of a library, a corpus or an export"}
+    checks |= {"audit": "a corpus's captions"}
+    listed = plain(segue_here("--help").stdout)
+    for name, checked in checks.items():
+        page = plain(segue_here(name, "--help").stdout)
         assert checked in page.casefold()
         assert checked in listed.casefold()
-        assert all(other in page for other in CHECKS)
+        assert all(other in page for other in checks)
 
 
 def test_help_names_every_command() -> None:
@@ -118,12 +117,6 @@ def test_help_names_every_command() -> None:
         listed = segue_here(group, "--help").stdout
         for name in COMMANDS:
             assert not name.startswith(f"{group} ") or name.removeprefix(f"{group} ") in listed
-
-
-def test_sources_lists_what_can_be_read() -> None:
-    listed = json.loads(segue_here("sources", "--json").stdout)
-    assert {"foley", "esc50", "esc10", "audiocaps", "folder"} <= set(listed)
-    assert listed["esc50"]["settings"]["root"] == "required"
 
 
 def test_ingest_counts_clips_and_reasons(tmp_path: Path) -> None:
@@ -236,40 +229,6 @@ def test_a_command_whose_package_is_not_installed_says_so(tmp_path: Path) -> Non
     assert "`segue train` needs the package torch" in done.stderr
     assert "Traceback" not in done.stderr
     assert "torch" in json.loads(done.stdout.splitlines()[-1])["fix"]
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("build", "x.yaml", "--workers", "two"), "'--workers': expected a whole number"),
-        (("inspect", "x", "--samples", "-3"), "expected a value greater than or equal to 0"),
-        (("train", "x", "--head", "lstm"), "'--head': 'lstm' is not one of"),
-    ],
-)
-def test_an_option_of_the_wrong_type_is_told_in_plain_words(
-    words: tuple[str, ...], told: str
-) -> None:
-    failed = segue_here(*words)
-    assert failed.returncode == 2
-    assert told in failed.stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("build",), "Missing argument 'spec'"),
-        (("inspect", "x", "--samples", "-3"), "expected a value greater than or equal to 0"),
-        (("night", "run", "x.yaml", "--bogus"), "No such option: --bogus"),
-        (("bild",), "Did you mean"),
-        (("--bogus",), "No such option: --bogus"),
-    ],
-)
-def test_wrong_usage_is_one_json_object_for_programs(words: tuple[str, ...], told: str) -> None:
-    failed = segue_here(*words, "--json")
-    assert failed.returncode == 2
-    (line,) = failed.stdout.splitlines()
-    assert told in json.loads(line)["error"]
-    assert json.loads(line)["fix"]
 
 
 def test_a_place_that_cannot_be_written_is_told_with_a_fix() -> None:

@@ -62,6 +62,7 @@ except KeyboardInterrupt:
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs signals")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "status"), [("SIGINT", 130), ("SIGTERM", 143)])
 @pytest.mark.parametrize(
     "module",

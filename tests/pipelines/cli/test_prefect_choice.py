@@ -48,29 +48,23 @@ def test_a_server_is_configured_by_the_active_profile(
     assert not is_server_configured()
 
 
-@pytest.mark.parametrize("text", ["", "[profiles.night]", 'active = "gone"'])
-def test_profiles_that_name_no_server_configure_none(home: Path, text: str) -> None:
-    (home / "profiles.toml").write_text(text)
-    assert not is_server_configured()
+def test_profiles_that_name_no_server_configure_none(home: Path) -> None:
+    for text in ("", "[profiles.night]", 'active = "gone"'):
+        (home / "profiles.toml").write_text(text)
+        assert not is_server_configured(), text
 
 
-@pytest.mark.parametrize(
-    "data", [b"[", b"profiles = 1", b'active = "a"\nprofiles.a = 1', b"active = []", b"\xff"]
-)
-def test_profiles_that_cannot_be_read_are_an_error_that_names_the_file(
-    home: Path, data: bytes
-) -> None:
+def test_profiles_that_cannot_be_read_are_an_error_that_names_the_file(home: Path) -> None:
     # A server that it names would be passed over without a word.
     path = home / "profiles.toml"
-    path.write_bytes(data)
-    with pytest.raises(SegueError, match="Prefect's profiles cannot be read") as caught:
-        is_server_configured()
-    assert str(path) in caught.value.message
-    assert "--no-prefect" in caught.value.fix
-
-
-def test_profiles_that_are_a_folder_are_an_error(home: Path) -> None:
-    (home / "profiles.toml").mkdir()
+    for data in (b"[", b"profiles = 1", b'active = "a"\nprofiles.a = 1', b"active = []", b"\xff"):
+        path.write_bytes(data)
+        with pytest.raises(SegueError, match="Prefect's profiles cannot be read") as caught:
+            is_server_configured()
+        assert str(path) in caught.value.message
+        assert "--no-prefect" in caught.value.fix
+    path.unlink()
+    path.mkdir()
     with pytest.raises(SegueError, match="Is a directory"):
         is_server_configured()
 

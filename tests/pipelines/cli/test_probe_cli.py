@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -84,24 +85,17 @@ def test_json_ends_with_one_object(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "tool", ["nv", "clause-swap", "before-after", "as-then", "pte", "bat", "as-then-set"]
-)
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".json", ".jsonl"])
-def test_every_tool_reads_every_kind_of_file(tool: str, suffix: str, tmp_path: Path) -> None:
-    path = tmp_path / f"captions{suffix}"
-    if suffix == ".csv":
-        path = _csv(tmp_path)
-    elif suffix == ".parquet":
-        pq.write_table(pa.Table.from_pylist(ROWS), path)
-    elif suffix == ".json":
-        path.write_text(json.dumps(ROWS))
-    else:
-        path.write_text("\n".join(json.dumps(row) for row in ROWS) + "\n\n")
-    out = tmp_path / "out.parquet"
-    done = _run(tool, path, "--out", out, "--json")
-    assert done.exit_code == 0, done.output
-    assert [row["id"] for row in _made(out)] == ["7", "8", "9", "10"]
+def test_every_tool_reads_every_kind_of_file(tmp_path: Path) -> None:
+    out, paths = tmp_path / "out.parquet", [_csv(tmp_path)]
+    paths += [tmp_path / f"captions.{kind}" for kind in ("parquet", "json", "jsonl")]
+    pq.write_table(pa.Table.from_pylist(ROWS), paths[1])
+    paths[2].write_text(json.dumps(ROWS))
+    paths[3].write_text("\n".join(json.dumps(row) for row in ROWS) + "\n\n")
+    tools = ("nv", "clause-swap", "before-after", "as-then", "pte", "bat", "as-then-set")
+    for tool, path in zip(tools, cycle(paths)):
+        done = _run(tool, path, "--out", out, "--json")
+        assert done.exit_code == 0, done.output
+        assert [row["id"] for row in _made(out)] == ["7", "8", "9", "10"]
 
 
 def test_several_columns_of_captions(tmp_path: Path) -> None:
@@ -119,9 +113,9 @@ def test_several_columns_of_captions(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "error"),
-    [
+def test_faulty_files_are_told_in_one_line(tmp_path: Path) -> None:
+    out = tmp_path / "out.parquet"
+    for name, content, error in (
         ("nowhere.csv", None, SourceError),
         ("captions.txt", b"captions", SourceError),
         ("empty.csv", b"", SourceError),
@@ -134,21 +128,16 @@ def test_several_columns_of_captions(tmp_path: Path) -> None:
         ("broken.parquet", b"PAR0", SourceError),
         ("other.csv", b"audiocap_id,text\n1,rain\n", SpecError),
         ("noid.csv", b"file,caption\n1,rain\n", SpecError),
-    ],
-)
-def test_faulty_files_are_told_in_one_line(
-    name: str, content: bytes | None, error: type[Exception], tmp_path: Path
-) -> None:
-    path = tmp_path / name
-    if content is not None:
-        path.write_bytes(content)
-    out = tmp_path / "out.parquet"
-    failed = _run("pte", path, "--out", out)
-    assert isinstance(failed.exception, error)
-    assert failed.exception.message.startswith(str(path))
-    assert "\n" not in failed.exception.message
-    assert failed.exception.fix
-    assert not out.exists()
+    ):
+        path = tmp_path / name
+        if content is not None:
+            path.write_bytes(content)
+        failed = _run("pte", path, "--out", out)
+        assert isinstance(failed.exception, error), name
+        assert failed.exception.message.startswith(str(path))
+        assert "\n" not in failed.exception.message
+        assert failed.exception.fix
+        assert not out.exists()
 
 
 def test_a_missing_column_names_those_there(tmp_path: Path) -> None:

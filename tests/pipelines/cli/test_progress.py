@@ -37,11 +37,6 @@ def run(command: Callable[..., Any], *arguments: object) -> Result:
     return done
 
 
-@pytest.fixture
-def manifests(tiny_corpus: Path) -> Path:
-    return tiny_corpus / "data_manifests" / "tiny"
-
-
 def test_a_second_build_counts_what_is_there(
     tiny_corpus: Path, tiny: Callable[..., Spec], tmp_path: Path
 ) -> None:

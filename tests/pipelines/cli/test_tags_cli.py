@@ -135,6 +135,7 @@ def counted(*arguments: str | Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_all_real_captions_and_tags(shared_data: Callable[[str], Path], tmp_path: Path) -> None:
     music, out = shared_data("LP-MusicCaps"), tmp_path / "x.parquet"
     captions, tags = music / "caption_writing.json", music / "msd_tags.json"

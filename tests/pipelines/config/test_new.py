@@ -160,27 +160,22 @@ def test_a_relative_folder_is_found_from_the_spec(
     assert read_spec(Path("specs/mine.yaml")).source.chosen.root == tmp_path / "sounds"  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
-    ("folds", "splits"),
-    [
+def test_splits_are_of_the_folds_that_are_there(tmp_path: Path) -> None:
+    for folds, splits in (
         ([1, 2, 3, 4, 5], {"train": [1, 2, 3], "val": [4], "test": [5]}),
         ([1, 2, 4, 5], {"train": [1, 2], "val": [4], "test": [5]}),
         ([2, 3, 5], {"train": [2], "val": [3], "test": [5]}),
         ([1, 4], {"train": [1], "test": [4]}),
         ([4], {"train": [4]}),
-    ],
-)
-def test_splits_are_of_the_folds_that_are_there(
-    folds: list[int], splits: dict[str, Any], tmp_path: Path
-) -> None:
-    out = tmp_path / "new.yaml"
-    done = new("triplets", "--source", f"esc50:{make_esc50(tmp_path / 'E', folds)}", "--out", out)
-    assert read_spec(out).splits == splits
-    absent = ", ".join(str(fold) for fold in range(1, 6) if fold not in folds)
-    told = f"no clips of fold{'s' * (',' in absent)} {absent}"
-    assert (told in done.stdout) is bool(absent)
-    written = " ".join(out.read_text().replace("\n#", "").split())
-    assert (told.replace("no", "No", 1) in written) is bool(absent)
+    ):
+        root, out = tmp_path / f"E{folds}", tmp_path / f"{folds}.yaml"
+        done = new("triplets", "--source", f"esc50:{make_esc50(root, folds)}", "--out", out)
+        assert read_spec(out).splits == splits
+        absent = ", ".join(str(fold) for fold in range(1, 6) if fold not in folds)
+        told = f"no clips of fold{'s' * (',' in absent)} {absent}"
+        assert (told in done.stdout) is bool(absent)
+        written = " ".join(out.read_text().replace("\n#", "").split())
+        assert (told.replace("no", "No", 1) in written) is bool(absent)
 
 
 def test_a_fold_whose_files_are_gone_is_not_there(tmp_path: Path) -> None:
@@ -211,23 +206,20 @@ def test_splits_of_an_index_of_ones_own_are_kept(tmp_path: Path) -> None:
     assert "fold a, fold b" in others.note
 
 
-@pytest.mark.parametrize(
-    ("source", "told"),
-    [
-        ("esc50:/no/such/folder", "/no/such/folder/audio: .* not found"),
-        ("esc50:https://github.com/karolpiczak/ESC-50", "got a URL; download"),
-        ("esc50:EMPTY", "none of its 4 listed clips exists, such as audio/1-10-A-0.wav"),
-        ("folder:", "expected NAME:ROOT"),
-    ],
-)
-def test_a_library_that_is_not_there_gets_no_spec(source: str, told: str, tmp_path: Path) -> None:
+def test_a_library_that_is_not_there_gets_no_spec(tmp_path: Path) -> None:
     empty = make_esc50(tmp_path / "E", [1, 2], audio=False)
     out = tmp_path / "new.yaml"
-    refused = new("triplets", "--source", source.replace("EMPTY", str(empty)), "--out", out)
-    assert isinstance(refused.exception, SourceError | SpecError)
-    assert re.search(told, refused.exception.message)
-    assert refused.exception.fix
-    assert not out.exists()
+    for source, told in (
+        ("esc50:/no/such/folder", "/no/such/folder/audio: .* not found"),
+        ("esc50:https://github.com/karolpiczak/ESC-50", "got a URL; download"),
+        (f"esc50:{empty}", "none of its 4 listed clips exists, such as audio/1-10-A-0.wav"),
+        ("folder:", "expected NAME:ROOT"),
+    ):
+        refused = new("triplets", "--source", source, "--out", out)
+        assert isinstance(refused.exception, SourceError | SpecError)
+        assert re.search(told, refused.exception.message)
+        assert refused.exception.fix
+        assert not out.exists()
 
 
 def test_a_folder_still_to_be_named_is_told(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -24,92 +25,70 @@ def read(tmp_path: Path, text: str) -> Spec:
     return read_spec(path)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", "expected keys and values"),
-        ("- 1\n", "expected keys and values"),
-        ("corpus: [\n", "not YAML"),
-        (GOOD.replace("mine", "Mine_1"), r":1:[0-9]+: corpus: expected lower.*try 'mine-1'"),
-        (
-            GOOD + "splits: {train: 70, test: 30}\n",
-            r":4:[0-9]+: splits: .*did you mean \{train: 0.7, test: 0.3\}\?",
-        ),
-        (GOOD + "licences: [CCBYX]\n", r":4:[0-9]+: licences: 'CCBYX' .*a version \(CC-BY-4.0\)"),
-        (GOOD + "seed: -1\n", r":4:[0-9]+: seed: "),
-        (GOOD + "sede: 1\n", r":4:[0-9]+: unknown setting 'sede'; did you mean 'seed'"),
-        (GOOD + "seed: 1\nseed: 2\n", r":5:[0-9]+: 'seed' is given twice, first in line 4"),
-        (
-            GOOD + "audio: {lenght: natural}\n",
-            r":4:[0-9]+: audio has no setting 'lenght'; did you mean 'length'",
-        ),
-        (
-            GOOD + "audio:\n  length: 10 s\n",
-            r":5:[0-9]+: audio.length: expected 'natural', 'padded 10 s' or 'exact",
-        ),
-        (GOOD + "audio:\n  sample_rate: 44.1k\n", r":5:[0-9]+: audio.sample_rate: "),
-        (
-            GOOD + "audio: {length: exact inf s}\n",
-            r":4:[0-9]+: audio.length: expected 'natural', 'padded",
-        ),
-        (GOOD + "audio: {length: exact 1e300 s}\n", r":4:[0-9]+: audio.length: expected 'natural'"),
-        (GOOD + "audio: {sample_rate: 65537}\n", r":4:[0-9]+: audio.sample_rate"),
-        (GOOD + "licences: CC0\n", r":4:[0-9]+: licences: expected a list, as in \[CC0\] \("),
-        (GOOD + "block: a.txt\n", r":4:[0-9]+: block: expected a list, as in \[a.txt\] \("),
-        (
-            GOOD + "splits: {train: one}\n",
-            r":4:[0-9]+: splits.train: expected a list, as in \[one\] \(",
-        ),
-        (
-            GOOD.replace("foley", "{vocabulary: {labels: dog}}"),
-            r":2:[0-9]+: source.vocabulary.labels: expected a list, as in \[dog\] or 'audioset' or",
-        ),
-        (
-            GOOD.replace("triplets", "{scenes: {background: {of: weather}}}"),
-            r":3:[0-9]+: recipe.scenes.background.of: expected a list, as in \[weather\] \(",
-        ),
-        (GOOD + "version: latest\n", r":4:[0-9]+: version: 'latest' is the name of the pointer"),
-        (GOOD + "audio: {format: mp3}\n", r":4:[0-9]+: audio.format: "),
-        (GOOD + "splits: {train: 0.9, test: 0.2}\n", r":4:[0-9]+: splits: .*add up to 1"),
-        (GOOD + "splits: {train: 0.9, test: [5]}\n", r":4:[0-9]+: splits: .*every split"),
-        (
-            GOOD + "splits: {train: [1], test: [1]}\n",
-            r":4:[0-9]+: splits: source split 1 is in two",
-        ),
-        (
-            GOOD + "splits: {training: 1.0}\n",
-            ":4:10: splits.training: there is no 'training'; did you mean 'train'",
-        ),
-        (
-            GOOD.replace("triplets", "triplet"),
-            r":3:[0-9]+: recipe: there is no 'triplet'; did you mean 'triplets'",
-        ),
-        (
-            GOOD.replace("foley", "folley"),
-            r":2:[0-9]+: source: there is no 'folley'; did you mean 'foley'",
-        ),
-        ("corpus: mine\nrecipe: triplets\n", "source: is missing"),
-        (
-            GOOD.replace("foley", "{foley: {takez: 3}}"),
-            r":2:[0-9]+: source.foley has no setting 'takez'; did you mean 'takes'",
-        ),
-        (
-            GOOD.replace("foley", "{foley: {classes: [dog, dragon]}}"),
-            r":2:[0-9]+: source.foley.classes: no class dragon",
-        ),
-        (
-            GOOD.replace("triplets", "\n  acba:\n    relations: [while]"),
-            r":5:[0-9]+: recipe.acba.relations: acba joins sounds in order",
-        ),
-        (
-            GOOD.replace("triplets", "\n  acba:\n    pairs: 0"),
-            r":5:[0-9]+: recipe.acba.pairs",
-        ),
-    ],
-)
-def test_errors_name_line_and_key(tmp_path: Path, text: str, expected: str) -> None:
-    with pytest.raises(SpecError, match=f"(?s){expected}"):
-        read(tmp_path, text)
+ADDED = [
+    ("seed: -1", "seed: "),
+    ("sede: 1", "unknown setting 'sede'; did you mean 'seed'"),
+    ("licences: [CCBYX]", r"licences: 'CCBYX' .*a version \(CC-BY-4.0\)"),
+    ("licences: CC0", r"licences: expected a list, as in \[CC0\] \("),
+    ("block: a.txt", r"block: expected a list, as in \[a.txt\] \("),
+    ("version: latest", "version: 'latest' is the name of the pointer"),
+    ("audio: {lenght: natural}", "audio has no setting 'lenght'; did you mean 'length'"),
+    ("audio: {length: 10 s}", "audio.length: expected 'natural', 'padded 10 s' or 'exact"),
+    ("audio: {length: exact inf s}", "audio.length: expected 'natural', 'padded"),
+    ("audio: {length: exact 1e300 s}", "audio.length: expected 'natural'"),
+    ("audio: {sample_rate: 44.1k}", "audio.sample_rate: "),
+    ("audio: {sample_rate: 65537}", "audio.sample_rate"),
+    ("audio: {format: mp3}", "audio.format: "),
+    ("splits: {train: 70, test: 30}", r"splits: .*did you mean \{train: 0.7, test: 0.3\}\?"),
+    ("splits: {train: one}", r"splits.train: expected a list, as in \[one\] \("),
+    ("splits: {train: 0.9, test: 0.2}", "splits: .*add up to 1"),
+    ("splits: {train: 0.9, test: [5]}", "splits: .*every split"),
+    ("splits: {train: [1], test: [1]}", "splits: source split 1 is in two"),
+    ("splits: {training: 1.0}", "splits.training: there is no 'training'; did you mean 'train'"),
+]
+"""Fourth lines of a spec, and what is told of them."""
+CHOSEN = [
+    ("source", "folley", "source: there is no 'folley'; did you mean 'foley'"),
+    ("source", "{foley: {takez: 3}}", "source.foley has no setting 'takez'; did you mean 'takes'"),
+    ("source", "{foley: {classes: [dog, dragon]}}", "source.foley.classes: no class dragon"),
+    (
+        "source",
+        "{vocabulary: {labels: dog}}",
+        r"source.vocabulary.labels: expected a list, as in \[dog\] or 'audioset' or",
+    ),
+    ("recipe", "triplet", "recipe: there is no 'triplet'; did you mean 'triplets'"),
+    ("recipe", "{acba: {relations: [while]}}", "recipe.acba.relations: acba joins sounds in order"),
+    ("recipe", "{acba: {pairs: 0}}", "recipe.acba.pairs"),
+    (
+        "recipe",
+        "{scenes: {background: {of: weather}}}",
+        r"recipe.scenes.background.of: expected a list, as in \[weather\] \(",
+    ),
+]
+OTHERS = [
+    ("", "expected keys and values"),
+    ("- 1\n", "expected keys and values"),
+    ("corpus: [\n", "not YAML"),
+    (GOOD.replace("mine", "Mine_1"), r":1:[0-9]+: corpus: expected lower.*try 'mine-1'"),
+    (GOOD + "seed: 1\nseed: 2\n", r":5:[0-9]+: 'seed' is given twice, first in line 4"),
+    (GOOD + "audio:\n  length: 10 s\n", r":5:[0-9]+: audio.length: expected 'natural'"),
+    ("corpus: mine\nrecipe: triplets\n", "source: is missing"),
+    (GOOD.replace("triplets", "\n  acba:\n    pairs: 0"), r":5:[0-9]+: recipe.acba.pairs"),
+]
+
+
+def test_errors_name_line_and_key(tmp_path: Path) -> None:
+    cases = [*OTHERS, *((f"{GOOD}{line}\n", f":4:[0-9]+: {told}") for line, told in ADDED)]
+    for part, chosen, told in CHOSEN:
+        text = re.sub(f"{part}: .*", f"{part}: {chosen}", GOOD)
+        cases.append((text, f":{2 + (part == 'recipe')}:[0-9]+: {told}"))
+    faults = []
+    for text, told in cases:
+        with pytest.raises(SpecError) as caught:
+            read(tmp_path, text)
+        if not re.search(f"(?s){told}", str(caught.value)):
+            faults.append((text, told, str(caught.value)))
+    assert faults == []
 
 
 def test_missing_file_is_a_clear_error(tmp_path: Path) -> None:
@@ -131,9 +110,8 @@ def test_what_is_no_spec_is_told_with_those_that_are_there(tmp_path: Path) -> No
 
 
 def test_relative_paths_are_taken_from_the_specs_folder(tmp_path: Path) -> None:
-    path = tmp_path / "spec.yaml"
-    path.write_text(GOOD.replace("foley", "{folder: {root: sounds}}"))
-    assert read_spec(path).source.chosen.root == tmp_path / "sounds"
+    spec = read(tmp_path, GOOD.replace("foley", "{folder: {root: sounds}}"))
+    assert spec.source.chosen.root == tmp_path / "sounds"
 
 
 def test_thresholds_of_the_ear_are_checked_and_part_of_the_digest(tmp_path: Path) -> None:
@@ -151,9 +129,7 @@ def test_thresholds_of_the_ear_are_checked_and_part_of_the_digest(tmp_path: Path
 
 def test_digest_follows_what_matters_alone(tmp_path: Path) -> None:
     def digests(text: str) -> tuple[str, str]:
-        path = tmp_path / "spec.yaml"
-        path.write_text(text)
-        spec = read_spec(path)
+        spec = read(tmp_path, text)
         return spec.plan_digest("clips"), spec.build_digest("clips")
 
     plain = digests(GOOD)

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -39,10 +39,13 @@ from synth.base.progress import Silent
 from synth.sources import Source
 from tests.conftest import missing
 from tests.kit.builds import product
+from tests.kit.libraries import bells_and_drums
+from tests.kit.started import count_receipts
 from tests.kit.waiting import PATIENCE_S, wait_for
 from tests.kit.worker_calls import (
     hang,
     meet,
+    read_deadline,
     reset_clock,
     set_clock,
     wait_for_file,
@@ -53,6 +56,7 @@ Tiny = Callable[..., Spec]
 REPO = Path(__file__).resolve().parents[3]
 HOUR_S = 3600.0
 LIMIT_S = 0.3
+"""By a clock that stands still until a test sets it on."""
 
 
 class OwnCluster:
@@ -145,10 +149,6 @@ def cluster(new_cluster: Callable[..., OwnCluster]) -> OwnCluster:
     return new_cluster(2)
 
 
-def receipts(out: Path) -> int:
-    return len(list(out.rglob("receipts/*.json")))
-
-
 def writers(out: Path) -> list[int]:
     """The processes that are writing a shard now, from the names of its temporary files."""
     partials = (out / "shards").rglob(".*.tar.*.partial")
@@ -217,7 +217,7 @@ def test_worker_killed_in_a_shard_costs_that_shard_alone(
 
     with ThreadPoolExecutor() as threads, engine(cluster.address) as it:
         building = threads.submit(build, tiny(), tmp_path, it)
-        assert wait_for(lambda: receipts(tmp_path) > 1 and kill_one()), building.result()
+        assert wait_for(lambda: count_receipts(tmp_path) > 1 and kill_one()), building.result()
         summary = building.result()
     assert summary.rendered == 12
     assert product(tmp_path) == product(tiny_corpus)
@@ -235,31 +235,26 @@ def test_shard_that_kills_its_workers_is_named(cluster: OwnCluster) -> None:
         it.submit(Call(die, "train-00007.tar", HOUR_S)).result()
 
 
-def keep_waiting(it: Engine, workers: int, folder: Path, limit_s: float) -> None:
-    """Have calls wait for longer than their limit while all workers are busy; then one hangs."""
-    clock, gate, begun = folder / "clock", folder / "gate", folder / "begun"
-    marks = [folder / f"busy-{number}" for number in range(workers)]
-    busy = [it.submit(meet, str(mark), str(gate)) for mark in marks]
+def occupy(it: Engine, gate: Path) -> list[Future[None]]:
+    """Have two workers wait until there is a gate."""
+    marks = [str(gate.with_name(f"busy-{number}")) for number in range(2)]
+    busy = [it.submit(meet, mark, str(gate)) for mark in marks]
     for mark in marks:
-        wait_for_file(str(mark))
-    calls = [it.submit(Call(divmod, "a shard", limit_s), number, 2) for number in range(6)]
-    time.sleep(2 * limit_s)
-    write(clock, "1000")
-    gate.touch()
-    assert [call.result() for call in calls] == [divmod(number, 2) for number in range(6)]
-    assert [call.result() for call in busy] == [None] * workers
-
-    hanging = it.submit(Call(hang, "train-00007.tar", limit_s), str(begun))
-    wait_for_file(str(begun))
-    write(clock, "2000")
-    with pytest.raises(CorpusError, match=rf"train-00007\.tar: not rendered within {limit_s:g} s"):
-        hanging.result()
+        wait_for_file(mark)
+    return busy
 
 
-@pytest.mark.parametrize("count", [1, 2])
-def test_time_limit_runs_from_when_a_process_of_the_pool_begins(count: int, tmp_path: Path) -> None:
-    with engine(count) as it:
-        keep_waiting(it, count, tmp_path, 1.0)
+def test_time_limit_runs_from_when_a_process_of_the_pool_begins(tmp_path: Path) -> None:
+    with engine(2) as it:
+        busy = occupy(it, tmp_path / "gate")
+        calls = [it.submit(Call(read_deadline, "a shard", HOUR_S)) for _ in range(6)]
+        opened = time.monotonic()
+        (tmp_path / "gate").touch()
+        assert all(call.result() >= opened + HOUR_S for call in calls)
+        assert [call.result() for call in busy] == [None, None]
+        hanging = it.submit(Call(hang, "train-00007.tar", 1.0), str(tmp_path / "begun"))
+        with pytest.raises(CorpusError, match=r"train-00007\.tar: not rendered within 1 s"):
+            hanging.result()
         with pytest.raises(CorpusError, match=r"train-00007\.tar: not rendered"):
             it.submit(os.getpid)
 
@@ -275,47 +270,56 @@ def test_time_limit_runs_from_when_a_worker_of_a_cluster_begins(
         before = processes()
         with clock_of(cluster, tmp_path / "clock"):
             with engine(cluster.address) as it:
-                keep_waiting(it, 2, tmp_path, LIMIT_S)
+                busy = occupy(it, tmp_path / "gate")
+                limited = Call(divmod, "a shard", LIMIT_S)
+                calls = [it.submit(limited, number, 2) for number in range(6)]
+                write(tmp_path / "clock", "1000")
+                (tmp_path / "gate").touch()
+                assert [call.result() for call in calls] == [divmod(n, 2) for n in range(6)]
+                assert [call.result() for call in busy] == [None, None]
+                begun = tmp_path / "begun"
+                hanging = it.submit(Call(hang, "train-00007.tar", LIMIT_S), str(begun))
+                wait_for_file(str(begun))
+                write(tmp_path / "clock", "2000")
+                with pytest.raises(CorpusError, match=r"train-00007\.tar: not rendered within"):
+                    hanging.result()
             assert wait_for(lambda: bool(processes() - before)), "its worker did not end"
             client.wait_for_workers(2, timeout=PATIENCE_S)
 
 
 @contextmanager
 def clock_of(cluster: OwnCluster, clock: Path) -> Iterator[None]:
-    """Time limits on a cluster's workers run by the number in a file."""
+    """Time limits run by the number in a file, here and on a cluster's workers."""
     write(clock, "0")
+    set_clock(str(clock))
     with cluster.client() as client:
         client.wait_for_workers(2, timeout=PATIENCE_S)  # one that a test killed comes back late
         client.run(set_clock, str(clock))
         try:
             yield
         finally:
+            reset_clock()
             client.run(reset_clock)
 
 
 def test_cluster_that_is_busy_for_longer_than_the_limit_makes_the_same_bytes(
     cluster: OwnCluster, tiny: Tiny, tiny_corpus: Path, tmp_path: Path
 ) -> None:
-    out, gate = tmp_path / "out", str(tmp_path / "gate")
+    out, gate = tmp_path / "out", tmp_path / "gate"
     plan_library(tiny(), out, 0, Silent())
     with (
         clock_of(cluster, tmp_path / "clock"),
-        cluster.client() as client,
         engine(cluster.address) as it,
         ThreadPoolExecutor() as threads,
     ):
-        marks = [str(tmp_path / f"busy-{number}") for number in range(2)]
-        busy = [client.submit(meet, mark, gate, pure=False) for mark in marks]
-        for mark in marks:
-            wait_for_file(mark)
+        busy = occupy(it, gate)
         settings = RenderSettings(timeout_s=LIMIT_S)
         building = threads.submit(build, tiny(), out, it, settings=settings)
         assert wait_for(lambda: "prepared" in journal(out)), building.result()
-        time.sleep(2 * LIMIT_S)
         write(tmp_path / "clock", "1000")
-        Path(gate).touch()
+        gate.touch()
         assert building.result().rendered == 12
-        assert client.gather(busy) == [None, None]
+        assert [call.result() for call in busy] == [None, None]
     assert product(out) == product(tiny_corpus)
 
 
@@ -360,12 +364,12 @@ def test_lost_scheduler_is_one_error_and_the_build_goes_on_here(
     doomed = new_cluster(1)
     with ThreadPoolExecutor() as threads, engine(doomed.address) as it:
         building = threads.submit(build, tiny(), tmp_path, it)
-        assert wait_for(lambda: receipts(tmp_path) > 1), building.result()
+        assert wait_for(lambda: count_receipts(tmp_path) > 1), building.result()
         doomed.scheduler.kill()
         with pytest.raises(SegueError, match=r"the Dask scheduler at .* was lost"):
             building.result()
     doomed.end()
-    kept = receipts(tmp_path)
+    kept = count_receipts(tmp_path)
     summary = build(tiny(), tmp_path, 0)
     assert (summary.skipped, summary.rendered) == (kept, 12 - kept)
     assert product(tmp_path) == product(tiny_corpus)
@@ -439,23 +443,31 @@ def test_cluster_without_workers_is_not_waited_for_endlessly(
         pass
 
 
-def test_cancelled_calls_are_not_begun(cluster: OwnCluster, tmp_path: Path) -> None:
-    def work(path: Path) -> None:
-        path.touch()
-        time.sleep(0.5)
+def count_queued(client: Any) -> int:
+    """Calls that the scheduler or a worker has still to begin."""
+    known = client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
+    ready = client.run(lambda dask_worker: len(dask_worker.state.ready))
+    return int(known + sum(ready.values()))
 
+
+def test_cancelled_calls_are_not_begun(cluster: OwnCluster, tmp_path: Path) -> None:
+    gate, marks = tmp_path / "gate", tmp_path / "marks"
+    marks.mkdir()
     with engine(cluster.address) as it:
-        calls = [it.submit(work, tmp_path / str(number)) for number in range(6)]
-        assert wait_for(lambda: len(list(tmp_path.iterdir())) > 1)
+        calls = [it.submit(meet, str(marks / str(number)), str(gate)) for number in range(6)]
+        assert wait_for(lambda: len(list(marks.iterdir())) > 1)
         it.cancel()
+        with cluster.client() as client:
+            assert wait_for(lambda: not count_queued(client))
+        gate.touch()
         for call in calls:
             with pytest.raises(SegueError, match="given up"):
                 call.result()
         with pytest.raises(SegueError, match="given up"):
             it.submit(os.getpid).result()
     with engine(cluster.address) as it:
-        list(run_in_order(it, time.sleep, [0.1] * 4))  # after all that had been queued
-    assert len(list(tmp_path.iterdir())) == 2
+        list(run_in_order(it, divmod, range(1, 5), 2))  # after all that had been queued
+    assert len(list(marks.iterdir())) == 2
 
 
 def test_decoders_start_below_a_nanny(cluster: OwnCluster, tmp_path: Path, tiny: Tiny) -> None:
@@ -479,20 +491,10 @@ def test_decoders_start_below_a_nanny(cluster: OwnCluster, tmp_path: Path, tiny:
     assert found == ["DecodedClip", "str"]
 
 
-def library(root: Path) -> dict[str, Any]:
-    """A small library of files, and the source that reads it."""
-    rng = np.random.default_rng(0)
-    for label in ("bell", "drum"):
-        (root / label).mkdir(parents=True)
-        for take in range(4):
-            soundfile.write(root / label / f"{take}.wav", rng.uniform(-0.5, 0.5, 16_000), 16_000)
-    return {"folder": {"root": str(root), "licence": "CC0-1.0"}}
-
-
 def test_workers_read_files_as_this_machine_does(
     cluster: OwnCluster, tmp_path: Path, tiny: Tiny
 ) -> None:
-    spec = tiny(source=library(tmp_path / "lib"), splits={"train": 1.0})
+    spec = tiny(source=bells_and_drums(tmp_path / "lib"), splits={"train": 1.0})
     with engine(cluster.address) as it:
         build(spec, tmp_path / "there", it)
     build(spec, tmp_path / "here", 0)
@@ -502,7 +504,7 @@ def test_workers_read_files_as_this_machine_does(
 def test_worker_that_sees_other_files_is_an_error(
     cluster: OwnCluster, tmp_path: Path, tiny: Tiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    library(tmp_path / "lib")
+    bells_and_drums(tmp_path / "lib")
     monkeypatch.chdir(tmp_path)
     source = {"folder": {"root": "/proc/self/cwd/lib", "licence": "CC0-1.0"}}
     with (
@@ -515,7 +517,7 @@ def test_worker_that_sees_other_files_is_an_error(
 def test_worker_that_outlives_a_build_keeps_nothing_of_it(
     cluster: OwnCluster, tmp_path: Path, tiny: Tiny
 ) -> None:
-    source = library(tmp_path / "lib")
+    source = bells_and_drums(tmp_path / "lib")
     for licence in ("CC0-1.0", "CC-BY-4.0"):
         source["folder"]["licence"] = licence
         spec = tiny(version="v1", source=source, splits={"train": 1.0})

@@ -10,7 +10,6 @@ from pathlib import Path
 import datasets
 import mlcroissant
 import numpy as np
-import pandas as pd
 import pytest
 import soundfile
 import webdataset
@@ -18,11 +17,6 @@ from etils import epath
 from huggingface_hub import DatasetCard
 
 from synth.corpus.corpus import Corpus
-
-
-@pytest.fixture
-def corpus(tiny_corpus: Path) -> Corpus:
-    return Corpus.open(tiny_corpus / "data_manifests" / "tiny")
 
 
 def shard_urls(corpus: Corpus, split: str) -> list[str]:
@@ -102,13 +96,6 @@ def test_load_dataset_reads_the_manifest(corpus: Corpus, tmp_path: Path) -> None
     assert found[0]["negatives"][0]["text"] == rows[0]["negatives"][0]["text"]
 
 
-def test_pandas_reads_the_manifests(corpus: Corpus) -> None:
-    for name in ("clips", "plan", "samples", "quarantine", "shards"):
-        frame = pd.read_parquet(corpus.folder / f"{name}.parquet")
-        assert not frame.columns.empty
-    assert not pd.read_parquet(corpus.folder / "samples.parquet").isna().any(axis=None)
-
-
 def test_every_sample_has_the_same_fields(corpus: Corpus) -> None:
     fields = set()
     for split in corpus.splits:
@@ -133,13 +120,6 @@ def test_keys_are_unique_lowercase_and_without_dots(corpus: Corpus) -> None:
     keys = [row["id"] for row in corpus.samples(columns=["id"]).to_pylist()]
     assert len(set(keys)) == len(keys)
     assert all(set(key) <= set("abcdefghijklmnopqrstuvwxyz0123456789-") for key in keys)
-
-
-def test_card_names_the_splits_for_hugging_face(corpus: Corpus) -> None:
-    card = (corpus.shards / "README.md").read_text()
-    assert card.startswith("---\n")
-    assert "path: train/*.tar" in card
-    assert "CC0-1.0" in card
 
 
 def test_mlcroissant_accepts_the_description_and_reads_by_it(

@@ -7,10 +7,8 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,17 +27,8 @@ from synth.sources.sounds.esc50 import Esc50
 from tests.kit.builds import segue_here
 from tests.kit.export_corpora import built
 from tests.kit.observers import Phases
-from tests.kit.waiting import PATIENCE_S, wait_for
-
-
-@pytest.fixture
-def manifests(tiny_corpus: Path) -> Path:
-    return tiny_corpus / "data_manifests" / "tiny"
-
-
-@pytest.fixture
-def corpus(manifests: Path) -> Corpus:
-    return Corpus.open(manifests)
+from tests.kit.started import count_receipts, interrupt, kill, marked, start_segue
+from tests.kit.waiting import wait_for
 
 
 def content(folder: Path) -> dict[str, str]:
@@ -59,27 +48,6 @@ def times(folder: Path) -> dict[str, int]:
     return found
 
 
-def receipts(out: Path) -> int:
-    return len(list((out / KEPT / "receipts").glob("*.json")))
-
-
-def is_left_alone(out: Path) -> bool:
-    """Whether the killed command's workers have stopped writing too."""
-    before = times(out)
-    time.sleep(0.3)
-    return times(out) == before
-
-
-def start(*arguments: str | Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "pipelines.cli", "export", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
 # Every format; one skips where the package that writes it is not installed.
 each_format = pytest.mark.parametrize("name", FORMATS)
 
@@ -96,7 +64,7 @@ def edited(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
         "recipe": {"edits": {"pairs": {"train": 4, "test": 2}}},
         "audio": {"length": "exact 6 s"},
     }
-    return built(tmp_path_factory.mktemp("edited"), changes)
+    return built(tmp_path_factory, changes)
 
 
 @pytest.fixture
@@ -145,18 +113,18 @@ def test_splits_can_be_chosen(corpus: Corpus, tmp_path: Path) -> None:
     assert not (tmp_path / "train_manifest.jsonl").exists()
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to look for orphans")
 def test_killed_in_the_middle_and_resumed_gives_the_same_bytes(
     corpus: Corpus, manifests: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    arguments = (manifests, "--to", "jams", "--out", out, "--workers", "2")
-    process = start(*arguments)
-    assert wait_for(lambda: receipts(out) >= 2)
-    process.kill()
-    process.communicate()
-    assert wait_for(lambda: is_left_alone(out))
-    kept = receipts(out)
+    words = ("export", manifests, "--to", "jams", "--out", out, "--workers", "2")
+    process = start_segue(*words, mark=out)
+    assert wait_for(lambda: count_receipts(out) >= 2)
+    kill(process)
+    assert wait_for(lambda: not marked(out)), "its workers live on"
+    kept = count_receipts(out)
     (out / "audio/train/.tiny.flac.1-1.partial").write_bytes(b"torn")
     again = export_corpus(corpus, "jams", out)
     assert again.skipped == kept >= 2
@@ -165,18 +133,14 @@ def test_killed_in_the_middle_and_resumed_gives_the_same_bytes(
     assert content(out) == content(tmp_path / "undisturbed")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGINT")
 def test_interrupt_ends_cleanly_and_says_how_to_go_on(manifests: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    process = start(manifests, "--to", "jams", "--out", out, "--workers", "1")
-    assert wait_for(lambda: receipts(out) >= 1)
-    os.killpg(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 130
-    assert re.search(
-        r"^stopped; run the same command again: \d+ of 12 parts are done$", errors, re.M
-    )
-    assert "Traceback" not in errors
+    process = start_segue("export", manifests, "--to", "jams", "--out", out, "--workers", "1")
+    assert wait_for(lambda: count_receipts(out) >= 1)
+    ended = r"^stopped; run the same command again: \d+ of 12 parts are done$"
+    assert re.search(ended, interrupt(process), re.M)
 
 
 def test_a_lost_file_is_written_again(corpus: Corpus, tmp_path: Path) -> None:

@@ -41,13 +41,13 @@ CLAP_AUDIO = {"sample_rate": 48_000, "clip_samples": CLIP_FRAMES}
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     """10 s samples at 48 kHz."""
-    return built(tmp_path_factory.mktemp("peers-wide"), WIDE)
+    return built(tmp_path_factory, WIDE)
 
 
 @pytest.fixture(scope="module")
 def short(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     """Samples of a few seconds."""
-    return built(tmp_path_factory.mktemp("peers-short"), {"corpus": "short"})
+    return built(tmp_path_factory, {"corpus": "short"})
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,10 @@ import asyncio
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -57,7 +55,7 @@ from synth.base.errors import SegueError, SpecError
 from synth.corpus.corpus import LATEST_FILE, Corpus
 from tests.kit.builds import TINY, merged, product, segue, segue_here
 from tests.kit.llm_server import LlmServer
-from tests.kit.llm_tasks import KEY, KEY_VARIABLE, items_of
+from tests.kit.llm_tasks import KEY, KEY_VARIABLE, turn_round
 from tests.kit.prefect_database import keep_database, lend_database
 from tests.kit.waiting import wait_for
 
@@ -91,13 +89,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     ):
         keep_database(home, tmp_path_factory)
         yield address
-
-
-@pytest.fixture
-def out(tiny_corpus: Path, tmp_path: Path) -> Path:
-    """A built tiny corpus of the test's own."""
-    shutil.copytree(tiny_corpus, tmp_path / "out")
-    return tmp_path / "out"
 
 
 def spec_file(folder: Path, **changes: Any) -> str:
@@ -273,20 +264,6 @@ def test_enrichment_that_the_spec_does_not_name_is_refused_before_anything_is_as
     assert "would give no caption" in str(state.message)
 
 
-def turn_round(body: dict[str, Any]) -> str:
-    """Where a caption says "A before B", its negative is "B, then A"; else there is none."""
-    answers = []
-    for item in items_of(body):
-        labels = item["labels"]
-        first, word, second = item["caption"].partition(" before ")
-        negatives = []
-        if word and not item["caption"].startswith("Before"):
-            text = f"{second[0].upper()}{second[1:]}, then {first[0].lower()}{first[1:]}"
-            negatives = [{"caption": text, "notation": f"{labels[1]} + {labels[0]}"}]
-        answers.append({"id": item["id"], "notation": " + ".join(labels), "negatives": negatives})
-    return json.dumps({"answers": answers})
-
-
 def test_night_buys_the_texts_that_the_spec_names_once(
     server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -334,21 +311,16 @@ def test_run_whose_process_was_killed_is_marked_crashed_by_the_next(
     killed.send_signal(signal.SIGKILL)
     killed.wait()
     with get_client(sync_client=True) as client:
-        assert state_of(client, dead) == "Running"
+        wanted = FlowRunFilter(id=FlowRunFilterId(any_=[dead]))
+
+        def states() -> list[str]:
+            """Prefect's word for the run; its database is a moment behind."""
+            runs = client.read_flow_runs(flow_run_filter=wanted)
+            return [each.state.name or "" for each in runs if each.state is not None]
+
+        assert wait_for(lambda: states() == ["Running"], 0.1)
         assert run("plan", spec, out).is_completed()
-        assert state_of(client, dead) == "Crashed"
-
-
-def state_of(client: Any, run_id: UUID) -> str:
-    """Prefect's word for a run; its database is a moment behind."""
-    for _ in range(100):
-        found = client.read_flow_runs(
-            flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[run_id]))
-        )
-        if found and found[0].state is not None:
-            return str(found[0].state.name)
-        time.sleep(0.1)
-    raise AssertionError(f"the server does not know {run_id}")
+        assert wait_for(lambda: states() == ["Crashed"], 0.1)
 
 
 def test_flow_that_fails_is_one_clear_line_and_exit_code_one(

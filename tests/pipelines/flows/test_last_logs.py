@@ -19,6 +19,7 @@ def last_words() -> None:
     get_run_logger().info("the last words")
 
 
+@pytest.mark.slow
 def test_the_last_logs_of_a_run_are_kept_and_no_error_is_shown(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, capfd: pytest.CaptureFixture[str]
 ) -> None:

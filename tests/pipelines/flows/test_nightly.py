@@ -94,59 +94,63 @@ def test_good_version_passes_every_gate_and_says_what_was_found(places: Places) 
     refuse_failed(places, gates)
 
 
-def test_audio_is_listened_to_where_a_gate_asks_for_it(places: Places) -> None:
-    (gate,) = judge(places, GateSettings(audio=12), Silent())[-1:]
-    assert (gate.name, gate.passed, gate.found) == ("audio", True, "0 findings in 12 samples")
-    path = places.manifests / SAMPLES_FILE
+def rewrite(path: Path, change: Callable[[list[dict[str, Any]]], object]) -> list[dict[str, Any]]:
+    """Change the rows of a manifest; gives them."""
     table = pq.read_table(path)
     rows = table.to_pylist()
+    change(rows)
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
+    return rows
+
+
+def quieter(rows: list[dict[str, Any]]) -> None:
     rows[0]["gain_db"] -= 1.0
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
-    (gate,) = judge(places, GateSettings(audio=12), Silent())[-1:]
-    assert not gate.passed
-    assert gate.found.startswith(f"1 findings in 12 samples, first in {rows[0]['id']}: differs")
-    assert read_nightly(None).gates.audio is None
 
 
-def test_caption_that_is_not_what_it_is_said_to_be_stops_a_version(places: Places) -> None:
-    path = places.manifests / SAMPLES_FILE
-    table = pq.read_table(path)
-    rows = table.to_pylist()
+def truer(rows: list[dict[str, Any]]) -> None:
     rows[0]["negatives"] = rows[0]["positives"] or rows[1]["positives"]
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
-    gates = judge(places, GateSettings(), Silent())
-    assert not by_name(gates)["audit"].passed
-    assert rows[0]["id"] in by_name(gates)["audit"].found
-    with pytest.raises(CorpusError, match=r"tiny \w+ is not promoted: audit: ") as caught:
-        refuse_failed(places, gates)
-    assert f"`latest` stays at {places.version}" in caught.value.fix
 
 
-def test_too_many_refused_clips_stop_a_version(places: Places) -> None:
-    path = places.manifests / QUARANTINE_FILE
-    schema = pq.read_table(path).schema
-    row = dict.fromkeys(schema.names, "x")
-    pq.write_table(pa.Table.from_pylist([row | {"id": f"c{n}"} for n in range(5)], schema), path)
-    found = by_name(judge(places, GateSettings(), Silent()))["quarantine"]
-    assert (found.passed, found.found) == (False, "20.0% of 25 clips")
-
-
-def test_smaller_version_is_stopped(places: Places) -> None:
-    gates = by_name(judge(places, GateSettings(samples=1.5), Silent()))
-    assert (gates["samples"].passed, gates["samples"].found) == (False, "144")
-
-
-def test_version_whose_text_alone_gives_it_away_is_stopped(places: Places) -> None:
-    path = places.manifests / SAMPLES_FILE
-    table = pq.read_table(path)
-    rows = table.to_pylist()
+def telltale(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         for negative in row["negatives"]:
             negative["text"] += " in vain"
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
-    found = by_name(judge(places, GateSettings(blind=0.6), Silent()))["blind"]
-    assert not found.passed
-    assert found.found.startswith("100.0%")
+
+
+def refusals(rows: list[dict[str, Any]]) -> None:
+    names = ("id", "location", "stage", "reason")
+    rows += [dict.fromkeys(names, "x") | {"id": f"c{n}"} for n in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("gate", "settings", "name", "change", "found"),
+    [
+        ("audit", {}, SAMPLES_FILE, truer, "{id}"),
+        ("audio", {"audio": 12}, SAMPLES_FILE, quieter, "1 findings in 12 samples, first in {id}"),
+        ("blind", {"blind": 0.6}, SAMPLES_FILE, telltale, "100.0%"),
+        ("quarantine", {}, QUARANTINE_FILE, refusals, "20.0% of 25 clips"),
+        ("samples", {"samples": 1.5}, SAMPLES_FILE, len, "144"),
+    ],
+    ids=["audit", "audio", "blind", "quarantine", "samples"],
+)
+def test_version_that_is_not_as_it_should_be_is_stopped(
+    places: Places,
+    gate: str,
+    settings: dict[str, Any],
+    name: str,
+    change: Callable[[list[dict[str, Any]]], object],
+    found: str,
+) -> None:
+    if gate == "audio":
+        heard = by_name(judge(places, GateSettings(**settings), Silent()))["audio"]
+        assert (heard.passed, heard.found) == (True, "0 findings in 12 samples")
+    rows = rewrite(places.manifests / name, change)
+    gates = judge(places, GateSettings(**settings), Silent())
+    assert not by_name(gates)[gate].passed
+    assert found.format(**rows[0]) in by_name(gates)[gate].found
+    with pytest.raises(CorpusError, match=rf"tiny \w+ is not promoted: .*{gate}: ") as caught:
+        refuse_failed(places, gates)
+    assert f"`latest` stays at {places.version}" in caught.value.fix
 
 
 def test_model_that_is_worse_than_the_last_versions_is_stopped(places: Places) -> None:
@@ -178,6 +182,6 @@ def test_interrupt_that_a_task_of_a_language_model_has_met_ends_the_night(
 
 
 def test_settings_of_all_defaults_need_no_file(tmp_path: Path) -> None:
-    assert read_nightly(None).gates.leaked == 0
+    assert (read_nightly(None).gates.leaked, read_nightly(None).gates.audio) == (0, None)
     assert read_nightly(None).render == RenderSettings()
     assert read_nightly(settings_file(tmp_path, "")).train is None

@@ -16,11 +16,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.kit.prefect_stack import Processes, free_port, postgres, redis, wait
+from tests.kit.ports import held_port
+from tests.kit.prefect_stack import Processes, postgres, redis, wait
+from tests.kit.started import marked
 from tests.kit.waiting import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[3]
 ENTRYPOINT = ROOT / "docker" / "entrypoint.sh"
+
+pytestmark = pytest.mark.slow
 
 FLOW = """
 from pathlib import Path
@@ -48,7 +52,7 @@ DEPLOY = (
 def processes(tmp_path: Path) -> Iterator[Processes]:
     one = Processes(tmp_path)
     yield one
-    for process in one.alive():
+    for process in marked(one.token):
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
 
@@ -59,7 +63,7 @@ def test_scheduled_runs_complete_on_the_processes_of_the_compose_file(
     with ExitStack() as stack:
         database = stack.enter_context(postgres(processes))
         broker = stack.enter_context(redis(processes))
-        api, health = free_port(), free_port()
+        api, health = (stack.enter_context(held_port()) for _ in range(2))
         password = tmp_path / "postgres_password"
         password.write_text(database.password + "\n")
         moved = {
@@ -105,7 +109,7 @@ def test_scheduled_runs_complete_on_the_processes_of_the_compose_file(
         assert healthy("worker")
         # They reach the server as events, through Redis to the services, which record them.
         wait(lambda: _count(api, "task_runs") >= 2, processes)
-    wait(lambda: not processes.alive(), processes)
+    wait(lambda: not marked(processes.token), processes)
 
 
 def _two_scheduled_runs_complete(

@@ -43,6 +43,7 @@ from pipelines.flows.serving import (
 from synth.base.errors import SegueError, SpecError
 from tests.kit.builds import TINY, product, segue_here
 from tests.kit.prefect_database import lend_database
+from tests.kit.started import marked, start_segue
 from tests.kit.waiting import PATIENCE_S, wait_for
 
 NIGHTS = 2
@@ -72,27 +73,8 @@ class Service:
 
 
 def start(spec: Path, out: Path, *options: str) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
-        [
-            *(
-                sys.executable,
-                "-m",
-                "pipelines.cli",
-                "night",
-                "schedule",
-                str(spec),
-                "--out",
-                str(out),
-            ),
-            *("--workers", "0", "--json", *options),
-        ],
-        stdout=subprocess.PIPE,
-        stderr=(out.parent / ERRORS).open("w"),
-        text=True,
-        start_new_session=True,
-        env={name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
-        | {"SEGUE_TEST_MARK": str(out)},
-    )
+    words = ("night", "schedule", spec, "--out", out, "--workers", "0", "--json", *options)
+    process = start_segue(*words, mark=out, stderr=(out.parent / ERRORS).open("w"))
     assert process.stdout is not None
     assert "api" in json.loads(process.stdout.readline())
     return process
@@ -102,7 +84,9 @@ def start(spec: Path, out: Path, *options: str) -> subprocess.Popen[str]:
 def schedules() -> Iterator[list[Service]]:
     """Those that were started; the last may still run."""
     started: list[Service] = []
-    yield started
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PREFECT_API_URL", raising=False)
+        yield started
     for each in started:
         each.process.terminate()
         each.process.wait(PATIENCE_S)
@@ -274,7 +258,7 @@ def test_schedule_that_was_killed_or_interrupted_leaves_nobody_behind_and_its_ne
     assert wait_for(lambda: running(service) == "Running", 0.5)
     service.process.kill()
     service.process.wait()
-    assert wait_for(lambda: not named(str(service.out)), 0.5), named(str(service.out))
+    assert wait_for(lambda: not marked(service.out), 0.5), marked(service.out)
     assert running_server(service.out / HOME) is None
     with pytest.raises(SegueError, match="no Prefect server"), known_server(service.out):
         pass
@@ -286,11 +270,11 @@ def test_schedule_that_was_killed_or_interrupted_leaves_nobody_behind_and_its_ne
 
     with known_server(service.out):
         run_now()
-    assert wait_for(lambda: len(named(str(service.out))) > 2)  # the schedule, its server, the run
+    assert wait_for(lambda: len(marked(service.out)) > 2)  # the schedule, its server, the run
     os.killpg(service.process.pid, signal.SIGINT)
     assert service.process.wait(PATIENCE_S) == 130
     assert (service.out.parent / ERRORS).read_text() == f"{STOPPED}; {AGAIN}\n"
-    assert wait_for(lambda: not named(str(service.out)), 0.5), named(str(service.out))
+    assert wait_for(lambda: not marked(service.out), 0.5), marked(service.out)
 
 
 def running(service: Service) -> str:
@@ -298,21 +282,6 @@ def running(service: Service) -> str:
     with known_server(service.out):
         states = [run.state for run in last_runs("tiny", 100)]
     return "Running" if "Running" in states else ""
-
-
-def named(out: str) -> list[str]:
-    """Living processes that work over `out`."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                state = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
-                words = (entry / "cmdline").read_text() + (entry / "environ").read_text()
-            except (OSError, UnicodeDecodeError):
-                continue
-            if out in words and state != "Z":
-                found.append((entry / "cmdline").read_text())
-    return found
 
 
 @pytest.mark.parametrize("every", ["ten", "0s", "10", "5 m", "-1s"])

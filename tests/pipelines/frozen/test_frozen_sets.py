@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,7 +19,8 @@ from pipelines.frozen.digests import read_published
 from synth.base.errors import SegueError, SpecError
 from synth.sources import source_class
 from tests.kit.builds import segue_here
-from tests.kit.waiting import PATIENCE_S
+from tests.kit.started import count_receipts, kill, start_segue
+from tests.kit.waiting import wait_for
 
 DESCRIPTION: dict[str, Any] = {
     "task": "order",
@@ -92,6 +88,7 @@ def sounds(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_workers_and_kills_leave_the_digest_as_it_is(
     bench: Callable[..., dict[str, Any]], tiny_set: Path, tmp_path: Path
 ) -> None:
@@ -102,17 +99,10 @@ def test_workers_and_kills_leave_the_digest_as_it_is(
     assert digest_of(two) == digest_of(alone)
 
     killed = tmp_path / "killed"
-    words = [sys.executable, "-m", "pipelines.cli", "bench", "build", str(tiny_set)]
-    words += ["--out", str(killed), "--workers", "0"]
     shutil.copytree(tmp_path / "out" / "banks", killed / "banks")
-    process = subprocess.Popen(words, start_new_session=True)
-    until = time.monotonic() + PATIENCE_S
-    while not list(killed.glob("data_manifests/*/*/receipts/*.json")):
-        assert process.poll() is None, "it ended before it could be killed"
-        assert time.monotonic() < until
-        time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    process = start_segue("bench", "build", tiny_set, "--out", killed, "--workers", "0")
+    assert wait_for(lambda: count_receipts(killed) > 0)
+    kill(process)
     assert not (killed / "sets").exists()
     assert digest_of(bench("--workers", "0", out="killed")) == digest_of(alone)
 
@@ -205,10 +195,11 @@ def test_every_set_that_ships_is_published_over_foley_and_fits_its_sources(tmp_p
             assert each.make_spec(source_class(source).model_validate(settings))
 
 
+@pytest.mark.slow
 def test_a_shipped_set_is_what_is_published(
     bench: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
-    found = bench("--workers", "0", name="order-v1")
+    found = bench("--workers", "0", name="presence-v1")
     assert found["sets"][0]["published"], found
     (record,) = read_records(tmp_path / "out")
     assert record.digest == digest_of(found)

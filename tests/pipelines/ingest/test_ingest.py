@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import multiprocessing
 import os
@@ -32,8 +31,9 @@ from synth.sources.own.folder import FolderSource
 from synth.sources.selection import SplitRule
 from synth.truth.ear import Ear
 from tests.kit.builds import segue_here
-from tests.kit.hostile import RATE, Hostile, is_alive
+from tests.kit.hostile import RATE, Hostile
 from tests.kit.libraries import sound, write_csv
+from tests.kit.started import MARK, marked
 from tests.kit.waiting import PATIENCE_S, wait_for
 
 LIMIT = Acceptance(decode_timeout_s=1.5, max_s=60)
@@ -359,6 +359,7 @@ with engine(0) as where:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guarded", [False, True])
 def test_a_script_that_its_own_processes_run_again_is_told_of_the_guard(
     tmp_path: Path, guarded: bool
@@ -386,13 +387,14 @@ def test_a_script_that_its_own_processes_run_again_is_told_of_the_guard(
     assert "memory" not in told
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to look for orphans")
 @pytest.mark.parametrize("name", ["SIGINT", "SIGKILL"])
 def test_an_ingest_that_was_ended_leaves_nobody_and_goes_on_where_it_stopped(
     tmp_path: Path, name: str
 ) -> None:
     paths = os.pathsep.join(path for path in sys.path if path)
-    environment = os.environ | {"PYTHONPATH": paths, "SEGUE_TEST_MARK": str(tmp_path)}
+    environment = os.environ | {"PYTHONPATH": paths, MARK: str(tmp_path)}
     command = [sys.executable, "-c", INGEST, str(tmp_path)]
     process = subprocess.Popen(
         command, start_new_session=True, env=environment, stderr=subprocess.DEVNULL
@@ -404,8 +406,7 @@ def test_an_ingest_that_was_ended_leaves_nobody_and_goes_on_where_it_stopped(
     assert wait_for(lambda: bool(receipts()))
     os.killpg(process.pid, getattr(signal, name))
     assert process.wait(timeout=PATIENCE_S) != 0
-    mark = f"SEGUE_TEST_MARK={tmp_path}".encode()
-    assert wait_for(lambda: not any(map(is_alive, processes_with(mark))))
+    assert wait_for(lambda: not marked(tmp_path))
     kept = sum(json.loads(path.read_text())["clips"] for path in receipts())
     source = Hostile(("slow",) * 300, tmp_path)
     (tmp_path / "opened").unlink()
@@ -413,12 +414,3 @@ def test_an_ingest_that_was_ended_leaves_nobody_and_goes_on_where_it_stopped(
     assert len(take(source, tmp_path / "banks", acceptance=Acceptance()).clips) == 300
     assert 0 < len(source.opened()) == 300 - kept
     assert not list((tmp_path / "banks").rglob("*.partial"))
-
-
-def processes_with(mark: bytes) -> list[int]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):
-            if entry.name.isdigit() and mark in (entry / "environ").read_bytes():
-                found.append(int(entry.name))
-    return found

@@ -92,15 +92,6 @@ def test_an_endpoint_without_batches(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert plain.answered == 20
 
 
-def test_an_empty_answer_is_booked_once_and_asked_for_again(tmp_path: Path) -> None:
-    with LlmServer(obliging, key=KEY, script=meeting("empty", 1)) as server:
-        done = run(tmp_path, server, captions(5), batch=True)
-        sent = server.billed_tokens
-    assert (done.answered, done.left, done.stopped) == (5, 0, None)
-    assert (done.account.input_tokens, done.account.output_tokens) == sent
-    assert set(asked(server).values()) == {2}
-
-
 def test_what_is_always_empty_is_paid_as_often_as_it_is_asked(tmp_path: Path) -> None:
     with LlmServer(obliging, key=KEY, script=meeting("empty")) as server:
         run(tmp_path, server, captions(5), batch=True)

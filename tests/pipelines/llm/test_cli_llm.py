@@ -106,22 +106,18 @@ def test_tasks() -> None:
     assert "paraphrase" in invoke(llm.llm_tasks_command).output
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
-def test_files_and_their_columns(tmp_path: Path, kind: str) -> None:
-    path = tmp_path / f"captions.{kind}"
+def test_files_and_their_columns(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [{"key": 7, "said": "A dog barks"}, {"key": 8, "said": "Rain"}]
-    if kind == "csv":
-        path.write_text("\ufeffkey,said\n7,A dog barks\n8,Rain\n")
-    elif kind == "parquet":
-        pq.write_table(pa.Table.from_pylist(rows), path)
-    else:
-        write_rows(path, rows)
+    csv, parquet = tmp_path / "captions.csv", tmp_path / "captions.parquet"
+    csv.write_text("\ufeffkey,said\n7,A dog barks\n8,Rain\n")
+    pq.write_table(pa.Table.from_pylist(rows), parquet)
     prompt = load_prompt(write_prompt(tmp_path))
-    found = read_rows(Input(path, "key", {"caption": "said"}, {"labels": "dog; rain"}), prompt)
-    assert [row.id for row in found] == ["7", "8"]
-    assert found[0].fields == {"caption": "A dog barks", "labels": ["dog", "rain"]}
-    assert len(read_rows(Input(path, "key", {"caption": "said"}, limit=1), prompt)) == 1
-    assert found[0].digest != found[1].digest
+    for path in (csv, parquet, write_rows(tmp_path / "captions.jsonl", rows)):
+        found = read_rows(Input(path, "key", {"caption": "said"}, {"labels": "dog; rain"}), prompt)
+        assert [row.id for row in found] == ["7", "8"]
+        assert found[0].fields == {"caption": "A dog barks", "labels": ["dog", "rain"]}
+        assert len(read_rows(Input(path, "key", {"caption": "said"}, limit=1), prompt)) == 1
+        assert found[0].digest != found[1].digest
 
 
 def test_a_corpus(tmp_path: Path, tiny_corpus: Path) -> None:
@@ -136,42 +132,33 @@ def test_a_corpus(tmp_path: Path, tiny_corpus: Path) -> None:
     assert not isinstance(told["claim"], str)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("id,caption\na,x\na,y\n", "line 3: the id 'a' is also that of line 2"),
-        ("id,caption\n,x\n", "line 2: lacks an id"),
-        ("id,caption\n", "holds no rows"),
-        ("id,text\na,x\n", "no column 'caption', which prompt say needs"),
-        ("name,caption\na,x\n", "no column 'id' for the ids"),
-        ("id,caption\na\n", "line 2: prompt say: item 'a': 'caption' is missing"),
-        ("id,caption\na, \n", "line 2: 'caption' is blank"),
-    ],
-)
-def test_rows_that_cannot_be_asked_about(tmp_path: Path, text: str, said: str) -> None:
+def test_rows_that_cannot_be_asked_about_and_wrong_options(tmp_path: Path) -> None:
     source = tmp_path / "captions.csv"
-    source.write_text(text)
-    told = _error(_run(tmp_path, source, "http://127.0.0.1:9/v1", "--budget", 1))
-    assert said in told.message
-    assert told.fix
+    good = "id,caption\na,x\n"
+    cases: list[tuple[str, tuple[str, ...], str]] = [
+        ("id,caption\na,x\na,y\n", (), "line 3: the id 'a' is also that of line 2"),
+        ("id,caption\n,x\n", (), "line 2: lacks an id"),
+        ("id,caption\n", (), "holds no rows"),
+        ("id,text\na,x\n", (), "no column 'caption', which prompt say needs"),
+        ("name,caption\na,x\n", (), "no column 'id' for the ids"),
+        ("id,caption\na\n", (), "line 2: prompt say: item 'a': 'caption' is missing"),
+        ("id,caption\na, \n", (), "line 2: 'caption' is blank"),
+        (good, ("--column", "caption"), "expected FIELD=..."),
+        (good, ("--column", "noise=a"), "the prompt has no such field"),
+        (good, ("--split", "train"), "--split is for corpora"),
+        (good, ("--prices", "none.yaml"), "no such file"),
+        (good, ("--out", "out.csv"), "the result is a Parquet file"),
+        (good, ("--out", str(source)), "the result is a Parquet file"),
+        (good, ("--budget", "inf"), "not an amount"),
+    ]
+    faults = []
+    for text, more, said in cases:
+        source.write_text(text)
+        told = _error(_run(tmp_path, source, "http://127.0.0.1:9/v1", "--budget", 1, *more))
+        if said not in told.message or not told.fix:
+            faults.append((text, more, str(told)))
+    assert faults == []
     assert not (tmp_path / "store.sqlite").exists()
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (("--column", "caption"), "expected FIELD=..."),
-        (("--column", "noise=a"), "the prompt has no such field"),
-        (("--split", "train"), "--split is for corpora"),
-        (("--prices", "none.yaml"), "no such file"),
-        (("--out", "out.csv"), "the result is a Parquet file"),
-        (("--budget", "inf"), "not an amount"),
-    ],
-)
-def test_wrong_options(tmp_path: Path, more: tuple[str, ...], said: str) -> None:
-    source = write_rows(tmp_path / "captions.jsonl", captions(3))
-    told = _error(_run(tmp_path, source, "http://127.0.0.1:9/v1", "--budget", 1, *more))
-    assert said in told.message
 
 
 def test_the_input_is_never_written_over(tmp_path: Path) -> None:

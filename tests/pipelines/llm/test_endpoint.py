@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +13,7 @@ from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.wire.errors import AttemptError, FaultKind
 from pipelines.llm.wire.request import Capabilities, Reply, Request, Usage
 from tests.kit.llm_server import LlmServer
+from tests.kit.llm_tasks import ask_once
 
 SCHEMA = '{"properties":{"captions":{"type":"string"}},"required":["captions"],"type":"object"}'
 ASKED = Request("caption", 1, "tiny", (("user", "A dog barks."),), SCHEMA, 200, 0.7, 7)
@@ -24,17 +24,8 @@ def settings(server: LlmServer, timeout_s: float = 60.0) -> EndpointSettings:
     return EndpointSettings(server.base_url, "tiny", key_variable="none", timeout_s=timeout_s)
 
 
-def ask(
-    server: LlmServer,
-    request: Request = ASKED,
-    able: Capabilities | None = None,
-    timeout_s: float = 60.0,
-) -> Reply:
-    async def once() -> Reply:
-        async with Endpoint(settings(server, timeout_s), able) as endpoint:
-            return await endpoint.ask(request)
-
-    return asyncio.run(once())
+def ask(server: LlmServer, request: Request = ASKED, **options: Any) -> Reply:
+    return ask_once(server, request, **options)
 
 
 def fault(server: LlmServer, **options: Any) -> AttemptError:
@@ -148,8 +139,7 @@ def test_an_answer_that_stalls_half_way_is_a_timeout_with_a_price() -> None:
 
 
 def test_nobody_at_the_address_is_a_connection_fault() -> None:
-    with LlmServer() as server:
-        gone = settings(server)
+    gone = EndpointSettings("http://127.0.0.1:9/v1", "tiny", key_variable="none")
 
     async def once() -> None:
         async with Endpoint(gone) as endpoint:
@@ -157,8 +147,7 @@ def test_nobody_at_the_address_is_a_connection_fault() -> None:
 
     with pytest.raises(AttemptError) as caught:
         asyncio.run(once())
-    assert caught.value.kind is FaultKind.CONNECTION
-    assert caught.value.usage is None
+    assert (caught.value.kind, caught.value.usage) == (FaultKind.CONNECTION, None)
 
 
 def test_the_client_underneath_never_retries() -> None:
@@ -166,6 +155,23 @@ def test_the_client_underneath_never_retries() -> None:
         for _ in range(2):
             fault(server)
         assert sum(server.requests.values()) == 2
+
+
+def test_a_fault_or_an_end_from_outside_leaves_no_task_behind() -> None:
+    async def count(name: str, cancelled: bool) -> int:
+        with LlmServer(script=[name] * 4) as server:
+            async with Endpoint(settings(server, 60.0 if cancelled else 0.3)) as endpoint:
+                tasks = [asyncio.create_task(endpoint.ask(ASKED)) for _ in range(4)]
+                while cancelled and len(server.bodies) < 4:
+                    await asyncio.sleep(0.01)
+                for task in tasks:
+                    cancelled and task.cancel()
+                ends = await asyncio.gather(*tasks, return_exceptions=True)
+            assert all(isinstance(end, asyncio.CancelledError | AttemptError) for end in ends)
+        return len(asyncio.all_tasks()) - 1
+
+    for name in ("timeout", "stall", "whitespace", "drop"):
+        assert [asyncio.run(count(name, cancelled)) for cancelled in (False, True)] == [0, 0], name
 
 
 def test_requests_are_worded_as_the_endpoint_understands_them() -> None:
@@ -182,44 +188,3 @@ def test_requests_are_worded_as_the_endpoint_understands_them() -> None:
     assert set(body) == {"model", "messages", "max_tokens", "response_format", "stream"}
     assert body["response_format"] == {"type": "json_object"}
     assert SCHEMA in body["messages"][-1]["content"]
-
-
-def test_retry_after_reaches_the_fault() -> None:
-    with LlmServer(script=["rate_limit"], retry_headers={"Retry-After": "17"}) as server:
-        assert fault(server).retry_after == 17.0
-
-
-def run_and_list_tasks(work: Coroutine[Any, Any, None]) -> set[asyncio.Task[Any]]:
-    async def outer() -> set[asyncio.Task[Any]]:
-        await work
-        return asyncio.all_tasks() - {asyncio.current_task()}  # type: ignore[arg-type]
-
-    return asyncio.run(outer())
-
-
-@pytest.mark.parametrize("name", ["timeout", "stall", "whitespace"])
-def test_cancelling_leaves_no_task_behind(name: str) -> None:
-    async def work(server: LlmServer) -> None:
-        async with Endpoint(settings(server)) as endpoint:
-            asked = replace(ASKED, max_output_tokens=100_000)
-            tasks = [asyncio.create_task(endpoint.ask(asked)) for _ in range(4)]
-            while len(server.bodies) < 4:
-                await asyncio.sleep(0.01)
-            for task in tasks:
-                task.cancel()
-            ends = await asyncio.gather(*tasks, return_exceptions=True)
-            assert all(isinstance(end, asyncio.CancelledError | AttemptError) for end in ends)
-
-    with LlmServer(script=[name] * 4) as server:
-        assert run_and_list_tasks(work(server)) == set()
-
-
-@pytest.mark.parametrize("name", ["timeout", "drop", "whitespace", "stall"])
-def test_a_fault_leaves_no_task_behind(name: str) -> None:
-    async def work(server: LlmServer) -> None:
-        async with Endpoint(settings(server, 0.3)) as endpoint:
-            with pytest.raises(AttemptError):
-                await endpoint.ask(ASKED)
-
-    with LlmServer(script=[name]) as server:
-        assert run_and_list_tasks(work(server)) == set()

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from pipelines.llm.wire.answer import find_runaway
 from pipelines.llm.wire.errors import FaultKind, classify_status
 from pipelines.llm.wire.errors import read_retry_after as wait_of
@@ -16,9 +14,8 @@ SCHEMA = '{"properties":{"captions":{"type":"string"}},"required":["captions"],"
 ASKED = Request("caption", 1, "tiny", (("user", "A dog barks."),), SCHEMA, 200, 0.7, 7)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_the_key_is_pinned_and_covers_everything_that_determines_the_answer() -> None:
+    changes: list[dict[str, Any]] = [
         {"prompt": "other"},
         {"version": 2},
         {"model": "big"},
@@ -28,45 +25,27 @@ ASKED = Request("caption", 1, "tiny", (("user", "A dog barks."),), SCHEMA, 200, 
         {"max_output_tokens": 201},
         {"temperature": 0.71},
         {"seed": None},
-    ],
-)
-def test_the_key_covers_everything_that_determines_the_answer(change: dict[str, Any]) -> None:
-    assert replace(ASKED, **change).key != ASKED.key
-
-
-def test_the_key_is_pinned() -> None:
+    ]
+    keys = {ASKED.key, *(replace(ASKED, **change).key for change in changes)}
+    assert len(keys) == 1 + len(changes)
     assert ASKED.key[:16] == "c3666e594587c6ee"
     assert replace(ASKED, temperature=1).key == replace(ASKED, temperature=1.0).key
 
 
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({"retry-after": "3"}, 3.0),
-        ({"retry-after": "2.5"}, 2.5),
-        ({"retry-after-ms": "250", "retry-after": "3"}, 0.25),
-        ({"retry-after": "-4"}, 0.0),
-        ({"retry-after": "inf"}, None),
-        ({"retry-after": "soon"}, None),
-        ({}, None),
-        (
-            {
-                "retry-after": "Sat, 21 Nov 2026 10:00:42 GMT",
-                "date": "Sat, 21 Nov 2026 10:00:00 GMT",
-            },
-            42.0,
-        ),
-        (
-            {
-                "retry-after": "Sat, 21 Nov 2026 09:00:00 GMT",
-                "date": "Sat, 21 Nov 2026 10:00:00 GMT",
-            },
-            0.0,
-        ),
-    ],
-)
-def test_retry_after_is_read(headers: dict[str, str], seconds: float | None) -> None:
-    assert wait_of(headers) == seconds
+def test_retry_after_is_read() -> None:
+    date = {"date": "Sat, 21 Nov 2026 10:00:00 GMT"}
+    for wait, seconds in (
+        ("3", 3.0),
+        ("2.5", 2.5),
+        ("-4", 0.0),
+        ("inf", None),
+        ("soon", None),
+        ("Sat, 21 Nov 2026 10:00:42 GMT", 42.0),
+        ("Sat, 21 Nov 2026 09:00:00 GMT", 0.0),
+    ):
+        assert wait_of(date | {"retry-after": wait}) == seconds
+    assert wait_of({"retry-after-ms": "250", "retry-after": "3"}) == 0.25
+    assert wait_of({}) is None
 
 
 def test_errors_inside_a_stream_may_carry_a_status_as_their_code() -> None:
@@ -83,24 +62,10 @@ def test_tokens_are_bounded_by_bytes() -> None:
     assert bound_tokens(dogs) == 120 + 2 * 8 + 32
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["{" + " " * 300, "\n" * 300, "the same again, " * 60, "a" * 700, "word soup " * 4000],
-)
-def test_text_that_comes_to_no_end_is_told(text: str) -> None:
-    assert find_runaway(text, 100)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "A dog barks, then a siren wails." * 3,
-        "{\n" + " " * 200,
-        '[{"ok": true}, ' * 30,
-        " ".join(f"clip {index}: rain" for index in range(150)),
-        "犬が吠える。" * 15,
-    ],
-)
-def test_text_that_may_still_end_well_is_let_run(text: str) -> None:
-    assert not find_runaway(text, 1000)
+def test_text_that_comes_to_no_end_is_told_and_what_may_end_well_is_let_run() -> None:
+    endless = ["{" + " " * 300, "\n" * 300, "the same again, " * 60, "a" * 700]
+    for text in (*endless, "word soup " * 4000):
+        assert find_runaway(text, 100)
+    good = ["", "A dog barks, then a siren wails." * 3, "{\n" + " " * 200, '[{"ok": true}, ' * 30]
+    good += [" ".join(f"clip {index}: rain" for index in range(150)), "犬が吠える。" * 15]
+    assert [text for text in good if find_runaway(text, 1000)] == []

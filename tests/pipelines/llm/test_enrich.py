@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +14,14 @@ from pipelines.checks.audit import audit
 from pipelines.config.spec import Spec
 from pipelines.llm.files import Input
 from pipelines.llm.run import generate
-from pipelines.llm.stage import GenerateSettings
-from pipelines.llm.wire.endpoint import EndpointSettings
 from synth.base.errors import PlanError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from tests.kit.builds import TINY, merged
 from tests.kit.llm_server import LlmServer
-from tests.kit.llm_tasks import KEY, KEY_VARIABLE, QUICK, items_of
+from tests.kit.llm_tasks import KEY, KEY_VARIABLE, settings, turn_round
 
 GENERATOR = "llm:order-negatives@1/tiny"
-MODEL_PRICES = "tiny: {input: 1.0, cached: 0.5, output: 4.0}\n"
 
 
 def spec(**changes: Any) -> Spec:
@@ -33,42 +29,15 @@ def spec(**changes: Any) -> Spec:
     return Spec.model_validate(merged(TINY, {"recipe": recipe} | changes))
 
 
-def turned_round(body: dict[str, Any]) -> str:
-    """Where a caption says "A before B", its negative is "B, then A"; else there is none."""
-    answers = []
-    for item in items_of(body):
-        caption, labels = item["caption"], item["labels"]
-        first, word, second = caption.partition(" before ")
-        negatives = []
-        if word and not caption.startswith("Before"):
-            text = f"{second[0].upper()}{second[1:]}, then {first[0].lower()}{first[1:]}"
-            negatives = [{"caption": text, "notation": f"{labels[1]} + {labels[0]}"}]
-        answers.append({"id": item["id"], "notation": " + ".join(labels), "negatives": negatives})
-    return json.dumps({"answers": answers})
-
-
 @pytest.fixture
 def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What the model says of the tiny corpus's plan."""
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     _, places, _ = plan_library(spec(), tmp_path / "plan", 0, Silent())
-    prices = tmp_path / "prices.yaml"
-    prices.write_text(MODEL_PRICES)
     out = tmp_path / "orders.parquet"
-    with LlmServer(turned_round, key=KEY) as server:
-        summary = generate(
-            GenerateSettings(
-                task="order-negatives",
-                source=Input(places.manifests),
-                out=out,
-                endpoint=EndpointSettings(server.base_url, "tiny", KEY_VARIABLE),
-                store=tmp_path / "store.sqlite",
-                budget=5.0,
-                prices=prices,
-                policy=QUICK,
-            ),
-            Silent(),
-        )
+    given = {"task": "order-negatives", "source": Input(places.manifests), "out": out}
+    with LlmServer(turn_round, key=KEY) as server:
+        summary = generate(settings(tmp_path, server.base_url, [], **given), Silent())
     assert (summary.answered, summary.left) == (144, 0)
     return out
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -20,7 +20,7 @@ from pipelines.llm.wire.errors import (
 )
 from pipelines.llm.wire.errors import PASSING as ASKED_AGAIN
 from pipelines.llm.wire.request import Reply, Request, Usage
-from tests.kit.llm_server import PASSING, LlmServer
+from tests.kit.llm_server import LlmServer
 
 ASKED = Request("caption", 1, "tiny", (("user", "A dog barks."),), "", 100, 0.7, None)
 GOOD = Reply("fine", "stop", Usage(1, 1), "tiny", "r")
@@ -211,38 +211,6 @@ def test_cancelled_in_the_gate_it_gives_its_place_back() -> None:
         assert not gate._places.locked()
 
     asyncio.run(work())
-
-
-def over_http(server: LlmServer, requests: Sequence[Request], places: int) -> list[Reply]:
-    time = FakeTime()
-    settings = EndpointSettings(server.base_url, "tiny", "none")
-
-    async def work() -> list[Reply]:
-        async with Endpoint(settings) as endpoint:
-            gate = RequestGate(places, sleep=time.sleep, clock=time.clock)
-            policy = Policy(attempts=12, deadline_s=1e9)
-            tasks = [
-                ask_with_retries(
-                    endpoint.ask, request, policy, time.sleep, gate=gate, clock=time.clock
-                )
-                for request in requests
-            ]
-            replies = await asyncio.gather(*tasks)
-        assert asyncio.all_tasks() == {asyncio.current_task()}
-        return replies
-
-    return asyncio.run(work())
-
-
-def test_every_request_is_answered_over_a_bad_line_and_no_more_than_allowed_at_once() -> None:
-    requests = [replace(ASKED, seed=seed) for seed in range(40)]
-    faults = [name for name in PASSING if name != "timeout"]
-    with LlmServer(fault_rate=0.4, faults=faults, seed=3, latency_s=0.002) as server:
-        replies = over_http(server, requests, places=4)
-        assert {reply.text for reply in replies} == {"You said: A dog barks."}
-        assert len(server.requests) == 40
-        assert sum(server.requests.values()) > 50
-        assert server.most_at_once <= 4
 
 
 def test_retry_after_is_honoured_over_http() -> None:

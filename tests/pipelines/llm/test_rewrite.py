@@ -22,7 +22,6 @@ from pipelines.llm.money.prices import NANOS
 from pipelines.llm.run import estimate, generate
 from pipelines.llm.runner import StopKind
 from pipelines.llm.stage import GenerateSettings
-from pipelines.llm.wire.endpoint import EndpointSettings
 from synth.base.errors import PlanError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
@@ -33,7 +32,8 @@ from synth.scene.statements import Statement, complete, state
 from tests.kit.builds import TINY, merged
 from tests.kit.llm_commands import invoke, start
 from tests.kit.llm_server import LlmServer
-from tests.kit.llm_tasks import KEY, KEY_VARIABLE, PRICES, QUICK, items_of, write_rows
+from tests.kit.llm_tasks import KEY, KEY_VARIABLE, PRICES, items_of, write_rows
+from tests.kit.llm_tasks import settings as task_settings
 from tests.kit.rewriter import Rates, Rewriter, frame
 
 SCENES = {"scenes": {"scenes": 16, "max_event_s": 1.0}}
@@ -76,20 +76,8 @@ def captions(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def settings(folder: Path, server: LlmServer, source: Input, **changes: Any) -> GenerateSettings:
-    prices = folder / "prices.yaml"
-    prices.write_text(PRICES)
-    given = GenerateSettings(
-        task="rewrite",
-        source=source,
-        out=folder / "out.parquet",
-        endpoint=EndpointSettings(server.base_url, "tiny", KEY_VARIABLE),
-        store=folder / "store.sqlite",
-        budget=100.0,
-        prices=prices,
-        policy=QUICK,
-        poll_s=0.01,
-    )
-    return replace(given, **changes)
+    given = {"task": "rewrite", "source": source} | changes
+    return task_settings(folder, server.base_url, [], **given)
 
 
 def asked(server: LlmServer) -> Counter[tuple[str, ...]]:

@@ -198,6 +198,7 @@ def test_a_fifth_of_all_requests_fails(tmp_path: Path) -> None:
     with LlmServer(obliging, key=KEY, fault_rate=0.2, faults=FAULTS, seed=3) as server:
         done = run(tmp_path, server, captions(400), concurrency=16)
         bills = sum(len(bills) for bills in server.billed.values())
+        assert 1 < server.most_at_once <= 16
         received = len(server.bodies)
     assert done.stopped is None
     assert done.left == 0

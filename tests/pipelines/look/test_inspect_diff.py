@@ -117,7 +117,10 @@ def test_what_is_the_same_is_said_to_be(base: Path) -> None:
     assert told.stdout.splitlines()[-1] == "no differences"
 
 
-def test_another_seed_is_the_cause(base: Path, make: Make) -> None:
+def test_another_name_or_seed_is_the_cause(base: Path, make: Make) -> None:
+    renamed = compare(base, make(corpus="small"))
+    assert renamed.settings == (ValueChange("corpus", "tiny", "small"),)
+    assert renamed.samples.same == 36
     other = make(seed=8)
     found = compare(base, other)
     only(found, "settings")
@@ -262,12 +265,6 @@ def test_versions_of_algorithms_and_libraries_are_causes(base: Path, tmp_path: P
     assert (numpy.name, numpy.b) == ("numpy", "8 and 9")
 
 
-def test_a_corpus_of_another_name_is_compared_by_place(base: Path, make: Make) -> None:
-    found = compare(base, make(corpus="small"))
-    assert found.settings == (ValueChange("corpus", "tiny", "small"),)
-    assert found.samples.same == 36
-
-
 def test_a_plan_is_compared_and_what_it_does_not_say_is_told(
     base: Path, sounds: Path, tmp_path: Path
 ) -> None:
@@ -304,8 +301,3 @@ def test_many_reasons_are_counted_where_they_are_not_listed(base: Path, tmp_path
     (refused,) = compare(base, other).clips.kinds
     assert (refused.name, refused.count) == ("refused", 14)
     assert (len(refused.reasons), refused.more_reasons) == (10, 4)
-
-
-def test_a_folder_without_a_corpus_is_told(base: Path, tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match="no corpus and no plan"):
-        compare(base, tmp_path)

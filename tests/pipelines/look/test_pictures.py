@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from pipelines.builder.build import build
-from pipelines.config.spec import Spec
 from pipelines.look.page import write_page
 from pipelines.look.report.corpus import corpus_page
 from tests.kit.browsing import served
 from tests.kit.chromium import Reader
+from tests.kit.corpora import manifests
 from tests.pipelines.conftest import SCREENSHOTS
 
 MOST_BYTES = 300_000
@@ -41,9 +40,7 @@ LOADED = "() => [...document.querySelectorAll('audio')].every((each) => each.rea
 @pytest.fixture(scope="module")
 def scenes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A corpus of four sounds a scene."""
-    out = tmp_path_factory.mktemp("pictures")
-    build(Spec.model_validate(SPEC), out, worker_count=0)
-    return out / "data_manifests" / "street-scenes"
+    return manifests(SPEC, tmp_path_factory)
 
 
 @pytest.fixture

@@ -104,21 +104,12 @@ def test_the_same_corpus_gives_the_same_bytes(corpus: Corpus, page: Page) -> Non
 
 
 def test_text_of_the_corpus_cannot_become_markup(corpus: Corpus, tmp_path: Path) -> None:
-    made = altered(
-        corpus,
-        tmp_path / "tiny" / "hostile",
-        lambda row: (
-            row
-            | {
-                "caption": HOSTILE,
-                "relation": HOSTILE,
-                "labels": [HOSTILE, *row["labels"][1:]],
-                "negatives": [
-                    each | {"text": HOSTILE, "kind": HOSTILE} for each in row["negatives"]
-                ],
-            }
-        ),
-    )
+    def spoil(row: dict[str, Any]) -> dict[str, Any]:
+        negatives = [each | {"text": HOSTILE, "kind": HOSTILE} for each in row["negatives"]]
+        changes = {"caption": HOSTILE, "relation": HOSTILE, "negatives": negatives}
+        return row | changes | {"labels": [HOSTILE, *row["labels"][1:]]}
+
+    made = altered(corpus, tmp_path / "tiny" / "hostile", spoil)
     html = corpus_page(made, samples=2).html
     assert " ".join(HOSTILE.split()) in check_page(html).text
     assert "<script" not in html
@@ -126,14 +117,11 @@ def test_text_of_the_corpus_cannot_become_markup(corpus: Corpus, tmp_path: Path)
 
 
 def test_violations_are_counted_and_shown(corpus: Corpus, tmp_path: Path) -> None:
-    made = altered(
-        corpus,
-        tmp_path / "tiny" / "wrong",
-        lambda row: (
-            row
-            | {"negatives": [{**row["negatives"][0], "claim": row["claim"]}, *row["negatives"][1:]]}
-        ),
-    )
+    def prove(row: dict[str, Any]) -> dict[str, Any]:
+        first, *others = row["negatives"]
+        return row | {"negatives": [first | {"claim": row["claim"]}, *others]}
+
+    made = altered(corpus, tmp_path / "tiny" / "wrong", prove)
     found = corpus_page(made, samples=1)
     told = check_page(found.html).text
     rows = corpus.samples().num_rows
@@ -170,12 +158,12 @@ def test_sounds_without_room_are_left_out_and_told_of(
     assert check_page(found.html).text.count(FULL) == 4 - found.facts["heard"]
 
 
-@pytest.mark.parametrize(("rate", "played"), [(10_000, 11_025), (96_000, 48_000)])
-def test_a_rate_that_mp3_does_not_know_is_resampled(rate: int, played: int) -> None:
-    tone = (8000 * np.sin(np.arange(rate) * 2 * np.pi * 300 / rate)).astype(np.int16)
-    data = base64.b64decode(playable(tone, rate).partition(",")[2])
-    heard, found = soundfile.read(io.BytesIO(data))
-    assert (found, len(heard)) == (played, pytest.approx(played, abs=2))
+def test_a_rate_that_mp3_does_not_know_is_resampled() -> None:
+    for rate, played in ((10_000, 11_025), (96_000, 48_000)):
+        tone = (8000 * np.sin(np.arange(rate) * 2 * np.pi * 300 / rate)).astype(np.int16)
+        data = base64.b64decode(playable(tone, rate).partition(",")[2])
+        heard, found = soundfile.read(io.BytesIO(data))
+        assert (found, len(heard)) == (played, pytest.approx(played, abs=2))
 
 
 def test_the_command_writes_it_and_ends_with_json(
@@ -200,7 +188,7 @@ def test_only_a_report_is_replaced(page: Page, tmp_path: Path) -> None:
     assert notes.read_text() == "<p>mine</p>"
 
 
-def test_a_folder_of_something_else_is_one_clear_error(tmp_path: Path) -> None:
+def test_what_is_something_else_is_one_clear_error(corpus: Corpus, tmp_path: Path) -> None:
     (tmp_path / "sounds").mkdir()
     failed = segue_here("report", tmp_path / "sounds", "--json")
     assert failed.returncode == 1
@@ -209,9 +197,6 @@ def test_a_folder_of_something_else_is_one_clear_error(tmp_path: Path) -> None:
     assert "data_manifests/CORPUS" in fix
     with pytest.raises(SpecError, match="neither a corpus nor a training run"):
         report_command(tmp_path / "nowhere", observer=Silent())
-
-
-def test_a_file_of_something_else_is_one_clear_error(corpus: Corpus, tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="lacks the column 'index'"):
         corpus_page(corpus.folder / CLIPS_FILE)
     notes = tmp_path / "notes.txt"

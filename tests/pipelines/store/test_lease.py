@@ -151,6 +151,7 @@ with sole_writer(Path(sys.argv[1])):
 """
 
 
+@pytest.mark.slow
 def test_a_killed_holder_keeps_nothing(tmp_path: Path) -> None:
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE

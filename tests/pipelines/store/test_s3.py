@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-import signal
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,7 +22,9 @@ from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.storage import Remote
 from tests.kit.builds import BESIDE, TINY, merged, product, segue_here
+from tests.kit.corpora import built
 from tests.kit.s3_store import SECRET, S3Refusal, S3Request, S3Store, running_store
+from tests.kit.started import kill, start_segue
 from tests.kit.waiting import PATIENCE_S, wait_for
 
 FEW: dict[str, Any] = {"recipe": {"triplets": {"repeats": 1}}, "shards": {"samples": 18}}
@@ -63,9 +62,7 @@ def tiny() -> Callable[..., Spec]:
 @pytest.fixture(scope="session")
 def few_shards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What it is made of when it is built in a folder."""
-    root = tmp_path_factory.mktemp("few-shards")
-    build(Spec.model_validate(merged(TINY, FEW)), root, 0)
-    return product(root)
+    return product(built(merged(TINY, FEW), tmp_path_factory))
 
 
 def stored(remote: Remote) -> dict[str, str]:
@@ -102,17 +99,6 @@ def finished_shards(out: Remote) -> set[str]:
     }
 
 
-def start(*arguments: str | Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "pipelines.cli", "build", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        env=os.environ | {"COLUMNS": "100", "NO_COLOR": "1"},
-    )
-
-
 def wait_while_it_runs(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
     assert wait_for(lambda: process.poll() is not None or condition())
     assert process.poll() is None, process.communicate()
@@ -131,16 +117,6 @@ def test_at_a_url_the_same_bytes_are_built_and_nothing_twice(
     assert set(shards_put(s3).values()) == {1}
     assert summary.paths["manifests"].startswith(f"{out.url}/data_manifests/tiny/")
     assert not list((tmp_path / "cache").rglob("*.tar")), "shards are not kept twice"
-
-    s3.door.requests.clear()
-    again = build(tiny(), Path(out.url), 0)
-    assert (again.rendered, again.skipped) == (0, summary.shards)
-    assert not shards_put(s3)
-    assert not s3.door.count("GET", ".tar"), "nothing of what is there came down again"
-
-
-def test_the_receipt_is_put_last(s3: S3Store, out: Remote, tiny: Callable[..., Spec]) -> None:
-    build(tiny(), Path(out.url), 0)
     puts = [each.path for each in s3.door.requests if each.method == "PUT"]
     name = "tiny-train-000000.tar"
     order = [path.rpartition("/")[2] for path in puts if f"/{name}" in path]
@@ -148,6 +124,12 @@ def test_the_receipt_is_put_last(s3: S3Store, out: Remote, tiny: Callable[..., S
     assert order == [name, f"{name}.parquet", f"{name}.json", f"{name}.idx"]
     last = [path.rpartition("/")[2] for path in puts if "/.lease/" not in path]
     assert [name for name in last if not name.endswith("jsonl")][-2:] == ["corpus.json", "latest"]
+
+    s3.door.requests.clear()
+    again = build(tiny(), Path(out.url), 0)
+    assert (again.rendered, again.skipped) == (0, summary.shards)
+    assert not shards_put(s3)
+    assert not s3.door.count("GET", ".tar"), "nothing of what is there came down again"
 
 
 def test_another_machine_decodes_nothing_again_and_renders_what_changed(
@@ -182,15 +164,14 @@ def test_killed_and_then_let_down_by_the_store_it_goes_on_and_puts_no_finished_s
     s3: S3Store, out: Remote, tiny_file: Callable[..., Path], tiny_corpus: Path
 ) -> None:
     command = (tiny_file(), "--out", out.url, "--workers", "2", "--no-prefect", "--json")
-    process = start(*command)
+    process = start_segue("build", *command)
     wait_while_it_runs(lambda: certified(s3) > 3, process)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    kill(process)
     survived, put = finished_shards(out), shards_put(s3)
     assert 3 < len(survived) < 12
     assert all(put[name] == 1 for name in survived)
 
-    process = start(*command)
+    process = start_segue("build", *command)
     wait_while_it_runs(lambda: certified(s3) > len(survived) + 1, process)
     s3.door.shut()
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,12 +14,6 @@ from pipelines.versions.history import promote_version
 
 Tiny = Callable[..., Spec]
 VERSIONS = Path("data_manifests/tiny")
-
-
-@pytest.fixture
-def out(tiny_corpus: Path, tmp_path: Path) -> Path:
-    """The tiny corpus, to be changed."""
-    return shutil.copytree(tiny_corpus, tmp_path / "out")
 
 
 def leave_partial(folder: Path, name: str) -> Path:

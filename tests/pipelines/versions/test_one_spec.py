@@ -13,7 +13,8 @@ from pipelines.builder.build import build, plan_library
 from pipelines.config.spec import Spec
 from synth.base.errors import CorpusError
 from synth.base.progress import Silent
-from tests.kit.builds import product
+from tests.kit.builds import TINY, merged, product
+from tests.kit.corpora import built
 from tests.kit.forked import KilledError
 
 Tiny = Callable[..., Spec]
@@ -44,14 +45,10 @@ def killed_after(renames: int, before: str = "") -> Iterator[None]:
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, str]]:
     """What a build of either seed makes where nothing disturbs it."""
-    from tests.kit.builds import TINY, merged
-
-    found = {}
-    for seed in (7, 8):
-        out = tmp_path_factory.mktemp("clean")
-        build(Spec.model_validate(merged(TINY, SMALL | {"seed": seed})), out, 0)
-        found[seed] = product(out)
-    return found
+    return {
+        seed: product(built(merged(TINY, SMALL | {"seed": seed}), tmp_path_factory))
+        for seed in (7, 8)
+    }
 
 
 def first_renames(spec: Spec, out: Path) -> int:
@@ -84,6 +81,7 @@ def test_another_spec_leaves_a_begun_version_as_it_is(
     assert product(tmp_path) == clean[7]
 
 
+@pytest.mark.slow
 def test_a_build_killed_anywhere_after_another_spec_ends_in_one_of_the_two_corpora(
     tiny: Tiny, tmp_path: Path, clean: dict[int, dict[str, str]]
 ) -> None:

@@ -33,7 +33,7 @@ from pipelines.versions.history import VersionState, open_versions
 from pipelines.versions.reproduce import reproduce
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
-from tests.kit.builds import product, segue_here
+from tests.kit.builds import TINY, merged, product, segue_here
 from tests.kit.waiting import PATIENCE_S
 
 Tiny = Callable[..., Spec]
@@ -43,8 +43,6 @@ NAMES = ("one", "two", "three")
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three versions: `two` shares six shards with `one`, `three` none; not to be changed."""
-    from tests.kit.builds import TINY, merged
-
     out = tmp_path_factory.mktemp("three")
     repeats = {"one": 1, "two": 2, "three": 1}
     for name in NAMES:
@@ -230,25 +228,21 @@ def test_shards_that_lie_elsewhere_are_not_followed(out: Path) -> None:
     assert product(out) == before
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "said"),
-    [
+def test_a_damaged_manifest_stops_gc_before_anything_goes(out: Path) -> None:
+    path = manifests(out) / "two" / "corpus.json"
+    facts = json.loads(path.read_text())
+    for key, value, said in (
         ("", None, "is not JSON"),
         ("bank", 3, "bank is 3: expected a path"),
         ("digest", ["a"], "digest is .*: expected text"),
         ("splits", {"train": {"samples": 1}}, "splits is .*: expected .* samples and shards"),
         ("splits", {"../train": {"samples": 1, "shards": 1}}, "splits is .*: expected an object"),
-    ],
-)
-def test_a_damaged_manifest_stops_gc_before_anything_goes(
-    out: Path, key: str, value: object, said: str
-) -> None:
-    path = manifests(out) / "two" / "corpus.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}) if key else "{")
-    before = product(out)
-    with pytest.raises(CorpusError, match=rf"two/corpus\.json: {said}"):
-        collect_garbage(manifests(out), keep=1)
-    assert product(out) == before
+    ):
+        path.write_text(json.dumps(facts | {key: value}) if key else "{")
+        before = product(out)
+        with pytest.raises(CorpusError, match=rf"two/corpus\.json: {said}"):
+            collect_garbage(manifests(out), keep=1)
+        assert product(out) == before
 
 
 KILLED = """
@@ -271,6 +265,7 @@ pipelines.versions.gc.collect_garbage(Path(sys.argv[1]), keep=1)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("removed", [0, 4, 9])
 def test_gc_that_was_killed_is_finished_by_the_next(out: Path, removed: int) -> None:
     arguments = [sys.executable, "-c", KILLED, str(manifests(out)), str(removed)]
@@ -364,27 +359,22 @@ def test_banks_keep_what_kept_versions_are_made_of(tiny: Tiny, out: Path) -> Non
         assert (stored == corpus.virtual_pcm(row["scene"], row["frames"])).all()
 
 
-@pytest.mark.parametrize(
-    ("part", "said"),
-    [
-        ("../../shards/x.pcm", "row 0: part is .*: expected part-NAME.pcm"),
-        (7, "row 0: part is '7': expected"),
-        (None, "damaged: .*'part' with null values"),
-    ],
-)
-def test_a_damaged_index_of_a_bank_stops_gc_before_anything_goes(
-    out: Path, part: object, said: str
-) -> None:
+def test_a_damaged_index_of_a_bank_stops_gc_before_anything_goes(out: Path) -> None:
     facts = json.loads((manifests(out) / "three" / "corpus.json").read_text())
     index = (manifests(out) / "three" / facts["bank"]).resolve()
     table = pq.read_table(index)
     at = table.schema.get_field_index("part")
-    pq.write_table(table.set_column(at, "part", pa.array([part] * len(table))), index)
-    before = product(out), banks(out)
-    with pytest.raises(CorpusError, match=rf"{index.name}: {said}") as told:
-        collect_garbage(manifests(out), keep=1, banks=True)
-    assert "\n" not in str(told.value)
-    assert (product(out), banks(out)) == before
+    for part, said in (
+        ("../../shards/x.pcm", "row 0: part is .*: expected part-NAME.pcm"),
+        (7, "row 0: part is '7': expected"),
+        (None, "damaged: .*'part' with null values"),
+    ):
+        pq.write_table(table.set_column(at, "part", pa.array([part] * len(table))), index)
+        before = product(out), banks(out)
+        with pytest.raises(CorpusError, match=rf"{index.name}: {said}") as told:
+            collect_garbage(manifests(out), keep=1, banks=True)
+        assert "\n" not in str(told.value)
+        assert (product(out), banks(out)) == before
 
 
 def test_a_build_of_another_corpus_blocks_the_banks_removal(tiny: Tiny, out: Path) -> None:

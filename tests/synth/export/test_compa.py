@@ -64,9 +64,9 @@ def test_each_caption_is_true_of_its_file_and_false_of_the_others(
             assert set(captions) - {captions[at]} <= false
 
 
-def test_pairs_have_no_third(tmp_path: Path) -> None:
+def test_pairs_have_no_third(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     pairs = {"recipe": {"acba": {"pairs": {"train": 8, "test": 8}, "crossfade_s": 0.25}}}
-    corpus = built(tmp_path, pairs)
+    corpus = built(tmp_path_factory, pairs)
     export_corpus(corpus, "compa", tmp_path / "out")
     instances = read(tmp_path / "out" / "test.csv")
     assert instances
@@ -74,9 +74,11 @@ def test_pairs_have_no_third(tmp_path: Path) -> None:
     assert len(compa_benchmark(tmp_path / "out" / "test.csv", tmp_path / "out/audio/test").sounds)
 
 
-def test_groups_of_one_give_no_instance_and_are_counted(tmp_path: Path) -> None:
+def test_groups_of_one_give_no_instance_and_are_counted(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     single = {"pairs": {"train": 8, "test": 8}, "crossfade_s": 0.25, "minimal_pairs": False}
-    corpus = built(tmp_path, {"recipe": {"acba": single}})
+    corpus = built(tmp_path_factory, {"recipe": {"acba": single}})
     export_corpus(corpus, "compa", tmp_path / "out")
     assert not read(tmp_path / "out" / "test.csv")
     assert "16 groups gave no instance" in (tmp_path / "out" / "README.md").read_text()

@@ -43,7 +43,7 @@ SIDES = ("before", "after")
 
 @pytest.fixture(scope="module")
 def edited(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    return built(tmp_path_factory.mktemp("edited"), SPEC)
+    return built(tmp_path_factory, SPEC)
 
 
 @pytest.fixture(scope="module")

@@ -118,10 +118,13 @@ def test_resampling_keeps_the_sound(corpus: Corpus, exported: Exported) -> None:
 
 
 def test_samples_that_loaders_cut_are_refused_unless_asked_for(
-    corpus: Corpus, exported: Exported, tmp_path: Path
+    corpus: Corpus,
+    exported: Exported,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     audio = {"sample_rate": 16000, "length": "exact 12 s"}
-    long = built(tmp_path, WIDE | {"corpus": "long", "audio": audio})
+    long = built(tmp_path_factory, WIDE | {"corpus": "long", "audio": audio})
     with pytest.raises(CorpusError, match="18 of 18 samples last longer than 10 s") as refused:
         export_corpus(long, "laion", tmp_path / "out")
     assert "length: exact 10 s" in refused.value.fix
