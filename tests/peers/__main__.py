@@ -2,9 +2,9 @@
 
     python -m tests.peers [--only NAME,NAME] [--from NAME=REQUIREMENT]
 
-`make peers` runs it in an environment of its own. The tests of a peer are in `test_NAME.py`. Each is
-installed by itself, so that one that cannot be had stops no other: it is named at the end, and its
-tests are left out by name.
+`make peers` runs it in an environment of its own. The tests of a peer are in `test_NAME.py`. Each
+is installed by itself, so that one that cannot be had stops no other: it is named at the end, and
+its tests are left out by name.
 """
 
 from __future__ import annotations
@@ -37,19 +37,46 @@ PEERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
-def pip(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pip", "install", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
 def install(peer: str, instead: str | None) -> str:
     """Returns why it cannot be installed, nothing where it can."""
     bare, needs = PEERS[peer]
+    steps = (("-c", "constraints.txt", TORCH, *needs), ("--no-deps", *(bare or needs)))
     if instead:
-        bare = (instead,)
-    for step in (("-c", "constraints.txt", TORCH, *needs), ("--no-deps", *bare)):
-        ended = pip(*step) if len(step) > 1 else None
-        if ended is not None and ended.returncode:
-            lines = [line for line in ended.stderr.splitlines() if line.startswith("ERROR")]
-            return (lines or ["pip failed"])[0]
+        steps = (*steps[:1], ("--no-deps", instead))
+    for step in steps:
+        command = [sys.executable, "-m", "pip", "install", *step]
+        ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        if ended.returncode:
+            errors = [line for line in ended.stderr.splitlines() if line.startswith("ERROR")]
+            return (errors or ["pip says nothing"])[0]
     return ""
+
+
+def main() -> int:
+    """Returns the exit status: 1 where a test fails or a peer cannot be installed."""
+    parser = argparse.ArgumentParser("python -m tests.peers", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--only", default=",".join(PEERS), help="names of peers")
+    parser.add_argument("--from", dest="sources", action="append", default=[], metavar="NAME=PATH")
+    given = parser.parse_args()
+    sources = dict(source.split("=", 1) for source in given.sources)
+    missing: dict[str, str] = {}
+    for peer in given.only.split(","):
+        print(f"installing {peer}", file=sys.stderr, flush=True)
+        if reason := install(peer, sources.get(peer)):
+            missing[peer] = reason
+    files = [
+        str(file)
+        for peer in given.only.split(",")
+        if peer not in missing
+        for file in sorted(HERE.glob(f"test_{peer}*.py"))
+    ]
+    command = [sys.executable, "-m", "pytest", *files]
+    status = subprocess.run(command, cwd=ROOT, env=os.environ | {"SEGUE_PEERS": "1"}, check=False)
+    for peer, reason in missing.items():
+        print(f"not installed, so not tested: {peer}: {reason}", file=sys.stderr)
+    return int(bool(status.returncode or missing))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
