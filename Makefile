@@ -7,13 +7,14 @@ WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 SOAK ?=
 BENCH ?=
 PUBLISH ?=
+PEERS ?=
 # Empty: PyPI's torch. For the small CPU build: make env TORCH_INDEX=https://download.pytorch.org/whl/cpu
 TORCH_INDEX ?=
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo env test test-slow soak bench publish lint docs drawings pictures clean
+.PHONY: demo env test test-slow peers soak bench publish lint docs drawings pictures clean
 
 demo: env
 	$(BIN)/segue demo --out $(OUT) $(DEMO)
@@ -43,6 +44,12 @@ test: env
 # The rest: real servers, Dask, the browser, kills.
 test-slow: env
 	$(PYTEST) -m slow
+
+# Beside the programs that read the exports, in an environment of their own, out/peers-venv; some
+# gigabytes. make peers PEERS="--only lance,trl"
+peers:
+	$(MAKE) env VENV=out/peers-venv
+	OMP_NUM_THREADS=1 out/peers-venv/bin/python -m tests.peers $(PEERS)
 
 # A hundred kills in ten minutes at most. make soak SOAK="--seed 7 --only dask"
 # Or one between all writes, or 500 damaged files: SOAK="--between-writes", SOAK="--mutated 500"

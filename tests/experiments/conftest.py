@@ -3,40 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
-from tests.kit.builds import segue_here
 from tests.kit.corpora import made_once
-
-DESCRIPTION: dict[str, Any] = {
-    "task": "order",
-    "asks": "Which of two sounds comes first?",
-    "edits": ["reorder"],
-    "backwards": "flips",
-    "spec": {
-        "seed": 5,
-        "recipe": {"triplets": {"max_event_s": 1.0, "style": "natural"}},
-        "audio": {"sample_rate": 16000, "length": "exact 3 s"},
-    },
-    "sources": {
-        "foley": {"settings": {"classes": ["dog", "siren", "wind"], "takes": 4}, "test": 1.0}
-    },
-}
+from tests.kit.frozen_sets import make_sets
 
 
 @pytest.fixture(scope="session")
 def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with one small set; not to be changed."""
-    return made_once("frozen-sets", _build, tmp_path_factory)
-
-
-def _build(folder: Path) -> None:
-    (folder / "small-v1.yaml").write_text(yaml.safe_dump(DESCRIPTION), encoding="utf-8")
-    ended = segue_here(
-        "bench", "build", folder / "small-v1.yaml", "--out", folder, "--workers", "0"
-    )
-    assert ended.returncode == 0, ended.stderr
-    assert "unpublished" in ended.stdout
+    return made_once("frozen-sets", make_sets, tmp_path_factory)

@@ -1,7 +1,7 @@
 """What lies beside the shards for Megatron-Energon, by the rules of its own reader.
 
-It can seldom be installed beside the rest, so its contract is written out here. Where it is
-installed, tests/pipelines/export/test_peers.py has it read the shards.
+It can seldom be installed beside the rest, so its contract is written out here; tests/peers has it
+read the shards.
 """
 
 from __future__ import annotations

@@ -13,17 +13,8 @@ import pytest
 import torch
 
 from synth.corpus.corpus import Corpus
-from train.config.loss import (
-    HardNegatives,
-    InfoNce,
-    Loss,
-    Modular,
-    ModularVariant,
-    Sigmoid,
-    TeminalA,
-    TeminalB,
-    TextSwap,
-)
+from tests.kit.loss_batches import LOSSES
+from train.config.loss import Loss, TeminalA
 from train.config.run import Stage, TrainConfig
 from train.data.audio import FeatureCache
 from train.data.batch import Batch
@@ -36,16 +27,6 @@ from train.engine.step import build_encoder, train_step
 
 META = torch.device("meta")
 Settings = Callable[..., TrainConfig]
-LOSSES = [
-    InfoNce(),
-    HardNegatives(),
-    Modular(),
-    Modular(variant=ModularVariant.LITERAL),
-    TeminalA(alpha_same=0.3),
-    TeminalB(alpha_ct=0.5),
-    TextSwap(share=0.5),
-    Sigmoid(),
-]
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +61,7 @@ def learn(state: State, batch: Batch, config: TrainConfig, cache: FeatureCache |
 
 
 @pytest.mark.parametrize("accumulate", [1, 3])
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 def test_no_loss_waits_for_the_device(settings: Settings, loss: Loss, accumulate: int) -> None:
     stages = (Stage(steps=5, loss=loss, dissimilarity=0.1),)
     config = settings(stages=stages, accumulate=accumulate, ema=0.5, crop_s=1.0)

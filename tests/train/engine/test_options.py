@@ -26,17 +26,19 @@ from train.engine.run_folder import load_run
 Settings = Callable[..., TrainConfig]
 
 
-OPTIONS: dict[str, dict[str, Any]] = {
+SLOW_OPTIONS: dict[str, dict[str, Any]] = {
     "in parts": {"accumulate": 3},
     "average": {"ema": 0.9},
     "bfloat16": {"precision": Precision.BFLOAT16},
     "cropped": {"crop_s": 1.0},
     "modular": {"stages": (Stage(steps=12, loss=Modular()),)},
-    "teminal": {"stages": (Stage(steps=12, loss=TeminalB(alpha_ct=0.0)),)},
 }
+OPTIONS = SLOW_OPTIONS | {"teminal": {"stages": (Stage(steps=12, loss=TeminalB(alpha_ct=0.0)),)}}
 
 
-@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize(
+    "name", ["teminal", *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW_OPTIONS)]
+)
 def test_each_option_resumes_to_equal_bits(
     settings: Settings, undisturbed: Callable[..., Path], tmp_path: Path, name: str
 ) -> None:
@@ -57,6 +59,7 @@ def command(config: TrainConfig, file: Path) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_kill_9_at_any_moment_costs_nothing(settings: Settings, tmp_path: Path) -> None:
     options = {"accumulate": 2, "ema": 0.9, "crop_s": 1.0, "workers": 2, "checkpoint_every": 5}
     whole = settings(out=tmp_path / "whole", **options).scale_steps(24)
@@ -74,6 +77,7 @@ def test_kill_9_at_any_moment_costs_nothing(settings: Settings, tmp_path: Path) 
     assert steps == list(range(1, 25))
 
 
+@pytest.mark.slow
 def test_a_compiled_model_learns_the_same(settings: Settings, tmp_path: Path) -> None:
     # Few steps without validation: compiling is most of the time, once for each shape of a batch.
     plain = settings(out=tmp_path / "plain", stages=(Stage(steps=3),), eval_every=0)

@@ -49,15 +49,7 @@ def loss_of_part(of: Validator, model: Clap, positions: list[int]) -> float:
 
 @pytest.mark.parametrize(
     ("samples", "batch", "sizes"),
-    [
-        (5, 4, [3, 2]),
-        (9, 8, [5, 4]),
-        (11, 4, [4, 4, 3]),
-        (8, 4, [4, 4]),
-        (3, 2, [3]),
-        (7, 2, [3, 2, 2]),
-        (2, 9, [2]),
-    ],
+    [(5, 4, [3, 2]), (11, 4, [4, 4, 3]), (8, 4, [4, 4]), (7, 2, [3, 2, 2]), (2, 9, [2])],
 )
 def test_the_loss_is_that_of_batches_of_equal_size(
     settings: Settings, samples: int, batch: int, sizes: list[int]
@@ -76,6 +68,7 @@ def test_the_loss_is_that_of_batches_of_equal_size(
     assert replace(made, pool=pool).loss(model, ALONE) == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_all_processes_validate_and_find_what_one_finds(settings: Settings, tmp_path: Path) -> None:
     """Were it one, the others would wait for it in a collective call, which ends in a timeout."""
     config = settings(batch=4)

@@ -19,46 +19,34 @@ def _write(folder: Path, **files: object) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    ("files", "what"),
-    [
-        ({}, "no trained model here; `segue train` makes one"),
-        ({"config": {"model_type": "bert"}}, "a transformers model of type bert, which is no CLAP"),
-        (
-            {"config": {"model_type": "pe_audio", "architectures": ["PeAudioFrameLevelModel"]}},
-            "a PeAudioFrameLevelModel, which has no embedding of a whole sound",
-        ),
-        ({"config": {"train": {}}}, "a run that has not yet written a checkpoint"),
-        ({"config": {}, "open_clip_config": {}}, "a model of open_clip without an audio half"),
-        (
-            {"open_clip_config": {"model_cfg": {"vision_cfg": {}}}},
-            "a model of open_clip without an audio half",
-        ),
-        ({"config": {}}, "its config.json names no model_type"),
-        ({"config": "[]"}, "its config.json names no model_type"),
-        ({"config": "{"}, "its config.json names no model_type"),
-    ],
-)
-def test_a_folder_of_another_kind_is_told(
-    tmp_path: Path, files: dict[str, object], what: str
-) -> None:
-    _refused(_write(tmp_path / "it", **files), what)
+FOLDERS: list[tuple[dict[str, object], str]] = [
+    ({}, "no trained model here; `segue train` makes one"),
+    ({"config": {"model_type": "bert"}}, "a transformers model of type bert, which is no CLAP"),
+    (
+        {"config": {"model_type": "pe_audio", "architectures": ["PeAudioFrameLevelModel"]}},
+        "a PeAudioFrameLevelModel, which has no embedding of a whole sound",
+    ),
+    ({"config": {"train": {}}}, "a run that has not yet written a checkpoint"),
+    ({"config": {}, "open_clip_config": {}}, "a model of open_clip without an audio half"),
+    (
+        {"open_clip_config": {"model_cfg": {"vision_cfg": {}}}},
+        "a model of open_clip without an audio half",
+    ),
+    *(({"config": wrong}, "its config.json names no model_type") for wrong in ({}, "[]", "{")),
+]
+FILES = {
+    "model.safetensors": "weights without the settings of their model",
+    "model.onnx": "a file (.onnx)",
+    "README": "a file",
+}
 
 
-@pytest.mark.parametrize(
-    ("name", "what"),
-    [
-        ("model.safetensors", "weights without the settings of their model"),
-        ("model.onnx", "a file (.onnx)"),
-        ("README", "a file"),
-    ],
-)
-def test_a_file_of_another_kind_is_told(tmp_path: Path, name: str, what: str) -> None:
-    (tmp_path / name).touch()
-    _refused(tmp_path / name, what)
-
-
-def test_a_file_of_a_run_is_told_with_its_folder(tmp_path: Path) -> None:
+def test_another_kind_is_told(tmp_path: Path) -> None:
+    for number, (files, what) in enumerate(FOLDERS):
+        _refused(_write(tmp_path / str(number), **files), what)
+    for name, what in FILES.items():
+        (tmp_path / name).touch()
+        _refused(tmp_path / name, what)
     run = _write(tmp_path / "run", config={"train": {}})
     (run / "model.pt").touch()
     _refused(run / "model.pt", f"a file of the run {run}, which is given by its folder")

@@ -101,20 +101,14 @@ def test_small_towers_compute_as_the_card_shows(
     make_run: Any,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
 ) -> None:
     folder = make_run(ModelConfig(dim=16, head=HeadConfig(layers=1)), RATE)
     run, out = load_run(folder), tmp_path / "out"
     Recordings({}).save(folder)
     found = export_command(folder, "onnx", out, observer=Silent()).facts
     assert found["format"] == "onnx"
-    assert found["files"] == [
-        "README.md",
-        "audio.onnx",
-        "segue.json",
-        "text.onnx",
-        "tokenizer.json",
-    ]
+    files = ("README.md", "audio.onnx", "segue.json", "text.onnx", "tokenizer.json")
+    assert tuple(found["files"]) == files
     assert found["bytes"] == sum(path.stat().st_size for path in out.iterdir())
     assert found["largest_difference"] < onnx_model.TOLERANCE
     assert_like_torch(out, run, 3 * RATE)
@@ -141,6 +135,7 @@ def test_small_towers_compute_as_the_card_shows(
         load_exported(out)
 
 
+@pytest.mark.slow
 def test_a_fused_clap_takes_what_fits_and_refuses_what_does_not(
     make_run: Any, tmp_path: Path
 ) -> None:
@@ -163,6 +158,7 @@ def test_a_fused_clap_takes_what_fits_and_refuses_what_does_not(
         session.run(None, {"waveform": np.zeros((1, longest + 1), np.float32)})
 
 
+@pytest.mark.slow
 def test_a_waveform_model(make_run: Any, tmp_path: Path) -> None:
     hubert = transformers_tower(save_hubert(tmp_path / "hubert"), layers=LayerMix.CONV)
     heads = HeadConfig(kind=HeadKind.MLP)
@@ -204,6 +200,7 @@ class _Impatient(Silent):
             raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_a_wrong_graph_or_an_interrupted_export(
     make_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,14 +3,36 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
+from synth.base.errors import SpecError
+from tests.kit.loss_batches import (
+    EXACT,
+    LOSSES,
+    ROLES,
+    SINGLE,
+    A,
+    B,
+    PlainBatch,
+    as_singles_and_pairs,
+    as_whole_groups,
+    drop_extras,
+    make_batch,
+    make_distinct,
+    map_extras,
+    shuffle_extras,
+    take,
+    with_numbers,
+)
 from train.config.loss import (
     HardNegatives,
     InfoNce,
@@ -27,39 +49,13 @@ from train.losses.batch import Alone, Embedded, Ragged
 from train.losses.captions import dissimilarity
 from train.losses.choice import apply_loss
 
-EXACT = 1e-9
 SEEDS = range(20)
 FORWARD, REVERSED, OVERLAY = range(3)
-SINGLE = 0
-Make = Callable[..., Embedded]
 Weight = Callable[[int, int], float]
-A = TeminalA(alpha_same=0.4, alpha_cross=1.6, beta=0.2)
-B = TeminalB(alpha_st=2.0, alpha_ct=0.5, alpha_so=0.0, alpha_co=0.3, beta=0.7)
 
 
 def as_made(batch: Embedded) -> Embedded:
     return batch
-
-
-def as_singles_and_pairs(batch: Embedded) -> Embedded:
-    views = torch.arange(len(batch.views)) % 2
-    single = batch.classes[:, :1].expand(-1, 2)
-    classes = torch.where(views[:, None] == SINGLE, single, batch.classes)
-    return dataclasses.replace(batch, views=views, classes=classes)
-
-
-def as_whole_groups(batch: Embedded) -> Embedded:
-    """Forward, reversed and overlay of each group; of the last what there are rows for."""
-    each = torch.arange(len(batch.views))
-    return dataclasses.replace(batch, views=each % 3, groups=each // 3)
-
-
-def with_numbers(batch: Embedded) -> Embedded:
-    """With the numbers that TextSwap draws by."""
-    rows = len(batch.audio)
-    generator = torch.Generator().manual_seed(rows)
-    uniform = torch.rand(rows, rows, generator=generator, dtype=torch.float64)
-    return dataclasses.replace(batch, uniform=uniform)
 
 
 def sum_sounds(data: Any, row: int, text: list[float]) -> float:
@@ -197,86 +193,199 @@ def naive_dissimilarity(data: Any) -> float:
 class LossCase:
     """A loss, the same in plain Python, and what makes a random batch one that it takes."""
 
-    loss: Callable[[Embedded], torch.Tensor]
+    loss: Callable[[Embedded], Tensor]
     naive: Callable[[Any], float]
     prepare: Callable[[Embedded], Embedded] = as_made
-    order_of_extras: bool = True
-
-    @classmethod
-    def of(cls, settings: Loss, naive: Callable[[Any], float], *prepared: Any) -> LossCase:
-        return cls(lambda batch: apply_loss(settings, batch, Alone()), naive, *prepared)
+    order_within_rows: bool = False
 
 
+def loss_of(settings: Loss, batch: Embedded) -> Tensor:
+    return apply_loss(settings, batch, Alone())
+
+
+def case_of(settings: Loss, naive: Callable[[Any], float], *prepared: Any) -> LossCase:
+    return LossCase(lambda batch: loss_of(settings, batch), naive, *prepared)
+
+
+NAIVE: dict[str, Callable[[Any], float]] = {
+    "info_nce": naive_info_nce,
+    "hard_negatives": naive_hard_negatives,
+    "modular": naive_in_denominator,
+    "modular, literal": naive_literal,
+    "teminal_b": naive_teminal_b,
+    "teminal_b, literal": lambda data: naive_teminal_b(data, OverlayRow.LITERAL),
+    "sigmoid": naive_sigmoid,
+}
 CASES = {
-    "info_nce": LossCase.of(InfoNce(), naive_info_nce),
-    "hard_negatives": LossCase.of(HardNegatives(), naive_hard_negatives),
-    "modular": LossCase.of(Modular(), naive_in_denominator),
-    "modular, literal": LossCase.of(Modular(variant=ModularVariant.LITERAL), naive_literal),
-    "teminal_a": LossCase.of(A, naive_teminal_a, as_singles_and_pairs),
-    "teminal_b": LossCase.of(B, naive_teminal_b),
-    "teminal_b, whole groups": LossCase.of(B, naive_teminal_b, as_whole_groups),
-    "teminal_b, literal": LossCase.of(
-        B.model_copy(update={"overlay_row": OverlayRow.LITERAL}),
-        lambda data: naive_teminal_b(data, OverlayRow.LITERAL),
-    ),
+    **{name: case_of(LOSSES[name], naive) for name, naive in NAIVE.items()},
+    "teminal_a": case_of(A, naive_teminal_a, as_singles_and_pairs),
+    "teminal_b, whole groups": case_of(B, naive_teminal_b, as_whole_groups),
     **{
         # Within a row the order of swapped captions says which number draws which.
-        f"textswap, {share}": LossCase.of(
-            TextSwap(share=share), naive_textswap(share), with_numbers, False
+        f"textswap, {share}": case_of(
+            TextSwap(share=share), naive_textswap(share), with_numbers, True
         )
         for share in (0.0, 0.15, 0.6, 1.0)
     },
-    "sigmoid": LossCase.of(Sigmoid(), naive_sigmoid),
     "dissimilarity": LossCase(lambda batch: dissimilarity(batch, Alone()), naive_dissimilarity),
 }
 every_loss = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
 @every_loss
-def test_it_agrees_with_a_naive_loop(case: LossCase, ragged: Make, plain: Any) -> None:
+def test_it_agrees_with_a_naive_loop(case: LossCase) -> None:
     for seed in SEEDS:
-        batch = case.prepare(ragged(seed))
-        assert case.loss(batch).item() == pytest.approx(case.naive(plain(batch)), abs=EXACT), seed
+        batch = case.prepare(make_batch(seed))
+        expected = case.naive(PlainBatch(batch))
+        assert case.loss(batch).item() == pytest.approx(expected, abs=EXACT), seed
 
 
 @every_loss
-def test_order_changes_nothing(case: LossCase, ragged: Make, take: Any, shuffle: Any) -> None:
+def test_order_changes_nothing(case: LossCase) -> None:
     for seed in range(3):
-        batch = case.prepare(ragged(seed, rows=6))
-        order = torch.randperm(6, generator=torch.Generator().manual_seed(seed))
-        moved = take(batch, order)
-        if case.order_of_extras:
-            moved = shuffle(moved)
+        batch = case.prepare(make_batch(seed, rows=6))
+        moved = take(batch, torch.randperm(6, generator=torch.Generator().manual_seed(seed)))
+        moved = shuffle_extras(moved, within_rows=not case.order_within_rows)
         assert case.loss(moved).item() == pytest.approx(case.loss(batch).item(), abs=EXACT)
 
 
 @every_loss
-def test_gradients_are_those_of_finite_differences(
-    case: LossCase, ragged: Make, gradients_hold: Callable[..., None]
-) -> None:
-    gradients_hold(case.loss, case.prepare(ragged(6, rows=4)))
+def test_gradients_are_those_of_finite_differences(case: LossCase) -> None:
+    """In all that is learnt."""
+    batch = case.prepare(make_batch(6, rows=4))
+    names = ("audio", "captions", "scale", "bias")
+
+    def loss(*values: Tensor) -> Tensor:
+        plain, extras = values[: len(names)], values[len(names) :]
+        flat = {
+            role: Ragged(texts, getattr(batch, role).owner)
+            for role, texts in zip(ROLES, extras, strict=True)
+        }
+        learnt = dict(zip(names, plain, strict=True))
+        return case.loss(dataclasses.replace(batch, **learnt, **flat))
+
+    leaves = [getattr(batch, name) for name in names]
+    leaves += [getattr(batch, role).values for role in ROLES]
+    inputs = [leaf.detach().clone().requires_grad_() for leaf in leaves]
+    assert torch.autograd.gradcheck(loss, inputs)
 
 
 @every_loss
-def test_half_precision_is_summed_in_float32(
-    case: LossCase, ragged: Make, half_precision_is_exact_inside: Callable[..., None]
-) -> None:
-    half_precision_is_exact_inside(case.loss, case.prepare(ragged(7, rows=6)))
+def test_half_precision_is_summed_in_float32(case: LossCase) -> None:
+    batch = case.prepare(make_batch(7, rows=6))
+    rounded = dataclasses.replace(
+        map_extras(batch, lambda flat: Ragged(flat.values.bfloat16(), flat.owner)),
+        audio=batch.audio.bfloat16(),
+        captions=batch.captions.bfloat16(),
+        scale=batch.scale.float(),
+        bias=batch.bias.float(),
+    )
+    assert case.loss(rounded).dtype is torch.float32
+    assert case.loss(rounded).item() == pytest.approx(case.loss(batch).item(), abs=0.1)
 
 
-def test_a_loss_that_draws_says_so_and_fails_without_numbers(ragged: Make) -> None:
-    assert [settings.draws for settings in (TextSwap(), InfoNce())] == [True, False]
+def test_losses_without_what_sets_them_apart_are_each_other() -> None:
+    literal = Modular(variant=ModularVariant.LITERAL)
+    without_positives = HardNegatives()
+    for seed in range(3):
+        batch = with_numbers(as_whole_groups(make_batch(seed, rows=9)))
+        bare, denied = drop_extras(batch), drop_extras(batch, "positives")
+        swapless = drop_extras(batch, "negatives")
+        pairs = as_singles_and_pairs(batch)
+        equal: list[tuple[Loss, Loss, Embedded]] = [
+            (HardNegatives(), InfoNce(), bare),
+            (Modular(), InfoNce(), bare),
+            (literal, InfoNce(), bare),
+            (Modular(), without_positives, denied),
+            (literal, without_positives, denied),
+            (TeminalA(), InfoNce(), pairs),
+            *((TeminalB(overlay_row=row), InfoNce(), batch) for row in OverlayRow),
+            (TextSwap(share=0), InfoNce(), batch),
+            (TextSwap(share=1), InfoNce(), swapless),
+        ]
+        for one, other, data in equal:
+            expected = loss_of(other, data).item()
+            assert loss_of(one, data).item() == pytest.approx(expected, abs=EXACT), (one, other)
+
+
+def test_teminal_without_weights_is_the_mean_of_info_nce_in_each_view() -> None:
+    batch = as_whole_groups(make_batch(2, rows=12))
+    without: list[tuple[Loss, int, Embedded]] = [
+        (TeminalA(alpha_same=0, alpha_cross=0), 2, as_singles_and_pairs(batch)),
+        (TeminalB(alpha_st=0, alpha_ct=0, alpha_so=0, alpha_co=0), 3, batch),
+    ]
+    for settings, count, data in without:
+        views = [take(data, torch.nonzero(data.views == view).flatten()) for view in range(count)]
+        expected = sum(loss_of(InfoNce(), view).item() for view in views) / count
+        assert loss_of(settings, data).item() == pytest.approx(expected, abs=EXACT)
+
+
+def test_teminal_b_does_not_tell_forward_from_reversed_but_equation_13_does() -> None:
+    batch = as_whole_groups(make_batch(3, rows=12))
+    turned = dataclasses.replace(batch, views=torch.tensor([1, 0, 2])[batch.views])
+    for settings, same in ((LOSSES["teminal_b"], True), (LOSSES["teminal_b, literal"], False)):
+        change = loss_of(settings, turned).item() - loss_of(settings, batch).item()
+        assert (abs(change) < EXACT) == same
+        assert same or abs(change) > 1e-3
+
+
+def test_modular_as_printed_can_go_negative_and_with_positives_in_the_denominator_cannot() -> None:
+    batch = drop_extras(make_distinct(make_batch(3, rows=3)))
+    # Positives that fit the sounds perfectly, captions that do not fit at all.
+    batch = dataclasses.replace(
+        batch,
+        captions=-batch.audio.mean(dim=0, keepdim=True).expand(3, -1),
+        positives=Ragged(batch.audio, torch.arange(3)),
+    )
+    assert loss_of(LOSSES["modular, literal"], batch) < 0
+    assert loss_of(LOSSES["modular"], batch) > 0
+
+
+def test_info_nce_and_sigmoid_are_those_of_open_clip() -> None:
+    spec = importlib.util.find_spec("open_clip")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    # Its losses alone: the package at large needs torchvision, they need torch.
+    file = Path(spec.submodule_search_locations[0]) / "loss.py"
+    spec = importlib.util.spec_from_file_location("open_clip_losses", file)
+    assert spec is not None
+    assert spec.loader is not None
+    theirs = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(theirs)
+    batch = drop_extras(make_distinct(make_batch(2, rows=7)))
+    pair = (batch.audio, batch.captions, batch.scale)
+    for settings, expected in (
+        (InfoNce(), theirs.ClipLoss()(*pair)),
+        (Sigmoid(), theirs.SigLipLoss()(*pair, batch.bias)),
+    ):
+        assert loss_of(settings, batch).item() == pytest.approx(expected.item(), abs=EXACT)
+
+
+def test_a_sharp_scale_does_not_overflow() -> None:
+    sharp = dataclasses.replace(
+        with_numbers(as_singles_and_pairs(make_batch(4, rows=5))),
+        scale=torch.tensor(1e5, dtype=torch.float64),
+    )
+    assert [name for name, loss in LOSSES.items() if not loss_of(loss, sharp).isfinite()] == []
+
+
+def test_a_batch_that_a_loss_cannot_take_is_refused() -> None:
+    batch = make_batch(1, rows=4)
+    strange = dataclasses.replace(batch, views=torch.tensor([0, 1, 2, -1]))
+    whole = dataclasses.replace(batch, views=torch.tensor([0, 1, 2, 0]))
+    with pytest.raises(SpecError, match="needs a corpus of triplets"):
+        loss_of(TeminalB(), strange)
+    with pytest.raises(SpecError, match="needs a corpus of single and combined"):
+        loss_of(TeminalA(), whole)
     with pytest.raises(ValueError, match="needs numbers"):
-        apply_loss(TextSwap(), ragged(1), Alone())
+        loss_of(TextSwap(), batch)
 
 
-def test_dissimilarity_is_0_of_opposites_2_of_equals_and_0_where_nothing_is_denied(
-    ragged: Make, bare: Callable[[Embedded], Embedded]
-) -> None:
-    batch = ragged(1, rows=4)
+def test_dissimilarity_is_0_of_opposites_2_of_equals_and_0_where_nothing_is_denied() -> None:
+    batch = make_batch(1, rows=4)
     owner = torch.tensor([3, 1])
     for sign, expected in ((-1, 0.0), (1, 2.0)):
         denied = Ragged(sign * batch.captions[owner], owner)
         changed = dataclasses.replace(batch, denied=denied)
         assert dissimilarity(changed, Alone()).item() == pytest.approx(expected, abs=EXACT)
-    assert dissimilarity(bare(batch), Alone()).item() == 0
+    assert dissimilarity(drop_extras(batch), Alone()).item() == 0

@@ -18,37 +18,11 @@ from torch.nn.functional import normalize
 from torch.nn.parallel import DistributedDataParallel
 
 from tests.kit.forked import fork_ranks
-from train.config.loss import (
-    HardNegatives,
-    InfoNce,
-    Loss,
-    Modular,
-    ModularVariant,
-    OverlayRow,
-    Sigmoid,
-    TeminalA,
-    TeminalB,
-    TextSwap,
-)
+from tests.kit.loss_batches import LOSSES, map_extras, take
 from train.losses.batch import Alone, Embedded, Ragged, Ranks, World
 from train.losses.captions import dissimilarity
 from train.losses.choice import apply_loss
 from train.losses.frames import Localised, frame_loss
-
-ROLES = ("positives", "negatives", "denied")
-ROWS = ("audio", "captions", "texts", "meanings", "views", "groups", "classes")
-UNEVEN = {"alpha_st": 2.0, "alpha_ct": 0.5, "alpha_so": 0.1, "alpha_co": 0.3, "beta": 0.7}
-LOSSES: dict[str, Loss] = {
-    "info_nce": InfoNce(),
-    "hard_negatives": HardNegatives(),
-    "modular": Modular(),
-    "modular_literal": Modular(variant=ModularVariant.LITERAL),
-    "teminal_a": TeminalA(alpha_same=0.3, alpha_cross=1.5, beta=0.7),
-    "teminal_b": TeminalB(**UNEVEN),
-    "teminal_b_literal": TeminalB(**UNEVEN, overlay_row=OverlayRow.LITERAL),
-    "textswap": TextSwap(share=0.5),
-    "sigmoid": Sigmoid(),
-}
 
 
 class LinearEncoder(nn.Module):
@@ -65,33 +39,19 @@ class LinearEncoder(nn.Module):
         def encoded(features: Tensor) -> Tensor:
             return normalize(features @ self.weight, dim=1)
 
-        def extras(of: Ragged) -> Ragged:
-            return Ragged(encoded(of.values), of.owner)
-
         return dataclasses.replace(
-            batch,
+            map_extras(batch, lambda flat: Ragged(encoded(flat.values), flat.owner)),
             audio=encoded(batch.audio),
             captions=encoded(batch.captions),
-            **{role: extras(getattr(batch, role)) for role in ROLES},
             scale=self.scale,
             bias=self.bias,
         )
 
 
 def part(batch: Embedded, start: int, stop: int) -> Embedded:
-    """The rows `start` to `stop - 1`, and their extras."""
-
-    def extras(of: Ragged) -> Ragged:
-        kept = (of.owner >= start) & (of.owner < stop)
-        return Ragged(of.values[kept], of.owner[kept] - start)
-
-    return dataclasses.replace(
-        batch,
-        **{name: getattr(batch, name)[start:stop] for name in ROWS},
-        unrefuted=batch.unrefuted[start:stop, start:stop],
-        uniform=None if batch.uniform is None else batch.uniform[start:stop],
-        **{role: extras(getattr(batch, role)) for role in ROLES},
-    )
+    """The rows `start` to `stop - 1`, whose numbers are of the rows of all."""
+    uniform = None if batch.uniform is None else batch.uniform[start:stop]
+    return dataclasses.replace(take(batch, torch.arange(start, stop)), uniform=uniform)
 
 
 class Learner(nn.Module):

@@ -5,24 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import mteb
 import numpy as np
-import pytest
+from mteb.models import ModelMeta
 
+from experiments.frozen.mteb_tasks import MAIN_SCORE, mteb_tasks
 from experiments.frozen.score import OpenSet, score_set
 from pipelines.frozen.description import read_records
 from synth.base.progress import Silent
+from tests.kit.frozen_sets import make_sets
 from train.bench.opening import RandomModel
 from train.bench.settings import Padding
-
-mteb = pytest.importorskip("mteb", reason="mteb is not installed: pip install mteb")
 
 
 class RandomEncoder:
     """The random model as mteb takes models."""
 
     def __init__(self) -> None:
-        from mteb.models import ModelMeta
-
         self.model = RandomModel()
         self.mteb_model_meta = ModelMeta.create_empty(
             {"name": "segue/random", "revision": "1", "modalities": ["audio", "text"]}
@@ -44,9 +43,8 @@ class RandomEncoder:
         return np.concatenate(found)
 
 
-def test_scores_by_mteb_are_ours(sets: Path) -> None:
-    from experiments.frozen.mteb_tasks import MAIN_SCORE, mteb_tasks
-
+def test_scores_by_mteb_are_ours(tmp_path: Path) -> None:
+    sets = make_sets(tmp_path)
     (task,) = mteb_tasks(sets)
     (result,) = mteb.evaluate(RandomEncoder(), [task], cache=None, co2_tracker=False).task_results
     (found,) = result.scores["test"]

@@ -1,0 +1,98 @@
+"""Segue beside the programs that read its exports and score by its side.
+
+`make peers` installs them and runs these tests; no other run collects them. There none is skipped:
+what could not be installed is left out by name.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+import types
+from collections.abc import Generator
+from importlib.machinery import ModuleSpec
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+import soundfile
+
+from synth.corpus.corpus import Corpus
+from tests.kit.export_corpora import WIDE, Exported, built, export_once
+
+IMAGES = ("datasets", "transforms", "transforms.functional", "ops", "ops.misc")
+
+
+def refuse_skips(report: Any) -> Any:
+    if report.skipped and os.environ.get("SEGUE_PEERS") == "1":
+        report.outcome = "failed"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, Any, Any]:
+    return refuse_skips((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, Any, Any]:
+    return refuse_skips((yield))
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """A small corpus at 16 kHz."""
+    return built(tmp_path_factory, {})
+
+
+@pytest.fixture(scope="session")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """10 s samples at 48 kHz."""
+    return built(tmp_path_factory, WIDE)
+
+
+@pytest.fixture(scope="session")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """Samples of a few seconds."""
+    return built(tmp_path_factory, {"corpus": "short"})
+
+
+@pytest.fixture(scope="session")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
+    return export_once(tmp_path_factory)
+
+
+@pytest.fixture
+def no_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Something in the place of what a loader of sounds imports for images alone."""
+    for package, modules in (("torchvision", IMAGES), ("timm", ()), ("ftfy", ())):
+        if importlib.util.find_spec(package) is None:
+            for name in (package, *(f"{package}.{module}" for module in modules)):
+                stand_in = MagicMock(__spec__=ModuleSpec(name, None), __path__=[])
+                monkeypatch.setitem(sys.modules, name, stand_in)
+
+
+def load_audio(source: Any) -> tuple[Any, int]:
+    """What torchaudio's function of this name gives."""
+    import torch
+
+    audio, rate = soundfile.read(source, dtype="float32", always_2d=True)
+    return torch.from_numpy(audio.T.copy()), rate
+
+
+@pytest.fixture
+def torchaudio(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decodes by soundfile where torchaudio is absent, or finds no FFmpeg."""
+    if importlib.util.find_spec("torchaudio") is None:
+        importlib.import_module("transformers")  # looks for torchaudio, and would take this for it
+        module = types.ModuleType("torchaudio")
+        module.__spec__ = ModuleSpec("torchaudio", None)
+        monkeypatch.setitem(sys.modules, "torchaudio", module)
+        monkeypatch.setattr(module, "load", load_audio, raising=False)
+        return
+    try:
+        importlib.import_module("torchcodec")
+    except (ImportError, RuntimeError):
+        monkeypatch.setattr(importlib.import_module("torchaudio"), "load", load_audio)
