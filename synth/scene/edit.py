@@ -71,15 +71,20 @@ def projection(statement: Scene, kept: Collection[str]) -> Scene | None:
 
 
 class Composition(NamedTuple):
-    """What of a composition decides which edit leads to another."""
+    """What of a composition decides which edit leads to another.
 
-    operators: tuple[int, int]
+    Args:
+        orders: How often it says that sounds follow one another; of so many labels, the rest of
+            its operators say that they are together.
+    """
+
+    orders: int
     unordered: Meaning
 
     @classmethod
     def of(cls, statement: Scene) -> Composition:
         """That of a statement."""
-        return cls(_operators(statement), _form(statement, ordered=False))
+        return cls(_count_orders(statement), _form(statement, ordered=False))
 
 
 class Outline(NamedTuple):
@@ -133,7 +138,7 @@ class EditSelection:
         if claim.composition is None:
             return EditKind.RELATION
         part = self._part(claim.named)
-        if part.operators != claim.composition.operators:
+        if part.orders != claim.composition.orders:
             return EditKind.RELATION
         return (
             EditKind.REORDER if part.unordered == claim.composition.unordered else EditKind.REBIND
@@ -154,14 +159,11 @@ def edit_kind(claim: Claim, heard: Scene) -> EditKind:
     return EditSelection(heard).kind(Outline.of(claim))
 
 
-def _operators(statement: Scene) -> tuple[int, int]:
-    """How often the statement says that sounds follow one another, and that they are together."""
+def _count_orders(statement: Scene) -> int:
     if isinstance(statement, Event):
-        return (0, 0)
-    order, company = _operators(statement.first)
-    orders, companies = _operators(statement.second)
-    in_order = isinstance(statement, Concat)
-    return order + orders + in_order, company + companies + (not in_order)
+        return 0
+    inside = _count_orders(statement.first) + _count_orders(statement.second)
+    return inside + isinstance(statement, Concat)
 
 
 def recompositions(statement: Scene) -> Iterator[Scene]:
