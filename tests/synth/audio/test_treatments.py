@@ -104,7 +104,7 @@ def test_a_ramp_goes_from_begin_to_end_of_the_sound(name: str, ends_db: tuple[in
     assert np.ptp(np.diff(change)) < 0.1
 
 
-@pytest.mark.parametrize("library", ["foley", "ESC-50"])
+@pytest.mark.parametrize("library", ["foley", pytest.param("ESC-50", marks=pytest.mark.slow)])
 def test_what_is_accepted_of_real_sounds_is_what_the_name_says(
     library: str, shared_data: Callable[[str], Path]
 ) -> None:

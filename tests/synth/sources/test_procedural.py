@@ -42,6 +42,11 @@ def stems(genre: str, take: int) -> dict[str, NDArray[np.float32]]:
     return jam.stems(tune(genre, take), rng(genre, take, 1))
 
 
+@cache
+def track(genre: str, take: int) -> NDArray[np.float32]:
+    return jam.perform(tune(genre, take), rng(genre, take, 1))
+
+
 def loop(genre: str, take: int) -> NDArray[np.float64]:
     mix: NDArray[np.float64] = np.sum(list(stems(genre, take).values()), axis=0, dtype=np.float64)
     return mix
@@ -84,7 +89,7 @@ def spectra(x: NDArray[np.floating], size: int) -> NDArray[np.float64]:
 @cases(("genre", "take"), TAKE)
 def test_a_loop_is_whole_bars_of_mono_audio_that_does_not_clip(genre: str, take: int) -> None:
     t = tune(genre, take)
-    x = jam.perform(t, rng(genre, take, 1))
+    x = track(genre, take)
     assert x.dtype == np.float32
     assert x.shape == (round(t.bars * t.meter * 60 / t.bpm * jam.RATE),)
     assert 6 * jam.RATE <= x.size <= 10 * jam.RATE
@@ -101,8 +106,8 @@ def test_equal_seeds_give_equal_bits_and_other_seeds_other_music() -> None:
     for genre in jam.GENRES:
         again = jam.compose(rng(genre, 0, 0), genre)
         assert again == tune(genre, 0) != tune(genre, 1)
-        first, second, other = (jam.perform(again, rng(genre, 0, use)) for use in (1, 1, 2))
-        assert first.tobytes() == second.tobytes() != other.tobytes()
+        performed = jam.perform(again, rng(genre, 0, 1))
+        assert performed.tobytes() == track(genre, 0).tobytes() != track(genre, 1).tobytes()
     with pytest.raises(ValueError, match=r"'polka'.*ambient.*waltz"):
         jam.compose(np.random.default_rng(0), "polka")
 
@@ -370,7 +375,7 @@ def features(x: NDArray[np.float32]) -> NDArray[np.float64]:
 
 @cases("label", CLASSES)
 def test_a_take_is_a_mono_recording_at_full_rate(label: str) -> None:
-    for seed in range(3):
+    for seed in range(2):
         x = take(label, seed)
         assert x.dtype == np.float32
         assert x.ndim == 1

@@ -132,7 +132,7 @@ def test_too_few_words_match_nothing_and_few_must_agree_better_than_many() -> No
 
 def test_takes_of_the_procedural_sounds_are_all_different() -> None:
     """Foley of one class differs by seed alone; its clean voices are the likest sounds."""
-    sounds = {name: fingerprint(*sound) for name, sound in heard(Foley(takes=5))}
+    sounds = {name: fingerprint(*sound) for name, sound in heard(Foley(takes=2))}
     known = Known.of(list(sounds), list(sounds.values()))
     for name, words in sounds.items():
         assert {match.name for match in known.matches(words)} <= {name}
@@ -145,6 +145,7 @@ def test_takes_of_the_procedural_sounds_are_all_different() -> None:
 SAME_UPLOADS = {"28314", "30322"}
 
 
+@pytest.mark.slow
 def test_clips_of_esc10_are_known_again_in_esc50(esc: dict[str, dict[str, Words]]) -> None:
     known = Known.of(list(esc["esc50"]), list(esc["esc50"].values()))
     shared = esc["esc10"].keys() & esc["esc50"].keys()
@@ -157,6 +158,7 @@ def test_clips_of_esc10_are_known_again_in_esc50(esc: dict[str, dict[str, Words]
     assert all(name.split("-")[1] == other.split("-")[1] for name, other in found)
 
 
+@pytest.mark.slow
 def test_different_recordings_of_esc_are_not_taken_for_each_other(
     esc: dict[str, dict[str, Words]],
 ) -> None:
@@ -170,6 +172,7 @@ def test_different_recordings_of_esc_are_not_taken_for_each_other(
     assert {pair for pair in alike if len(pair) == 2} == {frozenset(SAME_UPLOADS)}
 
 
+@pytest.mark.slow
 def test_mistreated_clips_of_esc10_are_known_again(
     shared_data: Callable[[str], Path], esc: dict[str, dict[str, Words]]
 ) -> None:
