@@ -333,7 +333,7 @@ def present(text: str) -> set[str] | None:
 @cases("style", Style)
 def test_presence_is_read_as_presence(style: Style) -> None:
     for count in range(1, 5):
-        for names in permutations(LETTERS, count):
+        for names in permutations(LETTERS[:5], count):
             claim: Claim = Event(names[0])
             for name in names[1:]:
                 claim = And(claim, Event(name))

@@ -117,7 +117,7 @@ def test_triplets_over_esc50_keep_all_2450_pairs_with_all_their_captions() -> No
     assert len(pairs) == 2_450
     made = set()
     unordered = 0
-    for index in range(0, len(groups), 7):  # shuffled: any of them are a fair sample
+    for index in range(0, len(groups), 21):  # shuffled: any of them are a fair sample
         members = groups.group(index)
         made.add(labels(members[0].scene))
         for draft in members:
@@ -137,7 +137,7 @@ def test_triplets_over_esc50_keep_all_2450_pairs_with_all_their_captions() -> No
             assert len(found.negatives) == 2 * lies
             assert lies >= 1
             unordered += together and lies == 2
-    assert len(made) == 350
+    assert len(made) == 117
     assert made <= pairs
     assert unordered >= 0.8 * len(made)
 

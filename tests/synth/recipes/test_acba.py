@@ -226,6 +226,7 @@ def test_labels_of_which_one_could_name_the_other_are_never_joined() -> None:
         assert "cat" in {event.label for event in events(group[0].scene)}
 
 
+@pytest.mark.slow
 def test_every_clip_of_audiocaps_finds_a_partner_that_shares_no_family(
     shared_data: Callable[[str], Path],
 ) -> None:

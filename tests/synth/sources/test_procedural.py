@@ -182,6 +182,7 @@ def test_the_loudest_pulse_near_the_tempo_is_the_tempo(genre: str, take: int) ->
     assert abs(bpm[strength.argmax()] / tune(genre, take).bpm - 1) < 0.02
 
 
+@pytest.mark.slow
 def test_the_mode_is_heard() -> None:
     right = []
     for genre, take in TAKE:

@@ -89,6 +89,7 @@ def test_every_clip_is_listed_as_it_is_and_once_a_treatment() -> None:
             assert source.stamp(ref) != source.stamp(original)
 
 
+@pytest.mark.slow
 def test_renditions_are_the_same_on_every_run(shared_data: Callable[[str], Path]) -> None:
     source = treated({"esc50": {"root": str(shared_data("ESC-50"))}})
     refs = [ref for ref in source.refs() if untreated_id(ref.id).endswith("4-156227-A-9")]

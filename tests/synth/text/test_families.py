@@ -8,6 +8,8 @@ from collections.abc import Callable
 from itertools import chain, combinations, islice
 from pathlib import Path
 
+import pytest
+
 from synth.base.shipped import shipped_path
 from synth.labels.lexicon import are_confusable, families, other_families, shipped_phrases
 from synth.text.grammar.tokens import (
@@ -97,6 +99,7 @@ def test_labels_that_could_name_one_sound_share_a_family_by_their_words() -> Non
     assert missed == []
 
 
+@pytest.mark.slow
 def test_the_frequent_words_of_audiocaps_are_all_listed(shared_data: Callable[[str], Path]) -> None:
     found: Counter[str] = Counter()
     for split in ("train", "val", "test"):
