@@ -41,7 +41,7 @@ WORDS = TagVocabulary.of(Tag(category, name) for category, names in TAGS.items()
 TAGGED = st.lists(st.sampled_from(WORDS.tags), min_size=1, max_size=9, unique=True)
 STYLES = st.booleans()
 SEEDS = st.integers(0, 500)
-EVERY = 8
+EVERY = 4
 """Of the real captions one in so many is read here; the command line's test reads them all."""
 NOT_MADE = {NegationReason.NO_TAG, NegationReason.UNSAYABLE, NegationReason.IMPLIED}
 NOT_ONLY = Negators(plain=("not",), quality=("not",), thing=("without",))
