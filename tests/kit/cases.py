@@ -17,7 +17,7 @@ Test = Callable[..., None]
 def cases(names: str | tuple[str, ...], table: Iterable[Any]) -> Callable[[Test], Test]:
     """As `pytest.mark.parametrize`, but as one test that tells all the cases which fail.
 
-    A case has a `tmp_path` of its own, and what it patches is undone.
+    A case has a `tmp_path` and a `monkeypatch` of its own.
     """
     arguments = (names,) if isinstance(names, str) else names
     rows = [(row,) if isinstance(names, str) else tuple(row) for row in table]
@@ -29,19 +29,12 @@ def cases(names: str | tuple[str, ...], table: Iterable[Any]) -> Callable[[Test]
         def run(**fixtures: Any) -> None:
             faults = []
             for number, row in enumerate(rows):
-                given = dict(fixtures)
-                if isinstance(given.get("tmp_path"), Path):
-                    given["tmp_path"] = given["tmp_path"] / f"case-{number}"
-                    given["tmp_path"].mkdir()
-                try:
-                    test(**given, **dict(zip(arguments, row, strict=True)))
-                except (Exception, pytest.fail.Exception):
-                    faults.append(
-                        f"{dict(zip(arguments, row, strict=True))}\n{traceback.format_exc()}"
-                    )
-                finally:
-                    if "monkeypatch" in given:
-                        given["monkeypatch"].undo()
+                case = dict(zip(arguments, row, strict=True))
+                with pytest.MonkeyPatch.context() as patch:
+                    try:
+                        test(**own(fixtures, number, patch), **case)
+                    except (Exception, pytest.fail.Exception):
+                        faults.append(f"{case}\n{traceback.format_exc()}")
             if faults:
                 pytest.fail(f"{len(faults)} of {len(rows)} cases:\n" + "\n".join(faults), False)
 
@@ -52,3 +45,14 @@ def cases(names: str | tuple[str, ...], table: Iterable[Any]) -> Callable[[Test]
         return run
 
     return decorate
+
+
+def own(fixtures: dict[str, Any], number: int, patch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What a test is given for one of its cases."""
+    given = dict(fixtures)
+    if "monkeypatch" in given:
+        given["monkeypatch"] = patch
+    if isinstance(given.get("tmp_path"), Path):
+        given["tmp_path"] = given["tmp_path"] / f"case-{number}"
+        given["tmp_path"].mkdir()
+    return given

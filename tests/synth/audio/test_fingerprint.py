@@ -96,10 +96,7 @@ def test_silence_and_steady_sounds_are_taken_for_nothing() -> None:
     assert (words != NOTHING).sum() > 35
 
 
-@given(
-    st.integers(0, 3000),
-    st.sampled_from([8_000, 16_000, 22_050, 44_100, 48_000]),
-)
+@given(st.integers(0, 3000), st.sampled_from([8_000, 16_000, 22_050, 44_100, 48_000]))
 def test_every_sound_has_a_word_for_each_hop(frames: int, rate: int) -> None:
     words = fingerprint(noise(1, 1.0)[:frames], rate)
     assert abs(len(words) - frames / rate / HOP_S) <= 1

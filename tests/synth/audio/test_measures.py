@@ -18,13 +18,7 @@ from synth.audio.measures import (
 from tests.kit.cases import cases
 
 RATE = 16_000
-MEASURES = (
-    measure_brightness,
-    measure_length,
-    measure_level,
-    measure_reverberation,
-    measure_slope,
-)
+MEASURES = (measure_brightness, measure_length, measure_level, measure_reverberation, measure_slope)
 
 
 def tone(pitch: float, seconds: float = 1.0) -> Audio:

@@ -97,12 +97,6 @@ def test_it_equals_a_plain_mix_to_one_step(
     assert (again.gain_db, again.peak_db) == (rendering.gain_db, rendering.peak_db)
 
 
-def test_a_quiet_scene_is_left_as_it_is(bank: Bank) -> None:
-    rendering = render(Event("a", Excerpt("a", 0, 90)), bank, LINEAR, 90)
-    assert rendering.gain_db == 0.0
-    assert rendering.peak_db == pytest.approx(20 * np.log10(0.4), abs=0.3)
-
-
 def test_a_loud_scene_is_turned_down_to_the_peak_and_the_gain_is_recorded(bank: Bank) -> None:
     rendering = render(Event("a", Excerpt("a", 0, 90, 40.0)), bank, LINEAR, 90)
     assert np.abs(rendering.pcm.astype(int)).max() == round(LIMIT * 32768)

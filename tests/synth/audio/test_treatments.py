@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-import librosa
 import numpy as np
 import pytest
 
@@ -47,7 +46,14 @@ def voice(pitch: float = 220.0) -> Audio:
 
 
 def find_pitch(audio: Audio) -> float:
-    return float(np.median(librosa.yin(audio, fmin=60, fmax=1000, sr=RATE)[4:-4]))
+    """The frequency of its strongest partial, the first of a voice."""
+    spectrum = np.abs(np.fft.rfft(audio * np.hanning(len(audio)), 4 * len(audio)))
+    return float(spectrum.argmax() * RATE / (4 * len(audio)))
+
+
+def find_centroid(audio: Audio, rate: int) -> float:
+    spectrum = np.abs(np.fft.rfft(audio)) ** 2
+    return float(spectrum @ np.fft.rfftfreq(len(audio), 1 / rate) / spectrum.sum())
 
 
 @cache
@@ -98,7 +104,7 @@ def test_a_ramp_goes_from_begin_to_end_of_the_sound(name: str, ends_db: tuple[in
     assert np.ptp(np.diff(change)) < 0.1
 
 
-@pytest.mark.parametrize("library", ["foley", "ESC-50"])
+@pytest.mark.parametrize("library", ["foley", pytest.param("ESC-50", marks=pytest.mark.slow)])
 def test_what_is_accepted_of_real_sounds_is_what_the_name_says(
     library: str, shared_data: Callable[[str], Path]
 ) -> None:
@@ -112,9 +118,7 @@ def test_what_is_accepted_of_real_sounds_is_what_the_name_says(
             accepted += 1
             told = (label, name)
             bright = measure_brightness(heard, rate) - measure_brightness(audio, rate)
-            centroids = [
-                librosa.feature.spectral_centroid(y=each, sr=rate).mean() for each in (audio, heard)
-            ]
+            centroids = [find_centroid(each, rate) for each in (audio, heard)]
             decays = measure_reverberation(heard, rate) / measure_reverberation(audio, rate)
             level = measure_level(heard, rate) - measure_level(audio, rate)
             match name:

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.base.errors import SpecError
+from synth.base.errors import SceneError, SpecError
 from synth.base.shipped import shipped_path
 from synth.captions.caption import Author, Provenance, Style, frames, realize
+from synth.captions.measuring import say_seconds
 from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase, shipped_phrases
 from synth.scene.scene import Concat, Event, Overlay, Scene
@@ -152,3 +153,17 @@ def test_a_provenance_is_read_as_it_is_written() -> None:
     for text in ("", "me:caption"):
         with pytest.raises(SpecError, match="not the provenance"):
             Provenance.parse(text)
+
+
+# Measures in words
+
+
+@cases("rate", [8000, 11_025, 22_050, 44_100])
+def test_tenths_of_a_second_are_told_at_every_rate(rate: int) -> None:
+    said = [say_seconds(tenth * rate // 10, rate) for tenth in (5, 10, 23, 110)]
+    assert said == ["0.5 seconds", "one second", "2.3 seconds", "11 seconds"]
+
+
+def test_a_time_between_two_tenths_is_refused() -> None:
+    with pytest.raises(SceneError, match="no whole tenths"):
+        say_seconds(11_025 + 500, 11_025)

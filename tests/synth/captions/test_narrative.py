@@ -20,9 +20,10 @@ from synth.captions.caption import Caption, Style
 from synth.captions.narrative import Narrator, connectives
 from synth.labels.connective import ORDER, SIMULTANEOUS, Connective
 from synth.labels.lexicon import Phrase, shipped_phrases
+from synth.recipes.casting import fill_labels, random_sequence
 from synth.scene.claim import And, Claim, Not, Only
 from synth.scene.edit import meaning
-from synth.scene.scene import Concat, Event, Overlay, Scene
+from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
 from tests.kit.cases import cases
 
 LETTERS = "abcdefghijkl"
@@ -332,7 +333,7 @@ def present(text: str) -> set[str] | None:
 @cases("style", Style)
 def test_presence_is_read_as_presence(style: Style) -> None:
     for count in range(1, 5):
-        for names in permutations(LETTERS, count):
+        for names in permutations(LETTERS[:5], count):
             claim: Claim = Event(names[0])
             for name in names[1:]:
                 claim = And(claim, Event(name))
@@ -433,3 +434,34 @@ def test_a_label_that_is_not_listed_reads_well() -> None:
 )
 def test_examples(statement: Scene, text: str) -> None:
     assert text in {caption.text for caption in tellings(statement, Style.NATURAL)}
+
+
+# Narratives of many sounds: read by the same reader, and readable
+
+
+def sequences(count: int) -> list[Scene]:
+    """Some sequences of so many sounds."""
+    rng = np.random.default_rng(count)
+    return [
+        fill_labels(random_sequence(count, int(rng.integers(1, 5)), rng), iter(LETTERS))
+        for _ in range(12)
+    ]
+
+
+@cases("style", Style)
+@cases("count", [5, 8, 12])
+def test_a_reader_finds_the_sequence_and_nothing_else(count: int, style: Style) -> None:
+    for statement in sequences(count):
+        for _, caption in zip(range(12), tellings(statement, style), strict=False):
+            assert told(sentences(caption.text, style)) == {of(statement)}, caption.text
+
+
+def test_no_sentence_holds_more_than_a_few_clauses() -> None:
+    for statement in sequences(12):
+        if len(operands(statement)) > 4:
+            assert set(connectives(statement)) == {Connective.THEN, Connective.AFTER}
+            for _, caption in zip(range(4), tellings(statement, Style.NATURAL), strict=False):
+                for sentence in caption.text.split(". "):
+                    assert sum(letter * 3 in sentence.lower() for letter in LETTERS) <= 4
+                    assert sentence.count(", then ") <= 2
+        assert sorted(labels(statement)) == list(LETTERS)

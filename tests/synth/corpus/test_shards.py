@@ -181,10 +181,7 @@ def test_reading_a_missing_or_short_shard_is_a_corpus_error(tmp_path: Path) -> N
         read_member(tmp_path / "s.tar", 512, 10)
 
 
-@cases(
-    "row",
-    ROWS[:2],
-)
+@cases("row", ROWS[:2])
 def test_text_holds_true_captions_only_and_the_main_one_first(row: dict[str, Any]) -> None:
     found = json.loads(json.dumps(document(row, CLIPS)))
     heard = timeline(sample(0, row["index"] == 1).scene)

@@ -91,7 +91,7 @@ def test_what_could_not_be_made_is_counted_in_the_readme(
         assert told > 0.9 * pairs
 
 
-@cases("name", ["questions", "differences", "chat", "preference"])
+@cases("name", ["differences", "preference"])
 def test_the_same_corpus_gives_the_same_lines(
     exported: Exported, corpus: Corpus, tmp_path: Path, name: str
 ) -> None:

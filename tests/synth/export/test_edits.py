@@ -114,10 +114,7 @@ def _read_shards(folder: Path, corpus: Corpus) -> Iterator[dict[str, Any]]:
 
 
 def test_datasets_reads_the_same(
-    exported: Exported,
-    edited: Corpus,
-    rows: list[dict[str, Any]],
-    tmp_path: Path,
+    exported: Exported, edited: Corpus, rows: list[dict[str, Any]], tmp_path: Path
 ) -> None:
     folder = exported(edited, "edits")
     found = datasets.load_dataset(str(exported(edited, "edits-hf")), cache_dir=str(tmp_path))

@@ -6,6 +6,8 @@ import csv
 import hashlib
 import json
 import re
+import subprocess
+import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Callable
@@ -33,12 +35,15 @@ from synth.base.errors import LexiconError
 from synth.labels.lexicon import (
     OTHER,
     Phrase,
+    Tag,
     are_confusable,
     are_kin,
     are_related,
     category,
     could_be_called,
     families,
+    find_treatment,
+    heard_tags,
     other_families,
     shipped_phrases,
 )
@@ -46,20 +51,6 @@ from synth.sources.procedural.foley import CLASSES
 from synth.sources.sounds.esc50 import ESC50_NAMES
 from tests.kit.cases import cases
 
-ESC50_LIST = (
-    "airplane breathing brushing_teeth can_opening car_horn cat chainsaw chirping_birds "
-    "church_bells clapping clock_alarm clock_tick coughing cow crackling_fire crickets crow "
-    "crying_baby dog door_wood_creaks door_wood_knock drinking_sipping engine fireworks footsteps "
-    "frog glass_breaking hand_saw helicopter hen insects keyboard_typing laughing mouse_click pig "
-    "pouring_water rain rooster sea_waves sheep siren sneezing snoring thunderstorm toilet_flush "
-    "train vacuum_cleaner washing_machine water_drops wind"
-)
-ESC50 = ESC50_LIST.split()
-URBANSOUND8K_LIST = (
-    "air_conditioner car_horn children_playing dog_bark drilling engine_idling gun_shot jackhammer "
-    "siren street_music"
-)
-URBANSOUND8K = URBANSOUND8K_LIST.split()
 ORDER = {"second", "later"}
 # The forms the first corpora were built with: label, noun, clause and gerund of ESC-50's labels.
 ESC50_FORMS = "428b416a9158f98333162db6c7bc6164dbcfc857e1e63d6067ffcc74c916d8de"
@@ -71,31 +62,24 @@ def labels_of(name: str) -> list[str]:
     return [row["label"] for row in rows]
 
 
-AUDIOSET = labels_of("audioset.csv")
-LISTED = sorted(shipped_phrases())
 VOCABULARIES = {name: labels_of(name) for name in SOURCES}
+AUDIOSET, ESC50 = VOCABULARIES["audioset.csv"], VOCABULARIES["esc50.csv"]
+URBANSOUND8K = [*VOCABULARIES["urbansound8k.csv"], "car_horn", "siren"]
+LISTED = sorted(shipped_phrases())
 
 
-def test_the_labels_of_the_real_libraries_are_covered(
-    shared_data: Callable[[str], Path],
-) -> None:
+def test_the_labels_of_the_real_libraries_are_covered(shared_data: Callable[[str], Path]) -> None:
     names = json.loads(shared_data("labels/audioset_527.json").read_text(encoding="utf-8"))
     assert sorted(names) == AUDIOSET
     with (shared_data("ESC-50") / "meta" / "esc50.csv").open() as file:
         assert {row["category"] for row in csv.DictReader(file)} <= {*ESC50}
 
 
-def test_the_vocabularies_are_whole_and_make_up_the_file() -> None:
-    assert len(AUDIOSET) == 527
-    assert VOCABULARIES["esc50.csv"] == ESC50
-    assert VOCABULARIES["urbansound8k.csv"] == [each for each in URBANSOUND8K if each not in ESC50]
-    assert sorted({*AUDIOSET, *ESC50, *URBANSOUND8K}) == LISTED
-
-
 def test_the_forms_of_esc50_are_as_they_were() -> None:
     forms = [shipped_phrases()[label] for label in ESC50]
     text = "".join(f"{p.plain}|{p.noun}|{p.clause}|{p.gerund}\n" for p in forms)
     assert hashlib.sha256(text.encode()).hexdigest() == ESC50_FORMS
+    assert (len(AUDIOSET), len(ESC50), len(set(URBANSOUND8K))) == (527, 50, 10)
 
 
 def test_shipped_phrases_are_lower_case_clean_and_hold_no_ordering_word() -> None:
@@ -471,3 +455,26 @@ def test_sources_that_cannot_be_built_are_told(
         build(sources, inflect)
     # Only labels that exclude one another may not be kin.
     assert len(build({"audioset.csv": source(DOG, PUPPY)}, plain_inflect)["audioset.csv"]) == 2
+
+
+# What a clip's tags tell of its treatment
+
+
+def test_a_treatment_is_no_sound_beside_others() -> None:
+    tags = [{"category": "instrument", "name": "guitar"}, {"category": "treatment", "name": "hall"}]
+    assert heard_tags(tags) == (Tag("instrument", "guitar"),)
+    assert find_treatment(tags) == "hall"
+
+
+# Lexicons are found wherever a script is run
+
+
+def test_a_folder_of_corpora_does_not_hide_the_lexicons(tmp_path: Path) -> None:
+    (tmp_path / "data_manifests" / "corpus").mkdir(parents=True)
+    (tmp_path / "script.py").write_text(
+        "from synth.labels.lexicon import are_kin; print(are_kin('Dog', 'Bark'))"
+    )
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("True\n", "")

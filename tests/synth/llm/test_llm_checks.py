@@ -432,9 +432,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     ],
 }
 TAKEN: dict[str, list[tuple[str, str]]] = {
-    "binding-negatives": [
-        ("A dog barks while a cat meows", "A dog meows while a cat barks"),
-    ],
+    "binding-negatives": [("A dog barks while a cat meows", "A dog meows while a cat barks")],
     "paraphrase": [
         ("A dog barks before a bell rings", "A bell rings after a dog barks"),
         ("A dog barks twice", "Two times, a dog barks"),

@@ -50,7 +50,7 @@ def clip(label: int, take: int, levels: tuple[float, ...] = ()) -> Clip:
     )
 
 
-LIBRARY = [clip(label, take) for label in range(20) for take in range(8)]
+LIBRARY = [clip(label, take) for label in range(12) for take in range(6)]
 SETTING = make_setting(10 * RATE)
 RECIPE = Triplets(least_event_s=LEAST_S)
 

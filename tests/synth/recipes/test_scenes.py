@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from synth.base.errors import PlanError
 from synth.captions.caption import Style
 from synth.captions.measuring import SceneMeasure
-from synth.labels.lexicon import are_kin, category
+from synth.labels.lexicon import are_confusable, are_kin, category, could_be_called
 from synth.recipes.base import Clip, Draft, Setting
 from synth.recipes.composing import Mixing
 from synth.recipes.scenes import Scenes, read_expressions
@@ -107,10 +107,10 @@ def test_every_positive_is_proven_and_every_negative_refuted() -> None:
     for draft in drafts():
         heard, stated = labels(draft.scene), statement(draft.scene)
         assert meaning(draft.captions.caption.claim) == meaning(stated)
-        assert not any(are_kin(one, other) for one, other in combinations(heard, 2))
+        assert not any(are_confusable(one, other) for one, other in combinations(heard, 2))
         for caption in (*draft.captions.positives, *draft.captions.negatives):
             for name in claim_labels(caption.claim) - set(heard):
-                assert not any(are_kin(name, label) for label in heard)
+                assert not any(could_be_called(label, name) for label in heard)
         for caption in draft.captions.negatives:
             assert caption.edit is edit_kind(caption.claim, stated)
 
@@ -121,10 +121,7 @@ def test_sounds_that_are_stated_together_are_heard_together() -> None:
         assert draft.heard is not None
         clear = {place.label: place.heard.clear for place in draft.heard.placements}
         for overlay in parts(statement(draft.scene), Overlay):
-            for ours, theirs in (
-                (overlay.first, overlay.second),
-                (overlay.second, overlay.first),
-            ):
+            for ours, theirs in ((overlay.first, overlay.second), (overlay.second, overlay.first)):
                 for label in labels(ours):
                     assert any(
                         measure(intersect(clear[label], clear[other])) >= AUDIBLE

@@ -132,9 +132,7 @@ VAGUE = [
 
 
 @cases("recipe", [NegationRecipe(inserts=3), TagCaptions()])
-def test_vague_tags_are_neither_exchanged_nor_denied(
-    recipe: NegationRecipe | TagCaptions,
-) -> None:
+def test_vague_tags_are_neither_exchanged_nor_denied(recipe: NegationRecipe | TagCaptions) -> None:
     for draft in flatten(plan(recipe, VAGUE, SETTING)):
         assert draft.captions.negatives
         for caption in (*draft.captions.negatives, *draft.captions.positives):

@@ -233,11 +233,7 @@ KINDS: list[tuple[Claim, Scene, EditKind]] = [
     (Concat(Overlay(A, D), B), Concat(Overlay(A, B), D), EditKind.REBIND),
     (Concat(D, Overlay(A, B)), Concat(Overlay(A, B), D), EditKind.REORDER),
     (Overlay(Overlay(A, B), D), Concat(Overlay(A, B), D), EditKind.RELATION),
-    (
-        Overlay(Concat(A, C), Concat(B, D)),
-        Overlay(Concat(A, B), Concat(C, D)),
-        EditKind.REBIND,
-    ),
+    (Overlay(Concat(A, C), Concat(B, D)), Overlay(Concat(A, B), Concat(C, D)), EditKind.REBIND),
 ]
 
 

@@ -6,13 +6,37 @@ import json
 from dataclasses import asdict
 from itertools import count
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.base.errors import SceneError
-from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, events
-from synth.scene.timeline import Placement, duration, timeline
+from synth.recipes.casting import fill_labels, random_sequence
+from synth.scene.edit import EditKind, edit_kind, meaning
+from synth.scene.scene import (
+    Concat,
+    Event,
+    Excerpt,
+    Overlay,
+    Scene,
+    events,
+    labels,
+    operands,
+    parse,
+)
+from synth.scene.timeline import (
+    PlacedEvent,
+    Placement,
+    arrange,
+    duration,
+    is_sequence,
+    make_sequence,
+    places,
+    recompose,
+    timeline,
+)
+from tests.kit.cases import cases
 
 
 def event(label: str, frames: int) -> Event:
@@ -93,3 +117,92 @@ def test_positions_past_the_range_of_32_bits_are_exact() -> None:
     while next(numbers) < 5:
         scene = Concat(scene, event("B", 2**31 - 1), 1)
     assert timeline(scene).frames == 6 * (2**31 - 1) - 5
+
+
+# Arrangements: a scene from places in time, and back
+
+
+def place(label: str, onset: int, frames: int) -> PlacedEvent:
+    return PlacedEvent(onset, Event(label, Excerpt(f"lib/{label}", 0, frames)))
+
+
+@given(sounds=st.lists(st.tuples(st.integers(0, 300), st.integers(1, 120)), min_size=1, max_size=8))
+def test_every_sound_begins_at_its_place(sounds: list[tuple[int, int]]) -> None:
+    first = min(onset for onset, _ in sounds)
+    found = [place(f"s{at}", onset - first, frames) for at, (onset, frames) in enumerate(sounds)]
+    scene = arrange(found)
+    assert sorted(places(scene), key=lambda each: each.event.label) == found
+    assert arrange(reversed(found)) == scene
+
+
+def test_what_follows_is_joined_and_what_overlaps_is_overlaid() -> None:
+    dog, rain, cat = place("dog", 0, 10), place("rain", 15, 20), place("cat", 18, 5)
+    assert arrange([dog, rain, cat]) == Concat(dog.event, Overlay(rain.event, cat.event, 3), -5)
+
+
+def test_silence_does_not_begin_a_scene() -> None:
+    with pytest.raises(SceneError, match="frame 0"):
+        arrange([place("dog", 1, 10)])
+
+
+# Sequences and their recompositions
+
+
+LETTERS = "abcdefghijkl"
+
+
+@cases(
+    ("text", "most", "expected"),
+    [
+        ("a + b + c * d", 2, True),
+        ("a + b + c * d", 1, False),
+        ("a + (b * c + d)", 2, True),
+        ("a + (b + c) * d", 4, False),
+        ("a * b * c", 4, False),
+        ("a * b * c + d", 2, False),
+        ("a", 4, False),
+    ],
+)
+def test_what_a_sequence_is(text: str, most: int, expected: bool) -> None:
+    assert is_sequence(parse(text), most) is expected
+
+
+def sequence(count: int, polyphony: int, seed: int) -> Concat:
+    """A drawn sequence, never a single overlay."""
+    rng = np.random.default_rng(seed)
+    while True:
+        found = fill_labels(random_sequence(count, polyphony, rng), iter(LETTERS))
+        if isinstance(found, Concat):
+            return found
+
+
+@cases(("count", "polyphony"), [(3, 1), (4, 2), (6, 3), (12, 2)])
+def test_recompositions_are_other_sequences_one_edit_away(count: int, polyphony: int) -> None:
+    for seed in range(6):
+        base = sequence(count, polyphony, seed)
+        found = list(recompose(base, polyphony))
+        forms = [meaning(each) for each in found]
+        assert len(set(forms)) == len(forms)
+        assert meaning(base) not in forms
+        for each in found:
+            assert is_sequence(each, polyphony)
+            assert sorted(labels(each)) == sorted(labels(base))
+            assert edit_kind(each, base) in (EditKind.REORDER, EditKind.RELATION, EditKind.REBIND)
+            assert is_close(base, each)
+
+
+def is_close(base: Scene, other: Scene) -> bool:
+    """Whether at most two places of the sequences differ, or one has been parted or joined."""
+    ours, theirs = ([frozenset(labels(part)) for part in operands(each)] for each in (base, other))
+    if len(ours) == len(theirs):
+        return sum(one != two for one, two in zip(ours, theirs, strict=True)) == 2
+    gone = [each for each in ours if each not in theirs]
+    come = [each for each in theirs if each not in ours]
+    return 1 in (len(gone), len(come)) and frozenset().union(*gone) == frozenset().union(*come)
+
+
+def test_every_kind_of_edit_is_found() -> None:
+    base = make_sequence([parse("a * b"), parse("c"), parse("d"), parse("e * f")])
+    assert isinstance(base, Concat)
+    kinds = {edit_kind(each, base) for each in recompose(base, 2)}
+    assert kinds == {EditKind.REORDER, EditKind.RELATION, EditKind.REBIND}

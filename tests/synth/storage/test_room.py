@@ -12,15 +12,7 @@ from pathlib import Path
 import pytest
 
 from synth.base.errors import SpecError
-from synth.storage import (
-    Copies,
-    Remote,
-    StorageError,
-    open_file,
-    open_made,
-    open_mapped,
-    read_at,
-)
+from synth.storage import Copies, Remote, StorageError, open_file, open_made, open_mapped, read_at
 from synth.storage.copies import CORPORA, cache_folder
 from synth.storage.room import CopySpace, limit_bytes
 from tests.kit.waiting import PATIENCE_S

@@ -8,9 +8,18 @@ from collections.abc import Callable
 from itertools import chain, combinations
 from pathlib import Path
 
+import pytest
+
 from synth.base.shipped import shipped_path
 from synth.labels.lexicon import are_confusable, families, other_families, shipped_phrases
-from synth.text.grammar.tokens import FAMILIES, content_words, listed_words, share_family
+from synth.text.grammar.tokens import (
+    FAMILIES,
+    content_words,
+    function_words,
+    listed_words,
+    share_family,
+)
+from tests.kit.cases import cases
 from tests.kit.one_sound import PLAIN_PAIRS
 
 ONE_SOUND = (
@@ -90,9 +99,8 @@ def test_labels_that_could_name_one_sound_share_a_family_by_their_words() -> Non
     assert missed == []
 
 
-def test_the_frequent_words_of_audiocaps_are_all_listed(
-    shared_data: Callable[[str], Path],
-) -> None:
+@pytest.mark.slow
+def test_the_frequent_words_of_audiocaps_are_all_listed(shared_data: Callable[[str], Path]) -> None:
     found: Counter[str] = Counter()
     for split in ("train", "val", "test"):
         path = shared_data("AudioCaps") / f"{split}.csv"
@@ -101,3 +109,29 @@ def test_the_frequent_words_of_audiocaps_are_all_listed(
                 found.update(content_words(row["caption"]))
     listed = {stem for word in listed_words() for stem in content_words(word)}
     assert {stem for stem, count in found.items() if count >= 20} <= listed
+
+
+# Content words: what two sentences must not share
+
+
+@cases(
+    ("one", "other", "meet"),
+    [
+        ("A dog barks", "dogs barking loudly", True),
+        ("Rain falls", "it is raining", True),
+        ("A man's voice", "the MAN speaks", True),
+        ("собака лает", "собака лает громко", True),
+        ("Café", "cafe\u0301", True),
+        ("The train arrives", "Rain falls", False),
+        ("A dog barks", "a cat is on the mat", False),
+        ("", "rain", False),
+    ],
+)
+def test_forms_of_one_word_meet(one: str, other: str, meet: bool) -> None:
+    assert bool(content_words(one) & content_words(other)) is meet
+
+
+def test_function_words_carry_no_content() -> None:
+    assert {"a", "the", "is", "of", "and"} <= function_words()
+    assert content_words("A the IS of and") == frozenset()
+    assert not {"dog", "rain"} & function_words()

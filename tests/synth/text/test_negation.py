@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from itertools import product
 from pathlib import Path
 
 import pytest
@@ -199,13 +198,6 @@ def test_what_cannot_be_mended_is_told_anew_and_says_so() -> None:
         assert found.text.endswith(("without guitar.", "not happy."))
 
 
-def test_a_caption_without_a_tag_has_no_negated_version() -> None:
-    for natural, mode in product((False, True), (NegationExtent.HALF, NegationExtent.FULL)):
-        for caption in ("A song", ""):
-            found = made(caption, mode, natural)
-            assert (found.outcome, found.reason, found.text) == (NegationOutcome.NONE, "no tag", "")
-
-
 def test_what_is_denied_already_is_not_denied_again() -> None:
     for caption in (
         "A song without drums",
@@ -224,15 +216,6 @@ def test_what_is_denied_already_is_not_denied_again() -> None:
         "a no wave guitar": ["no wave", "guitar"],
     }
     assert {caption: names(find_stated_tags(caption, WORDS)) for caption in stated} == stated
-
-
-def test_a_tag_that_no_sentence_denies_is_told() -> None:
-    found = made("A work song", NegationExtent.FULL, natural=True)
-    assert (found.outcome, found.reason, found.detail) == (
-        NegationOutcome.NONE,
-        NegationReason.UNSAYABLE,
-        "work",
-    )
 
 
 def test_a_negator_that_would_make_another_tag_is_not_used() -> None:
@@ -328,33 +311,28 @@ def test_what_the_caption_says_in_words_that_are_no_tags_does_not_stay_beside_a_
     assert "calming" not in found.text
 
 
-def test_a_denied_quality_is_parted_from_a_denied_thing() -> None:
-    """ "Not jazz music without saxophone" may be said of jazz with saxophone."""
-    how = _music("jazz", "saxophone", "happy", "piano")
-    texts = {
-        "It is jazz with saxophone.": "It is not jazz music, without saxophone.",
-        "The music is happy with piano.": "The music is not happy, without piano.",
-    }
-    assert {each: negated(each, NegationExtent.FULL, how).text for each in texts} == texts
-    caption = "A song with piano and a love theme."
-    themed = negated(caption, NegationExtent.FULL, _music("piano", "love"))
-    assert "no piano or love theme" not in themed.text
-
-
-def test_a_mark_at_the_end_is_kept_as_it_is() -> None:
-    for caption in ("A mix from the expert DJ!", "Best of the UK."):
-        found = negated(caption, NegationExtent.INSERT, _music("violin"))
-        assert found.text.startswith(f"{caption} The music comes with")
-
-
-def test_a_mood_is_denied_only_beside_its_opposite() -> None:
-    for caption in ("A song.", "A pop song.", "A happy song."):
-        found = negated(caption, NegationExtent.INSERT, _music("sad"))
-        assert bool(found.text) is ("happy" in caption)
-
-
-def test_an_insert_denies_nothing_that_other_words_say() -> None:
-    for caption, tag in (
+HALF, FULL, INSERT = NegationExtent.HALF, NegationExtent.FULL, NegationExtent.INSERT
+UNSURE = (
+    "They sing of a whole new world",
+    "The band covers Happy Trails",
+    'A voice says "rock and pop"',
+    "Bass notes of a synth pedal",
+    "A pop/rock medley",
+)
+UNSURE_TAGS = ("world", "happy", "rock", "pop", "bass", "synth")
+REASONS: list[tuple[tuple[str, ...], NegationExtent, str, NegationReason]] = [
+    *((("rock",), extent, caption, NegationReason.NO_TAG) for extent in (HALF, FULL)
+      for caption in ("A song", "")),
+    (("work",), FULL, "A work song", NegationReason.UNSAYABLE),
+    (("happy", "fun"), HALF, "A happy, fun song", NegationReason.IMPLIED),
+    *((UNSURE_TAGS, extent, caption, NegationReason.UNSURE) for extent in (HALF, FULL)
+      for caption in UNSURE),
+    *((("intimate", "rock"), extent, "An intimate R&amp;B song", NegationReason.MARKUP)
+      for extent in NegationExtent),
+    # An insert denies nothing that other words say, and a mood only beside its opposite.
+    *(((tag,), INSERT, caption, NegationReason.NO_OTHER_TAG) for caption, tag in (
+        ("A song.", "sad"),
+        ("A pop song.", "sad"),
         ("A chillout piece.", "relaxing"),
         ("An old piece.", "American"),
         ("Funky keyboards.", "funk"),
@@ -366,34 +344,56 @@ def test_an_insert_denies_nothing_that_other_words_say() -> None:
         ("A cheerful tune.", "happy"),
         ("A rapper tells a story.", "voice"),
         ("A happy song.", "contemporary"),  # too vague to be denied
-    ):
-        found = negated(caption, NegationExtent.INSERT, _music(tag))
-        assert found.reason == NegationReason.NO_OTHER_TAG, caption
+    )),
+]  # fmt: skip
 
 
-def test_a_word_that_may_be_no_tag_is_left_alone() -> None:
-    how = _music("world", "happy", "rock", "pop", "bass", "synth")
-    dictionary = Dictionary(tuple(build(how.vocabulary)))
-    for caption in (
-        "They sing of a whole new world",
-        "The band covers Happy Trails",
-        'A voice says "rock and pop"',
-        "Bass notes of a synth pedal",
-        "A pop/rock medley",
-    ):
-        for mode in (NegationExtent.HALF, NegationExtent.FULL):
-            assert negated(caption, mode, how).reason == NegationReason.UNSURE, caption
+@cases(("tags", "extent", "caption", "reason"), REASONS)
+def test_what_cannot_be_denied_is_left_alone_with_the_reason(
+    tags: tuple[str, ...], extent: NegationExtent, caption: str, reason: NegationReason
+) -> None:
+    left = negated(caption, extent, _music(*tags))
+    assert (left.outcome, left.reason, left.text) == (NegationOutcome.NONE, reason, "")
+    if reason is NegationReason.UNSURE:
+        dictionary = Dictionary(tuple(build(_music(*tags).vocabulary)))
         assert swap(caption, (), dictionary, Randomness(0).at("x", 0)).text == ""
-    for mode in NegationExtent:
-        marked = negated("An intimate R&amp;B song", mode, _music("intimate", "rock"))
-        assert marked.reason == NegationReason.MARKUP
 
 
-def test_decades_and_genres_are_denied_in_english() -> None:
+JAZZ = ("jazz", "saxophone", "happy", "piano")
+
+
+@cases(
+    ("tags", "extent", "caption", "text"),
+    [
+        # "Not jazz music without saxophone" may be said of jazz with saxophone.
+        (JAZZ, FULL, "It is jazz with saxophone.", "It is not jazz music, without saxophone."),
+        (JAZZ, FULL, "The music is happy with piano.", "The music is not happy, without piano."),
+        (
+            ("Latin", "pop"),
+            FULL,
+            "A Latin, pop and rock song",
+            "A rock song that is not Latin or pop music",
+        ),
+        *(
+            (("violin",), INSERT, caption, f"{caption} The music comes with")
+            for caption in ("A mix from the expert DJ!", "Best of the UK.")
+        ),
+        (("sad",), INSERT, "A happy song.", "A happy song"),
+    ],
+)
+def test_denials_are_english(
+    tags: tuple[str, ...], extent: NegationExtent, caption: str, text: str
+) -> None:
+    denied = negated(caption, extent, _music(*tags)).text
+    assert denied.startswith(text)
+    assert extent is INSERT or denied == text
+
+
+def test_things_decades_and_themes_are_not_denied_in_one_list() -> None:
+    caption = "A song with piano and a love theme."
+    assert "no piano or love theme" not in negated(caption, FULL, _music("piano", "love")).text
     sentence = describe((), [parse_tag(name) for name in ("00s", "intimate", "worship")])
     assert sentence.text == "A track that is not intimate or from the 2000s, and not worship music."
-    found = negated("A Latin, pop and rock song", NegationExtent.FULL, _music("Latin", "pop"))
-    assert found.text == "A rock song that is not Latin or pop music"
 
 
 def test_what_stays_is_a_list_still() -> None:

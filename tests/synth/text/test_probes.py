@@ -94,10 +94,7 @@ def test_an_impossible_size_is_refused() -> None:
 def test_as_then_set_holds_both_words() -> None:
     probed = probe(Probe.AS_THEN_SET, _captions())
     made = {str(each.outcome.connective): each.outcome.text for each in probed if each.outcome.made}
-    assert made == {
-        "as": "Rain falls then geese honk",
-        "then": "Geese honk as a gate shuts",
-    }
+    assert made == {"as": "Rain falls then geese honk", "then": "Geese honk as a gate shuts"}
 
 
 @given(st.lists(st.sampled_from(TEXTS), max_size=12), st.integers(0, 50))

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -158,6 +159,7 @@ def test_tags_that_are_not_listed_go_by_category_or_last_word() -> None:
     assert phrase_tag(Tag("", "wake up call")).form is TagForm.NONE
 
 
+@pytest.mark.slow
 def test_all_real_tracks(shared_data: Callable[[str], Path]) -> None:
     tracks = read_items(shared_data("MTG-Jamendo/autotagging-validation.tsv"))
     randomness, count = Randomness(7), 0

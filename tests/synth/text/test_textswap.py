@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -220,6 +221,7 @@ def test_it_is_written_with_its_reasons(tmp_path: Path) -> None:
     assert {*entries.values()} > {"both rock", ""}
 
 
+@pytest.mark.slow
 def test_the_dictionary_of_the_real_msd_tags(shared_data: Callable[[str], Path]) -> None:
     words = read_vocabulary(shared_data("LP-MusicCaps/msd_tags.json"))
     entries = build(words)
@@ -230,6 +232,7 @@ def test_the_dictionary_of_the_real_msd_tags(shared_data: Callable[[str], Path])
         assert explain_nearness(entry.tag.name, entry.alternative.name) == ""
 
 
+@pytest.mark.slow
 def test_real_tracks_are_swapped_for_tags_they_do_not_have(
     shared_data: Callable[[str], Path],
 ) -> None:

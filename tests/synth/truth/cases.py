@@ -46,10 +46,7 @@ def draw_scene(rng: Random, names: Sequence[str], step: int) -> Scene:
         most = rng.choice([40, 300, 300, 900])
         return Event(names[0], Excerpt(names[0].lower(), 0, step * rng.randint(1, most // step)))
     middle = rng.randint(1, len(names) - 1)
-    first, second = (
-        draw_scene(rng, names[:middle], step),
-        draw_scene(rng, names[middle:], step),
-    )
+    first, second = (draw_scene(rng, names[:middle], step), draw_scene(rng, names[middle:], step))
     if rng.randrange(2):
         longest = min(duration(first), duration(second))
         some = step * rng.randint(0, longest // step)

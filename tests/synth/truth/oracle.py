@@ -87,11 +87,7 @@ class Oracle:
     """
 
     def __init__(
-        self,
-        heard: Timeline,
-        audible: int,
-        borders: Sequence[int] | None = None,
-        seed: int = 0,
+        self, heard: Timeline, audible: int, borders: Sequence[int] | None = None, seed: int = 0
     ) -> None:
         self.timeline = heard
         self.audible = audible

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from synth.labels.lexicon import Tag
 from synth.scene.activity import Stretch
-from synth.scene.claim import Not
+from synth.scene.claim import And, Not
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
-from synth.scene.timeline import PlacedEvent, arrange, places
-from synth.truth.change import Change, ChangeKind, find_change, list_claims
+from synth.scene.timeline import PlacedEvent, arrange, places, timeline
+from synth.truth.change import Change, ChangeKind, annotate, find_change, list_claims, tag_claim
+from synth.truth.relations import Tolerance
+from synth.truth.truth import proves, refutes
 from tests.kit.cases import cases
 
 DOG, RAIN, CAT = (
@@ -50,10 +54,7 @@ def test_a_single_edit_is_found_and_so_is_its_reverse(
     before, after = arrange(BASE), arrange(edited)
     assert find_change(before, after) == change
     undone = replace(
-        change,
-        kind=change.kind.reverse,
-        sounds=change.sounds[::-1],
-        gain_db=-change.gain_db,
+        change, kind=change.kind.reverse, sounds=change.sounds[::-1], gain_db=-change.gain_db
     )
     assert find_change(after, before) == undone
 
@@ -97,3 +98,38 @@ def test_what_is_claimed_of_a_sound_that_goes_tells_where_it_was() -> None:
     assert list(list_claims(change, ("rain",))) == [
         (told, Not(dog)) for told in (dog, Concat(rain, dog), Concat(dog, rain), Overlay(dog, rain))
     ]
+
+
+# Tags as facts on a timeline
+
+
+A, B = (Event(name, Excerpt(f"lib/{name}", 0, 1000)) for name in ("dog", "cat"))
+ROCK, GUITAR, PIANO = Tag("genre", "rock"), Tag("instrument", "guitar"), Tag("instrument", "piano")
+
+
+def test_a_tag_holds_of_the_whole_of_its_clip() -> None:
+    tags = {"lib/dog": ["rock", "rock", "dog"], "lib/other": ["pop"]}
+    heard = annotate(timeline(Concat(A, B)), tags)
+    assert [(place.label, place.onset, place.offset) for place in heard.placements] == [
+        ("dog", 0, 1000),
+        ("cat", 1000, 2000),
+        ("rock", 0, 1000),
+    ]
+    assert heard.frames == 2000
+
+
+def test_presence_is_proven_and_absence_by_the_closed_world() -> None:
+    heard = annotate(timeline(A), {"lib/dog": ["rock", "guitar"]})
+    tolerance = Tolerance()
+    assert proves(heard, tag_claim([ROCK, GUITAR]), tolerance)
+    assert proves(heard, tag_claim([ROCK], [PIANO]), tolerance)
+    assert refutes(heard, tag_claim([], [ROCK, GUITAR]), tolerance)
+    assert refutes(heard, tag_claim([ROCK], [GUITAR]), tolerance)
+    assert refutes(heard, tag_claim([PIANO]), tolerance)
+
+
+def test_a_claim_is_built_of_and_and_not() -> None:
+    assert tag_claim([ROCK], [PIANO]) == And(Event("rock"), Not(Event("piano")))
+    assert tag_claim([ROCK]) == Event("rock")
+    with pytest.raises(ValueError, match="needs a tag"):
+        tag_claim([])

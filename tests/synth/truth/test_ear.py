@@ -43,10 +43,7 @@ def sound(name: str, start: int, frames: int, gain_db: float = 0.0) -> Event:
 
 
 def hear(
-    scene: Scene,
-    levels: Mapping[str, Levels],
-    ear: Ear | None = None,
-    fade: Fade = Fade.LINEAR,
+    scene: Scene, levels: Mapping[str, Levels], ear: Ear | None = None, fade: Fade = Fade.LINEAR
 ) -> list[Activity]:
     return [place.heard for place in heard_by(levels, ear, fade).hear(scene).placements]
 

@@ -11,15 +11,7 @@ import pytest
 from synth.base.errors import SceneError
 from synth.labels.lexicon import Treatment
 from synth.scene.activity import Acoustics, Activity, Stretch
-from synth.scene.claim import (
-    Claim,
-    Measured,
-    Not,
-    Part,
-    Quantity,
-    claim_from_text,
-    claim_to_text,
-)
+from synth.scene.claim import Claim, Measured, Not, Part, Quantity, claim_from_text, claim_to_text
 from synth.scene.scene import Event, Excerpt, Overlay, Scene
 from synth.scene.timeline import Timeline, timeline
 from synth.truth.relations import Tolerance
@@ -243,7 +235,7 @@ def draw_acoustics(rng: Random) -> Acoustics | None:
 
 def test_no_ear_denies_a_measure() -> None:
     proven = refuted = 0
-    for seed in range(1000):
+    for seed in range(600):
         rng = Random(seed)
         case = draw_case(rng)
         where = timeline(
@@ -259,8 +251,8 @@ def test_no_ear_denies_a_measure() -> None:
             if refutes(where, claim, TOLERANCE):
                 refuted += 1
                 assert oracle.refutes(claim), (where, claim)
-    assert proven > 60
-    assert refuted > 600
+    assert proven > 40
+    assert refuted > 400
 
 
 @cases(

@@ -27,7 +27,7 @@ from tests.synth.truth.cases import AUDIBLE, SceneCase, draw_case, draw_claim, d
 from tests.synth.truth.oracle import Oracle, judge_row
 
 TOLERANCE = Tolerance(audible=AUDIBLE)
-A, B, C, D = (Event(name) for name in "ABCD")
+A, B, C = (Event(name) for name in "ABC")
 
 
 class Judged(NamedTuple):
@@ -53,7 +53,7 @@ def deny(judged: Judged, heard: Timeline, tolerance: Tolerance = TOLERANCE) -> b
 def many() -> list[Judged]:
     """Any claims, all ears."""
     found = []
-    for seed in range(1500):
+    for seed in range(750):
         rng = Random(seed)
         case = draw_case(rng)
         found += judge(case, [draw_claim(rng, case.scene) for _ in range(5)], seed)
@@ -64,7 +64,7 @@ def many() -> list[Judged]:
 def simple() -> list[Judged]:
     """Claims of two sounds, where all ears hear alike."""
     found = []
-    for seed in range(1200):
+    for seed in range(600):
         rng = Random(seed)
         case = draw_case(rng, sure=True)
         found += judge(case, [draw_pair(rng, case.scene) for _ in range(4)], seed)
@@ -81,8 +81,8 @@ def test_production_decides_what_all_ears_agree_on_and_most_of_what_some_do(
         for case, claim, proven, refuted in decided:
             same += production(case.heard, claim) == in_words(proven, refuted)
         assert same >= least * len(decided)
-        assert sum(each.proven for each in judged) > 500
-        assert sum(each.refuted for each in judged) > 1500
+        assert sum(each.proven for each in judged) > 250
+        assert sum(each.refuted for each in judged) > 750
     # Who is sure of less is denied nothing.
     unsure = as_if(lambda each: Activity((), each.faint))
     assert not any(deny(each, unsure(each.case)) for each in many)
@@ -102,10 +102,7 @@ WRONG_RULES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-@cases(
-    "wrong",
-    WRONG_RULES.values(),
-)
+@cases("wrong", WRONG_RULES.values())
 def test_a_wrong_rule_is_denied(
     monkeypatch: pytest.MonkeyPatch,
     many: list[Judged],
@@ -129,10 +126,7 @@ WRONG_EARS: Mapping[str, Callable[[SceneCase], Timeline]] = {
 }
 
 
-@cases(
-    "hear",
-    WRONG_EARS.values(),
-)
+@cases("hear", WRONG_EARS.values())
 def test_a_wrong_ear_is_denied(many: list[Judged], hear: Callable[[SceneCase], Timeline]) -> None:
     assert any(deny(each, hear(each.case)) for each in many)
 
@@ -241,7 +235,6 @@ def joined(first: Heard, second: Heard, crossfade: int) -> Timeline:
     return timeline(scene, [Activity(each, each) for each in heard])
 
 
-NESTED = sounds(clear("A", (0, 60)), clear("B", (20, 60)), clear("C", (60, 160)))
 TWICE = sounds(clear("A", (0, 50)), clear("B", (60, 100)), clear("A", (120, 150)))
 
 
@@ -254,9 +247,7 @@ RULES: list[tuple[Timeline, Claim, str]] = [
     (APART, Concat(B, A), "refuted"),
     (APART, Overlay(A, B), "refuted"),
     (INSIDE, Overlay(A, B), "proven"),
-    (INSIDE, Overlay(B, A), "proven"),
     (INSIDE, Concat(A, B), "neither"),
-    (INSIDE, Concat(B, A), "neither"),
     # B sounds in A's pause: between its first and its last moment, never with it.
     (GAP, Overlay(A, B), "neither"),
     (sounds(clear("A", (0, 50)), clear("B", (49, 100))), Concat(A, B), "neither"),
@@ -269,22 +260,14 @@ RULES: list[tuple[Timeline, Claim, str]] = [
     (sounds(clear("A", (0, 41)), clear("B", (0, 10), (50, 99))), Overlay(A, B), "neither"),
     (sounds(clear("A", (0, 80)), clear("B", (0, 100))), Concat(A, B), "neither"),
     (sounds(clear("A", (0, 81)), clear("B", (0, 100))), Concat(A, B), "refuted"),
-    (sounds(clear("A", (0, 350)), clear("B", (0, 400))), Concat(A, B), "neither"),
-    (sounds(clear("A", (0, 351)), clear("B", (0, 400))), Concat(A, B), "refuted"),
     # What some may hear keeps a claim from both; who misses a sound hears none.
     (sounds(("A", [(0, 50)], [(0, 51)]), clear("B", (50, 100))), Concat(A, B), "neither"),
     (sounds(("A", [], [(0, 50)]), clear("B", (50, 100))), Concat(A, B), "neither"),
-    (sounds(("A", [], [(0, 50)]), clear("B", (50, 100))), A, "neither"),
     (sounds(("A", [], [(0, 50)]), clear("B", (50, 100))), Not(Concat(B, A)), "proven"),
-    (sounds(("A", [], [(0, 50)]), clear("B", (50, 100))), Only(B), "neither"),
-    (APART, A, "proven"),
-    (APART, C, "refuted"),
     (APART, Not(C), "proven"),
     (APART, Only(A), "refuted"),
-    (APART, Only(Concat(A, B)), "proven"),
     (APART, Only(And(A, B)), "proven"),
     (APART, And(A, Not(C)), "proven"),
-    (APART, And(A, C), "refuted"),
     (APART, Not(Overlay(A, B)), "proven"),
     # Counting
     (ONCE, Count(A, 1), "proven"),
@@ -324,15 +307,10 @@ RULES: list[tuple[Timeline, Claim, str]] = [
     (joined([(0, 70), (80, 90)], [(0, 40)], 60), Overlay(A, B), "proven"),
     (joined([(0, 50), (80, 90)], [(0, 40)], 60), Overlay(A, B), "neither"),
     # Compositions
-    (NESTED, Concat(Overlay(A, B), C), "proven"),
-    (NESTED, Concat(C, Overlay(A, B)), "refuted"),
-    (NESTED, Overlay(Concat(A, C), B), "neither"),
     (sounds(clear("A", (0, 50)), clear("B", (50, 99)), clear("C", (9, 80))),
      Overlay(Concat(A, B), C), "proven"),
     (sounds(clear("A", (0, 50)), clear("B", (50, 99)), clear("C", (9, 50))),
      Overlay(Concat(A, B), C), "neither"),
-    (TWICE, Concat(A, B), "neither"),
-    (TWICE, Concat(B, A), "neither"),
     (TWICE, Concat(Concat(A, B), A), "neither"),
     (TWICE, Overlay(A, B), "refuted"),
     # Kin
@@ -377,7 +355,7 @@ CALLED = {"A": "airplane", "B": "engine", "C": "dog", "D": "Bark"}
 
 def test_no_ear_denies_what_is_said_with_names_that_are_confused() -> None:
     decided = 0
-    for seed in range(600):
+    for seed in range(300):
         rng = Random(seed)
         case = draw_case(rng)
         heard = replace(
@@ -389,7 +367,7 @@ def test_no_ear_denies_what_is_said_with_names_that_are_confused() -> None:
             judged = Judged(case, claim, oracle.proves(claim), oracle.refutes(claim))
             assert not deny(judged, heard)
             decided += production(heard, claim) != "neither"
-    assert decided > 1000
+    assert decided > 500
 
 
 def rename_claim(claim: Claim) -> Claim:
@@ -442,30 +420,12 @@ def at_rate(scene: Scene) -> Scene:
 
 
 @given(st.randoms(use_true_random=False))
-def test_a_row_is_judged_as_its_frames_are(rng: Random) -> None:
+def test_the_faults_of_a_row_are_named(rng: Random) -> None:
     case = draw_case(rng, sure=True)
     claims: list[Claim] = [draw_claim(rng, case.scene) for _ in range(6)]
     oracle = Oracle(case.heard, AUDIBLE)
     faults = judge_row(row_of(case, claims[0], claims, claims))
-    assert [each.number for each in faults if each.column == "caption"] == (
-        [] if oracle.proves(claims[0]) else [0]
-    )
-    assert [each.number for each in faults if each.column == "positives"] == [
-        number for number, each in enumerate(claims) if not oracle.proves(each)
-    ]
-    assert [each.number for each in faults if each.column == "negatives"] == [
-        number for number, each in enumerate(claims) if not oracle.refutes(each)
-    ]
-
-
-def test_the_faults_of_a_row_are_named() -> None:
-    scene = Concat(Event("A", Excerpt("a", 0, 50)), Event("B", Excerpt("b", 0, 50)))
-    case = SceneCase(scene, tuple(place.heard for place in timeline(scene).placements))
-    right = row_of(case, Concat(A, B), [And(A, B)], [Concat(B, A), Overlay(A, B)])
-    assert judge_row(right) == []
-    wrong = row_of(case, Concat(B, A), [A, C], [Overlay(A, B), B])
-    assert [(each.column, each.number) for each in judge_row(wrong)] == [
-        ("caption", 0),
-        ("positives", 1),
-        ("negatives", 1),
-    ]
+    expected = [("caption", 0)] if not oracle.proves(claims[0]) else []
+    expected += [("positives", at) for at, each in enumerate(claims) if not oracle.proves(each)]
+    expected += [("negatives", at) for at, each in enumerate(claims) if not oracle.refutes(each)]
+    assert [(each.column, each.number) for each in faults] == expected

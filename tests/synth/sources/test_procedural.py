@@ -1,8 +1,9 @@
-"""The music library: its tags are true of the score, and of the sound as measured anew."""
+"""The procedural libraries: what their tags and labels say is true of the sound."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache, lru_cache
 
 import numpy as np
@@ -13,13 +14,15 @@ from synth.labels.lexicon import Tag
 from synth.sources import ClipRef
 from synth.sources.catalogue import Acceptance, catalogue
 from synth.sources.procedural import jam
+from synth.sources.procedural.foley import CLASSES, RATE, synthesize
+from synth.sources.procedural.foley.source import Foley
 from synth.sources.procedural.jam.harmony import Song, line, melody
 from synth.sources.procedural.jam.source import Jam
 from synth.sources.procedural.jam.timbres import CLAP, DRUMS, KICK, RIDE, SNARE
 from tests.kit.cases import cases
 from tests.kit.libraries import assert_told_apart, check
 
-TAKES = 3
+TAKES = 2
 TAKE = [(genre, take) for genre in jam.GENRES for take in range(TAKES)]
 MAJOR = (1, 0, 0.2, 0, 1, 0.3, 0, 1, 0, 0.3, 0, 0.2)
 MINOR = (1, 0, 0.2, 1, 0, 0.3, 0, 1, 0.3, 0, 0.2, 0.2)
@@ -37,6 +40,11 @@ def tune(genre: str, take: int) -> jam.Tune:
 @cache
 def stems(genre: str, take: int) -> dict[str, NDArray[np.float32]]:
     return jam.stems(tune(genre, take), rng(genre, take, 1))
+
+
+@cache
+def track(genre: str, take: int) -> NDArray[np.float32]:
+    return jam.perform(tune(genre, take), rng(genre, take, 1))
 
 
 def loop(genre: str, take: int) -> NDArray[np.float64]:
@@ -81,7 +89,7 @@ def spectra(x: NDArray[np.floating], size: int) -> NDArray[np.float64]:
 @cases(("genre", "take"), TAKE)
 def test_a_loop_is_whole_bars_of_mono_audio_that_does_not_clip(genre: str, take: int) -> None:
     t = tune(genre, take)
-    x = jam.perform(t, rng(genre, take, 1))
+    x = track(genre, take)
     assert x.dtype == np.float32
     assert x.shape == (round(t.bars * t.meter * 60 / t.bpm * jam.RATE),)
     assert 6 * jam.RATE <= x.size <= 10 * jam.RATE
@@ -98,8 +106,8 @@ def test_equal_seeds_give_equal_bits_and_other_seeds_other_music() -> None:
     for genre in jam.GENRES:
         again = jam.compose(rng(genre, 0, 0), genre)
         assert again == tune(genre, 0) != tune(genre, 1)
-        first, second, other = (jam.perform(again, rng(genre, 0, use)) for use in (1, 1, 2))
-        assert first.tobytes() == second.tobytes() != other.tobytes()
+        performed = jam.perform(again, rng(genre, 0, 1))
+        assert performed.tobytes() == track(genre, 0).tobytes() != track(genre, 1).tobytes()
     with pytest.raises(ValueError, match=r"'polka'.*ambient.*waltz"):
         jam.compose(np.random.default_rng(0), "polka")
 
@@ -174,6 +182,7 @@ def test_the_loudest_pulse_near_the_tempo_is_the_tempo(genre: str, take: int) ->
     assert abs(bpm[strength.argmax()] / tune(genre, take).bpm - 1) < 0.02
 
 
+@pytest.mark.slow
 def test_the_mode_is_heard() -> None:
     right = []
     for genre, take in TAKE:
@@ -248,20 +257,6 @@ def test_each_genre_keeps_its_rhythm() -> None:
         assert {start % 3 for start in lowest} == {0}
 
 
-@cases("take", range(TAKES))
-def test_four_on_the_floor_is_measured(take: int) -> None:
-    t = tune("techno", take)
-    x = loop("techno", take)
-    beat = 60 / t.bpm * jam.RATE
-    low = []
-    for quarter in range(4 * t.beats):
-        at = int(quarter * beat / 4)
-        window = x[at : at + 2400]  # 50 ms
-        low.append(np.sum(np.abs(np.fft.rfft(window * np.hanning(2400)))[2:8] ** 2))
-    by_place = np.array(low).reshape(t.beats, 4)
-    assert (by_place[:, 0] > 1.3 * by_place[:, 1:].max(axis=1)).all()
-
-
 def texture(x: NDArray[np.floating]) -> NDArray[np.float64]:
     """Neither key nor level: of 26 bands the mean level, its spread, and how fast it changes."""
     power = spectra(x, 1024)
@@ -273,6 +268,7 @@ def texture(x: NDArray[np.floating]) -> NDArray[np.float64]:
     return np.concatenate((mean - mean.mean(), bands.std(axis=0), speed))
 
 
+@pytest.mark.slow
 def test_genres_are_told_apart_by_their_sound() -> None:
     all_ = np.array([[texture(loop(genre, take)) for take in range(5)] for genre in jam.GENRES])
     assert_told_apart(all_[:, :3], all_[:, 3:], least=0.8)
@@ -343,3 +339,81 @@ def test_the_catalogue_takes_the_whole_of_a_track() -> None:
         assert row["offset"] - row["onset"] > 0.95 * row["frames"]
         assert -45 < row["loudness_lufs"] < -8
         assert len(row["tags"]) == len(ref.tags)
+
+
+# The procedural sound library: its contract, and that its classes are told apart by ear
+
+
+BANDS = 26
+
+
+@lru_cache(maxsize=3 * len(CLASSES))
+def take(label: str, seed: int) -> NDArray[np.float32]:
+    return synthesize(label, np.random.default_rng([seed, CLASSES.index(label)]))
+
+
+def sounding(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    (audible,) = np.nonzero(x)
+    return x[audible[0] : audible[-1] + 1]
+
+
+def windows(x: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+    half = RATE // 2
+    for start in range(0, x.size - half + 1, half // 2):
+        yield x[start : start + half]
+
+
+def features(x: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Shape, never level: band energies of the loudest 26 dB, and how far each band moves."""
+    frames = np.lib.stride_tricks.sliding_window_view(sounding(x), 1024)[::1024]
+    power = np.abs(np.fft.rfft(frames * np.hanning(1024).astype(np.float32))) ** 2
+    edges = np.unique(np.geomspace(2, power.shape[1] - 1, BANDS + 1).astype(int))
+    bands = np.log(np.add.reduceat(power[:, : edges[-1]], edges[:-1], axis=1) + 1e-12)
+    bands = np.maximum(bands, bands.max() - 6)
+    mean = np.log(np.exp(bands).mean(axis=0))
+    return np.concatenate((mean - mean.mean(), bands.std(axis=0)))
+
+
+@cases("label", CLASSES)
+def test_a_take_is_a_mono_recording_at_full_rate(label: str) -> None:
+    for seed in range(2):
+        x = take(label, seed)
+        assert x.dtype == np.float32
+        assert x.ndim == 1
+        assert 1.5 * RATE <= x.size <= 5 * RATE
+        assert np.isfinite(x).all()
+        assert -20.1 <= 20 * np.log10(np.abs(x).max()) <= -0.9
+        heard = sounding(x).astype(np.float64)
+        assert heard.size >= 1.2 * RATE
+        # No half second of the sound is silent.
+        levels = [float(np.mean(window**2)) for window in windows(heard)]
+        assert 10 * np.log10(min(levels) / max(levels)) > -40
+
+
+def test_equal_seeds_give_equal_bits_and_other_seeds_other_sounds() -> None:
+    for label in CLASSES:
+        again = synthesize(label, np.random.default_rng([0, CLASSES.index(label)]))
+        assert again.tobytes() == take(label, 0).tobytes()
+        other = take(label, 1)
+        n = min(again.size, other.size)
+        assert not np.array_equal(again[:n], other[:n])
+    with pytest.raises(ValueError, match=r"'unicorn'.*car_horn.*wind"):
+        synthesize("unicorn", np.random.default_rng(0))
+
+
+def test_other_seeds_are_other_recordings() -> None:
+    for library, first in ((Foley, "foley/dog-00000"), (Jam, "jam/00000")):
+        names = [{ref.recording for ref in library(seed=seed).refs()} for seed in (0, 1, 2)]
+        assert not set.intersection(*names[:2])
+        assert not set.intersection(*names[1:])
+        assert first in names[0]
+
+
+@pytest.mark.slow
+def test_classes_separate_on_takes_held_out() -> None:
+    all_ = np.array([[features(take(c, s)) for s in range(7)] for c in CLASSES])
+    assert_told_apart(all_[:, :4], all_[:, 4:], least=0.85)
+    silences = [x.size - sounding(x).size for x in (take(c, s) for c in CLASSES for s in range(3))]
+    assert max(silences) <= 1.0 * RATE + 1000
+    # A third of the takes carry digital silence.
+    assert 0.15 < np.mean(np.array(silences) > 0.05 * RATE) < 0.55
