@@ -17,7 +17,6 @@ from pipelines.checks.audit import Audit, Violation, audit
 from pipelines.checks.blind import BlindResult, run_blind_test
 from pipelines.cli.look.audit import audit_command
 from pipelines.config.spec import Spec
-from pipelines.look.inspection import describe
 from pipelines.look.report.corpus import corpus_page
 from synth.base.errors import CorpusError
 from synth.base.progress import Silent
@@ -314,20 +313,6 @@ def test_the_command_says_that_all_is_well(
     shown = capsys.readouterr().out
     assert "48 samples, 100.0% with a negative" in shown
     assert "0 violations" in shown
-
-
-def test_inspect_prints_the_scenes_tables(scenes_corpus: Path) -> None:
-    shown = segue_here("inspect", scenes_corpus, "--samples", "2")
-    assert shown.returncode == 0, shown.stderr
-    for table in ("relation", "negatives", "sounds in a scene"):
-        assert table in shown.stdout
-    described = describe(scenes_corpus)["counts"]
-    for name in ("relation", "negatives", "sounds in a scene"):
-        counts = described[name]
-        assert sum(each["count"] for each in counts.values()) > 0
-        assert sum(each["percent"] for each in counts.values()) == pytest.approx(100, abs=1)
-    assert max(each["percent"] for each in described["relation"].values()) <= 40
-    assert sum(each["count"] for each in described["sounds in a scene"].values()) == 48
 
 
 # The blind test

@@ -139,6 +139,7 @@ def test_webdataset_counts_the_samples_and_steps_that_were_foretold(
         assert steps == deal.steps_of_ranks[rank]
 
 
+@pytest.mark.slow
 def test_a_loader_ended_at_the_steps_gives_every_rank_as_many(shard_files: list[str]) -> None:
     """With real loader workers, as a training script has them."""
     ranks, workers, batch = 2, 2, 4

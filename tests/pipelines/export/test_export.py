@@ -25,7 +25,7 @@ from synth.export.folder import KEPT
 from synth.export.items import list_shards
 from synth.sources.sounds.esc50 import Esc50
 from tests.kit.builds import segue_here
-from tests.kit.export_corpora import built
+from tests.kit.export_corpora import built, export_once
 from tests.kit.observers import Phases
 from tests.kit.started import count_receipts, interrupt, kill, marked, start_segue
 from tests.kit.waiting import wait_for
@@ -85,11 +85,12 @@ def test_a_second_run_writes_nothing(suitable: Corpus, tmp_path: Path, name: str
     assert times(tmp_path / "out") == before
 
 
-def test_the_same_bytes_at_any_number_of_workers(corpus: Corpus, tmp_path: Path) -> None:
+def test_the_same_bytes_at_any_number_of_workers(
+    corpus: Corpus, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     for name in ("lhotse", "shar", "hf", "laion"):
-        export_corpus(corpus, name, tmp_path / f"{name}-0", worker_count=0)
-        export_corpus(corpus, name, tmp_path / f"{name}-2", worker_count=2)
-        assert content(tmp_path / f"{name}-0") == content(tmp_path / f"{name}-2")
+        export_corpus(corpus, name, tmp_path / name, worker_count=2)
+        assert content(tmp_path / name) == content(export_once(tmp_path_factory)(corpus, name))
 
 
 HERE = ("--workers", "0", "--json")
@@ -256,14 +257,14 @@ def test_an_exported_corpus_is_no_corpus(corpus: Corpus, tmp_path: Path) -> None
 
 @each_format
 def test_every_export_credits_the_clips_and_names_the_licence_of_their_mixes(
-    suitable: Corpus, tmp_path: Path, name: str
+    suitable: Corpus, tmp_path_factory: pytest.TempPathFactory, name: str
 ) -> None:
     """The table counted all clips of the library, and audio was copied out with no credit."""
     need_writer(name)
-    export_corpus(suitable, name, tmp_path / "out")
-    ledger = (tmp_path / "out" / "ATTRIBUTION.csv").read_bytes()
+    folder = export_once(tmp_path_factory)(suitable, name)
+    ledger = (folder / "ATTRIBUTION.csv").read_bytes()
     assert ledger == (suitable.shards / "ATTRIBUTION.csv").read_bytes()
-    read_me = (tmp_path / "out" / "README.md").read_text()
+    read_me = (folder / "README.md").read_text()
     assert "can be under CC0-1.0" in read_me
     assert f"| CC0-1.0 | {suitable.facts['licences']['CC0-1.0']} |" in read_me
     assert ("license: cc0-1.0" in read_me) == (name in ("hf", "edits-hf"))

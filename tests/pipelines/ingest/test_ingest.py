@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,8 @@ from pipelines.ingest.parts import MAX_PART_CLIPS, chunk_refs
 from synth.audio.bank import Bank
 from synth.base.errors import MachineError, SourceError
 from synth.base.progress import Observer, Silent
-from synth.sources import Source
+from synth.base.rng import uniform_hash
+from synth.sources import ClipRef, Source
 from synth.sources.catalogue import Acceptance
 from synth.sources.own.folder import FolderSource
 from synth.sources.selection import SplitRule
@@ -37,20 +37,6 @@ from tests.kit.started import MARK, marked
 from tests.kit.waiting import PATIENCE_S, wait_for
 
 LIMIT = Acceptance(decode_timeout_s=1.5, max_s=60)
-
-
-@dataclass
-class Counting(Silent):
-    """How far the work has come, clip by clip."""
-
-    total: int = 0
-    steps: list[int] = field(default_factory=list)
-
-    def start(self, phase: str, total: int, unit: str, done: int | None = None) -> None:
-        self.total = total
-
-    def advance(self, phase: str, units: int = 1, note: str = "") -> None:
-        self.steps.append(units)
 
 
 def take(
@@ -171,9 +157,6 @@ def test_another_ear_opens_no_clip_again(tmp_path: Path) -> None:
 
 
 def test_a_run_of_clips_without_an_end_is_cut(tmp_path: Path) -> None:
-    from synth.base.rng import uniform_hash
-    from synth.sources import ClipRef
-
     ids = [f"x/{n}" for n in range(60_000)]
     endless = [ClipRef(i, i, ()) for i in ids if uniform_hash("part", i) * 64 >= 1]
     assert {len(chunk) for chunk in chunk_refs(endless[: 256 * 9])} == {256}
@@ -183,10 +166,14 @@ def test_a_run_of_clips_without_an_end_is_cut(tmp_path: Path) -> None:
 
 
 def test_progress_is_told_clip_by_clip(tmp_path: Path) -> None:
-    observer = Counting()
-    take(Hostile(("fine",) * 5 + ("gone",), tmp_path), tmp_path / "banks", observer=observer)
-    assert observer.total == 6
-    assert observer.steps == [1] * 6
+    steps: list[int] = []
+
+    class Counting(Silent):
+        def advance(self, phase: str, units: int = 1, note: str = "") -> None:
+            steps.append(units)
+
+    take(Hostile(("fine",) * 5 + ("gone",), tmp_path), tmp_path / "banks", observer=Counting())
+    assert steps == [1] * 6
 
 
 def test_every_clip_is_accepted_or_quarantined_once(tmp_path: Path) -> None:
@@ -337,6 +324,7 @@ from pipelines.engines.engine import engine
 from pipelines.ingest.ingest import ingest
 from pipelines.config.spec import Intake
 from synth.base.progress import Observer, Silent
+from synth.base.rng import uniform_hash
 folder = Path(sys.argv[1])
 intake = Intake(Hostile(("slow",) * 300, folder), 8000)
 with engine(2) as where:

@@ -49,7 +49,11 @@ def show(error: BaseException | None) -> str:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "auth", "rate_limit", "connection", "drop", "html", "stream_error", "timeout"]
+    "name",
+    [
+        *("", "auth", "rate_limit", "connection", "drop", "html", "stream_error"),
+        pytest.param("timeout", marks=pytest.mark.slow),
+    ],
 )
 def test_no_key_in_any_message_log_or_traceback(
     name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

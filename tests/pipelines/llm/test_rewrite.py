@@ -161,6 +161,7 @@ def test_the_budget_pays_for_both_requests(tmp_path: Path, rows: list[dict[str, 
         assert set(asked(server).values()) == {1}
 
 
+@pytest.mark.slow
 def test_a_death_while_texts_are_verified_costs_nothing(
     tmp_path: Path, rows: list[dict[str, Any]]
 ) -> None:

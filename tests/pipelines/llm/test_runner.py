@@ -257,6 +257,7 @@ def test_the_key_is_nowhere(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
         assert path.is_dir() or KEY.encode() not in path.read_bytes(), path
 
 
+@pytest.mark.slow
 def test_a_request_without_an_answer_may_be_on_the_bill(tmp_path: Path) -> None:
     with LlmServer(obliging, key=KEY, script=meeting("timeout", 1)) as server:
         done = run(tmp_path, server, captions(8), timeout_s=10.0)

@@ -37,18 +37,17 @@ SHARDS = 6
 FILED = 2
 
 
+CHANGES: dict[str, object] = {"recipe": {"triplets": {"repeats": 1}}}
+
+
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A version `old`, and a newer one that shares no shard with it; not to be changed."""
     out = tmp_path_factory.mktemp("base")
     for version, seed in (("old", 7), ("new", 8)):
-        build(
-            Spec.model_validate(merged(TINY, CHANGES | {"version": version, "seed": seed})), out, 0
-        )
+        changes = CHANGES | {"version": version, "seed": seed}
+        build(Spec.model_validate(merged(TINY, changes)), out, 0)
     return out
-
-
-CHANGES: dict[str, object] = {"recipe": {"triplets": {"repeats": 1}}}
 
 
 @pytest.fixture
@@ -378,12 +377,10 @@ def test_a_version_is_asked_for_by_its_folder_or_by_name(
     version = Corpus.open(folder).version
     places = Places(Store(tiny_corpus.resolve()), "tiny", version)
     root = tiny_corpus.resolve()
-    assert read_request(folder, None, Path())[0] == ReproductionRequest(places, None)
-    assert read_request(folder, version, tiny_corpus) == (
-        ReproductionRequest(places, None),
-        tiny_corpus,
-    )
-    assert read_request(folder / version, None, Path())[0] == ReproductionRequest(places, None)
+    wanted = ReproductionRequest(places, None)
+    assert read_request(folder, None, Path())[0] == wanted
+    assert read_request(folder, version, tiny_corpus) == (wanted, tiny_corpus)
+    assert read_request(folder / version, None, Path())[0] == wanted
     by_spec, there = read_request(tiny_file(), version, tiny_corpus)
     assert isinstance(by_spec, ReproductionRequest)
     assert (by_spec.places, there.resolve()) == (places, root)
