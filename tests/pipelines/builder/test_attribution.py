@@ -85,7 +85,7 @@ def test_a_guarded_cell_can_be_read_back(text: str) -> None:
     assert (cell[1:] if re.match("'+[-=+@\t\n]", cell) else cell) == text
 
 
-def test_the_facts_count_licences_and_name_that_of_the_whole() -> None:
+def test_the_facts_count_licences_and_say_why_there_is_no_common_one() -> None:
     clips = [clip("a", "CC0"), clip("b", "CC-BY-3.0"), clip("c", "Attribution 4.0"), clip("d")]
     assert licence_facts(clips) == {
         "licence": "CC-BY-4.0",
@@ -93,9 +93,6 @@ def test_the_facts_count_licences_and_name_that_of_the_whole() -> None:
         "licences": {"CC-BY-3.0": 1, "CC-BY-4.0": 1, "CC0-1.0": 2},
     }
     assert list(licence_facts(clips)["licences"]) == ["CC-BY-3.0", "CC-BY-4.0", "CC0-1.0"]
-
-
-def test_the_facts_say_why_there_is_no_common_licence() -> None:
     facts = licence_facts([clip("a", "CC-BY-SA-4.0"), clip("b", "CC-BY-NC-4.0")])
     assert facts["licence"] == "LicenseRef-no-common-licence"
     assert "CC-BY-SA-4.0" in facts["licence_reason"]

@@ -213,60 +213,45 @@ def test_an_empty_split_is_explained_by_its_own_clips(tiny: Tiny, tmp_path: Path
         build(spec, tmp_path / "out", 0)
 
 
-@pytest.mark.parametrize(
-    ("classes", "changes", "message"),
-    [
-        (["dog"], {}, "need clips of two classes, found 1"),
-        (
-            ["dog", "rain"],
-            {"truth": {"blip_s": 3.0}},
-            r"found \d \(.* refused; .* is audible for .* s at a time",
-        ),
-        (["dog", "rain"], {"splits": {"train": ["nine"]}}, "none of 10 clips can be used"),
-    ],
-)
-def test_too_few_classes_or_clips_are_told(
-    tiny: Tiny, tmp_path: Path, classes: list[str], changes: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(PlanError, match=message):
-        build(tiny(source={"foley": {"classes": classes, "takes": 5}}, **changes), tmp_path, 0)
+AUDIBLE = r".* is audible for .*blip_s .*clear_db"
+SHORTAGES: list[tuple[list[str], dict[str, Any], str, str]] = [
+    (["dog"], {}, "need clips of two classes, found 1", ".*"),
+    (["dog", "rain"], {"truth": {"blip_s": 3.0}}, rf"found \d \(.* refused; {AUDIBLE}", ".*"),
+    (["dog", "rain"], {"splits": {"train": ["nine"]}}, "none of 4 clips can be used", ".*"),
+    (
+        ["dog", "crickets"],
+        {
+            "truth": {"masked_db": 7.0},
+            "recipe": {"triplets": {"max_event_s": None, "crossfade_s": 0.0}},
+            "audio": {"length": "natural"},
+        },
+        "by the thresholds of `truth`",
+        "add clips of these labels to split train, by a larger share or another `seed`; "
+        "or change `truth`: masked_db is 7, 15 by default",
+    ),
+    (
+        ["dog", "crickets"],
+        {"truth": {"min_overlap_s": 9.0, "masked_db": 7.0}},
+        "none of 4 clips can be used",
+        "the first was refused because it is too short: .* s of sound; less than 9 s cannot be "
+        r"made out \(truth.min_overlap_s\)",
+    ),
+    (
+        ["dog", "crickets"],
+        {"truth": {"blip_s": 1.8}, "splits": {"train": 0.5, "test": 0.5}},
+        rf"of split \w+ \(\d clips were refused; {AUDIBLE}",
+        ".* give it a larger share, .*",
+    ),
+]
+"""Classes, settings that leave too little of them, and what is told."""
 
 
-@pytest.mark.parametrize(
-    ("changes", "message", "fix"),
-    [
-        (
-            {
-                "truth": {"masked_db": 7.0},
-                "recipe": {"triplets": {"max_event_s": None, "crossfade_s": 0.0}},
-                "audio": {"length": "natural"},
-            },
-            "by the thresholds of `truth`",
-            "add clips of these labels to split train, by a larger share or another `seed`; "
-            "or change `truth`: masked_db is 7, 15 by default",
-        ),
-        (
-            {"truth": {"min_overlap_s": 9.0, "masked_db": 7.0}},
-            "none of 4 clips can be used",
-            "the first was refused because it is too short: .* s of sound; less than 9 s cannot be "
-            "made out "
-            r"\(truth.min_overlap_s\)",
-        ),
-        (
-            {"truth": {"blip_s": 1.8}, "splits": {"train": 0.5, "test": 0.5}},
-            r"of split \w+ \(\d clips were refused; .* is audible for .*blip_s .*clear_db",
-            ".* give it a larger share, .*",
-        ),
-    ],
-    ids=["never together", "too short", "a split is empty"],
-)
-def test_thresholds_that_leave_too_little_are_told(
-    tiny: Tiny, tmp_path: Path, changes: dict[str, Any], message: str, fix: str
-) -> None:
-    source = {"foley": {"classes": ["dog", "crickets"], "takes": 2}}
-    with pytest.raises(PlanError, match=message) as caught:
-        build(tiny(**{"source": source, "splits": {"train": 1.0}} | changes), tmp_path, 0)
-    assert re.fullmatch(fix, caught.value.fix)
+def test_what_leaves_too_little_is_told(tiny: Tiny, tmp_path: Path) -> None:
+    for classes, changes, message, fix in SHORTAGES:
+        source = {"foley": {"classes": classes, "takes": 2}}
+        with pytest.raises(PlanError, match=message) as caught:
+            build(tiny(**{"source": source, "splits": {"train": 1.0}} | changes), tmp_path, 0)
+        assert re.fullmatch(fix, caught.value.fix)
 
 
 def test_of_two_builds_of_one_corpus_at_once_the_second_is_refused(

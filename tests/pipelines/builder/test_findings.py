@@ -90,7 +90,9 @@ def describe(places: Places) -> CommandResult:
     return describe_plan(Foley(), places, 1, 0.1, (), findings)
 
 
-def test_plan_and_build_say_the_same(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_and_build_say_the_same_to_people_and_programs(
+    places: Places, capsys: pytest.CaptureFixture[str]
+) -> None:
     describe(places).show()
     planned = capsys.readouterr().out
     print_summary(summary(places, Findings.read(places.manifests, SPLITS)))
@@ -100,9 +102,6 @@ def test_plan_and_build_say_the_same(places: Places, capsys: pytest.CaptureFixtu
         assert line in built.splitlines()
     assert "tiny v1: 1 sample, " in planned
     assert "1 shard rendered, 0 already there, 1 clip quarantined" in built
-
-
-def test_programs_are_told_the_same(places: Places) -> None:
     told = json.loads(json.dumps(describe(places).facts))["findings"]
     built = summary(places, Findings.read(places.manifests, SPLITS)).to_json()
     assert json.loads(json.dumps(built))["findings"] == told

@@ -343,7 +343,7 @@ def test_listener_hears_what_is_loud_enough_and_not_masked() -> None:
     assert keener.clear == (Stretch(block, 4 * block), Stretch(6 * block, 9 * block))
 
 
-def test_listener_hears_no_blip_and_nothing_beyond_a_sounds_end() -> None:
+def test_listener_hears_no_blip_no_silence_and_nothing_beyond_a_sounds_end() -> None:
     rate, block = 8000, 400
     stems = np.zeros((1, 8 * block), dtype=np.float32)
     stems[0, block : 2 * block] = 0.1
@@ -351,9 +351,6 @@ def test_listener_hears_no_blip_and_nothing_beyond_a_sounds_end() -> None:
     extent = Stretch(block, 6 * block - 9)
     (heard,) = MeasuredSample.of(stems, rate).hear(EAR, 30.0, [extent])
     assert heard.clear == (Stretch(4 * block, 6 * block - 9),)
-
-
-def test_silence_is_not_heard() -> None:
     measured = MeasuredSample.of(np.zeros((1, 4000), dtype=np.float32), 8000)
     (heard,) = measured.hear(EAR, 30.0, [Stretch(0, 4000)])
     assert heard.clear == ()

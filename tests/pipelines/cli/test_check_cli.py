@@ -39,13 +39,10 @@ def library(tmp_path: Path) -> Path:
     return root
 
 
-def test_a_whole_library_is_said_to_be_whole(library: Path) -> None:
+def test_a_whole_library_is_said_to_be_whole_and_what_is_missing_is_named(library: Path) -> None:
     done = check(f"esc50:{library}")
     assert done.exit_code == 0, done.exception
     assert "12 files listed, 0 missing; 0 checksums compared, 0 differ" in done.stdout
-
-
-def test_what_is_missing_is_named_and_the_status_is_one(library: Path) -> None:
     (library / "audio" / "1-7-A-0.wav").unlink()
     sound(library / "audio" / "mine.wav")
     done = check(f"esc50:{library}")
@@ -53,9 +50,6 @@ def test_what_is_missing_is_named_and_the_status_is_one(library: Path) -> None:
     assert "1 missing" in done.stdout
     assert "  missing: audio/1-7-A-0.wav" in done.stdout
     assert "  unlisted: audio/mine.wav" in done.stdout
-
-
-def test_a_long_list_ends_with_how_many_more_there_are(library: Path) -> None:
     for path in (library / "audio").iterdir():
         path.unlink()
     done = check(f"esc50:{library}")

@@ -39,7 +39,7 @@ def test_build_ends_with_one_json_line(tiny_file: Callable[..., Path], tmp_path:
     assert Path(last["paths"]["shards"]).is_dir()
 
 
-def test_errors_are_told_in_one_line_with_the_fix(tmp_path: Path) -> None:
+def test_errors_are_one_line_with_the_fix_and_a_traceback_for_who_asks(tmp_path: Path) -> None:
     spec = tmp_path / "spec.yaml"
     spec.write_text("corpus: mine\nsource: {esc50: {root: nowhere}}\nrecipe: triplets\n")
     failed = segue_here("build", spec, "--no-prefect")
@@ -50,9 +50,6 @@ def test_errors_are_told_in_one_line_with_the_fix(tmp_path: Path) -> None:
         f"error: {tmp_path}/nowhere/audio: the audio folder of ESC-50 not found"
     )
     assert fix.startswith("fix:   give the ESC-50 folder")
-
-
-def test_debug_gives_the_traceback(tmp_path: Path) -> None:
     failed = segue("build", tmp_path / "nowhere.yaml", "--no-prefect", "--debug")
     assert failed.returncode == 1
     assert "Traceback" in failed.stderr

@@ -50,17 +50,16 @@ def complete(*words: str) -> list[str]:
     return done.stdout.split()
 
 
-def test_commands_are_completed() -> None:
+def test_commands_options_and_their_values_are_completed() -> None:
     assert complete("ve") == ["versions"]
     assert complete("llm", "ru") == ["run"]
     assert complete("night", "--") == ["--help"]
     assert complete("text", "te") == ["textswap"]
-
-
-def test_options_and_their_values_are_completed() -> None:
     assert {"--head", "--out", "--resume"} <= set(complete("train", "x", "--"))
     assert complete("train", "x", "--head", "tr") == ["transformer"]
     assert complete("text", "probe", "cl") == ["clause-swap"]
+    assert complete_starts("t") == ["tag_captions", "triplets"]
+    assert source_completions("esc") == ["esc10", "esc50"]
 
 
 def test_manifest_folders_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,8 +74,3 @@ def test_manifest_folders_are_completed(tmp_path: Path, monkeypatch: pytest.Monk
     assert corpus_completions(f"{tmp_path}/da") == [f"{tmp_path}/data_manifests/"]
     assert corpus_completions(f"{tmp_path}/nowhere/a") == []
     assert set(MARKS) == {LATEST_FILE, CORPUS_FILE}
-
-
-def test_recipes_and_sources_are_completed() -> None:
-    assert complete_starts("t") == ["tag_captions", "triplets"]
-    assert source_completions("esc") == ["esc10", "esc50"]

@@ -188,13 +188,10 @@ def test_a_fold_whose_files_are_gone_is_not_there(tmp_path: Path) -> None:
     assert "found 8 clips of 2 labels; 2 listed clips are missing" in done.stdout
 
 
-def test_an_evaluation_set_alone_is_no_training_data() -> None:
+def test_splits_of_an_evaluation_set_or_an_index_of_ones_own_are_kept(tmp_path: Path) -> None:
     alone = choose_splits("fsd50k", LibraryFacts(9, 9, frozenset({"eval"}), ("dog",)))
     assert alone.splits == {"test": ["eval"]}
     assert "no train and no val" in alone.note
-
-
-def test_splits_of_an_index_of_ones_own_are_kept(tmp_path: Path) -> None:
     (tmp_path / "index.csv").write_text("path,label,split\na.wav,dog,train\nb.wav,cat,test\n")
     for name in ("a.wav", "b.wav"):
         (tmp_path / name).touch()
@@ -222,15 +219,12 @@ def test_a_library_that_is_not_there_gets_no_spec(tmp_path: Path) -> None:
         assert not out.exists()
 
 
-def test_a_folder_still_to_be_named_is_told(tmp_path: Path) -> None:
+def test_what_is_still_to_be_named_and_how_labels_are_said_is_told(tmp_path: Path) -> None:
     done = new("triplets", "--source", "esc50", "--out", tmp_path / "new.yaml")
     assert "as source.esc50.root" in done.stdout
     told = new("triplets", "--source", "esc50", "--out", tmp_path / "other.yaml", "--json")
     (note,) = json.loads(told.stdout)["notes"]
     assert "as source.esc50.root" in note
-
-
-def test_how_labels_without_a_phrase_are_said_is_told(tmp_path: Path) -> None:
     for label in ("dog", "Türklingel"):
         (tmp_path / "sounds" / label).mkdir(parents=True)
         (tmp_path / "sounds" / label / "a.wav").touch()
@@ -240,14 +234,11 @@ def test_how_labels_without_a_phrase_are_said_is_told(tmp_path: Path) -> None:
     assert "'the sound of Türklingel is heard'" in done.stdout
 
 
-def test_without_a_name_the_recipes_are_listed() -> None:
+def test_without_a_name_recipes_are_listed_and_wrong_names_are_told(tmp_path: Path) -> None:
     listed = new().stdout
     assert all(f"{name} " in listed for name in (*recipe_names(), "stage_a"))
     assert set(json.loads(new("--json").stdout)) == set(list_starts())
     assert isinstance(new("--source", "foley").exception, SpecError)
-
-
-def test_wrong_names_are_told_with_what_was_meant(tmp_path: Path) -> None:
     misspelt = new("triplet", "--out", tmp_path / "x.yaml").exception
     assert isinstance(misspelt, SpecError)
     assert misspelt.fix == "did you mean 'triplets'?"

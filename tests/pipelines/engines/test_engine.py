@@ -155,7 +155,7 @@ def writers(out: Path) -> list[int]:
     return [int(path.name.rsplit(".", 2)[1].split("-")[-2]) for path in partials]
 
 
-def test_names_of_local_engines() -> None:
+def test_names_of_engines_and_what_is_none() -> None:
     with engine("local:0") as it:
         assert (it.width, it.submit(os.getpid).result()) == (0, os.getpid())
     with engine("local:1") as it:
@@ -163,9 +163,6 @@ def test_names_of_local_engines() -> None:
         assert it.submit(os.getpid).result() != os.getpid()
     with engine(None) as one, engine("local") as other:
         assert one.width == other.width >= 1
-
-
-def test_what_is_no_engine_is_refused() -> None:
     others = ("dask://host", "http://host:80", "dask://a:1/x")
     for text in ("", "dask", "local:", "local:-1", *others):
         with pytest.raises(SpecError, match="dask://HOST:8786"), engine(text):

@@ -161,21 +161,21 @@ def test_a_lost_file_is_written_again(corpus: Corpus, tmp_path: Path) -> None:
     assert content(tmp_path) == before
 
 
-def test_foreign_folders_are_refused_and_left_alone(corpus: Corpus, tmp_path: Path) -> None:
+def test_foreign_folders_and_other_exports_are_refused_and_left_alone(
+    corpus: Corpus, tmp_path: Path
+) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(SpecError, match="contains files that are not part of an export"):
         export_corpus(corpus, "hf", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
-
-
-def test_another_export_is_refused(corpus: Corpus, tmp_path: Path) -> None:
-    export_corpus(corpus, "nemo", tmp_path)
-    before = content(tmp_path)
+    out = tmp_path / "out"
+    export_corpus(corpus, "nemo", out)
+    before = content(out)
     with pytest.raises(SpecError, match="contains another export: format nemo instead of dcase"):
-        export_corpus(corpus, "dcase", tmp_path)
+        export_corpus(corpus, "dcase", out)
     with pytest.raises(SpecError, match=r"splits train\+test instead of test"):
-        export_corpus(corpus, "nemo", tmp_path, splits=["test"])
-    assert content(tmp_path) == before
+        export_corpus(corpus, "nemo", out, splits=["test"])
+    assert content(out) == before
 
 
 def test_one_writer_at_a_time(corpus: Corpus, tmp_path: Path) -> None:

@@ -52,9 +52,8 @@ def by_name(gates: list[Gate]) -> dict[str, Gate]:
     return {gate.name: gate for gate in gates}
 
 
-@pytest.mark.parametrize(
-    ("value", "complaint"),
-    [
+def test_wrong_settings_are_one_clear_error(tmp_path: Path) -> None:
+    cases: list[tuple[Any, str]] = [
         ({"gate": {}}, "unknown setting 'gate'; did you mean 'gates'"),
         ({"gates": {"quarantine": 2}}, "gates.quarantine: "),
         ({"render": {"timeout_s": 0}}, "render.timeout_s: "),
@@ -64,13 +63,11 @@ def by_name(gates: list[Gate]) -> dict[str, Gate]:
         ("gates: {samples: 1}\ngates: {}\n", "'gates' is given twice"),
         ("gates: !!python/name:os.system\n", "not YAML"),
         ("- gates\n", "expected keys and values"),
-    ],
-)
-def test_wrong_settings_are_one_clear_error(tmp_path: Path, value: Any, complaint: str) -> None:
-    path = settings_file(tmp_path, value)
-    with pytest.raises(SpecError, match=r"tiny\.nightly\.yaml") as caught:
-        read_nightly(path)
-    assert complaint in str(caught.value)
+    ]
+    for value, complaint in cases:
+        with pytest.raises(SpecError, match=r"tiny\.nightly\.yaml") as caught:
+            read_nightly(settings_file(tmp_path, value))
+        assert complaint in str(caught.value)
 
 
 def test_settings_lie_beside_the_spec_and_their_paths_are_taken_from_there(tmp_path: Path) -> None:

@@ -83,22 +83,16 @@ def test_a_decoder_that_nobody_looks_at_ends_by_itself(
     assert refused["reason"] == "takes more than 1.5 s of processor time to decode"
 
 
-def test_work_is_judged_by_processor_time_alone() -> None:
+def test_work_is_judged_by_processor_time_or_by_looks_while_it_waits() -> None:
     watch = DecoderWatch(begun_s=10, limit_s=60, stall_s=300)
     assert {watch.judge(10 + work / 10) for work in range(600)} == {None}
     assert watch.judge(70.1) is DecoderVerdict.OVERTIME
-
-
-def test_a_decoder_that_waits_is_stalled_after_so_many_looks() -> None:
     watch = DecoderWatch(begun_s=10, limit_s=60, stall_s=300)
     assert watch.judge(11) is None
     asleep = [watch.judge(11.0 + look / 10_000) for look in range(300)]  # it looks for its parent
     assert asleep == [None] * 299 + [DecoderVerdict.STALLED]
     starved = DecoderWatch(begun_s=10, limit_s=60, stall_s=300)
     assert {starved.judge(10 + look / 1000) for look in range(10_000)} == {None}
-
-
-def test_processor_time_that_cannot_be_told_refuses_no_clip() -> None:
     watch = DecoderWatch(begun_s=10, limit_s=1, stall_s=3)
     assert [watch.judge(None) for _ in range(3)] == [None, None, DecoderVerdict.STALLED]
 

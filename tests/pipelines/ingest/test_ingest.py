@@ -78,16 +78,13 @@ def test_what_the_machine_lacks_stops_the_run_and_refuses_nothing(
     assert not list(banks.rglob("*.json"))
 
 
-def test_a_clip_that_was_unlucky_once_is_kept(tmp_path: Path) -> None:
+def test_unlucky_clips_are_kept_and_broken_sources_are_errors(tmp_path: Path) -> None:
     library = take(Hostile(("fine", "unlucky", "fine"), tmp_path), tmp_path / "banks")
     assert accepted(library) == ["0-fine", "1-unlucky", "2-fine"]
     assert not library.quarantine
-
-
-def test_a_source_that_cannot_be_used_is_an_error_and_no_quarantine(tmp_path: Path) -> None:
     source = Hostile(("fine", "broken", "fine"), tmp_path)
     with pytest.raises(SourceError, match=r"the table cannot be read \(get it again\)"):
-        take(source, tmp_path / "banks")
+        take(source, tmp_path / "others")
     assert not multiprocessing.active_children()
 
 
@@ -105,7 +102,7 @@ def test_the_banks_samples_are_the_same_however_many_processes(tmp_path: Path) -
     assert np.allclose(heard, np.random.default_rng(3).uniform(-0.5, 0.5, RATE), atol=1e-4)
 
 
-def test_a_clip_that_its_index_refuses_is_not_opened(tmp_path: Path) -> None:
+def test_clips_that_are_refused_or_beyond_a_limit_are_not_opened(tmp_path: Path) -> None:
     source = Hostile(("fine", "refused", "fine"), tmp_path)
     library = take(source, tmp_path / "banks")
     assert library.quarantine == [
@@ -117,11 +114,9 @@ def test_a_clip_that_its_index_refuses_is_not_opened(tmp_path: Path) -> None:
         }
     ]
     assert source.opened() == ["0-fine", "2-fine"]
-
-
-def test_a_limit_takes_the_first_clips_alone(tmp_path: Path) -> None:
+    (tmp_path / "opened").unlink()
     source = Hostile(("fine",) * 6, tmp_path)
-    assert accepted(take(source, tmp_path / "banks", limit=2)) == ["0-fine", "1-fine"]
+    assert accepted(take(source, tmp_path / "others", limit=2)) == ["0-fine", "1-fine"]
     assert source.opened() == ["0-fine", "1-fine"]
 
 

@@ -84,15 +84,12 @@ def test_a_dry_run_sends_and_makes_nothing(tmp_path: Path) -> None:
     assert (rest["from_store"], rest["requests"], rest["high"]) == (20, 0, 0)
 
 
-def test_the_budget_has_an_exit_status_of_its_own(tmp_path: Path) -> None:
+def test_a_budget_ends_with_status_3_and_a_refused_key_with_1(tmp_path: Path) -> None:
     source = write_rows(tmp_path / "captions.jsonl", captions(100))
     with LlmServer(obliging, key=KEY) as server:
         done = _run(tmp_path, source, server.base_url, "--budget", 0.001)
     assert done.exit_code == 3
     assert "repeat the command with a larger --budget" in done.output
-
-
-def test_a_refused_key_ends_with_status_1(tmp_path: Path) -> None:
     source = write_rows(tmp_path / "captions.jsonl", captions(3))
     with LlmServer(obliging, key="another") as server:
         done = _run(tmp_path, source, server.base_url, "--budget", 1)
@@ -162,22 +159,16 @@ def test_rows_that_cannot_be_asked_about_and_wrong_options(tmp_path: Path) -> No
     assert not (tmp_path / "store.sqlite").exists()
 
 
-def test_the_input_is_never_written_over(tmp_path: Path) -> None:
+def test_files_that_cannot_be_used_are_told(tmp_path: Path) -> None:
     source = tmp_path / "out.parquet"
     pq.write_table(pa.Table.from_pylist(captions(3)), source)
     told = _error(_run(tmp_path, source, "http://127.0.0.1:9/v1", "--budget", 1))
     assert isinstance(told, SpecError)
     assert "is the input file" in told.message
-
-
-def test_times_that_cannot_be_are_not_sent(tmp_path: Path) -> None:
     rows = [{"id": "a", "events": [{"label": "Dog", "onset": 2.0, "offset": 1.0}]}]
     source = write_rows(tmp_path / "rows.jsonl", rows)
     with pytest.raises(SourceError, match=r"line 1: .*fix or remove the row"):
         read_rows(Input(source), load_prompt("strong-caption"))
-
-
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     prompt = load_prompt(write_prompt(tmp_path))
     bad = tmp_path / "bad.jsonl"
     bad.write_text('{"id": "a", "caption": "x"}\n{"id": \n')
@@ -187,9 +178,6 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         read_rows(Input(tmp_path / "none.csv"), prompt)
     with pytest.raises(SourceError, match="unknown kind of file"):
         read_rows(Input(write_prompt(tmp_path)), prompt)
-
-
-def test_stats_of_nothing(tmp_path: Path) -> None:
     told = invoke(llm.llm_stats_command, "--store", tmp_path / "none")
     assert "no such file" in _error(told).message
 
@@ -208,15 +196,12 @@ def _deal(path: Path, **changes: Any) -> list[tuple[str, ...]]:
     return [(row.id, row.fields["style"], row.fields["language"]) for row in found]
 
 
-def test_the_values_of_a_row_depend_on_the_row_alone(path: Path) -> None:
+def test_values_are_dealt_by_row_where_none_is_given(path: Path, tmp_path: Path) -> None:
     every = _deal(path, variants=35)
     assert len(set(every)) == 350
     assert _deal(path, variants=3) == [each for at, each in enumerate(every) if at % 35 < 3]
     assert _deal(path, limit=4) == _deal(path)[:4]
     assert len({language for _, _, language in _deal(path)}) > 2
-
-
-def test_what_is_given_is_not_dealt(path: Path, tmp_path: Path) -> None:
     fixed = {"constants": {"language": "it"}}
     assert {language for _, _, language in _deal(path, **fixed)} == {"it"}
     rows = [{"id": "a", "caption": "x", "claim": {"event": "dog"}, "style": "vivid"}]
@@ -226,9 +211,6 @@ def test_what_is_given_is_not_dealt(path: Path, tmp_path: Path) -> None:
         _deal(path, constants={"style": "question"})
     with pytest.raises(SpecError, match="--set sample_rate=0: 'sample_rate' must be at least 1"):
         _deal(path, constants={"sample_rate": "0"})
-
-
-def test_there_are_only_so_many_variants(path: Path) -> None:
     with pytest.raises(SpecError, match="a row has only 35 variants, by style and language"):
         _deal(path, variants=36)
     with pytest.raises(SpecError, match="a row has only 7 variants, by style"):

@@ -45,14 +45,11 @@ def test_a_good_answer_holds_the_schema_and_says_what_it_cost() -> None:
         assert server.bodies[0]["response_format"]["json_schema"]["strict"] is True
 
 
-def test_streamed_and_whole_answers_are_the_same() -> None:
+def test_an_answer_is_the_same_streamed_or_whole() -> None:
     with LlmServer(lambda body: "naïve déjà vu: 犬が吠える\n" * 9) as server:
         plain = replace(ASKED, schema="")
         assert ask(server, plain) == replace(ask(server, plain, NO_STREAM), request_id="req-1")
         assert ask(server, plain).text == "naïve déjà vu: 犬が吠える\n" * 9
-
-
-def test_an_endpoint_that_answers_whole_though_asked_to_stream_is_understood() -> None:
     with LlmServer(streams=False) as server:
         assert json.loads(ask(server).text) == {"captions": "text"}
 

@@ -202,7 +202,7 @@ def test_settings_do_not_show_what_may_hold_a_key(tmp_path: Path) -> None:
     assert SECRET not in repr(night) + str(night)
 
 
-def test_prefects_address_is_shown_without_its_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_addresses_are_shown_without_their_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     told = f"http://127.0.0.1:9/api?key={SECRET}#{SECRET}"
     monkeypatch.setattr("pipelines.checks.doctor.packages.run_module", lambda _: told)
     (check,) = check_prefect()
@@ -211,9 +211,6 @@ def test_prefects_address_is_shown_without_its_secrets(monkeypatch: pytest.Monke
     monkeypatch.setattr("pipelines.checks.doctor.packages.run_module", lambda _: "secret-word")
     (check,) = check_prefect()
     assert "secret-word" not in repr(check)
-
-
-def test_an_endpoints_identity_holds_no_key() -> None:
     for url, same in (
         ("https://API.OpenAI.com:443/v1/", "https://api.openai.com/v1"),
         (f"http://me:{SECRET}@[::1]:80/v1?key={SECRET}#{SECRET}", "http://[::1]/v1"),

@@ -67,16 +67,13 @@ def test_answers_become_captions_of_their_samples(answers: Path, tmp_path: Path)
     assert KEY.encode() not in everything
 
 
-def test_answers_about_another_plan_are_refused(answers: Path, tmp_path: Path) -> None:
+def test_answers_that_do_not_fit_are_refused(answers: Path, tmp_path: Path) -> None:
     other = spec(enrich=[str(answers)], seed=8)
     with pytest.raises(PlanError, match="the answer does not fit the sample") as error:
         build(other, tmp_path / "out", 0)
     assert "segue llm run" in error.value.fix
     with pytest.raises(PlanError, match="the plan has no such sample"):
         build(spec(enrich=[str(answers)], splits={"train": [1]}), tmp_path / "out", 0)
-
-
-def test_what_is_no_file_of_answers_is_told(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"none\.parquet: cannot be read"):
         build(spec(enrich=[str(tmp_path / "none.parquet")]), tmp_path / "out", 0)
     pq.write_table(pa.table({"id": ["a"]}), tmp_path / "other.parquet")
