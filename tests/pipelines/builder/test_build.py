@@ -154,14 +154,13 @@ def test_samples_are_as_long_as_the_spec_has_them(corpus_of: Callable[..., Corpu
     assert all(row["frames"] == max(read_timeline(row).frames, 24_000) for row in padded)
 
 
-def test_groups_are_never_divided(corpus_of: Callable[..., Corpus]) -> None:
+def test_groups_are_never_divided_and_no_recording_is_heard_in_two_splits(
+    corpus_of: Callable[..., Corpus],
+) -> None:
     shards_of: dict[str, set[str]] = {}
     for row in corpus_of(shards={"samples": 4}).samples().to_pylist():
         shards_of.setdefault(row["group"], set()).add(row["shard"])
     assert all(len(shards) == 1 for shards in shards_of.values())
-
-
-def test_no_recording_is_heard_in_two_splits(corpus_of: Callable[..., Corpus]) -> None:
     corpus = corpus_of(seed=8, splits={"train": 0.6, "val": 0.2, "test": 0.2})
     clips = pq.read_table(corpus.folder / "clips.parquet").to_pylist()
     recording = {clip["id"]: clip["recording"] for clip in clips}

@@ -154,16 +154,13 @@ def test_a_file_system_without_locks_is_wrong(
     assert "a lock can be taken twice" in check.found
 
 
-def test_a_container_with_less_processors_than_it_sees_is_told(tmp_path: Path) -> None:
+def test_processors_of_a_container_and_gpus_are_told(tmp_path: Path) -> None:
     (tmp_path / "cpu.max").write_text("50000 100000\n")
     check = machine._check_processors(tmp_path)
     assert check.state is CheckState.MISSING
     assert "the container may use only 0.5" in check.found
     (tmp_path / "cpu.max").write_text("max 100000\n")
     assert machine._check_processors(tmp_path).state is CheckState.OK
-
-
-def test_gpus_are_told_with_memory_and_bf16() -> None:
     gpu = {"device": "cuda:0", "name": "H100", "memory": 80_000_000_000, "bf16": True}
     (check,) = machine._check_found_devices(
         {"torch": "2", "build": "built for CUDA 12", "devices": [gpu]}
