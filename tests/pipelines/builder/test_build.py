@@ -25,7 +25,7 @@ from pipelines.store.lease import sole_writer
 from synth.base.errors import CorpusError, PlanError
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import read_timeline
-from tests.kit.builds import ingested, product, segue, segue_here
+from tests.kit.builds import flip, ingested, product, segue, segue_here
 from tests.kit.libraries import bells_and_drums, sound, write_csv
 from tests.kit.waiting import PATIENCE_S
 
@@ -316,10 +316,7 @@ def test_copies_under_another_name_do_not_cross_splits(tiny: Tiny, tmp_path: Pat
 
 def test_a_damaged_twin_is_not_linked(tiny: Tiny, tmp_path: Path) -> None:
     build(tiny(recipe={"triplets": {"repeats": 1}}), tmp_path, 0)
-    victim = shard_paths(tmp_path)[0]
-    data = bytearray(victim.read_bytes())
-    data[5000] ^= 1
-    victim.write_bytes(bytes(data))
+    flip(shard_paths(tmp_path)[0])
     summary = build(tiny(), tmp_path, 0)
     assert (summary.rendered, summary.skipped) == (7, 5)
 

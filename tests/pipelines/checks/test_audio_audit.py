@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -23,7 +22,7 @@ from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from synth.scene.activity import Stretch
 from synth.truth.ear import Ear
-from tests.kit.builds import UNCERTIFIED, merged, segue_here
+from tests.kit.builds import UNCERTIFIED, merged, rewrite_rows, segue_here
 from tests.kit.corpora import built as build_once
 from tests.kit.corpora import manifests
 from tests.kit.observers import Phases
@@ -57,12 +56,8 @@ def own(built: Path, tmp_path: Path) -> Path:
 
 def change_row(folder: Path, number: int, change: Callable[[Row], None]) -> Row:
     """Change one row of a manifest; gives the row."""
-    path = folder / "samples.parquet"
-    table = pq.read_table(path)
-    rows = table.to_pylist()
-    change(rows[number])
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
-    return rows[number]
+    rows = rewrite_rows(folder / "samples.parquet", lambda rows: change(rows[number]))
+    return rows[number]  # type: ignore[no-any-return]
 
 
 def checks(found: AudioAudit) -> set[tuple[str, str]]:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -21,7 +20,7 @@ from pipelines.look.report.corpus import corpus_page
 from synth.base.errors import CorpusError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
-from tests.kit.builds import TINY, UNCERTIFIED, merged, segue_here
+from tests.kit.builds import TINY, UNCERTIFIED, merged, rewrite_rows, segue_here
 from tests.kit.corpora import manifests as build_once
 
 Rows = list[dict[str, Any]]
@@ -74,12 +73,8 @@ def tampered(folder: Path, into: Path, change: Change) -> Path:
     """A copy of a manifest with its rows changed."""
     copy = Path(shutil.copytree(folder, into / folder.name, ignore=UNCERTIFIED))
     for name in ("samples.parquet", "plan.parquet"):
-        path = copy / name
-        if path.is_file():
-            table = pq.read_table(path)
-            rows = table.to_pylist()
-            change(rows)
-            pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
+        if (copy / name).is_file():
+            rewrite_rows(copy / name, change)
     return copy
 
 

@@ -15,15 +15,13 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-import typer
 from packaging.requirements import Requirement
-from typer.testing import CliRunner
 
 from pipelines.checks.doctor import machine, packages
 from pipelines.checks.doctor.check import CheckState, DoctorCheck, SilentModuleError
-from pipelines.cli.app import present
 from pipelines.cli.look import doctor as command
 from pipelines.cli.make.check import check_command
+from tests.kit.builds import invoke
 
 KEY = "sk-this-is-nobodys-business"
 
@@ -202,13 +200,11 @@ def test_a_prefect_server_that_is_set_up_and_does_not_answer_is_wrong() -> None:
 
 
 def test_only_what_is_wrong_ends_with_status_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = typer.Typer()
-    app.command()(present(check_command))
     for state in CheckState:
         check = DoctorCheck("disk", state, "full", "all", "free some")
         monkeypatch.setattr(command, "run_checks", lambda *_, check=check: iter([check]))
-        done = CliRunner().invoke(app, ["--json"])
+        done = invoke(check_command, "--json")
         assert done.exit_code == (state is CheckState.WRONG)
         assert json.loads(done.stdout)["checks"][0]["state"] == state
-        shown = CliRunner().invoke(app, []).stdout
+        shown = invoke(check_command).stdout
         assert ("fix: free some" in shown) == (state is not CheckState.OK)

@@ -160,17 +160,6 @@ def test_a_loader_ended_at_the_steps_gives_every_rank_as_many(shard_files: list[
             assert sum(1 for _ in loader.with_epoch(deal.steps)) == deal.steps
 
 
-def test_a_starved_worker_makes_no_batch_whatever_the_length_of_its_epoch(
-    shard_files: list[str],
-) -> None:
-    """Why a hand smaller than a batch is refused, although open_clip starts over short ones."""
-    most = max(held(shard_files))
-    with rank_of(0, len(shard_files), 0, 1):
-        assert len(list(pipeline(shard_files, most + 1).with_epoch(3))) == 0
-    with rank_of(len(shard_files), len(shard_files) + 1, 0, 1):
-        assert len(list(pipeline(shard_files, 1).with_epoch(3))) == 0
-
-
 @pytest.mark.parametrize(("ranks", "workers", "batch"), [(2, 2, 4), (2, 1, 7)])
 def test_an_epoch_rounded_up_as_open_clip_does_is_equal_on_all_ranks(
     shard_files: list[str], ranks: int, workers: int, batch: int

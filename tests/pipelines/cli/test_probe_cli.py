@@ -10,13 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import typer
 from click.testing import Result
-from typer.testing import CliRunner
 
-from pipelines.cli.app import present
 from pipelines.cli.texts.probe import SCHEMA, probe_command
 from synth.base.errors import SourceError, SpecError
+from tests.kit.builds import invoke
 
 ROWS = [
     {"audiocap_id": "7", "caption": "A goose honks then a gate shuts"},
@@ -27,9 +25,7 @@ ROWS = [
 
 
 def _run(*arguments: str | Path) -> Result:
-    app = typer.Typer()
-    app.command()(present(probe_command))
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return invoke(probe_command, *arguments)
 
 
 def _csv(folder: Path, rows: list[dict[str, str]] = ROWS) -> Path:

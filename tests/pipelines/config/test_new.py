@@ -10,14 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 import yaml
-from typer.testing import CliRunner, Result
+from click.testing import Result
 
 from pipelines.builder.build import plan_library
-from pipelines.cli.app import present
 from pipelines.cli.make.new import new_command
-from pipelines.cli.make.sources import sources_command
 from pipelines.config.file import parse_spec, read_spec
 from pipelines.config.new import (
     LibraryFacts,
@@ -33,9 +30,8 @@ from synth.base.progress import Silent
 from synth.base.yaml_file import parse_yaml
 from synth.recipes import recipe_names
 from synth.sources import SOURCES, source_class
+from tests.kit.builds import invoke
 
-APP = typer.Typer()
-APP.command()(present(new_command))
 FEW: dict[str, dict[str, Any]] = {
     "acba": {"pairs": 4},
     "attributes": {"pairs": 40},
@@ -47,7 +43,7 @@ FEW: dict[str, dict[str, Any]] = {
 
 
 def new(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(APP, [str(each) for each in arguments])
+    return invoke(new_command, *arguments)
 
 
 def make_esc50(
@@ -229,7 +225,7 @@ def test_what_is_still_to_be_named_and_how_labels_are_said_is_told(tmp_path: Pat
         (tmp_path / "sounds" / label).mkdir(parents=True)
         (tmp_path / "sounds" / label / "a.wav").touch()
     source = f"folder:{tmp_path / 'sounds'}"
-    done = new("triplets", "--source", source, "--out", tmp_path / "new.yaml")
+    done = new("triplets", "--source", source, "--out", tmp_path / "phrases.yaml")
     assert "1 of the labels" in done.stdout
     assert "'the sound of Türklingel is heard'" in done.stdout
 
@@ -246,10 +242,3 @@ def test_without_a_name_recipes_are_listed_and_wrong_names_are_told(tmp_path: Pa
     assert isinstance(unknown, SourceError)
     assert unknown.fix == "did you mean 'esc50'?"
     assert list(tmp_path.iterdir()) == []
-
-
-def test_sources_tell_the_same_meanings() -> None:
-    app = typer.Typer()
-    app.command()(present(sources_command))
-    told = json.loads(CliRunner().invoke(app, ["jam", "--json"]).stdout)["jam"]["about"]
-    assert told == read_meanings(source_class("jam"))

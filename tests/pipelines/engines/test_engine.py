@@ -170,13 +170,16 @@ def test_names_of_engines_and_what_is_none() -> None:
 
 
 def test_cluster_drafts_a_plan_as_this_process_does(
-    cluster: OwnCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tiny: Tiny
+    cluster: OwnCluster,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    tiny: Tiny,
+    tiny_corpus: Path,
 ) -> None:
-    build(tiny(), tmp_path / "here", 0)
     monkeypatch.setattr(drafting, "LEAST_SHARED", 1)
     with engine(cluster.address) as it:
-        build(tiny(), tmp_path / "there", it)
-    plans = [next((tmp_path / name).rglob("plan.parquet")) for name in ("here", "there")]
+        build(tiny(), tmp_path, it)
+    plans = [next(root.rglob("plan.parquet")) for root in (tiny_corpus, tmp_path)]
     assert plans[0].read_bytes() == plans[1].read_bytes()
 
 

@@ -24,7 +24,7 @@ from synth.export import FORMATS
 from synth.export.folder import KEPT
 from synth.export.items import list_shards
 from synth.sources.sounds.esc50 import Esc50
-from tests.kit.builds import segue_here
+from tests.kit.builds import flip, segue_here
 from tests.kit.export_corpora import built, export_once
 from tests.kit.observers import Phases
 from tests.kit.started import count_receipts, interrupt, kill, marked, start_segue
@@ -200,9 +200,7 @@ def test_a_damaged_shard_is_a_clear_error(tiny_corpus: Path, tmp_path: Path, wor
     shutil.copytree(tiny_corpus, tmp_path / "copy")
     corpus = Corpus.open(tmp_path / "copy" / "data_manifests" / "tiny")
     shard = sorted((corpus.shards / "test").glob("*.tar"))[2]
-    data = bytearray(shard.read_bytes())
-    data[5000] ^= 1
-    shard.write_bytes(data)
+    flip(shard, 5000)
     with pytest.raises(CorpusError, match=rf"{shard.name}: damaged") as failed:
         export_corpus(corpus, "nemo", tmp_path / "out", worker_count=workers)
     assert "build" in failed.value.fix

@@ -432,11 +432,6 @@ async def end_all() -> None:
     await asyncio.gather(*others, return_exceptions=True)
 
 
-def test_settings_of_a_night_need_no_prefect() -> None:
-    code = "import sys, pipelines.cli.night; sys.exit('prefect' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
 def test_server_that_is_not_there_is_one_clear_error(
     tiny: Callable[..., Spec], tmp_path: Path
 ) -> None:

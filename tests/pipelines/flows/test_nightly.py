@@ -8,8 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -30,7 +28,7 @@ from pipelines.store.store import Store
 from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import LATEST_FILE, QUARANTINE_FILE, SAMPLES_FILE
-from tests.kit.builds import UNCERTIFIED
+from tests.kit.builds import UNCERTIFIED, rewrite_rows
 
 
 @pytest.fixture
@@ -91,15 +89,6 @@ def test_good_version_passes_every_gate_and_says_what_was_found(places: Places) 
     refuse_failed(places, gates)
 
 
-def rewrite(path: Path, change: Callable[[list[dict[str, Any]]], object]) -> list[dict[str, Any]]:
-    """Change the rows of a manifest; gives them."""
-    table = pq.read_table(path)
-    rows = table.to_pylist()
-    change(rows)
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
-    return rows
-
-
 def quieter(rows: list[dict[str, Any]]) -> None:
     rows[0]["gain_db"] -= 1.0
 
@@ -141,7 +130,7 @@ def test_version_that_is_not_as_it_should_be_is_stopped(
     if gate == "audio":
         heard = by_name(judge(places, GateSettings(**settings), Silent()))["audio"]
         assert (heard.passed, heard.found) == (True, "0 findings in 12 samples")
-    rows = rewrite(places.manifests / name, change)
+    rows = rewrite_rows(places.manifests / name, change)
     gates = judge(places, GateSettings(**settings), Silent())
     assert not by_name(gates)[gate].passed
     assert found.format(**rows[0]) in by_name(gates)[gate].found

@@ -16,7 +16,7 @@ from pipelines.llm.files import ANSWERS, Input, read_rows
 from pipelines.store.places import find_manifest
 from synth.base.errors import SegueError, SourceError, SpecError
 from synth.llm.prompt import load_prompt, shipped_prompts
-from tests.kit.llm_commands import invoke
+from tests.kit.builds import invoke
 from tests.kit.llm_server import LlmServer
 from tests.kit.llm_tasks import (
     KEY,

@@ -18,7 +18,7 @@ from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings, identify_end
 from pipelines.llm.wire.errors import redact
 from pipelines.llm.wire.request import Request
 from synth.base.errors import SegueError, SpecError
-from tests.kit.llm_commands import invoke
+from tests.kit.builds import invoke
 from tests.kit.llm_server import LlmServer
 from tests.kit.llm_tasks import captions, settings, write_rows
 

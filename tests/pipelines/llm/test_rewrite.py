@@ -29,8 +29,8 @@ from synth.llm.prompt import Prompt, load_prompt
 from synth.llm.reply import PromptItem
 from synth.scene.claim import claim_from_json
 from synth.scene.statements import Statement, complete, state
-from tests.kit.builds import TINY, merged
-from tests.kit.llm_commands import invoke, start
+from tests.kit.builds import TINY, invoke, merged
+from tests.kit.llm_commands import start
 from tests.kit.llm_server import LlmServer
 from tests.kit.llm_tasks import KEY, KEY_VARIABLE, PRICES, items_of, write_rows
 from tests.kit.llm_tasks import settings as task_settings

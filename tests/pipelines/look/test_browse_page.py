@@ -166,16 +166,6 @@ def test_everything_is_done_by_keys_alone(reader: Reader, address: str, corpus: 
     assert shown(page) == order[49]
 
 
-@pytest.mark.parametrize("width", [1000, 1440, 1920])
-def test_the_document_is_as_tall_as_the_window(browser: Any, address: str, width: int) -> None:
-    reader = Reader(browser, viewport={"width": width, "height": 700})
-    page = reader.open(address)
-    page.wait_for_function(DRAWN)
-    assert page.locator("#sample").evaluate("(pane) => pane.scrollHeight") > 700
-    assert page.evaluate("document.documentElement.scrollHeight") == 700
-    reader.close(address)
-
-
 def test_a_narrow_window_needs_no_sideways_scrolling(browser: Any, address: str) -> None:
     reader = Reader(browser, viewport={"width": 390, "height": 844}, reduced_motion="reduce")
     page = reader.open(address)

@@ -29,7 +29,7 @@ from pipelines.versions.reproduce import reproduce
 from synth.base.errors import CorpusError, SegueError
 from synth.corpus.corpus import Corpus
 from synth.corpus.receipt import RECEIPT_FILE
-from tests.kit.builds import TINY, merged, product, segue_here
+from tests.kit.builds import TINY, flip, merged, product, segue_here
 from tests.kit.libraries import bells_and_drums
 
 Tiny = Callable[..., Spec]
@@ -251,9 +251,7 @@ def test_a_version_that_does_not_say_its_algorithms_is_judged_by_its_digest(old:
 
 def test_a_damaged_shard_is_named_and_left(old: Places) -> None:
     victim = sorted(old.shards.rglob("*.tar"))[0]
-    data = bytearray(victim.read_bytes())
-    data[5000] ^= 1
-    victim.write_bytes(bytes(data))
+    flip(victim)
     assert differs(old) == [
         f"shard {victim.name}: the file differs from its receipt; delete {victim} to rebuild it"
     ]
@@ -265,10 +263,8 @@ def test_damaged_tables_are_refused_and_damaged_sounds_decoded_again(old: Places
     before = remove(old)
     part = next((old.out / "banks").rglob("part-*.pcm"))
     for path, error in ((old.manifests / "clips.parquet", "clips.parquet: "), (part, "")):
-        data = bytearray(path.read_bytes())
-        data[len(data) // 2] ^= 1
         whole = path.read_bytes()
-        path.write_bytes(data)
+        flip(path)
         if error:
             with pytest.raises(CorpusError, match=error):
                 reproduce(old, None, 0)
