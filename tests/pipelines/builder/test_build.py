@@ -253,6 +253,7 @@ def test_what_leaves_too_little_is_told(tiny: Tiny, tmp_path: Path) -> None:
         assert re.fullmatch(fix, caught.value.fix)
 
 
+@pytest.mark.slow
 def test_of_two_builds_of_one_corpus_at_once_the_second_is_refused(
     tiny_file: Callable[..., Path], tiny_corpus: Path, tmp_path: Path
 ) -> None:

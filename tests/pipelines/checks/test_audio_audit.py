@@ -78,6 +78,7 @@ def test_built_corpus_has_no_findings(built: Path) -> None:
     assert list(found.listeners) == [25.0, 35.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [
@@ -241,6 +242,7 @@ def test_plan_is_a_clear_error(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_bank_that_is_gone_is_a_clear_error_and_a_build_brings_it_back(own: Path) -> None:
     shutil.rmtree(own.parents[2] / "banks")
     with pytest.raises(CorpusError, match="no such clip bank") as caught:

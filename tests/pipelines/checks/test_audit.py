@@ -378,6 +378,7 @@ def jam_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("jam")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["negation", "tag_captions"])
 def test_tagged_clips_are_not_told_by_their_looks(jam_root: Path, recipe: str) -> None:
     def blind(corpus: str, settings: object) -> BlindResult:

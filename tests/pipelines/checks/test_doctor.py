@@ -56,6 +56,7 @@ def by_name(checks: Iterator[DoctorCheck]) -> dict[str, DoctorCheck]:
     return {check.name: check for check in checks}
 
 
+@pytest.mark.slow
 def test_what_is_not_well_says_what_it_costs_and_how_to_fix_it() -> None:
     groups = (packages.check_packages(), machine.check_decoders(), machine.check_machine())
     for group in groups:
@@ -90,6 +91,7 @@ def test_programs_and_models_that_are_not_there_are_missing(
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     monkeypatch.setattr(machine, "find_spec", lambda _: None)
+    monkeypatch.setattr(machine, "find_version", lambda _: None)
     found = by_name(machine.check_decoders())
     assert found["ffmpeg"].state is CheckState.MISSING
     assert "apt install ffmpeg" in found["ffmpeg"].fix

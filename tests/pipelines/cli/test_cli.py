@@ -17,8 +17,11 @@ from pipelines.cli.commands import MOVED
 from tests.kit.builds import flip, segue, segue_here
 
 
+@pytest.mark.slow
 def test_build_ends_with_one_json_line(tiny_file: Callable[..., Path], tmp_path: Path) -> None:
-    done = segue("build", tiny_file(), "--out", tmp_path, "--no-prefect", "--json")
+    done = segue(
+        "build", tiny_file(), "--out", tmp_path, "--workers", "0", "--no-prefect", "--json"
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     *progress, last = map(json.loads, done.stdout.splitlines())

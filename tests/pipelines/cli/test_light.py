@@ -62,6 +62,7 @@ def test_help_of_no_command_loads_what_is_slow() -> None:
     run(OFFER, *SLOW)
 
 
+@pytest.mark.slow
 def test_a_build_with_nothing_to_do_loads_nothing_slow(
     tiny_corpus: Path, tiny_file: Callable[..., Path], tmp_path: Path
 ) -> None:

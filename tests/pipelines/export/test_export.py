@@ -85,6 +85,7 @@ def test_a_second_run_writes_nothing(suitable: Corpus, tmp_path: Path, name: str
     assert times(tmp_path / "out") == before
 
 
+@pytest.mark.slow
 def test_the_same_bytes_at_any_number_of_workers(
     corpus: Corpus, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -178,6 +179,7 @@ def test_foreign_folders_and_other_exports_are_refused_and_left_alone(
     assert content(out) == before
 
 
+@pytest.mark.slow
 def test_one_writer_at_a_time(corpus: Corpus, tmp_path: Path) -> None:
     with sole_writer(tmp_path / "out" / KEPT):
         code = (

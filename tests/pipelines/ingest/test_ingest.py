@@ -120,6 +120,7 @@ def test_clips_that_are_refused_or_beyond_a_limit_are_not_opened(tmp_path: Path)
     assert source.opened() == ["0-fine", "1-fine"]
 
 
+@pytest.mark.slow
 def test_a_file_more_or_less_re_reads_one_part(tmp_path: Path) -> None:
     def library(count: int, without: int = -1) -> Hostile:
         return Hostile(tuple("fine" if n != without else "refused" for n in range(count)), tmp_path)

@@ -48,7 +48,7 @@ def test_a_good_answer_holds_the_schema_and_says_what_it_cost() -> None:
 def test_an_answer_is_the_same_streamed_or_whole() -> None:
     with LlmServer(lambda body: "naïve déjà vu: 犬が吠える\n" * 9) as server:
         plain = replace(ASKED, schema="")
-        assert ask(server, plain) == replace(ask(server, plain, NO_STREAM), request_id="req-1")
+        assert ask(server, plain) == replace(ask(server, plain, able=NO_STREAM), request_id="req-1")
         assert ask(server, plain).text == "naïve déjà vu: 犬が吠える\n" * 9
     with LlmServer(streams=False) as server:
         assert json.loads(ask(server).text) == {"captions": "text"}

@@ -29,15 +29,16 @@ def spec(**changes: Any) -> Spec:
     return Spec.model_validate(merged(TINY, {"recipe": recipe} | changes))
 
 
-@pytest.fixture
-def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What the model says of the tiny corpus's plan."""
-    monkeypatch.setenv(KEY_VARIABLE, KEY)
-    _, places, _ = plan_library(spec(), tmp_path / "plan", 0, Silent())
-    out = tmp_path / "orders.parquet"
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the model says of the tiny corpus's plan; not to be changed."""
+    folder = tmp_path_factory.mktemp("answers")
+    _, places, _ = plan_library(spec(), folder / "plan", 0, Silent())
+    out = folder / "orders.parquet"
     given = {"task": "order-negatives", "source": Input(places.manifests), "out": out}
-    with LlmServer(turn_round, key=KEY) as server:
-        summary = generate(settings(tmp_path, server.base_url, [], **given), Silent())
+    with LlmServer(turn_round, key=KEY) as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv(KEY_VARIABLE, KEY)
+        summary = generate(settings(folder, server.base_url, [], **given), Silent())
     assert (summary.answered, summary.left) == (144, 0)
     return out
 
@@ -63,8 +64,8 @@ def test_answers_become_captions_of_their_samples(answers: Path, tmp_path: Path)
     assert GENERATOR in card
     assert "Some were written by a language model" in card
     assert "no language model took part" in (Path(plain.paths["shards"]) / "README.md").read_text()
-    everything = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
-    assert KEY.encode() not in everything
+    files = [*tmp_path.rglob("*"), *answers.parent.rglob("*")]
+    assert not [path for path in files if path.is_file() and KEY.encode() in path.read_bytes()]
 
 
 def test_answers_that_do_not_fit_are_refused(answers: Path, tmp_path: Path) -> None:

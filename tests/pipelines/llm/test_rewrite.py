@@ -142,6 +142,7 @@ def test_200_rewrites_have_the_verdicts_that_the_draws_give(
     assert len({row["language"] for row in found}) == 5
 
 
+@pytest.mark.slow
 def test_the_budget_pays_for_both_requests(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
     model = Rewriter(rows, Rates({}, 0.0))
     source = Input(write_rows(tmp_path / "captions.jsonl", captions(rows)), limit=100)
@@ -210,6 +211,7 @@ def test_what_was_refused_can_be_asked_for_again(
     assert second.from_store == first.answered
 
 
+@pytest.mark.slow
 def test_a_corpus_takes_accepted_rewrites_as_true_captions(
     tmp_path: Path, rows: list[dict[str, Any]], plans: list[Path]
 ) -> None:

@@ -556,6 +556,7 @@ def test_a_taken_port_and_a_missing_corpus_are_clear_errors(corpus: Corpus, tmp_
         browse_command(tmp_path, tell=print)
 
 
+@pytest.mark.slow
 def test_the_command_serves_until_ctrl_c_and_warns_on_a_network(corpus: Corpus) -> None:
     arguments = [str(corpus.folder), "--host", "0.0.0.0", "--port", "0", "--json"]
     with subprocess.Popen(
