@@ -20,8 +20,6 @@ from pipelines.look.browse.guard import Hosts
 from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, SAMPLES_FILE, Corpus
 from tests.kit.waiting import wait_for
 
-START_TIMEOUT_S = 60
-
 
 def variant(
     corpus: Corpus, folder: Path, change: Callable[[pa.Table], pa.Table], **facts: Any

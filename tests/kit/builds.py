@@ -8,13 +8,19 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from pipelines.cli.app import main
+import pyarrow as pa
+import pyarrow.parquet as pq
+import typer
+from click.testing import Result
+from typer.testing import CliRunner
+
+from pipelines.cli.app import main, present
 from tests.kit.waiting import PATIENCE_S
 
 PLAIN = {"COLUMNS": "100", "NO_COLOR": "1"}
@@ -85,6 +91,30 @@ def segue(
         env=os.environ | PLAIN | dict(env or {}),
         **options,
     )
+
+
+def flip(path: Path, at: int | None = None) -> None:
+    """Flip a bit and keep the times, as a bad disk does."""
+    times, data = path.stat(), bytearray(path.read_bytes())
+    data[len(data) // 2 if at is None else at] ^= 1
+    path.write_bytes(data)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def rewrite_rows(path: Path, change: Callable[[list[dict[str, Any]]], object]) -> Any:
+    """Change the rows of a manifest; gives them."""
+    table = pq.read_table(path)
+    rows = table.to_pylist()
+    change(rows)
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
+    return rows
+
+
+def invoke(command: Callable[..., Any], *arguments: object, **options: Any) -> Result:
+    """Run one command in this process; what ends it is the result's exception."""
+    app = typer.Typer()
+    app.command()(present(command))
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], **options)
 
 
 def segue_here(

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from click.testing import Result
-from typer.testing import CliRunner
 
 from pipelines.cli.app import present
 from pipelines.engines.executor import PRELOADED
@@ -23,13 +21,6 @@ from tests.kit.waiting import PATIENCE_S
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["pipelines.cli.texts.llm", "pipelines.llm.batches", *PRELOADED])
-
-
-def invoke(command: Callable[..., Any], *arguments: object) -> Result:
-    """The command in this process."""
-    app = typer.Typer()
-    app.command()(present(command))
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def start(

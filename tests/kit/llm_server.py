@@ -29,8 +29,6 @@ STATUS_FAULTS: dict[str, tuple[int, str, str]] = {
     "model": (404, "model_not_found", "The model does not exist"),
     "filter_400": (400, "content_filter", "The prompt was filtered"),
 }
-REPLY_FAULTS = ("cut_off", "refusal", "content_filter", "empty", "whitespace", "repetition")
-WIRE_FAULTS = llm_wire.FAULTS
 PASSING = ("rate_limit", "server", "timeout", "connection", "drop", "empty")
 
 

@@ -26,8 +26,8 @@ from tests.kit.corpora import manifests as manifests_of
 SCREENSHOTS = "SEGUE_SCREENSHOTS"
 """The variable that names the folder of the documents' pictures, where they are to be made."""
 
-SLOW = {"bucket", "listening", "new_cluster", "s3", "schedules", "server"}
-"""Fixtures that start servers and clusters."""
+SLOW = {"bucket", "browser", "listening", "new_cluster", "s3", "schedules", "server"}
+"""Fixtures that start servers, clusters and browsers."""
 
 collect_ignore = [] if SCREENSHOTS in os.environ else ["look/test_pictures.py"]
 

@@ -146,6 +146,7 @@ def test_export_goes_on_where_the_disk_was_full(
     )
 
 
+@pytest.mark.slow
 def test_no_room_for_prefects_own_server_is_one_clear_error(
     disk: Disk, tiny_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -203,7 +203,9 @@ def test_interrupt_ends_planning_workers(tmp_path: Path) -> None:
     }
 
 
-def test_groups_that_cannot_travel_are_drafted_here(two: Engine, tmp_path: Path) -> None:
+def test_groups_that_cannot_travel_or_are_few_are_drafted_here(
+    two: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Own(Uneven):
         lock = threading.Lock()
 
@@ -214,11 +216,6 @@ def test_groups_that_cannot_travel_are_drafted_here(two: Engine, tmp_path: Path)
         shard.rows for shard in shards_of({"train": Uneven(70)}, where, tmp_path)
     ]
     assert not [*tmp_path.iterdir()]
-
-
-def test_few_groups_are_drafted_here(
-    two: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(drafting, "LEAST_SHARED", 80)
     where = CountingEngine(two)
     shards_of(GROUPS, where, tmp_path)

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.builder.build import Summary
-from pipelines.builder.findings import Findings
+from pipelines.builder.findings import Coverage, Findings, Lacking
 from pipelines.cli.make.build import print_summary
 from pipelines.cli.make.plan import describe_plan
 from pipelines.config.spec import SplitName
@@ -90,7 +90,9 @@ def describe(places: Places) -> CommandResult:
     return describe_plan(Foley(), places, 1, 0.1, (), findings)
 
 
-def test_plan_and_build_say_the_same(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_and_build_say_the_same_to_people_and_programs(
+    places: Places, capsys: pytest.CaptureFixture[str]
+) -> None:
     describe(places).show()
     planned = capsys.readouterr().out
     print_summary(summary(places, Findings.read(places.manifests, SPLITS)))
@@ -100,9 +102,6 @@ def test_plan_and_build_say_the_same(places: Places, capsys: pytest.CaptureFixtu
         assert line in built.splitlines()
     assert "tiny v1: 1 sample, " in planned
     assert "1 shard rendered, 0 already there, 1 clip quarantined" in built
-
-
-def test_programs_are_told_the_same(places: Places) -> None:
     told = json.loads(json.dumps(describe(places).facts))["findings"]
     built = summary(places, Findings.read(places.manifests, SPLITS)).to_json()
     assert json.loads(json.dumps(built))["findings"] == told
@@ -122,3 +121,48 @@ def test_twenty_reasons_are_told_and_how_many_clips_have_others() -> None:
     lines = format_refusals(count_refusals(rows))
     assert len(lines) == 21
     assert lines[-1] == "and 3 for other reasons"
+
+
+def clips(label: str, **splits: int) -> list[dict[str, object]]:
+    return [
+        {
+            "id": f"{label}-{split}-{n}",
+            "split": split,
+            "labels": [label],
+            "recording": f"{label}{n // 2}",
+        }
+        for split, count in splits.items()
+        for n in range(count)
+    ]
+
+
+def test_ten_labels_are_named_at_most() -> None:
+    names = [f"label {n:02d}" for n in range(12)]
+    rows = [clip for name in names for clip in clips(name, train=1)] + clips("dog", train=1, test=1)
+    (found,) = Coverage.of(rows, set()).lacking
+    assert found == Lacking("test", names, 13)
+    assert found.line.endswith("label 09 and 2 more (12 of 13 labels)")
+
+
+def test_the_rarest_come_first_with_clips_and_recordings() -> None:
+    rows = [
+        *clips("dog", train=4, test=4),
+        *clips("hound", train=9),
+        *clips("cat", train=3, test=1),
+    ]
+    told = Coverage.of(rows, set()).to_json()
+    assert list(told["rarest"]) == ["hound", "cat", "dog"]
+    assert told["rarest"]["hound"] == {
+        "test clips": 0,
+        "test recordings": 0,
+        "train clips": 9,
+        "train recordings": 5,
+    }
+    assert told["more"] == 0
+    many = [clip for n in range(12) for clip in clips(f"label {n}", train=1)]
+    assert Coverage.of(many, set()).to_json()["more"] == 2
+
+
+def test_clips_outside_of_all_splits_count_for_nothing() -> None:
+    rows = [*clips("dog", train=1), *clips("owl", **{"": 3})]
+    assert Coverage.of(rows, set()).to_json()["rarest"].keys() == {"dog"}

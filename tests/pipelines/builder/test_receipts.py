@@ -14,18 +14,9 @@ from pipelines.config.spec import Spec
 from pipelines.look.inspection import verify, verify_manifests
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
-from tests.kit.builds import TINY, product
+from tests.kit.builds import TINY, flip, product
 
 MANIFESTS = ("plan", "clips", "shards", "quarantine", "samples")
-
-
-def flip(path: Path) -> None:
-    """Flip a bit and keep the times, as a bad disk does."""
-    times = path.stat()
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 16
-    path.write_bytes(data)
-    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
 def cut(path: Path) -> None:

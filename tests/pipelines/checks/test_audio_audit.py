@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -23,7 +22,7 @@ from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from synth.scene.activity import Stretch
 from synth.truth.ear import Ear
-from tests.kit.builds import UNCERTIFIED, merged, segue_here
+from tests.kit.builds import UNCERTIFIED, merged, rewrite_rows, segue_here
 from tests.kit.corpora import built as build_once
 from tests.kit.corpora import manifests
 from tests.kit.observers import Phases
@@ -57,12 +56,8 @@ def own(built: Path, tmp_path: Path) -> Path:
 
 def change_row(folder: Path, number: int, change: Callable[[Row], None]) -> Row:
     """Change one row of a manifest; gives the row."""
-    path = folder / "samples.parquet"
-    table = pq.read_table(path)
-    rows = table.to_pylist()
-    change(rows[number])
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
-    return rows[number]
+    rows = rewrite_rows(folder / "samples.parquet", lambda rows: change(rows[number]))
+    return rows[number]  # type: ignore[no-any-return]
 
 
 def checks(found: AudioAudit) -> set[tuple[str, str]]:
@@ -83,6 +78,7 @@ def test_built_corpus_has_no_findings(built: Path) -> None:
     assert list(found.listeners) == [25.0, 35.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [
@@ -246,6 +242,7 @@ def test_plan_is_a_clear_error(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_bank_that_is_gone_is_a_clear_error_and_a_build_brings_it_back(own: Path) -> None:
     shutil.rmtree(own.parents[2] / "banks")
     with pytest.raises(CorpusError, match="no such clip bank") as caught:
@@ -343,7 +340,7 @@ def test_listener_hears_what_is_loud_enough_and_not_masked() -> None:
     assert keener.clear == (Stretch(block, 4 * block), Stretch(6 * block, 9 * block))
 
 
-def test_listener_hears_no_blip_and_nothing_beyond_a_sounds_end() -> None:
+def test_listener_hears_no_blip_no_silence_and_nothing_beyond_a_sounds_end() -> None:
     rate, block = 8000, 400
     stems = np.zeros((1, 8 * block), dtype=np.float32)
     stems[0, block : 2 * block] = 0.1
@@ -351,9 +348,6 @@ def test_listener_hears_no_blip_and_nothing_beyond_a_sounds_end() -> None:
     extent = Stretch(block, 6 * block - 9)
     (heard,) = MeasuredSample.of(stems, rate).hear(EAR, 30.0, [extent])
     assert heard.clear == (Stretch(4 * block, 6 * block - 9),)
-
-
-def test_silence_is_not_heard() -> None:
     measured = MeasuredSample.of(np.zeros((1, 4000), dtype=np.float32), 8000)
     (heard,) = measured.hear(EAR, 30.0, [Stretch(0, 4000)])
     assert heard.clear == ()

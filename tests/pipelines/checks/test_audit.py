@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -17,12 +16,11 @@ from pipelines.checks.audit import Audit, Violation, audit
 from pipelines.checks.blind import BlindResult, run_blind_test
 from pipelines.cli.look.audit import audit_command
 from pipelines.config.spec import Spec
-from pipelines.look.inspection import describe
 from pipelines.look.report.corpus import corpus_page
 from synth.base.errors import CorpusError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
-from tests.kit.builds import TINY, UNCERTIFIED, merged, segue_here
+from tests.kit.builds import TINY, UNCERTIFIED, merged, rewrite_rows, segue_here
 from tests.kit.corpora import manifests as build_once
 
 Rows = list[dict[str, Any]]
@@ -75,12 +73,8 @@ def tampered(folder: Path, into: Path, change: Change) -> Path:
     """A copy of a manifest with its rows changed."""
     copy = Path(shutil.copytree(folder, into / folder.name, ignore=UNCERTIFIED))
     for name in ("samples.parquet", "plan.parquet"):
-        path = copy / name
-        if path.is_file():
-            table = pq.read_table(path)
-            rows = table.to_pylist()
-            change(rows)
-            pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
+        if (copy / name).is_file():
+            rewrite_rows(copy / name, change)
     return copy
 
 
@@ -316,20 +310,6 @@ def test_the_command_says_that_all_is_well(
     assert "0 violations" in shown
 
 
-def test_inspect_prints_the_scenes_tables(scenes_corpus: Path) -> None:
-    shown = segue_here("inspect", scenes_corpus, "--samples", "2")
-    assert shown.returncode == 0, shown.stderr
-    for table in ("relation", "negatives", "sounds in a scene"):
-        assert table in shown.stdout
-    described = describe(scenes_corpus)["counts"]
-    for name in ("relation", "negatives", "sounds in a scene"):
-        counts = described[name]
-        assert sum(each["count"] for each in counts.values()) > 0
-        assert sum(each["percent"] for each in counts.values()) == pytest.approx(100, abs=1)
-    assert max(each["percent"] for each in described["relation"].values()) <= 40
-    assert sum(each["count"] for each in described["sounds in a scene"].values()) == 48
-
-
 # The blind test
 
 
@@ -398,6 +378,7 @@ def jam_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("jam")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["negation", "tag_captions"])
 def test_tagged_clips_are_not_told_by_their_looks(jam_root: Path, recipe: str) -> None:
     def blind(corpus: str, settings: object) -> BlindResult:

@@ -15,15 +15,13 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-import typer
 from packaging.requirements import Requirement
-from typer.testing import CliRunner
 
 from pipelines.checks.doctor import machine, packages
 from pipelines.checks.doctor.check import CheckState, DoctorCheck, SilentModuleError
-from pipelines.cli.app import present
 from pipelines.cli.look import doctor as command
 from pipelines.cli.make.check import check_command
+from tests.kit.builds import invoke
 
 KEY = "sk-this-is-nobodys-business"
 
@@ -58,6 +56,7 @@ def by_name(checks: Iterator[DoctorCheck]) -> dict[str, DoctorCheck]:
     return {check.name: check for check in checks}
 
 
+@pytest.mark.slow
 def test_what_is_not_well_says_what_it_costs_and_how_to_fix_it() -> None:
     groups = (packages.check_packages(), machine.check_decoders(), machine.check_machine())
     for group in groups:
@@ -92,6 +91,7 @@ def test_programs_and_models_that_are_not_there_are_missing(
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     monkeypatch.setattr(machine, "find_spec", lambda _: None)
+    monkeypatch.setattr(machine, "find_version", lambda _: None)
     found = by_name(machine.check_decoders())
     assert found["ffmpeg"].state is CheckState.MISSING
     assert "apt install ffmpeg" in found["ffmpeg"].fix
@@ -154,16 +154,13 @@ def test_a_file_system_without_locks_is_wrong(
     assert "a lock can be taken twice" in check.found
 
 
-def test_a_container_with_less_processors_than_it_sees_is_told(tmp_path: Path) -> None:
+def test_processors_of_a_container_and_gpus_are_told(tmp_path: Path) -> None:
     (tmp_path / "cpu.max").write_text("50000 100000\n")
     check = machine._check_processors(tmp_path)
     assert check.state is CheckState.MISSING
     assert "the container may use only 0.5" in check.found
     (tmp_path / "cpu.max").write_text("max 100000\n")
     assert machine._check_processors(tmp_path).state is CheckState.OK
-
-
-def test_gpus_are_told_with_memory_and_bf16() -> None:
     gpu = {"device": "cuda:0", "name": "H100", "memory": 80_000_000_000, "bf16": True}
     (check,) = machine._check_found_devices(
         {"torch": "2", "build": "built for CUDA 12", "devices": [gpu]}
@@ -205,13 +202,11 @@ def test_a_prefect_server_that_is_set_up_and_does_not_answer_is_wrong() -> None:
 
 
 def test_only_what_is_wrong_ends_with_status_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = typer.Typer()
-    app.command()(present(check_command))
     for state in CheckState:
         check = DoctorCheck("disk", state, "full", "all", "free some")
         monkeypatch.setattr(command, "run_checks", lambda *_, check=check: iter([check]))
-        done = CliRunner().invoke(app, ["--json"])
+        done = invoke(check_command, "--json")
         assert done.exit_code == (state is CheckState.WRONG)
         assert json.loads(done.stdout)["checks"][0]["state"] == state
-        shown = CliRunner().invoke(app, []).stdout
+        shown = invoke(check_command).stdout
         assert ("fix: free some" in shown) == (state is not CheckState.OK)

@@ -195,14 +195,11 @@ def test_options_that_do_not_fit_are_refused(manifests: Path, exports: Path) -> 
         assert why in refused.stderr
 
 
-def test_text_alone_tells_no_answer(exports: Path) -> None:
+def test_text_alone_tells_no_answer_and_a_blind_test_needs_wrong_ones(exports: Path) -> None:
     """Exactly: what is right of one recording is wrong of another, in the same words."""
     for name, most in product(("chat", "preference"), (100_000, 500)):
         figures = run_blind_export(exports / name, most).figures
         assert figures
         assert {figure.value for figure in figures} == {0.5}
-
-
-def test_a_blind_test_needs_wrong_answers(exports: Path) -> None:
     with pytest.raises(SpecError, match="have no wrong answers by themselves"):
         run_blind_export(exports / "differences", 1000)

@@ -8,23 +8,19 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import typer
-from typer.testing import CliRunner, Result
+from click.testing import Result
 
-from pipelines.cli.app import present
 from pipelines.cli.make.check import check_command
 from pipelines.cli.make.ingest import ingest_command
 from synth.base.errors import SegueError, SourceError, SpecError
 from synth.sources.music.fma import Fma
 from synth.sources.music.mtg_jamendo import MtgJamendo
+from tests.kit.builds import invoke
 from tests.kit.libraries import sound, write_csv
-
-APP = typer.Typer()
-APP.command()(present(check_command))
 
 
 def check(*arguments: object) -> Result:
-    return CliRunner().invoke(APP, [str(each) for each in arguments])
+    return invoke(check_command, *arguments)
 
 
 @pytest.fixture
@@ -39,13 +35,10 @@ def library(tmp_path: Path) -> Path:
     return root
 
 
-def test_a_whole_library_is_said_to_be_whole(library: Path) -> None:
+def test_a_whole_library_is_said_to_be_whole_and_what_is_missing_is_named(library: Path) -> None:
     done = check(f"esc50:{library}")
     assert done.exit_code == 0, done.exception
     assert "12 files listed, 0 missing; 0 checksums compared, 0 differ" in done.stdout
-
-
-def test_what_is_missing_is_named_and_the_status_is_one(library: Path) -> None:
     (library / "audio" / "1-7-A-0.wav").unlink()
     sound(library / "audio" / "mine.wav")
     done = check(f"esc50:{library}")
@@ -53,9 +46,6 @@ def test_what_is_missing_is_named_and_the_status_is_one(library: Path) -> None:
     assert "1 missing" in done.stdout
     assert "  missing: audio/1-7-A-0.wav" in done.stdout
     assert "  unlisted: audio/mine.wav" in done.stdout
-
-
-def test_a_long_list_ends_with_how_many_more_there_are(library: Path) -> None:
     for path in (library / "audio").iterdir():
         path.unlink()
     done = check(f"esc50:{library}")
@@ -122,11 +112,9 @@ def test_the_index_of_a_folder_is_told_and_is_no_sound(
     monkeypatch.chdir(tmp_path)
     done = check("folder:mine")
     assert "index: index.csv\n1 files listed, 0 missing" in done.stdout
-    app = typer.Typer()
-    app.command()(present(ingest_command))
     given = ["folder:mine", "--set", "index=index.csv", "--workers", "0"]
-    assert "index: index.csv" in CliRunner().invoke(app, given).stdout
-    folder = CliRunner().invoke(app, ["mine"]).exception
+    assert "index: index.csv" in invoke(ingest_command, *given).stdout
+    folder = invoke(ingest_command, "mine").exception
     assert isinstance(folder, SpecError)
     assert "folder:mine" in folder.fix
 

@@ -1,15 +1,20 @@
-"""Every command teaches by example: its help ends with one that its own parser takes."""
+"""Every command teaches by example, and is completed in a shell by the protocol of bash."""
 
 from __future__ import annotations
 
 import re
 import shlex
+from pathlib import Path
 
 import click
 import pytest
 
 from pipelines.cli.app import load_command
 from pipelines.cli.commands import COMMANDS
+from pipelines.cli.common.options import MARKS, corpus_completions, source_completions
+from pipelines.config.new import complete_starts
+from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE
+from tests.kit.builds import segue_here
 
 _EXAMPLES = re.compile(r"\n\nExamples?: (?P<told>.*)\Z", re.S)
 
@@ -31,3 +36,41 @@ def test_help_ends_with_examples_that_its_parser_takes(words: str) -> None:
         assert called[: len(words.split())] == words.split()
         # Raises where an option does not exist, an argument is missing or a value is wrong.
         command.make_context(words, called[len(words.split()) :])
+
+
+def complete(*words: str) -> list[str]:
+    """What bash is offered for the last word."""
+    environment = {
+        "_SEGUE_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(("segue", *words)),
+        "COMP_CWORD": str(len(words)),
+    }
+    done = segue_here(env=environment)
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def test_commands_options_and_their_values_are_completed() -> None:
+    assert complete("ve") == ["versions"]
+    assert complete("llm", "ru") == ["run"]
+    assert complete("night", "--") == ["--help"]
+    assert complete("text", "te") == ["textswap"]
+    assert {"--head", "--out", "--resume"} <= set(complete("train", "x", "--"))
+    assert complete("train", "x", "--head", "tr") == ["transformer"]
+    assert complete("text", "probe", "cl") == ["clause-swap"]
+    assert complete_starts("t") == ["tag_captions", "triplets"]
+    assert source_completions("esc") == ["esc10", "esc50"]
+
+
+def test_manifest_folders_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data_manifests" / "acba").mkdir(parents=True)
+    (tmp_path / "data_manifests" / "acba" / LATEST_FILE).touch()
+    (tmp_path / "other").mkdir()
+    found = complete("browse", "")
+    assert found == complete("train", "")
+    assert found == ["data_manifests/acba", "data_manifests/", "other/"]
+    assert corpus_completions(f"{tmp_path}/data_manifests/a") == [f"{tmp_path}/data_manifests/acba"]
+    assert corpus_completions(f"{tmp_path}/da") == [f"{tmp_path}/data_manifests/"]
+    assert corpus_completions(f"{tmp_path}/nowhere/a") == []
+    assert set(MARKS) == {LATEST_FILE, CORPUS_FILE}

@@ -1,4 +1,4 @@
-"""Commands answer soon: what is slow to import is imported by what uses it."""
+"""Commands answer soon: what is slow to import is imported by what uses it, threads wait idly."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from tests.kit.builds import PLAIN
 
@@ -60,6 +62,7 @@ def test_help_of_no_command_loads_what_is_slow() -> None:
     run(OFFER, *SLOW)
 
 
+@pytest.mark.slow
 def test_a_build_with_nothing_to_do_loads_nothing_slow(
     tiny_corpus: Path, tiny_file: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -67,3 +70,29 @@ def test_a_build_with_nothing_to_do_loads_nothing_slow(
     # pyarrow imports pandas as soon as an array is made, as the rows of a library are.
     slow = {*SLOW, "jinja2"} - {"pandas"}
     assert "0 shards rendered" in run(BUILD, tiny_file(), out, *sorted(slow))
+
+
+SHOWS = """
+import os, sys
+from pipelines.cli.__main__ import main
+sys.argv = ["segue", "--version"]
+try:
+    main()
+finally:
+    assert "torch" not in sys.modules
+    print(os.environ["OMP_WAIT_POLICY"])
+"""
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, "passive"), ("active", "active")])
+def test_threads_wait_without_using_a_processor_unless_the_user_has_them(
+    given: str | None, expected: str
+) -> None:
+    environment = {key: value for key, value in os.environ.items() if key != "OMP_WAIT_POLICY"}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    if given is not None:
+        environment["OMP_WAIT_POLICY"] = given
+    done = subprocess.run(
+        [sys.executable, "-c", SHOWS], capture_output=True, text=True, env=environment
+    )
+    assert done.stdout.splitlines()[-1] == expected, done.stderr

@@ -30,15 +30,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_server_is_configured_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_is_configured_by_the_environment_or_the_active_profile(
+    monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
     assert not is_server_configured()
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:4200/api")
     assert is_server_configured()
-
-
-def test_a_server_is_configured_by_the_active_profile(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    monkeypatch.delenv("PREFECT_API_URL")
     (home / "profiles.toml").write_text(PROFILES)
     assert is_server_configured()
     monkeypatch.setenv("PREFECT_PROFILE", "empty")

@@ -10,13 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import typer
 from click.testing import Result
-from typer.testing import CliRunner
 
-from pipelines.cli.app import present
 from pipelines.cli.texts.probe import SCHEMA, probe_command
 from synth.base.errors import SourceError, SpecError
+from tests.kit.builds import invoke
 
 ROWS = [
     {"audiocap_id": "7", "caption": "A goose honks then a gate shuts"},
@@ -27,9 +25,7 @@ ROWS = [
 
 
 def _run(*arguments: str | Path) -> Result:
-    app = typer.Typer()
-    app.command()(present(probe_command))
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return invoke(probe_command, *arguments)
 
 
 def _csv(folder: Path, rows: list[dict[str, str]] = ROWS) -> Path:
@@ -140,13 +136,10 @@ def test_faulty_files_are_told_in_one_line(tmp_path: Path) -> None:
         assert not out.exists()
 
 
-def test_a_missing_column_names_those_there(tmp_path: Path) -> None:
+def test_what_cannot_be_done_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failed = _run("pte", _csv(tmp_path), "--out", tmp_path / "out.parquet", "--column", "text")
     assert isinstance(failed.exception, SpecError)
     assert failed.exception.fix == "give --column one of: audiocap_id, caption"
-
-
-def test_a_missing_spacy_model_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from synth.text.grammar.tagger import EmbeddedTagger
 
     monkeypatch.setattr("pipelines.cli.texts.probe.best_tagger", EmbeddedTagger)
@@ -155,12 +148,6 @@ def test_a_missing_spacy_model_is_told(tmp_path: Path, monkeypatch: pytest.Monke
     assert isinstance(failed.exception, SpecError)
     assert "en_core_web_sm" in failed.exception.fix
     assert _run("nv", _csv(tmp_path), "--out", out, "--tagger", "embedded").exit_code == 0
-
-
-def test_an_impossible_size_is_told(tmp_path: Path) -> None:
     failed = _run("bat", _csv(tmp_path), "--out", tmp_path / "out.parquet", "--size", "4")
     assert isinstance(failed.exception, SpecError)
-
-
-def test_an_unknown_tool_is_wrong_usage(tmp_path: Path) -> None:
     assert _run("rhyme", _csv(tmp_path), "--out", tmp_path / "out.parquet").exit_code == 2

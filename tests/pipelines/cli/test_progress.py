@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
-from typer.testing import CliRunner, Result
+from click.testing import Result
 
 from pipelines.builder.build import build
 from pipelines.checks.leakage import compare_splits
-from pipelines.cli.app import present
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.look.audit import audit_command
 from pipelines.cli.look.versions import gc_command
@@ -24,15 +22,14 @@ from pipelines.config.spec import Spec
 from pipelines.look.inspection import draw, verify
 from synth.base.progress import tell_damage
 from synth.corpus.corpus import Corpus
+from tests.kit.builds import invoke
 from tests.kit.observers import Phases
 
 TEXTS = "audiocap_id,caption\n1,a dog barks before rain falls\n2,rain falls\n"
 
 
 def run(command: Callable[..., Any], *arguments: object) -> Result:
-    app = typer.Typer()
-    app.command()(present(command))
-    done = CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "200"})
+    done = invoke(command, *arguments, env={"COLUMNS": "200"})
     assert done.exit_code == 0, done.output
     return done
 

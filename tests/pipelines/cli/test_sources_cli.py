@@ -6,22 +6,18 @@ import json
 from importlib.metadata import EntryPoint
 
 import pytest
-import typer
-from typer.testing import CliRunner, Result
+from click.testing import Result
 
 import synth.base.entry_points as registry
-from pipelines.cli.app import present
 from pipelines.cli.make.ingest import _read_intake
 from pipelines.cli.make.sources import sources_command
 from synth.base.errors import SourceError
 from synth.sources import SOURCES, source_class
-
-APP = typer.Typer()
-APP.command()(present(sources_command))
+from tests.kit.builds import invoke
 
 
 def sources(*arguments: str) -> Result:
-    done = CliRunner().invoke(APP, arguments)
+    done = invoke(sources_command, *arguments)
     assert done.exception is None or isinstance(done.exception, SourceError)
     return done
 

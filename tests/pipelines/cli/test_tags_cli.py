@@ -12,15 +12,14 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-import typer
-from typer.testing import CliRunner, Result
+from click.testing import Result
 
-from pipelines.cli.app import present
 from pipelines.cli.texts.tags import negate_command, tag_captions_command, textswap_command
 from pipelines.export import write_negated_file
 from synth.base.errors import SourceError
 from synth.captions.caption import Style
 from synth.text.negation.negators import NegationExtent
+from tests.kit.builds import invoke
 
 CAPTIONS = "id,caption\n1,A rock song with guitar\n2,Nothing here\n3,A song without drums\n"
 TAGS = "id,category,tag\n1,genre,rock\n1,instrument,guitar\n2,genre,hip hop\n2,instrument,drums\n"
@@ -34,9 +33,7 @@ def files(tmp_path: Path) -> Path:
 
 
 def run(command: Callable[..., Any], *arguments: str | Path) -> Result:
-    app = typer.Typer()
-    app.command()(present(command))
-    return CliRunner().invoke(app, list(map(str, arguments)), catch_exceptions=False)
+    return invoke(command, *arguments, catch_exceptions=False)
 
 
 def rows(path: Path) -> list[dict[str, Any]]:

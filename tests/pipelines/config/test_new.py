@@ -10,14 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 import yaml
-from typer.testing import CliRunner, Result
+from click.testing import Result
 
 from pipelines.builder.build import plan_library
-from pipelines.cli.app import present
 from pipelines.cli.make.new import new_command
-from pipelines.cli.make.sources import sources_command
 from pipelines.config.file import parse_spec, read_spec
 from pipelines.config.new import (
     LibraryFacts,
@@ -33,9 +30,8 @@ from synth.base.progress import Silent
 from synth.base.yaml_file import parse_yaml
 from synth.recipes import recipe_names
 from synth.sources import SOURCES, source_class
+from tests.kit.builds import invoke
 
-APP = typer.Typer()
-APP.command()(present(new_command))
 FEW: dict[str, dict[str, Any]] = {
     "acba": {"pairs": 4},
     "attributes": {"pairs": 40},
@@ -47,7 +43,7 @@ FEW: dict[str, dict[str, Any]] = {
 
 
 def new(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(APP, [str(each) for each in arguments])
+    return invoke(new_command, *arguments)
 
 
 def make_esc50(
@@ -188,13 +184,10 @@ def test_a_fold_whose_files_are_gone_is_not_there(tmp_path: Path) -> None:
     assert "found 8 clips of 2 labels; 2 listed clips are missing" in done.stdout
 
 
-def test_an_evaluation_set_alone_is_no_training_data() -> None:
+def test_splits_of_an_evaluation_set_or_an_index_of_ones_own_are_kept(tmp_path: Path) -> None:
     alone = choose_splits("fsd50k", LibraryFacts(9, 9, frozenset({"eval"}), ("dog",)))
     assert alone.splits == {"test": ["eval"]}
     assert "no train and no val" in alone.note
-
-
-def test_splits_of_an_index_of_ones_own_are_kept(tmp_path: Path) -> None:
     (tmp_path / "index.csv").write_text("path,label,split\na.wav,dog,train\nb.wav,cat,test\n")
     for name in ("a.wav", "b.wav"):
         (tmp_path / name).touch()
@@ -222,32 +215,26 @@ def test_a_library_that_is_not_there_gets_no_spec(tmp_path: Path) -> None:
         assert not out.exists()
 
 
-def test_a_folder_still_to_be_named_is_told(tmp_path: Path) -> None:
+def test_what_is_still_to_be_named_and_how_labels_are_said_is_told(tmp_path: Path) -> None:
     done = new("triplets", "--source", "esc50", "--out", tmp_path / "new.yaml")
     assert "as source.esc50.root" in done.stdout
     told = new("triplets", "--source", "esc50", "--out", tmp_path / "other.yaml", "--json")
     (note,) = json.loads(told.stdout)["notes"]
     assert "as source.esc50.root" in note
-
-
-def test_how_labels_without_a_phrase_are_said_is_told(tmp_path: Path) -> None:
     for label in ("dog", "Türklingel"):
         (tmp_path / "sounds" / label).mkdir(parents=True)
         (tmp_path / "sounds" / label / "a.wav").touch()
     source = f"folder:{tmp_path / 'sounds'}"
-    done = new("triplets", "--source", source, "--out", tmp_path / "new.yaml")
+    done = new("triplets", "--source", source, "--out", tmp_path / "phrases.yaml")
     assert "1 of the labels" in done.stdout
     assert "'the sound of Türklingel is heard'" in done.stdout
 
 
-def test_without_a_name_the_recipes_are_listed() -> None:
+def test_without_a_name_recipes_are_listed_and_wrong_names_are_told(tmp_path: Path) -> None:
     listed = new().stdout
     assert all(f"{name} " in listed for name in (*recipe_names(), "stage_a"))
     assert set(json.loads(new("--json").stdout)) == set(list_starts())
     assert isinstance(new("--source", "foley").exception, SpecError)
-
-
-def test_wrong_names_are_told_with_what_was_meant(tmp_path: Path) -> None:
     misspelt = new("triplet", "--out", tmp_path / "x.yaml").exception
     assert isinstance(misspelt, SpecError)
     assert misspelt.fix == "did you mean 'triplets'?"
@@ -255,10 +242,3 @@ def test_wrong_names_are_told_with_what_was_meant(tmp_path: Path) -> None:
     assert isinstance(unknown, SourceError)
     assert unknown.fix == "did you mean 'esc50'?"
     assert list(tmp_path.iterdir()) == []
-
-
-def test_sources_tell_the_same_meanings() -> None:
-    app = typer.Typer()
-    app.command()(present(sources_command))
-    told = json.loads(CliRunner().invoke(app, ["jam", "--json"]).stdout)["jam"]["about"]
-    assert told == read_meanings(source_class("jam"))

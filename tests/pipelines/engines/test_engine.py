@@ -155,7 +155,7 @@ def writers(out: Path) -> list[int]:
     return [int(path.name.rsplit(".", 2)[1].split("-")[-2]) for path in partials]
 
 
-def test_names_of_local_engines() -> None:
+def test_names_of_engines_and_what_is_none() -> None:
     with engine("local:0") as it:
         assert (it.width, it.submit(os.getpid).result()) == (0, os.getpid())
     with engine("local:1") as it:
@@ -163,24 +163,23 @@ def test_names_of_local_engines() -> None:
         assert it.submit(os.getpid).result() != os.getpid()
     with engine(None) as one, engine("local") as other:
         assert one.width == other.width >= 1
-
-
-@pytest.mark.parametrize(
-    "text", ["", "dask", "local:", "local:-1", "dask://host", "http://host:80", "dask://a:1/x"]
-)
-def test_what_is_no_engine_is_refused(text: str) -> None:
-    with pytest.raises(SpecError, match="dask://HOST:8786"), engine(text):
-        pass
+    others = ("dask://host", "http://host:80", "dask://a:1/x")
+    for text in ("", "dask", "local:", "local:-1", *others):
+        with pytest.raises(SpecError, match="dask://HOST:8786"), engine(text):
+            pass
 
 
 def test_cluster_drafts_a_plan_as_this_process_does(
-    cluster: OwnCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tiny: Tiny
+    cluster: OwnCluster,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    tiny: Tiny,
+    tiny_corpus: Path,
 ) -> None:
-    build(tiny(), tmp_path / "here", 0)
     monkeypatch.setattr(drafting, "LEAST_SHARED", 1)
     with engine(cluster.address) as it:
-        build(tiny(), tmp_path / "there", it)
-    plans = [next((tmp_path / name).rglob("plan.parquet")) for name in ("here", "there")]
+        build(tiny(), tmp_path, it)
+    plans = [next(root.rglob("plan.parquet")) for root in (tiny_corpus, tmp_path)]
     assert plans[0].read_bytes() == plans[1].read_bytes()
 
 

@@ -96,7 +96,7 @@ def test_load_dataset_reads_the_manifest(corpus: Corpus, tmp_path: Path) -> None
     assert found[0]["negatives"][0]["text"] == rows[0]["negatives"][0]["text"]
 
 
-def test_every_sample_has_the_same_fields(corpus: Corpus) -> None:
+def test_fields_sizes_and_keys_are_what_loaders_take(corpus: Corpus) -> None:
     fields = set()
     for split in corpus.splits:
         for sample in webdataset.WebDataset(shard_urls(corpus, split), shardshuffle=False):
@@ -104,19 +104,13 @@ def test_every_sample_has_the_same_fields(corpus: Corpus) -> None:
             fields.add((tuple(document), tuple(document["events"][0])))
             assert not set(document["text"]) & set(document["negatives"])
     assert len(fields) == 1
-
-
-def test_sizes_say_how_many_samples_each_shard_holds(corpus: Corpus) -> None:
-    """LAION-CLAP's and open_clip's loaders take their epoch's length from sizes.json."""
+    # LAION-CLAP's and open_clip's loaders take their epoch's length from sizes.json.
     for split in corpus.splits:
         sizes = json.loads((corpus.shards / split / "sizes.json").read_text())
         for name, size in sizes.items():
             url = str(corpus.shards / split / name)
             assert size == sum(1 for _ in webdataset.WebDataset(url, shardshuffle=False))
         assert set(sizes) == {Path(url).name for url in shard_urls(corpus, split)}
-
-
-def test_keys_are_unique_lowercase_and_without_dots(corpus: Corpus) -> None:
     keys = [row["id"] for row in corpus.samples(columns=["id"]).to_pylist()]
     assert len(set(keys)) == len(keys)
     assert all(set(key) <= set("abcdefghijklmnopqrstuvwxyz0123456789-") for key in keys)

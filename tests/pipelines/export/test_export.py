@@ -24,8 +24,8 @@ from synth.export import FORMATS
 from synth.export.folder import KEPT
 from synth.export.items import list_shards
 from synth.sources.sounds.esc50 import Esc50
-from tests.kit.builds import segue_here
-from tests.kit.export_corpora import built
+from tests.kit.builds import flip, segue_here
+from tests.kit.export_corpora import built, export_once
 from tests.kit.observers import Phases
 from tests.kit.started import count_receipts, interrupt, kill, marked, start_segue
 from tests.kit.waiting import wait_for
@@ -79,11 +79,13 @@ def test_a_second_run_writes_nothing(suitable: Corpus, tmp_path: Path, name: str
     assert times(tmp_path / "out") == before
 
 
-def test_the_same_bytes_at_any_number_of_workers(corpus: Corpus, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_the_same_bytes_at_any_number_of_workers(
+    corpus: Corpus, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     for name in ("lhotse", "shar", "hf", "laion"):
-        export_corpus(corpus, name, tmp_path / f"{name}-0", worker_count=0)
-        export_corpus(corpus, name, tmp_path / f"{name}-2", worker_count=2)
-        assert content(tmp_path / f"{name}-0") == content(tmp_path / f"{name}-2")
+        export_corpus(corpus, name, tmp_path / name, worker_count=2)
+        assert content(tmp_path / name) == content(export_once(tmp_path_factory)(corpus, name))
 
 
 HERE = ("--workers", "0", "--json")
@@ -154,23 +156,24 @@ def test_a_lost_file_is_written_again(corpus: Corpus, tmp_path: Path) -> None:
     assert content(tmp_path) == before
 
 
-def test_foreign_folders_are_refused_and_left_alone(corpus: Corpus, tmp_path: Path) -> None:
+def test_foreign_folders_and_other_exports_are_refused_and_left_alone(
+    corpus: Corpus, tmp_path: Path
+) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(SpecError, match="contains files that are not part of an export"):
         export_corpus(corpus, "hf", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
-
-
-def test_another_export_is_refused(corpus: Corpus, tmp_path: Path) -> None:
-    export_corpus(corpus, "nemo", tmp_path)
-    before = content(tmp_path)
+    out = tmp_path / "out"
+    export_corpus(corpus, "nemo", out)
+    before = content(out)
     with pytest.raises(SpecError, match="contains another export: format nemo instead of dcase"):
-        export_corpus(corpus, "dcase", tmp_path)
+        export_corpus(corpus, "dcase", out)
     with pytest.raises(SpecError, match=r"splits train\+test instead of test"):
-        export_corpus(corpus, "nemo", tmp_path, splits=["test"])
-    assert content(tmp_path) == before
+        export_corpus(corpus, "nemo", out, splits=["test"])
+    assert content(out) == before
 
 
+@pytest.mark.slow
 def test_one_writer_at_a_time(corpus: Corpus, tmp_path: Path) -> None:
     with sole_writer(tmp_path / "out" / KEPT):
         code = (
@@ -193,9 +196,7 @@ def test_a_damaged_shard_is_a_clear_error(tiny_corpus: Path, tmp_path: Path, wor
     shutil.copytree(tiny_corpus, tmp_path / "copy")
     corpus = Corpus.open(tmp_path / "copy" / "data_manifests" / "tiny")
     shard = sorted((corpus.shards / "test").glob("*.tar"))[2]
-    data = bytearray(shard.read_bytes())
-    data[5000] ^= 1
-    shard.write_bytes(data)
+    flip(shard, 5000)
     with pytest.raises(CorpusError, match=rf"{shard.name}: damaged") as failed:
         export_corpus(corpus, "nemo", tmp_path / "out", worker_count=workers)
     assert "build" in failed.value.fix
@@ -250,13 +251,13 @@ def test_an_exported_corpus_is_no_corpus(corpus: Corpus, tmp_path: Path) -> None
 
 @each_format
 def test_every_export_credits_the_clips_and_names_the_licence_of_their_mixes(
-    suitable: Corpus, tmp_path: Path, name: str
+    suitable: Corpus, tmp_path_factory: pytest.TempPathFactory, name: str
 ) -> None:
     """The table counted all clips of the library, and audio was copied out with no credit."""
-    export_corpus(suitable, name, tmp_path / "out")
-    ledger = (tmp_path / "out" / "ATTRIBUTION.csv").read_bytes()
+    folder = export_once(tmp_path_factory)(suitable, name)
+    ledger = (folder / "ATTRIBUTION.csv").read_bytes()
     assert ledger == (suitable.shards / "ATTRIBUTION.csv").read_bytes()
-    read_me = (tmp_path / "out" / "README.md").read_text()
+    read_me = (folder / "README.md").read_text()
     assert "can be under CC0-1.0" in read_me
     assert f"| CC0-1.0 | {suitable.facts['licences']['CC0-1.0']} |" in read_me
     assert ("license: cc0-1.0" in read_me) == (name in ("hf", "edits-hf"))

@@ -7,12 +7,13 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +22,7 @@ from uuid import UUID
 import httpx
 import pytest
 import yaml
+from prefect import flow, get_run_logger
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import (
     ArtifactFilter,
@@ -430,11 +432,6 @@ async def end_all() -> None:
     await asyncio.gather(*others, return_exceptions=True)
 
 
-def test_settings_of_a_night_need_no_prefect() -> None:
-    code = "import sys, pipelines.cli.night; sys.exit('prefect' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
 def test_server_that_is_not_there_is_one_clear_error(
     tiny: Callable[..., Spec], tmp_path: Path
 ) -> None:
@@ -443,3 +440,25 @@ def test_server_that_is_not_there_is_one_clear_error(
         pytest.raises(SegueError, match="the Prefect server was lost: ConnectError"),
     ):
         build_with_prefect(tiny(), tmp_path, 0)
+
+
+@flow
+def last_words() -> None:
+    get_run_logger().info("the last words")
+
+
+@pytest.mark.slow
+def test_the_last_logs_of_a_run_are_kept_and_no_error_is_shown(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lend_database(tmp_path, tmp_path_factory)
+    with (
+        own_server(tmp_path) as address,
+        temporary_settings({PREFECT_API_URL: address, PREFECT_LOGGING_TO_API_ENABLED: True}),
+    ):
+        keep_database(tmp_path, tmp_path_factory)
+        last_words()
+    with closing(sqlite3.connect(tmp_path / "prefect.db")) as database:
+        kept = database.execute("select count(*) from log where message = 'the last words'")
+        assert kept.fetchone() == (1,)
+    assert "Error logging" not in capfd.readouterr().err

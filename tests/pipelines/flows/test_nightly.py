@@ -8,8 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -30,7 +28,7 @@ from pipelines.store.store import Store
 from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import LATEST_FILE, QUARANTINE_FILE, SAMPLES_FILE
-from tests.kit.builds import UNCERTIFIED
+from tests.kit.builds import UNCERTIFIED, rewrite_rows
 
 
 @pytest.fixture
@@ -52,9 +50,8 @@ def by_name(gates: list[Gate]) -> dict[str, Gate]:
     return {gate.name: gate for gate in gates}
 
 
-@pytest.mark.parametrize(
-    ("value", "complaint"),
-    [
+def test_wrong_settings_are_one_clear_error(tmp_path: Path) -> None:
+    cases: list[tuple[Any, str]] = [
         ({"gate": {}}, "unknown setting 'gate'; did you mean 'gates'"),
         ({"gates": {"quarantine": 2}}, "gates.quarantine: "),
         ({"render": {"timeout_s": 0}}, "render.timeout_s: "),
@@ -64,13 +61,11 @@ def by_name(gates: list[Gate]) -> dict[str, Gate]:
         ("gates: {samples: 1}\ngates: {}\n", "'gates' is given twice"),
         ("gates: !!python/name:os.system\n", "not YAML"),
         ("- gates\n", "expected keys and values"),
-    ],
-)
-def test_wrong_settings_are_one_clear_error(tmp_path: Path, value: Any, complaint: str) -> None:
-    path = settings_file(tmp_path, value)
-    with pytest.raises(SpecError, match=r"tiny\.nightly\.yaml") as caught:
-        read_nightly(path)
-    assert complaint in str(caught.value)
+    ]
+    for value, complaint in cases:
+        with pytest.raises(SpecError, match=r"tiny\.nightly\.yaml") as caught:
+            read_nightly(settings_file(tmp_path, value))
+        assert complaint in str(caught.value)
 
 
 def test_settings_lie_beside_the_spec_and_their_paths_are_taken_from_there(tmp_path: Path) -> None:
@@ -92,15 +87,6 @@ def test_good_version_passes_every_gate_and_says_what_was_found(places: Places) 
     report = write_record(places, gates, {}).read_text()
     assert report.startswith(f"# tiny {places.version}: promoted\n")
     refuse_failed(places, gates)
-
-
-def rewrite(path: Path, change: Callable[[list[dict[str, Any]]], object]) -> list[dict[str, Any]]:
-    """Change the rows of a manifest; gives them."""
-    table = pq.read_table(path)
-    rows = table.to_pylist()
-    change(rows)
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
-    return rows
 
 
 def quieter(rows: list[dict[str, Any]]) -> None:
@@ -144,7 +130,7 @@ def test_version_that_is_not_as_it_should_be_is_stopped(
     if gate == "audio":
         heard = by_name(judge(places, GateSettings(**settings), Silent()))["audio"]
         assert (heard.passed, heard.found) == (True, "0 findings in 12 samples")
-    rows = rewrite(places.manifests / name, change)
+    rows = rewrite_rows(places.manifests / name, change)
     gates = judge(places, GateSettings(**settings), Silent())
     assert not by_name(gates)[gate].passed
     assert found.format(**rows[0]) in by_name(gates)[gate].found

@@ -107,6 +107,7 @@ def test_workers_and_kills_leave_the_digest_as_it_is(
     assert digest_of(bench("--workers", "0", out="killed")) == digest_of(alone)
 
 
+@pytest.mark.slow
 def test_a_library_that_differs_is_refused_before_anything_is_rendered(
     bench: Callable[..., dict[str, Any]], sounds: Path, tmp_path: Path
 ) -> None:

@@ -7,6 +7,8 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -15,16 +17,28 @@ from pipelines.builder.build import build, plan_library
 from pipelines.cli.make.plan import plan_command
 from pipelines.config.file import read_spec
 from pipelines.config.spec import Spec
+from pipelines.ingest.admission import Admission
+from pipelines.ingest.parts import LISTED_ROWS
+from pipelines.store.row_file import RowFile
 from synth.audio.dsp import to_pcm
 from synth.base.errors import SourceError, SpecError
 from synth.base.progress import Silent
 from synth.base.rng import Randomness
 from synth.corpus.corpus import Corpus
 from synth.corpus.licence import parse_licence
+from synth.corpus.schema import to_table
 from synth.corpus.shards import AudioFormat, encode_audio
-from synth.sources.block import Blocked
+from synth.sources.block import Blocked, BlockList, tally, withdraw_blocked
+from synth.sources.catalogue import quarantine_row
 from synth.sources.procedural import foley
-from synth.sources.selection import Allowed, suggest_licences
+from synth.sources.reading.collected import unheard_row
+from synth.sources.selection import (
+    Allowed,
+    SplitRule,
+    assign_splits,
+    suggest_licences,
+    withdraw_unlicensed,
+)
 from tests.kit.builds import segue_here
 from tests.kit.libraries import write_csv
 
@@ -214,14 +228,88 @@ def test_a_licence_that_is_suggested_is_known(name: str, meant: str) -> None:
     assert Allowed.of([meant])
 
 
-def test_a_licence_that_is_in_no_list_is_named_as_clips_have_it() -> None:
+def test_a_licence_of_clips_can_be_allowed_or_given() -> None:
     with pytest.raises(SpecError) as caught:
         Allowed.of(["GPL v2"])
     suggested = caught.value.fix.rpartition(" ")[2]
     assert Allowed.of([suggested]).admits(parse_licence("GPL v2"))
-
-
-def test_sounds_that_name_no_licence_can_be_allowed_or_given_one() -> None:
     told = suggest_licences(["", "CC BY 4.0", "n/a"])
     assert "`licences: [unknown, CC-BY-4.0]`" in told
     assert "the source's `licence`" in told
+
+
+Rows = list[dict[str, Any]]
+SHARES = (SplitRule("train", 0.7), SplitRule("test", 0.2))
+FOLDS = (SplitRule("train", source_splits=("1", "2")), SplitRule("test", source_splits=("3",)))
+
+
+def draw_rows(count: int, seed: int) -> Rows:
+    """Clips of which some are copies, and some are of divided or blocked recordings."""
+    rng = Random(seed)
+    return [
+        unheard_row(1.0, str(rng.randrange(count)))
+        | {
+            "id": f"lib/{number}",
+            "source": "lib",
+            "location": f"{number}.wav",
+            "labels": [],
+            "captions": [],
+            "tags": [],
+            "split": "",
+            "source_split": rng.choice("1234"),
+            "recording": f"r{rng.randrange(count)}",
+            "licence": rng.choice(["CC0-1.0", "CC-BY-4.0", "unknown"]),
+            "attribution": "",
+        }
+        for number in range(count)
+    ]
+
+
+def withdraw_copies(rows: Rows) -> tuple[Rows, Rows]:
+    """The first of each sound is kept."""
+    first: dict[Any, Any] = {}
+    for row in rows:
+        first.setdefault(row["sha256"], row)
+    withdrawn = [
+        quarantine_row(row["id"], row["location"], "ingest", f"is the same sound as {kept}")
+        for row in rows
+        if (kept := first[row["sha256"]]["location"]) != row["location"]
+    ]
+    return list(first.values()), withdrawn
+
+
+def admit_row_by_row(admission: Admission, rows: Rows) -> tuple[Rows, Rows, Any]:
+    """The oracle, which holds all rows at once."""
+    left, withdrawn = rows, []
+    if admission.allowed is not None:
+        left, withdrawn = withdraw_unlicensed(left, admission.allowed)
+    left, blocked = withdraw_blocked(left, admission.blocks)
+    left, copies = withdraw_copies(left)
+    divided = assign_splits(left, admission.split_rules, admission.seed)
+    outside = {row["id"] for row in divided}
+    kept = [row for row in left if row["id"] not in outside]
+    told = tally(admission.blocks, rows, blocked)
+    return kept, withdrawn + blocked + copies + divided, told
+
+
+@pytest.mark.parametrize("count", [0, 1, 20, 700])
+@pytest.mark.parametrize("rules", [SHARES, FOLDS])
+@pytest.mark.parametrize("strict", [False, True])
+def test_columns_are_admitted_as_rows(
+    tmp_path: Path, count: int, rules: tuple[SplitRule, ...], strict: bool
+) -> None:
+    listed = tmp_path / "block.txt"
+    listed.write_text("r3\nlib/5\nnobody\n")
+    blocks = [BlockList.open(listed)] if strict else []
+    allowed = Allowed.of(["CC0", "CC-BY"]) if strict else None
+    admission = Admission(allowed, blocks, rules, 7)
+    rows = draw_rows(count, seed=count)
+    found = admission.admit(RowFile.write(tmp_path, LISTED_ROWS, [to_table(rows, LISTED_ROWS)]))
+    kept, withdrawn, told = admit_row_by_row(admission, rows)
+    assert [
+        (row["id"], split)
+        for row, split, is_kept in zip(rows, found.splits, found.kept, strict=True)
+        if is_kept
+    ] == [(row["id"], row["split"]) for row in kept]
+    assert found.withdrawn == withdrawn
+    assert found.blocked == told

@@ -45,6 +45,7 @@ def test_a_decoder_that_is_ready_has_nothing_left_to_import(tmp_path: Path) -> N
     assert second <= first, f"the first clip paid for {len(second - first)} modules"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to look for orphans")
 def test_a_clip_over_the_limit_is_stopped_with_all_that_it_started(tmp_path: Path) -> None:
     source = Hostile(("fine", "burns", "fine", "delegates", "fine"), tmp_path)
@@ -74,6 +75,7 @@ def test_a_stall_stops_the_run_and_is_no_property_of_the_clip(
     assert len(take(source, tmp_path / "banks").clips) == 2
 
 
+@pytest.mark.slow
 def test_a_decoder_that_nobody_looks_at_ends_by_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,26 +85,21 @@ def test_a_decoder_that_nobody_looks_at_ends_by_itself(
     assert refused["reason"] == "takes more than 1.5 s of processor time to decode"
 
 
-def test_work_is_judged_by_processor_time_alone() -> None:
+def test_work_is_judged_by_processor_time_or_by_looks_while_it_waits() -> None:
     watch = DecoderWatch(begun_s=10, limit_s=60, stall_s=300)
     assert {watch.judge(10 + work / 10) for work in range(600)} == {None}
     assert watch.judge(70.1) is DecoderVerdict.OVERTIME
-
-
-def test_a_decoder_that_waits_is_stalled_after_so_many_looks() -> None:
     watch = DecoderWatch(begun_s=10, limit_s=60, stall_s=300)
     assert watch.judge(11) is None
     asleep = [watch.judge(11.0 + look / 10_000) for look in range(300)]  # it looks for its parent
     assert asleep == [None] * 299 + [DecoderVerdict.STALLED]
     starved = DecoderWatch(begun_s=10, limit_s=60, stall_s=300)
     assert {starved.judge(10 + look / 1000) for look in range(10_000)} == {None}
-
-
-def test_processor_time_that_cannot_be_told_refuses_no_clip() -> None:
     watch = DecoderWatch(begun_s=10, limit_s=1, stall_s=3)
     assert [watch.judge(None) for _ in range(3)] == [None, None, DecoderVerdict.STALLED]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs process groups")
 def test_the_time_of_what_a_decoder_starts_counts() -> None:
     program = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'while True: pass'])"

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,8 @@ from pipelines.ingest.parts import MAX_PART_CLIPS, chunk_refs
 from synth.audio.bank import Bank
 from synth.base.errors import MachineError, SourceError
 from synth.base.progress import Observer, Silent
-from synth.sources import Source
+from synth.base.rng import uniform_hash
+from synth.sources import ClipRef, Source
 from synth.sources.catalogue import Acceptance
 from synth.sources.own.folder import FolderSource
 from synth.sources.selection import SplitRule
@@ -37,20 +37,6 @@ from tests.kit.started import MARK, marked
 from tests.kit.waiting import PATIENCE_S, wait_for
 
 LIMIT = Acceptance(decode_timeout_s=1.5, max_s=60)
-
-
-@dataclass
-class Counting(Silent):
-    """How far the work has come, clip by clip."""
-
-    total: int = 0
-    steps: list[int] = field(default_factory=list)
-
-    def start(self, phase: str, total: int, unit: str, done: int | None = None) -> None:
-        self.total = total
-
-    def advance(self, phase: str, units: int = 1, note: str = "") -> None:
-        self.steps.append(units)
 
 
 def take(
@@ -92,16 +78,13 @@ def test_what_the_machine_lacks_stops_the_run_and_refuses_nothing(
     assert not list(banks.rglob("*.json"))
 
 
-def test_a_clip_that_was_unlucky_once_is_kept(tmp_path: Path) -> None:
+def test_unlucky_clips_are_kept_and_broken_sources_are_errors(tmp_path: Path) -> None:
     library = take(Hostile(("fine", "unlucky", "fine"), tmp_path), tmp_path / "banks")
     assert accepted(library) == ["0-fine", "1-unlucky", "2-fine"]
     assert not library.quarantine
-
-
-def test_a_source_that_cannot_be_used_is_an_error_and_no_quarantine(tmp_path: Path) -> None:
     source = Hostile(("fine", "broken", "fine"), tmp_path)
     with pytest.raises(SourceError, match=r"the table cannot be read \(get it again\)"):
-        take(source, tmp_path / "banks")
+        take(source, tmp_path / "others")
     assert not multiprocessing.active_children()
 
 
@@ -119,7 +102,7 @@ def test_the_banks_samples_are_the_same_however_many_processes(tmp_path: Path) -
     assert np.allclose(heard, np.random.default_rng(3).uniform(-0.5, 0.5, RATE), atol=1e-4)
 
 
-def test_a_clip_that_its_index_refuses_is_not_opened(tmp_path: Path) -> None:
+def test_clips_that_are_refused_or_beyond_a_limit_are_not_opened(tmp_path: Path) -> None:
     source = Hostile(("fine", "refused", "fine"), tmp_path)
     library = take(source, tmp_path / "banks")
     assert library.quarantine == [
@@ -131,14 +114,13 @@ def test_a_clip_that_its_index_refuses_is_not_opened(tmp_path: Path) -> None:
         }
     ]
     assert source.opened() == ["0-fine", "2-fine"]
-
-
-def test_a_limit_takes_the_first_clips_alone(tmp_path: Path) -> None:
+    (tmp_path / "opened").unlink()
     source = Hostile(("fine",) * 6, tmp_path)
-    assert accepted(take(source, tmp_path / "banks", limit=2)) == ["0-fine", "1-fine"]
+    assert accepted(take(source, tmp_path / "others", limit=2)) == ["0-fine", "1-fine"]
     assert source.opened() == ["0-fine", "1-fine"]
 
 
+@pytest.mark.slow
 def test_a_file_more_or_less_re_reads_one_part(tmp_path: Path) -> None:
     def library(count: int, without: int = -1) -> Hostile:
         return Hostile(tuple("fine" if n != without else "refused" for n in range(count)), tmp_path)
@@ -171,9 +153,6 @@ def test_another_ear_opens_no_clip_again(tmp_path: Path) -> None:
 
 
 def test_a_run_of_clips_without_an_end_is_cut(tmp_path: Path) -> None:
-    from synth.base.rng import uniform_hash
-    from synth.sources import ClipRef
-
     ids = [f"x/{n}" for n in range(60_000)]
     endless = [ClipRef(i, i, ()) for i in ids if uniform_hash("part", i) * 64 >= 1]
     assert {len(chunk) for chunk in chunk_refs(endless[: 256 * 9])} == {256}
@@ -183,10 +162,14 @@ def test_a_run_of_clips_without_an_end_is_cut(tmp_path: Path) -> None:
 
 
 def test_progress_is_told_clip_by_clip(tmp_path: Path) -> None:
-    observer = Counting()
-    take(Hostile(("fine",) * 5 + ("gone",), tmp_path), tmp_path / "banks", observer=observer)
-    assert observer.total == 6
-    assert observer.steps == [1] * 6
+    steps: list[int] = []
+
+    class Counting(Silent):
+        def advance(self, phase: str, units: int = 1, note: str = "") -> None:
+            steps.append(units)
+
+    take(Hostile(("fine",) * 5 + ("gone",), tmp_path), tmp_path / "banks", observer=Counting())
+    assert steps == [1] * 6
 
 
 def test_every_clip_is_accepted_or_quarantined_once(tmp_path: Path) -> None:
@@ -337,6 +320,7 @@ from pipelines.engines.engine import engine
 from pipelines.ingest.ingest import ingest
 from pipelines.config.spec import Intake
 from synth.base.progress import Observer, Silent
+from synth.base.rng import uniform_hash
 folder = Path(sys.argv[1])
 intake = Intake(Hostile(("slow",) * 300, folder), 8000)
 with engine(2) as where:

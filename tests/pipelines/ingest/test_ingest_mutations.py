@@ -32,6 +32,7 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_damaged(tmp_path_factory.mktemp("damaged"), MUTATIONS).parent
 
 
+@pytest.mark.slow
 def test_damaged_files_are_accepted_or_quarantined_and_end_nothing(damaged: Path) -> None:
     """SEGUE_MUTATIONS=1000 in the environment gives the full count."""
     source = FolderSource(root=damaged / "lib")

@@ -140,14 +140,12 @@ async def hand_in_again_among_many(endpoint: Endpoint, server: LlmServer) -> lis
     return [first, await submit(endpoint, BY_KEY, {})]
 
 
-def test_a_batch_is_found_behind_hundreds_of_others() -> None:
+def test_a_batch_is_found_behind_others_and_an_endless_list_is_left() -> None:
     with LlmServer() as server:
         first, second = during(server, lambda each: hand_in_again_among_many(each, server))
         assert second == first
         assert Counter(server.paths)["/batches"] == 1 + 1 + 3  # a list, a batch, three pages
 
-
-def test_a_list_without_an_end_is_left() -> None:
     class AlwaysTheSame(LlmServer):
         def batches(self, limit: int = 20, after: str = "") -> dict[str, Any]:
             return super().batches(limit) | {"has_more": True}
@@ -158,7 +156,7 @@ def test_a_list_without_an_end_is_left() -> None:
         assert Counter(server.paths)["/batches"] <= 3
 
 
-def test_a_list_that_breaks_off_is_no_reason_to_pay_again() -> None:
+def test_a_list_that_breaks_off_buys_nothing_again_and_none_is_needed() -> None:
     class BreaksOff(LlmServer):
         def batches(self, limit: int = 20, after: str = "") -> dict[str, Any]:
             return super().batches(limit) if not after else {"error": {"message": "no such page"}}
@@ -169,8 +167,6 @@ def test_a_list_that_breaks_off_is_no_reason_to_pay_again() -> None:
         assert caught.value.is_passing
         assert Counter(server.paths)["/files"] == 1
 
-
-def test_an_endpoint_without_a_list_of_batches_serves_all_the_same() -> None:
     class NoList(LlmServer):
         def batches(self, limit: int = 20, after: str = "") -> dict[str, Any]:
             return {"object": "list", "data": None}
@@ -179,13 +175,12 @@ def test_an_endpoint_without_a_list_of_batches_serves_all_the_same() -> None:
         assert len(during(server, whole_cycle)[0]) == 8
 
 
-def test_a_batch_that_is_gone_is_no_reason_to_stop_the_run() -> None:
+def test_a_batch_that_is_gone_stops_no_run_and_a_wrong_key_is_final(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with LlmServer() as server, pytest.raises(AttemptError) as caught:
         during(server, lambda endpoint: find_ended(endpoint, "batch_9"))
     assert caught.value.kind is FaultKind.BAD_REQUEST
-
-
-def test_a_wrong_key_is_final_here_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEGUE_TEST_KEY", "segue-test-wrong-key")
     with LlmServer(key="right") as server, pytest.raises(AttemptError) as caught:
         during(server, whole_cycle, "SEGUE_TEST_KEY")

@@ -49,6 +49,7 @@ def test_a_batch_that_expires_is_handed_in_again(tmp_path: Path) -> None:
     assert set(asked(server).values()) == {1}
 
 
+@pytest.mark.slow
 def test_the_budget_bounds_a_batch(tmp_path: Path) -> None:
     with LlmServer(obliging, key=KEY) as server:
         done = run(tmp_path, server, captions(1200), batch=True, budget=0.07)

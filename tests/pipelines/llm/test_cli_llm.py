@@ -13,9 +13,10 @@ from click.testing import Result
 
 from pipelines.cli.texts import llm
 from pipelines.llm.files import ANSWERS, Input, read_rows
+from pipelines.store.places import find_manifest
 from synth.base.errors import SegueError, SourceError, SpecError
 from synth.llm.prompt import load_prompt, shipped_prompts
-from tests.kit.llm_commands import invoke
+from tests.kit.builds import invoke
 from tests.kit.llm_server import LlmServer
 from tests.kit.llm_tasks import (
     KEY,
@@ -83,15 +84,12 @@ def test_a_dry_run_sends_and_makes_nothing(tmp_path: Path) -> None:
     assert (rest["from_store"], rest["requests"], rest["high"]) == (20, 0, 0)
 
 
-def test_the_budget_has_an_exit_status_of_its_own(tmp_path: Path) -> None:
+def test_a_budget_ends_with_status_3_and_a_refused_key_with_1(tmp_path: Path) -> None:
     source = write_rows(tmp_path / "captions.jsonl", captions(100))
     with LlmServer(obliging, key=KEY) as server:
         done = _run(tmp_path, source, server.base_url, "--budget", 0.001)
     assert done.exit_code == 3
     assert "repeat the command with a larger --budget" in done.output
-
-
-def test_a_refused_key_ends_with_status_1(tmp_path: Path) -> None:
     source = write_rows(tmp_path / "captions.jsonl", captions(3))
     with LlmServer(obliging, key="another") as server:
         done = _run(tmp_path, source, server.base_url, "--budget", 1)
@@ -161,22 +159,16 @@ def test_rows_that_cannot_be_asked_about_and_wrong_options(tmp_path: Path) -> No
     assert not (tmp_path / "store.sqlite").exists()
 
 
-def test_the_input_is_never_written_over(tmp_path: Path) -> None:
+def test_files_that_cannot_be_used_are_told(tmp_path: Path) -> None:
     source = tmp_path / "out.parquet"
     pq.write_table(pa.Table.from_pylist(captions(3)), source)
     told = _error(_run(tmp_path, source, "http://127.0.0.1:9/v1", "--budget", 1))
     assert isinstance(told, SpecError)
     assert "is the input file" in told.message
-
-
-def test_times_that_cannot_be_are_not_sent(tmp_path: Path) -> None:
     rows = [{"id": "a", "events": [{"label": "Dog", "onset": 2.0, "offset": 1.0}]}]
     source = write_rows(tmp_path / "rows.jsonl", rows)
     with pytest.raises(SourceError, match=r"line 1: .*fix or remove the row"):
         read_rows(Input(source), load_prompt("strong-caption"))
-
-
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     prompt = load_prompt(write_prompt(tmp_path))
     bad = tmp_path / "bad.jsonl"
     bad.write_text('{"id": "a", "caption": "x"}\n{"id": \n')
@@ -186,8 +178,56 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         read_rows(Input(tmp_path / "none.csv"), prompt)
     with pytest.raises(SourceError, match="unknown kind of file"):
         read_rows(Input(write_prompt(tmp_path)), prompt)
-
-
-def test_stats_of_nothing(tmp_path: Path) -> None:
     told = invoke(llm.llm_stats_command, "--store", tmp_path / "none")
     assert "no such file" in _error(told).message
+
+
+REWRITE = load_prompt("rewrite")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    rows = [{"id": f"c{n}", "caption": f"Noise {n}", "claim": {"event": "dog"}} for n in range(10)]
+    return write_rows(tmp_path / "captions.jsonl", rows)
+
+
+def _deal(path: Path, **changes: Any) -> list[tuple[str, ...]]:
+    found = read_rows(Input(path, **changes), REWRITE)
+    return [(row.id, row.fields["style"], row.fields["language"]) for row in found]
+
+
+def test_values_are_dealt_by_row_where_none_is_given(path: Path, tmp_path: Path) -> None:
+    every = _deal(path, variants=35)
+    assert len(set(every)) == 350
+    assert _deal(path, variants=3) == [each for at, each in enumerate(every) if at % 35 < 3]
+    assert _deal(path, limit=4) == _deal(path)[:4]
+    assert len({language for _, _, language in _deal(path)}) > 2
+    fixed = {"constants": {"language": "it"}}
+    assert {language for _, _, language in _deal(path, **fixed)} == {"it"}
+    rows = [{"id": "a", "caption": "x", "claim": {"event": "dog"}, "style": "vivid"}]
+    own = write_rows(tmp_path / "own.jsonl", rows)
+    assert {style for _, style, _ in _deal(own, variants=5)} == {"vivid"}
+    with pytest.raises(SpecError, match="--set style=question: 'style' must be one of plain, viv"):
+        _deal(path, constants={"style": "question"})
+    with pytest.raises(SpecError, match="--set sample_rate=0: 'sample_rate' must be at least 1"):
+        _deal(path, constants={"sample_rate": "0"})
+    with pytest.raises(SpecError, match="a row has only 35 variants, by style and language"):
+        _deal(path, variants=36)
+    with pytest.raises(SpecError, match="a row has only 7 variants, by style"):
+        _deal(path, variants=8, constants={"language": "it"})
+    with pytest.raises(SpecError, match="nothing is dealt"):
+        read_rows(Input(path, variants=2), load_prompt("paraphrase"))
+
+
+def test_all_true_captions_of_a_corpus(path: Path, tiny_corpus: Path) -> None:
+    (folder,) = (tiny_corpus / "data_manifests").iterdir()
+    rows = pq.read_table(find_manifest(folder)).to_pylist()
+    texts = [t for row in rows for t in (row["caption"], *(p["text"] for p in row["positives"]))]
+    found = read_rows(Input(folder, positives=True), REWRITE)
+    assert [row.fields["caption"] for row in found] == texts
+    assert len(texts) > len(rows)
+    assert all(row.fields["sample_rate"] == 16_000 for row in found)
+    with pytest.raises(SpecError, match=r"has no split 'dev' \(its splits are train"):
+        read_rows(Input(folder, split="dev"), REWRITE)
+    with pytest.raises(SpecError, match="--positives is for corpora"):
+        read_rows(Input(path, positives=True), REWRITE)

@@ -45,14 +45,11 @@ def test_a_good_answer_holds_the_schema_and_says_what_it_cost() -> None:
         assert server.bodies[0]["response_format"]["json_schema"]["strict"] is True
 
 
-def test_streamed_and_whole_answers_are_the_same() -> None:
+def test_an_answer_is_the_same_streamed_or_whole() -> None:
     with LlmServer(lambda body: "naïve déjà vu: 犬が吠える\n" * 9) as server:
         plain = replace(ASKED, schema="")
-        assert ask(server, plain) == replace(ask(server, plain, NO_STREAM), request_id="req-1")
+        assert ask(server, plain) == replace(ask(server, plain, able=NO_STREAM), request_id="req-1")
         assert ask(server, plain).text == "naïve déjà vu: 犬が吠える\n" * 9
-
-
-def test_an_endpoint_that_answers_whole_though_asked_to_stream_is_understood() -> None:
     with LlmServer(streams=False) as server:
         assert json.loads(ask(server).text) == {"captions": "text"}
 
@@ -121,15 +118,19 @@ def test_an_answer_far_longer_than_allowed_is_a_runaway() -> None:
         assert ask(server, with_room).text == text
 
 
-@pytest.mark.parametrize("able", [Capabilities(), NO_STREAM])
-def test_silence_is_a_timeout(able: Capabilities) -> None:
+@pytest.mark.parametrize(
+    ("able", "timeout_s"),
+    [(Capabilities(), 1.0), pytest.param(NO_STREAM, 10.0, marks=pytest.mark.slow)],
+)
+def test_silence_is_a_timeout(able: Capabilities, timeout_s: float) -> None:
     with LlmServer(script=["timeout"]) as server:
-        found = fault(server, able=able, timeout_s=5.0)  # it must get there first
+        found = fault(server, able=able, timeout_s=timeout_s)
         assert found.kind is FaultKind.TIMEOUT
         # A stream that never began cost nothing; a whole answer may have been written and paid.
         assert (found.usage is None) is able.streaming
 
 
+@pytest.mark.slow
 def test_an_answer_that_stalls_half_way_is_a_timeout_with_a_price() -> None:
     with LlmServer(script=["stall"]) as server:
         found = fault(server, timeout_s=10.0)

@@ -18,7 +18,7 @@ from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings, identify_end
 from pipelines.llm.wire.errors import redact
 from pipelines.llm.wire.request import Request
 from synth.base.errors import SegueError, SpecError
-from tests.kit.llm_commands import invoke
+from tests.kit.builds import invoke
 from tests.kit.llm_server import LlmServer
 from tests.kit.llm_tasks import captions, settings, write_rows
 
@@ -49,7 +49,11 @@ def show(error: BaseException | None) -> str:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "auth", "rate_limit", "connection", "drop", "html", "stream_error", "timeout"]
+    "name",
+    [
+        *("", "auth", "rate_limit", "connection", "drop", "html", "stream_error"),
+        pytest.param("timeout", marks=pytest.mark.slow),
+    ],
 )
 def test_no_key_in_any_message_log_or_traceback(
     name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -198,7 +202,7 @@ def test_settings_do_not_show_what_may_hold_a_key(tmp_path: Path) -> None:
     assert SECRET not in repr(night) + str(night)
 
 
-def test_prefects_address_is_shown_without_its_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_addresses_are_shown_without_their_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     told = f"http://127.0.0.1:9/api?key={SECRET}#{SECRET}"
     monkeypatch.setattr("pipelines.checks.doctor.packages.run_module", lambda _: told)
     (check,) = check_prefect()
@@ -207,9 +211,6 @@ def test_prefects_address_is_shown_without_its_secrets(monkeypatch: pytest.Monke
     monkeypatch.setattr("pipelines.checks.doctor.packages.run_module", lambda _: "secret-word")
     (check,) = check_prefect()
     assert "secret-word" not in repr(check)
-
-
-def test_an_endpoints_identity_holds_no_key() -> None:
     for url, same in (
         ("https://API.OpenAI.com:443/v1/", "https://api.openai.com/v1"),
         (f"http://me:{SECRET}@[::1]:80/v1?key={SECRET}#{SECRET}", "http://[::1]/v1"),

@@ -48,15 +48,12 @@ def test_retry_after_is_read() -> None:
     assert wait_of({}) is None
 
 
-def test_errors_inside_a_stream_may_carry_a_status_as_their_code() -> None:
+def test_codes_within_a_stream_are_read_and_tokens_bounded_by_bytes() -> None:
     assert classify_status(None, 429) is FaultKind.RATE_LIMIT
     assert classify_status(None, "402") is FaultKind.QUOTA
     assert classify_status(None, None) is FaultKind.SERVER
     assert classify_status(None, 7) is FaultKind.SERVER
     assert classify_status(418) is FaultKind.BAD_REQUEST
-
-
-def test_tokens_are_bounded_by_bytes() -> None:
     dogs = replace(ASKED, messages=(("user", "犬" * 40),), schema="")
     assert estimate_tokens(dogs) == 10 + 2 * 8 + 32
     assert bound_tokens(dogs) == 120 + 2 * 8 + 32

@@ -19,17 +19,11 @@ from pipelines.llm.money.prices import (
 from synth.base.errors import SpecError
 
 
-def test_shipped_prices_are_dated() -> None:
+def test_prices_are_dated_exact_and_ones_own_stand_above_the_shipped(tmp_path: Path) -> None:
     prices = read_prices()
     assert prices["gpt-4o-mini"].input == Decimal("0.15")
     assert all(price.noted for price in prices.values())
-
-
-def test_a_dated_model_has_the_price_of_its_family() -> None:
     assert find_price("gpt-4o-mini-2024-07-18") == find_price("gpt-4o-mini")
-
-
-def test_costs_are_exact_and_rounded_up() -> None:
     price = Price(input=Decimal("0.15"), cached=Decimal("0.075"), output=Decimal("0.6"))
     assert price.compute_cost(1_000_000, 1_000_000) == 0.75 * NANOS
     assert price.compute_cost(1000, 0, cached=400) == 600 * 150 + 400 * 75
@@ -37,17 +31,11 @@ def test_costs_are_exact_and_rounded_up() -> None:
     halved = Price(input=Decimal(1), output=Decimal(4), batch=Decimal("0.5"))
     assert halved.compute_cost(10, 10, in_batch=True) * 2 == halved.compute_cost(10, 10)
     assert Price(input=Decimal(1), output=Decimal(1)).compute_cost(100, 0, cached=50) == 100_000
-
-
-def test_own_prices_stand_above_the_shipped_ones(tmp_path: Path) -> None:
     own = tmp_path / "own.yaml"
     own.write_text("gpt-4o-mini: {input: 1, output: 2}\nours: {input: 0, output: 0}\n")
     assert find_price("gpt-4o-mini", own).output == 2
     assert find_price("ours", own).free
     assert find_price("gpt-4o", own) == find_price("gpt-4o")
-
-
-def test_an_unknown_model_is_refused_unless_it_is_local() -> None:
     with pytest.raises(SpecError, match="price of model 'secret' is unknown") as caught:
         find_price("secret")
     assert "--prices" in caught.value.fix

@@ -175,6 +175,7 @@ def test_a_probe_that_fails_after_an_answer_is_booked(tmp_path: Path, fault: str
     assert sum(done.account.faults.values()) == 1
 
 
+@pytest.mark.slow
 def test_a_probe_without_an_answer_may_be_on_the_bill(tmp_path: Path) -> None:
     def script(body: dict[str, Any], attempt: int) -> str:
         return "" if items_of(body) or attempt else "timeout"

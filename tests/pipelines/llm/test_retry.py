@@ -101,12 +101,9 @@ def test_a_cut_off_answer_is_given_twice_the_room_once() -> None:
     assert len(script.asked) == 2
 
 
-def test_the_wait_is_what_the_endpoint_asked_for() -> None:
+def test_the_wait_is_what_the_endpoint_asked_for_or_grows() -> None:
     busy = AttemptError(FaultKind.RATE_LIMIT, "busy", retry_after=17.0)
     assert retried(Script([busy]))[1].slept == [17.0]
-
-
-def test_a_wait_of_nothing_is_a_growing_wait_all_the_same() -> None:
     busy = AttemptError(FaultKind.RATE_LIMIT, "busy", retry_after=0.0)
     assert retried(Script([busy]))[1].slept == [compute_backoff(ASKED, 1, POLICY)]
 

@@ -29,8 +29,8 @@ from synth.llm.prompt import Prompt, load_prompt
 from synth.llm.reply import PromptItem
 from synth.scene.claim import claim_from_json
 from synth.scene.statements import Statement, complete, state
-from tests.kit.builds import TINY, merged
-from tests.kit.llm_commands import invoke, start
+from tests.kit.builds import TINY, invoke, merged
+from tests.kit.llm_commands import start
 from tests.kit.llm_server import LlmServer
 from tests.kit.llm_tasks import KEY, KEY_VARIABLE, PRICES, items_of, write_rows
 from tests.kit.llm_tasks import settings as task_settings
@@ -142,6 +142,7 @@ def test_200_rewrites_have_the_verdicts_that_the_draws_give(
     assert len({row["language"] for row in found}) == 5
 
 
+@pytest.mark.slow
 def test_the_budget_pays_for_both_requests(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
     model = Rewriter(rows, Rates({}, 0.0))
     source = Input(write_rows(tmp_path / "captions.jsonl", captions(rows)), limit=100)
@@ -161,6 +162,7 @@ def test_the_budget_pays_for_both_requests(tmp_path: Path, rows: list[dict[str, 
         assert set(asked(server).values()) == {1}
 
 
+@pytest.mark.slow
 def test_a_death_while_texts_are_verified_costs_nothing(
     tmp_path: Path, rows: list[dict[str, Any]]
 ) -> None:
@@ -209,6 +211,7 @@ def test_what_was_refused_can_be_asked_for_again(
     assert second.from_store == first.answered
 
 
+@pytest.mark.slow
 def test_a_corpus_takes_accepted_rewrites_as_true_captions(
     tmp_path: Path, rows: list[dict[str, Any]], plans: list[Path]
 ) -> None:

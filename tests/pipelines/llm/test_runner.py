@@ -61,7 +61,7 @@ def test_all_items_are_answered_in_order(tmp_path: Path) -> None:
     }
 
 
-def test_what_is_there_is_not_bought_again(tmp_path: Path) -> None:
+def test_what_is_settled_is_not_bought_again(tmp_path: Path) -> None:
     with LlmServer(obliging, key=KEY) as server:
         run(tmp_path, server, captions(20))
         first = len(server.bodies)
@@ -70,12 +70,10 @@ def test_what_is_there_is_not_bought_again(tmp_path: Path) -> None:
     assert (done.from_store, done.bought, done.answered) == (20, 10, 30)
     assert len(server.bodies) == first + 2
     assert set(asked(server).values()) == {1}
-
-
-def test_equal_rows_are_one_item(tmp_path: Path) -> None:
     twice = [{"id": name, "caption": "A dog barks"} for name in "ab"]
+    write_rows(tmp_path / "captions.jsonl", twice)
     with LlmServer(obliging, key=KEY) as server:
-        done = run(tmp_path, server, twice)
+        done = run(tmp_path, server)
     assert done.answered == 2
     assert asked(server) == {"A dog barks": 1}
 
@@ -257,6 +255,7 @@ def test_the_key_is_nowhere(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
         assert path.is_dir() or KEY.encode() not in path.read_bytes(), path
 
 
+@pytest.mark.slow
 def test_a_request_without_an_answer_may_be_on_the_bill(tmp_path: Path) -> None:
     with LlmServer(obliging, key=KEY, script=meeting("timeout", 1)) as server:
         done = run(tmp_path, server, captions(8), timeout_s=10.0)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -79,18 +78,16 @@ def _switch(path: Path) -> None:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-@pytest.mark.parametrize("step", [_open_and_close, _switch])
-def test_who_makes_the_store_just_now_is_waited_for(
-    path: Path, step: Callable[[Path], None]
-) -> None:
+def test_who_makes_the_store_just_now_is_waited_for(tmp_path: Path) -> None:
     """SQLite waits on its own for who writes, but not to switch the log of a file."""
-    path.parent.mkdir(parents=True)
-    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    other.execute("BEGIN IMMEDIATE")
-    ends = threading.Timer(0.2, other.close)
-    ends.start()
-    step(path)
-    ends.join()
+    for step in (_open_and_close, _switch):
+        path = tmp_path / step.__name__
+        other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        other.execute("BEGIN IMMEDIATE")
+        ends = threading.Timer(0.2, other.close)
+        ends.start()
+        step(path)
+        ends.join()
 
 
 def test_items_are_claimed_by_one(store: AnswerStore, path: Path) -> None:
@@ -210,23 +207,18 @@ def _foreign(path: Path, *statements: str) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize(
-    ("spoil", "said"),
-    [
-        (lambda path: path.write_text("not a database at all" * 100), "cannot be opened"),
-        (lambda path: _foreign(path, "CREATE TABLE a (b)"), "another program's database"),
-        (lambda path: _other_version(path), f"this program reads version {STORE_VERSION}"),
-    ],
-)
-def test_what_is_no_store_is_left_alone(path: Path, spoil: Any, said: str) -> None:
-    path.parent.mkdir(parents=True)
-    spoil(path)
-    before = path.read_bytes()
-    with pytest.raises(SpecError, match=said):
-        AnswerStore.open(path)
-    assert path.read_bytes() == before
-
-
-def _other_version(path: Path) -> None:
-    AnswerStore.open(path).close()
-    _foreign(path, f"PRAGMA user_version = {STORE_VERSION + 1}")
+def test_what_is_no_store_is_left_alone(tmp_path: Path) -> None:
+    text, foreign, newer = (tmp_path / name for name in ("text", "foreign", "newer"))
+    text.write_text("not a database at all" * 100)
+    _foreign(foreign, "CREATE TABLE a (b)")
+    AnswerStore.open(newer).close()
+    _foreign(newer, f"PRAGMA user_version = {STORE_VERSION + 1}")
+    for path, said in (
+        (text, "cannot be opened"),
+        (foreign, "another program's database"),
+        (newer, f"this program reads version {STORE_VERSION}"),
+    ):
+        before = path.read_bytes()
+        with pytest.raises(SpecError, match=said):
+            AnswerStore.open(path)
+        assert path.read_bytes() == before

@@ -114,14 +114,13 @@ def test_audio_that_cannot_be_is_refused(corpus: Corpus, rows: list[Row], tmp_pa
                 BrowsedCorpus.open(variant(corpus, tmp_path / str(number), edit))
 
 
-def test_a_long_search_is_refused(page: TestClient) -> None:
+def test_long_and_slow_searches_are_stopped(
+    page: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for text, place in product(("a" * 5000, "a " * 200), ("/", "/results")):
         answer = page.get(place, params={"text": text})
         assert answer.status_code == 400
         assert "are too many" in answer.text
-
-
-def test_a_slow_search_is_stopped(page: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipelines.look.browse.query.SEARCH_S", 1e-9)
     endless = "SELECT range AS place FROM range(1000000000000) WHERE random() > 2"
     monkeypatch.setattr("pipelines.look.browse.query.build_query", lambda *_: (endless, {}))
@@ -436,7 +435,7 @@ def test_every_answer_keeps_other_origins_out(page: TestClient, rows: list[Row])
     assert not re.search(r"\s(?:style|on\w+)=", text)
 
 
-def test_nothing_but_get_and_no_file_beside_the_static_ones_is_answered(
+def test_methods_files_and_samples_that_are_not_there_are_refused(
     page: TestClient, rows: list[Row]
 ) -> None:
     places = ("/", "/results", f"/samples/{rows[0]['id']}", f"/audio/{rows[0]['id']}")
@@ -444,9 +443,6 @@ def test_nothing_but_get_and_no_file_beside_the_static_ones_is_answered(
         assert page.request(method, place).status_code == 405
     for name in ("../app.py", "%2e%2e/app.py", "%2e%2e%2fapp.py"):
         assert page.get(f"/static/{name}").status_code == 404
-
-
-def test_an_unknown_sample_is_a_clear_page(page: TestClient) -> None:
     for place in ("/samples/nobody", "/audio/nobody", "/?sample=nobody"):
         answer = page.get(place)
         assert answer.status_code == 404
@@ -560,6 +556,7 @@ def test_a_taken_port_and_a_missing_corpus_are_clear_errors(corpus: Corpus, tmp_
         browse_command(tmp_path, tell=print)
 
 
+@pytest.mark.slow
 def test_the_command_serves_until_ctrl_c_and_warns_on_a_network(corpus: Corpus) -> None:
     arguments = [str(corpus.folder), "--host", "0.0.0.0", "--port", "0", "--json"]
     with subprocess.Popen(

@@ -105,14 +105,11 @@ def test_bars_and_crossfades_lie_where_the_timeline_has_them() -> None:
     )
 
 
-def test_a_nested_crossfade_is_drawn_at_its_own_time() -> None:
+def test_crossfades_are_drawn_where_they_are_and_labels_in_their_colours() -> None:
     inner = Overlay(sound("wind", 1), DOG_THEN_RAIN, offset=-100)
     scene = Concat(sound("siren", 1), inner, crossfade=25)
     drawn = [(fade.start_s, fade.end_s) for fade in draw(scene, 10 * RATE, RATE).crossfades]
     assert drawn == [(0.75, 1.0), (2.25, 2.75)]
-
-
-def test_equal_labels_have_equal_colours_in_every_drawing_of_a_group() -> None:
     first = draw(DOG_THEN_RAIN, 5 * RATE, RATE)
     other = Concat(sound("rain", 1), sound("cat", 1))
     second = draw(other, 2 * RATE, RATE, first.colours)

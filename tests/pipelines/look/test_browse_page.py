@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -165,33 +164,6 @@ def test_everything_is_done_by_keys_alone(reader: Reader, address: str, corpus: 
     page.keyboard.press("?")
     assert not dialog.is_visible()
     assert shown(page) == order[49]
-
-
-@pytest.mark.parametrize("width", [1000, 1440, 1920])
-def test_the_document_is_as_tall_as_the_window(browser: Any, address: str, width: int) -> None:
-    reader = Reader(browser, viewport={"width": width, "height": 700})
-    page = reader.open(address)
-    page.wait_for_function(DRAWN)
-    assert page.locator("#sample").evaluate("(pane) => pane.scrollHeight") > 700
-    assert page.evaluate("document.documentElement.scrollHeight") == 700
-    reader.close(address)
-
-
-@pytest.mark.parametrize("width", [600, 1000, 1440, 1920])
-def test_no_card_of_a_group_stands_alone_in_a_row(browser: Any, address: str, width: int) -> None:
-    reader = Reader(browser, viewport={"width": width, "height": 900})
-    page = reader.open(address)
-    cards = page.locator(".card").all()
-    assert len(cards) > 2
-    rows = Counter(box["y"] for card in cards if (box := card.bounding_box()))
-    assert len(set(rows.values())) == 1
-    reader.close(address)
-
-
-def test_nothing_found_has_no_pages(reader: Reader, address: str) -> None:
-    page = reader.open(f"{address}/?text=nothing-says-this")
-    assert page.locator("#count").inner_text() == "0 samples"
-    assert "of" not in page.locator(".pages").inner_text()
 
 
 def test_a_narrow_window_needs_no_sideways_scrolling(browser: Any, address: str) -> None:

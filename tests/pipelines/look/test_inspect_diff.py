@@ -232,7 +232,7 @@ def test_the_first_letters_of_a_version_name_it(base: Path, make: Make, tmp_path
         compare(base, tmp_path / "tiny" / "13")
 
 
-def test_of_several_plans_each_is_named(sounds: Path, tmp_path: Path) -> None:
+def test_what_names_no_one_corpus_is_told(sounds: Path, tmp_path: Path) -> None:
     plans = [
         plan_library(spec_over(sounds, seed=seed), tmp_path, 0, Silent())[1].manifests
         for seed in (7, 8)
@@ -240,9 +240,6 @@ def test_of_several_plans_each_is_named(sounds: Path, tmp_path: Path) -> None:
     names = ", ".join(sorted(plan.name for plan in plans))
     with pytest.raises(CorpusError, match=f"several plans here: {names}"):
         find_manifest(plans[0].parent)
-
-
-def test_a_spec_is_not_taken_for_a_corpus(tmp_path: Path) -> None:
     spec = tmp_path / "other-name.yaml"
     spec.write_text("corpus: mine\nsource: {foley: {}}\nrecipe: {triplets: {}}\n")
     with pytest.raises(SpecError, match="is a spec, not a corpus") as caught:

@@ -200,11 +200,7 @@ def test_a_receipt_that_is_a_link_out_of_the_corpus_is_not_read(
         link.unlink()
 
 
-def test_variables_of_the_program_are_no_tables(database: Database) -> None:
-    assert "does not exist" in refused(database, "SELECT * FROM EXAMPLES").message
-
-
-def test_a_wrong_name_is_told_with_the_nearest_ones(database: Database) -> None:
+def test_what_fails_is_told_with_the_nearest_names(database: Database) -> None:
     column = refused(database, "SELECT captin FROM plan")
     assert '"captin" not found' in column.message
     assert '"caption"' in column.fix
@@ -212,17 +208,13 @@ def test_a_wrong_name_is_told_with_the_nearest_ones(database: Database) -> None:
     assert "plann does not exist" in table.message
     assert "did you mean plan?" in table.fix
     assert "LINE 1" in refused(database, "SELECT FROM WHERE").message
-
-
-def test_a_query_that_fails_on_the_way_is_told_like_one_that_fails_before(
-    database: Database,
-) -> None:
+    assert "does not exist" in refused(database, "SELECT * FROM EXAMPLES").message
     failing = "SELECT CASE WHEN i = 9999 THEN error('so it ends') END FROM range(10000) t(i)"
     assert refused(database, failing).message == "query: so it ends"
     assert answered(database, "SELECT 1") == [(1,)]
 
 
-def test_rows_that_are_not_shown_are_counted(
+def test_rows_are_counted_and_what_steers_a_terminal_is_not_sent(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ask(folder, "SELECT id FROM plan ORDER BY id", 50, None, as_json=False)
@@ -236,11 +228,6 @@ def test_rows_that_are_not_shown_are_counted(
     ask(folder, "SELECT * FROM samples ORDER BY id", 1, None, as_json=False)
     record = capsys.readouterr().out
     assert all(name in record for name in ("peak_db", "notation", "1 of 144 rows"))
-
-
-def test_what_steers_a_terminal_is_shown_not_sent(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
     ask(folder, "SELECT 'a' || chr(27) || '[31mb' AS text", 0, None, as_json=False)
     shown = capsys.readouterr().out
     assert "\x1b" not in shown
@@ -332,16 +319,13 @@ def test_a_plan_has_all_tables_but_samples(
         refused(database, "SELECT * FROM samples")
 
 
-def test_a_damaged_receipt_is_told_where_it_is_asked_for(plan_only: Path) -> None:
+def test_damaged_manifests_and_receipts_are_told(plan_only: Path) -> None:
     (plan_only / "receipts").mkdir()
     (plan_only / "receipts" / "tiny-train-000000.tar.json").write_text("{")
     with Database.open(plan_only) as database:
         assert answered(database, "SELECT count(*) FROM shards") == [(12,)]
         damaged = refused(database, "SELECT * FROM receipts")
     assert damaged.message.startswith(f"query: {plan_only}/receipts/tiny-train-000000.tar.json: ")
-
-
-def test_a_damaged_manifest_is_told_before_the_query(plan_only: Path) -> None:
     (plan_only / "clips.parquet").write_text("no Parquet")
     with pytest.raises(CorpusError, match=r"clips\.parquet: damaged"):
         ask(plan_only, "SELECT 1", 0, None, as_json=False)

@@ -14,7 +14,7 @@ from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE, Corpus
 from synth.corpus.schema import CLIPS, QUARANTINE, to_table
 
 
-def test_a_table_that_is_no_manifest_is_one_clear_error(corpus: Corpus, tmp_path: Path) -> None:
+def test_what_is_no_whole_manifest_is_one_clear_error(corpus: Corpus, tmp_path: Path) -> None:
     clips = corpus.folder / CLIPS_FILE
     for ask in (describe, lambda path: draw(path, 1), lambda path: draw_captions(path, 1, 0)):
         with pytest.raises(CorpusError, match=r"clips\.parquet: lacks the column 'index'"):
@@ -23,9 +23,6 @@ def test_a_table_that_is_no_manifest_is_one_clear_error(corpus: Corpus, tmp_path
     notes.write_text("no corpus")
     with pytest.raises(CorpusError, match=r"notes\.txt: damaged"):
         describe(notes)
-
-
-def test_a_manifest_without_its_clips_is_one_clear_error(corpus: Corpus, tmp_path: Path) -> None:
     alone = tmp_path / "plan.parquet"
     alone.write_bytes((corpus.folder / "plan.parquet").read_bytes())
     with pytest.raises(CorpusError, match=r"clips\.parquet: missing"):

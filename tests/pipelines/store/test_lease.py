@@ -60,7 +60,7 @@ def test_a_living_holder_whose_clock_is_a_day_behind_keeps_its_lease(folder: Rem
     assert [key.rpartition("/")[2] for key in folder.list(FOLDER)] == ["000001.json"]
 
 
-@pytest.mark.parametrize("kind", ["folder", "bucket"])
+@pytest.mark.parametrize("kind", ["folder", pytest.param("bucket", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("stays", [False, True])
 def test_a_holder_that_was_paused_in_a_sign_of_life_brings_nothing_back(
     kind: str, stays: bool, request: pytest.FixtureRequest

@@ -44,16 +44,13 @@ def test_rows_are_those_that_were_written(tmp_path: Path, lengths: list[int]) ->
     assert all(batch.num_rows == BATCH_ROWS for batch in [*found.batches()][:-1])
 
 
-def test_views_outlive_the_pages_that_were_given_back(tmp_path: Path) -> None:
+def test_views_outlive_pages_and_a_row_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     found = RowFile.write(tmp_path, SCHEMA, tables([700]))
     views = [batch.column("levels").values.to_numpy() for batch in found.batches()]
     found.give_back()
     assert [value for view in views for value in view.tolist()] == [
         value for row in found for value in row["levels"]
     ]
-
-
-def test_a_row_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(IndexError):
         RowFile.write(tmp_path, SCHEMA, tables([3]))[3]
 

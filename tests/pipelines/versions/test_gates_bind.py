@@ -28,7 +28,7 @@ def refused(tiny: Callable[..., Spec], tmp_path: Path) -> tuple[Spec, Path]:
     return spec, versions
 
 
-def test_a_plain_build_does_not_promote_what_a_night_refused(
+def test_a_refused_version_is_promoted_by_the_flag_alone_and_recorded(
     refused: tuple[Spec, Path], tmp_path: Path
 ) -> None:
     spec, versions = refused
@@ -36,11 +36,6 @@ def test_a_plain_build_does_not_promote_what_a_night_refused(
         build(spec, tmp_path, 0)
     assert "--override-gates" in error.value.fix
     assert (versions / "latest").read_text() == "good\n"
-
-
-def test_only_the_flag_promotes_it_and_the_record_says_so(
-    refused: tuple[Spec, Path], tmp_path: Path
-) -> None:
     spec, versions = refused
     plain = segue_here("promote", versions, "bad")
     assert plain.returncode == 1

@@ -29,7 +29,7 @@ from pipelines.versions.reproduce import reproduce
 from synth.base.errors import CorpusError, SegueError
 from synth.corpus.corpus import Corpus
 from synth.corpus.receipt import RECEIPT_FILE
-from tests.kit.builds import TINY, merged, product, segue_here
+from tests.kit.builds import TINY, flip, merged, product, segue_here
 from tests.kit.libraries import bells_and_drums
 
 Tiny = Callable[..., Spec]
@@ -37,18 +37,17 @@ SHARDS = 6
 FILED = 2
 
 
+CHANGES: dict[str, object] = {"recipe": {"triplets": {"repeats": 1}}}
+
+
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A version `old`, and a newer one that shares no shard with it; not to be changed."""
     out = tmp_path_factory.mktemp("base")
     for version, seed in (("old", 7), ("new", 8)):
-        build(
-            Spec.model_validate(merged(TINY, CHANGES | {"version": version, "seed": seed})), out, 0
-        )
+        changes = CHANGES | {"version": version, "seed": seed}
+        build(Spec.model_validate(merged(TINY, changes)), out, 0)
     return out
-
-
-CHANGES: dict[str, object] = {"recipe": {"triplets": {"repeats": 1}}}
 
 
 @pytest.fixture
@@ -252,9 +251,7 @@ def test_a_version_that_does_not_say_its_algorithms_is_judged_by_its_digest(old:
 
 def test_a_damaged_shard_is_named_and_left(old: Places) -> None:
     victim = sorted(old.shards.rglob("*.tar"))[0]
-    data = bytearray(victim.read_bytes())
-    data[5000] ^= 1
-    victim.write_bytes(bytes(data))
+    flip(victim)
     assert differs(old) == [
         f"shard {victim.name}: the file differs from its receipt; delete {victim} to rebuild it"
     ]
@@ -266,10 +263,8 @@ def test_damaged_tables_are_refused_and_damaged_sounds_decoded_again(old: Places
     before = remove(old)
     part = next((old.out / "banks").rglob("part-*.pcm"))
     for path, error in ((old.manifests / "clips.parquet", "clips.parquet: "), (part, "")):
-        data = bytearray(path.read_bytes())
-        data[len(data) // 2] ^= 1
         whole = path.read_bytes()
-        path.write_bytes(data)
+        flip(path)
         if error:
             with pytest.raises(CorpusError, match=error):
                 reproduce(old, None, 0)
@@ -378,12 +373,10 @@ def test_a_version_is_asked_for_by_its_folder_or_by_name(
     version = Corpus.open(folder).version
     places = Places(Store(tiny_corpus.resolve()), "tiny", version)
     root = tiny_corpus.resolve()
-    assert read_request(folder, None, Path())[0] == ReproductionRequest(places, None)
-    assert read_request(folder, version, tiny_corpus) == (
-        ReproductionRequest(places, None),
-        tiny_corpus,
-    )
-    assert read_request(folder / version, None, Path())[0] == ReproductionRequest(places, None)
+    wanted = ReproductionRequest(places, None)
+    assert read_request(folder, None, Path())[0] == wanted
+    assert read_request(folder, version, tiny_corpus) == (wanted, tiny_corpus)
+    assert read_request(folder / version, None, Path())[0] == wanted
     by_spec, there = read_request(tiny_file(), version, tiny_corpus)
     assert isinstance(by_spec, ReproductionRequest)
     assert (by_spec.places, there.resolve()) == (places, root)

@@ -26,7 +26,7 @@ from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from synth.storage import Remote, StorageError
-from tests.kit.builds import product, segue_here
+from tests.kit.builds import flip, product, segue_here
 
 Tiny = Callable[..., Spec]
 NEWER = "newer"
@@ -227,9 +227,7 @@ def test_a_damaged_shard_at_a_store_is_named_and_nothing_is_changed(
     folder: Path, url: str, old: str
 ) -> None:
     victim = sorted((folder / "shards" / "tiny" / old).rglob("*.tar"))[0]
-    data = bytearray(victim.read_bytes())
-    data[5000] ^= 1
-    victim.write_bytes(bytes(data))
+    flip(victim)
     before = product(folder)
     found = reproduce(Places(open_store(root(folder)), "tiny", old), None, 0)
     assert list(found.differences.lines()) == [

@@ -15,12 +15,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import typer
-from typer.testing import CliRunner
 
 from pipelines.builder.build import build
 from pipelines.checks.audit import audit
-from pipelines.cli.app import present
 from pipelines.cli.look.versions import versions_command
 from pipelines.config.spec import Spec
 from pipelines.look.inspection import describe
@@ -33,7 +30,7 @@ from pipelines.versions.history import VersionState, open_versions
 from pipelines.versions.reproduce import reproduce
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
-from tests.kit.builds import TINY, merged, product, segue_here
+from tests.kit.builds import TINY, invoke, merged, product, segue_here
 from tests.kit.waiting import PATIENCE_S
 
 Tiny = Callable[..., Spec]
@@ -113,9 +110,7 @@ def test_versions_are_listed_oldest_first_with_what_is_left_of_them(out: Path) -
 
 
 def test_no_cell_is_cut_on_a_narrow_terminal(out: Path) -> None:
-    app = typer.Typer()
-    app.command()(present(versions_command))
-    shown = CliRunner().invoke(app, [str(manifests(out))], env={"COLUMNS": "30"}).stdout
+    shown = invoke(versions_command, manifests(out), env={"COLUMNS": "30"}).stdout
     assert "rendered, latest" in shown
     assert "…" not in shown
 
