@@ -49,7 +49,7 @@ test-slow: env
 # gigabytes. make peers PEERS="--only lance,trl"
 peers:
 	$(MAKE) env VENV=out/peers-venv
-	OMP_NUM_THREADS=1 out/peers-venv/bin/python -m tests.peers $(PEERS)
+	TORCH_INDEX=$(TORCH_INDEX) OMP_NUM_THREADS=1 out/peers-venv/bin/python tests/peers $(PEERS)
 
 # A hundred kills in ten minutes at most. make soak SOAK="--seed 7 --only dask"
 # Or one between all writes, or 500 damaged files: SOAK="--between-writes", SOAK="--mutated 500"

@@ -11,6 +11,7 @@ from sklearn.metrics import average_precision_score
 
 from tests.kit.rankings import coarse, ranking
 from train.bench.metrics import (
+    bat,
     choose_one,
     choose_two,
     class_embeddings,
@@ -18,6 +19,7 @@ from train.bench.metrics import (
     mean_average_precision,
     pair_accuracy,
     retrieval,
+    triplet_accuracy,
 )
 from train.bench.metrics.choice import CHANCES
 from train.bench.metrics.classification import Ranked
@@ -180,19 +182,17 @@ def test_nothing_to_judge_is_nan() -> None:
     none = np.zeros((0, 5), dtype=bool)
     for metric in (
         pair_accuracy(np.zeros((0, 2))),
+        bat(np.zeros((0, 2)), np.zeros(0, dtype=bool)),
+        triplet_accuracy(np.zeros((0, 3, 3))),
         choose_one(np.zeros((0, 5)), none),
         *choose_two(np.zeros((0, 5)), none).values(),
         mean_average_precision(np.zeros((0, 5)), none),
         *compa(np.zeros((0, 2, 2))).values(),
-        retrieval(np.zeros((0, 5)), none)["map10"],
+        *retrieval(np.zeros((0, 5)), none).values(),
     ):
         assert metric.n == 0
         assert math.isnan(metric.value)
-
-
-def test_ties_of_pairs_count_one_half() -> None:
-    metric = pair_accuracy(np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [0.0, 0.0]]))
-    assert (metric.value, metric.chance, metric.n) == (0.5, 0.5, 4)
+        assert metric.to_json()["value"] is None
 
 
 def test_what_cannot_be_judged_is_refused() -> None:

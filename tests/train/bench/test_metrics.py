@@ -1,17 +1,12 @@
 """Metrics against brute force, with ties and empties."""
 
-import math
 from itertools import combinations
 
 import numpy as np
 import pytest
 
+from tests.kit.rankings import coarse, ranking, some_right
 from train.bench.metrics import Metric, bat, retrieval, triplet_accuracy
-
-
-def coarse(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    """Similarities with many ties."""
-    return rng.integers(0, 4, shape) / 4
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -52,14 +47,11 @@ def test_triplets_agree_with_a_loop(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_retrieval_agrees_with_a_loop(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    similarity = coarse(rng, 9, 13)
-    correct = rng.random((9, 13)) < 0.2
-    correct[np.arange(9), rng.integers(0, 13, 9)] = True
-    ranks = []
-    for row, right in zip(similarity, correct, strict=True):
-        # A wrong item that ties with a right one stands before it.
-        order = sorted(range(13), key=lambda item: (-row[item], right[item]))
-        ranks.append(1 + min(place for place, item in enumerate(order) if right[item]))
+    similarity, correct = coarse(rng, 9, 13), some_right(rng, 9, 13)
+    ranks = [
+        1 + min(place for place, item in enumerate(ranking(row, right)) if right[item])
+        for row, right in zip(similarity, correct, strict=True)
+    ]
     found = retrieval(similarity, correct)
     for k in (1, 5, 10):
         assert found[f"r{k}"].value == pytest.approx(np.mean([rank <= k for rank in ranks]))
@@ -121,24 +113,6 @@ def test_members_of_a_group_are_drawn_together() -> None:
     assert again["r5"].low == pytest.approx(one["r5"].low)
     with pytest.raises((ValueError, TypeError)):
         bat(many, said, np.arange(3))
-
-
-def test_equal_similarities_earn_no_retrieval() -> None:
-    found = retrieval(np.zeros((20, 20)), np.eye(20, dtype=bool))
-    assert found["r10"].value == 0
-    assert found["median_rank"].value == 20
-
-
-def test_nothing_to_judge_is_nan_and_null_in_json() -> None:
-    empty: list[Metric] = [
-        bat(np.zeros((0, 2)), np.zeros(0, dtype=bool)),
-        triplet_accuracy(np.zeros((0, 3, 3))),
-        *retrieval(np.zeros((0, 4)), np.zeros((0, 4), dtype=bool)).values(),
-    ]
-    for metric in empty:
-        assert metric.n == 0
-        assert math.isnan(metric.value)
-        assert metric.to_json()["value"] is None
 
 
 def test_intervals_are_seeded_cover_and_shrink() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+import transformers
 
 from synth.base.errors import CorpusError, SpecError
 from tests.kit.builds import segue
@@ -20,7 +21,6 @@ from train.bench.opening import open_embedder
 from train.bench.pe_audio import PeAudio
 from train.export.opening import open_model
 
-transformers = pytest.importorskip("transformers", minversion="5.0")
 RATE = 48_000
 TEXTS = ["a dog barks", "rain falls before a dog barks then siren"]
 
