@@ -9,6 +9,8 @@ its tests are left out by name.
 
 from __future__ import annotations
 
+import argparse
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -53,8 +55,8 @@ def install(peer: str, instead: str | None) -> str:
         command = [sys.executable, "-m", "pip", "install", *extra, *step]
         ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if ended.returncode:
-            errors = [line for line in ended.stderr.splitlines() if line.startswith("ERROR")]
-            return (errors or ["pip says nothing"])[0]
+            lines = ended.stderr.splitlines()
+            return next((line.strip() for line in lines if "error" in line.lower()), "pip failed")
     return ""
 
 
