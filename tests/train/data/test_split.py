@@ -32,11 +32,6 @@ from train.data.split import SplitData, number_keys
 from train.data.tokenizer import CutTexts, TextTokenizer
 
 
-@pytest.fixture(scope="module")
-def data(corpus: Path) -> SplitData:
-    return SplitData(Corpus.open(corpus), "train", AudioMode.SHARDS)
-
-
 def test_shards_and_virtual_shards_give_the_same_audio(corpus: Path, data: SplitData) -> None:
     virtual = SplitData(Corpus.open(corpus), "train", AudioMode.VIRTUAL)
     positions = range(len(data))

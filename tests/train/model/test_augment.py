@@ -20,11 +20,8 @@ def seeded() -> None:
     torch.manual_seed(0)
 
 
-def test_evaluation_changes_nothing() -> None:
-    assert torch.equal(SpecAugment(4, 2).eval()(chunks()), chunks())
-
-
-def test_nothing_to_mask_and_nowhere_to_shift_changes_nothing() -> None:
+def test_in_evaluation_and_with_nothing_to_do_nothing_changes() -> None:
+    assert torch.equal(SpecAugment(4, 2, frames=3).eval()(chunks()), chunks())
     assert torch.equal(SpecAugment(0, 0).train()(chunks()), chunks())
 
 
@@ -34,16 +31,6 @@ def test_training_changes_chunks_each_in_its_own_way() -> None:
     assert len({tuple(chunk[:, 0].tolist()) for chunk in found}) > 20
     torch.manual_seed(0)
     assert torch.equal(found, SpecAugment(4, 2).train()(chunks()))
-
-
-def test_a_mask_hides_few_neighbouring_bands_in_all_frames() -> None:
-    found = SpecAugment(4, 0).train()(chunks())
-    hidden = found[:, :, 0] == 0
-    assert torch.equal(found, chunks().masked_fill(hidden[:, :, None], 0.0))
-    assert set(hidden.sum(dim=1).tolist()) == {0, 1, 2, 3, 4}
-    edges = (hidden[:, 1:] != hidden[:, :-1]).sum(dim=1) + hidden[:, 0] + hidden[:, -1]
-    assert edges.max() <= 2
-    assert hidden.any(dim=0).all()
 
 
 def test_a_shift_moves_all_bands_alike_and_not_far() -> None:
@@ -67,16 +54,19 @@ def test_without_time_masking_the_draws_are_as_before() -> None:
         assert torch.equal(state, torch.get_rng_state())
 
 
-def test_a_time_mask_hides_few_neighbouring_frames_in_all_bands() -> None:
-    found = SpecAugment(0, 0, frames=3).train()(chunks())
-    hidden = found[:, 0] == 0
-    assert torch.equal(found, chunks().masked_fill(hidden[:, None, :], 0.0))
-    assert set(hidden.sum(dim=1).tolist()) == {0, 1, 2, 3}
+@pytest.mark.parametrize(
+    ("augment", "axis", "most"),
+    [(SpecAugment(4, 0), 1, 4), (SpecAugment(0, 0, frames=3), 2, 3)],
+    ids=["bands", "frames"],
+)
+def test_a_mask_hides_few_neighbours_all_along(augment: SpecAugment, axis: int, most: int) -> None:
+    found = augment.train()(chunks())
+    hidden = (found == 0).all(dim=3 - axis, keepdim=True)
+    assert torch.equal(found, chunks().masked_fill(hidden, 0.0))
+    hidden = hidden.flatten(start_dim=1)
+    assert set(hidden.sum(dim=1).tolist()) == set(range(most + 1))
     edges = (hidden[:, 1:] != hidden[:, :-1]).sum(dim=1) + hidden[:, 0] + hidden[:, -1]
     assert edges.max() <= 2
     assert hidden.any(dim=0).all()
-
-
-def test_a_time_mask_longer_than_the_chunk_hides_at_most_all_of_it() -> None:
-    found = SpecAugment(0, 0, frames=50).train()(chunks())
-    assert set((found[:, 0] == 0).sum(dim=1).tolist()) == {0, 1, 2, 3, 4, 5}
+    whole = SpecAugment(0, 0, frames=50).train()(chunks())  # of 5 frames
+    assert set((whole[:, 0] == 0).sum(dim=1).tolist()) == set(range(6))
