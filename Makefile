@@ -35,7 +35,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 # One thread each: more would fight over the processors. Byte code is kept: without it every worker
 # compiles every test anew, half of what collecting takes.
-PYTEST = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+PYTEST = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 # Everything but what must start servers and processes, wait for real time or kill.
 test: env

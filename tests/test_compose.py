@@ -196,6 +196,7 @@ def test_the_image_leaves_out_the_trainer_unless_asked(
     assert "prefect>=3.8.8,<3.9" in requirements(False)
 
 
+@pytest.mark.slow
 def test_a_corpus_is_built_where_the_trainer_is_not_installed(tmp_path: Path) -> None:
     spec = {
         "corpus": "bare",

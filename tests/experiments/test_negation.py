@@ -149,6 +149,7 @@ def test_sounds_are_learnt_with_idioms_and_tested_without() -> None:
     assert learnt_by_labels(held_out) == told_by_labels(held_out)
 
 
+@pytest.mark.slow
 def test_a_library_of_labelled_sounds_is_heard_overlaid_with_its_labels_for_tags(
     tmp_path: Path,
 ) -> None:

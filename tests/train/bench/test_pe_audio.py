@@ -113,6 +113,7 @@ def test_of_a_model_with_video_the_audio_half_is_opened(folder: Path, tmp_path: 
     assert found.digest == open_embedder(folder).digest
 
 
+@pytest.mark.slow
 def test_eval_takes_it_and_shows_no_table_of_weights(folder: Path, tmp_path: Path) -> None:
     _save_with_video(folder, tmp_path)
     table = tmp_path / "classes.csv"

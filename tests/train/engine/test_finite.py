@@ -54,8 +54,13 @@ def assert_sound(folder: Path) -> None:
     ("value", "changes", "fix"),
     [
         *((value, {}, "lower learning rate `lr`") for value in (math.nan, -math.inf)),
-        (math.nan, {"accumulate": 3, "ema": 0.5}, "lower learning rate `lr`"),
-        (math.inf, {"precision": Precision.BFLOAT16}, "precision: float32"),
+        *(
+            pytest.param(value, changes, fix, marks=pytest.mark.slow)
+            for value, changes, fix in (
+                (math.nan, {"accumulate": 3, "ema": 0.5}, "lower learning rate `lr`"),
+                (math.inf, {"precision": Precision.BFLOAT16}, "precision: float32"),
+            )
+        ),
     ],
 )
 def test_a_gradient_that_is_not_finite_is_never_applied(
