@@ -35,7 +35,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 # One thread each: more would fight over the processors. Byte code is kept: without it every worker
 # compiles every test anew, half of what collecting takes.
-PYTEST = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+PYTEST = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 # Everything but what must start servers and processes, wait for real time or kill.
 test: env
@@ -49,7 +49,7 @@ test-slow: env
 # gigabytes. make peers PEERS="--only lance,trl"
 peers:
 	$(MAKE) env VENV=out/peers-venv
-	OMP_NUM_THREADS=1 out/peers-venv/bin/python -m tests.peers $(PEERS)
+	TORCH_INDEX=$(TORCH_INDEX) OMP_NUM_THREADS=1 out/peers-venv/bin/python tests/peers $(PEERS)
 
 # A hundred kills in ten minutes at most. make soak SOAK="--seed 7 --only dask"
 # Or one between all writes, or 500 damaged files: SOAK="--between-writes", SOAK="--mutated 500"

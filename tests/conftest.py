@@ -132,16 +132,6 @@ def missing(reason: str) -> None:
     pytest.skip(reason)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of a file in one process: they share what they are tested on.
-
-    Those of a server that several files share are marked `xdist_group` by hand.
-    """
-    for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(str(item.path)))
-
-
 @pytest.fixture(scope="session")
 def shared_data() -> Callable[[str], Path]:
     """Finds `../shared/data/NAME`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import os
@@ -15,6 +14,7 @@ import pytest
 
 from tests.kit.waiting import PATIENCE_S
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[1]
 MEASURES = {
     *("step_samples_per_s", "samples_per_s", "data_wait", "peak_mib"),
@@ -25,11 +25,6 @@ MEASURES = {
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str]:
     """Its figures, and what it prints, after a single step of each contender."""
-    if importlib.util.find_spec("open_clip") is None:
-        reason = "open_clip_torch is not installed"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
     file = tmp_path_factory.mktemp("benchmark") / "new" / "trainer.json"
     command = [sys.executable, "-m", "benchmarks.trainer"]
     options = ["--device", "cpu", "--shapes", "tiny", "--batch", "4", "--steps", "1"]

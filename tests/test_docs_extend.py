@@ -6,6 +6,7 @@ import json
 import sys
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -23,6 +24,7 @@ from synth.recipes import recipe_class, recipe_names
 from synth.sources import source_class
 from tests.kit.builds import segue_here
 from tests.kit.libraries import check, sound, write_csv
+from tests.kit.loss_batches import make_batch, make_distinct
 from train.config.files import parse_config
 from train.config.loss import CustomLoss, Role
 from train.config.run import TrainConfig
@@ -30,7 +32,7 @@ from train.engine.loop import train
 from train.engine.run_folder import load_run
 from train.export.files import ModelFormat
 from train.export.read import load_exported
-from train.losses.batch import Alone, Embedded, Ragged
+from train.losses.batch import Alone, Ragged
 from train.losses.choice import apply_loss
 from train.model.clap import build_model
 from train.report.publish import CARD_FILE, publish
@@ -138,17 +140,15 @@ def test_a_spec_that_was_kept_names_the_recipe_again(tmp_path: Path) -> None:
     assert type(spec).model_validate(spec.model_dump(mode="json")) == spec
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [("gone", "cannot be imported"), ("other", "not a subclass"), ("renamed", "must be named")],
-)
-def test_a_broken_recipe_is_told_only_where_it_is_used(name: str, why: str) -> None:
-    assert name in recipe_names()
-    with pytest.raises(PlanError, match=why):
-        recipe_class(name)
-
-
-def test_names_of_ours_stay_ours() -> None:
+def test_a_broken_recipe_is_told_only_where_it_is_used_and_names_of_ours_stay_ours() -> None:
+    for name, why in (
+        ("gone", "cannot be imported"),
+        ("other", "not a subclass"),
+        ("renamed", "must be named"),
+    ):
+        assert name in recipe_names()
+        with pytest.raises(PlanError, match=why):
+            recipe_class(name)
     assert recipe_class("triplets").__module__ == "synth.recipes.triplets"
     assert len(recipe_names()) == len(set(recipe_names()))
     with pytest.raises(KeyError):
@@ -160,24 +160,22 @@ def _config(**loss: object) -> TrainConfig:
     return parse_config(values, "train.yaml")
 
 
-@pytest.mark.parametrize(("name", "meant"), [("margn", "margin"), ("modularr", "modular")])
-def test_a_misspelt_loss_is_told_the_nearest_of_all_that_there_are(name: str, meant: str) -> None:
-    with pytest.raises(SpecError, match=f"there is no '{name}'; did you mean '{meant}'"):
-        _config(name=name)
-
-
 def test_the_loss_is_a_setting_like_ours() -> None:
     config = _config(name="margin", margin=0.1)
     assert config.stages[0].roles == {Role.NEGATIVES}
     assert config.model_dump(mode="json")["stages"][0]["loss"] == {"name": "margin", "margin": 0.1}
     assert TrainConfig.model_validate_json(config.model_dump_json()) == config
     assert TrainConfig.model_validate(config.model_dump()) == config
-    with pytest.raises(SpecError, match=r"margin.*less than or equal to 2"):
-        _config(name="margin", margin=3)
-    with pytest.raises(SpecError, match="gone"):
-        _config(name="gone")
-    with pytest.raises(SpecError, match=r"nothing of the kind"):
-        _config(name="nothing of the kind")
+    wrong: list[tuple[dict[str, object], str]] = [
+        ({"name": "margin", "margin": 3}, r"margin.*less than or equal to 2"),
+        ({"name": "gone"}, "gone"),
+        ({"name": "nothing of the kind"}, "nothing of the kind"),
+        ({"name": "margn"}, "there is no 'margn'; did you mean 'margin'"),
+        ({"name": "modularr"}, "there is no 'modularr'; did you mean 'modular'"),
+    ]
+    for settings, message in wrong:
+        with pytest.raises(SpecError, match=message):
+            _config(**settings)
 
 
 def test_the_loss_falls_as_false_captions_are_pushed_away() -> None:
@@ -187,25 +185,11 @@ def test_the_loss_falls_as_false_captions_are_pushed_away() -> None:
     assert isinstance(loss_settings, CustomLoss)
 
     def loss() -> torch.Tensor:
-        none = Ragged(torch.zeros(0, 6), torch.zeros(0, dtype=torch.long))
-        negatives = Ragged(normalize(false, dim=1), torch.tensor([0, 0, 2, 2]))
-        each = torch.arange(3)
-        heard, said = normalize(audio, dim=1), normalize(captions, dim=1)
-        one = torch.tensor(1.0)
-        batch = Embedded(
-            heard,
-            said,
-            none,
-            negatives,
-            none,
-            each,
-            each,
-            each,
-            each,
-            each.expand(2, 3).T,
-            torch.zeros(3, 3, dtype=torch.bool),
-            one,
-            one,
+        batch = replace(
+            make_distinct(make_batch(0, rows=3)),
+            audio=normalize(audio, dim=1),
+            captions=normalize(captions, dim=1),
+            negatives=Ragged(normalize(false, dim=1), torch.tensor([0, 0, 2, 2])),
         )
         return apply_loss(loss_settings, batch, Alone())
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from pydantic import BaseModel, Field
@@ -12,11 +11,6 @@ from pydantic import BaseModel, Field
 from tests.kit.hooks import load_hook
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-
-
-def hook(name: str) -> ModuleType:
-    pytest.importorskip("mkdocs")
-    return load_hook(name)
 
 
 class Cake(BaseModel):
@@ -33,7 +27,7 @@ class Cake(BaseModel):
 
 
 def test_a_table_tells_meaning_values_and_default_of_each_setting() -> None:
-    _, _, layers, name = hook("settings").table(Cake).splitlines()
+    _, _, layers, name = load_hook("settings").table(Cake).splitlines()
     assert layers.startswith("| `layers` | How many there are. |")
     assert layers.endswith("| `2` |")
     assert name.endswith("| must be given |")
@@ -41,7 +35,7 @@ def test_a_table_tells_meaning_values_and_default_of_each_setting() -> None:
 
 @pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.stem)
 def test_every_marker_of_a_page_becomes_a_table(page: Path) -> None:
-    settings = hook("settings")
+    settings = load_hook("settings")
     made = settings.on_page_markdown(page.read_text(encoding="utf-8"))
     assert "<!-- settings" not in made
     for row in re.findall(r"^\| `\w+` \| (.*?) \|", made, re.M):
@@ -49,7 +43,7 @@ def test_every_marker_of_a_page_becomes_a_table(page: Path) -> None:
 
 
 def test_an_example_shows_a_whole_group_with_sounds_and_verdicts() -> None:
-    examples = hook("examples")
+    examples = load_hook("examples")
     shown = examples.shown("stage-a", "train-00000000", "../")
     assert shown.count("<audio ") == shown.count("<svg ") == 2
     assert 'src="../sounds/stage-a-train-00000000.flac"' in shown
@@ -70,15 +64,15 @@ def test_an_example_shows_a_whole_group_with_sounds_and_verdicts() -> None:
 )
 def test_a_site_that_loads_from_elsewhere_is_refused(tmp_path: Path, text: str, found: int) -> None:
     (tmp_path / "index.html").write_text(f"<html>{text}</html>")
-    assert len(hook("offline").requests(tmp_path)) == found
+    assert len(load_hook("offline").requests(tmp_path)) == found
     (tmp_path / "site.css").write_text(
         "@import 'https://example.org/x.css'; b {background: url(x)}"
     )
-    assert len(hook("offline").requests(tmp_path)) == found + 1
+    assert len(load_hook("offline").requests(tmp_path)) == found + 1
 
 
 def test_every_picture_of_a_rule_is_shown_and_says_what_the_judge_says() -> None:
-    rules = hook("rules")
+    rules = load_hook("rules")
     page = (DOCS / "truth.md").read_text(encoding="utf-8")
     made = rules.on_page_markdown(page)
     assert "<!-- rule" not in made

@@ -67,28 +67,24 @@ def test_every_source_says_which_command_wrote_it() -> None:
             assert re.search(r"segue \w+|python -m benchmarks\.\w+", head), source
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "47 % of 720, 47.3 %, 0.473 and 7.0 ms",
-        "| 47.3 % | 720 |",
-        "1,384 MiB, see [b](b.md#x-12)",
-        "`ESC-50` of ESC-10, R@1, T3, order-v1, 16-bit: 71.2 %",
-        "    $ segue train --steps 300\n    │ bat │ 47.3 % │ 720 │\n\n    7.0 ms",
-        "```\n47.3 %\n\n720\n```",
-    ],
-)
-def test_a_figure_may_be_rounded_and_a_share_be_in_percent(text: str, root: Path) -> None:
-    assert told(f"<!-- figures: a.json, b.md -->\n{text}\n", root) == []
+RIGHT = [
+    "47 % of 720, 47.3 %, 0.473 and 7.0 ms",
+    "| 47.3 % | 720 |",
+    "1,384 MiB, see [b](b.md#x-12)",
+    "`ESC-50` of ESC-10, R@1, T3, order-v1, 16-bit: 71.2 %",
+    "    $ segue train --steps 300\n    │ bat │ 47.3 % │ 720 │\n\n    7.0 ms",
+    "```\n47.3 %\n\n720\n```",
+]
+WRONG = {"47.4 %": "47.4", "a\nb 46 %": "46", "6.9 ms": "6.9", "1,385": "1,385", "1": "1"}
 
 
-@pytest.mark.parametrize(
-    ("text", "wrong"),
-    [("47.4 %", "47.4"), ("a\nb 46 %", "46"), ("6.9 ms", "6.9"), ("1,385", "1,385"), ("1", "1")],
-)
-def test_a_wrong_digit_is_found(text: str, wrong: str, root: Path) -> None:
-    (found,) = told(f"\n<!-- figures: a.json, b.md -->\n{text}\n", root)
-    assert found.startswith(f"page.md:3: {wrong} is not in a.json or b.md: quote what is there")
+def test_a_figure_may_be_rounded_and_a_wrong_digit_is_found(root: Path) -> None:
+    assert [
+        fault for text in RIGHT for fault in told(f"<!-- figures: a.json, b.md -->\n{text}\n", root)
+    ] == []
+    for text, wrong in WRONG.items():
+        (found,) = told(f"\n<!-- figures: a.json, b.md -->\n{text}\n", root)
+        assert found.startswith(f"page.md:3: {wrong} is not in a.json or b.md: quote what is there")
 
 
 def test_a_row_is_checked_against_the_source_that_it_links_to(root: Path) -> None:
@@ -116,31 +112,25 @@ def test_a_missing_source_is_named(root: Path) -> None:
     assert found.startswith("page.md:2: no file none.json: run the command")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "It reaches 97.0 % there.",
-        "It takes 6 ms.",
-        "| 255 MB |",
-        "    1,400 steps, 511 samples/s",
-        "It is 1.32 times as fast.",
-        "- a\n- 28.8 s in all",
-        "```text\n12 GiB\n```",
-    ],
-)
-def test_an_unmarked_measurement_is_found(text: str) -> None:
-    (found,) = told(f"# Page\n\n{text}\n")
-    assert "page.md:3:" in found
-    assert "looks measured: put <!-- figures: FILE --> before this block" in found
-    assert told(f"# Page\n\n<!-- given -->\n{text}\n") == []
+MEASURED = [
+    "It reaches 97.0 % there.",
+    "It takes 6 ms.",
+    "| 255 MB |",
+    "    1,400 steps, 511 samples/s",
+    "It is 1.32 times as fast.",
+    "- a\n- 28.8 s in all",
+    "```text\n12 GiB\n```",
+]
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["24 classes, 3 folds", "`length: exact 10 s`", "```yaml\nlength: 10 s\n```", "ESC-50"],
-)
-def test_a_number_that_is_no_measurement_needs_no_mark(text: str) -> None:
-    assert told(text) == []
+def test_an_unmarked_measurement_is_found_and_other_numbers_need_no_mark() -> None:
+    for text in MEASURED:
+        (found,) = told(f"# Page\n\n{text}\n")
+        assert "page.md:3:" in found
+        assert "looks measured: put <!-- figures: FILE --> before this block" in found
+        assert told(f"# Page\n\n<!-- given -->\n{text}\n") == []
+    for text in ("24 classes, 3 folds", "`length: exact 10 s`", "```yaml\nl: 10 s\n```", "ESC-50"):
+        assert told(text) == []
 
 
 def test_a_mark_covers_one_block() -> None:
@@ -150,18 +140,11 @@ def test_a_mark_covers_one_block() -> None:
     assert "page.md:3: this comment is before no block" in found
 
 
-@pytest.mark.parametrize(
-    "mark",
-    [
-        "<!-- figures a.json -->",
-        "<!-- figures: a.json; set: 5 -->",
-        "<!--given-->",
-        "text <!-- given -->",
-    ],
-)
-def test_a_mark_that_cannot_be_read_is_found(mark: str) -> None:
-    (found,) = told(f"{mark}\n5 classes\n")
-    assert "page.md:1: cannot read a comment" in found
+def test_a_mark_that_cannot_be_read_is_found() -> None:
+    unreadable = ("<!-- figures a.json -->", "<!-- figures: a.json; set: 5 -->", "<!--given-->")
+    for mark in (*unreadable, "text <!-- given -->"):
+        (found,) = told(f"{mark}\n5 classes\n")
+        assert "page.md:1: cannot read a comment" in found
 
 
 def test_the_site_does_not_show_the_marks() -> None:

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 from tests.conftest import missing
+from tests.peers.__main__ import PEERS
 
 ROOT = Path(__file__).parents[1]
 
@@ -26,3 +27,9 @@ def test_installing_is_told_step_by_step(tmp_path: Path) -> None:
     assert len(installs) == len(steps) == 3
     assert not any("--quiet" in line or "-q " in line for line in installs)
     assert f"source {tmp_path / 'venv'}/bin/activate" in lines[-1]
+
+
+def test_every_peer_has_tests_and_every_test_of_peers_is_run() -> None:
+    files = {path.stem.removeprefix("test_") for path in (ROOT / "tests/peers").glob("test_*.py")}
+    assert [name for name in PEERS if name not in files] == []
+    assert [name for name in files if not name.startswith(tuple(PEERS))] == []

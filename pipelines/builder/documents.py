@@ -426,7 +426,9 @@ def write_meta(places: Places, shards: Sequence[ShardPlan]) -> None:
         names.setdefault(shard.split, []).append(f"{shard.split}/{shard.shard}")
     counts = {f"{shard.split}/{shard.shard}": shard.samples for shard in shards}
     folder = places.shards / META
-    write_text(folder / ".info.json", json.dumps({"shard_counts": counts}, indent=2) + "\n")
+    # JSON is YAML; Energon up to 7.4 looks for the second name, newer ones for the first.
+    for name in (".info.json", ".info.yaml"):
+        write_text(folder / name, json.dumps({"shard_counts": counts}, indent=2) + "\n")
     write_text(folder / "split.yaml", _to_yaml({"split_parts": names, "exclude": []}))
     write_text(folder / "dataset.yaml", _to_yaml(_DATASET))
 

@@ -10,8 +10,6 @@ import pytest
 from benchmarks.lexicon import lexicon_folder, make_lexicon
 from synth.base.errors import LexiconError
 
-pytest.importorskip("lemminflect", reason="lemminflect is not installed")
-
 
 @pytest.fixture
 def copied(tmp_path: Path) -> Path:

@@ -76,6 +76,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> BenchStage:
     return found
 
 
+@pytest.mark.slow
 def test_a_turn_is_checked_for_the_work_it_did(stage: BenchStage, tmp_path: Path) -> None:
     samples, seconds = stage.count("pair")
     job = {"corpus": str(stage.manifests("pair"))}
@@ -89,6 +90,7 @@ def test_a_turn_is_checked_for_the_work_it_did(stage: BenchStage, tmp_path: Path
         take_turn(more, tmp_path, PYTHONS[False])
 
 
+@pytest.mark.slow
 def test_items_tell_peers_the_same_work(stage: BenchStage) -> None:
     for kind, events in (("pair", 2), ("triplet", 2), ("four events", 4)):
         items = json.loads(stage.items(kind).read_text(encoding="utf-8"))

@@ -2,24 +2,12 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
-from experiments.acba import (
-    drop_order,
-    mostly_unordered,
-    nouns_and_verbs_only,
-)
+from experiments.acba import drop_order, mostly_unordered, nouns_and_verbs_only
 
 
-@pytest.mark.parametrize(
-    ("caption", "said"),
-    [
-        ("A dog barks before rain falls", "A dog barks and rain falls"),
-        ("After rain falls, a dog barks", "Rain falls and a dog barks"),
-    ],
-)
-def test_an_unordered_caption_names_both_sounds_and_no_order(caption: str, said: str) -> None:
-    assert drop_order(caption) == said
+def test_an_unordered_caption_names_both_sounds_and_no_order() -> None:
+    assert drop_order("A dog barks before rain falls") == "A dog barks and rain falls"
+    assert drop_order("After rain falls, a dog barks") == "Rain falls and a dog barks"
 
 
 def test_most_of_the_original_captions_tell_no_order() -> None:

@@ -15,6 +15,7 @@ from tests.kit.chromium import Reader, launched
 
 
 @pytest.mark.parametrize("mode", MODES[::3], ids=str)
+@pytest.mark.slow
 def test_it_is_named_ordered_and_readable(sets: Path, tmp_path: Path, mode: dict[str, Any]) -> None:
     segue_here("bench", "run", "random", "bag-of-words:random", "--sets", sets, "--out", tmp_path)
     with launched() as browser:
@@ -25,6 +26,7 @@ def test_it_is_named_ordered_and_readable(sets: Path, tmp_path: Path, mode: dict
         reader.close()
 
 
+@pytest.mark.slow
 def test_hundreds_of_models_are_grouped_folded_and_filtered(sets: Path, tmp_path: Path) -> None:
     segue_here("bench", "run", "random", "--sets", sets, "--out", tmp_path)
     (scored,) = read_results(tmp_path)

@@ -50,18 +50,6 @@ def row(number: int, split: str = "train") -> Row:
     }
 
 
-@pytest.mark.parametrize("scale", PAPERS_SCALES)
-def test_every_claim_and_line_is_about_arms_that_the_scale_has(scale: Scale) -> None:
-    made = build_experiment(scale, FEW)
-    arms = {arm.name for arm in made.arms}
-    cells = [cell for claim in made.claims for cell in claim.cells]
-    assert {cell.arm for cell in cells} <= arms
-    assert {arm for line in made.lines for arm in line.paper} <= arms
-    assert {arm.corpus for arm in made.arms} <= set(made.corpora)
-    assert {cell.metric for cell in cells} <= {line.metric for line in made.lines}
-    assert len({claim.text for claim in made.claims}) == len(made.claims)
-
-
 def test_arms_differ_in_nothing_but_insertion_and_weight() -> None:
     arms = {arm.name: arm.config for arm in build_experiment(Scale.SMALL, FEW).arms}
     base, both = arms[BASELINE], arms[name_combined_arm(BEST)]
@@ -161,6 +149,7 @@ def test_sounds_are_learnt_with_idioms_and_tested_without() -> None:
     assert learnt_by_labels(held_out) == told_by_labels(held_out)
 
 
+@pytest.mark.slow
 def test_a_library_of_labelled_sounds_is_heard_overlaid_with_its_labels_for_tags(
     tmp_path: Path,
 ) -> None:

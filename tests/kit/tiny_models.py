@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from torch import Tensor
@@ -78,6 +79,16 @@ def clap_extractor(**changes: Any) -> ClapFeatureExtractor:
         "padding": "repeatpad",
     }
     return ClapFeatureExtractor(**settings | changes)
+
+
+def extract_features(folder: Path, waveforms: Sequence[Any], padding: str = "pad") -> Any:
+    """What a CLAP's own extractor makes of sounds that fit; it calls a short one longer by lot."""
+    extractor = ClapFeatureExtractor.from_pretrained(folder)
+    sounds = [np.asarray(waveform) for waveform in waveforms]
+    found = extractor(sounds, sampling_rate=CLAP_RATE, padding=padding, return_tensors="pt")
+    longest = extractor.nb_max_samples + extractor.hop_length
+    longer = torch.tensor([[len(sound) >= longest] for sound in sounds])
+    return {"input_features": found["input_features"].float(), "is_longer": longer}
 
 
 def save_clap(

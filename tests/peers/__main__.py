@@ -1,6 +1,6 @@
 """Install each peer, then run the tests of those that are there.
 
-    python -m tests.peers [--only NAME,NAME] [--from NAME=REQUIREMENT]
+    python tests/peers [--only NAME,NAME] [--from NAME=REQUIREMENT]
 
 `make peers` runs it in an environment of its own. The tests of a peer are in `test_NAME.py`. Each
 is installed by itself, so that one that cannot be had stops no other: it is named at the end, and
@@ -9,6 +9,8 @@ its tests are left out by name.
 
 from __future__ import annotations
 
+import argparse
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,19 +19,22 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 TORCH = "torch==2.13.0"
 
-# First the peer, which comes without what it asks for where that is older than what Segue is tested
-# with, then what it cannot be imported without.
+# First the peer, which comes without what it asks for where that does not go with Segue's versions,
+# then what it cannot be imported without.
 PEERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "energon": ((), ("megatron-energon", "av")),
-    "laion_clap": (("laion_clap==1.1.7",), ("torchlibrosa", "ftfy", "h5py", "wget", "progressbar")),
+    "energon": ((), ("megatron-energon[av_decode]",)),
+    "laion_clap": (
+        ("laion_clap==1.1.7", "timm"),
+        ("torchlibrosa", "ftfy", "h5py", "wget", "progressbar"),
+    ),
     "lance": ((), ("pylance>=7",)),
-    "llamafactory": (("llamafactory", "trl<1"), ("omegaconf", "fire", "modelscope")),
-    "ms_swift": (("ms-swift", "trl<1"), ("modelscope", "json_repair", "addict")),
+    "llamafactory": (("llamafactory",), ("omegaconf", "fire")),
     "mteb": ((), ("mteb>=2.26",)),
-    # On PyPI it hears sounds from 4.2 on.
+    "ms_swift": (("ms-swift",), ("modelscope", "json_repair")),
+    # PyPI has none yet that hears sounds: 4.2 is its main branch.
     "open_clip": (
-        ("open_clip_torch @ git+https://github.com/mlfoundations/open_clip@89fb801f1e60",),
-        ("torchvision", "timm", "ftfy"),
+        ("open_clip_torch @ git+https://github.com/mlfoundations/open_clip@89fb801f1e60", "timm"),
+        ("torchaudio", "ftfy"),
     ),
     "sed_eval": ((), ("sed_eval", "setuptools<81")),
     "sed_scores_eval": ((), ("sed_scores_eval>=0.0.4", "setuptools<81")),
@@ -40,21 +45,24 @@ PEERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 def install(peer: str, instead: str | None) -> str:
     """Returns why it cannot be installed, nothing where it can."""
     bare, needs = PEERS[peer]
-    steps = (("-c", "constraints.txt", TORCH, *needs), ("--no-deps", *(bare or needs)))
-    if instead:
-        steps = (*steps[:1], ("--no-deps", instead))
-    for step in steps:
-        command = [sys.executable, "-m", "pip", "install", *step]
+    bare = (instead, *bare[1:]) if instead else bare
+    # Where torch came from another index than PyPI's, what is built upon it must, too.
+    index = os.environ.get("TORCH_INDEX")
+    extra = ("--extra-index-url", index) if index else ()
+    for step in (("-c", "constraints.txt", TORCH, *needs), ("--no-deps", *bare)):
+        if step == ("--no-deps",):
+            continue
+        command = [sys.executable, "-m", "pip", "install", *extra, *step]
         ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if ended.returncode:
-            errors = [line for line in ended.stderr.splitlines() if line.startswith("ERROR")]
-            return (errors or ["pip says nothing"])[0]
+            lines = ended.stderr.splitlines()
+            return next((line.strip() for line in lines if "error" in line.lower()), "pip failed")
     return ""
 
 
 def main() -> int:
     """Returns the exit status: 1 where a test fails or a peer cannot be installed."""
-    parser = argparse.ArgumentParser("python -m tests.peers", description=__doc__)
+    parser = argparse.ArgumentParser("python tests/peers", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--only", default=",".join(PEERS), help="names of peers")
     parser.add_argument("--from", dest="sources", action="append", default=[], metavar="NAME=PATH")

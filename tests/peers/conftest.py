@@ -11,7 +11,7 @@ import importlib.util
 import os
 import sys
 import types
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from importlib.machinery import ModuleSpec
 from typing import Any
 from unittest.mock import MagicMock
@@ -64,14 +64,19 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
     return export_once(tmp_path_factory)
 
 
-@pytest.fixture
-def no_images(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Something in the place of what a loader of sounds imports for images alone."""
-    for package, modules in (("torchvision", IMAGES), ("timm", ()), ("ftfy", ())):
-        if importlib.util.find_spec(package) is None:
-            for name in (package, *(f"{package}.{module}" for module in modules)):
-                stand_in = MagicMock(__spec__=ModuleSpec(name, None), __path__=[])
-                monkeypatch.setitem(sys.modules, name, stand_in)
+@pytest.fixture(scope="module")
+def no_images() -> Iterator[None]:
+    """Something in the place of torchvision, which loaders of sounds import for images alone.
+
+    PyPI's works with no other build of torch than PyPI's, which is gigabytes.
+    """
+    importlib.import_module("transformers")  # looks for torchvision, and would take this for it
+    names = ("torchvision", *(f"torchvision.{module}" for module in IMAGES))
+    with pytest.MonkeyPatch.context() as patch:
+        for name in names:
+            stand_in = MagicMock(__spec__=ModuleSpec(name, None), __path__=[])
+            patch.setitem(sys.modules, name, stand_in)
+        yield
 
 
 def load_audio(source: Any) -> tuple[Any, int]:

@@ -38,7 +38,7 @@ SIZES: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def open_clip() -> Any:
+def open_clip(no_images: None) -> Any:
     return importlib.import_module("open_clip")
 
 
@@ -133,7 +133,7 @@ def test_a_short_sound_is_repeated_only_when_asked(
 ) -> None:
     found = open_embedder(Path(f"local-dir:{folder}"))
     if found.longest is None:
-        pytest.skip("it takes sounds of any length")
+        return  # it takes sounds of any length
     sound = noise(9, found.longest // 3 - 5).numpy()
     filled = np.pad(sound, (0, found.longest - len(sound)))
     assert np.abs(found.audio([sound]) - found.audio([filled])).max() < 1e-6

@@ -39,7 +39,10 @@ def test_the_demo_is_the_default_where_something_comes_before(corpus: Path) -> N
     "recipe",
     [
         {"triplets": {"stage_a": True, "max_event_s": 1.0}},
-        {"acba": {"pairs": {"train": 12}, "relations": ["then", "followed by"]}},
+        pytest.param(
+            {"acba": {"pairs": {"train": 12}, "relations": ["then", "followed by"]}},
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["stage_a", "then"],
 )
@@ -65,7 +68,13 @@ def test_a_corpus_that_tells_no_times_trains_by_default(
     assert train(config).finished
 
 
-@pytest.mark.parametrize(("others", "words"), [({"test": [4]}, []), ({}, ["--split", "train"])])
+@pytest.mark.parametrize(
+    ("others", "words"),
+    [
+        pytest.param({"test": [4]}, [], marks=pytest.mark.slow),
+        ({}, ["--split", "train"]),
+    ],
+)
 def test_the_test_that_is_named_next_can_be_done(
     build_corpus: Callable[..., Path],
     others: dict[str, list[int]],

@@ -57,6 +57,7 @@ def test_the_last_sample_ends_where_tarfile_says(
 def test_splits_name_each_shard_once(corpus: Corpus) -> None:
     meta = corpus.shards / ".nv-meta"
     counts = json.loads((meta / ".info.json").read_text())["shard_counts"]
+    assert yaml.safe_load((meta / ".info.yaml").read_text()) == {"shard_counts": counts}
     parts = yaml.safe_load((meta / "split.yaml").read_text())["split_parts"]
     assert tuple(parts) == tuple(corpus.splits)
     assert [name for names in parts.values() for name in names] == list(counts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import soundfile
 
 from synth.base.errors import CorpusError, SpecError
-from train.bench.embedder import Embeddings
+from train.bench.baselines import RandomModel
 from train.bench.evaluate import Evaluation, assess, data_kind, open_benchmark
 from train.bench.plan import DataKind
 from train.bench.settings import BenchSettings
@@ -19,76 +20,143 @@ from train.bench.settings import BenchSettings
 SETTINGS = BenchSettings(templates=("This is a sound of {}.",))
 
 
-class Random:
-    """A model of random embeddings: of a sound by its samples, of a text by its letters."""
-
-    sample_rate = 16_000
-    longest: int | None = None
-
-    def audio(self, waveforms: Sequence[np.ndarray]) -> Embeddings:
-        return np.stack(
-            [_unit(np.round(each * 32768).astype("<i2").tobytes()) for each in waveforms]
-        )
-
-    def texts(self, texts: Sequence[str]) -> Embeddings:
-        return np.stack([_unit(text.encode()) for text in texts])
-
-
-def _unit(key: bytes) -> np.ndarray:
-    drawn = np.random.default_rng(zlib.crc32(key)).normal(size=6)
-    found: np.ndarray = drawn / np.linalg.norm(drawn)
-    return found
-
-
 def write_sounds(folder: Path, names: Sequence[str]) -> None:
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         noise = np.random.default_rng(zlib.crc32(name.encode())).integers(-9999, 9999, 160)
-        soundfile.write(folder / name, noise.astype(np.int16), Random.sample_rate)
+        soundfile.write(folder / name, noise.astype(np.int16), 16_000)
 
 
 def similarities(folder: Path, names: Sequence[str], classes: Sequence[str]) -> np.ndarray:
     """Naive: a file at a time, a class at a time."""
-    model, rows = Random(), []
+    model, rows = RandomModel(), []
     for name in names:
         heard = model.audio([soundfile.read(folder / name, dtype="float32")[0]])[0]
-        said = [model.texts([f"This is a sound of {each}."])[0] for each in classes]
-        rows.append([float(heard @ text) for text in said])
+        texts = [model.texts([f"This is a sound of {name}."])[0] for name in classes]
+        rows.append([float(heard @ text / np.linalg.norm(text)) for text in texts])
     return np.array(rows)
 
 
 def score(table: Path, **options: str) -> Evaluation:
     assert data_kind(table) is DataKind.CLASSES
-    return assess(Random(), open_benchmark(table, settings=SETTINGS, **options))
+    return assess(RandomModel(), open_benchmark(table, settings=SETTINGS, **options))
 
 
-def test_urbansound8k_has_fold_folders_and_freesound_ids(tmp_path: Path) -> None:
-    rows = [
-        (f"{number}-{target}-0-{fold}.wav", number, fold, target, name)
-        for number, (target, name) in enumerate([(0, "air_conditioner"), (3, "dog_bark")] * 4)
-        for fold in (1, 10)
-    ]
-    table = tmp_path / "UrbanSound8K" / "metadata" / "UrbanSound8K.csv"
-    table.parent.mkdir(parents=True)
-    lines = ["slice_file_name,fsID,start,end,salience,fold,classID,class"]
-    lines += [f"{name},{fs},0.0,4.0,1,{fold},{at},{what}" for name, fs, fold, at, what in rows]
-    table.write_text("\n".join(lines) + "\n")
-    audio = tmp_path / "UrbanSound8K" / "audio"
-    names = [f"fold{fold}/{name}" for name, _, fold, _, _ in rows]
-    write_sounds(audio, names)
-    found = score(table)
-    similarity = similarities(audio, names, ["air conditioner", "dog bark"])
-    right = [["air_conditioner", "dog_bark"].index(row[-1]) for row in rows]
-    expected = np.mean(similarity.argmax(axis=1) == right)
-    assert found.metrics["zero_shot_top1"].value == pytest.approx(expected)
-    assert found.metrics["zero_shot_top1"].n == 16
-    assert {"layout": "UrbanSound8K", "classes": "2", "fold": "all"}.items() <= found.facts.items()
+@dataclass(frozen=True)
+class Published:
+    """A table as it is published.
+
+    Args:
+        audio: Where its files lie.
+        tested: The class, as it is prompted, of each file that is tested.
+        others: Further classes of the table.
+        elsewhere: How many files are of other folds.
+    """
+
+    table: str
+    lines: list[str]
+    audio: str
+    tested: dict[str, str]
+    others: tuple[str, ...] = ()
+    elsewhere: int = 0
+    facts: dict[str, str] = field(default_factory=dict)
+    options: dict[str, str] = field(default_factory=dict)
+
+
+URBAN = [
+    (f"{at}-{target}-0-{fold}.wav", at, fold, target, name)
+    for at, (target, name) in enumerate([(0, "air_conditioner"), (3, "dog_bark")] * 4)
+    for fold in (1, 10)
+]
+URBAN_LINES = [
+    "slice_file_name,fsID,start,end,salience,fold,classID,class",
+    *(f"{name},{fs},0.0,4.0,1,{fold},{at},{label}" for name, fs, fold, at, label in URBAN),
+]
+URBAN_TESTED = {f"fold{fold}/{name}": label.replace("_", " ") for name, _, fold, _, label in URBAN}
+VGG_LINES = [
+    "---g-f_I2yQ,1,people marching,test",
+    "--0PQM4-hqg,30,waterfall burbling,train",
+    '--56QUhyDQM,185,"bird chirping, tweeting",test',
+    "_0a_cSbWgXU,0,people marching,test",
+]
+PUBLISHED = {
+    "UrbanSound8K": Published(
+        "UrbanSound8K/metadata/UrbanSound8K.csv",
+        URBAN_LINES,
+        "UrbanSound8K/audio",
+        URBAN_TESTED,
+        facts={"layout": "UrbanSound8K", "classes": "2", "fold": "all"},
+    ),
+    "fold 10 of UrbanSound8K": Published(
+        "UrbanSound8K/metadata/UrbanSound8K.csv",
+        URBAN_LINES,
+        "UrbanSound8K/audio",
+        {name: label for name, label in URBAN_TESTED.items() if name.startswith("fold10")},
+        elsewhere=8,
+        facts={"fold": "10"},
+        options={"fold": "10"},
+    ),
+    "VGGSound, of no header": Published(
+        "vggsound.csv",
+        VGG_LINES,
+        ".",
+        {
+            "---g-f_I2yQ_000001.wav": "people marching",
+            "--56QUhyDQM_000185.wav": "bird chirping, tweeting",
+            "_0a_cSbWgXU_000000.wav": "people marching",
+        },
+        ("waterfall burbling",),
+        elsewhere=1,
+        facts={"layout": "VGGSound", "fold": "test"},
+    ),
+    "VGGSound's table of videos": Published(
+        "test.csv",
+        ["glLQrEijrKg_000300.mp4,playing organ", 'ysd7x_yVdNA_000018.mp4,"birds, tweeting"'],
+        ".",
+        {"glLQrEijrKg_000300.wav": "playing organ", "ysd7x_yVdNA_000018.wav": "birds, tweeting"},
+        facts={"fold": "all"},
+    ),
+    "ESC-50": Published(
+        "ESC-50-master/meta/esc50.csv",
+        [
+            "filename,fold,target,category,esc10,src_file,take",
+            "1-0-A-0.wav,1,0,dog,True,0,A",
+            "2-1-A-1.wav,2,1,rooster,True,1,A",
+            "2-0-A-0.wav,2,0,dog,True,0,A",
+        ],
+        "ESC-50-master/audio",
+        {"1-0-A-0.wav": "dog", "2-1-A-1.wav": "rooster", "2-0-A-0.wav": "dog"},
+    ),
+}
+
+
+def write(published: Published, root: Path) -> tuple[Path, Path]:
+    """The table and the folder of its audio."""
+    table = root / published.table
+    table.parent.mkdir(parents=True, exist_ok=True)
+    table.write_text("\n".join(published.lines) + "\n")
+    write_sounds(root / published.audio, list(published.tested))
+    return table, root / published.audio
+
+
+@pytest.mark.parametrize("published", PUBLISHED.values(), ids=PUBLISHED)
+def test_a_table_is_scored_as_it_is_published(published: Published, tmp_path: Path) -> None:
+    table, audio = write(published, tmp_path)
+    if published.elsewhere == 8:
+        write_sounds(audio, list(URBAN_TESTED))
+    found = score(table, **published.options)
+    classes = sorted({*published.tested.values(), *published.others})
+    best = similarities(audio, list(published.tested), classes).argmax(axis=1)
+    labels = published.tested.values()
+    right = [classes[at] == label for at, label in zip(best, labels, strict=True)]
+    top1 = found.metrics["zero_shot_top1"]
+    assert top1.value == pytest.approx(np.mean(right))
+    assert top1.chance == pytest.approx(1 / len(classes))
+    assert top1.n == len(published.tested)
     assert "zste_t1" in found.metrics
-    ten = score(table, fold="10")
-    assert ten.metrics["zero_shot_top1"].n == 8
-    assert ten.left_out == {"data: files of other folds": 8}
-    with pytest.raises(SpecError, match=r"no fold 2.*1, 10"):
-        score(table, fold="2")
+    assert published.facts.items() <= found.facts.items()
+    elsewhere = {"data: files of other folds": published.elsewhere} if published.elsewhere else {}
+    assert found.left_out == elsewhere
 
 
 def test_fsd50k_has_several_labels_and_is_scored_by_map(tmp_path: Path) -> None:
@@ -133,72 +201,33 @@ def test_fsd50k_has_several_labels_and_is_scored_by_map(tmp_path: Path) -> None:
     assert val.facts["classes"] == "4"
 
 
-def test_vggsound_has_no_header_and_is_tested_on_its_test_split(tmp_path: Path) -> None:
-    rows = [
-        ("---g-f_I2yQ", 1, "people marching", "test"),
-        ("--0PQM4-hqg", 30, "waterfall burbling", "train"),
-        ("--56QUhyDQM", 185, "bird chirping, tweeting", "test"),
-        ("_0a_cSbWgXU", 0, "people marching", "test"),
-    ]
-    table = tmp_path / "vggsound.csv"
-    table.write_text("".join(f'{name},{at},"{what}",{split}\n' for name, at, what, split in rows))
-    tested = [row for row in rows if row[3] == "test"]
-    names = [f"{name}_{at:06d}.wav" for name, at, _, _ in tested]
-    write_sounds(tmp_path, names)
-    found = score(table)
-    classes = ["bird chirping, tweeting", "people marching", "waterfall burbling"]
-    best = similarities(tmp_path, names, classes).argmax(axis=1)
-    expected = np.mean([classes[at] == row[2] for at, row in zip(best, tested, strict=True)])
-    assert found.metrics["zero_shot_top1"].value == pytest.approx(expected)
-    assert found.metrics["zero_shot_top1"].chance == pytest.approx(1 / 3)
-    assert found.left_out == {"data: files of other folds": 1}
-    assert {"layout": "VGGSound", "fold": "test"}.items() <= found.facts.items()
-    with pytest.raises(CorpusError, match=r"'--0PQM4-hqg_000030' is not in"):
-        score(table, fold="train")
-    table.write_text(table.read_text() + "--0PQM4-hqg,30,test\n")
-    with pytest.raises(CorpusError, match=r"line 5: is not of id, start, label, split"):
-        score(table)
-
-
-def test_vggsounds_own_test_table_names_videos(tmp_path: Path) -> None:
-    rows = [
-        ("glLQrEijrKg_000300", "playing hammond organ"),
-        ("LDoXsip0BEQ_000177", "parrot talking"),
-        ("ysd7x_yVdNA_000018", "bird chirping, tweeting"),
-    ]
-    table = tmp_path / "test.csv"
-    table.write_text("".join(f'{name}.mp4,"{label}"\n' for name, label in rows))
-    names = [f"{name}.wav" for name, _ in rows]
-    write_sounds(tmp_path, names)
-    found = score(table)
-    classes = [label for _, label in rows]
-    best = similarities(tmp_path, names, classes).argmax(axis=1)
-    assert found.metrics["zero_shot_top1"].value == pytest.approx(np.mean(best == np.arange(3)))
-    assert found.facts["fold"] == "all"
+def test_faults_of_a_table_are_told(tmp_path: Path) -> None:
+    urban, _ = write(PUBLISHED["UrbanSound8K"], tmp_path)
+    with pytest.raises(SpecError, match=r"no fold 2.*1, 10"):
+        score(urban, fold="2")
+    videos, _ = write(PUBLISHED["VGGSound's table of videos"], tmp_path)
     with pytest.raises(SpecError, match="has no folds"):
-        score(table, fold="test")
+        score(videos, fold="test")
+    vggsound, _ = write(PUBLISHED["VGGSound, of no header"], tmp_path)
+    with pytest.raises(CorpusError, match=r"'--0PQM4-hqg_000030' is not in"):
+        score(vggsound, fold="train")
+    vggsound.write_text(vggsound.read_text() + "--0PQM4-hqg,30,test\n")
+    with pytest.raises(CorpusError, match=r"line 5: is not of id, start, label, split"):
+        score(vggsound)
 
 
-def test_esc50_is_found_beside_its_audio(tmp_path: Path) -> None:
-    lines = ["filename,fold,target,category,esc10,src_file,take"]
-    for fold, number, name in ((1, 0, "dog"), (2, 1, "rooster"), (2, 0, "dog")):
-        lines.append(f"{fold}-{number}-A-{number}.wav,{fold},{number},{name},True,{number},A")
-    table = tmp_path / "ESC-50-master" / "meta" / "esc50.csv"
-    table.parent.mkdir(parents=True)
-    table.write_text("\n".join(lines) + "\n")
-    audio = tmp_path / "ESC-50-master" / "audio"
-    names = [line.split(",")[0] for line in lines[1:]]
-    write_sounds(audio, names)
+def test_a_folder_that_is_named_counts_for_more_than_the_one_beside_a_table(
+    tmp_path: Path,
+) -> None:
+    table, audio = write(PUBLISHED["ESC-50"], tmp_path)
     found = score(table)
-    best = similarities(audio, names, ["dog", "rooster"]).argmax(axis=1)
-    assert found.metrics["zero_shot_top1"].value == pytest.approx(np.mean(best == [0, 1, 0]))
-    # A folder that is named counts for more.
-    audio.joinpath(names[0]).unlink()
+    name = next(iter(PUBLISHED["ESC-50"].tested))
+    audio.joinpath(name).unlink()
     with pytest.raises(CorpusError, match=f"row 2: .* is not in {audio}"):
         score(table)
-    write_sounds(audio, names)
+    write_sounds(audio, [name])
     moved = audio.rename(tmp_path / "elsewhere")
     with pytest.raises(CorpusError, match=f"is not in {table.parent}"):
         score(table)
-    again = assess(Random(), open_benchmark(table, moved, settings=SETTINGS))
+    again = assess(RandomModel(), open_benchmark(table, moved, settings=SETTINGS))
     assert again.metrics == found.metrics

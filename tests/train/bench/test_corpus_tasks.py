@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from synth.corpus.corpus import Corpus
+from synth.scene.scene import Concat, Event, from_json, statement
+from train.bench.data.corpus import corpus_benchmark
 from train.bench.metrics import Metric
-from train.bench.plan import TaskPlan
-from train.bench.settings import BenchSettings
-from train.bench.tasks import choosing, recall
+from train.bench.plan import TaskPlan, TaskRefusal
+from train.bench.settings import BenchSettings, Task
+from train.bench.tasks import choosing, recall, zero_shot, zste
 from train.bench.tasks.samples import Samples
+from train.config.run import AudioMode
 from train.data.meaning import meaning
+from train.data.split import SplitData
 
 Row = Callable[..., dict[str, Any]]
 Judged = Callable[..., dict[str, Metric]]
@@ -22,6 +30,147 @@ SETTINGS = BenchSettings()
 
 def values(found: dict[str, Metric]) -> dict[str, float]:
     return {name: metric.value for name, metric in found.items()}
+
+
+# Zero-shot and ZSTE
+
+
+def heard_labels(one: dict[str, Any], text: str) -> float:
+    """How many of the sounds that are heard the prompt names."""
+    return float(sum(re.search(rf"\b{label}\b", text) is not None for label in one["labels"]))
+
+
+def knows(one: dict[str, Any], text: str) -> float:
+    """Whether a prompt is true."""
+    scene = statement(from_json(json.loads(one["scene"])))
+    plain = text.removeprefix("In this concatenated sound, ")
+    if isinstance(scene, Event):
+        return float(plain == f"The sound of {scene.label}")
+    a, b = scene.first.label, scene.second.label
+    true = {f"The sound of {a}", f"The sound of {b}"}
+    if isinstance(scene, Concat):
+        true |= {f"{a} before {b}", f"the first sound is {a}", f"the second sound is {b}"}
+    else:
+        true |= {f"{a} while {b}", f"{b} while {a}"}
+        true |= {f"Simultaneous sound of {a} and {b}", f"Simultaneous sound of {b} and {a}"}
+    return float(plain in true)
+
+
+def test_who_knows_what_is_heard_passes_zste(triplets: Samples, judged: Judged) -> None:
+    found = judged(zste.plan_samples(triplets, SETTINGS), triplets, knows)
+    assert {name.removeprefix("zste_") for name in found} == {
+        *("t2a", "t2b", "t2c", "t2d", "t3", "t3_before", "t3_while"),
+        *("t4", "t4_before", "t4_while"),
+        *("t5a", "t5a_half_credit", "t5b", "t5b_half_credit"),
+    }
+    assert set(values(found).values()) == {1.0}
+    assert found["zste_t2a"].n == found["zste_t3_before"].n == 2 * found["zste_t5b"].n
+
+
+def test_who_hears_no_order_fails_zste_by_chance(triplets: Samples, judged: Judged) -> None:
+    found = judged(zste.plan_samples(triplets, SETTINGS), triplets, heard_labels)
+    assert found["zste_t2a"].value == found["zste_t2c"].value == 1.0
+    # Three prompts name both sounds; T4's further ones name an absent class.
+    for name in ("t3", "t3_before", "t3_while", "t4", "t4_before", "t4_while"):
+        assert found[f"zste_{name}"].value == pytest.approx(1 / 3)
+    assert found["zste_t5a"].value == pytest.approx(1 / 6)
+    assert found["zste_t5a_half_credit"].value == 0.5
+
+
+def test_the_reversed_order_is_among_the_prompts_of_t4(triplets: Samples, judged: Judged) -> None:
+    def reversed_order(one: dict[str, Any], text: str) -> float:
+        first, second = one["labels"]
+        return float(text == f"{second} before {first}")
+
+    found = judged(zste.plan_samples(triplets, SETTINGS), triplets, reversed_order)
+    assert found["zste_t4_before"].value == found["zste_t3_before"].value == 0.0
+
+
+def test_chance_of_zste_follows_the_number_of_prompts(triplets: Samples, judged: Judged) -> None:
+    few = judged(zste.plan_samples(triplets, BenchSettings(prompts=10)), triplets, knows)
+    assert few["zste_t4"].chance == pytest.approx(1 / 10)
+    assert few["zste_t5b"].chance == pytest.approx(1 / 45)
+    # Four classes make 2 * (12 - 2) prompts with an absent class, and 12 - 2 simultaneous ones.
+    most = judged(zste.plan_samples(triplets, SETTINGS), triplets, knows)
+    assert most["zste_t4"].chance == pytest.approx(1 / 23)
+    assert most["zste_t5b"].chance == pytest.approx(1 / 66)
+    assert most["zste_t2a"].chance == pytest.approx(1 / 6)
+
+
+def test_classes_are_matched_by_identity(row: Row, judged: Judged) -> None:
+    names = ("rain", "train", "cat", "water_drops")
+    rows = [row(f"{a} {b}", "", a, b, "sequence") for a in names for b in names if a != b]
+    samples = Samples(rows, "triplets", "test")
+    plan = zste.plan_samples(samples, SETTINGS)
+    assert isinstance(plan, TaskPlan)
+    assert "The sound of water drops" in plan.texts
+
+    def exact(one: dict[str, Any], text: str) -> float:
+        words = text.replace("water drops", "water_drops").split()
+        return float(sum(label in words for label in one["labels"]))
+
+    assert judged(plan, samples, exact)["zste_t2a"].value == 1.0
+
+
+def test_what_a_heard_sound_could_be_called_is_no_absent_class(row: Row, judged: Judged) -> None:
+    # A dog may be called "dog bark" too, so "dog bark before siren" may be true where one is heard.
+    rows = [
+        row("a", "", "dog", "siren", "sequence"),
+        row("b", "", "dog bark", "cat", "sequence"),
+    ]
+    samples = Samples(rows, "triplets", "test")
+    plan = zste.plan_samples(samples, SETTINGS)
+
+    def with_preference(text: str) -> float:
+        # Where the preferred prompt is among a sample's own, it takes the point from the right one.
+        found = judged(
+            plan, samples, lambda one, prompt: 2.0 if prompt == text else knows(one, prompt)
+        )
+        return found["zste_t4"].value
+
+    assert with_preference("dog bark before siren") == 0.5  # taken from the second sample alone
+    assert with_preference("dog before cat") == 0.5
+    assert with_preference("siren before dog") == 0.0
+
+
+def test_stage_a_is_tested_on_single_and_overlaid_sounds(
+    build_corpus: Callable[..., Path], judged: Judged
+) -> None:
+    path = build_corpus(recipe={"triplets": {"stage_a": True, "max_event_s": 1.0}})
+    benchmark = corpus_benchmark(path)
+    assert Task.ZSTE in benchmark.allowed
+    assert not {Task.BAT, Task.TRIPLETS} & set(benchmark.allowed)
+    data = SplitData(Corpus.open(path), "test", AudioMode.SHARDS)
+    samples = Samples(data.rows(range(len(data))), "triplets", "test")
+    found = judged(zste.plan_samples(samples, SETTINGS), samples, knows)
+    assert set(values(found).values()) == {1.0}
+    assert found["zste_t1"].chance == pytest.approx(1 / 4)
+    assert {"zste_t2c", "zste_t2d", "zste_t5b"} < set(found)
+    assert "zste_t2a" not in found
+
+
+def test_samples_of_several_labels_are_ranked_by_class(triplets: Samples, judged: Judged) -> None:
+    plan = zero_shot.plan_samples(triplets, SETTINGS)
+    assert isinstance(plan, TaskPlan)
+    found = judged(plan, triplets, heard_labels)
+    assert set(found) == {"zero_shot_map"}
+    assert found["zero_shot_map"].value == pytest.approx(1.0)
+    assert isinstance(
+        zero_shot.plan_samples(Samples(triplets.rows, "negation", "test"), SETTINGS), TaskRefusal
+    )
+
+
+def test_repetitions_of_one_sound_bear_one_label(
+    build_corpus: Callable[..., Path], judged: Judged
+) -> None:
+    foley = {"foley": {"classes": ["dog", "cat"], "takes": 4}}
+    path = build_corpus(source=foley, recipe={"counts": {}}, splits={"test": 1.0})
+    data = SplitData(Corpus.open(path), "test", AudioMode.SHARDS)
+    samples = Samples(data.rows(range(len(data))), "counts", "test")
+    assert {len(row["labels"]) for row in samples.rows} == {1, 2, 3}
+    found = judged(zero_shot.plan_samples(samples, SETTINGS), samples, heard_labels)
+    assert values(found) == {"zero_shot_top1": 1.0}
+    assert found["zero_shot_top1"].chance == pytest.approx(1 / 2)
 
 
 # Retrieval

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import ClapFeatureExtractor, ClapModel
+from transformers import ClapModel
 
 from synth.base.errors import SpecError
 from tests.kit.tiny_models import CLAP_RATE, CLAP_SECONDS, noise, save_clap
 from train.bench.embedder import Repeated, embed_sounds, fill_up, fuse
+from tests.kit.tiny_models import CLAP_RATE, CLAP_SECONDS, extract_features, noise, save_clap
+from train.bench.data.class_tables import classes_benchmark
+from train.bench.embedder import embed_sounds
 from train.bench.evaluate import assess
 from train.bench.opening import open_embedder
 from train.bench.settings import BenchSettings, Padding
@@ -53,12 +56,7 @@ def wide_fused(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @torch.no_grad()
 def theirs(folder: Path, waveforms: Sequence[np.ndarray], padding: str) -> np.ndarray:
-    """What transformers makes of sounds, but for short ones that it marks as longer by lot."""
-    found = ClapFeatureExtractor.from_pretrained(folder)(
-        list(waveforms), sampling_rate=CLAP_RATE, padding=padding, return_tensors="pt"
-    )
-    longer = torch.tensor([[len(each) >= FULL + HOP] for each in waveforms])
-    features = {"input_features": found["input_features"].float(), "is_longer": longer}
+    features = extract_features(folder, waveforms, padding)
     embedded = ClapModel.from_pretrained(folder).eval().get_audio_features(**features)
     return embedded.pooler_output.double().numpy()
 

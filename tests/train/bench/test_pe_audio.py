@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+import transformers
 
 from synth.base.errors import CorpusError, SpecError
 from tests.kit.builds import segue
@@ -20,7 +21,6 @@ from train.bench.libraries import PeAudio
 from train.bench.opening import open_embedder
 from train.export.opening import open_model
 
-transformers = pytest.importorskip("transformers", minversion="5.0")
 RATE = 48_000
 TEXTS = ["a dog barks", "rain falls before a dog barks then siren"]
 
@@ -113,6 +113,7 @@ def test_of_a_model_with_video_the_audio_half_is_opened(folder: Path, tmp_path: 
     assert found.digest == open_embedder(folder).digest
 
 
+@pytest.mark.slow
 def test_eval_takes_it_and_shows_no_table_of_weights(folder: Path, tmp_path: Path) -> None:
     _save_with_video(folder, tmp_path)
     table = tmp_path / "classes.csv"

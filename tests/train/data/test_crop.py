@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from synth.base.errors import SpecError
-from synth.corpus.corpus import Corpus
 from synth.corpus.schema import read_timeline
 from synth.scene.claim import And, Count, Not, Only, claim_from_json
 from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.scene.timeline import timeline
 from synth.truth.frames import Crop
 from synth.truth.relations import Tolerance
-from train.config.run import AudioMode, CropTold, Stage, TrainConfig
+from train.config.run import CropTold, Stage, TrainConfig
 from train.data.crop import Cropper
 from train.data.loader import Assembler
 from train.data.split import SplitData
@@ -99,11 +97,6 @@ def test_sounds_that_are_whole_in_a_part_are_still_counted() -> None:
     assert rest.hearing.refutes(Count(DOG, 2))
     assert not cut.hearing.proves(Count(DOG, 2))
     assert not cut.hearing.refutes(Count(DOG, 3))
-
-
-@pytest.fixture(scope="module")
-def data(corpus: Path) -> SplitData:
-    return SplitData(Corpus.open(corpus), "train", AudioMode.SHARDS)
 
 
 def test_every_caption_of_a_cropped_sample_holds_in_what_is_heard(data: SplitData) -> None:

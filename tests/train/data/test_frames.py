@@ -24,11 +24,6 @@ from train.model.clap import build_model
 RATE, FRAME = 16_000, 640
 
 
-@pytest.fixture(scope="module")
-def data(corpus: Path) -> SplitData:
-    return SplitData(Corpus.open(corpus), "train", AudioMode.SHARDS)
-
-
 def test_tokens_of_40_ms_are_the_frames_of_the_shards(data: SplitData) -> None:
     stored = {}
     for path in data.corpus.shards.rglob("*.tar"):

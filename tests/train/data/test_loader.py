@@ -1,18 +1,22 @@
-"""Batches are prepared ahead by as many threads as the settings say."""
+"""Batches are prepared ahead by threads that share the processors with torch."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import torch
 
 from synth.corpus.corpus import Corpus
 from tests.kit.waiting import PATIENCE_S
 from train.config.run import TrainConfig
+from train.data import threads
 from train.data.batch import Batch
 from train.data.loader import Assembler, Loader, Share
 from train.data.split import TRAIN, SplitData
+from train.data.threads import ASKED, compute_alone, share_processors
 from train.data.tokenizer import TextTokenizer
 
 
@@ -37,3 +41,35 @@ def test_no_worker_is_idle_whatever_the_prefetch(
 
     monkeypatch.setattr(loader, "batch", meets)
     assert [batch.step for batch in loader.iterate(0, 12)] == list(range(12))
+
+
+@pytest.mark.parametrize(
+    ("there", "workers", "expected"), [(16, 4, 12), (2, 1, 1), (1, 1, 1), (4, 9, 1)]
+)
+def test_torch_gets_the_processors_that_the_loader_leaves(
+    monkeypatch: pytest.MonkeyPatch, there: int, workers: int, expected: int
+) -> None:
+    monkeypatch.delenv(ASKED, raising=False)
+    monkeypatch.setattr(threads, "processors", lambda: there)
+    before = torch.get_num_threads()
+    with share_processors(workers):
+        assert torch.get_num_threads() == expected
+    assert torch.get_num_threads() == before
+
+
+def test_what_the_user_asks_for_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ASKED, "3")
+    monkeypatch.setattr(threads, "processors", lambda: 64)
+    before = torch.get_num_threads()
+    with share_processors(1):
+        assert torch.get_num_threads() == before
+
+
+def test_a_thread_that_computes_alone_leaves_the_others_theirs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv(ASKED, raising=False)
+    monkeypatch.setattr(threads, "processors", lambda: 4)
+    with share_processors(1), ThreadPoolExecutor(2, "alone", compute_alone) as pool:
+        assert pool.submit(torch.get_num_threads).result() == 1
+        assert torch.get_num_threads() == 3

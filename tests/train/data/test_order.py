@@ -1,16 +1,22 @@
-"""The order of batches is a pure function of the step."""
+"""Which samples a batch holds is a pure function of the step, and follows the weights."""
 
+from __future__ import annotations
+
+import math
+import re
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from synth.base.errors import SpecError
 from synth.base.packing import pack_sizes
 from synth.base.rng import Randomness
-from train.data.order import BatchOrder, Epoch
+from train.data.order import BatchOrder, Blend, Epoch, Stream
 
 POOL = np.arange(0, 60, 2)
 GROUPS = np.arange(30) // 3
@@ -20,58 +26,15 @@ def order(keep_groups: bool, seed: int = 0, batch: int = 8) -> BatchOrder:
     return BatchOrder.of(POOL, GROUPS, batch, keep_groups, seed, "stage-0")
 
 
-@pytest.mark.parametrize("keep_groups", [False, True])
-def test_a_step_is_the_same_whenever_it_is_asked_for(keep_groups: bool) -> None:
-    forward = [order(keep_groups).batch(step).tolist() for step in range(20)]
-    backward = [order(keep_groups).batch(step).tolist() for step in reversed(range(20))]
-    assert forward == backward[::-1]
-    other = [order(keep_groups, seed=1).batch(step).tolist() for step in range(20)]
-    assert forward != other
-
-
-@pytest.mark.parametrize("keep_groups", [False, True])
-def test_an_epoch_holds_no_sample_twice_and_all_but_a_batch(keep_groups: bool) -> None:
-    made = order(keep_groups)
-    for epoch in range(3):
-        steps = range(epoch * made.batches, (epoch + 1) * made.batches)
-        seen = [sample for step in steps for sample in made.batch(step).tolist()]
-        assert len(seen) == len(set(seen)) > len(POOL) - 8
-        assert set(seen) <= set(POOL.tolist())
-    assert made.batch(0).tolist() != made.batch(made.batches).tolist()
-
-
-def test_all_samples_are_seen_in_time() -> None:
-    made = order(keep_groups=False)
-    seen = {sample for step in range(5 * made.batches) for sample in made.batch(step).tolist()}
-    assert seen == set(POOL.tolist())
-
-
-def test_groups_share_a_batch() -> None:
-    made = order(keep_groups=True)
-    group = dict(zip(POOL.tolist(), GROUPS.tolist(), strict=True))
-    for step in range(10):
-        names = [group[sample] for sample in made.batch(step).tolist()]
-        assert len(names) <= 8
-        assert all(names.count(name) == 3 for name in names)
-
-
 def test_a_pool_smaller_than_a_batch_is_one_batch() -> None:
     assert sorted(order(keep_groups=False, batch=64).batch(3).tolist()) == POOL.tolist()
 
 
-def test_a_group_that_fits_no_batch_is_told() -> None:
+def test_what_fits_no_batch_is_told() -> None:
     with pytest.raises(SpecError, match="a group of 3 samples does not fit a batch of 2"):
         order(keep_groups=True, batch=2)
-
-
-@pytest.mark.parametrize("ranks", [2, 3])
-def test_processes_share_out_a_batch(ranks: int) -> None:
-    made = order(keep_groups=False)
-    for step in range(5):
-        parts = [made.batch(step, rank, ranks).tolist() for rank in range(ranks)]
-        assert [sample for part in parts for sample in part] == made.batch(step).tolist()
     with pytest.raises(SpecError, match="cannot be shared by 9"):
-        made.batch(0, 0, 9)
+        order(keep_groups=False).batch(0, 0, 9)
 
 
 def pack(sizes: list[int], batch: int, seed: int = 0) -> tuple[BatchOrder, list[int]]:
@@ -91,39 +54,12 @@ def test_one_large_group_leaves_the_batches_full() -> None:
         assert max(loads) <= 64
 
 
-@pytest.mark.parametrize(
-    ("sizes", "batch"),
-    [
-        ([9] * 7 + [2], 9),
-        ([8, 5], 11),
-        ([12, 11, 7, 5, 3], 16),
-        ([18, 17, 15, 14, 10, 8, 7, 6, 5, 4, 3], 18),
-        ([16] * 12 + [3, 2], 16),
-    ],
-)
-def test_a_group_that_fits_beside_no_other_is_used_every_second_epoch(
-    sizes: list[int], batch: int
-) -> None:
-    """Such a group was left out of every epoch, and nobody was told."""
-    order, groups = pack(sizes, batch)
-    epochs = [
-        {groups[sample] for step in range(order.batches) for sample in order.batch(start + step)}
-        for start in (0, order.batches)
-    ]
-    assert {sizes[group] for group in epochs[0] | epochs[1]} == set(sizes)
-    assert set(range(len(sizes))) - epochs[0]
-
-
-@pytest.mark.parametrize(
-    ("sizes", "batch", "count"), [([9] * 7 + [1], 9, "1 group"), ([2, 2, 1], 2, "1 group")]
-)
-def test_a_sample_that_would_be_alone_in_a_batch_is_told(
-    sizes: list[int], batch: int, count: str
-) -> None:
+def test_a_sample_that_would_be_alone_in_a_batch_is_told() -> None:
     """Alone there is nothing to tell it apart from: its loss is 0."""
-    with pytest.raises(SpecError, match=f"{count} of 1 sample would be alone in a batch") as told:
-        pack(sizes, batch)
-    assert f"at least {batch + 1}" in str(told.value.fix)
+    for sizes, batch in (([9] * 7 + [1], 9), ([2, 2, 1], 2)):
+        with pytest.raises(SpecError, match="1 group of 1 sample would be alone") as error:
+            pack(sizes, batch)
+        assert f"at least {batch + 1}" in str(error.value.fix)
 
 
 class NaiveOrder:
@@ -206,6 +142,12 @@ def test_an_epoch_is_drawn_once_whoever_asks(monkeypatch: pytest.MonkeyPatch) ->
     assert drawn[:3] == [0, 1, 2]
 
 
+# Groups that fit beside no other were left out of every epoch, and nobody was told.
+@example([9] * 7 + [2], 9, 1, 0)
+@example([8, 5], 11, 1, 0)
+@example([12, 11, 7, 5, 3], 16, 1, 0)
+@example([18, 17, 15, 14, 10, 8, 7, 6, 5, 4, 3], 18, 1, 0)
+@example([16] * 12 + [3, 2], 16, 1, 0)
 @given(
     st.lists(st.integers(1, 12), min_size=2, max_size=50),
     st.integers(12, 40),
@@ -243,3 +185,92 @@ def test_groups_of_any_sizes_are_packed_whole(
             used |= {sizes[groups[sample]] for sample in seen}
     # Which groups of a size are left out is drawn in every epoch; no size is in all of them.
     assert len(set(sizes)) == 1 or used == set(sizes)
+
+
+WEIGHTS = st.lists(st.integers(1, 40), min_size=1, max_size=7)
+
+
+@given(WEIGHTS, st.integers(1, 50))
+def test_each_corpus_keeps_to_its_weight_within_a_sample_after_every_step(
+    weights: list[int], batch: int
+) -> None:
+    blend = Blend.of(weights, batch)
+    fewest, most = blend.extremes
+    for step in range(100):
+        seen = blend.before(step)
+        assert sum(seen) == step * batch
+        for count, weight in zip(seen, weights, strict=True):
+            assert abs(count - Fraction(step * batch * weight, sum(weights))) < 1
+        counts = np.subtract(blend.before(step + 1), seen)
+        assert (fewest <= counts).all()
+        assert (counts <= most).all()
+    assert min(fewest) >= 0
+
+
+@given(WEIGHTS, st.integers(1, 8))
+def test_the_schedule_is_that_of_the_naive_one(weights: list[int], batch: int) -> None:
+    """Place by place, of all samples that may come now the one that is due first."""
+    blend = Blend.of(weights, batch)
+    total = sum(weights)
+    given_so_far = [0] * len(weights)
+    for place in range(40 * batch):
+        if place % batch == 0:
+            assert blend.before(place // batch) == given_so_far
+        due = [
+            (math.ceil(Fraction((count + 1) * total, weight)), corpus)
+            for corpus, (count, weight) in enumerate(zip(given_so_far, weights, strict=True))
+            if math.floor(Fraction(count * total, weight)) <= place
+        ]
+        given_so_far[min(due)[1]] += 1
+
+
+def test_weights_are_taken_as_they_are_written() -> None:
+    assert Blend.of([0.7, 0.2, 0.1], 10).before(3) == [21, 6, 3]
+    assert Blend.of([1 / 3, 1 / 3, 1 / 3], 3).before(7) == [7, 7, 7]
+    assert Blend.of([3, 1], 4).before(10**9) == [3 * 10**9, 10**9]
+
+
+@pytest.mark.parametrize("weights", [[1, 0], [0.5, -1], [math.nan, 1], [math.inf, 1]])
+def test_weights_that_are_none_are_told(weights: list[float]) -> None:
+    with pytest.raises(SpecError, match="expected numbers above 0"):
+        Blend.of(weights, 4)
+
+
+@pytest.mark.parametrize("weights", [[0.1234567, 0.8765434], [48_213, 120_007]])
+def test_weights_that_are_too_fine_are_told(weights: list[float]) -> None:
+    told = ", ".join(map(str, weights))
+    with pytest.raises(SpecError, match=rf"weights {re.escape(told)} are too fine"):
+        Blend.of(weights, 4)
+    shares = [round(weight / sum(weights), 4) for weight in weights]
+    assert sum(Blend.of(shares, 4).before(100)) == 400
+
+
+SIZES = st.integers(1, 40)
+
+
+@given(SIZES, st.lists(st.integers(0, 12), min_size=1, max_size=40), st.integers(0, 3))
+def test_a_corpus_is_passed_through_wholly_before_it_repeats(
+    size: int, counts: list[int], seed: int
+) -> None:
+    samples = np.arange(100, 100 + size)
+    stream = Stream(samples, max(counts), seed, "mix-0")
+    ends = np.cumsum([0, *counts]).tolist()
+    batches = [stream.take(*each).tolist() for each in pairwise(ends)]
+    seen = [sample for batch in batches for sample in batch]
+    for start in range(0, len(seen), size):
+        epoch = seen[start : start + size]
+        assert len(set(epoch)) == len(epoch)
+        assert set(epoch) <= set(samples.tolist())
+        assert len(epoch) < size or set(epoch) == set(samples.tolist())
+    if size >= 3 * max(counts):
+        assert all(len(set(batch)) == len(batch) for batch in batches)
+    # Whoever begins in the middle, or goes back, gets the same.
+    again = Stream(samples, max(counts), seed, "mix-0")
+    for number in reversed(range(len(counts))):
+        assert again.take(ends[number], ends[number + 1]).tolist() == batches[number]
+
+
+def test_every_pass_has_another_order() -> None:
+    stream = Stream(np.arange(50), 4, 0, "mix-0")
+    orders = [tuple(stream.take(start, start + 50)) for start in range(0, 500, 50)]
+    assert len(set(orders)) == 10

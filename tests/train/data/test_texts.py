@@ -31,11 +31,6 @@ TAGGED = {
 
 
 @pytest.fixture(scope="module")
-def data(corpus: Path) -> SplitData:
-    return SplitData(Corpus.open(corpus), "train", AudioMode.SHARDS)
-
-
-@pytest.fixture(scope="module")
 def music(build_corpus: Callable[..., Path]) -> SplitData:
     return SplitData(Corpus.open(build_corpus(**TAGGED)), "train", AudioMode.SHARDS)
 

@@ -46,10 +46,15 @@ HEADS = (Group.AUDIO_HEAD, Group.TEXT_HEAD)
     ("audio", "text", "head", "tokens"),
     [
         (save_ast, save_gpt2, HeadKind.PROJECTION, TokenKind.POOLED),
-        (save_ast, save_modernbert, HeadKind.MLP, TokenKind.MAP),
-        (save_whisper, save_qwen3, HeadKind.TRANSFORMER, TokenKind.MAP),
+        *(
+            pytest.param(*towers, marks=pytest.mark.slow)
+            for towers in (
+                (save_ast, save_modernbert, HeadKind.MLP, TokenKind.MAP),
+                (save_whisper, save_qwen3, HeadKind.TRANSFORMER, TokenKind.MAP),
+                (save_hubert, save_gpt2, HeadKind.MLP, TokenKind.MAP),
+            )
+        ),
         (save_wav2vec2_bert, save_modernbert, HeadKind.TRANSFORMER, TokenKind.CHUNKS),
-        (save_hubert, save_gpt2, HeadKind.MLP, TokenKind.MAP),
     ],
 )
 def test_ten_steps_change_what_learns_and_the_run_opens_as_it_was(

@@ -59,6 +59,7 @@ def tuning(settings: Settings, sounds: Path, clap_folder: Path) -> TrainConfig:
     )
 
 
+@pytest.mark.slow
 def test_all_of_it_resumes_to_equal_bits_and_is_exported(
     tuning: TrainConfig, tmp_path: Path
 ) -> None:

@@ -46,7 +46,9 @@ class PressesInterrupt(Dies):
         os.kill(os.getpid(), signal.SIGINT)
 
 
-@pytest.mark.parametrize("step", [2, 4, 11])
+@pytest.mark.parametrize(
+    "step", [4, *(pytest.param(step, marks=pytest.mark.slow) for step in (2, 11))]
+)
 def test_a_killed_run_resumes_to_equal_bits(
     settings: Settings, undisturbed: Callable[..., Path], tmp_path: Path, step: int
 ) -> None:
@@ -247,6 +249,7 @@ def test_a_run_is_resumed_with_its_own_tokenizer(settings: Settings) -> None:
         train(config, resume=True)
 
 
+@pytest.mark.slow
 def test_too_few_validation_samples_in_play_leave_the_last_weights(
     settings: Settings, build_corpus: Callable[..., Path]
 ) -> None:
@@ -356,6 +359,7 @@ def test_what_does_not_fit_is_told(settings: Settings, tmp_path: Path) -> None:
         evaluate(tmp_path, settings().corpus)
 
 
+@pytest.mark.slow
 def test_a_run_of_before_there_were_rates_of_groups_resumes(
     settings: Settings, undisturbed: Callable[..., Path]
 ) -> None:

@@ -60,7 +60,7 @@ def learn(state: State, batch: Batch, config: TrainConfig, cache: FeatureCache |
         settle(state, config)  # the only place that waits for the device
 
 
-@pytest.mark.parametrize("accumulate", [1, 3])
+@pytest.mark.parametrize("accumulate", [1, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 def test_no_loss_waits_for_the_device(settings: Settings, loss: Loss, accumulate: int) -> None:
     stages = (Stage(steps=5, loss=loss, dissimilarity=0.1),)

@@ -96,6 +96,7 @@ def test_a_compiled_model_learns_the_same(settings: Settings, tmp_path: Path) ->
     assert losses[0] == pytest.approx(losses[1], rel=1e-3)
 
 
+@pytest.mark.slow
 def test_the_average_is_what_is_kept(settings: Settings, tmp_path: Path) -> None:
     plain = settings(out=tmp_path / "plain", eval_every=0, stages=(Stage(steps=6),), ema=0.0)
     slow = plain.model_copy(update={"out": tmp_path / "slow", "ema": 0.999})
@@ -132,6 +133,7 @@ def test_training_stops_when_validation_finds_nothing_better(
     assert (again.step, again.best_step) == (result.step, result.best_step)
 
 
+@pytest.mark.slow
 def test_an_early_stage_does_not_use_up_the_patience_of_the_last(settings: Settings) -> None:
     before = Stage(steps=20, relations=("before",))
     config = settings(stages=(before, Stage(steps=4)), eval_every=1, patience=2, lr=0.05)

@@ -12,16 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from train.config.loss import (
-    HardNegatives,
-    InfoNce,
-    Loss,
-    Modular,
-    Sigmoid,
-    TeminalA,
-    TeminalB,
-    TextSwap,
-)
+from tests.kit.loss_batches import LOSSES
+from train.config.loss import HardNegatives, InfoNce
 from train.config.model import ModelConfig
 from train.config.run import Stage, TrainConfig
 from train.data.audio import AudioBatch
@@ -106,56 +98,33 @@ def parts_of(config: TrainConfig) -> Parts:
     return [lambda part=part: part for part in zip(*split, strict=True)]  # type: ignore[misc]
 
 
-def learnt(config: TrainConfig, dropout: float = 0.0) -> tuple[float, list[Tensor]]:
+def learnt(config: TrainConfig, rows: Batch, dropout: float = 0.0) -> tuple[float, list[Tensor]]:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = Linear(dropout).double()
-        loss = backward(model, parts_of(config), batch(), config, Alone())
+        loss = backward(model, parts_of(config), rows, config, Alone())
     zero = torch.zeros((), dtype=torch.float64)
     return loss.item(), [zero if one.grad is None else one.grad for one in model.parameters()]
 
 
 @pytest.mark.parametrize("parts", [2, 4, 50])
-@pytest.mark.parametrize(
-    "loss",
-    [
-        InfoNce(),
-        HardNegatives(),
-        Modular(),
-        TeminalB(alpha_ct=0.5),
-        TextSwap(share=0.5),
-        Sigmoid(),
-    ],
-    ids=lambda loss: loss.name,
-)
-def test_parts_give_the_gradients_of_the_whole(settings: Settings, loss: Loss, parts: int) -> None:
-    stages = (Stage(steps=5, loss=loss, dissimilarity=0.1, frames=2.0),)
+@pytest.mark.parametrize("name", LOSSES)
+def test_parts_give_the_gradients_of_the_whole(settings: Settings, name: str, parts: int) -> None:
+    stages = (Stage(steps=5, loss=LOSSES[name], dissimilarity=0.1, frames=2.0),)
     settings = partial(settings, model=ModelConfig(frames=True))
-    whole, gradients = learnt(settings(stages=stages))
-    loss_in_parts, in_parts = learnt(settings(stages=stages, accumulate=parts))
+    rows = replace(batch(), views=batch().views % 2) if name == "teminal_a" else batch()
+    whole, gradients = learnt(settings(stages=stages), rows)
+    loss_in_parts, in_parts = learnt(settings(stages=stages, accumulate=parts), rows)
     assert loss_in_parts == pytest.approx(whole, abs=1e-12)
     assert len(in_parts) == len(gradients)
     for one, other in zip(gradients, in_parts, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
 
 
-def test_teminal_a_too(settings: Settings) -> None:
-    stages = (Stage(steps=5, loss=TeminalA(alpha_same=0.0)),)
-    rows = replace(batch(), views=batch().views % 2)
-    losses = []
-    for parts in (1, 3):
-        torch.manual_seed(0)
-        config = settings(stages=stages, accumulate=parts)
-        losses.append(
-            backward(Linear(0.0).double(), parts_of(config), rows, config, Alone()).item()
-        )
-    assert losses[0] == pytest.approx(losses[1], abs=1e-12)
-
-
 def test_what_is_dropped_is_dropped_again_in_the_second_pass(settings: Settings) -> None:
     """Were other units dropped, the gradients would not be those of the loss that is told."""
     config = settings(stages=(Stage(steps=5, loss=InfoNce()),), accumulate=3)
-    loss, gradients = learnt(config, dropout=0.5)
+    loss, gradients = learnt(config, batch(), dropout=0.5)
     step = 1e-6
     with torch.random.fork_rng():
         torch.manual_seed(0)

@@ -97,6 +97,7 @@ def assert_like_torch(out: Path, run: LoadedRun, longest: int) -> None:
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_small_towers_compute_as_the_card_shows(
     make_run: Any,
     tmp_path: Path,

@@ -11,7 +11,14 @@ import torch
 from transformers import AutoTokenizer, ClapAudioModel, ClapFeatureExtractor, ClapModel
 
 from synth.base.errors import SpecError
-from tests.kit.tiny_models import CLAP_DIM, CLAP_RATE, CLAP_SECONDS, noise, save_clap
+from tests.kit.tiny_models import (
+    CLAP_DIM,
+    CLAP_RATE,
+    CLAP_SECONDS,
+    extract_features,
+    noise,
+    save_clap,
+)
 from train.config.model import (
     AudioConfig,
     Group,
@@ -46,21 +53,6 @@ def settings(folder: Path, tokens: TokenKind, **audio: Any) -> ModelConfig:
     )
 
 
-def features(folder: Path, waveform: torch.Tensor) -> dict[str, torch.Tensor]:
-    extractor = ClapFeatureExtractor.from_pretrained(folder)
-    found = extractor(
-        [row.numpy() for row in waveform],
-        sampling_rate=CLAP_RATE,
-        padding="pad",
-        return_tensors="pt",
-    )
-    # The extractor of a fused CLAP says of one short clip that it is longer.
-    return {
-        "input_features": found["input_features"].float(),
-        "is_longer": torch.zeros(len(waveform), 1, dtype=torch.bool),
-    }
-
-
 @pytest.mark.parametrize("name", ["clap_folder", "fused_folder"])
 @torch.no_grad()
 def test_a_clap_folder_gives_the_embeddings_of_clap_model(
@@ -71,7 +63,7 @@ def test_a_clap_folder_gives_the_embeddings_of_clap_model(
     ours = build(clap_config(str(folder)))
     for samples in (FULL, SECOND // 2 + 77, 500):
         waveform = noise(samples, 3, samples)
-        expected = theirs.get_audio_features(**features(folder, waveform)).pooler_output
+        expected = theirs.get_audio_features(**extract_features(folder, waveform)).pooler_output
         found = ours.encode_audio(waveform)
         assert found.shape == (3, CLAP_DIM)
         assert (found - expected).abs().max() < 1e-5
@@ -115,7 +107,7 @@ def test_chunks_are_heard_alone_each_in_an_input_of_its_own(clap_folder: Path) -
     found = tower(tower.features(waveform))
     assert found.mask.tolist() == [[True] * 6]
     theirs = ClapModel.from_pretrained(clap_folder).eval().audio_model
-    alone = features(clap_folder, waveform.reshape(6, SECOND // 2))
+    alone = extract_features(clap_folder, waveform.reshape(6, SECOND // 2))
     assert torch.allclose(found.values[0], theirs(**alone).pooler_output, atol=1e-5)
 
 
@@ -127,7 +119,7 @@ def test_a_map_has_a_token_for_every_chunk_of_the_sound(clap_folder: Path) -> No
     waveform[1, SECOND:] = 0
     found = tower(tower.features(waveform))
     assert found.mask.sum(dim=1).tolist() == [7, 4]
-    across = theirs(**features(clap_folder, waveform)).last_hidden_state.mean(dim=2)
+    across = theirs(**extract_features(clap_folder, waveform)).last_hidden_state.mean(dim=2)
     assert across.shape == (2, 16, 32)
     # 32 positions in 2 s are 16 a second: a token of 0.3 s has 4.8 of them.
     first = (across[..., :4].sum(dim=2) + 0.8 * across[..., 4]) / 4.8

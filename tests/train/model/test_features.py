@@ -1,4 +1,4 @@
-"""The log-mel in blocks of frames, beside one that takes a frame after the other."""
+"""The log-mel in blocks of frames, and what SpecAugment may change of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tests.kit.tiny_models import noise
-from train.model.features import heard_bins, mel_power
+from train.model.features import SpecAugment, heard_bins, mel_power
 
 
 def plainly(waveform: Tensor, window: Tensor, hop: int, bank: Tensor) -> Tensor:
@@ -39,3 +39,69 @@ def test_blocks_of_frames_give_what_single_frames_give(rows: int, samples: int) 
     assert found.shape == (rows, (samples - 16) // 4 + 1, 3)
     expected = plainly(waveform, window, 4, bank)
     torch.testing.assert_close(found, expected.float(), rtol=1e-5, atol=1e-7)
+
+
+MELS = 12
+
+
+def chunks(count: int = 200) -> Tensor:
+    """In every frame, a band's value is its number from 1."""
+    bands = torch.arange(1.0, MELS + 1)
+    return bands[None, :, None].expand(count, MELS, 5).clone()
+
+
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    torch.manual_seed(0)
+
+
+def test_in_evaluation_and_with_nothing_to_do_nothing_changes() -> None:
+    assert torch.equal(SpecAugment(4, 2, frames=3).eval()(chunks()), chunks())
+    assert torch.equal(SpecAugment(0, 0).train()(chunks()), chunks())
+
+
+def test_training_changes_chunks_each_in_its_own_way() -> None:
+    found = SpecAugment(4, 2).train()(chunks())
+    assert found.shape == chunks().shape
+    assert len({tuple(chunk[:, 0].tolist()) for chunk in found}) > 20
+    torch.manual_seed(0)
+    assert torch.equal(found, SpecAugment(4, 2).train()(chunks()))
+
+
+def test_a_shift_moves_all_bands_alike_and_not_far() -> None:
+    found = SpecAugment(0, 2).train()(chunks())
+    moved = set()
+    for chunk in found:
+        by = int(chunk[5, 0]) - 6
+        moved.add(by)
+        expected = (torch.arange(1.0, MELS + 1) + by).clamp(1, MELS)
+        assert torch.equal(chunk, expected[:, None].expand(MELS, 5))
+    assert moved == {-2, -1, 0, 1, 2}
+
+
+def test_without_time_masking_the_draws_are_as_before() -> None:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        first = SpecAugment(4, 2).train()(chunks())
+        state = torch.get_rng_state()
+        torch.manual_seed(0)
+        assert torch.equal(first, SpecAugment(4, 2, frames=0).train()(chunks()))
+        assert torch.equal(state, torch.get_rng_state())
+
+
+@pytest.mark.parametrize(
+    ("augment", "axis", "most"),
+    [(SpecAugment(4, 0), 1, 4), (SpecAugment(0, 0, frames=3), 2, 3)],
+    ids=["bands", "frames"],
+)
+def test_a_mask_hides_few_neighbours_all_along(augment: SpecAugment, axis: int, most: int) -> None:
+    found = augment.train()(chunks())
+    hidden = (found == 0).all(dim=3 - axis, keepdim=True)
+    assert torch.equal(found, chunks().masked_fill(hidden, 0.0))
+    hidden = hidden.flatten(start_dim=1)
+    assert set(hidden.sum(dim=1).tolist()) == set(range(most + 1))
+    edges = (hidden[:, 1:] != hidden[:, :-1]).sum(dim=1) + hidden[:, 0] + hidden[:, -1]
+    assert edges.max() <= 2
+    assert hidden.any(dim=0).all()
+    whole = SpecAugment(0, 0, frames=50).train()(chunks())  # of 5 frames
+    assert set((whole[:, 0] == 0).sum(dim=1).tolist()) == set(range(6))
