@@ -23,15 +23,14 @@ from synth.recipes import recipe_class, recipe_names
 from synth.sources import source_class
 from tests.kit.builds import segue_here
 from tests.kit.libraries import check, sound, write_csv
-from train.config.files import parse_config
 from train.config.loss import CustomLoss, Role
-from train.config.run import TrainConfig
+from train.config.run import TrainConfig, parse_config
 from train.engine.loop import train
 from train.engine.run_folder import load_run
 from train.export.files import ModelFormat
 from train.export.read import load_exported
 from train.losses.batch import Alone, Embedded, Ragged
-from train.losses.choice import apply_loss
+from train.losses.captions import apply_loss
 from train.model.clap import build_model
 from train.report.publish import CARD_FILE, publish
 

@@ -20,7 +20,7 @@ from train.bench.metrics import (
     retrieval,
 )
 from train.bench.metrics.choice import CHANCES
-from train.bench.metrics.ranking import Ranked
+from train.bench.metrics.retrieval import Ranked
 
 SEEDS = range(4)
 

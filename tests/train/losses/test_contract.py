@@ -24,8 +24,7 @@ from train.config.loss import (
     TextSwap,
 )
 from train.losses.batch import Alone, Embedded, Ragged
-from train.losses.captions import dissimilarity
-from train.losses.choice import apply_loss
+from train.losses.captions import apply_loss, dissimilarity
 
 EXACT = 1e-9
 SEEDS = range(20)

@@ -11,8 +11,7 @@ import torch
 from synth.base.errors import SpecError
 from train.config.loss import OverlayRow, TeminalA, TeminalB
 from train.losses.batch import Alone, Embedded
-from train.losses.captions import info_nce
-from train.losses.teminal import teminal_a_loss, teminal_b_loss
+from train.losses.captions import info_nce, teminal_a_loss, teminal_b_loss
 
 EXACT = 1e-9
 FORWARD, REVERSED, OVERLAY = range(3)

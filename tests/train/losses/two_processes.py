@@ -31,8 +31,7 @@ from train.config.loss import (
     TextSwap,
 )
 from train.losses.batch import Alone, Embedded, Ragged, Ranks, World
-from train.losses.captions import dissimilarity
-from train.losses.choice import apply_loss
+from train.losses.captions import apply_loss, dissimilarity
 from train.losses.frames import Localised, frame_loss
 
 ROLES = ("positives", "negatives", "denied")
