@@ -40,7 +40,7 @@ from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric
 from train.bench.plan import Benchmark, DataKind, TaskPlan
 from train.bench.settings import BenchSettings, Task
-from train.bench.sounds import CorpusSounds
+from train.bench.sounds import corpus_sounds
 from train.bench.tasks.recall import plan_captions
 from train.config.loss import InfoNce, Loss, TextSwap
 from train.config.model import AudioConfig, Group, ModelConfig, TokenKind
@@ -276,7 +276,7 @@ def _make_benchmark(
     )
     facts = {"corpus": corpus, "split": split.value}
     answers = {Task.RETRIEVAL: _make_plan(told, len(rows), chosen)}
-    sounds = CorpusSounds(data, rows)
+    sounds = corpus_sounds(data, rows)
     return Benchmark(DataKind.CAPTIONS, f"{corpus}, told anew", facts, sounds, chosen, answers)
 
 

@@ -17,7 +17,7 @@ from pipelines.config.file import read_spec
 from synth.llm.prompt import load_prompt, shipped_prompts
 from synth.recipes import recipe_class, recipe_names
 from synth.sources import SOURCES, source_class
-from train.config.files import parse_config
+from train.config.run import parse_config
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"

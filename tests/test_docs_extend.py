@@ -25,15 +25,14 @@ from synth.sources import source_class
 from tests.kit.builds import segue_here
 from tests.kit.libraries import check, sound, write_csv
 from tests.kit.loss_batches import make_batch, make_distinct
-from train.config.files import parse_config
 from train.config.loss import CustomLoss, Role
-from train.config.run import TrainConfig
+from train.config.run import TrainConfig, parse_config
 from train.engine.loop import train
 from train.engine.run_folder import load_run
 from train.export.files import ModelFormat
 from train.export.read import load_exported
 from train.losses.batch import Alone, Ragged
-from train.losses.choice import apply_loss
+from train.losses.captions import apply_loss
 from train.model.clap import build_model
 from train.report.publish import CARD_FILE, publish
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -38,7 +38,7 @@ class PeerSamples(Dataset[tuple[Tensor, str]]):
     """
 
     corpus: Corpus
-    rows: Sequence[dict[str, Any]]
+    rows: Sequence[Mapping[str, Any]]
     extractor: ClapFeatureExtractor | None
 
     def __getitem__(self, index: int) -> tuple[Tensor, str]:

@@ -137,13 +137,12 @@ def _score(
     from experiments.frozen.results import Result, Score, write_result
     from experiments.frozen.score import OnePhase, score_set
     from train.bench.embedder import count_cut
-    from train.bench.sounds import KeptSounds
 
     phase = f"score {opened.built.corpus}"
     observer.start(phase, len(models) * opened.effort, "sounds and texts")
     sounds = opened.list_sounds()
     if len(models) > 1:
-        sounds = {name: KeptSounds(each) for name, each in sounds.items()}
+        sounds = {name: [one.keep() for one in each] for name, each in sounds.items()}
     for model, weights in models.items():
         embedder = open_model(Path(model))
         cut = count_cut(embedder, opened.texts)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +20,7 @@ from synth.sources.catalogue import resample
 from train.bench.embedder import Embedder, embed_sounds, embed_texts, fill_up
 from train.bench.metrics import Metric
 from train.bench.settings import Padding
-from train.bench.sounds import CorpusSounds, Sounds
+from train.bench.sounds import SoundItem, corpus_sounds
 from train.bench.tasks.choosing import Block, find_blocks, score_blocks
 from train.config.run import AudioMode
 from train.data.recordings import Recordings
@@ -30,27 +30,6 @@ from train.data.split import SplitData
 SCORES: Final = ("text", "audio", "group")
 BACKWARDS: Final = "backwards_"
 """Before the name of a score whose sounds are played backwards."""
-
-
-@dataclass(frozen=True)
-class SetSounds(CorpusSounds):
-    """Sounds of a set, resampled to a model's rate.
-
-    Args:
-        data: The split that holds them.
-        backwards: Play them backwards; the silence at their end stays there.
-    """
-
-    backwards: bool
-
-    def load(self, number: int, rate: int) -> Audio:
-        """Its samples in -1 to 1 at `rate` Hz."""
-        pcm = self.data.pcm(self.rows[number])
-        if self.backwards:
-            end = int(np.max(np.flatnonzero(pcm), initial=-1)) + 1
-            pcm = np.concatenate([pcm[:end][::-1], pcm[end:]])
-        samples = pcm.astype(np.float32) / np.float32(PCM_SCALE)
-        return resample(samples, self.data.corpus.sample_rate, rate)
 
 
 @dataclass(frozen=True)
@@ -100,15 +79,27 @@ class OpenSet:
     @cached_property
     def recordings(self) -> Recordings:
         """What its sounds are made of."""
-        return Recordings.of_split(self.data)
+        return Recordings.of(self.data)
 
-    def list_sounds(self) -> dict[str, Sounds]:
+    def list_sounds(self) -> dict[str, list[SoundItem]]:
         """What is heard, by what stands before its scores."""
-        rows = [self.rows[number] for number in self.heard]
+        sounds = corpus_sounds(self.data, [self.rows[number] for number in self.heard])
         return {
-            name: SetSounds(self.data, rows, backwards)
+            name: [
+                replace(sound, load=partial(self._load, self.rows[number], backwards))
+                for number, sound in zip(self.heard, sounds, strict=True)
+            ]
             for name, backwards in (("", False), (BACKWARDS, True))
         }
+
+    def _load(self, row: Row, backwards: bool, rate: int) -> Audio:
+        """A sound, resampled; played backwards, the silence at its end stays there."""
+        pcm = self.data.pcm(row)
+        if backwards:
+            end = int(np.max(np.flatnonzero(pcm), initial=-1)) + 1
+            pcm = np.concatenate([pcm[:end][::-1], pcm[end:]])
+        samples = pcm.astype(np.float32) / np.float32(PCM_SCALE)
+        return resample(samples, self.data.corpus.sample_rate, rate)
 
     @property
     def effort(self) -> int:
@@ -131,7 +122,7 @@ class OnePhase(Silent):
 def score_set(
     embedder: Embedder,
     opened: OpenSet,
-    sounds: Mapping[str, Sounds],
+    sounds: Mapping[str, Sequence[SoundItem]],
     padding: Padding,
     observer: Observer,
 ) -> dict[str, Metric]:

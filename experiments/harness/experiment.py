@@ -19,7 +19,7 @@ from synth.text.order.clause_swap import Probe, ProbeCaption, probe
 from train.bench.corpus import corpus_benchmark
 from train.bench.plan import Benchmark, DataKind, TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings, Task
-from train.bench.sounds import CorpusSounds
+from train.bench.sounds import corpus_sounds
 from train.bench.tasks.recall import ProbedSentence, plan_as_then, plan_bat, plan_pte
 from train.config.model import AudioConfig, ModelConfig, TextConfig, TokenKind, TowerKind
 from train.config.run import AudioMode, TrainConfig
@@ -271,6 +271,6 @@ def _make_probes(folders: Folders, split: ExamSplit, corpus: str, kind: Probe) -
     settings = BenchSettings()
     task, planner = _PROBES[kind]
     facts = {"corpus": corpus, "split": split.value, "probe": kind.value}
-    sounds = CorpusSounds(data, rows)
+    sounds = corpus_sounds(data, rows)
     plan = planner(sentences, settings)
     return Benchmark(DataKind.PROBES, f"{kind} of {corpus}", facts, sounds, settings, {task: plan})

@@ -27,7 +27,7 @@ from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing
 from train.bench.plan import Benchmark, DataKind
 from train.bench.settings import BenchSettings, Task
-from train.bench.sounds import CorpusSounds
+from train.bench.sounds import corpus_sounds
 from train.bench.tasks.choosing import Instance, plan_compa
 from train.data.rows import Row
 
@@ -79,7 +79,7 @@ def _make_compa(folders: Folders, split: ExamSplit, corpus: str, members: Member
         DataKind.COMPA,
         f"CompA over {corpus}",
         {"corpus": corpus, "split": split.value, "instances": str(len(instances))},
-        CorpusSounds(data, [rows[sound] for sound in heard]),
+        corpus_sounds(data, [rows[sound] for sound in heard]),
         settings,
         {Task.COMPA: plan_compa(renumbered, settings)},
         {"groups that make no instance": len({row["group"] for row in rows}) - len(instances)},

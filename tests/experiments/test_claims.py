@@ -18,8 +18,7 @@ from experiments.harness.estimate import (
     estimate_metric,
     judge,
 )
-from train.bench.metrics import Metric
-from train.bench.metrics.measure import mean_of, measure
+from train.bench.metrics.measure import Metric, mean_of, measure
 
 
 def measured(*values: float, half: float = 0.02) -> tuple[Metric, ...]:

@@ -26,7 +26,7 @@ from synth.corpus.corpus import CLIPS_FILE
 from synth.labels.lexicon import Tag
 from synth.text.tags.tag_captions import FRAMES, describe
 from tests.kit.builds import UNCERTIFIED
-from train.bench.metrics import Metric
+from train.bench.metrics.measure import Metric
 from train.bench.plan import Benchmark
 from train.bench.settings import Task
 

@@ -17,7 +17,7 @@ from pipelines.look.report.corpus import run_page
 from synth.base.errors import SpecError
 from synth.base.progress import Silent
 from train.bench.evaluate import Evaluation, evaluate
-from train.bench.metrics import Metric
+from train.bench.metrics.measure import Metric
 from train.cli.eval import eval_command, result_json
 from train.cli.train import make_config, train_command
 from train.config.run import Stage, TrainConfig

@@ -20,7 +20,7 @@ from tests.kit.chromium import Reader, launched
 from tests.kit.pages import check_page
 from train.bench.corpus import corpus_benchmark
 from train.bench.evaluate import Evaluation, assess
-from train.bench.metrics import Metric
+from train.bench.metrics.measure import Metric
 from train.bench.opening import open_embedder
 from train.bench.report import write_report
 from train.bench.settings import Task

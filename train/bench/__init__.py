@@ -1,6 +1,8 @@
-"""The test bench: metrics, the tasks that fill them, and the data that the tasks are planned over.
+"""The test bench, in four parts: metrics, tasks, readers and embedders.
 
-`metrics` are pure functions of similarities. `data` reads a corpus or a benchmark's files into a
-`plan.Benchmark`, which says what tasks it allows; `tasks` plan each of them before anything is
-embedded. `evaluate` embeds every sound and text once and measures; `report` writes it out.
+`metrics` are pure functions of similarities. The readers `corpus` and `tables` make a
+`plan.Benchmark` of a corpus or of a benchmark's files, which says what tasks it allows; `tasks`
+plan each of them before anything is embedded. The embedders are `embedder`, ours, and `libraries`,
+of others; `opening` finds one. `evaluate` embeds every sound and text once and measures; `report`
+writes it out.
 """

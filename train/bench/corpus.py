@@ -9,7 +9,7 @@ from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
 from train.bench.plan import Benchmark, DataKind, TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings, Task
-from train.bench.sounds import CorpusSounds
+from train.bench.sounds import corpus_sounds
 from train.bench.tasks import choosing, localisation, recall, zste
 from train.bench.tasks.samples import Samples
 from train.config.run import AudioMode
@@ -67,8 +67,8 @@ def corpus_benchmark(
         DataKind.CORPUS,
         name,
         facts,
-        CorpusSounds(data, rows),
+        corpus_sounds(data, rows),
         chosen,
         answers,
-        recordings=Recordings.of_split(data),
+        recordings=Recordings.of(data),
     )

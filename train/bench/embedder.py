@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -15,11 +16,12 @@ from torch.nn.functional import normalize
 from synth.audio.dsp import Audio
 from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Observer, Silent
+from synth.base.units import Frames
 from train.bench.settings import Padding
-from train.bench.sounds import OtherSounds, Sounds
+from train.bench.sounds import SoundItem
 from train.config.model import TokenKind
 from train.data.tokenizer import CutTexts, TextTokenizer
-from train.model.clap import Clap
+from train.export.read import Exported
 from train.model.towers.spectrogram import SpectrogramTower
 from train.model.weights import weights_digest
 
@@ -38,12 +40,10 @@ class Embedder(Protocol):
     @property
     def sample_rate(self) -> int:
         """In Hz, of the audio it takes."""
-        ...
 
     @property
     def longest(self) -> int | None:
         """Most samples that it takes; None where it takes any number."""
-        ...
 
     def audio(self, waveforms: Sequence[Audio]) -> Embeddings:
         """Unit-length embeddings of sounds, in order, float64.
@@ -51,7 +51,6 @@ class Embedder(Protocol):
         Args:
             waveforms: Samples in -1 to 1 at the model's rate, each of its own length, at least one.
         """
-        ...
 
     def texts(self, texts: Sequence[str]) -> Embeddings:
         """Unit-length embeddings of texts, in order, float64.
@@ -59,7 +58,6 @@ class Embedder(Protocol):
         Args:
             texts: At least one.
         """
-        ...
 
 
 @runtime_checkable
@@ -69,37 +67,26 @@ class FrameEmbedder(Embedder, Protocol):
     @property
     def frame(self) -> int | None:
         """Length of a stretch in samples; None where the model was not trained to embed them."""
-        ...
 
     def frames(self, waveforms: Sequence[Audio]) -> list[Embeddings]:
         """Unit-length embeddings of the stretches of each sound, in order of time, float64.
 
         Those of the silence at the end of a sound may be zero. The last may be cut short.
         """
-        ...
 
 
 @dataclass(frozen=True)
-class Evaluator:
-    """A trained model of ours as an `Embedder`.
-
-    Args:
-        model: In evaluation mode, on the device to compute on.
-    """
-
-    model: Clap
-    tokenizer: TextTokenizer
-    sample_rate: int
+class Evaluator(Exported):
+    """A trained model of ours as an `Embedder`, on the device to compute on."""
 
     @property
     def longest(self) -> int | None:
         """Most samples that the audio tower takes; None where it takes any number."""
         return self.model.audio_tower.longest
 
-    @torch.no_grad()
     def audio(self, waveforms: Sequence[Audio]) -> Embeddings:
         """Sounds padded with silence to the longest; the towers do not hear the padding."""
-        return _to_numpy(self.model.encode_audio(self._pad(waveforms)))
+        return _to_numpy(self.encode_audio(self._pad(waveforms)))
 
     @property
     def frame(self) -> int | None:
@@ -118,22 +105,16 @@ class Evaluator:
         batch = np.zeros((len(waveforms), max(map(len, waveforms))), dtype=np.float32)
         for line, waveform in zip(batch, waveforms, strict=True):
             line[: len(waveform)] = waveform
-        return torch.from_numpy(batch).to(self._device)
+        return torch.from_numpy(batch).to(self.model.scale.log.device)
 
-    @torch.no_grad()
     def texts(self, texts: Sequence[str]) -> Embeddings:
         """Texts in one batch."""
-        ids = self.tokenizer(list(texts)).to(self._device)
-        return _to_numpy(self.model.encode_text(ids.ids, ids.mask))
+        return _to_numpy(self.encode_text(list(texts)))
 
     @property
     def digest(self) -> str:
         """Of the model's weights, as `weights_digest` tells it."""
         return weights_digest(self.model.state_dict())
-
-    @property
-    def _device(self) -> torch.device:
-        return self.model.scale.log.device
 
 
 def embed_texts(embedder: Embedder, texts: Sequence[str], observer: Observer | None = None) -> Said:
@@ -164,7 +145,7 @@ def count_cut(embedder: Embedder, texts: Collection[str]) -> CutTexts:
 
 def embed_sounds(
     embedder: Embedder,
-    sounds: Sounds,
+    sounds: Sequence[SoundItem],
     cut: bool = False,
     observer: Observer | None = None,
 ) -> tuple[Embeddings, int]:
@@ -176,20 +157,20 @@ def embed_sounds(
         sounds: At least one.
         cut: Hear the first part of sounds that are too long for the model.
     """
-    order = sorted(range(len(sounds)), key=lambda number: (sounds.size(number), number))
+    order = sorted(range(len(sounds)), key=lambda number: (sounds[number].size, number))
     parts, was_cut = [], 0
     observer = observer or Silent()
     observer.start("listen", len(order), "sounds")
     for start in range(0, len(order), TOGETHER):
         waveforms = []
-        numbers = order[start : start + TOGETHER]
-        for number in numbers:
-            waveform = sounds.load(number, embedder.sample_rate)
-            fitted = cut_to_longest(waveform, sounds.name(number), embedder, cut)
+        batch = [sounds[number] for number in order[start : start + TOGETHER]]
+        for sound in batch:
+            waveform = sound.load(embedder.sample_rate)
+            fitted = cut_to_longest(waveform, sound.name, embedder, cut)
             was_cut += len(fitted) < len(waveform)
             waveforms.append(fitted)
         parts.append(embedder.audio(waveforms))
-        check_finite(parts[-1], [sounds.name(number) for number in numbers])
+        check_finite(parts[-1], [sound.name for sound in batch])
         observer.advance("listen", len(waveforms))
     observer.finish("listen")
     embedded = np.concatenate(parts)
@@ -232,30 +213,28 @@ def _to_numpy(embedded: Tensor) -> Embeddings:
     return found
 
 
-@dataclass(frozen=True)
-class Repeated(OtherSounds):
-    """Sounds that are repeated where they are shorter than a model's input.
+def repeat(waveform: Audio, longest: Frames, whole: bool) -> Audio:
+    """A sound that is shorter than a model's input, repeated.
 
     Args:
-        longest: Length of the input, in samples.
+        longest: Length of the input.
         whole: Repeat as often as the whole sound fits; else up to the end.
     """
-
-    longest: int
-    whole: bool
-
-    def load(self, number: int, rate: int) -> Audio:
-        """The sound, repeated."""
-        waveform = self.sounds.load(number, rate)
-        if len(waveform) >= self.longest:
-            return waveform
-        if self.whole:
-            return np.tile(waveform, self.longest // len(waveform))
-        return np.resize(waveform, self.longest)
+    if len(waveform) >= longest:
+        return waveform
+    if whole:
+        return np.tile(waveform, longest // len(waveform))
+    return np.resize(waveform, longest)
 
 
-def fill_up(sounds: Sounds, padding: Padding, longest: int | None) -> Sounds:
+def fill_up(
+    sounds: Sequence[SoundItem], padding: Padding, longest: Frames | None
+) -> Sequence[SoundItem]:
     """The sounds, repeated where that is how a model's input is filled up.
+
+    Unasked, shorter sounds are followed by silence and longer ones are refused or cut. transformers
+    and LAION repeat shorter ones, and with a fused CLAP hear longer ones whole; so do published
+    figures.
 
     Args:
         longest: Length of the input in samples; None where the model takes any.
@@ -267,7 +246,11 @@ def fill_up(sounds: Sounds, padding: Padding, longest: int | None) -> Sounds:
             "the model takes sounds of any length, there is nothing to fill up",
             fix=f"leave out --pad {padding}",
         )
-    return Repeated(sounds, longest, whole=padding is Padding.REPEATPAD)
+
+    def load(sound: SoundItem, rate: int) -> Audio:
+        return repeat(sound.load(rate), longest, whole=padding is Padding.REPEATPAD)
+
+    return [replace(sound, load=partial(load, sound)) for sound in sounds]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a test is made of: tasks, the plan of each, and the data that they are planned over."""
+"""What a test is made of: tasks, the plan of each, and their data, heard in training or not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric
 from train.bench.metrics.events import FrameScores
 from train.bench.settings import BenchSettings, Task
-from train.bench.sounds import Sounds
+from train.bench.sounds import SoundItem
 from train.data.recordings import RECORDINGS_FILE, Recordings, load_recordings
 
 Metrics: TypeAlias = dict[str, Metric]
@@ -77,7 +77,7 @@ class Benchmark:
     kind: DataKind
     name: str
     facts: Mapping[str, str]
-    sounds: Sounds
+    sounds: Sequence[SoundItem]
     settings: BenchSettings
     answers: Mapping[Task, TaskPlan | TaskRefusal]
     left_out: Mapping[str, int] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from synth.base.errors import SpecError
 from train.bench.evaluate import Evaluation
 from train.bench.metrics import Metric
 from train.bench.plan import heard_warning
-from train.bench.verdicts import MAIN, explain_metrics, format_value, is_share, verdicts
+from train.bench.verdicts import MAIN, explain_metrics, format_cells, is_share, verdicts
 
 METRICS_FILE: Final = "metrics.json"
 FACTS_FILE: Final = "facts.json"
@@ -84,14 +84,7 @@ def metric_lines(metrics: Mapping[str, Metric]) -> list[str]:
     """Metrics as the lines of a Markdown table."""
     lines = ["| metric | value | 95 % interval | chance | n |", "|---|---:|---:|---:|---:|"]
     for name, metric in metrics.items():
-        cells = (
-            _cell(name),
-            format_value(name, metric.value),
-            f"{format_value(name, metric.low)} to {format_value(name, metric.high)}",
-            format_value(name, metric.chance),
-            f"{metric.n:,}",
-        )
-        lines.append(f"| {' | '.join(cells)} |")
+        lines.append(f"| {' | '.join([_cell(name), *format_cells(name, metric)])} |")
     return lines
 
 
@@ -99,7 +92,9 @@ def draw(evaluation: Evaluation, path: Path) -> None:
     """A bar a metric with its interval and a mark at chance; median ranks are not drawn."""
     figure_class = _figure_class()
     drawn = {name: one for name, one in evaluation.metrics.items() if is_share(name, one.value)}
-    title = textwrap.wrap(_title(evaluation.facts), _TITLE_WIDTH)
+    facts = evaluation.facts
+    told = ", ".join(f"{name}: {facts[name]}" for name in _TITLE if name in facts)
+    title = textwrap.wrap(told, _TITLE_WIDTH)
     height = 1.2 + 0.2 * len(title) + 0.3 * max(len(drawn), 1)
     figure = figure_class(figsize=(8, height), layout="constrained")
     # A path may hold dollar signs, which are no formula.
@@ -144,11 +139,6 @@ def draw(evaluation: Evaluation, path: Path) -> None:
     with replacing(path) as partial:
         # The software's version would make bytes differ between machines.
         figure.savefig(partial, format="png", dpi=120, metadata={"Software": None})
-
-
-def _title(facts: Mapping[str, str]) -> str:
-    """Which model was tested on what."""
-    return ", ".join(f"{name}: {facts[name]}" for name in _TITLE if name in facts)
 
 
 def _figure_class() -> Any:

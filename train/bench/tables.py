@@ -1,4 +1,4 @@
-"""The tables of published benchmarks, with errors that name file, row and column."""
+"""Published benchmarks: captions, CompA, questions, classes and probes, from their tables."""
 
 from __future__ import annotations
 

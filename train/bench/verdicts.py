@@ -127,11 +127,8 @@ def _describe_retrieval(retrieval: Mapping[str, Metric]) -> str:
 
 
 def _format_figures(metrics: Mapping[str, Metric]) -> str:
-    lines = []
-    for name, one in metrics.items():
-        value, low, high = (format_value(name, each) for each in (one.value, one.low, one.high))
-        lines.append(f"{name} {value}, {low} to {high}")
-    return "; ".join(lines)
+    cells = {name: format_cells(name, one) for name, one in metrics.items()}
+    return "; ".join(f"{name} {value}, {interval}" for name, (value, interval, *_) in cells.items())
 
 
 _RANK: Final = "median_rank"
@@ -145,6 +142,14 @@ def format_value(name: str, value: float) -> str:
         return f"{value:.1f}"
     # Chances such as 0.082 % would be lost at one decimal.
     return f"{100 * value:.2g} %" if 0 < value < 0.01 else f"{100 * value:.1f} %"
+
+
+def format_cells(name: str, metric: Metric) -> tuple[str, str, str, str]:
+    """Value, interval, chance and number of units, for a table."""
+    value, low, high, chance = (
+        format_value(name, each) for each in (metric.value, metric.low, metric.high, metric.chance)
+    )
+    return value, f"{low} to {high}", chance, f"{metric.n:,}"
 
 
 def is_share(name: str, value: float) -> bool:

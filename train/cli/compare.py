@@ -17,6 +17,7 @@ from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.kinds import PathKind, expect
+from train.bench.verdicts import format_cells, format_value
 
 if TYPE_CHECKING:
     from train.bench.metrics import Metric
@@ -72,8 +73,6 @@ def compare_command(
 
 
 def _print(found: Mapping[str, Mapping[Path, Tested]]) -> None:
-    from train.bench.verdicts import format_value
-
     console = make_console(soft_wrap=False)
     for name, of_runs in found.items():
         titles = _shorten([*of_runs])
@@ -96,12 +95,10 @@ def _print(found: Mapping[str, Mapping[Path, Tested]]) -> None:
 
 
 def _format(name: str, metric: Metric | None) -> str:
-    from train.bench.verdicts import format_value
-
     if metric is None:
         return "-"
-    low, high = format_value(name, metric.low), format_value(name, metric.high)
-    return f"{format_value(name, metric.value)} ({low} to {high})"
+    value, interval, *_ = format_cells(name, metric)
+    return f"{value} ({interval})"
 
 
 def _shorten(runs: Sequence[Path]) -> list[str]:

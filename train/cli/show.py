@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from train.bench.verdicts import format_value
+from train.bench.verdicts import format_cells
 from train.export.files import is_hub_name
 
 if TYPE_CHECKING:
@@ -25,11 +25,7 @@ def metric_table(title: str, metrics: Mapping[str, Metric]) -> Table:
     for name in ("value", "95 % interval", "chance", "n"):
         table.add_column(name, justify="right")
     for name, metric in metrics.items():
-        value, low, high, chance = (
-            format_value(name, each)
-            for each in (metric.value, metric.low, metric.high, metric.chance)
-        )
-        table.add_row(name, value, f"{low} to {high}", chance, f"{metric.n:,}")
+        table.add_row(name, *format_cells(name, metric))
     return table
 
 

@@ -25,9 +25,8 @@ from train.cli.show import (
     quieten_transformers,
     tell_of_hub,
 )
-from train.config.files import parse_config, read_settings
 from train.config.model import HeadKind
-from train.config.run import AudioMode, TrainConfig
+from train.config.run import AudioMode, TrainConfig, parse_config, read_settings
 from train.export.files import is_checkpoint, is_hub_name
 
 if TYPE_CHECKING:

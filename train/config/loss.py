@@ -21,8 +21,7 @@ from typing_extensions import override
 
 from synth.base.entry_points import find_entry_points, load_class
 from synth.base.errors import SpecError, suggestion
-from train.config.section import Section
-from train.config.text import Ramp
+from train.config.text import Ramp, Section
 
 if TYPE_CHECKING:
     from synth.corpus.corpus import Corpus
@@ -56,7 +55,7 @@ class LearnedSplit(Protocol):
 
 
 class LossSettings(Section):
-    """A loss: its settings as fields, and what it needs; `train.losses.choice` computes it."""
+    """A loss: its settings as fields, and what it needs; `train.losses.captions` computes it."""
 
     roles: ClassVar[frozenset[Role]] = frozenset()
     """The texts that it needs beside the captions."""

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from synth.base.entry_points import find_entry_points
 from synth.base.errors import nearest
-from train.config.section import Section
+from train.config.text import Section
 
 TOWERS: Final = "segue.towers"
 """The group of entry points whose names are kinds of towers."""

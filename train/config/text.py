@@ -1,12 +1,16 @@
-"""How the texts of a sample are chosen and changed when it is loaded."""
+"""What every section of the settings shares, and how the texts of a sample are chosen."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from train.config.section import Section
+
+class Section(BaseModel):
+    """Frozen settings; an unknown one is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Ramp(Section):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int, Int8
@@ -37,6 +38,8 @@ class SoundFrames:
 class Batch:
     """All that one step learns from, on one process.
 
+    `views`, `groups`, `classes` and `unrefuted` are as `losses.batch.Embedded` has them.
+
     Args:
         texts: Ids of every different text, encoded once each: the members of a minimal-pair group
             share most of their sentences.
@@ -45,10 +48,6 @@ class Batch:
         negatives: Likewise of false captions.
         denied: Likewise of fully negated captions, at most one a row.
         keys: Numbers of each caption's text and of what it claims, equal where those are equal.
-        views: Composition of each row (`losses.batch.Embedded`), -1 where it is no triplet.
-        groups: Number of each row's group.
-        classes: Numbers of the first and the last label of each row.
-        unrefuted: Which caption (column) may be true of which other sound (row) of its group, too.
         whole: Rows that are heard whole although they are longer than `crop_s`.
         counts: How many rows each process has, in order of rank.
         uniform: Numbers in [0, 1) that a loss draws by, None for one that draws nothing.
@@ -81,18 +80,11 @@ class Batch:
         return replace(self._map(Tensor.pin_memory), audio=self.audio.pinned())
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> Batch:
+        def apply(value: Any) -> Any:
+            if isinstance(value, Tensor):
+                return change(value)
+            return value.map(change) if hasattr(value, "map") else value
+
         return replace(
-            self,
-            texts=self.texts.map(change),
-            captions=change(self.captions),
-            positives=self.positives.map(change),
-            negatives=self.negatives.map(change),
-            denied=self.denied.map(change),
-            keys=change(self.keys),
-            views=change(self.views),
-            groups=change(self.groups),
-            classes=change(self.classes),
-            unrefuted=change(self.unrefuted),
-            uniform=None if self.uniform is None else change(self.uniform),
-            sounds=None if self.sounds is None else self.sounds.map(change),
+            self, **{each.name: apply(getattr(self, each.name)) for each in fields(self)}
         )

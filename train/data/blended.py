@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate, chain, count, groupby, pairwise
 from pathlib import Path
@@ -19,7 +20,7 @@ from synth.labels.lexicon import Tag
 from synth.storage import format_place
 from train.config.run import AudioMode, TrainConfig
 from train.data.order import Blend, Stream, refuse_few
-from train.data.rows import MIXED, Row
+from train.data.rows import Row
 from train.data.split import TRAIN, SplitData
 from train.data.texts import NAMELESS
 from train.data.tokenizer import CutTexts, TextTokenizer
@@ -51,7 +52,7 @@ class MixedData(SplitData):
         return np.concatenate([part.frames for part in self._parts])
 
     def rows(self, positions: Sequence[int]) -> list[Row]:
-        """The manifest rows at `positions`, each with its `position`."""
+        """The rows at `positions`."""
         found: list[Row] = []
         for number, run in groupby(positions, self._number_of):
             start = self._starts[number]
@@ -59,12 +60,12 @@ class MixedData(SplitData):
             own = part.rows([position - start for position in run])
             if number:
                 own = [_mix_in(row, number, part.clip_captions) for row in own]
-            found += [row | {"position": row["position"] + start} for row in own]
+            found += [replace(row, position=row.position + start) for row in own]
         return found
 
     def pcm(self, row: Row) -> Pcm:
         """The audio of a manifest row."""
-        return self._parts[self._number_of(row["position"])].pcm(row)
+        return self._parts[self._number_of(row.position)].pcm(row)
 
     def _number_of(self, position: int) -> int:
         return int(np.searchsorted(self._starts, position, side="right")) - 1
@@ -106,13 +107,13 @@ class MixedData(SplitData):
 
 def _mix_in(row: Row, number: int, captions: Mapping[str, Sequence[str]]) -> Row:
     """A row of the split of that number; a clip that nothing but captions describes has all."""
-    changed: Row = {MIXED: True, "group": f"{number}/{row['group']}"}
+    row = replace(row.retell(group=f"{number}/{row['group']}"), mixed=True)
     if row["claim"] == NAMELESS:
         own = captions.get(row["clips"][0], ())
         others = [text for text in dict.fromkeys(own) if text != row["caption"]]
         told = [{"text": text, "claim": NAMELESS, "connective": ""} for text in others]
-        changed["positives"] = [*row["positives"], *told]
-    return row | changed
+        row = row.retell(positives=[*row["positives"], *told])
+    return row
 
 
 def open_splits(config: TrainConfig) -> list[SplitData]:

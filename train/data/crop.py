@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any, Final
@@ -21,7 +21,7 @@ from synth.truth.change import annotate
 from synth.truth.frames import Crop
 from synth.truth.relations import Tolerance
 from train.config.run import CropTold, Stage
-from train.data.rows import Row, stage_of
+from train.data.rows import Row
 from train.data.split import SplitData
 from train.data.texts import NAMELESS
 
@@ -52,11 +52,11 @@ class Cropper:
         """
         if row["frames"] <= self.frames:
             return row
-        rng = Randomness(self.seed).at(f"crop/{step}", row["position"])
+        rng = Randomness(self.seed).at(f"crop/{step}", row.position)
         spare = row["frames"] - self.frames
         drawn = rng.integers(spare + 1, size=_TRIES).tolist()
         if self.told is CropTold.WHOLE:
-            return row | {"crop": (drawn[0], self.frames)}
+            return replace(row, crop=(drawn[0], self.frames))
         return self._find_crop(row, stage, iter(drawn)) or row
 
     def refuse_long(
@@ -80,14 +80,14 @@ class Cropper:
         """The first part that proves a caption in play; behind `starts`, those at boundaries."""
         names = {clip: [tag.name for tag in self.data.tags.get(clip, ())] for clip in row["clips"]}
         heard = annotate(read_timeline(row), names)
-        stage = stage_of(row, stage)
+        stage = row.adapt(stage)
         tolerance = Tolerance(audible=self.data.audible)
         for source in (starts, self._boundaries(heard, row["frames"])):
             for start in source:
                 crop = Crop.of(heard, start, self.frames, tolerance, self._captions)
                 part = _keep_proven(row, stage, crop)
                 if part is not None:
-                    return part | {"crop": (start, self.frames)}
+                    return replace(part, crop=(start, self.frames))
         return None
 
     @cached_property
@@ -118,17 +118,17 @@ def _keep_proven(row: Row, stage: Stage, crop: Crop) -> Row | None:
     in_play = [text for text in true if stage.tells(text["connective"])]
     if not in_play:
         return None
-    return row | {
-        "caption": in_play[0]["text"],
-        "claim": in_play[0]["claim"],
-        "positives": [text for text in true if text is not in_play[0]],
-        "negatives": [
+    told = row.retell(
+        caption=in_play[0]["text"],
+        claim=in_play[0]["claim"],
+        positives=[text for text in true if text is not in_play[0]],
+        negatives=[
             text
             for text in row["negatives"]
             if text.get("against", "") in texts and hearing.refutes(_parse_claim(text))
         ],
-        "heard": crop.clips,
-    }
+    )
+    return replace(told, heard=tuple(crop.clips))
 
 
 def _parse_claim(sentence: dict[str, Any]) -> Any:

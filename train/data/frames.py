@@ -27,7 +27,7 @@ def text_of(label: str) -> str:
 
 def sounds_of(data: SplitData, rows: Sequence[Row]) -> tuple[str, ...]:
     """The labels of the sounds in rows whose sounds are all labelled, sorted."""
-    told = (row["labels"] for row in rows if data.is_labelled[row["position"]])
+    told = (row["labels"] for row in rows if data.is_labelled[row.position])
     return tuple(sorted({label for labels in told for label in labels}))
 
 
@@ -40,15 +40,14 @@ def token_states(
     A sound that could be called by another's name is not judged where that one may be heard.
 
     Args:
-        rows: Its rows, each with its `position` and maybe a `crop`.
         token: Length of a token in samples of audio.
     """
     step = Fraction(token)
-    parts = [row.get("crop", (0, row["frames"])) for row in rows]
+    parts = [row.crop or (0, row["frames"]) for row in rows]
     width = max((count_frames(length, step) for _, length in parts), default=0)
     found = np.full((len(rows), len(labels), width), Audibility.FAINT, dtype=np.int8)
     for line, row, (start, length) in zip(found, rows, parts, strict=True):
-        if data.is_labelled[row["position"]]:
+        if data.is_labelled[row.position]:
             heard = _cut(read_timeline(row), start, length)
             for states, label in zip(line, labels, strict=True):
                 states[: count_frames(length, step)] = label_frames(label, heard, length, step)

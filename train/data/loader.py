@@ -1,4 +1,4 @@
-"""Batches by global step, prepared ahead in threads."""
+"""Batches by global step, prepared ahead in threads that share the processors with torch."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Assembler:
         whole = 0
         if self.cropper is not None:
             rows = [self.cropper.crop(row, stage, step) for row in rows]
-            whole = sum("crop" not in row and row["frames"] > self.cropper.frames for row in rows)
+            whole = sum(row.crop is None and row["frames"] > self.cropper.frames for row in rows)
         texts = self.sampler.texts(rows, stage, step)
         extra = chain.from_iterable((*texts.positives, *texts.negatives, *texts.denied))
         labels: tuple[str, ...] = ()
@@ -149,7 +149,9 @@ class Assembler:
             ),
             views=_to_tensor([_view(row) for row in rows]),
             groups=_to_tensor([number_of(row["group"]) for row in rows]),
-            classes=_to_tensor([_classes(row) for row in rows]).reshape(len(rows), 2),
+            classes=_to_tensor(
+                [[number_of(row["labels"][end]) for end in (0, -1)] for row in rows]
+            ).reshape(len(rows), 2),
             unrefuted=find_unrefuted(rows, texts.claims, self.data.stated_audible),
             whole=whole,
             counts=counts,
@@ -252,10 +254,6 @@ def _view(row: Row) -> int:
         return _VIEWS.get(row["relation"], _UNKNOWN)
     scene = json.loads(row["scene"])
     return 0 if "event" in scene else 1 if "overlay" in scene else _UNKNOWN
-
-
-def _classes(row: Row) -> list[int]:
-    return [number_of(row["labels"][0]), number_of(row["labels"][-1])]
 
 
 def _to_tensor(values: Sequence[int] | Sequence[Sequence[int]]) -> Tensor:

@@ -90,7 +90,7 @@ def find_unrefuted(
             for other in members:
                 if other == at or meaning(claims[other]) in false:
                     continue
-                if audible is not None and row.get("activity") is not None and "crop" not in row:
+                if audible is not None and row.get("activity") is not None and row.crop is None:
                     hearing = hearing or Hearing(read_timeline(row), Tolerance(audible=audible))
                     if hearing.refutes(claim_from_text(claims[other])):
                         continue

@@ -120,8 +120,9 @@ class BatchOrder:
             return cls(members, starts, None, per_batch, len(sizes) // per_batch, seed, name)
         packing = pack_sizes(sizes, batch)
         if (packing @ np.unique(sizes)).min() == 1:
+            alone = int((sizes == 1).sum())
             raise SpecError(
-                f"{_count_groups(sizes, 1)} of 1 sample would be alone in a batch and "
+                f"{alone:,} group{'s' * (alone > 1)} of 1 sample would be alone in a batch and "
                 f"learn nothing: all other groups fill a batch of {batch}",
                 fix=f"give a batch of at least {batch + 1}, or keep_groups: false",
             )
@@ -207,11 +208,6 @@ def _number_by_appearance(keys: Int[np.ndarray, " samples"]) -> Int[np.ndarray, 
     place = np.empty_like(first)
     place[np.argsort(first)] = np.arange(len(first))
     return place[numbers]
-
-
-def _count_groups(sizes: Int[np.ndarray, " units"], size: int) -> str:
-    count = int((sizes == size).sum())
-    return "1 group" if count == 1 else f"{count:,} groups"
 
 
 def _narrow(numbers: Int[np.ndarray, " numbers"]) -> Int[np.ndarray, " numbers"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -33,24 +33,16 @@ class Recordings:
     clips: Mapping[str, frozenset[str]]
 
     @classmethod
-    def of_split(cls, data: SplitData) -> Recordings:
-        """Those of the clips that the samples of a split are made of."""
-        columns = ["id", "recording", "sha256"]
-        table = pq.read_table(data.corpus.folder / CLIPS_FILE, columns=columns)
-        used = pa.array(data.find_clips(), pa.string())
+    def of(cls, *splits: SplitData) -> Recordings:
+        """Those of the clips that the samples of some splits are made of."""
         found: dict[str, set[str]] = {}
-        for row in table.filter(pc.is_in(table["id"], used)).to_pylist():
-            found.setdefault(row["recording"], set()).add(row["sha256"])
+        for data in splits:
+            columns = ["id", "recording", "sha256"]
+            table = pq.read_table(data.corpus.folder / CLIPS_FILE, columns=columns)
+            used = pa.array(data.find_clips(), pa.string())
+            for row in table.filter(pc.is_in(table["id"], used)).to_pylist():
+                found.setdefault(row["recording"], set()).add(row["sha256"])
         return cls({name: frozenset(digests) for name, digests in sorted(found.items())})
-
-    @classmethod
-    def of_splits(cls, splits: Sequence[SplitData]) -> Recordings:
-        """Those of several splits together."""
-        found: dict[str, frozenset[str]] = {}
-        for split in splits:
-            for name, digests in cls.of_split(split).clips.items():
-                found[name] = found.get(name, frozenset()) | digests
-        return cls(dict(sorted(found.items())))
 
     def count_shared(self, others: Recordings) -> int:
         """How many of these are among the others, by name or with a file of the same bytes."""

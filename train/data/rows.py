@@ -5,22 +5,21 @@ from __future__ import annotations
 import mmap
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
 from synth.base.atomic import file_state
 from synth.base.rng import digest
+from synth.base.units import Frames
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
 from synth.storage import open_made
 from train.config.run import Stage
 
-Row = dict[str, Any]
-
-MIXED: Final = "mixed"
-"""What marks a row of a corpus that is mixed in."""
+ManifestRow: TypeAlias = Mapping[str, Any]
 _FORMAT: Final = "1"
 _TOGETHER: Final = 256
 """Rows of a batch of the file: one is read without those of others, and few pages are touched."""
@@ -31,9 +30,39 @@ _BATCHES_BEFORE_RELEASE: Final = 512
 _RELEASE_ADVICE: Final[int | None] = getattr(mmap, "MADV_DONTNEED", None)
 
 
-def stage_of(row: Mapping[str, Any], stage: Stage) -> Stage:
-    """The stage as it is for a row: every relation is in play in what is mixed in."""
-    return stage.model_copy(update={"relations": ()}) if row.get(MIXED) else stage
+@dataclass(frozen=True)
+class Row(ManifestRow):
+    """A sample as its split holds it: by name what the manifest says of it, or what is told of it.
+
+    Args:
+        position: In the split.
+        mixed: Whether its corpus is mixed into another.
+        crop: Start and length in frames of what is heard; None for all.
+        heard: The clips that are heard in that.
+    """
+
+    facts: ManifestRow
+    position: int
+    mixed: bool = False
+    crop: tuple[Frames, Frames] | None = None
+    heard: tuple[str, ...] | None = None
+
+    def __getitem__(self, name: str) -> Any:
+        return self.facts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.facts)
+
+    def __len__(self) -> int:
+        return len(self.facts)
+
+    def retell(self, **facts: Any) -> Row:
+        """The row with other facts."""
+        return replace(self, facts={**self.facts, **facts})
+
+    def adapt(self, stage: Stage) -> Stage:
+        """The stage as it is for the row: every relation is in play in what is mixed in."""
+        return stage.model_copy(update={"relations": ()}) if self.mixed else stage
 
 
 class SplitRows:
@@ -84,7 +113,7 @@ class SplitRows:
         """Of the rows, with the manifest's metadata."""
         return self._file.schema
 
-    def take(self, positions: Sequence[int]) -> list[Row]:
+    def take(self, positions: Sequence[int]) -> list[dict[str, Any]]:
         """The rows at `positions`."""
         if not len(positions):
             return []

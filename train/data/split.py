@@ -132,9 +132,9 @@ class SplitData:
         )
 
     def rows(self, positions: Sequence[int]) -> list[Row]:
-        """The manifest rows at `positions`, each with its `position`."""
+        """The rows at `positions`."""
         taken = self._rows.take(positions)
-        return [row | {"position": k} for k, row in zip(positions, taken, strict=True)]
+        return [Row(row, k) for k, row in zip(positions, taken, strict=True)]
 
     def find_in_play(self, stage: Stage) -> Int[np.ndarray, " samples"]:
         """Positions of the samples whose main caption tells a relation of the stage."""
@@ -195,7 +195,11 @@ class SplitData:
 
     def sounds(self, rows: Sequence[Row]) -> Int16[Tensor, "batch samples"]:
         """Audio of manifest rows, padded at the end with silence to the longest."""
-        sounds = [_apply_crop(self.pcm(row), row) for row in rows]
+        sounds = []
+        for row in rows:
+            pcm = self.pcm(row)
+            start, frames = row.crop or (0, len(pcm))
+            sounds.append(pcm[start : start + frames])
         batch = np.zeros((len(sounds), max(map(len, sounds))), dtype=np.int16)
         for line, pcm in zip(batch, sounds, strict=True):
             line[: len(pcm)] = pcm
@@ -241,17 +245,15 @@ class SplitData:
 
     def find_labels(self) -> set[str]:
         """The labels of the samples' sounds."""
-        found: set[str] = set()
-        for batch in self._rows.scan():
-            found.update(pc.unique(batch["labels"].flatten()).to_pylist())
-        return found
+        return self._find("labels")
 
     def find_clips(self) -> set[str]:
         """Ids of the clips that samples are made of."""
-        found: set[str] = set()
-        for batch in self._rows.scan():
-            found.update(pc.unique(batch["clips"].flatten()).to_pylist())
-        return found
+        return self._find("clips")
+
+    def _find(self, column: str) -> set[str]:
+        lists = (pc.unique(batch[column].flatten()) for batch in self._rows.scan())
+        return set(chain.from_iterable(each.to_pylist() for each in lists))
 
     def _texts(self) -> Iterator[pa.StringArray]:
         """The split's texts, true or false, batch by batch."""
@@ -295,12 +297,6 @@ def find_labelled(corpus: Corpus, split: str) -> Iterator[Bool[np.ndarray, " sam
             yield pc.list_value_length(part["dense"]).to_numpy() > 0
         else:
             yield np.zeros(len(part), dtype=bool)
-
-
-def _apply_crop(pcm: Pcm, row: Row) -> Pcm:
-    """What is heard of a sample: all of it, or its crop."""
-    start, frames = row.get("crop", (0, len(pcm)))
-    return pcm[start : start + frames]
 
 
 def number_keys(keys: Sequence[str]) -> Int[Tensor, " keys"]:

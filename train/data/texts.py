@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -26,13 +26,12 @@ from train.config.loss import Role
 from train.config.run import Stage
 from train.config.text import NEVER, TextSampling
 from train.data.meaning import meaning
-from train.data.rows import stage_of
+from train.data.rows import Row
 
 NAMELESS: Final = claim_to_text(Event(MUSIC))
 """The claim of a caption of a clip that bears no label, and no tag that the caption states."""
 FULLY_NEGATED: Final = EditKind.NEGATE_FULL.value
 
-Row = Mapping[str, Any]
 Sentence = Mapping[str, str]
 
 
@@ -105,11 +104,7 @@ class TextSampler:
         return cls(sampling, tags, seed)
 
     def texts(self, rows: Sequence[Row], stage: Stage, step: int) -> Texts:
-        """The texts of a batch.
-
-        Args:
-            rows: Manifest rows, each with its `position`.
-        """
+        """The texts of a batch, in a step of the run."""
         told = [self._tell(row, stage, step) for row in rows]
         denied: tuple[Sequence[str], ...] = ((),) * len(rows)
         if Role.DENIED in stage.roles:
@@ -117,7 +112,10 @@ class TextSampler:
         return Texts(
             captions=tuple(each.caption for each in told),
             claims=tuple(each.claim for each in told),
-            meanings=tuple(_meaning(each) for each in told),
+            # A claim that names neither a label nor a tag does not say what its caption says.
+            meanings=tuple(
+                each.caption if each.claim == NAMELESS else meaning(each.claim) for each in told
+            ),
             positives=tuple(each.positives for each in told),
             negatives=tuple(each.negatives for each in told),
             denied=denied,
@@ -125,15 +123,16 @@ class TextSampler:
 
     def _tell(self, row: Row, stage: Stage, step: int) -> _Told:
         """A caption of a sample, and the other texts that its loss asks for."""
-        stage = stage_of(row, stage)
-        rng = Randomness(self.seed).at(f"text/{step}", row["position"])
+        stage = row.adapt(stage)
+        rng = Randomness(self.seed).at(f"text/{step}", row.position)
         said: list[Sentence] = [{"text": row["caption"], "claim": row["claim"]}]
         if self.sampling.restatements:
             said += [text for text in row["positives"] if stage.tells(text["connective"])]
         chosen = said[int(rng.integers(len(said)))] if len(said) > 1 else said[0]
         tags = self._tags(row["clips"])
         if tags and rng.random() >= self.sampling.p_caption.at(step):
-            chosen = _join_tags(self._tags(row.get("heard", row["clips"]))) or chosen
+            heard = row["clips"] if row.heard is None else row.heard
+            chosen = _join_tags(self._tags(heard)) or chosen
         every = Role.POSITIVES in stage.roles
         positives = _select_positives(row, chosen, stage) if every else []
         negatives: list[str] = []
@@ -178,11 +177,6 @@ def added_words(sampling: TextSampling, tags: Mapping[str, Sequence[Tag]]) -> fr
         return frozenset()
     names = {tag.name for each in tags.values() for tag in each}
     return frozenset({*names, *shipped_negators().plain, ","})
-
-
-def _meaning(told: _Told) -> str:
-    """What a caption says; its words, where the claim names neither a label nor a tag."""
-    return told.caption if told.claim == NAMELESS else meaning(told.claim)
 
 
 def _join_tags(tags: Sequence[Tag]) -> Sentence | None:

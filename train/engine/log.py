@@ -1,4 +1,4 @@
-"""The log of a run: JSON lines always, TensorBoard and Weights & Biases where asked for."""
+"""The log of a run (JSON lines, TensorBoard, Weights & Biases), and how fast the run is."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from io import FileIO
 from pathlib import Path
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Final
 
 import torch
 
@@ -66,25 +65,20 @@ def read_log(folder: Path) -> Iterator[tuple[bytes, Facts]]:
             yield line, facts
 
 
-@runtime_checkable
-class Sink(Protocol):
-    """Where facts of a step go."""
-
-    def write(self, facts: Facts) -> None:
-        """Keep the facts; `step` is one of them."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class RunLog:
-    """All sinks of a run; none on the processes that do not lead."""
+    """Where the facts of steps go, `step` being one of them; nowhere on processes that do not lead.
 
-    sinks: tuple[Sink, ...]
+    Args:
+        sinks: Each keeps the facts of a step.
+    """
+
+    sinks: tuple[Callable[[Facts], None], ...]
 
     def write(self, facts: Facts) -> None:
         """Keep the facts everywhere."""
         for sink in self.sinks:
-            sink.write(facts)
+            sink(facts)
 
 
 @contextmanager
@@ -96,7 +90,15 @@ def open_log(config: TrainConfig, leads: bool) -> Iterator[RunLog]:
     with ExitStack() as stack:
         path = own_file(config.out, LOG_FILE)
         # Without a buffer: what did not fit is not written again when the file is closed.
-        sinks: list[Sink] = [_LogLines(stack.enter_context(path.open("ab", buffering=0)), path)]
+        file = stack.enter_context(path.open("ab", buffering=0))
+
+        def write_line(facts: Facts) -> None:
+            rest = json.dumps(facts).encode() + b"\n"
+            with name_file(path):
+                while rest:
+                    rest = rest[file.write(rest) :]
+
+        sinks: list[Callable[[Facts], None]] = [write_line]
         if config.tensorboard:
             sinks.append(stack.enter_context(_tensorboard(config.out)))
         if config.wandb:
@@ -104,32 +106,8 @@ def open_log(config: TrainConfig, leads: bool) -> Iterator[RunLog]:
         yield RunLog(tuple(sinks))
 
 
-@dataclass(frozen=True, slots=True)
-class _LogLines:
-    file: FileIO
-    path: Path
-
-    def write(self, facts: Facts) -> None:
-        rest = json.dumps(facts).encode() + b"\n"
-        with name_file(self.path):
-            while rest:
-                rest = rest[self.file.write(rest) :]
-
-
-@dataclass(frozen=True, slots=True)
-class _TensorBoard:
-    writer: Any
-    folder: Path
-
-    def write(self, facts: Facts) -> None:
-        with name_file(self.folder):
-            for name, value in facts.items():
-                if name != "step":
-                    self.writer.add_scalar(name, value, facts["step"])
-
-
 @contextmanager
-def _tensorboard(run: Path) -> Iterator[Sink]:
+def _tensorboard(run: Path) -> Iterator[Callable[[Facts], None]]:
     from torch.utils.tensorboard import SummaryWriter
 
     folder = run / TENSORBOARD
@@ -137,27 +115,24 @@ def _tensorboard(run: Path) -> Iterator[Sink]:
     shutil.rmtree(folder, ignore_errors=True)
     with name_file(folder):
         writer = SummaryWriter(str(folder))
-    sink = _TensorBoard(writer, folder)
+
+    def write(facts: Facts) -> None:
+        with name_file(folder):
+            for name, value in facts.items():
+                if name != "step":
+                    writer.add_scalar(name, value, facts["step"])
+
     try:
         for _, facts in read_log(run):
-            sink.write(facts)
-        yield sink
+            write(facts)
+        yield write
     finally:
         with name_file(folder):
             writer.close()
 
 
-@dataclass(frozen=True, slots=True)
-class _WeightsAndBiases:
-    run: Any
-
-    def write(self, facts: Facts) -> None:
-        values = {name: value for name, value in facts.items() if name != "step"}
-        self.run.log(values, step=facts["step"])
-
-
 @contextmanager
-def _wandb(config: TrainConfig) -> Iterator[Sink]:
+def _wandb(config: TrainConfig) -> Iterator[Callable[[Facts], None]]:
     try:
         import wandb
     except ImportError as error:
@@ -172,8 +147,13 @@ def _wandb(config: TrainConfig) -> Iterator[Sink]:
         resume="allow",
         config=config.model_dump(mode="json"),
     )
+
+    def write(facts: Facts) -> None:
+        values = {name: value for name, value in facts.items() if name != "step"}
+        run.log(values, step=facts["step"])
+
     try:
-        yield _WeightsAndBiases(run)
+        yield write
     finally:
         run.finish()
 

@@ -156,7 +156,7 @@ def _train(
         if not resumed:
             remove_run(config.out)
         save_settings(config.out, config, corpus.sample_rate, tokenizer)
-        Recordings.of_splits(splits).save(config.out)
+        Recordings.of(*splits).save(config.out)
 
     cache = None
     if state.step < config.steps:

@@ -18,8 +18,7 @@ from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.base.rng import digest
 from synth.corpus.corpus import Corpus
 from synth.storage import refuse_url
-from train.config.files import parse_config
-from train.config.run import TrainConfig
+from train.config.run import TrainConfig, parse_config
 from train.data.recordings import RECORDINGS_FILE
 from train.data.tokenizer import TextTokenizer
 from train.engine.log import LOG_FILE, name_file

@@ -25,8 +25,7 @@ from train.engine.log import Facts
 from train.engine.optimizer import is_fused, rate_at, set_rates
 from train.engine.ranks import RankProcess
 from train.losses.batch import Embedded, World
-from train.losses.captions import dissimilarity
-from train.losses.choice import apply_loss
+from train.losses.captions import apply_loss, dissimilarity
 from train.losses.frames import Localised, frame_loss
 from train.model.clap import Clap
 from train.model.device import matmul_precision
@@ -153,7 +152,8 @@ def backward(
 
     # The loss of the whole batch, and its gradient with respect to what the encoder returned.
     joined = torch.cat(audio), torch.cat(texts), scales[0], biases[0], torch.cat(frames)
-    whole = Outputs(*map(_leaf, joined))
+    # Copies, at which autograd stops.
+    whole = Outputs(*(value.detach().clone().requires_grad_() for value in joined))
     loss = compute_loss(whole, batch, config, world)
     of_audio, of_texts, of_scale, of_bias, of_frames = torch.autograd.grad(
         loss, whole, materialize_grads=True
@@ -181,11 +181,6 @@ def backward(
             learning = [pair for pair in pairs if pair[0].requires_grad]
             torch.autograd.backward([one for one, _ in learning], [one for _, one in learning])
     return loss.detach()
-
-
-def _leaf(value: Tensor) -> Tensor:
-    """A copy at which autograd stops."""
-    return value.detach().clone().requires_grad_()
 
 
 def compute_loss(

@@ -1,4 +1,4 @@
-"""A new folder that appears whole or not at all, and what the card of an export says of it."""
+"""An exported folder: it appears whole or not at all, with its settings and what its card says."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from synth.base.doors import read_json
 from synth.base.errors import SpecError
 from synth.base.yaml_file import YamlFile, explain_errors
 from train.config.model import ModelConfig, TowerKind
-from train.config.section import Section
+from train.config.text import Section
 from train.engine.run_folder import LoadedRun
 from train.export.files import AUDIO_GRAPH, FORMAT, SETTINGS_FILE
 

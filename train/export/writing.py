@@ -1,4 +1,4 @@
-"""A run with the towers of CLAPs as a folder that ClapModel and ClapProcessor open."""
+"""A run as a folder of weights: one that ClapModel opens, or safetensors with all that it takes."""
 
 from __future__ import annotations
 

@@ -95,7 +95,6 @@ class World(Protocol):
     @property
     def first(self) -> int:
         """Where this process's rows of the batch begin among all."""
-        ...
 
     def gather(self, rows: Tensor) -> Tensor:
         """The rows of all processes, in order; gradients of floats flow back to their owners.
@@ -104,7 +103,6 @@ class World(Protocol):
             rows: One a row of this process's batch. Processes may hold unequally many, alike in
                 all else.
         """
-        ...
 
     def mean(self, rows: Float[Tensor, " rows"]) -> Float[Tensor, ""]:
         """This process's part of the mean over the rows of all processes, of the batch or of some.
@@ -112,7 +110,6 @@ class World(Protocol):
         The average of the parts over the processes, which is what DDP makes of gradients, is the
         mean: rows may be spread unequally. Without any row anywhere it is 0.
         """
-        ...
 
 
 class Alone:

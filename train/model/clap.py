@@ -1,4 +1,4 @@
-"""CLAP from settings: build_model, and the settings of a plain ClapModel."""
+"""CLAP from settings: its towers and the heads over them, and the settings of a plain ClapModel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Log-mel spectra, computed on the device that holds the waveform."""
+"""Log-mel spectra, ours and CLAP's, computed on the device that holds the waveform."""
 
 from __future__ import annotations
 
@@ -173,9 +173,10 @@ class SpecAugment(nn.Module):
         """The chunks, changed in training."""
         if not self.training:
             return chunks
-        masked = self._mask_mels(self._shift_mels(chunks))
+        masked = self._mask(self._shift_mels(chunks), self.mask, axis=1)
         # Without time masking the draws are those of runs from before there was any.
-        return self._mask_frames(masked) if self.frames else masked
+        most = min(self.frames, chunks.shape[2])
+        return self._mask(masked, most, axis=2) if most else masked
 
     def _shift_mels(
         self, chunks: Float[Tensor, "chunks mels frames"]
@@ -186,26 +187,16 @@ class SpecAugment(nn.Module):
         source = (bands + by).clamp(0, mels - 1)
         return chunks.gather(1, source[:, :, None].expand(count, mels, frames))
 
-    def _mask_mels(
-        self, chunks: Float[Tensor, "chunks mels frames"]
+    def _mask(
+        self, chunks: Float[Tensor, "chunks mels frames"], most: int, axis: int
     ) -> Float[Tensor, "chunks mels frames"]:
-        count, mels, _ = chunks.shape
-        bands = torch.arange(mels, device=chunks.device)
-        width = torch.randint(0, self.mask + 1, (count, 1), device=chunks.device)
-        start = (torch.rand(count, 1, device=chunks.device) * (mels - width + 1)).long()
-        hidden = (bands >= start) & (bands < start + width)
-        return chunks.masked_fill(hidden[:, :, None], 0.0)
-
-    def _mask_frames(
-        self, chunks: Float[Tensor, "chunks mels frames"]
-    ) -> Float[Tensor, "chunks mels frames"]:
-        count, _, frames = chunks.shape
-        places = torch.arange(frames, device=chunks.device)
-        most = min(self.frames, frames)
+        """The chunks with up to `most` places of an axis (1 or 2) silent, one after the other."""
+        count, size = len(chunks), chunks.shape[axis]
+        places = torch.arange(size, device=chunks.device)
         width = torch.randint(0, most + 1, (count, 1), device=chunks.device)
-        start = (torch.rand(count, 1, device=chunks.device) * (frames - width + 1)).long()
+        start = (torch.rand(count, 1, device=chunks.device) * (size - width + 1)).long()
         hidden = (places >= start) & (places < start + width)
-        return chunks.masked_fill(hidden[:, None, :], 0.0)
+        return chunks.masked_fill(hidden.unsqueeze(3 - axis), 0.0)
 
 
 # 10 log10 of the least power that transformers' `spectrogram` lets through.

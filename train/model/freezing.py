@@ -1,4 +1,4 @@
-"""Which parts of a model learn."""
+"""Which parts of a model learn, and adapters beside frozen layers (LoRA, through peft)."""
 
 from __future__ import annotations
 

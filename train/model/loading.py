@@ -207,8 +207,10 @@ def check_audio(
         )
     chunk = round(config.chunk_s * sample_rate)
     if chunk < shortest or (longest is not None and chunk > longest):
-        most = "" if longest is None else f" and at most {longest / sample_rate:g}"
+        bounds = [f"at least {shortest / sample_rate:g}"] if shortest > 1 else []
+        if longest is not None:
+            bounds.append(f"at most {longest / sample_rate:g}")
         raise SpecError(
             f"chunks of {config.chunk_s:g} s do not fit model {name!r}",
-            fix=f"choose a chunk_s of at least {shortest / sample_rate:g}{most}",
+            fix=f"choose a chunk_s of {' and '.join(bounds)}",
         )

@@ -135,8 +135,4 @@ def checkpoint_activations(model: Clap) -> None:
     for layer in layers:
         # The stages of an HTSAT are few and large.
         for part in getattr(layer, "blocks", [layer]):
-            _recompute(part)
-
-
-def _recompute(layer: nn.Module) -> None:
-    layer.forward = partial(checkpoint, layer.forward, use_reentrant=False)
+            part.forward = partial(checkpoint, part.forward, use_reentrant=False)

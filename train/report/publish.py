@@ -1,4 +1,4 @@
-"""From a finished run to a folder for others, with a model card."""
+"""From a finished run to a folder for others, with a model card: what it is and learnt from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run has come to, and which corpora it learnt from, by its checkpoint."""
+"""What a run's folder tells: how it ended, which corpora it learnt from, how it was tested."""
 
 from __future__ import annotations
 

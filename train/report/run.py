@@ -43,7 +43,7 @@ def describe_run(folder: Path) -> RunReport:
     tested = read_evaluations(folder)
     learnt = find_learnt(config, outcome.digests)
     losses = history.values.get(LOSS, ())
-    name = folder.resolve().name
+    name, place = folder.resolve().name, format_place(config.corpus)
     values = {
         "name": name,
         "config": config,
@@ -54,7 +54,7 @@ def describe_run(folder: Path) -> RunReport:
         "outcome": outcome,
         "tested": tested,
         "learnt": learnt,
-        "evaluate": _format_evaluation_command(folder, config),
+        "evaluate": shlex.join(["segue", "eval", str(folder), place, "--split", "test"]),
         "format_value": format_value,
         "is_share": is_share,
         "split_main_metrics": split_main_metrics,
@@ -71,12 +71,6 @@ def describe_run(folder: Path) -> RunReport:
         "of other weights": [each.name for each in tested if each.other_weights],
     }
     return RunReport(name, collect_curves(history, config), values, facts)
-
-
-def _format_evaluation_command(folder: Path, config: TrainConfig) -> str:
-    place = format_place(config.corpus)
-    words = ["segue", "eval", str(folder), place, "--split", "test"]
-    return shlex.join(words)
 
 
 LOSS: Final = "loss"

@@ -12,7 +12,7 @@ import pytest
 import soundfile
 
 from synth.corpus.corpus import Corpus
-from train.bench.metrics import Metric
+from train.bench.metrics.measure import Metric
 from train.bench.plan import TaskPlan, TaskRefusal
 from train.bench.tasks.samples import Samples
 from train.config.run import AudioMode

@@ -147,5 +147,9 @@ def test_retrieval_within_random_subsets(
     assert found.metrics["text_to_audio_r1"].value == 1.0
     assert found.metrics["text_to_audio_r1"].chance == pytest.approx(1 / 4)
     assert found.facts["retrieval"] == "mean over 5 random subsets of 4 sounds"
+    # They stand in for retrieval among all, not beside it, as the help of `--subset-size` says.
+    whole = assess(tones, captions_benchmark(table, tmp_path / "audio")).metrics
+    assert found.metrics.keys() == whole.keys()
+    assert whole["text_to_audio_r1"].chance == pytest.approx(1 / 9)
     with pytest.raises(SpecError, match="subsets of 10 cannot be drawn from 9"):
         captions_benchmark(table, tmp_path / "audio", BenchSettings(subset_size=10))

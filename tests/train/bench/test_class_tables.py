@@ -12,8 +12,8 @@ import pytest
 import soundfile
 
 from synth.base.errors import CorpusError, SpecError
-from train.bench.baselines import RandomModel
 from train.bench.evaluate import Evaluation, assess, data_kind, open_benchmark
+from train.bench.opening import RandomModel
 from train.bench.plan import DataKind
 from train.bench.settings import BenchSettings
 

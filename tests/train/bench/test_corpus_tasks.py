@@ -13,8 +13,8 @@ import pytest
 
 from synth.corpus.corpus import Corpus
 from synth.scene.scene import Concat, Event, from_json, statement
-from train.bench.data.corpus import corpus_benchmark
-from train.bench.metrics import Metric
+from train.bench.corpus import corpus_benchmark
+from train.bench.metrics.measure import Metric
 from train.bench.plan import TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings, Task
 from train.bench.tasks import choosing, recall, zero_shot, zste

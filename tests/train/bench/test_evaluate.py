@@ -18,7 +18,7 @@ from train.bench.corpus import corpus_benchmark
 from train.bench.embedder import Evaluator, embed_sounds, embed_texts
 from train.bench.evaluate import assess
 from train.bench.settings import Task
-from train.bench.sounds import CorpusSounds
+from train.bench.sounds import corpus_sounds
 from train.config.model import AudioConfig, HeadConfig, ModelConfig
 from train.config.run import AudioMode
 from train.data.split import SplitData
@@ -79,9 +79,9 @@ def test_a_corpus_at_another_rate_is_refused(corpus: Path) -> None:
 
 def test_embeddings_do_not_depend_on_what_stands_beside(corpus: Path, untrained: Evaluator) -> None:
     data = SplitData(Corpus.open(corpus), "test", AudioMode.SHARDS)
-    sounds = CorpusSounds(data, data.rows(range(9)))
+    sounds = corpus_sounds(data, data.rows(range(9)))
     together, was_cut = embed_sounds(untrained, sounds)
-    alone = [untrained.audio([sounds.load(number, 16_000)])[0] for number in range(9)]
+    alone = [untrained.audio([sound.load(16_000)])[0] for sound in sounds]
     np.testing.assert_allclose(together, alone, atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(together, axis=1), 1, atol=1e-5)
     assert was_cut == 0

@@ -10,12 +10,9 @@ import numpy as np
 import pytest
 
 from synth.base.errors import CorpusError, SpecError
-from train.bench.embedder import Embedder
-from train.bench.data.caption_tables import captions_benchmark, compa_benchmark
-from train.bench.data.class_tables import classes_benchmark
 from train.bench.evaluate import assess
 from train.bench.settings import BenchSettings
-from train.bench.sounds import FileSounds
+from train.bench.sounds import file_sound
 from train.bench.tables import captions_benchmark, classes_benchmark, compa_benchmark
 
 COMPA = ("pair_caption", "reversed_pair_caption", "pair_file", "reversed_pair_file")
@@ -178,7 +175,7 @@ def test_a_template_has_one_slot() -> None:
 
 def test_audio_is_resampled_mixed_down_and_not_looped(sound: Sound, tmp_path: Path) -> None:
     sound("low", "high", "a.wav", rate=44_100, seconds=0.4)
-    loaded = FileSounds((tmp_path / "audio" / "a.wav",)).load(0, 16_000)
+    loaded = file_sound(tmp_path / "audio" / "a.wav").load(16_000)
     assert len(loaded) == 6400
     assert loaded.dtype == np.float32
 

@@ -13,15 +13,12 @@ import torch
 from transformers import ClapModel
 
 from synth.base.errors import SpecError
-from tests.kit.tiny_models import CLAP_RATE, CLAP_SECONDS, noise, save_clap
-from train.bench.embedder import Repeated, embed_sounds, fill_up, fuse
 from tests.kit.tiny_models import CLAP_RATE, CLAP_SECONDS, extract_features, noise, save_clap
-from train.bench.data.class_tables import classes_benchmark
-from train.bench.embedder import embed_sounds
+from train.bench.embedder import embed_sounds, fill_up, fuse, repeat
 from train.bench.evaluate import assess
 from train.bench.opening import open_embedder
 from train.bench.settings import BenchSettings, Padding
-from train.bench.sounds import FileSounds
+from train.bench.sounds import SoundItem, file_sound
 from train.bench.tables import classes_benchmark
 
 FULL = CLAP_SECONDS * CLAP_RATE
@@ -29,24 +26,14 @@ HOP = 480
 SIZES = (500, FULL // 3 + 7, FULL - 1, FULL)
 
 
-class NoiseSounds:
+def noises(sizes: Sequence[int]) -> list[SoundItem]:
     """Sounds of noise, at the model's rate."""
+    waveforms = [noise(size, size).numpy() for size in sizes]
+    return [SoundItem("noise", len(one), lambda _, one=one: one) for one in waveforms]
 
-    def __init__(self, sizes: Sequence[int]) -> None:
-        self.waveforms = [noise(size, size).numpy() for size in sizes]
 
-    def __len__(self) -> int:
-        return len(self.waveforms)
-
-    def name(self, number: int) -> str:
-        return f"sound {number}"
-
-    def size(self, number: int) -> int:
-        return len(self.waveforms[number])
-
-    def load(self, number: int, rate: int) -> np.ndarray:
-        assert rate == CLAP_RATE
-        return self.waveforms[number]
+def samples(sounds: Sequence[SoundItem]) -> list[np.ndarray]:
+    return [sound.load(CLAP_RATE) for sound in sounds]
 
 
 @pytest.fixture(scope="module")
@@ -67,11 +54,11 @@ def test_shorter_sounds_are_filled_up_as_transformers_does(
     padding: Padding, name: str, request: pytest.FixtureRequest
 ) -> None:
     folder = request.getfixturevalue(name)
-    embedder, sounds = open_embedder(folder), NoiseSounds(SIZES)
+    embedder, sounds = open_embedder(folder), noises(SIZES)
     found, _ = embed_sounds(embedder, fill_up(sounds, padding, embedder.longest))
-    assert np.abs(found - theirs(folder, sounds.waveforms, padding)).max() < 1e-5
+    assert np.abs(found - theirs(folder, samples(sounds), padding)).max() < 1e-5
     # Which of the three it is can be heard.
-    repeats = theirs(folder, sounds.waveforms[1:2], "repeat")
+    repeats = theirs(folder, samples(sounds[1:2]), "repeat")
     assert np.allclose(found[1:2], repeats, atol=1e-5) == (padding is Padding.REPEAT)
 
 
@@ -82,15 +69,15 @@ def test_longer_sounds_are_fused_as_transformers_does(
     # They draw a stretch from each third of all; ours is in the middle of those.
     monkeypatch.setattr(np.random, "choice", lambda starts: starts[len(starts) // 2])
     sizes = (*SIZES, FULL + 1, FULL + HOP - 1, FULL + HOP, FULL + 2 * HOP, 5 * FULL // 2 + 99)
-    embedder, sounds = open_embedder(wide_fused), NoiseSounds(sizes)
+    embedder, sounds = open_embedder(wide_fused), noises(sizes)
     fused = fuse(embedder)
     found, was_cut = embed_sounds(fused, fill_up(sounds, padding, embedder.longest))
-    expected = theirs(wide_fused, sounds.waveforms, padding)
+    expected = theirs(wide_fused, samples(sounds), padding)
     assert was_cut == 0
     assert np.abs(found - expected).max() < 1e-5
     assert np.array_equal(fused.texts(["a dog"]), embedder.texts(["a dog"]))
     # What is longer is heard: its first part alone is something else.
-    cut, count = embed_sounds(embedder, NoiseSounds(sizes[-1:]), cut=True)
+    cut, count = embed_sounds(embedder, noises(sizes[-1:]), cut=True)
     assert count == 1
     assert np.abs(cut - found[-1:]).max() > 1e-2
 
@@ -99,27 +86,27 @@ def test_the_first_part_is_one_that_transformers_may_draw(
     clap_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(np.random, "randint", lambda low, high: low)
-    sounds = NoiseSounds([2 * FULL])
+    sounds = noises([2 * FULL])
     found, _ = embed_sounds(open_embedder(clap_folder), sounds, cut=True)
-    assert np.abs(found - theirs(clap_folder, sounds.waveforms, "pad")).max() < 1e-5
+    assert np.abs(found - theirs(clap_folder, samples(sounds), "pad")).max() < 1e-5
 
 
 def test_a_sound_is_repeated_up_to_the_length_of_the_input() -> None:
-    sounds = NoiseSounds([3])
-    a, b, c = sounds.load(0, CLAP_RATE).tolist()
+    waveform = noise(3, 3).numpy()
+    a, b, c = waveform.tolist()
     for longest, whole, expected in (
         (8, False, [a, b, c, a, b, c, a, b]),
         (8, True, [a, b, c, a, b, c]),
         (3, True, [a, b, c]),
         (2, False, [a, b, c]),
     ):
-        assert Repeated(sounds, longest, whole).load(0, CLAP_RATE).tolist() == expected
+        assert repeat(waveform, longest, whole).tolist() == expected
 
 
 def test_what_a_model_cannot_do_is_refused(
     tones: Any, clap_folder: Path, sound: Callable[..., str], tmp_path: Path
 ) -> None:
-    files = FileSounds((tmp_path / "audio" / sound("low", "low"),))
+    files = [file_sound(tmp_path / "audio" / sound("low", "low"))]
     with pytest.raises(SpecError, match="any length, there is nothing to fill up"):
         fill_up(files, Padding.REPEAT, None)
     for model in (tones, open_embedder(clap_folder)):

@@ -18,7 +18,7 @@ from train.data.split import SplitData
 
 def test_the_recordings_heard_in_training_are_counted(corpus: Path, tmp_path: Path) -> None:
     opened = Corpus.open(corpus)
-    Recordings.of_split(SplitData(opened, "train", AudioMode.SHARDS)).save(tmp_path)
+    Recordings.of(SplitData(opened, "train", AudioMode.SHARDS)).save(tmp_path)
     clean = add_heard_fact(corpus_benchmark(corpus), tmp_path)
     assert clean.facts[HEARD] == "0 of 4 recordings"
     assert heard_warning(clean.facts) == ""

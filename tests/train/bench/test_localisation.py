@@ -21,6 +21,7 @@ from train.bench.embedder import FrameEmbedder
 from train.bench.metrics.events import FrameRanking, refuse_missing
 from train.bench.opening import open_embedder
 from train.bench.settings import BenchSettings, Task
+from train.bench.sounds import SoundItem
 from train.bench.tasks.localisation import score_frames
 from train.config.model import AudioConfig, HeadConfig, ModelConfig
 from train.config.run import Stage, TrainConfig
@@ -31,28 +32,10 @@ from train.report.publish import publish
 FRAME = 40
 
 
-class PlainSounds:
-    """Waveforms as they are."""
-
-    def __init__(self, *waveforms: np.ndarray) -> None:
-        self.waveforms = [each.astype(np.float32) for each in waveforms]
-
-    def __len__(self) -> int:
-        return len(self.waveforms)
-
-    def name(self, number: int) -> str:
-        return f"sound {number}"
-
-    def size(self, number: int) -> int:
-        return len(self.waveforms[number])
-
-    def load(self, number: int, rate: int) -> np.ndarray:
-        return self.waveforms[number]
-
-
 def scored(model: HalfLevels, sound: np.ndarray, **settings: Any) -> np.ndarray:
     said = {"loud": model.texts(["loud"])[0]}
-    (found,) = score_frames(model, PlainSounds(sound), ["loud"], said, BenchSettings(**settings))
+    plain = SoundItem("sound", len(sound), lambda _: sound.astype(np.float32))
+    (found,) = score_frames(model, [plain], ["loud"], said, BenchSettings(**settings))
     return found[:, 0]
 
 

@@ -11,22 +11,24 @@ import pytest
 from sklearn.metrics import average_precision_score, top_k_accuracy_score
 
 from tests.kit.rankings import coarse, ranking, some_right
-from train.bench.metrics import (
-    Metric,
+from train.bench.metrics import retrieval
+from train.bench.metrics.choice import (
+    CHANCES,
     bat,
     block_scores,
     choose_one,
     choose_two,
-    class_embeddings,
     compa,
-    mean_average_precision,
     pair_accuracy,
-    retrieval,
-    subset_retrieval,
     triplet_accuracy,
 )
-from train.bench.metrics.choice import CHANCES
-from train.bench.metrics.classification import Ranked
+from train.bench.metrics.measure import Metric
+from train.bench.metrics.retrieval import (
+    Ranked,
+    class_embeddings,
+    mean_average_precision,
+    subset_retrieval,
+)
 from train.bench.tasks.choosing import Block, find_blocks, score_blocks
 
 

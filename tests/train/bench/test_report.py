@@ -11,7 +11,7 @@ import pytest
 
 from synth.base.errors import SpecError
 from train.bench.evaluate import Evaluation
-from train.bench.metrics import Metric
+from train.bench.metrics.measure import Metric
 from train.bench.report import format_markdown, write_report
 
 FOUND = Evaluation(

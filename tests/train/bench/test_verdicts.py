@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from train.bench.metrics import Metric
+from train.bench.metrics.measure import Metric
 from train.bench.verdicts import GLOSSARY, explain_metrics, verdicts
 
 

@@ -6,9 +6,8 @@ import pytest
 
 from synth.base.errors import SpecError
 from train.cli.train import make_config
-from train.config.files import parse_config, read_settings
 from train.config.model import HeadKind
-from train.config.run import AudioMode, Stage, TrainConfig
+from train.config.run import AudioMode, Stage, TrainConfig, parse_config, read_settings
 from train.engine.presets import demo
 
 BASE = {"corpus": "c", "out": "o"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tarfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,7 @@ def test_tokens_of_40_ms_are_the_frames_of_the_shards(data: SplitData) -> None:
 def test_a_crop_has_the_tokens_of_its_part(data: SplitData) -> None:
     (row,) = data.rows([3])
     (whole,) = token_states(data, [row], ["dog", "rain", "siren"], FRAME)
-    part = row | {"crop": (5 * FRAME, 20 * FRAME)}
+    part = replace(row, crop=(5 * FRAME, 20 * FRAME))
     (found,) = token_states(data, [part], ["dog", "rain", "siren"], FRAME)
     assert torch.equal(found, whole[:, 5:25])
 

@@ -12,11 +12,10 @@ import torch
 from synth.corpus.corpus import Corpus
 from tests.kit.waiting import PATIENCE_S
 from train.config.run import TrainConfig
-from train.data import threads
+from train.data import loader
 from train.data.batch import Batch
-from train.data.loader import Assembler, Loader, Share
+from train.data.loader import ASKED, Assembler, Loader, Share, compute_alone, share_processors
 from train.data.split import TRAIN, SplitData
-from train.data.threads import ASKED, compute_alone, share_processors
 from train.data.tokenizer import TextTokenizer
 
 
@@ -50,7 +49,7 @@ def test_torch_gets_the_processors_that_the_loader_leaves(
     monkeypatch: pytest.MonkeyPatch, there: int, workers: int, expected: int
 ) -> None:
     monkeypatch.delenv(ASKED, raising=False)
-    monkeypatch.setattr(threads, "processors", lambda: there)
+    monkeypatch.setattr(loader, "processors", lambda: there)
     before = torch.get_num_threads()
     with share_processors(workers):
         assert torch.get_num_threads() == expected
@@ -59,7 +58,7 @@ def test_torch_gets_the_processors_that_the_loader_leaves(
 
 def test_what_the_user_asks_for_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ASKED, "3")
-    monkeypatch.setattr(threads, "processors", lambda: 64)
+    monkeypatch.setattr(loader, "processors", lambda: 64)
     before = torch.get_num_threads()
     with share_processors(1):
         assert torch.get_num_threads() == before
@@ -69,7 +68,7 @@ def test_a_thread_that_computes_alone_leaves_the_others_theirs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv(ASKED, raising=False)
-    monkeypatch.setattr(threads, "processors", lambda: 4)
+    monkeypatch.setattr(loader, "processors", lambda: 4)
     with share_processors(1), ThreadPoolExecutor(2, "alone", compute_alone) as pool:
         assert pool.submit(torch.get_num_threads).result() == 1
         assert torch.get_num_threads() == 3

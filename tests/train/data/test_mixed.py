@@ -127,7 +127,7 @@ def test_rows_and_sounds_are_those_of_each_corpus(mixed: TrainConfig) -> None:
     main, other = open_splits(mixed)
     start = len(main)
     rows = data.rows([start + 1, 0, start])
-    assert [row["position"] for row in rows] == [start + 1, 0, start]
+    assert [row.position for row in rows] == [start + 1, 0, start]
     captions = [row["caption"] for row in (*other.rows([1]), *main.rows([0]), *other.rows([0]))]
     assert [row["caption"] for row in rows] == captions
     for row, part, position in zip(rows, (other, main, other), (1, 0, 0), strict=True):
@@ -150,7 +150,7 @@ def test_relations_of_a_stage_are_about_the_corpus_alone(settings: Settings, twi
     told = {False: set[str](), True: set[str]()}
     for step in range(9):
         for row in data.rows(loader.batch(step).audio.positions):
-            told[row["position"] in data.mixed[0]].add(row["relation"])
+            told[row.position in data.mixed[0]].add(row["relation"])
     assert told[False] == {"before"}
     assert told[True] == {"before", "after", "while"}
 

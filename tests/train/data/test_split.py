@@ -155,9 +155,10 @@ def test_rows_of_a_large_corpus_are_those_of_its_manifest(
     table = data.corpus.samples("train")
     assert len(large) == len(data) == table.num_rows > 10
     every = range(len(data))
-    told = [row | {"position": k} for k, row in enumerate(table.to_pylist())]
+    told = table.to_pylist()
     names = large.rows([0])[0].keys()
-    assert large.rows(every) == data.rows(every) == [{n: row[n] for n in names} for row in told]
+    expected = [Row({n: row[n] for n in names}, k) for k, row in enumerate(told)]
+    assert large.rows(every) == data.rows(every) == expected
     assert large.rows([7, 1, 7, 6]) == [large.rows([position])[0] for position in (7, 1, 7, 6)]
     assert large.rows([]) == []
     assert large.relations == tuple(table["relation"].unique().to_pylist())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -117,7 +118,7 @@ def test_a_sound_that_is_not_there_is_denied(data: SplitData) -> None:
     names = ["dog", "rain", "sea waves", "siren"]
     tags = {clip: [Tag("sound", names[at % 4])] for at, clip in enumerate(sorted(clips))}
     denying = TextSampler.of(TextSampling(p_insert=Ramp(start=1, end=1)), tags, seed=0)
-    told = [{**row, "caption": f"A {tags[clip][0].name}."} for clip, row in clips.items()]
+    told = [row.retell(caption=f"A {tags[clip][0].name}.") for clip, row in clips.items()]
     texts = denying.texts(told, Stage(steps=1, loss=InfoNce()), 0).captions
     assert all(
         any(negator in text.lower() for negator in shipped_negators().plain) for text in texts
@@ -176,8 +177,9 @@ def test_words_that_settings_add_are_known(music: SplitData) -> None:
 
 
 def test_a_part_is_told_by_the_tags_of_what_is_heard_in_it(music: SplitData) -> None:
-    first, second = (row | {"position": 0} for row in rows(music)[:2])
-    both = first | {"clips": [*first["clips"], *second["clips"]], "heard": second["clips"]}
+    first, second = rows(music)[:2]
+    clips = [*first["clips"], *second["clips"]]
+    both = replace(first.retell(clips=clips), heard=tuple(second["clips"]))
     (text,) = (
         sampler(music, p_caption=0.0).texts([both], Stage(steps=1, loss=InfoNce()), 0).captions
     )
@@ -192,7 +194,7 @@ def test_asking_for_tags_that_are_not_there_is_told(data: SplitData) -> None:
 
 def test_captions_of_clips_without_label_or_tag_mean_what_they_say(data: SplitData) -> None:
     (row,) = data.rows([0])
-    nameless = row | {"claim": '{"event":"music"}', "positives": []}
-    told = [nameless | {"caption": text} for text in ("a hum", "a hiss", "a hum")]
+    nameless = row.retell(claim='{"event":"music"}', positives=[])
+    told = [nameless.retell(caption=text) for text in ("a hum", "a hiss", "a hum")]
     meanings = sampler(data).texts(told, Stage(steps=1), 0).meanings
     assert meanings[0] == meanings[2] != meanings[1]

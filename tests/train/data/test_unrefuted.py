@@ -12,12 +12,13 @@ from synth.scene.claim import claim_to_text
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, statement, to_text
 from synth.scene.timeline import timeline
 from train.data.meaning import find_unrefuted
+from train.data.rows import Row
 
 DOG, RAIN = Event("dog", Excerpt("a", 0, 1000)), Event("rain", Excerpt("b", 0, 6000))
 
 
-def row(scene: Scene, group: str = "g", **others: Any) -> dict[str, Any]:
-    return {
+def row(scene: Scene, group: str = "g", crop: Any = None, **others: Any) -> Row:
+    facts = {
         "group": group,
         "scene": to_text(scene),
         "activity": [place.heard.to_json() for place in timeline(scene).placements],
@@ -25,9 +26,10 @@ def row(scene: Scene, group: str = "g", **others: Any) -> dict[str, Any]:
         "negatives": [],
         **others,
     }
+    return Row(facts, 0, crop=crop)
 
 
-def unrefuted(*rows: dict[str, Any], audible: int | None = 100) -> list[list[bool]]:
+def unrefuted(*rows: Row, audible: int | None = 100) -> list[list[bool]]:
     found: list[list[bool]] = find_unrefuted(rows, [each["claim"] for each in rows], audible)
     return torch.as_tensor(found).tolist()
 

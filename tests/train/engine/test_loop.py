@@ -31,7 +31,7 @@ from train.engine.run_folder import (
     save_tensors,
 )
 from train.engine.validation import Validator
-from train.model.clap import Clap
+from train.model.network import Clap
 from train.model.weights import RECEIPTS_FILE
 from train.report.run import describe_run
 

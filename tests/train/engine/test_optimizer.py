@@ -14,7 +14,8 @@ from tests.kit.tiny_models import CLAP_RATE
 from train.config.model import ALL_GROUPS, Group, LastLayers
 from train.config.run import TrainConfig
 from train.engine.optimizer import build_optimizer, learning_rate, set_rates
-from train.model.clap import Clap, build_model, clap_config
+from train.model.clap import build_model, clap_config
+from train.model.network import Clap
 
 Settings = Callable[..., TrainConfig]
 CPU = torch.device("cpu")

@@ -22,7 +22,7 @@ from train.engine.ranks import RankProcess
 from train.engine.step import Encoder, compute_loss, load_parts
 from train.engine.validation import Validator
 from train.losses.batch import Alone
-from train.model.clap import Clap
+from train.model.network import Clap
 
 Settings = Callable[..., TrainConfig]
 ALONE = RankProcess(0, 1, torch.device("cpu"))

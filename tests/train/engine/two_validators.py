@@ -76,7 +76,7 @@ def main(rank: int, folder: Path) -> None:
     )
     state.step = config.steps
     log = MemoryLog()
-    loop._validate(validator, state, config, process, RunLog((log,)))
+    loop._validate(validator, state, config, process, RunLog((log.write,)))
     facts = {
         "alone": alone,
         "loss": log.facts[0]["val_loss"],

@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from synth.base.errors import CorpusError
-from train.export.opening import ACCEPTED, ModelKind, model_kind
 from train.cli.show import tell_of_hub
-from train.export.files import is_hub_name
-from train.export.kinds import ACCEPTED, ModelKind, model_kind
-from train.export.opening import open_model
+from train.export.files import ACCEPTED, is_hub_name
+from train.export.opening import ModelKind, model_kind, open_model
 
 
 def _write(folder: Path, **files: object) -> Path:

@@ -46,8 +46,7 @@ from train.config.loss import (
     TextSwap,
 )
 from train.losses.batch import Alone, Embedded, Ragged
-from train.losses.captions import dissimilarity
-from train.losses.choice import apply_loss
+from train.losses.captions import apply_loss, dissimilarity
 
 SEEDS = range(20)
 FORWARD, REVERSED, OVERLAY = range(3)

@@ -20,8 +20,7 @@ from torch.nn.parallel import DistributedDataParallel
 from tests.kit.forked import fork_ranks
 from tests.kit.loss_batches import LOSSES, map_extras, take
 from train.losses.batch import Alone, Embedded, Ragged, Ranks, World
-from train.losses.captions import dissimilarity
-from train.losses.choice import apply_loss
+from train.losses.captions import apply_loss, dissimilarity
 from train.losses.frames import Localised, frame_loss
 
 

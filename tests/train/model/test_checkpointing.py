@@ -20,8 +20,8 @@ from train.config.model import (
     TokenKind,
     TowerKind,
 )
-from train.model.clap import Clap, build_model, clap_config
-from train.model.network import checkpoint_activations
+from train.model.clap import build_model, clap_config
+from train.model.network import Clap, checkpoint_activations
 
 IDS = torch.tensor([[0, 4, 5, 6, 7, 2], [0, 8, 9, 10, 4, 2]])
 

@@ -25,8 +25,9 @@ from train.config.model import (
     TokenKind,
     TowerKind,
 )
-from train.model.clap import Clap, build_model, clap_config
+from train.model.clap import build_model, clap_config
 from train.model.freezing import freeze, parameter_groups
+from train.model.network import Clap
 
 IDS = torch.tensor([[0, 4, 5, 2]])
 

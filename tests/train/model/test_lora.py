@@ -13,8 +13,9 @@ import torch
 from synth.base.errors import SpecError
 from tests.kit.tiny_models import CLAP_RATE, noise
 from train.config.model import Group, Lora, ModelConfig
-from train.model.clap import Clap, build_model, clap_config
+from train.model.clap import build_model, clap_config
 from train.model.freezing import adapter_parameters, merge_adapters
+from train.model.network import Clap
 
 IDS = torch.tensor([[0, 4, 5, 2], [0, 8, 9, 2]])
 

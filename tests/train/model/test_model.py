@@ -8,10 +8,10 @@ from torch import nn
 
 from tests.kit.tiny_models import noise
 from train.config.model import AudioConfig, HeadConfig, HeadKind, ModelConfig
-from train.model.clap import Clap, build_model
+from train.model.clap import build_model
 from train.model.features import LogMel, split_chunks
 from train.model.heads import MeanPoolHead, Tokens, TransformerHead, sinusoids
-from train.model.network import LogitScale
+from train.model.network import Clap, LogitScale
 
 RATE = 16_000
 OURS = (HeadKind.MLP, HeadKind.TRANSFORMER)

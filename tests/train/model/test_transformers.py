@@ -21,8 +21,9 @@ from transformers import (
 from synth.base.errors import SpecError
 from train.config.model import AudioConfig, ModelConfig, TextConfig, TowerKind
 from train.data.tokenizer import TextTokenizer
-from train.model.clap import Clap, build_model
+from train.model.clap import build_model
 from train.model.loading import model_rate, transformers_model
+from train.model.network import Clap
 
 RATE = 16_000
 

@@ -26,7 +26,7 @@ from train.bench.metrics.choice import (
     triplet_accuracy,
 )
 from train.bench.metrics.measure import RESAMPLES, Metric
-from train.bench.metrics.ranking import (
+from train.bench.metrics.retrieval import (
     class_embeddings,
     mean_average_precision,
     retrieval,

@@ -29,7 +29,7 @@ from train.bench.metrics import (
 from train.bench.plan import TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings
 from train.bench.tasks.samples import Samples, similarities
-from train.data.rows import Row
+from train.data.rows import ManifestRow
 
 ORIGINAL: Final = "original"
 KINDS: Final = {"half": "negate-half", "full": "negate-full"}
@@ -76,7 +76,7 @@ def plan_negation(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskR
     )
 
 
-def _find_versions(row: Row) -> dict[str, str]:
+def _find_versions(row: ManifestRow) -> dict[str, str]:
     """The caption, and its first half and fully negated version where there is one."""
     found = {ORIGINAL: row["caption"]}
     for name, kind in KINDS.items():
@@ -138,7 +138,7 @@ def plan_bat(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskRefusa
     return TaskPlan(tuple(text for _, both in pairs for text in both), measure)
 
 
-def find_exchanges(row: Row) -> Iterator[tuple[str, str]]:
+def find_exchanges(row: ManifestRow) -> Iterator[tuple[str, str]]:
     """The false texts that are the caption with before and after exchanged, at any of its places.
 
     Yields:
@@ -205,7 +205,7 @@ class Block:
     group: str
 
 
-def find_blocks(rows: Sequence[Row], edits: Collection[str]) -> list[Block]:
+def find_blocks(rows: Sequence[ManifestRow], edits: Collection[str]) -> list[Block]:
     """The blocks of some samples, in their order.
 
     A false caption and the true one that it stands against make a block where another sample of the
@@ -225,7 +225,7 @@ def find_blocks(rows: Sequence[Row], edits: Collection[str]) -> list[Block]:
 
 
 def _blocks_of_group(
-    rows: Sequence[Row], group: str, members: Sequence[int], edits: Collection[str]
+    rows: Sequence[ManifestRow], group: str, members: Sequence[int], edits: Collection[str]
 ) -> Iterator[Block]:
     at: dict[tuple[str, str, str], int] = {}
     for number in members:
@@ -302,11 +302,8 @@ def plan_negatives(samples: Samples, settings: BenchSettings) -> TaskPlan | Task
         return TaskRefusal("no sample has a false text")
 
     def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
-        similarity, kind, group = (
-            similarities(audio, said, pairs),
-            np.array(kinds),
-            np.array(groups),
-        )
+        similarity = similarities(audio, said, pairs)
+        kind, group = np.array(kinds), np.array(groups)
         found = {"negatives": pair_accuracy(similarity, group, settings.seed)}
         for name in sorted(set(kinds)):
             chosen = kind == name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -29,9 +29,10 @@ from train.bench.metrics import Metric
 from train.bench.metrics.events import SILENT, FrameScores, FrameStates, localisation
 from train.bench.plan import TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings
-from train.bench.sounds import Sounds
+from train.bench.sounds import SoundItem
 from train.bench.tasks.samples import Samples
 from train.data.frames import text_of
+from train.data.rows import ManifestRow
 
 _UNLABELLED: Final = "samples whose sounds have no labels with times"
 
@@ -66,9 +67,8 @@ def plan_samples(
     )
 
 
-def _states(row: dict[str, object], named: Sequence[str], rate: int) -> FrameStates:
+def _states(row: ManifestRow, named: Sequence[str], rate: int) -> FrameStates:
     heard, length = read_timeline(row), row["frames"]
-    assert isinstance(length, int)
     columns = [label_frames(label, heard, length, frame_length(rate)) for label in named]
     return np.stack(columns, axis=1)
 
@@ -98,7 +98,7 @@ def describe_frames(embedder: Embedder, settings: BenchSettings) -> str:
 
 def score_frames(
     embedder: Embedder,
-    sounds: Sounds,
+    sounds: Sequence[SoundItem],
     texts: Sequence[str],
     said: Said,
     settings: BenchSettings,
@@ -123,17 +123,17 @@ def score_frames(
     observer = observer or Silent()
     observer.start("listen", len(sounds), "sounds")
     found: list[FrameScores] = []
-    for number in range(len(sounds)):
-        waveform = sounds.load(number, rate)
+    for sound in sounds:
+        waveform = sound.load(rate)
         if window_s is None and isinstance(embedder, FrameEmbedder) and embedder.frame:
             step = embedder.frame
-            whole = cut_to_longest(waveform, sounds.name(number), embedder, settings.cut)
+            whole = cut_to_longest(waveform, sound.name, embedder, settings.cut)
             (embedded,) = embedder.frames([whole])
-            check_finite(embedded, [sounds.name(number)] * len(embedded))
+            check_finite(embedded, [sound.name] * len(embedded))
         else:
             step = hop
-            windows = Windows(waveform, sounds.name(number), window, hop)
-            fitted = fill_up(windows, settings.padding, embedder.longest)
+            parts = windows(waveform, sound.name, window, hop)
+            fitted = fill_up(parts, settings.padding, embedder.longest)
             embedded, _ = embed_sounds(embedder, fitted)
         found.append(_spread(embedded @ wanted.T, waveform, step, rate))
         observer.advance("listen", 1)
@@ -141,36 +141,20 @@ def score_frames(
     return found
 
 
-@dataclass(frozen=True)
-class Windows:
-    """Parts of one sound: a window about the middle of each hop, moved into the sound at its ends.
+def windows(waveform: Audio, name: str, window: Frames, hop: Frames) -> list[SoundItem]:
+    """Parts of a sound: a window about the middle of each hop, moved into the sound at its ends.
 
     Args:
-        window: Length of a window in samples; a shorter sound is one in itself.
-        hop: From one to the next, in samples.
+        window: Length of a window; a shorter sound is one in itself.
     """
+    middles = range((hop - window) // 2, len(waveform) + (hop - window) // 2, hop)
+    starts = (min(max(middle, 0), max(len(waveform) - window, 0)) for middle in middles)
+    parts = [waveform[start : start + window] for start in starts]
+    return [SoundItem(name, 0, partial(_load_part, part)) for part in parts]
 
-    waveform: Audio
-    called: str
-    window: Frames
-    hop: Frames
 
-    def __len__(self) -> int:
-        return -(-len(self.waveform) // self.hop)
-
-    def name(self, number: int) -> str:
-        """Of the sound."""
-        return self.called
-
-    def size(self, number: int) -> int:
-        """Equal for all."""
-        return 0
-
-    def load(self, number: int, rate: int) -> Audio:
-        """The samples of a window."""
-        middle = number * self.hop + (self.hop - self.window) // 2
-        begin = min(max(middle, 0), max(len(self.waveform) - self.window, 0))
-        return self.waveform[begin : begin + self.window]
+def _load_part(part: Audio, rate: int) -> Audio:
+    return part
 
 
 def _spread(

@@ -1,4 +1,4 @@
-"""Retrieval both ways: samples and their captions, or audio files with several captions each."""
+"""Retrieval both ways: of samples, of captioned files, and of ACBA's probes (section 3.2)."""
 
 from __future__ import annotations
 

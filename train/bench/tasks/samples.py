@@ -14,7 +14,7 @@ from synth.scene.scene import Concat, Event, Overlay, from_text
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric, retrieval, subset_retrieval
 from train.bench.settings import BenchSettings
-from train.data.rows import Row
+from train.data.rows import ManifestRow
 from train.data.split import number_keys
 
 LABELLED: tuple[str, ...] = ("triplets", "scenes", "counts")
@@ -31,7 +31,7 @@ class Samples:
         rows: Their manifest rows, in the order of their sounds.
     """
 
-    rows: Sequence[Row]
+    rows: Sequence[ManifestRow]
     recipe: str
     split: str
 

@@ -243,40 +243,27 @@ _AFTER: Final = (
 )
 
 
-def layers_of(model: nn.Module) -> list[nn.Module]:
-    """The layers or stages of an encoder, the first one first.
+def _submodules(model: nn.Module) -> dict[str, nn.Module]:
+    return dict(model.named_modules(remove_duplicate=False))
 
-    Returns:
-        Empty where the model has no layers at a known place.
-    """
-    for path in _LAYERS:
-        if _has_submodule(model, path):
-            return list(model.get_submodule(path).children())
-    return []
+
+def layers_of(model: nn.Module) -> list[nn.Module]:
+    """The layers or stages of an encoder, first to last; empty where they are at no known place."""
+    modules = _submodules(model)
+    return next((list(modules[path].children()) for path in _LAYERS if path in modules), [])
 
 
 def last_parts(model: nn.Module, count: int = 1) -> list[nn.Module]:
-    """The last layers or stages of an encoder, and the norm and pooler behind them.
+    """The last layers or stages of an encoder, at least one, and the norm and pooler behind them.
 
-    Returns:
-        Empty where the model has no layers at a known place.
+    Empty where the model has no layers at a known place.
     """
-    layers = layers_of(model)
+    layers, modules = layers_of(model), _submodules(model)
     if not layers:
         return []
-    after = [model.get_submodule(path) for path in _AFTER if _has_submodule(model, path)]
+    after = [modules[path] for path in _AFTER if path in modules]
     config: Any = model.config
     # Other models of that family normalise before the first layer, under the same name.
-    if getattr(config, "do_stable_layer_norm", False) and _has_submodule(
-        model, "encoder.layer_norm"
-    ):
-        after.append(model.get_submodule("encoder.layer_norm"))
+    if getattr(config, "do_stable_layer_norm", False) and "encoder.layer_norm" in modules:
+        after.append(modules["encoder.layer_norm"])
     return [*layers[-count:], *after]
-
-
-def _has_submodule(model: nn.Module, path: str) -> bool:
-    try:
-        model.get_submodule(path)
-    except AttributeError:
-        return False
-    return True

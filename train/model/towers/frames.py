@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -339,7 +339,7 @@ class Wav2Vec2Bert(FrameModel):
         return [] if masked is None else [masked]
 
 
-_KINDS: Final = {
+_KINDS: Final[dict[str, Callable[[Any, Any], FrameModel]]] = {
     "audio-spectrogram-transformer": AudioSpectrogramTransformer,
     "whisper": WhisperEncoder,
     "wav2vec2-bert": Wav2Vec2Bert,
@@ -356,7 +356,7 @@ def frame_tower(model: Any, config: AudioConfig, sample_rate: int) -> FrameTower
             f"model {config.name!r} has an adapter, which changes its step in time",
             fix="choose a wav2vec2-BERT with `add_adapter: false`",
         )
-    found: FrameModel = _KINDS[model.config.model_type](model, extractor)
+    found = _KINDS[model.config.model_type](model, extractor)
     check_audio(
         config,
         int(extractor.sampling_rate),

@@ -1,4 +1,4 @@
-"""Retrieval: ranks, recall, median rank and average precision, and what these are by chance."""
+"""Retrieval, among all or in subsets, and average precision of many labels, with their chance."""
 
 from __future__ import annotations
 
