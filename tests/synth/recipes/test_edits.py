@@ -138,5 +138,6 @@ def test_no_pair_has_two_sounds_that_one_noun_could_mean() -> None:
 def test_a_setting_that_breaks_the_promise_is_refused(
     recipe: Edits, where: Setting, said: str
 ) -> None:
+    Edits().check(setting(), ["train"])
     with pytest.raises(PlanError, match=said):
         recipe.check(where, ["train"])

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from pydantic import ValidationError
 
 from pipelines.builder.build import plan_library
 from pipelines.checks.audit import audit
@@ -76,6 +77,9 @@ def test_lengths_are_drawn_once_and_for_all_within_the_range() -> None:
         )
     )
     assert alone.items() <= beside.items()
+    for wrong in ({"seconds": (2, 1)}, {"seconds": (0, 1)}, {"labels": "birds"}):
+        with pytest.raises(ValidationError):
+            VocabularySource.model_validate(wrong)
     assert [*alone.values()] != [*other.values()]
 
 

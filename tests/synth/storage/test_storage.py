@@ -21,6 +21,7 @@ from synth.storage import (
     filesystems,
     is_url,
     local_place,
+    open_file,
     url_of,
 )
 from synth.storage import remote as remote_module
@@ -63,6 +64,9 @@ def test_urls_are_told_from_paths_even_after_pathlib(tmp_path: Path) -> None:
     for path in ("data/a", "/data/a", "C:/data", "c:/data", "./s3:x", "esc50:root"):
         assert not is_url(path), path
     assert local_place(tmp_path / "nowhere") == tmp_path / "nowhere"
+    (tmp_path / "file").write_bytes(b"here")
+    with open_file(tmp_path / "file") as file:
+        assert file.read() == b"here"
     with pytest.raises(StorageError, match="unknown kind of store: 'nix'"):
         Remote("nix://bucket").list()
 

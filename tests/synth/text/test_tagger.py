@@ -89,6 +89,7 @@ def test_possible_tags() -> None:
         "low-frequency": (POS.ADJ,),
         "remote-controlled": (POS.ADJ,),
         "fly-by": (POS.ADP,),
+        "sing-along": (POS.VERB,),
         "zorbly": (POS.ADV,),
         "zorbing": (POS.VERB,),
         "zorb": (POS.NOUN, POS.VERB),

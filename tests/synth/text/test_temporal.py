@@ -98,6 +98,7 @@ MADE = {
     (swap_as_then, (OrderStep.REPLACED,)): {
         "A goose honks as a gate shuts": "A goose honks then a gate shuts",
         "A goose honks, as a gate shuts.": "A goose honks, then a gate shuts.",
+        "A gong rings as, a gate shuts": "A gong rings then a gate shuts",
         "As rain falls, a goose honks": "Rain falls, then a goose honks",
         "A goose honks then a gate shuts": "A goose honks as a gate shuts",
         "A goose honks, and then a gate shuts": "A goose honks as a gate shuts",
