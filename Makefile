@@ -34,7 +34,8 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "done; now: source $(BIN)/activate"
 
 # One thread each: more would fight over the processors. Byte code is kept: without it every worker
-# compiles every test anew, half of what collecting takes.
+# compiles every test anew, half of what collecting takes. A file keeps to one process: its tests share
+# what they are tried on.
 PYTEST = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 # Everything but what must start servers and processes, wait for real time or kill.
