@@ -17,7 +17,7 @@ from train.bench.corpus import corpus_benchmark
 from train.bench.metrics.measure import Metric
 from train.bench.plan import TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings, Task
-from train.bench.tasks import choosing, recall, zero_shot, zste
+from train.bench.tasks import choosing, recall, zste
 from train.bench.tasks.samples import Samples
 from train.config.run import AudioMode
 from train.data.meaning import meaning
@@ -57,7 +57,7 @@ def knows(one: dict[str, Any], text: str) -> float:
 
 
 def test_who_knows_what_is_heard_passes_zste(triplets: Samples, judged: Judged) -> None:
-    found = judged(zste.plan_samples(triplets, SETTINGS), triplets, knows)
+    found = judged(zste.plan_zste(triplets, SETTINGS), triplets, knows)
     assert {name.removeprefix("zste_") for name in found} == {
         *("t2a", "t2b", "t2c", "t2d", "t3", "t3_before", "t3_while"),
         *("t4", "t4_before", "t4_while"),
@@ -68,7 +68,7 @@ def test_who_knows_what_is_heard_passes_zste(triplets: Samples, judged: Judged) 
 
 
 def test_who_hears_no_order_fails_zste_by_chance(triplets: Samples, judged: Judged) -> None:
-    found = judged(zste.plan_samples(triplets, SETTINGS), triplets, heard_labels)
+    found = judged(zste.plan_zste(triplets, SETTINGS), triplets, heard_labels)
     assert found["zste_t2a"].value == found["zste_t2c"].value == 1.0
     # Three prompts name both sounds; T4's further ones name an absent class.
     for name in ("t3", "t3_before", "t3_while", "t4", "t4_before", "t4_while"):
@@ -82,16 +82,16 @@ def test_the_reversed_order_is_among_the_prompts_of_t4(triplets: Samples, judged
         first, second = one["labels"]
         return float(text == f"{second} before {first}")
 
-    found = judged(zste.plan_samples(triplets, SETTINGS), triplets, reversed_order)
+    found = judged(zste.plan_zste(triplets, SETTINGS), triplets, reversed_order)
     assert found["zste_t4_before"].value == found["zste_t3_before"].value == 0.0
 
 
 def test_chance_of_zste_follows_the_number_of_prompts(triplets: Samples, judged: Judged) -> None:
-    few = judged(zste.plan_samples(triplets, BenchSettings(prompts=10)), triplets, knows)
+    few = judged(zste.plan_zste(triplets, BenchSettings(prompts=10)), triplets, knows)
     assert few["zste_t4"].chance == pytest.approx(1 / 10)
     assert few["zste_t5b"].chance == pytest.approx(1 / 45)
     # Four classes make 2 * (12 - 2) prompts with an absent class, and 12 - 2 simultaneous ones.
-    most = judged(zste.plan_samples(triplets, SETTINGS), triplets, knows)
+    most = judged(zste.plan_zste(triplets, SETTINGS), triplets, knows)
     assert most["zste_t4"].chance == pytest.approx(1 / 23)
     assert most["zste_t5b"].chance == pytest.approx(1 / 66)
     assert most["zste_t2a"].chance == pytest.approx(1 / 6)
@@ -101,7 +101,7 @@ def test_classes_are_matched_by_identity(row: Row, judged: Judged) -> None:
     names = ("rain", "train", "cat", "water_drops")
     rows = [row(f"{a} {b}", "", a, b, "sequence") for a in names for b in names if a != b]
     samples = Samples(rows, "triplets", "test")
-    plan = zste.plan_samples(samples, SETTINGS)
+    plan = zste.plan_zste(samples, SETTINGS)
     assert isinstance(plan, TaskPlan)
     assert "The sound of water drops" in plan.texts
 
@@ -119,7 +119,7 @@ def test_what_a_heard_sound_could_be_called_is_no_absent_class(row: Row, judged:
         row("b", "", "dog bark", "cat", "sequence"),
     ]
     samples = Samples(rows, "triplets", "test")
-    plan = zste.plan_samples(samples, SETTINGS)
+    plan = zste.plan_zste(samples, SETTINGS)
 
     def with_preference(text: str) -> float:
         # Where the preferred prompt is among a sample's own, it takes the point from the right one.
@@ -142,7 +142,7 @@ def test_stage_a_is_tested_on_single_and_overlaid_sounds(
     assert not {Task.BAT, Task.TRIPLETS} & set(benchmark.allowed)
     data = SplitData(Corpus.open(path), "test", AudioMode.SHARDS)
     samples = Samples(data.rows(range(len(data))), "triplets", "test")
-    found = judged(zste.plan_samples(samples, SETTINGS), samples, knows)
+    found = judged(zste.plan_zste(samples, SETTINGS), samples, knows)
     assert set(values(found).values()) == {1.0}
     assert found["zste_t1"].chance == pytest.approx(1 / 4)
     assert {"zste_t2c", "zste_t2d", "zste_t5b"} < set(found)
@@ -150,13 +150,13 @@ def test_stage_a_is_tested_on_single_and_overlaid_sounds(
 
 
 def test_samples_of_several_labels_are_ranked_by_class(triplets: Samples, judged: Judged) -> None:
-    plan = zero_shot.plan_samples(triplets, SETTINGS)
+    plan = zste.plan_zero_shot(triplets, SETTINGS)
     assert isinstance(plan, TaskPlan)
     found = judged(plan, triplets, heard_labels)
     assert set(found) == {"zero_shot_map"}
     assert found["zero_shot_map"].value == pytest.approx(1.0)
     assert isinstance(
-        zero_shot.plan_samples(Samples(triplets.rows, "negation", "test"), SETTINGS), TaskRefusal
+        zste.plan_zero_shot(Samples(triplets.rows, "negation", "test"), SETTINGS), TaskRefusal
     )
 
 
@@ -168,7 +168,7 @@ def test_repetitions_of_one_sound_bear_one_label(
     data = SplitData(Corpus.open(path), "test", AudioMode.SHARDS)
     samples = Samples(data.rows(range(len(data))), "counts", "test")
     assert {len(row["labels"]) for row in samples.rows} == {1, 2, 3}
-    found = judged(zero_shot.plan_samples(samples, SETTINGS), samples, heard_labels)
+    found = judged(zste.plan_zero_shot(samples, SETTINGS), samples, heard_labels)
     assert values(found) == {"zero_shot_top1": 1.0}
     assert found["zero_shot_top1"].chance == pytest.approx(1 / 2)
 
