@@ -59,10 +59,10 @@ from pathlib import Path
 from tests.kit.tiny_models import save_clap
 from train.data.tokenizer import TextTokenizer
 from train.model.clap import clap_config
-from train.model.loading import clap_input, transformers_model
+from train.model.loading import feature_extractor, transformers_model
 
 folder = str(save_clap(Path({folder!r})))
-clap_config(folder), clap_input(folder), TextTokenizer.of_model(folder)
+clap_config(folder), feature_extractor(folder), TextTokenizer.of_model(folder)
 transformers_model(folder)
 """
 
