@@ -74,8 +74,8 @@ class Composition(NamedTuple):
     """What of a composition decides which edit leads to another.
 
     Args:
-        orders: How often it says that sounds follow one another; of so many labels, the rest of
-            its operators say that they are together.
+        orders: How often it says that sounds follow one another. Each label is named once, so
+            that this tells, too, how often it says that they are together.
     """
 
     orders: int

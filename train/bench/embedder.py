@@ -213,7 +213,7 @@ def _to_numpy(embedded: Tensor) -> Embeddings:
     return found
 
 
-def repeat(waveform: Audio, longest: Frames, whole: bool) -> Audio:
+def repeat_sound(waveform: Audio, longest: Frames, whole: bool) -> Audio:
     """A sound that is shorter than a model's input, repeated.
 
     Args:
@@ -248,7 +248,7 @@ def fill_up(
         )
 
     def load(sound: SoundItem, rate: int) -> Audio:
-        return repeat(sound.load(rate), longest, whole=padding is Padding.REPEATPAD)
+        return repeat_sound(sound.load(rate), longest, whole=padding is Padding.REPEATPAD)
 
     return [replace(sound, load=partial(load, sound)) for sound in sounds]
 

@@ -85,6 +85,7 @@ class Batch:
                 return change(value)
             return value.map(change) if hasattr(value, "map") else value
 
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
         return replace(
-            self, **{each.name: apply(getattr(self, each.name)) for each in fields(self)}
+            self, **{name: apply(value) for name, value in values.items() if name != "audio"}
         )

@@ -30,7 +30,7 @@ _BATCHES_BEFORE_RELEASE: Final = 512
 _RELEASE_ADVICE: Final[int | None] = getattr(mmap, "MADV_DONTNEED", None)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Row(ManifestRow):
     """A sample as its split holds it: by name what the manifest says of it, or what is told of it.
 

@@ -159,14 +159,16 @@ def model_rate(name: str) -> int:
     return int(preprocessor_facts(name).get("sampling_rate", _WAV2VEC2_RATE))
 
 
-def feature_extractor(name: str) -> Any:
-    """The feature extractor of a model.
+def feature_extractor(name: str, kind: str = "ClapFeatureExtractor") -> Any:
+    """The feature extractor of a model, of a class of transformers: its file may name another.
 
     Settings that are missing are not guessed: those of published models differ.
     """
-    from transformers import AutoFeatureExtractor
+    import transformers
 
-    return load_pretrained(AutoFeatureExtractor, name, "the feature extractor of", _EXTRACTOR)
+    return load_pretrained(
+        getattr(transformers, kind), name, "the feature extractor of", _EXTRACTOR
+    )
 
 
 def check_audio(
@@ -197,7 +199,8 @@ def check_audio(
         )
     if config.layers is not LayerMix.LAST and not mixes:
         raise SpecError(
-            f"model {name!r}: `layers: {config.layers}` is for models that take waveform",
+            f"model {name!r}: `layers: {config.layers}` is for models that take waveform; those "
+            "of others differ in width, and cannot be mixed",
             fix="choose `layers: last` for audio",
         )
     if config.tokens is TokenKind.POOLED and not summary:
@@ -206,11 +209,13 @@ def check_audio(
             fix="choose `tokens: chunks` or `tokens: map` for audio, or a CLAP or an AST",
         )
     chunk = round(config.chunk_s * sample_rate)
-    if chunk < shortest or (longest is not None and chunk > longest):
-        bounds = [f"at least {shortest / sample_rate:g}"] if shortest > 1 else []
-        if longest is not None:
-            bounds.append(f"at most {longest / sample_rate:g}")
+    bound = ""
+    if chunk < shortest:
+        bound = f"at least {shortest / sample_rate:g}"
+    elif longest is not None and chunk > longest:
+        bound = f"at most {longest / sample_rate:g}"
+    if bound:
         raise SpecError(
             f"chunks of {config.chunk_s:g} s do not fit model {name!r}",
-            fix=f"choose a chunk_s of {' and '.join(bounds)}",
+            fix=f"choose a chunk_s of {bound}",
         )

@@ -14,7 +14,7 @@ from transformers import ClapModel
 
 from synth.base.errors import SpecError
 from tests.kit.tiny_models import CLAP_RATE, CLAP_SECONDS, extract_features, noise, save_clap
-from train.bench.embedder import embed_sounds, fill_up, fuse, repeat
+from train.bench.embedder import embed_sounds, fill_up, fuse, repeat_sound
 from train.bench.evaluate import assess
 from train.bench.opening import open_embedder
 from train.bench.settings import BenchSettings, Padding
@@ -100,7 +100,7 @@ def test_a_sound_is_repeated_up_to_the_length_of_the_input() -> None:
         (3, True, [a, b, c]),
         (2, False, [a, b, c]),
     ):
-        assert repeat(waveform, longest, whole).tolist() == expected
+        assert repeat_sound(waveform, longest, whole).tolist() == expected
 
 
 def test_what_a_model_cannot_do_is_refused(

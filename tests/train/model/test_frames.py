@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -143,10 +144,29 @@ def test_what_does_not_fit_is_refused(folder: Path) -> None:
         tower(folder, TokenKind.MAP, rate=48_000)
     with pytest.raises(SpecError, match="for models that take waveform"):
         tower(folder, TokenKind.MAP, layers=LayerMix.CONV)
-    if folder.name != "whisper":
-        with pytest.raises(SpecError, match=r"chunks of 0\.01 s") as error:
-            tower(folder, TokenKind.MAP, chunk_s=0.01)
-        assert "at least 0.0" in error.value.fix
+    for chunk_s in (1e-5, 0.01)[: 1 if folder.name == "whisper" else 2]:
+        with pytest.raises(SpecError, match=f"chunks of {chunk_s:g} s") as error:
+            tower(folder, TokenKind.MAP, chunk_s=chunk_s)
+        assert "at least" in error.value.fix
+
+
+def test_a_folder_whose_preprocessor_names_no_class_or_another_is_opened(
+    folder: Path, tmp_path: Path
+) -> None:
+    """The model tells its kind: a wav2vec2-BERT without a name was taken for a wav2vec 2.0."""
+    copy = tmp_path / folder.name
+    shutil.copytree(folder, copy)
+    file = copy / "preprocessor_config.json"
+    facts = json.loads(file.read_text())
+    sound = noise(9, 1, RATE)
+    wanted = tower(folder, TokenKind.MAP)
+    for name in ({}, {"feature_extractor_type": "ClapFeatureExtractor"}):
+        facts.pop("feature_extractor_type", None)
+        file.write_text(json.dumps(facts | name))
+        found = tower(copy, TokenKind.MAP)
+        assert torch.equal(
+            found(found.features(sound)).values, wanted(wanted.features(sound)).values
+        )
 
 
 def test_a_foreign_feature_extractor_is_refused(folder: Path, tmp_path: Path) -> None:

@@ -243,13 +243,13 @@ _AFTER: Final = (
 )
 
 
-def _submodules(model: nn.Module) -> dict[str, nn.Module]:
+def _modules_by_path(model: nn.Module) -> dict[str, nn.Module]:
     return dict(model.named_modules(remove_duplicate=False))
 
 
 def layers_of(model: nn.Module) -> list[nn.Module]:
     """The layers or stages of an encoder, first to last; empty where they are at no known place."""
-    modules = _submodules(model)
+    modules = _modules_by_path(model)
     return next((list(modules[path].children()) for path in _LAYERS if path in modules), [])
 
 
@@ -258,7 +258,7 @@ def last_parts(model: nn.Module, count: int = 1) -> list[nn.Module]:
 
     Empty where the model has no layers at a known place.
     """
-    layers, modules = layers_of(model), _submodules(model)
+    layers, modules = layers_of(model), _modules_by_path(model)
     if not layers:
         return []
     after = [modules[path] for path in _AFTER if path in modules]

@@ -339,10 +339,10 @@ class Wav2Vec2Bert(FrameModel):
         return [] if masked is None else [masked]
 
 
-_KINDS: Final[dict[str, Callable[[Any, Any], FrameModel]]] = {
-    "audio-spectrogram-transformer": AudioSpectrogramTransformer,
-    "whisper": WhisperEncoder,
-    "wav2vec2-bert": Wav2Vec2Bert,
+_KINDS: Final[dict[str, tuple[Callable[[Any, Any], FrameModel], str]]] = {
+    "audio-spectrogram-transformer": (AudioSpectrogramTransformer, "ASTFeatureExtractor"),
+    "whisper": (WhisperEncoder, "WhisperFeatureExtractor"),
+    "wav2vec2-bert": (Wav2Vec2Bert, "SeamlessM4TFeatureExtractor"),
 }
 FRAME_KINDS: Final = frozenset(_KINDS)
 """Types of transformers models that `frame_tower` takes."""
@@ -350,13 +350,14 @@ FRAME_KINDS: Final = frozenset(_KINDS)
 
 def frame_tower(model: Any, config: AudioConfig, sample_rate: int) -> FrameTower:
     """A tower around a loaded model."""
-    extractor = feature_extractor(config.name)
+    kind, extractor_class = _KINDS[model.config.model_type]
+    extractor = feature_extractor(config.name, extractor_class)
     if getattr(model.config, "add_adapter", False):
         raise SpecError(
             f"model {config.name!r} has an adapter, which changes its step in time",
             fix="choose a wav2vec2-BERT with `add_adapter: false`",
         )
-    found = _KINDS[model.config.model_type](model, extractor)
+    found = kind(model, extractor)
     check_audio(
         config,
         int(extractor.sampling_rate),
