@@ -28,6 +28,7 @@ from synth.corpus.shards import (
     decode_audio,
     document,
     encode_audio,
+    find_span,
     read_member,
     serialise_document,
     writing,
@@ -156,6 +157,20 @@ def test_shards_are_what_tarfile_writes(names: list[str], sizes: list[int]) -> N
     writer.finish()
     assert ours.getvalue() == theirs.getvalue()
     assert writer.sha256 == hashlib.sha256(theirs.getvalue()).hexdigest()
+
+
+@cases("audio_format", FORMATS)
+def test_spans_of_samples_lie_end_to_end(audio_format: AudioFormat, tmp_path: Path) -> None:
+    path = tmp_path / "demo.tar"
+    measured = write(path, audio_format)
+    end = 0
+    for row, found in zip(ROWS, measured, strict=True):
+        start, size = end, len(serialise_document(row, CLIPS))
+        begin, end = find_span(found.offset, found.size, size)
+        assert begin == start
+        with tarfile.open(fileobj=io.BytesIO(path.read_bytes()[begin:end])) as tar:
+            assert [member.size for member in tar] == [found.size, size]
+    assert not any(path.read_bytes()[end:])
 
 
 def test_a_shard_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
