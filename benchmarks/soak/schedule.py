@@ -25,20 +25,12 @@ from typing import Any, Final
 from benchmarks.soak.processes import environment
 from pipelines.flows.serving import known_server, last_runs
 from synth.base.errors import SegueError
-from tests.kit.builds import product
+from tests.kit.builds import TINY, product
 
 PATIENCE_S: Final = 600.0
 LOOK_S: Final = 1.0
 ENDED: Final = ("Completed", "Failed", "Crashed", "Cancelled")
-SPEC: Final[dict[str, Any]] = {
-    "corpus": "scheduled",
-    "seed": 7,
-    "source": {"foley": {"classes": ["dog", "rain", "siren", "wind"], "takes": 5}},
-    "recipe": {"triplets": {"crossfade_s": 0.25, "max_event_s": 1.0, "repeats": 2}},
-    "audio": {"sample_rate": 16000, "length": "exact 2 s"},
-    "splits": {"train": [1, 2, 3], "test": [4, 5]},
-    "shards": {"samples": 12},
-}
+SPEC: Final[dict[str, Any]] = TINY | {"corpus": "scheduled"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ Test = Callable[..., None]
 def cases(names: str | tuple[str, ...], table: Iterable[Any]) -> Callable[[Test], Test]:
     """As `pytest.mark.parametrize`, but as one test that tells all the cases which fail.
 
+    It is skipped where a case is and none fails; the others have run by then.
     A case has a `tmp_path` and a `monkeypatch` of its own.
     """
     arguments = (names,) if isinstance(names, str) else names
@@ -27,16 +28,20 @@ def cases(names: str | tuple[str, ...], table: Iterable[Any]) -> Callable[[Test]
     def decorate(test: Test) -> Test:
         @wraps(test)
         def run(**fixtures: Any) -> None:
-            faults = []
+            faults, skipped = [], []
             for number, row in enumerate(rows):
                 case = dict(zip(arguments, row, strict=True))
                 with pytest.MonkeyPatch.context() as patch:
                     try:
                         test(**own(fixtures, number, patch), **case)
+                    except pytest.skip.Exception as reason:
+                        skipped.append(f"{case}: {reason}")
                     except (Exception, pytest.fail.Exception):
                         faults.append(f"{case}\n{traceback.format_exc()}")
             if faults:
                 pytest.fail(f"{len(faults)} of {len(rows)} cases:\n" + "\n".join(faults), False)
+            if skipped:
+                pytest.skip("\n".join(skipped))
 
         signature = inspect.signature(test)
         rest = [each for each in signature.parameters.values() if each.name not in arguments]
