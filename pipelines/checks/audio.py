@@ -20,7 +20,7 @@ from jaxtyping import Bool, Float32, Float64, Int64
 
 from pipelines.checks.audit import Violation, find_violations, read_audible, read_tags
 from pipelines.store.places import find_manifest
-from synth.audio.dsp import Pcm, attacks, block_frames, to_pcm, weighted_levels
+from synth.audio.dsp import Pcm, a_weight, attacks, block_frames, to_pcm, weighted_levels
 from synth.audio.render import render_stems
 from synth.audio.treatments import explain_lack
 from synth.base.doors import parse_json
@@ -118,11 +118,14 @@ def _tell_apart(
     )
 
 
-def compare_activity(plan: SamplePlan, measured: MeasuredSample, ear: Ear) -> Iterator[Finding]:
+def compare_activity(
+    plan: SamplePlan, measured: MeasuredSample, ear: Ear, weighting: str
+) -> Iterator[Finding]:
     """Whether each sound is heard where the plan says, and nowhere else.
 
     Args:
         ear: What counts as audible in the corpus.
+        weighting: Of the levels that were measured, in words.
     """
     keen = measured.find_audible(ear.faint_db, ear.masked_db + KEEN_DB)
     exact = measured.find_audible(ear.clear_db)
@@ -143,8 +146,8 @@ def compare_activity(plan: SamplePlan, measured: MeasuredSample, ear: Ear) -> It
                 times = (to_seconds(int(measured.edges[at]), plan.rate) for at in (start, end))
                 yield (
                     check,
-                    f"sound {number + 1}, {place.label!r} ({place.excerpt.clip}), is {said} from "
-                    f"{' to '.join(f'{each:.2f}' for each in times)} s: "
+                    f"sound {number + 1}, {place.label!r} ({place.excerpt.clip}), is {said} "
+                    f"({weighting}) from {' to '.join(f'{each:.2f}' for each in times)} s: "
                     f"{_tell_range(below_loudest[number, start:end])} dB below its loudest 50 ms, "
                     f"{_tell_range(below_mix[number, start:end])} dB below all that is heard",
                 )
@@ -337,20 +340,27 @@ class _Auditor:
             yield "samples", f"{row['shard']}: {error.message}"
         else:
             yield from compare_samples(planned, pcm, stems)
-        measured = MeasuredSample.of(stems, rate, planned.timeline.placements)
-        yield from compare_activity(planned, measured, self.ear)
+        weighted = np.stack([a_weight(stem, rate) for stem in stems])
+        places = planned.timeline.placements
+        measured = {
+            weighting: MeasuredSample.of(sounds, rate, stems, places)
+            for weighting, sounds in (("as recorded", stems), ("A-weighted", weighted))
+        }
+        for weighting, sample in measured.items():
+            yield from compare_activity(planned, sample, self.ear, weighting)
         yield from compare_treatments(planned, stems)
         self.sounds += len(stems)
         self.sentences += 1 + len(row["positives"]) + len(row["negatives"])
-        for violation in self._find_violations(row, scene, measured, self.ear.leave_db):
-            yield (
-                "captions",
-                f"{violation.text!r} passes for {violation.said}, but by measurement "
-                f"{violation.why}",
-            )
-        for level in self.listeners:
-            found = self._find_violations(row, scene, measured, level)
-            self.listeners[level] += sum(1 for _ in found)
+        for weighting, sample in measured.items():
+            for violation in self._find_violations(row, scene, sample, self.ear.leave_db):
+                yield (
+                    "captions",
+                    f"{violation.text!r} passes for {violation.said}, but by measurement "
+                    f"({weighting}) {violation.why}",
+                )
+            for level in self.listeners:
+                violations = self._find_violations(row, scene, sample, level)
+                self.listeners[level] += sum(1 for _ in violations)
 
     def _find_violations(
         self, row: Mapping[str, Any], scene: Scene, measured: MeasuredSample, within_db: Decibels
@@ -418,13 +428,15 @@ class MeasuredSample:
     @classmethod
     def of(
         cls,
-        stems: Float32[np.ndarray, "events frames"],
+        sounds: Float32[np.ndarray, "events frames"],
         rate: int,
+        stems: Float32[np.ndarray, "events frames"],
         planned: Sequence[Placement] = (),
     ) -> MeasuredSample:
         """Measure the sounds of a sample.
 
         Args:
+            sounds: The stems, weighted as a listener hears them.
             stems: Each sound alone, on the sample's clock.
             planned: Where each is to play, and which recording in which treatment; none not to
                 tell how they sound.
@@ -433,14 +445,14 @@ class MeasuredSample:
         block = BLOCK_S * rate
         starts = np.rint(np.arange(frames // block + 1) * block).astype(np.int64)
         edges = np.append(starts[starts < frames], frames)
-        powers = np.stack([_measure(stem, edges) for stem in stems])
+        powers = np.stack([_measure(sound, edges) for sound in sounds])
         onsets = tuple(int(attacks(stem, rate, _RISE_DB).sum()) for stem in stems)
         acoustics = tuple(
             place.heard.acoustics
             and _weigh(stem[place.onset : place.offset], rate, place.heard.acoustics)
             for stem, place in zip(stems, planned, strict=False)
         ) or (None,) * len(stems)
-        return cls(edges, powers, _measure(stems.sum(axis=0), edges), onsets, acoustics)
+        return cls(edges, powers, _measure(sounds.sum(axis=0), edges), onsets, acoustics)
 
     @property
     def below_loudest(self) -> Powers:

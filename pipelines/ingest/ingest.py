@@ -222,7 +222,10 @@ def _complete(rows: RowFile, admitted: AdmittedClips, ear: Ear) -> Iterator[pa.T
         follow = {
             "split": [admitted.splits[start + at] for at in numbers.tolist()],
             "segments": [
-                find_segments(row | {"levels_db": levels.of_clip(at)[0]}, ear)
+                find_segments(
+                    row | dict(zip(("levels_db", "levels_dba"), levels.of_clip(at), strict=True)),
+                    ear,
+                )
                 for at, row in enumerate(facts)
             ],
             "captions": [row["captions"] for row in facts],

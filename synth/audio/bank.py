@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from synth.audio.dsp import Audio, Pcm, peak, to_pcm
+from synth.audio.dsp import Audio, Pcm, peak, ramp_cut, to_pcm
 from synth.base.doors import own_file, require_regular
 from synth.base.errors import CorpusError, first_line, shorten
 from synth.base.units import Frames
@@ -143,7 +143,10 @@ class Bank:
         return self._entry(clip).frames
 
     def read(self, clip: str, start: Frames, frames: Frames, gain: float) -> Audio:
-        """`frames` samples of a clip from `start`, at its catalogued level times `gain`."""
+        """`frames` samples of a clip from `start`, at its catalogued level times `gain`.
+
+        Where they are cut out of the clip they begin and end within 5 ms.
+        """
         audio = np.empty(frames, dtype=np.float32)
         self.play(clip, start, gain, audio)
         return audio
@@ -167,6 +170,7 @@ class Bank:
             )
         canvas[:] = pcm
         canvas *= np.float32(gain * entry.scale / 32768)
+        ramp_cut(canvas, self.rate, begins=start > 0, ends=start + frames < entry.frames)
 
     def _entry(self, clip: str) -> BankEntry:
         entry = self.entries.get(clip)

@@ -113,6 +113,10 @@ def document(row: Mapping[str, Any], clips: Mapping[str, Mapping[str, str]]) -> 
                 "clip": place.excerpt.clip,
                 "onset_s": to_seconds(place.onset, rate),
                 "offset_s": to_seconds(place.offset, rate),
+                "heard_s": [
+                    [to_seconds(moment, rate) for moment in stretch]
+                    for stretch in place.heard.likely
+                ],
                 "gain_db": place.excerpt.gain_db,
                 "licence": clips[place.excerpt.clip]["licence"],
                 "attribution": clips[place.excerpt.clip]["attribution"],

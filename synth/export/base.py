@@ -194,6 +194,7 @@ _EVENT = pa.struct(
         ("clip", pa.string()),
         ("onset_s", pa.float64()),
         ("offset_s", pa.float64()),
+        ("heard_s", pa.list_(pa.list_(pa.float64()))),
         ("gain_db", pa.float64()),
         ("licence", pa.string()),
         ("attribution", pa.string()),

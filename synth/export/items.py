@@ -81,9 +81,13 @@ class ExportItem:
         return self._add_durations(self.document["dense"])
 
     @property
-    def events(self) -> list[dict[str, Any]]:
-        """Every sound in it, as the document tells of it, with its `duration_s`."""
-        return self._add_durations(self.document["events"])
+    def heard(self) -> list[dict[str, Any]]:
+        """Every stretch in which a sound of it is heard, as an event with its `duration_s`."""
+        return self._add_durations(
+            event | {"onset_s": onset, "offset_s": offset}
+            for event in self.document["events"]
+            for onset, offset in event["heard_s"]
+        )
 
     def _add_durations(self, told: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         rate = self.row["sample_rate"]

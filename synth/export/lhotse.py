@@ -32,7 +32,7 @@ class Lhotse(ExportFormat):
     """The three manifests of each split, and the stored audio files."""
 
     name: ClassVar[str] = "lhotse"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio files and this shard's lines of the manifests."""
@@ -96,7 +96,7 @@ def describe_sounds(item: ExportItem) -> list[dict[str, Any]]:
                 "attribution": event["attribution"],
             },
         }
-        for number, event in enumerate(item.events)
+        for number, event in enumerate(item.heard)
     ]
     dense = [
         {
@@ -151,7 +151,7 @@ class Nemo(ExportFormat):
     """JSON-lines manifests and the stored audio files."""
 
     name: ClassVar[str] = "nemo"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio files and this shard's lines of the manifest."""
@@ -183,7 +183,7 @@ def _entry(item: ExportItem, path: str) -> dict[str, object]:
                 "onset": event["onset_s"],
                 "duration": event["duration_s"],
             }
-            for event in item.events
+            for event in item.heard
         ],
         "dense": dense_texts(read_dense(item.row), item.row["sample_rate"]),
         "group": item.document["group"],

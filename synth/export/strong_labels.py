@@ -34,7 +34,7 @@ class Jams(ExportFormat):
     """A JAMS file and the stored audio file for each sample."""
 
     name: ClassVar[str] = "jams"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Both files of every sample; there is nothing to join."""
@@ -71,7 +71,7 @@ def _jam(item: ExportItem, shard: Shard) -> dict[str, Any]:
                 "event_duration": event["duration_s"],
             },
         )
-        for event in item.events
+        for event in item.heard
     ]
     captions = [_observe(0.0, item.duration_s, text) for text in item.texts]
     dense = [
@@ -150,7 +150,7 @@ class Dcase(ExportFormat):
     """Strong labels, durations, captions, and the stored audio files."""
 
     name: ClassVar[str] = "dcase"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio files and this shard's lines of the tables."""
@@ -163,7 +163,7 @@ class Dcase(ExportFormat):
             for item in shard.items():
                 name = f"{item.id}{item.suffix}"
                 out.write(f"audio/{item.split}/{name}", item.audio)
-                for onset, offset, label in strong_labels(item.events):
+                for onset, offset, label in strong_labels(item.heard):
                     times = (seconds_text(onset), seconds_text(offset))
                     strong.write(table_line((name, *times, label), _TAB))
                     events.write(table_line((name, *times, label)))

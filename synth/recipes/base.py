@@ -479,7 +479,7 @@ def _loud_start(clip: Clip, frames: Frames, rate: int, rng: np.random.Generator)
     block = envelope.block
     last = int((clip.frames - frames) // block)
     window = max(1, round(frames / block))
-    energy = np.concatenate([[0.0], np.cumsum(envelope.powers)])
+    energy = np.concatenate([[0.0], np.cumsum(envelope.powers[1])])
     sums = (energy[window:] - energy[:-window])[: last + 1]
     if len(sums) <= 1:
         return 0

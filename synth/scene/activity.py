@@ -150,6 +150,23 @@ class Activity:
         whole = (Stretch(onset, offset),)
         return cls(whole, whole)
 
+    @property
+    def likely(self) -> Stretches:
+        """Where most listeners hear it: where it is clear, and half of the way to where it is not.
+
+        A sound that is clear nowhere is told where it is faint.
+        """
+        if not self.clear:
+            return self.faint
+        stretches: list[Stretch] = []
+        for around in self.faint:
+            inside = cut(self.clear, *around)
+            for place, (onset, offset) in enumerate(inside):
+                begins = (onset + around.onset) // 2 if place == 0 else onset
+                ends = (offset + around.offset) // 2 if place == len(inside) - 1 else offset
+                stretches.append(Stretch(begins, ends))
+        return tuple(stretches)
+
     def cut(self, onset: Frames, offset: Frames) -> Activity:
         """What of it lies from `onset` to `offset`.
 

@@ -13,10 +13,13 @@ import numpy as np
 from jaxtyping import Float
 
 from synth.base.errors import SceneError
-from synth.base.units import Frames
+from synth.base.units import Frames, Seconds
 from synth.scene.activity import Activity
 from synth.scene.edit import list_meanings
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels, operands
+
+CUT_S: Final[Seconds] = 0.005
+"""Within so long a sound begins, or ends, that is cut out of its clip."""
 
 
 class Fade(StrEnum):

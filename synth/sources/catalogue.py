@@ -19,6 +19,8 @@ from synth.audio.dsp import (
     levels,
     loudness,
     peak,
+    ramp_cut,
+    remove_rumble,
     weighted_levels,
 )
 from synth.audio.fingerprint import fingerprint, to_bytes
@@ -106,10 +108,11 @@ def catalogue(
         raise ClipError("holds NaN or infinite samples")
     if peak(audio) > MAX_PEAK:
         raise ClipError(f"holds samples of {peak(audio):.1e}; full scale is 1")
-    span = active_span(audio, rate, acceptance.active_range_db)
+    heard = remove_rumble(audio, rate)
+    span = active_span(heard, rate, acceptance.active_range_db)
     if span is None:
         raise ClipError("is silent throughout")
-    active = audio[span.onset : span.offset]
+    active = heard[span.onset : span.offset]
     if len(active) < acceptance.min_active_s * rate:
         raise ClipError(
             f"is too short: {_length(len(active), rate)} of sound; "
@@ -118,7 +121,8 @@ def catalogue(
     if float(audio.max() - audio.min()) < CONSTANT:
         raise ClipError(f"is silent: a constant level of {audio[0]:.3g} throughout")
     # A corpus at a lower rate loses what lies above its band: levels are those of what it plays.
-    played = resample(active, rate, bank_rate)
+    played = resample(active, rate, bank_rate).copy()
+    ramp_cut(played, bank_rate, begins=True, ends=True)
     known = _find_known(recording, active, acceptance)
     if lack := _explain_lack(recording, known, played, bank_rate):
         raise ClipError(f"{recording.treatment} can hardly be heard: {lack}")
@@ -151,8 +155,9 @@ def _find_known(recording: Recording, active: Audio, acceptance: Acceptance) -> 
     """The sound by which a clip is known again."""
     if recording.untreated is None:
         return active
-    span = active_span(recording.untreated, recording.rate, acceptance.active_range_db)
-    return recording.untreated[span.onset : span.offset] if span else active
+    untreated = remove_rumble(recording.untreated, recording.rate)
+    span = active_span(untreated, recording.rate, acceptance.active_range_db)
+    return untreated[span.onset : span.offset] if span else active
 
 
 def find_segments(row: Mapping[str, Any], ear: Ear) -> list[dict[str, int]]:
@@ -183,10 +188,9 @@ def explain_inaudible(row: Mapping[str, Any], ear: Ear) -> str | None:
 
 
 def _find_clear(row: Mapping[str, Any], ear: Ear) -> list[tuple[int, int]]:
-    powers = 10 ** (np.asarray([row["levels_db"]], dtype=np.float64) / 10)
-    block = LEVEL_HOP_S * row["sample_rate"]
-    (runs,) = ear.find_clear(powers, powers.max(axis=1), (row["offset"] - row["onset"]) / block)
-    return runs
+    powers = 10 ** (np.array((row["levels_db"], row["levels_dba"]), dtype=np.float64) / 10)
+    length = (row["offset"] - row["onset"]) / (LEVEL_HOP_S * row["sample_rate"])
+    return ear.join_clear(ear.find_clear(powers, powers.max(axis=1), length), length)
 
 
 def _length(frames: Frames, rate: int) -> str:

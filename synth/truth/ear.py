@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, product
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -71,7 +72,7 @@ class Envelope:
         """
         if len(self.levels_db) == 1:
             return None
-        powers = self._weighted_powers
+        powers = self.powers[1]
         if fade is not None:
             powers = powers * fade((self._edges[:-1] + self._edges[1:]) / 2 - start)
         moments = start + frames * np.arange(4) / 3
@@ -89,23 +90,14 @@ class Envelope:
         return Acoustics(mean, peak, (one, two, three))
 
     @cached_property
-    def loudest(self) -> float:
-        """Mean square of the loudest block."""
-        return 10 ** (float(np.max(self.levels_db)) / 10)
-
-    @cached_property
     def _edges(self) -> Float[np.ndarray, " edges"]:
         edges = np.arange(len(self.levels_db) + 1) * float(self.block)
         edges[-1] = self.frames
         return edges
 
     @cached_property
-    def _weighted_powers(self) -> LevelBlocks:
-        return np.asarray(10 ** (np.asarray(self.weighted_db) / 10))
-
-    @cached_property
     def _energy(self) -> Float[np.ndarray, " edges"]:
-        return self._accumulate(self._weighted_powers)
+        return self._accumulate(self.powers[1])
 
     def _accumulate(self, powers: LevelBlocks) -> Float[np.ndarray, " edges"]:
         return np.concatenate([[0.0], np.cumsum(powers * np.diff(self._edges))])
@@ -115,9 +107,14 @@ class Envelope:
         return np.asarray(np.interp(moments, self._edges, self._energy))
 
     @cached_property
-    def powers(self) -> Float[np.ndarray, " blocks"]:
-        """Mean square of each block."""
-        return np.asarray(10 ** (np.asarray(self.levels_db) / 10))
+    def powers(self) -> Float[np.ndarray, "2 blocks"]:
+        """Mean square of each block, as recorded and A-weighted."""
+        return np.asarray(10 ** (np.array((self.levels_db, self.weighted_db)) / 10))
+
+    @cached_property
+    def loudest(self) -> Float[np.ndarray, " 2"]:
+        """That of the loudest block, as recorded and A-weighted."""
+        return np.asarray(self.powers.max(axis=1))
 
 
 @dataclass(frozen=True)
@@ -182,6 +179,9 @@ Run: TypeAlias = tuple[int, int]
 class Ear:
     """What counts as audible: levels below the loudest block of a sound.
 
+    People hear levels as recorded, or A-weighted, or something between: everybody hears what is
+    clear by both, somebody what is faint by either.
+
     Args:
         clear_db: A stretch that everybody hears begins within this,
         leave_db: and goes on within this.
@@ -225,6 +225,30 @@ class Ear:
         leaves = np.maximum(loudest * to_gain(-self.faint_db) ** 2, SILENCE)
         marked = powers >= leaves[:, np.newaxis]
         return [self._bridge(runs) for runs in _runs(marked, marked)]
+
+    def join_clear(self, runs: Sequence[list[Run]], length: float) -> list[Run]:
+        """What is clear by every weighting, of the runs by each; it lasts long enough.
+
+        Args:
+            length: Of all blocks together, as for `find_clear`.
+        """
+        first, *others = runs
+        for other in others:
+            shared = (
+                (max(a, start), min(b, end)) for (a, b), (start, end) in product(first, other)
+            )
+            first = [run for run in shared if run[0] < run[1]]
+        return [run for run in first if self.is_lasting(min(run[1], length) - run[0])]
+
+    def join_faint(self, runs: Sequence[list[Run]]) -> list[Run]:
+        """What is faint by any weighting, of the runs by each."""
+        joined: list[Run] = []
+        for start, end in sorted(chain.from_iterable(runs)):
+            if joined and start <= joined[-1][1]:
+                joined[-1] = joined[-1][0], max(joined[-1][1], end)
+            else:
+                joined.append((start, end))
+        return self._bridge(joined)
 
     def is_lasting(self, length: float) -> bool:
         """Whether nobody misses a stretch of so many blocks."""

@@ -18,13 +18,14 @@ from synth.base.errors import SceneError
 from synth.base.units import Decibels, Frames, to_gain
 from synth.scene.activity import Activity, Stretch, Stretches, hull
 from synth.scene.scene import Event, Excerpt, Scene
-from synth.scene.timeline import Fade, Placement, Timeline, timeline
+from synth.scene.timeline import CUT_S, Fade, Placement, Timeline, timeline
 from synth.truth.ear import (
     BLOCK_S,
     BRUSHED,
     SILENCE,
     Ear,
     Envelope,
+    Loudest,
     Powers,
     Run,
     StoredEnvelope,
@@ -87,19 +88,18 @@ class Listener:
         return placed
 
     def _listen(self, placed: Timeline) -> Timeline:
-        low, high, sure = self._bounds(placed)
-        rest = np.sqrt(np.maximum(high.sum(axis=0) - high, 0))
-        amplitude = np.sqrt(low)
-        loudest_mix = amplitude + rest  # where they are in step
-        audible = amplitude >= loudest_mix * to_gain(-self.ear.masked_db)
-        loudest = high.max(axis=1)
-        whole = [
-            self._envelope(place.excerpt.clip).loudest * to_gain(place.excerpt.gain_db) ** 2
-            for place in placed.placements
-        ]
         length = placed.frames / (BLOCK_S * self.rate)
-        clear = self.ear.find_clear(low, np.maximum(loudest, whole), length, audible)
-        faint = self.ear.find_faint(high, sure.max(axis=1))
+        clips = [self._envelope(place.excerpt.clip) for place in placed.placements]
+        gains = [to_gain(place.excerpt.gain_db) ** 2 for place in placed.placements]
+        whole = np.array([clip.loudest * gain for clip, gain in zip(clips, gains, strict=True)])
+        by_weighting = [
+            self._find_runs(bounds, loudest, length)
+            for bounds, loudest in zip(self._bounds(placed), whole.T, strict=True)
+        ]
+        clear, faint = (
+            [list(runs) for runs in zip(*sides, strict=True)]
+            for sides in zip(*by_weighting, strict=True)
+        )
         heard = tuple(
             Placement(
                 place.label,
@@ -108,27 +108,37 @@ class Listener:
                 place.excerpt,
                 place.event,
                 Activity(
-                    self._to_frames(clear_runs, place),
-                    self._to_frames(faint_runs, place),
-                    self._envelope(place.excerpt.clip).count_attacks(
-                        place.excerpt.start, place.excerpt.frames
-                    ),
+                    self._to_frames(self.ear.join_clear(clear_runs, length), place),
+                    self._to_frames(self.ear.join_faint(faint_runs), place),
+                    clip.count_attacks(place.excerpt.start, place.excerpt.frames),
                     None
                     if self.treated is None
-                    else find_acoustics(
-                        placed,
-                        number,
-                        self._envelope(place.excerpt.clip),
-                        self.fade,
-                        self.treated,
-                    ),
+                    else find_acoustics(placed, number, clip, self.fade, self.treated),
                 ),
             )
-            for number, (place, clear_runs, faint_runs) in enumerate(
-                zip(placed.placements, clear, faint, strict=True)
+            for number, (place, clip, clear_runs, faint_runs) in enumerate(
+                zip(placed.placements, clips, clear, faint, strict=True)
             )
         )
         return Timeline(heard, placed.frames, placed.joins)
+
+    def _find_runs(
+        self, bounds: _Bounds, whole: Loudest, length: float
+    ) -> tuple[list[list[Run]], list[list[Run]]]:
+        """The runs of blocks of each event that everybody hears, and those that somebody may.
+
+        Args:
+            whole: Mean square of the loudest block of each event's whole clip.
+            length: Of the scene, in blocks.
+        """
+        low, high, sure = bounds
+        rest = np.sqrt(np.maximum(high.sum(axis=0) - high, 0))
+        amplitude = np.sqrt(low)
+        loudest_mix = amplitude + rest  # where they are in step
+        audible = amplitude >= loudest_mix * to_gain(-self.ear.masked_db)
+        loudest = np.maximum(high.max(axis=1), whole)
+        clear = self.ear.find_clear(low, loudest, length, audible)
+        return clear, self.ear.find_faint(high, sure.max(axis=1))
 
     def extent(self, scene: Scene) -> Stretch:
         """From where to where anything of a scene is heard clearly, each sound by itself."""
@@ -181,11 +191,11 @@ class Listener:
             energy = self._envelope(place.excerpt.clip).energy(moments + place.excerpt.start)
             row[first:last] = np.diff(energy) * (to_gain(place.excerpt.gain_db) ** 2 / block)
         centres = (np.arange(powers.shape[1]) + 0.5) * block
-        self._fade(placed, powers[np.newaxis], centres[np.newaxis], centres[np.newaxis])
+        self._fade(placed, powers[np.newaxis, np.newaxis], centres[np.newaxis], centres[np.newaxis])
         return powers
 
-    def _bounds(self, placed: Timeline) -> _Bounds:
-        """How loud each event may be in each block of the scene's time.
+    def _bounds(self, placed: Timeline) -> list[_Bounds]:
+        """How loud each event may be in each block of the scene's time, by each weighting.
 
         A block that is an event's in part only may be its silence: it is not known to be loud.
         """
@@ -203,10 +213,10 @@ class Listener:
             row[first:last] = to_gain(place.excerpt.gain_db) ** 2
         bounds *= gains
         lengths = (1 - BRUSHED) * (edges[1:] - edges[:-1])
-        bounds[0] *= moments[:, 1:] - moments[:, :-1] >= lengths
+        bounds[:, 0] *= moments[:, 1:] - moments[:, :-1] >= lengths
         begins, ends = edges[:-1], edges[1:]
         self._fade(placed, bounds, np.array((begins, ends, ends)), np.array((ends, begins, begins)))
-        return _Bounds(*bounds)
+        return [_Bounds(*weighting) for weighting in bounds]
 
     def _bound_clips(
         self,
@@ -214,7 +224,7 @@ class Listener:
         moments: Float[np.ndarray, "events edges"],
         starts: Int[np.ndarray, "events 1"],
         lengths: Int[np.ndarray, "events 1"],
-    ) -> Float[np.ndarray, "3 events blocks"]:
+    ) -> Float[np.ndarray, "weightings 3 events blocks"]:
         """How soft and how loud stretches of the events' clips may be, as `_Bounds`.
 
         Where in its own block of 50 ms a sound falls is not known. So what lies over two of them
@@ -234,7 +244,7 @@ class Listener:
             lengths: Its length in frames.
         """
         clips = [self._envelope(place.excerpt.clip) for place in placed.placements]
-        powers = np.concatenate([clip.powers for clip in clips])
+        powers = np.concatenate([clip.powers for clip in clips], axis=1)
         counts, blocks, whole = np.array(
             [(len(clip.levels_db), clip.block, clip.frames) for clip in clips], dtype=np.float64
         ).T[:, :, np.newaxis]
@@ -244,19 +254,22 @@ class Listener:
         final = np.maximum(first, final)
         numbers = np.minimum(np.array((first, final)), counts - 1)
         before = np.cumsum(counts, axis=0) - counts
-        bounds = powers[(numbers + before).astype(np.int64)]
+        bounds = powers[:, (numbers + before).astype(np.int64)]
         ends = np.minimum((numbers + 1) * blocks, whole)
         # A single block is the whole of a clip that was never heard, and steady.
-        is_whole = ((numbers * blocks >= starts - slack) & (ends <= starts + lengths + slack)) | (
-            counts == 1
-        )
-        sure = (bounds * is_whole * (ends / blocks - numbers)).max(axis=0)
-        return np.array((bounds.min(axis=0) * is_whole.all(axis=0), bounds.max(axis=0), sure))
+        ramp = CUT_S * self.rate
+        begins = np.where(starts > 0, starts + ramp, 0) - slack
+        stops = starts + lengths
+        stops = np.where(stops < whole, stops - ramp, stops) + slack
+        is_whole = ((numbers * blocks >= begins) & (ends <= stops)) | (counts == 1)
+        sure = (bounds * is_whole * (ends / blocks - numbers)).max(axis=1)
+        low = bounds.min(axis=1) * is_whole.all(axis=0)
+        return np.stack((low, bounds.max(axis=1), sure), axis=1)
 
     def _fade(
         self,
         placed: Timeline,
-        powers: Float[np.ndarray, "bounds events blocks"],
+        powers: Float[np.ndarray, "weightings bounds events blocks"],
         rising: Float[np.ndarray, "bounds blocks"],
         falling: Float[np.ndarray, "bounds blocks"],
     ) -> None:
@@ -274,8 +287,8 @@ class Listener:
                     for moments in (falling, rising)
                 )
                 falls, rises = self.fade.rise(1 - gone) ** 2, self.fade.rise(come) ** 2
-                powers[:, join.start : join.middle] *= falls[:, np.newaxis]
-                powers[:, join.middle : join.stop] *= rises[:, np.newaxis]
+                powers[:, :, join.start : join.middle] *= falls[:, np.newaxis]
+                powers[:, :, join.middle : join.stop] *= rises[:, np.newaxis]
 
     def _blocks(self, place: Placement) -> tuple[int, int]:
         """The blocks that a placement lies in, as [start, end)."""
