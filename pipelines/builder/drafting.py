@@ -30,7 +30,7 @@ from synth.captions.narrative import DenseCaption, dense_captions
 from synth.corpus.schema import PLAN, Sample, canonical_json, to_table
 from synth.recipes.base import Draft, Groups
 from synth.scene.scene import events
-from synth.scene.timeline import duration
+from synth.scene.timeline import Timeline, delay, duration
 from synth.truth.listener import Listener
 
 
@@ -118,7 +118,7 @@ class Drafter:
         return DraftedRows.of(run.split, groups, left_out)
 
     def _sample(self, draft: Draft, split: str, group: int) -> Sample:
-        heard = draft.heard or self.listener.hear(draft.scene)
+        heard = delay(draft.heard or self.listener.hear(draft.scene), draft.lead)
         frames = self._frames(draft)
         envelopes = self.listener.envelopes
         return Sample(
@@ -139,16 +139,19 @@ class Drafter:
                 for event in events(draft.scene)
             ),
             sample_rate=self.audio.sample_rate,
-            dense=self._tell_densely(draft, frames),
+            dense=self._tell_densely(draft, heard, frames),
+            lead=draft.lead,
         )
 
-    def _tell_densely(self, draft: Draft, frames: Frames) -> tuple[DenseCaption, ...]:
+    def _tell_densely(
+        self, draft: Draft, heard: Timeline, frames: Frames
+    ) -> tuple[DenseCaption, ...]:
         if draft.heard is None or not draft.is_labelled:
             return ()
-        return dense_captions(draft.heard, frames, self.enrichment.audible)
+        return dense_captions(heard, frames, self.enrichment.audible)
 
     def _frames(self, draft: Draft) -> Frames:
-        frames, exact = duration(draft.scene), self.audio.exact_frames
+        frames, exact = draft.lead + duration(draft.scene), self.audio.exact_frames
         if exact is not None and frames > exact:
             rate = self.audio.sample_rate
             raise PlanError(
@@ -156,7 +159,7 @@ class Drafter:
                 f"audio.length is exactly {exact / rate:g} s",
                 fix="raise audio.length, or lower the recipe's max_event_s",
             )
-        return max(frames, self.audio.least_frames)
+        return max(frames, draft.frames, self.audio.least_frames)
 
     def _enrich(self, sample: Sample, number: int) -> Sample:
         """The sample with the captions that were bought for the one of this number."""

@@ -137,7 +137,10 @@ def render_shard(job: RenderJob, shard: ShardPlan) -> None:
     measurements = []
     with writing(path, job.audio_format) as writer:
         for run in _runs([row["frames"] for row in rows]):
-            heard = [render(scenes[k], bank, job.mixdown, rows[k]["frames"]) for k in run]
+            heard = [
+                render(scenes[k], bank, job.mixdown, rows[k]["frames"], rows[k]["lead"])
+                for k in run
+            ]
             for k, rendering in zip(run, heard, strict=True):
                 measurements.append(writer.append(rows[k], rendering, texts[k]))
     measured = [asdict(measurement) for measurement in measurements]

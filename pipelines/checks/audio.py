@@ -198,6 +198,7 @@ _COLUMNS: Final = (
     "shard",
     "scene",
     "activity",
+    "lead",
     "caption",
     "claim",
     "positives",
@@ -333,7 +334,8 @@ class _Auditor:
         rate = row["sample_rate"]
         planned = SamplePlan(read_timeline(row), row["frames"], row["gain_db"], rate)
         scene = from_text(row["scene"])
-        stems = render_stems(scene, self.corpus.bank, self.corpus.fade)
+        lead = row.get("lead") or 0
+        stems = render_stems(scene, self.corpus.bank, self.corpus.fade, lead)
         try:
             pcm = self.corpus.stored_pcm(row["split"], row["shard"], row["offset"], row["size"])
         except NoSoundError as error:
@@ -366,8 +368,10 @@ class _Auditor:
         self, row: Mapping[str, Any], scene: Scene, measured: MeasuredSample, within_db: Decibels
     ) -> Iterator[Violation]:
         """What a listener who hears so far down finds of a sample's sentences."""
-        extents = [Stretch(place.onset, place.offset) for place in timeline(scene).placements]
-        heard = timeline(scene, measured.hear(self.ear, within_db, extents))
+        lead = row.get("lead") or 0
+        places = timeline(scene, lead=lead).placements
+        extents = [Stretch(place.onset, place.offset) for place in places]
+        heard = timeline(scene, measured.hear(self.ear, within_db, extents), lead)
         heard = replace(heard, frames=max(heard.frames, row["frames"]))
         return find_violations(row, annotate(heard, self.tags), self.audible)
 

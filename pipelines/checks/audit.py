@@ -30,6 +30,7 @@ _COLUMNS: Final = (
     "scene",
     "activity",
     "dense",
+    "lead",
     "frames",
     "sample_rate",
     "clips",

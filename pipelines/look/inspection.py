@@ -228,14 +228,14 @@ def _read_certified(corpus: Corpus, shard: str) -> str:
 
 def rebuild(corpus: Corpus, row: dict[str, Any], folder: Path) -> Path:
     """Write one sample's audio, rendered from the bank, as a WAV file to listen to."""
-    pcm = corpus.virtual_pcm(row["scene"], row["frames"])
+    pcm = corpus.virtual_pcm(row)
     path = folder / f"{row['id']}.wav"
     write_bytes(path, encode_audio(pcm, row["sample_rate"], AudioFormat.WAV))
     return path
 
 
 def _encode_sample(corpus: Corpus, row: dict[str, Any]) -> bytes:
-    pcm = corpus.virtual_pcm(row["scene"], row["frames"])
+    pcm = corpus.virtual_pcm(row)
     audio_format = AudioFormat(row["member"].rsplit(".", 1)[1])
     return encode_audio(pcm, row["sample_rate"], audio_format)
 

@@ -87,15 +87,17 @@ def _ramp(frames: Frames, fade: Fade) -> Audio:
     return ramp
 
 
-def render(scene: Scene, bank: Bank, mixdown: Mixdown, frames: Frames) -> Rendering:
-    """The scene as 16-bit PCM, padded with silence at the end to exactly `frames` samples."""
+def render(
+    scene: Scene, bank: Bank, mixdown: Mixdown, frames: Frames, lead: Frames = 0
+) -> Rendering:
+    """The scene as 16-bit PCM after a lead of silence, padded to exactly `frames` samples."""
     audio = waveform(scene, bank, mixdown.fade)
-    if len(audio) > frames:
-        raise SceneError(f"a scene of {len(audio)} frames does not fit into {frames}")
+    if lead + len(audio) > frames:
+        raise SceneError(f"a scene of {lead} + {len(audio)} frames does not fit into {frames}")
     loudest = peak(audio)
     gain = min(1.0, to_gain(mixdown.peak_db) / loudest) if loudest > 0 else 1.0
     pcm = np.zeros(frames, dtype=np.int16)
-    _quantise(audio, gain, loudest * gain, pcm)
+    _quantise(audio, gain, loudest * gain, pcm[lead:])
     return Rendering(pcm, to_decibels(gain), to_decibels(loudest * gain))
 
 
@@ -116,14 +118,16 @@ def _quantise(audio: Audio, gain: float, loudest: float, pcm: Pcm) -> None:
 # The stems of a scene: each of its sounds alone, as it is heard among the others.
 
 
-def render_stems(scene: Scene, bank: Bank, fade: Fade) -> Float32[np.ndarray, "events frames"]:
-    """Each event of the scene alone, in its order and on the scene's clock.
+def render_stems(
+    scene: Scene, bank: Bank, fade: Fade, lead: Frames = 0
+) -> Float32[np.ndarray, "events frames"]:
+    """Each event of the scene alone, in its order, after a lead of silence.
 
     Gains and crossfades are those of `render.waveform`, so that the stems add up to it, but for the
     rounding of float32. Where an event does not play its stem is silent.
     """
-    stems = np.zeros((len(events(scene)), duration(scene)), dtype=np.float32)
-    _play_apart(scene, bank, fade, stems)
+    stems = np.zeros((len(events(scene)), lead + duration(scene)), dtype=np.float32)
+    _play_apart(scene, bank, fade, stems[:, lead:])
     return stems
 
 

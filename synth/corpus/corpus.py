@@ -242,9 +242,14 @@ class Corpus:
         path = self.shard(split, shard)
         return decode_audio(read_member(path, offset, size, self.receipt(shard)))
 
-    def virtual_pcm(self, scene: str, frames: int) -> Pcm:
-        """A sample's audio rendered from the bank, bit-identical to `stored_pcm`."""
-        return render(from_text(scene), self.bank, self._mixdown, frames).pcm
+    def virtual_pcm(self, row: Mapping[str, Any]) -> Pcm:
+        """A sample's audio rendered from the bank, bit-identical to `stored_pcm`.
+
+        Args:
+            row: Of it `scene`, `lead` and `frames` are read.
+        """
+        scene = from_text(row["scene"])
+        return render(scene, self.bank, self._mixdown, row["frames"], row.get("lead") or 0).pcm
 
 
 def holds_corpus(folder: Path) -> bool:

@@ -19,7 +19,7 @@ from synth.scene.scene import Scene, events, format_scene, from_text, labels, to
 from synth.scene.timeline import Timeline, timeline
 from synth.truth.ear import LevelTable
 
-FORMAT_VERSION: Final = 2
+FORMAT_VERSION: Final = 3
 
 
 def _schema(*fields: tuple[str, pa.DataType]) -> pa.Schema:
@@ -43,6 +43,7 @@ ADDED: Final = frozenset(
         "onsets",
         "acoustics",
         "dense",
+        "lead",
     }
 )
 """Columns, and fields of their structures, that manifests of an older format lack."""
@@ -135,6 +136,7 @@ PLAN: Final = _schema(
     ("scene", _TEXT),
     ("activity", pa.list_(ACTIVITY)),
     ("dense", pa.list_(DENSE)),
+    ("lead", pa.int64()),
     ("frames", pa.int64()),
     ("excerpts", pa.int64()),
     ("sample_rate", pa.int32()),
@@ -191,6 +193,7 @@ class Sample:
         group: Minimal-pair group; members use the same clips in another composition.
         split: `train`, `val` or `test`.
         activity: When each of its events is heard, in its order.
+        lead: Silence before the scene, in frames.
         excerpts: How many of its events are heard in part only.
     """
 
@@ -209,6 +212,7 @@ class Sample:
     excerpts: int
     sample_rate: int
     dense: tuple[DenseCaption, ...] = ()
+    lead: Frames = 0
 
     def row(self) -> dict[str, Any]:
         """The sample as a row of `PLAN`."""
@@ -231,6 +235,7 @@ class Sample:
             "scene": to_text(self.scene),
             "activity": [item.to_json() for item in self.activity],
             "dense": [asdict(item) for item in self.dense],
+            "lead": self.lead,
             "frames": self.frames,
             "excerpts": self.excerpts,
             "sample_rate": self.sample_rate,
@@ -258,7 +263,7 @@ def compared_with(negative: Mapping[str, Any], row: Mapping[str, Any]) -> str:
 
 
 def read_timeline(row: Mapping[str, Any]) -> Timeline:
-    """The timeline of a row of `PLAN` or `SAMPLES`: `scene` and `activity` are read.
+    """The timeline of a row of `PLAN` or `SAMPLES`: `scene`, `activity` and `lead` are read.
 
     It lasts as long as the sample, with what it is padded with.
 
@@ -266,7 +271,7 @@ def read_timeline(row: Mapping[str, Any]) -> Timeline:
     """
     stored = row.get("activity")
     activities = None if stored is None else [Activity.from_json(item) for item in stored]
-    placed = timeline(from_text(row["scene"]), activities)
+    placed = timeline(from_text(row["scene"]), activities, row.get("lead") or 0)
     clips = {place.excerpt.clip for place in placed.placements}
     if unlisted := clips - {*row.get("clips", clips)}:
         raise SceneError(

@@ -168,6 +168,7 @@ ROW_RULES: Final[Rules] = {
     "row_group": (_NATURAL,),
     "row": (_NATURAL,),
     "excerpts": (_NATURAL,),
+    "lead": (_NATURAL,),
     "frames": (_POSITIVE,),
     "sample_rate": ((_is_between(1, MAX_RATE), f"a whole number of Hz, 1 to {MAX_RATE}"),),
 }

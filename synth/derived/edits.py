@@ -18,6 +18,7 @@ from synth.base.rng import Randomness, pick
 from synth.derived.questions import Derived, Subject, derive_of_pairs
 from synth.derived.wording import fill_frames
 from synth.labels.lexicon import Phrase
+from synth.scene.activity import Stretch
 from synth.scene.claim import Claim, claim_to_text
 from synth.scene.scene import Concat, Event, Overlay, from_text
 from synth.truth.change import Change, ChangeKind, Claims, find_change, list_claims, proves_change
@@ -178,8 +179,11 @@ def _find_edit(
 ) -> Edit | None:
     had, has = rows[before.id], rows[after.id]
     change = find_change(from_text(had["scene"]), from_text(has["scene"]))
-    if change is None or any(had[whole] != has[whole] for whole in ("frames", "gain_db")):
+    whole = "lead", "frames", "gain_db"
+    if change is None or any(had.get(name) != has.get(name) for name in whole):
         return None
+    lead = had.get("lead") or 0
+    change = replace(change, stretch=Stretch(*(frame + lead for frame in change.stretch)))
     shared = tuple(label for label in before.sounds if label in after.sounds)
     candidates = [
         claims

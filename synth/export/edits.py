@@ -105,12 +105,13 @@ def _describe(edit: Edit, items: Mapping[str, ExportItem]) -> dict[str, Any]:
 def _take_apart(shard: Shard, item: ExportItem) -> PairSide:
     corpus, row = shard.corpus, item.row
     scene, mix = from_text(row["scene"]), decode_audio(item.audio)
-    if duration(scene) > len(mix):
+    lead = row.get("lead") or 0
+    if lead + duration(scene) > len(mix):
         raise CorpusError(
             f"sample {item.id}: its scene lasts longer than its audio",
             fix="run `segue build` again with the corpus's spec",
         )
-    rendered = render_stems(scene, corpus.bank, corpus.fade)
+    rendered = render_stems(scene, corpus.bank, corpus.fade, lead)
     try:
         stems = quantise_stems(rendered, row["gain_db"], mix)
     except CorpusError as error:

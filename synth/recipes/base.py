@@ -211,12 +211,16 @@ class Draft:
         heard: The timeline with what is audible of each sound, None if the recipe does not ask.
         is_labelled: Whether its events are called by labels. A caption of a whole clip is not true
             of each stretch of it.
+        lead: Silence before the scene, in frames.
+        frames: The sample is padded with silence to so many at least.
     """
 
     scene: Scene
     captions: CaptionSet
     heard: Timeline | None = None
     is_labelled: bool = True
+    lead: Frames = 0
+    frames: Frames = 0
 
 
 Count: TypeAlias = Annotated[int, Field(gt=0, le=100_000_000)]

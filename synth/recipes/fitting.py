@@ -6,6 +6,7 @@ over. Clips of similar activity are looked for first; then the longer one is hea
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -15,8 +16,15 @@ import numpy as np
 
 from synth.base.errors import LeftOutError
 from synth.base.rng import shuffle
-from synth.base.units import Frames, Seconds, to_frames
+from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.recipes.base import Clip, Setting, is_proven, retake, take
+from synth.recipes.composing import amplify_sound
+from synth.recipes.evening import (
+    ALIKE,
+    compare,
+    draw_part,
+    outline,
+)
 from synth.scene.scene import Concat, Event, Overlay
 from synth.scene.timeline import duration
 from synth.truth.ear import BLOCK_S
@@ -29,6 +37,19 @@ DO_NOT_FIT: Final = (
 _LEADS: Final = 20
 _PARTNERS: Final = 6
 _WINDOWS: Final = 8
+_EVEN_S: Final[Seconds] = 1.0
+"""Shorter sounds cannot be shortened further."""
+_EVEN_TRIES: Final = 40
+_NESTS: Final = 3
+_ROWS: Final = 16
+_PROVEN_ROWS: Final = 3
+"""Of those that are drawn for an overlay, so many are proven, the most like it first."""
+_LEAST_KEPT: Final = 0.5
+"""Share of the shorter of two sounds that is heard of it, at least."""
+_LARGER: Final = 0.7
+"""Share of the longer of two parts in a row, at most."""
+_UNEVEN: Final = 0.1
+_LOUDER_DB: Final[Decibels] = 4.0
 _PARTS: Final = (1, 2, 4, 1 << 40)
 """Crossfades that are tried: all, half, a quarter, none."""
 
@@ -38,9 +59,12 @@ class FittedPair:
     """Two sounds, and both together.
 
     Args:
+        first: As one follows the other: as long as in the overlay, or less (`Fitting.is_even`).
+        second: The same.
         overlay: Both at once. It proves that they are together.
         crossfade: By how much they overlap where one follows the other, in either order.
         unordered: How many of the two orders it refutes.
+        unlike: How far the envelopes in a row and at once are apart (`evening.compare`).
     """
 
     first: Event
@@ -48,6 +72,12 @@ class FittedPair:
     overlay: Overlay
     crossfade: Frames
     unordered: int
+    unlike: float = 0.0
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """The better of two pairs has the higher one."""
+        return self.unordered, -self.unlike
 
     @property
     def sounds(self) -> frozenset[Event]:
@@ -64,6 +94,7 @@ class Fitting:
         least_s: No sound is cut to less.
         crossfade: Overlap in frames of the two where they follow one another; shorter where it
             would cover more than half of what is heard of one.
+        is_even: Whether the two in a row are to have an envelope like that of both at once.
     """
 
     listener: Listener
@@ -71,6 +102,7 @@ class Fitting:
     longest: Frames | None = None
     least_s: Seconds = 1.0
     crossfade: Frames = 0
+    is_even: bool = False
 
     @property
     def _least(self) -> Frames:
@@ -118,14 +150,16 @@ class Fitting:
             ]
             for other in shuffle(others, rng)[:_PARTNERS]:
                 tried += 1
-                pair = self._fit(self._take(lead, rng), self._take(other, rng))
+                sounds = self._take(lead, rng), self._take(other, rng)
+                pair = self._fit_evenly(*sounds, rng) if self.is_even else None
+                pair = pair or self._fit(*sounds)
                 if pair is None or (taken and pair.sounds == taken.sounds):
                     continue
-                if pair.unordered == 2:
+                if pair.unordered == 2 and pair.unlike <= ALIKE:
                     return pair
-                if best is None or pair.unordered > best.unordered:
+                if best is None or pair.rank > best.rank:
                     best = pair
-            if best is not None and tried >= _PARTNERS:
+            if best is not None and tried >= (_EVEN_TRIES if self.is_even else _PARTNERS):
                 break
         return best
 
@@ -136,7 +170,8 @@ class Fitting:
         """The whole sounds where they fit, else the excerpts that do, else the better of both."""
         best = None
         for first, second in self._excerpts(one, other):
-            pair = self._lay(first, second)
+            overlay = self._lay(first, second)
+            pair = overlay and self._follow(first, second, overlay)
             if pair and (best is None or pair.unordered > best.unordered):
                 best = pair
             if pair and pair.unordered == 2:
@@ -175,19 +210,91 @@ class Fitting:
             if frames >= min(self._least, heard.frames):
                 yield self._trim(retake(event, start=heard.start + start, frames=frames))
 
-    def _lay(self, one: Event, other: Event) -> FittedPair | None:
+    def _lay(self, one: Event, other: Event) -> Overlay | None:
         """The two together, from where both are heard; None where that cannot be proven."""
         first, second = (self.listener.extent(event) for event in (one, other))
         overlay = Overlay(one, other, first.onset - second.onset)
-        hearing = Hearing(self.listener.hear(overlay), self.setting.tolerance)
-        a, b = Event(one.label), Event(other.label)
-        if not hearing.proves(Overlay(a, b)):
-            return None
-        crossfade = self._find_crossfade(one, other)
+        return overlay if is_proven(overlay, self.listener, self.setting) else None
+
+    def _follow(self, first: Event, second: Event, overlay: Overlay) -> FittedPair | None:
+        """An overlay, and sounds that follow one another; None where these cannot be joined."""
+        crossfade = self._find_crossfade(first, second)
         if crossfade is None:
             return None
+        a, b = Event(first.label), Event(second.label)
+        hearing = Hearing(self.listener.hear(overlay), self.setting.tolerance)
         unordered = sum(hearing.refutes(claim) for claim in (Concat(a, b), Concat(b, a)))
-        return FittedPair(one, other, overlay, crossfade, unordered)
+        unlike = 0.0
+        if self.is_even:
+            row = Concat(first, second, crossfade)
+            unlike = compare(outline(row, self.listener), outline(overlay, self.listener))
+        return FittedPair(first, second, overlay, crossfade, unordered, unlike)
+
+    def _fit_evenly(self, one: Event, other: Event, rng: np.random.Generator) -> FittedPair | None:
+        """Parts of both whose envelope in a row is like that of others at once."""
+        extents = [self.listener.extent(event) for event in (one, other)]
+        most = min(extent.offset - extent.onset for extent in extents)
+        if most < _EVEN_S * self.setting.rate:
+            return None
+        pairs = []
+        for _ in range(_NESTS):
+            overlay = self._nest(one, other, most * float(rng.uniform(_LEAST_KEPT, 1)), rng)
+            if overlay is None:
+                continue
+            wanted = outline(overlay, self.listener)
+            rows = [self._draw_row(one, other, duration(overlay), rng) for _ in range(_ROWS)]
+            whole = [Concat(*row, self.crossfade) for row in rows if row is not None]
+            whole.sort(key=lambda row: compare(outline(row, self.listener), wanted))
+            for row in whole[:_PROVEN_ROWS]:
+                assert isinstance(row.first, Event)
+                assert isinstance(row.second, Event)
+                pair = self._follow(row.first, row.second, overlay)
+                if pair and pair.unlike <= ALIKE:
+                    return pair
+                if pair:
+                    pairs.append(pair)
+        return min(pairs, key=lambda pair: pair.unlike, default=None)
+
+    def _nest(
+        self, one: Event, other: Event, length: float, rng: np.random.Generator
+    ) -> Overlay | None:
+        """Parts of two sounds at once, one just within the other, so that neither comes first."""
+        within = length - 2 * BLOCK_S * self.setting.rate
+        for outer, inner in shuffle([(one, other), (other, one)], rng):
+            wide, narrow = (
+                draw_part(event, frames, self.listener, rng, from_onset=True)
+                for event, frames in ((outer, length), (inner, within))
+            )
+            if wide is None or narrow is None:
+                continue
+            (first,), (second,) = (self.listener.hear(event).placements for event in (wide, narrow))
+            if not (first.heard.clear and second.heard.clear):
+                continue
+            offset = first.heard.clear[0].onset - second.heard.faint[0].onset
+            overlay = Overlay(wide, narrow, offset)
+            if outer is other:
+                overlay = Overlay(narrow, wide, -offset)
+            a, b = Event(one.label), Event(other.label)
+            hearing = Hearing(self.listener.hear(overlay), self.setting.tolerance)
+            if hearing.proves(Overlay(a, b)) and all(
+                hearing.refutes(order) for order in (Concat(a, b), Concat(b, a))
+            ):
+                return overlay
+        return None
+
+    def _draw_row(
+        self, one: Event, other: Event, length: Frames, rng: np.random.Generator
+    ) -> tuple[Event, Event] | None:
+        """Parts of two sounds that last about so long in a row."""
+        share = float(rng.uniform(1 - _LARGER, _LARGER))
+        whole = length * math.exp(float(rng.normal(0, _UNEVEN)))
+        first, second = (
+            draw_part(event, part + self.crossfade / 2, self.listener, rng)
+            for event, part in ((one, share * whole), (other, (1 - share) * whole))
+        )
+        if first is None or second is None:
+            return None
+        return first, amplify_sound(second, float(rng.uniform(-_LOUDER_DB, _LOUDER_DB)))
 
     def _find_crossfade(self, one: Event, other: Event) -> Frames | None:
         """The longest by which they can be joined in both orders, None where none is."""

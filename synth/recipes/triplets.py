@@ -42,6 +42,7 @@ from synth.recipes.base import (
     longest_event,
     repeat_each,
 )
+from synth.recipes.evening import even_out
 from synth.recipes.fitting import DO_NOT_FIT, FittedPair, Fitting
 from synth.scene.claim import And, Only
 from synth.scene.edit import EditKind
@@ -230,7 +231,8 @@ class ClassPairs(SplitGroups[Triplets]):
         if style is Style.PAPER:
             return drafts
         crosses = _list_crosses(pair, wording, flip=bool(rng.integers(2)))
-        return _deal_crosses(drafts, crosses)
+        dealt = _deal_crosses(drafts, crosses)
+        return even_out(dealt, self.listener, self.setting, self.rng(index, "/even"))
 
     @cached_property
     def fitting(self) -> Fitting:
@@ -242,6 +244,7 @@ class ClassPairs(SplitGroups[Triplets]):
             longest=longest_event(self.settings.max_event_s, crossfade, self.setting),
             least_s=self.settings.least_event_s,
             crossfade=crossfade,
+            is_even=self.settings.style is Style.NATURAL and not self.settings.stage_a,
         )
 
     def _order(self, round_: int) -> Int64[np.ndarray, " pairs"]:

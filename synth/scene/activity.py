@@ -36,6 +36,12 @@ class Acoustics:
     recording: str = ""
     treatment: str = ""
 
+    def amplify(self, gain_db: Decibels) -> Acoustics:
+        """The same, so much louder."""
+        levels = (self.mean_dba, self.peak_dba, *self.thirds_dba)
+        mean, peak, first, second, last = (round(level + gain_db, 1) for level in levels)
+        return replace(self, mean_dba=mean, peak_dba=peak, thirds_dba=(first, second, last))
+
     def to_json(self) -> dict[str, Any]:
         """As JSON values; `from_json` is its inverse."""
         return asdict(self) | {"thirds_dba": list(self.thirds_dba)}
@@ -180,6 +186,12 @@ class Activity:
     def shift(self, frames: Frames) -> Activity:
         """The same, `frames` later."""
         return replace(self, clear=shift(self.clear, frames), faint=shift(self.faint, frames))
+
+    def amplify(self, gain_db: Decibels) -> Activity:
+        """That of a sound in a mix that is louder as a whole."""
+        if self.acoustics is None:
+            return self
+        return replace(self, acoustics=self.acoustics.amplify(gain_db))
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values; `from_json` is its inverse."""

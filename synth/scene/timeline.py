@@ -109,16 +109,19 @@ class Timeline:
         return 0
 
 
-def timeline(scene: Scene, activities: Sequence[Activity] | None = None) -> Timeline:
+def timeline(
+    scene: Scene, activities: Sequence[Activity] | None = None, lead: Frames = 0
+) -> Timeline:
     """Place every event of a scene whose events all carry excerpts.
 
     Args:
-        activities: When each event is heard, in the scene's order and on its clock; without, each
-            is heard all through.
+        activities: When each event is heard, in the scene's order and after the lead; without,
+            each is heard all through.
+        lead: Silence before the scene, in frames.
     """
     placements: list[Placement] = []
     joins: list[Join] = []
-    frames = _place(scene, 0, placements, joins)
+    frames = lead + _place(scene, lead, placements, joins)
     if activities is not None:
         if len(activities) != len(placements):
             raise SceneError(
@@ -130,6 +133,23 @@ def timeline(scene: Scene, activities: Sequence[Activity] | None = None) -> Time
             for place, activity in zip(placements, activities, strict=True)
         ]
     return Timeline(tuple(placements), frames, tuple(joins))
+
+
+def delay(placed: Timeline, frames: Frames) -> Timeline:
+    """The same after so many frames more of silence."""
+    if not frames:
+        return placed
+    placements = (
+        replace(
+            place,
+            onset=place.onset + frames,
+            offset=place.offset + frames,
+            activity=place.activity and place.activity.shift(frames),
+        )
+        for place in placed.placements
+    )
+    joins = (join._replace(seam=join.seam + frames) for join in placed.joins)
+    return Timeline(tuple(placements), placed.frames + frames, tuple(joins))
 
 
 def duration(scene: Scene) -> Frames:

@@ -96,15 +96,15 @@ class Envelope:
         return edges
 
     @cached_property
-    def _energy(self) -> Float[np.ndarray, " edges"]:
-        return self._accumulate(self.powers[1])
+    def _energies(self) -> tuple[Float[np.ndarray, " edges"], ...]:
+        return tuple(map(self._accumulate, self.powers))
 
     def _accumulate(self, powers: LevelBlocks) -> Float[np.ndarray, " edges"]:
         return np.concatenate([[0.0], np.cumsum(powers * np.diff(self._edges))])
 
-    def energy(self, moments: Moments) -> Moments:
-        """The A-weighted energy from the clip's start on, in frames of full scale squared."""
-        return np.asarray(np.interp(moments, self._edges, self._energy))
+    def energy(self, moments: Moments, *, weighted: bool) -> Moments:
+        """The energy from the clip's start on, in frames of full scale squared."""
+        return np.asarray(np.interp(moments, self._edges, self._energies[weighted]))
 
     @cached_property
     def powers(self) -> Float[np.ndarray, "2 blocks"]:

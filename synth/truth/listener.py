@@ -25,6 +25,7 @@ from synth.truth.ear import (
     SILENCE,
     Ear,
     Envelope,
+    LevelBlocks,
     Loudest,
     Powers,
     Run,
@@ -152,15 +153,20 @@ class Listener:
         """A-weighted level in dB of the scene's loudest block."""
         if isinstance(scene, Event):
             return self._hear_alone(scene.heard).loudest_weighted + scene.heard.gain_db
-        powers = self._weighted_powers(timeline(scene)).sum(axis=0)
+        powers = self._event_powers(timeline(scene), weighted=True).sum(axis=0)
         return 10 * float(np.log10(max(powers.max(), SILENCE)))
+
+    def powers(self, scene: Scene) -> LevelBlocks:
+        """Mean square of each block of a scene, as recorded."""
+        mixed = self._event_powers(timeline(scene), weighted=False).sum(axis=0)
+        return np.asarray(np.maximum(mixed, SILENCE))
 
     def _hear_alone(self, excerpt: Excerpt) -> _Alone:
         key = excerpt.clip, excerpt.start, excerpt.frames
         alone = self._alone.get(key)
         if alone is None:
             scene = Event("sound", Excerpt(*key))
-            powers = self._weighted_powers(timeline(scene))
+            powers = self._event_powers(timeline(scene), weighted=True)
             (place,) = self.hear(scene).placements
             extent = hull(place.heard.clear) or Stretch(0, excerpt.frames)
             alone = _Alone(extent, 10 * float(np.log10(max(powers.max(), SILENCE))))
@@ -180,15 +186,16 @@ class Listener:
     def _alone(self) -> dict[tuple[str, Frames, Frames], _Alone]:
         return {}
 
-    def _weighted_powers(self, placed: Timeline) -> Powers:
-        """A-weighted mean square of each event in each block of the scene's time."""
+    def _event_powers(self, placed: Timeline, *, weighted: bool) -> Powers:
+        """Mean square of each event in each block of the scene's time."""
         block = BLOCK_S * self.rate
         powers = np.zeros((len(placed.placements), int(-(-placed.frames // block))))
         for place, row in zip(placed.placements, powers, strict=True):
             first, last = self._blocks(place)
             moments = np.arange(first, last + 1) * block - place.onset
             moments[0], moments[-1] = 0, place.frames
-            energy = self._envelope(place.excerpt.clip).energy(moments + place.excerpt.start)
+            envelope = self._envelope(place.excerpt.clip)
+            energy = envelope.energy(moments + place.excerpt.start, weighted=weighted)
             row[first:last] = np.diff(energy) * (to_gain(place.excerpt.gain_db) ** 2 / block)
         centres = (np.arange(powers.shape[1]) + 0.5) * block
         self._fade(placed, powers[np.newaxis, np.newaxis], centres[np.newaxis], centres[np.newaxis])

@@ -312,7 +312,7 @@ def test_a_view_holds_what_its_rewording_keeps(
     assert view.samples("train").num_rows == whole.samples("train").num_rows * 2 // 3
     row = view.samples("train").to_pylist()[0]
     stored = view.stored_pcm("train", row["shard"], row["offset"], row["size"])
-    assert (stored == view.virtual_pcm(row["scene"], row["frames"])).all()
+    assert (stored == view.virtual_pcm(row)).all()
 
 
 def test_a_view_that_leaves_nothing_is_refused(

@@ -47,6 +47,7 @@ _COLUMNS: Final = (
     "labels",
     "scene",
     "activity",
+    "lead",
     "frames",
     "offset",
     "size",
@@ -165,7 +166,7 @@ class SplitData:
     def pcm(self, row: Row) -> Pcm:
         """The audio of a manifest row."""
         if self.mode is AudioMode.VIRTUAL:
-            return self.corpus.virtual_pcm(row["scene"], row["frames"])
+            return self.corpus.virtual_pcm(row)
         shard = self.corpus.shard(self.split, row["shard"])
         try:
             return self._stored_pcm(row, shard)

@@ -17,14 +17,14 @@ TOGETHER: Final = 64
 def prepare(job: Job) -> Work:
     """Open the corpus; PCM is made between the stretches that are measured."""
     corpus = Corpus.open(Path(job["corpus"]))
-    rows = corpus.samples(columns=["scene", "frames"]).to_pylist()
+    rows = corpus.samples(columns=["scene", "lead", "frames"]).to_pylist()
     rate = corpus.sample_rate
 
     def work(watch: Stopwatch) -> Done:
         frames = 0
         for start in range(0, len(rows), TOGETHER):
             chosen = rows[start : start + TOGETHER]
-            sounds = [corpus.virtual_pcm(row["scene"], row["frames"]) for row in chosen]
+            sounds = [corpus.virtual_pcm(row) for row in chosen]
             with watch:
                 for pcm in sounds:
                     file = io.BytesIO()

@@ -109,7 +109,8 @@ def measure_pace(job: RenderJob, rows: Sequence[Mapping[str, Any]]) -> RenderPac
     def make(row: Mapping[str, Any], writer: ShardWriter) -> int:
         scene = from_text(row["scene"])
         text = serialise_document(row, licences)
-        return writer.append(row, render(scene, bank, job.mixdown, row["frames"]), text).size
+        rendering = render(scene, bank, job.mixdown, row["frames"], row["lead"])
+        return writer.append(row, rendering, text).size
 
     frames: list[int] = []
     sizes: list[int] = []

@@ -132,6 +132,7 @@ def draw(
         heard: Its timeline, where it is known when each event is heard.
     """
     heard = heard or timeline(scene)
+    lead = min(place.onset for place in heard.placements)
     whole = max(frames, heard.frames, 1)
     colours = _assign_colours(heard, colours or {})
 
@@ -160,10 +161,10 @@ def draw(
             Crossfade(
                 start / sample_rate, end / sample_rate, to_percent(start), to_percent(end - start)
             )
-            for start, end in _find_crossfades(scene, 0)
+            for start, end in _find_crossfades(scene, lead)
         ),
         ticks=_place_ticks(whole / sample_rate),
-        tree=_draw_tree(scene, 0, sample_rate, colours),
+        tree=_draw_tree(scene, lead, sample_rate, colours),
         seconds=whole / sample_rate,
     )
 

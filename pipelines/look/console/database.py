@@ -66,7 +66,7 @@ class Database:
         for file in files.values():
             check_columns(file, _CHECKED.get(file.name, pa.schema([])))
         with open_sealed(
-            {name: ds.dataset(file) for name, file in files.items()},
+            {name: _open(file) for name, file in files.items()},
             {"events_of": EVENTS_OF, "receipts_of": make_receipts_function(folder)},
             {table.name: table.query for table in tables if table.query},
         ) as connection:
@@ -95,6 +95,14 @@ class Database:
         )
         with closing(reader):
             yield QueryAnswer(columns, schema, _explain_batches(reader, self.tables))
+
+
+def _open(file: Path) -> ds.Dataset:
+    """A manifest, with empty columns for those that were added to the format later."""
+    dataset = ds.dataset(file)
+    expected = _CHECKED.get(file.name, pa.schema([]))
+    missing = [field for field in expected if field.name not in dataset.schema.names]
+    return dataset.replace_schema(pa.schema([*dataset.schema, *missing]))
 
 
 def _explain_batches(

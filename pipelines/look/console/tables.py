@@ -55,6 +55,7 @@ _PLANNED: Final = {
     "dense": "Captions with times: `stretch` for every stretch in which a sound is clear, `sound` "
     "for every sound from its first clear frame to its last, `scene` for every change of what is "
     "clear. Onset and offset in frames; empty where sounds are not named by labels.",
+    "lead": "Silence before the scene, in frames.",
     "frames": "Exact length of the audio, in frames at sample_rate.",
     "excerpts": "How many of its sounds are heard only in part.",
     "sample_rate": "In Hz.",
@@ -165,10 +166,15 @@ TABLES: Final = (
             "gain_db": "Gain applied to the clip, in dB.",
         },
         query="""
-            SELECT id AS sample, split, e.place, e.label, e.clip, e.onset, e."offset",
-                e.onset / sample_rate AS onset_s, e."offset" / sample_rate AS offset_s,
-                e.start, e.gain_db
-            FROM (SELECT id, split, sample_rate, unnest(events_of(scene)) AS e FROM plan)
+            SELECT id AS sample, split, e.place, e.label, e.clip,
+                lead + e.onset AS onset, lead + e."offset" AS "offset",
+                (lead + e.onset) / sample_rate AS onset_s,
+                (lead + e."offset") / sample_rate AS offset_s, e.start, e.gain_db
+            FROM (
+                SELECT id, split, sample_rate, coalesce(lead, 0) AS lead,
+                    unnest(events_of(scene)) AS e
+                FROM plan
+            )
         """,
     ),
     TableDescription(

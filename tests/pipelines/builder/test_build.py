@@ -141,7 +141,7 @@ def test_virtual_samples_are_bit_identical_at_every_rate_and_format_wherever_the
     for row in corpus.samples().to_pylist():
         stored = corpus.stored_pcm(row["split"], row["shard"], row["offset"], row["size"])
         assert len(stored) == row["frames"] == 2 * rate
-        assert (stored == corpus.virtual_pcm(row["scene"], row["frames"])).all()
+        assert (stored == corpus.virtual_pcm(row)).all()
 
 
 def test_samples_are_as_long_as_the_spec_has_them(corpus_of: Callable[..., Corpus]) -> None:

@@ -33,7 +33,7 @@ def test_webdataset_reads_every_sample_in_plan_order(corpus: Corpus) -> None:
         assert (len(pcm), rate) == (row["frames"], row["sample_rate"])
         assert document["text"][0] == row["caption"]
         assert document["negatives"] == [negative["text"] for negative in row["negatives"]]
-        assert np.array_equal(pcm, corpus.virtual_pcm(row["scene"], row["frames"]))
+        assert np.array_equal(pcm, corpus.virtual_pcm(row))
 
 
 def test_load_dataset_reads_the_shards(corpus: Corpus, tmp_path: Path) -> None:

@@ -168,7 +168,7 @@ def test_a_library_of_the_same_sounds_elsewhere_is_the_same_library(
     corpus = Corpus.open(filed.manifests)
     row = corpus.samples().slice(0, 1).to_pylist()[0]
     stored = corpus.stored_pcm(row["split"], row["shard"], row["offset"], row["size"])
-    assert (stored == corpus.virtual_pcm(row["scene"], row["frames"])).all()
+    assert (stored == corpus.virtual_pcm(row)).all()
 
 
 def test_changed_missing_and_new_clips_are_named(filed: Places, tmp_path: Path) -> None:

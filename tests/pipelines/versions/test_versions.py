@@ -175,7 +175,7 @@ def test_manifests_of_a_removed_version_stay_queryable(out: Path) -> None:
         assert audit(folder).violations == ()
         assert describe(folder)["version"] == name
         row = corpus.samples().slice(0, 1).to_pylist()[0]
-        assert len(corpus.virtual_pcm(row["scene"], row["frames"])) == row["frames"]
+        assert len(corpus.virtual_pcm(row)) == row["frames"]
         with pytest.raises(
             CorpusError, match=rf"segue gc. removed the shards .* {name} \(.segue rebuild"
         ):
@@ -351,7 +351,7 @@ def test_banks_keep_what_kept_versions_are_made_of(tiny: Tiny, out: Path) -> Non
         corpus = Corpus.open(folder)
         row = corpus.samples().slice(0, 1).to_pylist()[0]
         stored = corpus.stored_pcm(row["split"], row["shard"], row["offset"], row["size"])
-        assert (stored == corpus.virtual_pcm(row["scene"], row["frames"])).all()
+        assert (stored == corpus.virtual_pcm(row)).all()
 
 
 def test_a_damaged_index_of_a_bank_stops_gc_before_anything_goes(out: Path) -> None:

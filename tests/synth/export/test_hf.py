@@ -64,7 +64,7 @@ def test_audio_decodes_to_what_was_rendered(folder: Path, corpus: Corpus, tmp_pa
     pcm, rate = soundfile.read(io.BytesIO(sample["audio"]["bytes"]), dtype="int16")
     row = corpus.samples("test").to_pylist()[5]
     assert rate == corpus.sample_rate
-    assert np.array_equal(pcm, corpus.virtual_pcm(row["scene"], row["frames"]))
+    assert np.array_equal(pcm, corpus.virtual_pcm(row))
 
 
 def test_a_sample_of_the_whole_set_is_decoded_as_the_card_says(
@@ -78,7 +78,7 @@ def test_a_sample_of_the_whole_set_is_decoded_as_the_card_says(
     samples = heard.get_all_samples()
     assert samples.sample_rate == corpus.sample_rate
     pcm = np.round(samples.data.numpy()[0] * 2**15)
-    assert np.array_equal(pcm, corpus.virtual_pcm(row["scene"], row["frames"]))
+    assert np.array_equal(pcm, corpus.virtual_pcm(row))
 
 
 def test_files_are_numbered_and_row_groups_small(folder: Path, corpus: Corpus) -> None:

@@ -51,7 +51,7 @@ def test_samples_are_those_of_the_corpora_in_their_shares(corpus: Path, other: P
             assert sample["positives"] == [each["text"] for each in row["positives"]]
             assert sample["negatives"] == [each["text"] for each in row["negatives"]]
             assert sample["sample_rate"] == 16_000
-            assert np.array_equal(sample["pcm"], found.virtual_pcm(row["scene"], row["frames"]))
+            assert np.array_equal(sample["pcm"], found.virtual_pcm(row))
 
 
 @pytest.mark.parametrize("workers", [1, 3])
