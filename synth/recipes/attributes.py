@@ -41,6 +41,7 @@ from synth.recipes.base import (
     take,
 )
 from synth.recipes.composing import amplify_sound
+from synth.recipes.evening import even_out
 from synth.scene.claim import Measured, Part, Quantity
 from synth.scene.edit import EditKind
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
@@ -238,6 +239,9 @@ class AttributePairs(SplitGroups[Attributes]):
             scenes, claims = zip(*members, strict=True)
             captions = say_measures(claims, style, rate, rng)
             drafts = self.draft_rivals(scenes, captions, edit, style)
+            is_moved = edit not in (Quantity.ONSET, Quantity.POSITION)
+            if drafts and is_moved and style is Style.NATURAL:
+                return even_out(drafts, self.listener, self.setting, rng)
             if drafts:
                 return drafts
         raise LeftOutError(

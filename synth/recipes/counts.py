@@ -36,6 +36,7 @@ from synth.recipes.base import (
     repeat_each,
     to_frame_range,
 )
+from synth.recipes.evening import even_out
 from synth.scene.claim import Count
 from synth.scene.edit import EditKind
 from synth.scene.scene import Concat, Event, Excerpt, Scene
@@ -134,6 +135,8 @@ class Repetitions(SplitGroups[Counts]):
         for unit in shuffle(units, rng):
             scenes = self._draw_scenes(Event(label, unit), rng)
             drafts = self.draft_rivals(scenes, captions, EditKind.COUNT, style)
+            if drafts is not None and style is Style.NATURAL:
+                return even_out(drafts, self.listener, self.setting, rng)
             if drafts is not None:
                 return drafts
         raise LeftOutError(

@@ -10,6 +10,7 @@ to 7 false; `balance` deals them so that no text betrays which it is.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -67,10 +68,11 @@ from synth.recipes.composing import (
     alternate,
     make_teller,
 )
+from synth.recipes.evening import ALIKE, compare, draw_part, even_out, outline
 from synth.scene.claim import Quantity
 from synth.scene.edit import recompositions, rename_labels
 from synth.scene.scene import Concat, Event, Scene, labels, parse
-from synth.scene.timeline import is_sequence, recompose
+from synth.scene.timeline import duration, is_sequence, recompose
 from synth.truth.ear import BLOCK_S
 from synth.truth.listener import Listener
 
@@ -269,6 +271,15 @@ _DEALT_DRAWS: Final = 5
 _PLACINGS: Final = 2
 """Nine in ten of the scenes that can be proven at all are so as they are placed first."""
 _WORDINGS_OF_PAIRS: Final = 2
+_LEAST_KEPT: Final = 0.5
+"""Share of the longest sound that a scene lasts, at least."""
+_UNEVEN: Final = 0.25
+_SHORTEST_S: Final[Seconds] = 0.4
+"""No sound is cut to less."""
+_CUTTINGS: Final = 8
+_PROVEN_CUTTINGS: Final = 3
+_MOVED: Final = frozenset({Quantity.ONSET, Quantity.POSITION})
+"""What captions tell of a sample that silence before its scene would change."""
 
 
 @dataclass(frozen=True)
@@ -388,8 +399,14 @@ class SceneGroups(SplitGroups[Scenes]):
             return self._draw_sequences(base, names, sounds, rng)
         exchanged = rename_labels(base, names)
         placed: list[Placed] = []
+        share = float(rng.uniform(_LEAST_KEPT, 1))
+        frames = share * max(sound.heard.frames for sound in sounds.values())
         for statement in chain((base, exchanged), alternate(base, recompositions(base), rng)):
-            scene = self._compose(statement, sounds, rng)
+            if self.settings.style is Style.PAPER:
+                scene = self._compose(statement, sounds, rng)
+            else:
+                like = placed[0].scene if placed else None
+                scene = self._compose_evenly(statement, sounds, frames, like, rng)
             if scene is not None:
                 placed.append(scene)
             elif statement in (base, exchanged):
@@ -448,6 +465,55 @@ class SceneGroups(SplitGroups[Scenes]):
             last = scene
         return None
 
+    def _compose_evenly(
+        self,
+        statement: Scene,
+        sounds: Mapping[str, Event],
+        frames: float,
+        like: Scene | None,
+        rng: np.random.Generator,
+    ) -> Placed | None:
+        """The same over parts of the sounds, so that it lasts no longer than others of its group.
+
+        Args:
+            frames: How long it lasts, about.
+            like: Its envelope is like that of this scene.
+        """
+        whole = self._compose(statement, sounds, rng)
+        if whole is None:
+            return None
+        share = min(frames / duration(whole.scene), 1)
+        cuttings = _CUTTINGS if like is not None else _PROVEN_CUTTINGS
+        drawn = [self._cut(statement, sounds, share, rng) for _ in range(cuttings)]
+        scenes = [scene for scene in drawn if scene is not None]
+        if like is not None:
+            wanted = outline(like, self.listener)
+            unlike = {scene: compare(outline(scene, self.listener), wanted) for scene in scenes}
+            scenes = [scene for scene in unlike if unlike[scene] <= 2 * ALIKE]
+            scenes.sort(key=unlike.__getitem__)
+        for scene in scenes[:_PROVEN_CUTTINGS]:
+            placed = self._place(statement, scene)
+            if placed.is_proven:
+                return placed
+        return None
+
+    def _cut(
+        self, statement: Scene, sounds: Mapping[str, Event], share: float, rng: np.random.Generator
+    ) -> Scene | None:
+        """A statement over so much of each sound, more or less."""
+        parts = {}
+        for label in labels(statement):
+            extent = self.listener.extent(sounds[label])
+            length = share * (extent.offset - extent.onset) * math.exp(rng.normal(0, _UNEVEN))
+            shortest = _SHORTEST_S * self.setting.rate
+            part: Event | None = sounds[label]
+            if extent.offset - extent.onset > shortest:
+                part = draw_part(sounds[label], max(length, shortest), self.listener, rng)
+            if part is None:
+                return None
+            parts[label] = part
+        return self.composer.compose(statement, parts, rng)
+
     def _place(self, statement: Scene, scene: Scene) -> Placed:
         return Placed.of(scene, statement, self.listener, self.setting)
 
@@ -470,7 +536,10 @@ class SceneGroups(SplitGroups[Scenes]):
         dealt = deal(laid, mains, claims, tell, self.settings.captions, rng, close)
         if dealt is None:
             return None
-        return [member.draft(captions) for member, captions in zip(laid, dealt, strict=True)]
+        drafts = [member.draft(captions) for member, captions in zip(laid, dealt, strict=True)]
+        if self.settings.style is Style.PAPER or not _MOVED.isdisjoint(self.settings.tell):
+            return drafts
+        return even_out(drafts, self.listener, self.setting, rng)
 
     def _add_bed(
         self, statements: Sequence[Scene], placed: Sequence[Placed], rng: np.random.Generator
