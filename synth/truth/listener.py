@@ -34,6 +34,8 @@ from synth.truth.ear import (
 _KEPT: Final = 1 << 16
 _READ: Final = 8192
 """Envelopes that are kept once they are read."""
+_RAMP_DB: Final[Decibels] = 6.0
+"""By so much the ramp of a cut lowers a block at most: so of 99.9 % of those of ESC-50."""
 _RECENT: Final = 64
 """Scenes whose timelines are kept: a recipe that tries several hears most of them again soon."""
 
@@ -226,7 +228,8 @@ class Listener:
 
         Where in its own block of 50 ms a sound falls is not known. So what lies over two of them
         counts as no louder than the quieter one, and as no quieter than the louder one. All of a
-        block's sound may lie in the part that an excerpt cuts off: what is left may be silent.
+        block's sound may lie in the part that an excerpt cuts off: what is left may be silent. Most of
+        it may lie in the 5 ms in which a cut begins or ends.
 
         A stretch may be louder than both by 3 dB, or silent between them for less than two blocks.
         The bounds of an ear lie further apart, and a pause so short does not interrupt.
@@ -252,15 +255,15 @@ class Listener:
         before = np.cumsum(counts, axis=0) - counts
         bounds = powers[:, (numbers + before).astype(np.int64)]
         ends = np.minimum((numbers + 1) * blocks, whole)
+        begins, stops = numbers * blocks - starts, starts + lengths - ends
+        ramp = CUT_S * self.rate - slack
+        is_cut = ((begins < ramp) & (starts > 0)) | ((stops < ramp) & (starts + lengths < whole))
+        is_whole = (begins >= -slack) & (stops >= -slack)
         # A single block is the whole of a clip that was never heard, and steady.
-        ramp = CUT_S * self.rate
-        begins = np.where(starts > 0, starts + ramp, 0) - slack
-        stops = starts + lengths
-        stops = np.where(stops < whole, stops - ramp, stops) + slack
-        is_whole = ((numbers * blocks >= begins) & (ends <= stops)) | (counts == 1)
-        sure = (bounds * is_whole * (ends / blocks - numbers)).max(axis=1)
-        low = bounds.min(axis=1) * is_whole.all(axis=0)
-        return np.array((low, bounds.max(axis=1), sure))
+        kept = np.where(is_cut, to_gain(-_RAMP_DB) ** 2, 1.0) * is_whole
+        kept = np.where(counts == 1, 1.0, kept)
+        sure = (bounds * kept * (ends / blocks - numbers)).max(axis=1)
+        return np.array(((bounds * kept).min(axis=1), bounds.max(axis=1), sure))
 
     def _fade(
         self,
