@@ -343,8 +343,8 @@ class _Auditor:
         weighted = np.stack([a_weight(stem, rate) for stem in stems])
         places = planned.timeline.placements
         measured = {
-            weighting: MeasuredSample.of(sounds, rate, stems, places)
-            for weighting, sounds in (("as recorded", stems), ("A-weighted", weighted))
+            "as recorded": MeasuredSample.of(stems, rate, places),
+            "A-weighted": MeasuredSample.of(stems, rate, places, weighted),
         }
         for weighting, sample in measured.items():
             yield from compare_activity(planned, sample, self.ear, weighting)
@@ -428,21 +428,22 @@ class MeasuredSample:
     @classmethod
     def of(
         cls,
-        sounds: Float32[np.ndarray, "events frames"],
-        rate: int,
         stems: Float32[np.ndarray, "events frames"],
+        rate: int,
         planned: Sequence[Placement] = (),
+        weighted: Float32[np.ndarray, "events frames"] | None = None,
     ) -> MeasuredSample:
         """Measure the sounds of a sample.
 
         Args:
-            sounds: The stems, weighted as a listener hears them.
             stems: Each sound alone, on the sample's clock.
             planned: Where each is to play, and which recording in which treatment; none not to
                 tell how they sound.
+            weighted: The stems as a listener weighs them, by default as they are.
         """
         frames = stems.shape[1]
         block = BLOCK_S * rate
+        sounds = stems if weighted is None else weighted
         starts = np.rint(np.arange(frames // block + 1) * block).astype(np.int64)
         edges = np.append(starts[starts < frames], frames)
         powers = np.stack([_measure(sound, edges) for sound in sounds])

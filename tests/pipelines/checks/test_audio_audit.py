@@ -164,7 +164,7 @@ def truer(row: Row) -> None:
         ),
         (lambda row: row.update(gain_db=row["gain_db"] - 0.1), "samples", "differs from the sum"),
         (louder, "samples", "{clip}"),
-        (narrower, "faint", "not even faint in the plan, but heard from "),
+        (narrower, "faint", "not even faint in the plan, but heard (as recorded) from "),
         (truer, "captions", "{negative!r} passes for false"),
         (lambda row: row.update(claim='{"event": "Trumpet"}'), "captions", "passes for true"),
     ],
@@ -224,7 +224,7 @@ def test_activity_that_is_too_wide_is_named(own: Path) -> None:
     assert checks(found) == {(row["id"], "clear")}
     first = found.findings[0].said
     assert f"sound {event + 1}, {row['labels'][event]!r} ({row['clips'][event]})" in first
-    assert "clear in the plan, but hardly heard from " in first
+    assert "clear in the plan, but hardly heard (as recorded) from " in first
     assert "dB below its loudest 50 ms" in first
 
 
