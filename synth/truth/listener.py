@@ -228,8 +228,8 @@ class Listener:
 
         Where in its own block of 50 ms a sound falls is not known. So what lies over two of them
         counts as no louder than the quieter one, and as no quieter than the louder one. All of a
-        block's sound may lie in the part that an excerpt cuts off: what is left may be silent. Most of
-        it may lie in the 5 ms in which a cut begins or ends.
+        block's sound may lie in the part that an excerpt cuts off: what is left may be silent. Much
+        of it may lie in the 5 ms in which a cut begins or ends.
 
         A stretch may be louder than both by 3 dB, or silent between them for less than two blocks.
         The bounds of an ear lie further apart, and a pause so short does not interrupt.
