@@ -80,6 +80,8 @@ class BlockPart(NamedTuple):
 
 
 SILENT = -300.0
+ROUNDED_DB = 0.11
+"""A distance of two levels that were rounded to 0.1 dB."""
 
 
 def slow_parts(
@@ -206,14 +208,17 @@ def slow_marks(
                 if other != number and block in parts
             ]
             stays.append(
-                quiet >= max(peak - ear.leave_db, -120) and not is_masked(quiet, rest, ear)
+                quiet >= max(peak - ear.leave_db + ROUNDED_DB, -120)
+                and not is_masked(quiet, rest, ear)
             )
-            begins.append(quiet >= peak - ear.clear_db)
+            begins.append(quiet >= peak - ear.clear_db + ROUNDED_DB)
         for run in find_runs(stays):
             if not any(begins[block] for block in run):
                 stays[run.start : run.stop] = [False] * len(run)
         loudest = max(each.sure for each in own.values())
-        near = [each.loud >= max(loudest - ear.faint_db, -120) for each in own.values()]
+        near = [
+            each.loud >= max(loudest - ear.faint_db - ROUNDED_DB, -120) for each in own.values()
+        ]
         clear, faint = (fill_pauses(each, ear) for each in (stays, near))
         marks.append((dict(zip(own, clear, strict=True)), dict(zip(own, faint, strict=True))))
     return marks
@@ -385,7 +390,7 @@ RULES: list[tuple[str, Scene, Ear, int, Stretches, Stretches]] = [
     ("two do", Overlay(Overlay(clip("1 s"), clip("1 s")), clip("1 s", -12)), Ear(), 2,
      (), blocks((0, 20))),
     # What is clear is so in all of a block, what is faint in any part of it.
-    *(row for below, clear, faint in ((2.4, 24, 25), (6.1, 30, 31), (12.1, 35, 36), (25.9, 38, 39))
+    *(row for below, clear, faint in ((2.2, 24, 25), (6.2, 30, 31), (12.2, 35, 36), (25.9, 38, 39))
       for row in (
           ("a crossfade lowers what goes", JOINED, Ear(below, below, below, masked_db=99), 0,
            blocks((0, clear)), blocks((0, faint))),
