@@ -34,7 +34,7 @@ from synth.corpus.shards import NoSoundError
 from synth.labels.lexicon import Treatment
 from synth.scene.activity import Acoustics, Activity, Stretch, cut
 from synth.scene.scene import Scene, from_text
-from synth.scene.timeline import Placement, Timeline, timeline
+from synth.scene.timeline import CUT_S, Placement, Timeline, timeline
 from synth.storage import display_path
 from synth.truth.change import annotate
 from synth.truth.ear import BLOCK_S, Ear, Envelope
@@ -55,7 +55,7 @@ class AudioFinding:
     """What a sample is otherwise than its corpus says.
 
     Args:
-        check: `samples`, `clear`, `faint`, `treatment` or `captions`.
+        check: `samples`, `jump`, `clear`, `faint`, `treatment` or `captions`.
     """
 
     sample: str
@@ -151,6 +151,20 @@ def compare_activity(
                     f"{_tell_range(below_loudest[number, start:end])} dB below its loudest 50 ms, "
                     f"{_tell_range(below_mix[number, start:end])} dB below all that is heard",
                 )
+
+
+def compare_edges(
+    plan: SamplePlan, stems: Float32[np.ndarray, "events frames"]
+) -> Iterator[Finding]:
+    """Whether a sound begins or ends with a jump that is larger than any within it: a click."""
+    near = round(2 * CUT_S * plan.rate)
+    for place, stem in zip(plan.timeline.placements, stems, strict=True):
+        steps = np.abs(np.diff(stem[place.onset : place.offset], prepend=0, append=0))
+        jump = float(max(steps[0], steps[-1]))
+        inside = float(steps[near:-near].max(initial=0))
+        if len(steps) > 2 * near and jump > inside:
+            said = f"begins or ends with a jump of {jump:.3f}; within it none is above {inside:.3f}"
+            yield "jump", f"{place.label!r} ({place.excerpt.clip}) {said}"
 
 
 def compare_treatments(
@@ -345,11 +359,12 @@ class _Auditor:
         weighted = np.stack([a_weight(stem, rate) for stem in stems])
         places = planned.timeline.placements
         measured = {
-            weighting: MeasuredSample.of(sounds, rate, stems, places)
-            for weighting, sounds in (("as recorded", stems), ("A-weighted", weighted))
+            "as recorded": MeasuredSample.of(stems, rate, places),
+            "A-weighted": MeasuredSample.of(stems, rate, places, weighted),
         }
         for weighting, sample in measured.items():
             yield from compare_activity(planned, sample, self.ear, weighting)
+        yield from compare_edges(planned, stems)
         yield from compare_treatments(planned, stems)
         self.sounds += len(stems)
         self.sentences += 1 + len(row["positives"]) + len(row["negatives"])
@@ -432,21 +447,22 @@ class MeasuredSample:
     @classmethod
     def of(
         cls,
-        sounds: Float32[np.ndarray, "events frames"],
-        rate: int,
         stems: Float32[np.ndarray, "events frames"],
+        rate: int,
         planned: Sequence[Placement] = (),
+        weighted: Float32[np.ndarray, "events frames"] | None = None,
     ) -> MeasuredSample:
         """Measure the sounds of a sample.
 
         Args:
-            sounds: The stems, weighted as a listener hears them.
             stems: Each sound alone, on the sample's clock.
             planned: Where each is to play, and which recording in which treatment; none not to
                 tell how they sound.
+            weighted: The stems as a listener weighs them, by default as they are.
         """
         frames = stems.shape[1]
         block = BLOCK_S * rate
+        sounds = stems if weighted is None else weighted
         starts = np.rint(np.arange(frames // block + 1) * block).astype(np.int64)
         edges = np.append(starts[starts < frames], frames)
         powers = np.stack([_measure(sound, edges) for sound in sounds])

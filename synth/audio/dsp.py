@@ -26,7 +26,6 @@ PCM_SCALE: Final = 32768.0
 SILENCE_DB: Final = -120.0
 LEVEL_HOP_S: Final = 0.05
 LOUDNESS_BLOCK_S: Final = 0.4
-_RUMBLE_S: Final = 0.06
 
 
 def fade_in(frames: Frames, fade: Fade) -> Audio:
@@ -124,19 +123,20 @@ def _a_filter(rate: int) -> Float32[np.ndarray, " taps"]:
 
 
 def remove_rumble(audio: Audio, rate: int) -> Audio:
-    """The sound without a constant offset and without what lies below hearing, some 20 Hz.
+    """The sound without a constant offset and without what lies below hearing.
 
-    The mean over the 60 ms around each sample, under a Hann window, is taken off it: 3 dB at 20 Hz,
-    all of an offset, at most 1.5 dB from 25 Hz on.
+    A Butterworth high-pass of order 3 at 20 Hz runs forwards and backwards, so that no part moves:
+    -36 dB at 10 Hz, -6 dB at 20 Hz, -0.8 dB at 30 Hz. Digital silence at the ends stays so.
     """
-    if not len(audio):
+    sounding = np.flatnonzero(audio)
+    if not len(sounding):
         return audio
-    half = max(1, round(_RUMBLE_S / 2 * rate))
-    window = np.hanning(2 * half + 3)[1:-1]
-    around = np.pad(audio, half, mode="symmetric")
-    weights = np.asarray(window / window.sum(), dtype=np.float32)
-    means = scipy.signal.oaconvolve(around, weights, mode="valid")
-    return np.asarray(audio - means, dtype=np.float32)
+    quiet = np.zeros_like(audio)
+    inside = slice(sounding[0], sounding[-1] + 1)
+    sections = scipy.signal.butter(3, 20, "highpass", fs=rate, output="sos")
+    around = min(rate // 5, inside.stop - inside.start - 1)
+    quiet[inside] = scipy.signal.sosfiltfilt(sections, audio[inside], padtype="even", padlen=around)
+    return quiet
 
 
 def ramp_cut(audio: Audio, rate: int, *, begins: bool, ends: bool) -> None:

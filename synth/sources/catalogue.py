@@ -13,6 +13,7 @@ from synth.audio.decoding import Limits, Mislabelled, use_limits
 from synth.audio.dsp import (
     LEVEL_HOP_S,
     SILENCE_DB,
+    ActiveSpan,
     Audio,
     active_span,
     attacks,
@@ -108,18 +109,16 @@ def catalogue(
         raise ClipError("holds NaN or infinite samples")
     if peak(audio) > MAX_PEAK:
         raise ClipError(f"holds samples of {peak(audio):.1e}; full scale is 1")
-    heard = remove_rumble(audio, rate)
-    span = active_span(heard, rate, acceptance.active_range_db)
+    if audio[0] and float(audio.max() - audio.min()) < CONSTANT:
+        raise ClipError(f"is silent: a constant level of {audio[0]:.3g} throughout")
+    span, active = _find_active(audio, rate, acceptance)
     if span is None:
         raise ClipError("is silent throughout")
-    active = heard[span.onset : span.offset]
     if len(active) < acceptance.min_active_s * rate:
         raise ClipError(
             f"is too short: {_length(len(active), rate)} of sound; "
             f"clips.min_active_s is {acceptance.min_active_s:g} s"
         )
-    if float(audio.max() - audio.min()) < CONSTANT:
-        raise ClipError(f"is silent: a constant level of {audio[0]:.3g} throughout")
     # A corpus at a lower rate loses what lies above its band: levels are those of what it plays.
     played = resample(active, rate, bank_rate).copy()
     ramp_cut(played, bank_rate, begins=True, ends=True)
@@ -151,13 +150,21 @@ def _explain_lack(recording: Recording, known: Audio, played: Audio, bank_rate: 
     return explain_lack(recording.treatment, before, played, bank_rate)
 
 
+def _find_active(
+    audio: Audio, rate: int, acceptance: Acceptance
+) -> tuple[ActiveSpan | None, Audio]:
+    """Where a recording sounds, and what is heard of it there; nothing where it is silent."""
+    clean = remove_rumble(audio, rate)
+    span = active_span(clean, rate, acceptance.active_range_db)
+    return span, clean[span.onset : span.offset] if span else clean[:0]
+
+
 def _find_known(recording: Recording, active: Audio, acceptance: Acceptance) -> Audio:
     """The sound by which a clip is known again."""
     if recording.untreated is None:
         return active
-    untreated = remove_rumble(recording.untreated, recording.rate)
-    span = active_span(untreated, recording.rate, acceptance.active_range_db)
-    return untreated[span.onset : span.offset] if span else active
+    span, untreated = _find_active(recording.untreated, recording.rate, acceptance)
+    return untreated if span else active
 
 
 def find_segments(row: Mapping[str, Any], ear: Ear) -> list[dict[str, int]]:

@@ -165,6 +165,8 @@ class StoredEnvelope:
 
 
 BLOCK_S: Final[Seconds] = 0.05
+ROUNDED_DB: Final[Decibels] = 0.11
+"""The catalogue rounds levels to 0.1 dB, and a distance is between two of them."""
 BRUSHED: Final = 0.01
 """Share of a block that does not count, as rounding moves blocks by less."""
 
@@ -210,11 +212,11 @@ class Ear:
             length: Of all blocks together; the last one may lack a part of a block.
             audible: Which blocks can be heard beside the rest, all by default.
         """
-        leaves = np.maximum(loudest * to_gain(-self.leave_db) ** 2, SILENCE)
+        leaves = np.maximum(loudest * to_gain(ROUNDED_DB - self.leave_db) ** 2, SILENCE)
         stays = powers >= leaves[:, np.newaxis]
         if audible is not None:
             stays &= audible
-        begins = powers >= (loudest * to_gain(-self.clear_db) ** 2)[:, np.newaxis]
+        begins = powers >= (loudest * to_gain(ROUNDED_DB - self.clear_db) ** 2)[:, np.newaxis]
         return [
             [(start, end) for start, end in runs if self.is_lasting(min(end, length) - start)]
             for runs in map(self._bridge, _runs(stays, begins))
@@ -222,7 +224,7 @@ class Ear:
 
     def find_faint(self, powers: Powers, loudest: Loudest) -> list[list[Run]]:
         """The runs of blocks that somebody may hear of each sound; as for `find_clear`."""
-        leaves = np.maximum(loudest * to_gain(-self.faint_db) ** 2, SILENCE)
+        leaves = np.maximum(loudest * to_gain(-ROUNDED_DB - self.faint_db) ** 2, SILENCE)
         marked = powers >= leaves[:, np.newaxis]
         return [self._bridge(runs) for runs in _runs(marked, marked)]
 

@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Bool, Int, Int16
 from torch import Tensor
 
-from synth.audio.dsp import Pcm
+from synth.audio.dsp import Pcm, from_pcm, ramp_cut, to_pcm
 from synth.base.doors import MAX_BYTES
 from synth.base.errors import CorpusError, SpecError
 from synth.base.units import Frames
@@ -195,12 +195,20 @@ class SplitData:
         return pcm
 
     def sounds(self, rows: Sequence[Row]) -> Int16[Tensor, "batch samples"]:
-        """Audio of manifest rows, padded at the end with silence to the longest."""
+        """Audio of manifest rows, padded at the end with silence to the longest.
+
+        A part that is cut out of one begins and ends within 5 ms.
+        """
         sounds = []
         for row in rows:
             pcm = self.pcm(row)
-            start, frames = row.crop or (0, len(pcm))
-            sounds.append(pcm[start : start + frames])
+            if row.crop is not None:
+                start, frames = row.crop
+                part = from_pcm(pcm[start : start + frames])
+                begins, ends = start > 0, start + frames < len(pcm)
+                ramp_cut(part, self.corpus.sample_rate, begins=begins, ends=ends)
+                pcm = to_pcm(part)
+            sounds.append(pcm)
         batch = np.zeros((len(sounds), max(map(len, sounds))), dtype=np.int16)
         for line, pcm in zip(batch, sounds, strict=True):
             line[: len(pcm)] = pcm

@@ -15,12 +15,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.builder.build import plan_library
-from pipelines.checks.audio import AudioAudit, MeasuredSample, audit_audio, bridge, find_runs
+from pipelines.checks.audio import (
+    AudioAudit,
+    MeasuredSample,
+    SamplePlan,
+    audit_audio,
+    bridge,
+    compare_edges,
+    find_runs,
+)
 from pipelines.config.spec import Spec
+from synth.audio.dsp import ramp_cut
 from synth.base.errors import CorpusError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from synth.scene.activity import Stretch
+from synth.scene.scene import Excerpt
+from synth.scene.timeline import Placement, Timeline
 from synth.truth.ear import Ear
 from tests.kit.builds import UNCERTIFIED, merged, rewrite_rows, segue_here
 from tests.kit.corpora import built as build_once
@@ -164,7 +175,7 @@ def truer(row: Row) -> None:
         ),
         (lambda row: row.update(gain_db=row["gain_db"] - 0.1), "samples", "differs from the sum"),
         (louder, "samples", "{clip}"),
-        (narrower, "faint", "not even faint in the plan, but heard from "),
+        (narrower, "faint", "not even faint in the plan, but heard (as recorded) from "),
         (truer, "captions", "{negative!r} passes for false"),
         (lambda row: row.update(claim='{"event": "Trumpet"}'), "captions", "passes for true"),
     ],
@@ -224,8 +235,20 @@ def test_activity_that_is_too_wide_is_named(own: Path) -> None:
     assert checks(found) == {(row["id"], "clear")}
     first = found.findings[0].said
     assert f"sound {event + 1}, {row['labels'][event]!r} ({row['clips'][event]})" in first
-    assert "clear in the plan, but hardly heard from " in first
+    assert "clear in the plan, but hardly heard (as recorded) from " in first
     assert "dB below its loudest 50 ms" in first
+
+
+def test_a_sound_that_begins_or_ends_with_a_click_is_named() -> None:
+    frames = RATE
+    tone = (0.3 * np.cos(np.arange(frames) * (2 * np.pi * 440 / RATE))).astype(np.float32)
+    place = Placement("dog", 0, frames, Excerpt("lib/a", 0, frames))
+    planned = SamplePlan(Timeline((place,), frames), frames, 0.0, RATE)
+    ((check, said),) = compare_edges(planned, tone[np.newaxis])
+    assert check == "jump"
+    assert "'dog' (lib/a) begins or ends with a jump of 0.300" in said
+    ramp_cut(tone, RATE, begins=True, ends=True)
+    assert not list(compare_edges(planned, tone[np.newaxis]))
 
 
 # What cannot be audited

@@ -22,6 +22,7 @@ from pipelines.engines.engine import engine
 from pipelines.ingest.ingest import IngestedLibrary, ingest
 from pipelines.ingest.parts import MAX_PART_CLIPS, chunk_refs
 from synth.audio.bank import Bank
+from synth.audio.dsp import ramp_cut, remove_rumble
 from synth.base.errors import MachineError, SourceError
 from synth.base.progress import Observer, Silent
 from synth.base.rng import uniform_hash
@@ -99,7 +100,10 @@ def test_the_banks_samples_are_the_same_however_many_processes(tmp_path: Path) -
     assert files[0] == files[1] == files[2]
     bank = Bank.open(libraries[0].index)
     heard = bank.read("hostile/3-fine", 0, RATE, 1.0)
-    assert np.allclose(heard, np.random.default_rng(3).uniform(-0.5, 0.5, RATE), atol=1e-4)
+    noise = np.random.default_rng(3).uniform(-0.5, 0.5, RATE).astype(np.float32)
+    played = remove_rumble(noise, RATE)
+    ramp_cut(played, RATE, begins=True, ends=True)
+    assert np.allclose(heard, played, atol=1e-4)
 
 
 def test_clips_that_are_refused_or_beyond_a_limit_are_not_opened(tmp_path: Path) -> None:
@@ -144,7 +148,7 @@ def test_another_ear_opens_no_clip_again(tmp_path: Path) -> None:
     whole = [{"onset": 0, "offset": row["frames"]} for row in plain.clips]
     assert [row["segments"] for row in plain.clips] == [[each] for each in whole]
     (tmp_path / "opened").unlink()
-    picky = take(source, tmp_path / "banks", ear=Ear(clear_db=0.05, leave_db=0.05, blip_s=0))
+    picky = take(source, tmp_path / "banks", ear=Ear(clear_db=0.2, leave_db=0.2, blip_s=0))
     assert source.opened() == []
     assert plain.clips[0]["levels_db"] == picky.clips[0]["levels_db"]
     for row, before in zip(picky.clips, plain.clips, strict=True):

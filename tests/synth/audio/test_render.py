@@ -52,8 +52,13 @@ def mix(scene: Scene, bank: Bank, power: bool) -> np.ndarray:
         heard = scene.heard
         entry = bank.entries[heard.clip]
         pcm = np.fromfile(bank.folder / entry.part, dtype="<i2")[entry.start :][heard.start :]
-        gain = 10 ** (heard.gain_db / 20) * entry.scale / 32768
-        return pcm[: heard.frames].astype(np.float64) * gain
+        gains = np.full(heard.frames, 10 ** (heard.gain_db / 20) * entry.scale / 32768)
+        ramp = min(40, heard.frames // 2)  # 5 ms
+        for at in range(ramp):
+            rising = (at + 0.5) / ramp
+            gains[at] *= rising if heard.start > 0 else 1.0
+            gains[-1 - at] *= rising if heard.start + heard.frames < entry.frames else 1.0
+        return pcm[: heard.frames] * gains
     first, second = mix(scene.first, bank, power), mix(scene.second, bank, power)
     if isinstance(scene, Concat):
         fade, shift = scene.crossfade, len(first) - scene.crossfade

@@ -124,7 +124,7 @@ def test_a_clip_that_was_never_heard_is_taken_to_be_steady() -> None:
     assert isinstance(clip.envelope, StoredEnvelope)
     heard = clip.envelope.read()
     assert heard.energy(np.array([0.0, clip.frames])) == pytest.approx(
-        [0, clip.frames * heard.loudest]
+        [0, clip.frames * heard.loudest[1]]
     )
 
 

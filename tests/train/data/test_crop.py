@@ -110,6 +110,9 @@ def test_every_caption_of_a_cropped_sample_holds_in_what_is_heard(data: SplitDat
                 continue
             cropped += 1
             start, frames = told.crop
+            (sound,), whole = data.sounds([told]).numpy(), data.pcm(row)
+            assert np.array_equal(sound[80:-80], whole[start + 80 : start + frames - 80])  # 5 ms
+            assert start == 0 or abs(sound[0]) <= 0.01 * abs(int(whole[start])) + 1
             assert 0 <= start <= row["frames"] - frames
             assert len(data.sounds([told])[0]) == frames == 16_000
             tolerance = Tolerance(audible=data.audible)
