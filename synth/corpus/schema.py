@@ -42,6 +42,7 @@ ADDED: Final = frozenset(
         "against",
         "onsets",
         "acoustics",
+        "likely",
         "dense",
     }
 )
@@ -110,6 +111,7 @@ ACTIVITY: Final = _struct(
     ("faint", pa.list_(STRETCH)),
     ("onsets", pa.int32()),
     ("acoustics", pa.list_(ACOUSTICS)),
+    ("likely", pa.list_(STRETCH)),
 )
 
 DENSE: Final = _struct(

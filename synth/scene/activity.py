@@ -137,12 +137,14 @@ class Activity:
         faint: Where any listener may hear it; it covers `clear`.
         onsets: How often anybody may say that it begins, at most; None where nobody knows.
         acoustics: How it sounds; None where nobody asked. It is written as a list of none or one.
+        likely: Where most listeners hear it by itself; nowhere, where nobody asked.
     """
 
     clear: Stretches
     faint: Stretches
     onsets: int | None = None
     acoustics: Acoustics | None = None
+    likely: Stretches = ()
 
     @classmethod
     def throughout(cls, onset: Frames, offset: Frames) -> Activity:
@@ -151,41 +153,35 @@ class Activity:
         return cls(whole, whole)
 
     @property
-    def likely(self) -> Stretches:
-        """Where most listeners hear it: where it is clear, and half of the way to where it is not.
-
-        A sound that is clear nowhere is told where it is faint.
-        """
-        if not self.clear:
-            return self.faint
-        stretches: list[Stretch] = []
-        for around in self.faint:
-            inside = cut(self.clear, *around)
-            for place, (onset, offset) in enumerate(inside):
-                begins = (onset + around.onset) // 2 if place == 0 else onset
-                ends = (offset + around.offset) // 2 if place == len(inside) - 1 else offset
-                stretches.append(Stretch(begins, ends))
-        return tuple(stretches)
+    def labelled(self) -> Stretches:
+        """Where a strong label puts it; older corpora tell what is clear, or faint at least."""
+        return self.likely or self.clear or self.faint
 
     def cut(self, onset: Frames, offset: Frames) -> Activity:
         """What of it lies from `onset` to `offset`.
 
         Nobody knows how often a part begins, or how it sounds.
         """
-        clear, faint = cut(self.clear, onset, offset), cut(self.faint, onset, offset)
+        clear, faint, likely = (
+            cut(stretches, onset, offset) for stretches in (self.clear, self.faint, self.likely)
+        )
         if (clear, faint) == (self.clear, self.faint):
             return self
-        return Activity(clear, faint)
+        return Activity(clear, faint, likely=likely)
 
     def shift(self, frames: Frames) -> Activity:
         """The same, `frames` later."""
-        return replace(self, clear=shift(self.clear, frames), faint=shift(self.faint, frames))
+        clear, faint, likely = (
+            shift(stretches, frames) for stretches in (self.clear, self.faint, self.likely)
+        )
+        return replace(self, clear=clear, faint=faint, likely=likely)
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values; `from_json` is its inverse."""
         return {
             "clear": [stretch._asdict() for stretch in self.clear],
             "faint": [stretch._asdict() for stretch in self.faint],
+            "likely": [stretch._asdict() for stretch in self.likely],
             "onsets": _UNKNOWN if self.onsets is None else self.onsets,
             "acoustics": [self.acoustics.to_json()] if self.acoustics else [],
         }
@@ -195,11 +191,14 @@ class Activity:
         """The activity that `to_json` gave."""
         match value:
             case {"clear": [*clear], "faint": [*faint]}:
-                onsets, sounds = value.get("onsets", _UNKNOWN), value.get("acoustics", [])
-                if type(onsets) is int and onsets >= _UNKNOWN and isinstance(sounds, list):
+                onsets = value.get("onsets", _UNKNOWN)
+                sounds, likely = value.get("acoustics", []), value.get("likely", [])
+                are_lists = isinstance(sounds, list) and isinstance(likely, list)
+                if type(onsets) is int and onsets >= _UNKNOWN and are_lists:
                     known = None if onsets == _UNKNOWN else onsets
                     acoustics = next(map(Acoustics.from_json, sounds), None)
-                    return cls(_read_stretches(clear), _read_stretches(faint), known, acoustics)
+                    clear, faint, likely = map(_read_stretches, (clear, faint, likely))
+                    return cls(clear, faint, known, acoustics, likely)
         raise SceneError(
             f"not an activity: {value!r:.200}", fix='expected an object with "clear" and "faint"'
         )

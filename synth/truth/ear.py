@@ -106,6 +106,17 @@ class Envelope:
         """The A-weighted energy from the clip's start on, in frames of full scale squared."""
         return np.asarray(np.interp(moments, self._edges, self._energy))
 
+    def interpolate(self, moments: Moments) -> Float[np.ndarray, "2 moments"]:
+        """Mean square at moments, as recorded and A-weighted.
+
+        The level in dB changes evenly from the middle of each block to that of the next.
+        """
+        middles = (self._edges[:-1] + self._edges[1:]) / 2
+        levels = (
+            np.interp(moments, middles, level) for level in (self.levels_db, self.weighted_db)
+        )
+        return np.asarray(10 ** (np.stack([*levels]) / 10))
+
     @cached_property
     def powers(self) -> Float[np.ndarray, "2 blocks"]:
         """Mean square of each block, as recorded and A-weighted."""
@@ -165,6 +176,10 @@ class StoredEnvelope:
 
 
 BLOCK_S: Final[Seconds] = 0.05
+STEP_S: Final[Seconds] = 0.01
+GOES_ON: Final[tuple[Decibels, Seconds]] = (6.0, 0.2)
+"""A sound goes on that falls by no more than the first below its level of the last seconds."""
+
 BRUSHED: Final = 0.01
 """Share of a block that does not count, as rounding moves blocks by less."""
 
@@ -225,6 +240,29 @@ class Ear:
         leaves = np.maximum(loudest * to_gain(-self.faint_db) ** 2, SILENCE)
         marked = powers >= leaves[:, np.newaxis]
         return [self._bridge(runs) for runs in _runs(marked, marked)]
+
+    def find_likely(self, powers: Float[np.ndarray, "weightings moments"]) -> list[Run]:
+        """The runs of moments in which most listeners hear a sound by itself.
+
+        They hear it down to `leave_db` below its loudest by every weighting. It goes on where it
+        falls no further by any.
+
+        Args:
+            powers: Mean square at moments that are `STEP_S` apart, of a sound that is not silent.
+        """
+        loudest = powers.max(axis=1, keepdims=True)
+        marked = (powers >= loudest * to_gain(-self.leave_db) ** 2).all(axis=0, keepdims=True)
+        fall, memory = to_gain(-GOES_ON[0]) ** 2, round(GOES_ON[1] / STEP_S)
+        joined: list[Run] = []
+        for start, end in _runs(marked, marked)[0]:
+            if joined:
+                since, until = joined[-1]
+                before = powers[:, max(since, until - memory) : until].mean(axis=1)
+                goes_on = powers[:, until:start].mean(axis=1) >= before * fall
+                if goes_on.any() or (start - until) * STEP_S < self.pause_s:
+                    start = joined.pop()[0]
+            joined.append((start, end))
+        return joined
 
     def join_clear(self, runs: Sequence[list[Run]], length: float) -> list[Run]:
         """What is clear by every weighting, of the runs by each; it lasts long enough.
