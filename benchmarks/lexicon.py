@@ -228,8 +228,8 @@ def _entry(place: _Place, row: Mapping[str, str], inflect: Inflect) -> LexiconEn
     for path in also:
         if are_related(families, (path,)):
             place.refuse(f"the also path {path!r} is in its family", "leave it out of also")
-    more = {"families": families, "also": also, "countable": row["countable"]}
-    return LexiconEntry(place.label, **forms, **more)
+    kinds = families, also, row["countable"]
+    return LexiconEntry(place.label, forms["noun"], forms["clause"], forms["gerund"], *kinds)
 
 
 def _inflect(place: _Place, verb: str, tag: str, inflect: Inflect) -> str:

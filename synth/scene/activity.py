@@ -206,8 +206,8 @@ class Activity:
                 if type(onsets) is int and onsets >= _UNKNOWN and are_lists:
                     known = None if onsets == _UNKNOWN else onsets
                     acoustics = next(map(Acoustics.from_json, sounds), None)
-                    clear, faint, likely = map(_read_stretches, (clear, faint, likely))
-                    return cls(clear, faint, known, acoustics, likely)
+                    stretches = _read_stretches(clear), _read_stretches(faint)
+                    return cls(*stretches, known, acoustics, _read_stretches(likely))
         raise SceneError(
             f"not an activity: {value!r:.200}", fix='expected an object with "clear" and "faint"'
         )
