@@ -26,11 +26,11 @@ from pipelines.engines.engine import Engine, run_in_order
 from synth.base.atomic import PARTIAL_SUFFIX, translate_disk_errors
 from synth.base.errors import CorpusError, LeftOutError, PlanError
 from synth.base.units import Frames
-from synth.captions.narrative import DenseCaption, dense_captions
+from synth.captions.narrative import dense_captions
 from synth.corpus.schema import PLAN, Sample, canonical_json, to_table
 from synth.recipes.base import Draft, Groups
 from synth.scene.scene import events
-from synth.scene.timeline import Timeline, delay, duration
+from synth.scene.timeline import delay, duration
 from synth.truth.listener import Listener
 
 
@@ -118,7 +118,8 @@ class Drafter:
         return DraftedRows.of(run.split, groups, left_out)
 
     def _sample(self, draft: Draft, split: str, group: int) -> Sample:
-        heard = delay(draft.heard or self.listener.hear(draft.scene), draft.lead)
+        heard = self.listener.locate(draft.heard or self.listener.hear(draft.scene))
+        heard = delay(heard, draft.lead)
         frames = self._frames(draft)
         envelopes = self.listener.envelopes
         return Sample(
@@ -139,16 +140,11 @@ class Drafter:
                 for event in events(draft.scene)
             ),
             sample_rate=self.audio.sample_rate,
-            dense=self._tell_densely(draft, heard, frames),
+            dense=dense_captions(heard, frames, self.enrichment.audible)
+            if draft.heard and draft.is_labelled
+            else (),
             lead=draft.lead,
         )
-
-    def _tell_densely(
-        self, draft: Draft, heard: Timeline, frames: Frames
-    ) -> tuple[DenseCaption, ...]:
-        if draft.heard is None or not draft.is_labelled:
-            return ()
-        return dense_captions(heard, frames, self.enrichment.audible)
 
     def _frames(self, draft: Draft) -> Frames:
         frames, exact = draft.lead + duration(draft.scene), self.audio.exact_frames

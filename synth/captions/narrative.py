@@ -28,7 +28,7 @@ from synth.captions.caption import (
 )
 from synth.labels.connective import ORDER, SIMULTANEOUS, Connective
 from synth.labels.lexicon import Phrase
-from synth.scene.activity import Stretch, Stretches, cut, hull, unite
+from synth.scene.activity import Activity, Stretch, Stretches, cut, hull, unite
 from synth.scene.claim import And, Claim, Not, parts_of
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
 from synth.scene.timeline import Placement, Timeline
@@ -248,11 +248,10 @@ def _capitalise_sentences(words: str) -> str:
     return ". ".join(sentences) + ("." if len(sentences) > 1 else "")
 
 
-# Dense captions: sentences with times, made from nothing but where each sound is clearly heard.
+# Dense captions: sentences with times, made from nothing but where each sound is heard.
 #
 # Events of one label that touch or overlap are one sound here, as their names do not tell them
-# apart. What is heard faintly only is left out. A bed is a sound like any other: it is named where
-# it is clear.
+# apart. What is heard faintly only is left out. A bed is a sound like any other.
 
 
 SILENCE: Final = "silence"
@@ -261,8 +260,8 @@ SILENCE: Final = "silence"
 class Resolution(StrEnum):
     """How finely time is cut.
 
-    `stretch`: every stretch in which a sound is clear. `sound`: every sound, from its first clear
-    frame to its last. `scene`: the whole, cut where the set of clear sounds changes.
+    `stretch`: every stretch in which a sound is heard. `sound`: every sound, from its first frame
+    to its last. `scene`: the whole, cut where the set of sounds that are heard changes.
     """
 
     STRETCH = "stretch"
@@ -289,9 +288,9 @@ class DenseCaption:
 def dense_captions(heard: Timeline, frames: Frames, audible: Frames) -> tuple[DenseCaption, ...]:
     """All dense captions of a sample, by resolution and in order of time.
 
-    A sound that is never clear gets none. A segment of `scene` names every clear sound; where
-    nobody hears anything it says "silence", and where a sound is faint and none is clear there is
-    no segment. Segments shorter than `audible` are left out.
+    A sound that is never clear gets none. A segment of `scene` names every sound that is heard;
+    where nobody hears anything it says "silence", and where a sound is faint and none is named
+    there is no segment. Segments shorter than `audible` are left out.
 
     Args:
         heard: The sounds of the sample, with their activity; no tags.
@@ -301,16 +300,16 @@ def dense_captions(heard: Timeline, frames: Frames, audible: Frames) -> tuple[De
     by_label: dict[str, list[Placement]] = {}
     for place in heard.placements:
         by_label.setdefault(place.label, []).append(place)
-    clear = {
-        label: unite(stretch for place in its for stretch in place.heard.clear)
+    named = {
+        label: unite(stretch for place in its for stretch in _find_named(place.heard))
         for label, its in by_label.items()
     }
-    hulls = {label: _find_hulls(its, clear[label]) for label, its in by_label.items()}
+    hulls = {label: _find_hulls(its, named[label]) for label, its in by_label.items()}
     faint = unite(stretch for place in heard.placements for stretch in place.heard.faint)
     return (
-        *_list_sounds(Resolution.STRETCH, clear),
+        *_list_sounds(Resolution.STRETCH, named),
         *_list_sounds(Resolution.SOUND, hulls),
-        *_list_segments(clear, _invert(faint, frames), audible),
+        *_list_segments(named, _invert(faint, frames), audible),
     )
 
 
@@ -328,10 +327,18 @@ def format_span(caption: DenseCaption, rate: int) -> str:
     return f"{_format_time(caption.onset, rate)}-{_format_time(caption.offset, rate)} s"
 
 
-def _find_hulls(places: Sequence[Placement], clear: Stretches) -> Stretches:
-    """What is clear of a label, from first to last, of each run of events that touch."""
+def _find_named(heard: Activity) -> Stretches:
+    """The stretches in which most listeners hear a sound that are clear at any moment.
+
+    What is masked for a while, or a little quieter than before, goes on.
+    """
+    return tuple(stretch for stretch in heard.labelled if cut(heard.clear, *stretch))
+
+
+def _find_hulls(places: Sequence[Placement], named: Stretches) -> Stretches:
+    """What is named of a label, from first to last, of each run of events that touch."""
     runs = unite(Stretch(place.onset, place.offset) for place in places)
-    return tuple(stretch for run in runs if (stretch := hull(cut(clear, *run))))
+    return tuple(stretch for run in runs if (stretch := hull(cut(named, *run))))
 
 
 def _list_sounds(resolution: Resolution, stretches: Mapping[str, Stretches]) -> list[DenseCaption]:
@@ -344,11 +351,11 @@ def _list_sounds(resolution: Resolution, stretches: Mapping[str, Stretches]) -> 
 
 
 def _list_segments(
-    clear: Mapping[str, Stretches], silent: Stretches, audible: Frames
+    sounds: Mapping[str, Stretches], silent: Stretches, audible: Frames
 ) -> Iterator[DenseCaption]:
-    order = {label: place for place, label in enumerate(clear)}
+    order = {label: place for place, label in enumerate(sounds)}
     changes: dict[Frames, set[str | None]] = {}
-    for label, stretches in (*clear.items(), (None, silent)):
+    for label, stretches in (*sounds.items(), (None, silent)):
         for stretch in stretches:
             for moment in stretch:
                 changes.setdefault(moment, set()).add(label)

@@ -42,6 +42,8 @@ ADDED: Final = frozenset(
         "against",
         "onsets",
         "acoustics",
+        "likely",
+        "lufs",
         "dense",
         "lead",
     }
@@ -102,6 +104,7 @@ ACOUSTICS: Final = _struct(
     ("mean_dba", pa.float64()),
     ("peak_dba", pa.float64()),
     ("thirds_dba", pa.list_(pa.float64())),
+    ("lufs", pa.float64()),
     ("recording", _TEXT),
     ("treatment", _TEXT),
 )
@@ -111,6 +114,7 @@ ACTIVITY: Final = _struct(
     ("faint", pa.list_(STRETCH)),
     ("onsets", pa.int32()),
     ("acoustics", pa.list_(ACOUSTICS)),
+    ("likely", pa.list_(STRETCH)),
 )
 
 DENSE: Final = _struct(

@@ -115,7 +115,7 @@ def document(row: Mapping[str, Any], clips: Mapping[str, Mapping[str, str]]) -> 
                 "offset_s": to_seconds(place.offset, rate),
                 "heard_s": [
                     [to_seconds(moment, rate) for moment in stretch]
-                    for stretch in place.heard.likely
+                    for stretch in place.heard.labelled
                 ],
                 "gain_db": place.excerpt.gain_db,
                 "licence": clips[place.excerpt.clip]["licence"],

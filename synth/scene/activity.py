@@ -26,6 +26,7 @@ class Acoustics:
         mean_dba: A-weighted level in dBFS over the whole excerpt, with gain and crossfades (LAeq).
         peak_dba: The same of the loudest 50 ms.
         thirds_dba: The same of its first, second and last third.
+        lufs: Its integrated loudness (ITU-R BS.1770-4).
         recording: Id of the clip, without its treatment; "" where only a part of it is heard.
         treatment: How the clip was treated (`synth.labels.lexicon`), "" for as it was recorded.
     """
@@ -33,14 +34,23 @@ class Acoustics:
     mean_dba: Decibels
     peak_dba: Decibels
     thirds_dba: tuple[Decibels, Decibels, Decibels]
+    lufs: Decibels
     recording: str = ""
     treatment: str = ""
 
     def amplify(self, gain_db: Decibels) -> Acoustics:
         """The same, so much louder."""
-        levels = (self.mean_dba, self.peak_dba, *self.thirds_dba)
-        mean, peak, first, second, last = (round(level + gain_db, 1) for level in levels)
-        return replace(self, mean_dba=mean, peak_dba=peak, thirds_dba=(first, second, last))
+        levels = (self.mean_dba, self.peak_dba, self.lufs, *self.thirds_dba)
+        mean, peak, lufs, *thirds = (round(level + gain_db, 1) for level in levels)
+        first, second, last = thirds
+        return replace(
+            self, mean_dba=mean, peak_dba=peak, lufs=lufs, thirds_dba=(first, second, last)
+        )
+
+    def minus(self, other: Acoustics) -> tuple[Decibels, Decibels, Decibels]:
+        """How far it is louder than another on the whole, at its loudest, and in LUFS."""
+        mean, peak = self.mean_dba - other.mean_dba, self.peak_dba - other.peak_dba
+        return mean, peak, self.lufs - other.lufs
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values; `from_json` is its inverse."""
@@ -57,7 +67,9 @@ class Acoustics:
                 "recording": str(recording),
                 "treatment": str(treatment),
             } if all(_is_level(level) for level in (mean, peak, first, second, last)):
-                return cls(mean, peak, (first, second, last), recording, treatment)
+                lufs = value.get("lufs", mean)  # older corpora do not tell it
+                if _is_level(lufs):
+                    return cls(mean, peak, (first, second, last), lufs, recording, treatment)
         raise SceneError(
             f"not the acoustics of a sound: {value!r:.200}",
             fix='expected "mean_dba", "peak_dba", "thirds_dba", "recording" and "treatment"',
@@ -143,12 +155,14 @@ class Activity:
         faint: Where any listener may hear it; it covers `clear`.
         onsets: How often anybody may say that it begins, at most; None where nobody knows.
         acoustics: How it sounds; None where nobody asked. It is written as a list of none or one.
+        likely: Where most listeners hear it by itself; nowhere, where nobody asked.
     """
 
     clear: Stretches
     faint: Stretches
     onsets: int | None = None
     acoustics: Acoustics | None = None
+    likely: Stretches = ()
 
     @classmethod
     def throughout(cls, onset: Frames, offset: Frames) -> Activity:
@@ -157,35 +171,28 @@ class Activity:
         return cls(whole, whole)
 
     @property
-    def likely(self) -> Stretches:
-        """Where most listeners hear it: where it is clear, and half of the way to where it is not.
-
-        A sound that is clear nowhere is told where it is faint.
-        """
-        if not self.clear:
-            return self.faint
-        stretches: list[Stretch] = []
-        for around in self.faint:
-            inside = cut(self.clear, *around)
-            for place, (onset, offset) in enumerate(inside):
-                begins = (onset + around.onset) // 2 if place == 0 else onset
-                ends = (offset + around.offset) // 2 if place == len(inside) - 1 else offset
-                stretches.append(Stretch(begins, ends))
-        return tuple(stretches)
+    def labelled(self) -> Stretches:
+        """Where a strong label puts it; older corpora tell what is clear, or faint at least."""
+        return self.likely or self.clear or self.faint
 
     def cut(self, onset: Frames, offset: Frames) -> Activity:
         """What of it lies from `onset` to `offset`.
 
         Nobody knows how often a part begins, or how it sounds.
         """
-        clear, faint = cut(self.clear, onset, offset), cut(self.faint, onset, offset)
+        clear, faint, likely = (
+            cut(stretches, onset, offset) for stretches in (self.clear, self.faint, self.likely)
+        )
         if (clear, faint) == (self.clear, self.faint):
             return self
-        return Activity(clear, faint)
+        return Activity(clear, faint, likely=likely)
 
     def shift(self, frames: Frames) -> Activity:
         """The same, `frames` later."""
-        return replace(self, clear=shift(self.clear, frames), faint=shift(self.faint, frames))
+        clear, faint, likely = (
+            shift(stretches, frames) for stretches in (self.clear, self.faint, self.likely)
+        )
+        return replace(self, clear=clear, faint=faint, likely=likely)
 
     def amplify(self, gain_db: Decibels) -> Activity:
         """That of a sound in a mix that is louder as a whole."""
@@ -198,6 +205,7 @@ class Activity:
         return {
             "clear": [stretch._asdict() for stretch in self.clear],
             "faint": [stretch._asdict() for stretch in self.faint],
+            "likely": [stretch._asdict() for stretch in self.likely],
             "onsets": _UNKNOWN if self.onsets is None else self.onsets,
             "acoustics": [self.acoustics.to_json()] if self.acoustics else [],
         }
@@ -207,11 +215,14 @@ class Activity:
         """The activity that `to_json` gave."""
         match value:
             case {"clear": [*clear], "faint": [*faint]}:
-                onsets, sounds = value.get("onsets", _UNKNOWN), value.get("acoustics", [])
-                if type(onsets) is int and onsets >= _UNKNOWN and isinstance(sounds, list):
+                onsets = value.get("onsets", _UNKNOWN)
+                sounds, likely = value.get("acoustics", []), value.get("likely", [])
+                are_lists = isinstance(sounds, list) and isinstance(likely, list)
+                if type(onsets) is int and onsets >= _UNKNOWN and are_lists:
                     known = None if onsets == _UNKNOWN else onsets
                     acoustics = next(map(Acoustics.from_json, sounds), None)
-                    return cls(_read_stretches(clear), _read_stretches(faint), known, acoustics)
+                    stretches = _read_stretches(clear), _read_stretches(faint)
+                    return cls(*stretches, known, acoustics, _read_stretches(likely))
         raise SceneError(
             f"not an activity: {value!r:.200}", fix='expected an object with "clear" and "faint"'
         )

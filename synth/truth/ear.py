@@ -39,6 +39,7 @@ class Envelope:
         frames: Length of the active span at the corpus rate.
         attacks: How often it may be said to begin in each block (`dsp.attacks`), None where that
             was not measured.
+        loudness_lufs: Of the active span; None for that of its levels, without K-weighting.
     """
 
     levels_db: Sequence[float] | LevelBlocks
@@ -46,6 +47,7 @@ class Envelope:
     block: float
     frames: Frames
     attacks: Sequence[int] | Int8[np.ndarray, " blocks"] | None = None
+    loudness_lufs: Decibels | None = None
 
     def count_attacks(self, start: Frames, frames: Frames) -> int | None:
         """How often an excerpt may be said to begin; None where nobody knows.
@@ -72,9 +74,10 @@ class Envelope:
         """
         if len(self.levels_db) == 1:
             return None
-        powers = self.powers[1]
+        plain, powers = self.powers
         if fade is not None:
-            powers = powers * fade((self._edges[:-1] + self._edges[1:]) / 2 - start)
+            weights = fade((self._edges[:-1] + self._edges[1:]) / 2 - start)
+            plain, powers = plain * weights, powers * weights
         moments = start + frames * np.arange(4) / 3
         energy = np.interp(moments, self._edges, self._accumulate(powers))
         thirds = np.diff(energy) * 3 / frames
@@ -84,10 +87,18 @@ class Envelope:
             round(10 * float(np.log10(max(p, SILENCE))), 1) for p in (thirds.mean(), *thirds)
         )
         peak = round(float(blocks.max(initial=mean)), 1)
-        mean, peak, one, two, three = (
-            round(level + gain_db, 1) for level in (mean, max(peak, mean), *levels)
+        touched = slice(int(start // self.block), int(-(-(start + frames) // self.block)))
+        lufs = _gate(plain[touched]) + self._k_weight
+        mean, peak, lufs, one, two, three = (
+            round(level + gain_db, 1) for level in (mean, max(peak, mean), lufs, *levels)
         )
-        return Acoustics(mean, peak, (one, two, three))
+        return Acoustics(mean, peak, (one, two, three), lufs)
+
+    @cached_property
+    def _k_weight(self) -> Decibels:
+        """How far its loudness lies above that of its levels as recorded: nearly so all through."""
+        whole = _gate(self.powers[0])
+        return 0.0 if self.loudness_lufs is None else self.loudness_lufs - whole
 
     @cached_property
     def _edges(self) -> Float[np.ndarray, " edges"]:
@@ -106,6 +117,17 @@ class Envelope:
         """The energy from the clip's start on, in frames of full scale squared."""
         return np.asarray(np.interp(moments, self._edges, self._energies[weighted]))
 
+    def interpolate(self, moments: Moments) -> Float[np.ndarray, "2 moments"]:
+        """Mean square at moments, as recorded and A-weighted.
+
+        The level in dB changes evenly from the middle of each block to that of the next.
+        """
+        middles = (self._edges[:-1] + self._edges[1:]) / 2
+        levels = (
+            np.interp(moments, middles, level) for level in (self.levels_db, self.weighted_db)
+        )
+        return np.asarray(10 ** (np.stack([*levels]) / 10))
+
     @cached_property
     def powers(self) -> Float[np.ndarray, "2 blocks"]:
         """Mean square of each block, as recorded and A-weighted."""
@@ -115,6 +137,20 @@ class Envelope:
     def loudest(self) -> Float[np.ndarray, " 2"]:
         """That of the loudest block, as recorded and A-weighted."""
         return np.asarray(self.powers.max(axis=1))
+
+
+_WINDOW: Final = 8
+_WINDOW_STEP: Final = 2
+_GATES: Final[tuple[Decibels, Decibels]] = (-70.0, -10.0)
+
+
+def _gate(powers: LevelBlocks) -> Decibels:
+    """Level of what passes the gates of ITU-R BS.1770-4, in windows of 0.4 s."""
+    windows = np.lib.stride_tricks.sliding_window_view(powers, min(_WINDOW, len(powers)))
+    means = np.maximum(windows[::_WINDOW_STEP].mean(axis=1), SILENCE)
+    loud = means[means >= 10 ** (_GATES[0] / 10)]
+    loud = loud[loud >= loud.mean() * 10 ** (_GATES[1] / 10)] if len(loud) else means
+    return 10 * float(np.log10(loud.mean()))
 
 
 @dataclass(frozen=True)
@@ -145,11 +181,12 @@ class StoredEnvelope:
 
     Args:
         row: Of the clip; one that was never heard has no blocks there, and is steady.
+        loudness_lufs: Of the clip.
     """
 
     table: LevelTable
     row: int
-    steady_db: Decibels
+    loudness_lufs: Decibels
     block: float
     frames: Frames
 
@@ -157,16 +194,21 @@ class StoredEnvelope:
         """The envelope itself."""
         levels, weighted = self.table.of_clip(self.row)
         if not len(levels):
-            level = (self.steady_db,)
+            level = (self.loudness_lufs,)
             return Envelope(level, level, float(self.frames), self.frames)
         start, end = self.table.edges[self.row : self.row + 2]
         attacks = None if self.table.attacks is None else self.table.attacks[start:end]
-        return Envelope(levels, weighted, self.block, self.frames, attacks)
+        more = attacks, self.loudness_lufs
+        return Envelope(levels, weighted, self.block, self.frames, *more)
 
 
 BLOCK_S: Final[Seconds] = 0.05
 ROUNDED_DB: Final[Decibels] = 0.11
 """The catalogue rounds levels to 0.1 dB, and a distance is between two of them."""
+STEP_S: Final[Seconds] = 0.01
+GOES_ON: Final[tuple[Decibels, Seconds]] = (6.0, 0.2)
+"""A sound goes on that falls by no more than the first below its level of the last seconds."""
+
 BRUSHED: Final = 0.01
 """Share of a block that does not count, as rounding moves blocks by less."""
 
@@ -227,6 +269,29 @@ class Ear:
         leaves = np.maximum(loudest * to_gain(-ROUNDED_DB - self.faint_db) ** 2, SILENCE)
         marked = powers >= leaves[:, np.newaxis]
         return [self._bridge(runs) for runs in _runs(marked, marked)]
+
+    def find_likely(self, powers: Float[np.ndarray, "weightings moments"]) -> list[Run]:
+        """The runs of moments in which most listeners hear a sound by itself.
+
+        They hear it down to `leave_db` below its loudest by every weighting. It goes on where it
+        falls no further by any.
+
+        Args:
+            powers: Mean square at moments that are `STEP_S` apart, of a sound that is not silent.
+        """
+        loudest = powers.max(axis=1, keepdims=True)
+        marked = (powers >= loudest * to_gain(-self.leave_db) ** 2).all(axis=0, keepdims=True)
+        fall, memory = to_gain(-GOES_ON[0]) ** 2, round(GOES_ON[1] / STEP_S)
+        joined: list[Run] = []
+        for start, end in _runs(marked, marked)[0]:
+            if joined:
+                since, until = joined[-1]
+                before = powers[:, max(since, until - memory) : until].mean(axis=1)
+                goes_on = powers[:, until:start].mean(axis=1) >= before * fall
+                if goes_on.any() or (start - until) * STEP_S < self.pause_s:
+                    start = joined.pop()[0]
+            joined.append((start, end))
+        return joined
 
     def join_clear(self, runs: Sequence[list[Run]], length: float) -> list[Run]:
         """What is clear by every weighting, of the runs by each; it lasts long enough.

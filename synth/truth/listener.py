@@ -6,8 +6,9 @@ levels of its blocks.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -16,13 +17,14 @@ from jaxtyping import Float, Int
 
 from synth.base.errors import SceneError
 from synth.base.units import Decibels, Frames, to_gain
-from synth.scene.activity import Activity, Stretch, Stretches, hull
+from synth.scene.activity import Activity, Stretch, Stretches, hull, intersect, unite
 from synth.scene.scene import Event, Excerpt, Scene
 from synth.scene.timeline import CUT_S, Fade, Placement, Timeline, timeline
 from synth.truth.ear import (
     BLOCK_S,
     BRUSHED,
     SILENCE,
+    STEP_S,
     Ear,
     Envelope,
     LevelBlocks,
@@ -93,7 +95,8 @@ class Listener:
         return placed
 
     def _listen(self, placed: Timeline) -> Timeline:
-        length = placed.frames / (BLOCK_S * self.rate)
+        block = BLOCK_S * self.rate
+        length = placed.frames / block
         clips = [self._envelope(place.excerpt.clip) for place in placed.placements]
         clear, faint = self._find_runs(placed, clips, length)
         heard = tuple(
@@ -105,9 +108,9 @@ class Listener:
                 place.event,
                 Activity(
                     self._to_frames(
-                        self.ear.join_clear(clear[number :: len(clips)], length), place
+                        self.ear.join_clear(clear[number :: len(clips)], length), place, block
                     ),
-                    self._to_frames(self.ear.join_faint(faint[number :: len(clips)]), place),
+                    self._to_frames(self.ear.join_faint(faint[number :: len(clips)]), place, block),
                     clip.count_attacks(place.excerpt.start, place.excerpt.frames),
                     None
                     if self.treated is None
@@ -117,6 +120,23 @@ class Listener:
             for number, (place, clip) in enumerate(zip(placed.placements, clips, strict=True))
         )
         return Timeline(heard, placed.frames, placed.joins)
+
+    def locate(self, heard: Timeline) -> Timeline:
+        """The same timeline, with where most listeners hear each sound."""
+        step = STEP_S * self.rate
+        moments = (np.arange(math.ceil(heard.frames / step)) + 0.5) * step
+        powers = np.zeros((2, 1, len(heard.placements), len(moments)))
+        for number, place in enumerate(heard.placements):
+            inside = slice(*np.searchsorted(moments, (place.onset, place.offset)))
+            at = moments[inside] + (place.excerpt.start - place.onset)
+            powers[:, 0, number, inside] = self._envelope(place.excerpt.clip).interpolate(at)
+        self._fade(heard, powers, moments[np.newaxis], moments[np.newaxis])
+        placements = []
+        for place, sound in zip(heard.placements, powers[:, 0].swapaxes(0, 1), strict=True):
+            runs = self._to_frames(self.ear.find_likely(sound), place, step)
+            likely = intersect(unite((*runs, *place.heard.clear)), place.heard.faint)
+            placements.append(replace(place, activity=replace(place.heard, likely=likely)))
+        return replace(heard, placements=tuple(placements))
 
     def _find_runs(
         self, placed: Timeline, clips: list[Envelope], length: float
@@ -312,9 +332,8 @@ class Listener:
             self._read[clip] = envelope
         return envelope
 
-    def _to_frames(self, runs: list[Run], place: Placement) -> Stretches:
-        """Runs of blocks as stretches of a placement."""
-        block = BLOCK_S * self.rate
+    def _to_frames(self, runs: list[Run], place: Placement, block: float) -> Stretches:
+        """Runs of blocks of so many frames as stretches of a placement."""
         return tuple(
             Stretch(max(round(start * block), place.onset), min(round(end * block), place.offset))
             for start, end in runs
