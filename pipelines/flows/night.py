@@ -25,7 +25,6 @@ from pipelines.builder.finalise import RECORD_FILE, promote, read_record
 from pipelines.builder.plan import plan
 from pipelines.checks.audio import audit_audio
 from pipelines.checks.audit import audit
-from pipelines.checks.blind import run_blind_test
 from pipelines.checks.leakage import compare_splits
 from pipelines.config.spec import Spec
 from pipelines.engines.engine import Engine
@@ -41,6 +40,7 @@ from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.base.progress import Observer
 from synth.base.rng import digest
 from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, LATEST_FILE, QUARANTINE_FILE, SAMPLES_FILE
+from synth.shortcuts.text import run_blind_test
 from synth.storage.url import parse_pointer
 
 REPORT_FILE: Final = "nightly.md"
@@ -245,7 +245,9 @@ def _judge_splits(places: Places, gates: GateSettings, observer: Observer) -> It
 
 def _judge_blindly(places: Places, gates: GateSettings, observer: Observer) -> Iterator[Gate]:
     if gates.blind is not None:
-        figure = run_blind_test(places.manifests, gates.blind_samples, observer=observer).worst
+        figure = run_blind_test(
+            places.manifests / SAMPLES_FILE, gates.blind_samples, observer=observer
+        ).worst
         shown = (
             f"{figure.value:.1%} ({figure.low:.1%} to {figure.high:.1%}, chance "
             f"{figure.chance:.1%}) in {figure.split}, {figure.kind or 'all'} negatives, "

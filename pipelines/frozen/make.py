@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from pipelines.builder.build import Summary, build, plan_library, refuse_unheard
 from pipelines.builder.differences import algorithm_differences
-from pipelines.checks.blind import run_blind_test
 from pipelines.config.spec import Spec
 from pipelines.frozen.description import SPLIT, BuiltSet, FrozenSet, TextScore, write_record
 from pipelines.frozen.digests import (
@@ -23,7 +22,8 @@ from pipelines.frozen.digests import (
 )
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer
-from synth.corpus.corpus import Corpus
+from synth.corpus.corpus import SAMPLES_FILE, Corpus
+from synth.shortcuts.text import run_blind_test
 from synth.sources import Settings
 
 MOST_BY_TEXT: Final = 0.52
@@ -139,7 +139,7 @@ def _blame(published: PublishedSet) -> tuple[Sequence[str], str]:
 
 def _score_text(frozen: FrozenSet, corpus: Corpus, observer: Observer) -> TextScore:
     """How well text alone tells the captions that are scored from their false ones."""
-    found = run_blind_test(corpus.folder, _ALL, observer=observer).figures
+    found = run_blind_test(corpus.folder / SAMPLES_FILE, _ALL, observer=observer).figures
     figures = [
         each
         for each in found
