@@ -171,7 +171,7 @@ def run_trivial_test(
     for kind in track(sentences.kinds, observer, "trivial", "kinds"):
         rivals = sentences.of_kind(kind)
         pairs = [rival._replace(false=(false,)) for rival in rivals for false in rival.false]
-        judged = _judge_pairs(pairs, np.stack(features), outlines, uses, seed)
+        judged = judge_pairs(pairs, np.stack(features), outlines, uses, seed)
         for split in splits or parts:
             here = [rows[pair.sample]["split"] == split for pair in pairs]
             figures += _measure(split, kind, pairs, judged, np.array(here))
@@ -231,7 +231,7 @@ def _measure(
     yield measure_first(split, kind, "member", member, kept)
 
 
-def _judge_pairs(
+def judge_pairs(
     pairs: Sequence[RivalSet],
     features: Float[np.ndarray, "samples features"],
     outlines: Sequence[ClaimOutline],
@@ -264,17 +264,20 @@ def _judge_pairs(
     sums, counts = np.zeros((2, len(pairs), 2)), np.zeros(len(pairs))
     for number in range(_ROUNDS):
         rng = Randomness(seed).at("trivial/round", number)
-        held = _hold_out(uses, rng)
+        held = hold_out(uses, rng)
         apart = ~(uses & held).any(axis=1)[groups] & ~tied
         within = ~(uses & ~held).any(axis=1)[groups]
-        # Of a whole pair neither form nor audio tells anything by itself: no tree would grow.
-        false = rng.random(len(pairs)) < 0.5
-        inputs = np.where(false[:, None], alone[1], alone[0])
         counts[within] += 1
-        if within.any() and (decide := _fit(inputs[apart], false[apart], [0], seed)):
-            for at in (0, 1):
-                sums[0, within, at] += decide(alone[at][within])
-        if within.any() and (decide := _fit(beside[apart], turned[apart], [0, width], seed)):
+        if not within.any() or not apart.any():
+            continue
+        # Of whole pairs neither form nor audio tells anything by itself, and no tree would grow:
+        # weights make one sentence of each count for more than the other.
+        weights = rng.exponential(size=(2, apart.sum()))
+        both = np.concatenate([sentence[apart] for sentence in alone])
+        decide = _fit(both, np.arange(len(both)) >= apart.sum(), weights.ravel(), [0], seed)
+        sums[0, within] += np.stack([decide(sentence[within]) for sentence in alone], axis=1)
+        if len(set(turned[apart].tolist())) == 2:
+            decide = _fit(beside[apart], turned[apart], None, [0, width], seed)
             sums[1, within, 1] += decide(beside[within]) * np.where(turned[within], 1, -1)
     sums[:, tied] = 0
     with np.errstate(invalid="ignore"):
@@ -288,7 +291,7 @@ def _join(
     return np.hstack([said, audio, audio[:, :_COMPARABLE] - said[:, -1:]])
 
 
-def _hold_out(
+def hold_out(
     uses: Bool[np.ndarray, "groups recordings"], rng: np.random.Generator
 ) -> Bool[np.ndarray, " recordings"]:
     """All recordings of some groups, so that these can be judged."""
@@ -304,15 +307,14 @@ def _hold_out(
 def _fit(
     inputs: Float[np.ndarray, "sentences inputs"],
     labels: Bool[np.ndarray, " sentences"],
+    weights: Float[np.ndarray, " sentences"] | None,
     categorical: Sequence[int],
     seed: int,
-) -> Callable[[np.ndarray], np.ndarray] | None:
-    """How much more a label looks true than false, by what was learned; None of one alone."""
+) -> Callable[[np.ndarray], np.ndarray]:
+    """How much more a label looks true than false, by what was learned."""
     from sklearn.ensemble import HistGradientBoostingClassifier
     from threadpoolctl import threadpool_limits
 
-    if len(set(labels.tolist())) < 2:
-        return None
     model = HistGradientBoostingClassifier(
         max_iter=60,
         max_leaf_nodes=15,
@@ -323,5 +325,6 @@ def _fit(
         random_state=seed % 2**32,
     )
     with threadpool_limits(1):
-        decide: Callable[[np.ndarray], np.ndarray] = model.fit(inputs, labels).decision_function
+        model.fit(inputs, labels, sample_weight=weights)
+    decide: Callable[[np.ndarray], np.ndarray] = model.decision_function
     return decide
