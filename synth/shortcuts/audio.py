@@ -31,7 +31,8 @@ from synth.shortcuts.figures import (
     SplitSentences,
     draw_rows,
     measure_accuracy,
-    measure_first,
+    measure_choices,
+    pair_up,
 )
 
 FEATURES: Final = (
@@ -150,11 +151,11 @@ def run_trivial_test(
 
     Args:
         most_samples: Groups are drawn until they hold about this many samples.
-        splits: Those to learn from and to judge, all of them by default.
+        splits: Those to learn from and to judge; all of them by default.
     """
     observer = observer or Silent()
-    recipe, parts = draw_rows(corpus.folder / SAMPLES_FILE, _COLUMNS, most_samples, seed)
-    rows = [row for split in splits or parts for row in parts.get(split, ())]
+    recipe, parts = draw_rows(corpus.folder / SAMPLES_FILE, _COLUMNS, splits, most_samples, seed)
+    rows = [row for some in parts.values() for row in some]
     numbers: dict[str, int] = defaultdict(lambda: len(numbers))
     sentences = SplitSentences.of(rows, numbers)
     claims = dict(_list_claims(rows))
@@ -170,11 +171,14 @@ def run_trivial_test(
     figures: list[ShortcutFigure] = []
     for kind in track(sentences.kinds, observer, "trivial", "kinds"):
         rivals = sentences.of_kind(kind)
-        pairs = [rival._replace(false=(false,)) for rival in rivals for false in rival.false]
-        judged = judge_pairs(pairs, np.stack(features), outlines, uses, seed)
-        for split in splits or parts:
-            here = [rows[pair.sample]["split"] == split for pair in pairs]
-            figures += _measure(split, kind, pairs, judged, np.array(here))
+        fits, margins = judge_pairs(pair_up(rivals), np.stack(features), outlines, uses, seed)
+        owners = np.repeat(np.arange(len(rivals)), [len(rival.false) for rival in rivals])
+        for split in parts:
+            here = np.array([rows[rival.sample]["split"] == split for rival in rivals])
+            chosen = here[owners] & ~np.isnan(margins)
+            kept = [rivals[owner] for owner in np.unique(owners[chosen])]
+            if len({rival.group for rival in kept}) >= FOLDS:
+                figures += _measure(split, kind, kept, fits[chosen], margins[chosen])
     if not figures:
         raise CorpusError(
             f"{corpus.folder}: the trivial test needs {FOLDS} groups or more, with true and false "
@@ -215,20 +219,13 @@ def _list_uses(
 def _measure(
     split: str,
     kind: str,
-    pairs: Sequence[RivalSet],
-    scores: Float[np.ndarray, "questions sentences"],
-    here: Bool[np.ndarray, " pairs"],
+    rivals: Sequence[RivalSet],
+    fits: Float[np.ndarray, "pairs 2"],
+    margins: Float[np.ndarray, " pairs"],
 ) -> Iterator[ShortcutFigure]:
-    """Over pairs of sentences whose sample was judged."""
-    chosen = here & ~np.isnan(scores[:, ::2]).any(axis=0)
-    kept = [pair for pair, is_kept in zip(pairs, chosen, strict=True) if is_kept]
-    if len({pair.group for pair in kept}) < FOLDS:
-        return
-    fits, member = scores[:, np.repeat(chosen, 2)]
-    sentences = Sentences.of_rivals(kept)
-    right = (fits > 0) == sentences.false
-    yield measure_accuracy(split, kind, "fits", right, sentences)
-    yield measure_first(split, kind, "member", member, kept)
+    sentences = Sentences.of_rivals(pair_up(rivals))
+    yield measure_accuracy(split, kind, "fits", (fits.ravel() > 0) == sentences.false, sentences)
+    yield from measure_choices(split, kind, margins, rivals)
 
 
 def judge_pairs(
@@ -237,10 +234,12 @@ def judge_pairs(
     outlines: Sequence[ClaimOutline],
     uses: Bool[np.ndarray, "groups recordings"],
     seed: int,
-) -> Float[np.ndarray, "questions sentences"]:
-    """How false each sentence looks, by itself and beside its rival; NaN where none was judged.
+) -> tuple[Float[np.ndarray, "pairs 2"], Float[np.ndarray, " pairs"]]:
+    """How false the sentences of samples look, each by itself, and two beside each other.
 
-    Above 0 it looks more so than true. A pair's sentences stand in one order, whichever is true.
+    Returns:
+        Of the true and of the false sentence of each pair, above 0 if more false than true; how
+        much falser the false one looks. NaN where a pair's sample was never judged.
 
     Args:
         features: Of each sample.
@@ -261,7 +260,7 @@ def judge_pairs(
     beside = np.hstack([_join(said_in_order[:, at], audio) for at in (0, 1)])
     width = alone[0].shape[1]
     groups = np.array([pair.group for pair in pairs])
-    sums, counts = np.zeros((2, len(pairs), 2)), np.zeros(len(pairs))
+    fits, margins, counts = np.zeros((len(pairs), 2)), *np.zeros((2, len(pairs)))
     for number in range(_ROUNDS):
         rng = Randomness(seed).at("trivial/round", number)
         held = hold_out(uses, rng)
@@ -275,13 +274,13 @@ def judge_pairs(
         weights = rng.exponential(size=(2, apart.sum()))
         both = np.concatenate([sentence[apart] for sentence in alone])
         decide = _fit(both, np.arange(len(both)) >= apart.sum(), weights.ravel(), [0], seed)
-        sums[0, within] += np.stack([decide(sentence[within]) for sentence in alone], axis=1)
+        fits[within] += np.stack([decide(sentence[within]) for sentence in alone], axis=1)
         if len(set(turned[apart].tolist())) == 2:
             decide = _fit(beside[apart], turned[apart], None, [0, width], seed)
-            sums[1, within, 1] += decide(beside[within]) * np.where(turned[within], 1, -1)
-    sums[:, tied] = 0
+            margins[within] += decide(beside[within]) * np.where(turned[within], 1, -1)
+    fits[tied] = margins[tied] = 0
     with np.errstate(invalid="ignore"):
-        return np.asarray(sums / counts[:, None]).reshape(2, -1)
+        return fits / counts[:, None], margins / counts
 
 
 def _join(

@@ -7,12 +7,13 @@ against.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from jaxtyping import Bool, Float, Int
 
@@ -21,7 +22,10 @@ from synth.corpus.schema import compared_with
 
 FOLDS: Final = 5
 """A kind of edit is measured in so many groups or more."""
-_COLUMNS: Final = ("group", "split", "recipe", "caption", "positives", "negatives")
+TRIPLETS: Final = "triplets"
+"""In place of a kind of edit: the captions before, after and while of one group."""
+_TRIPLET: Final = {"before": None, "after": None, "while": None}.keys()
+_COLUMNS: Final = ("group", "split", "recipe", "relation", "caption", "positives", "negatives")
 _RESAMPLES: Final = 1000
 
 
@@ -32,9 +36,10 @@ class ShortcutFigure:
     Args:
         split: Of which samples.
         kind: Of which negatives, "" for all.
-        measure: `pooled`: true or false, over all sentences of the samples. `own`: the same over
-            what is compared, negatives and the true sentences that they stand against. `first`:
-            is a true sentence taken for truer than all negatives that stand against it?
+        measure: `pooled`: true or false, over all sentences of the samples. `own`, by text, and
+            `fits`, by audio: the same over what is compared, negatives and the true sentences that
+            they stand against. `member`: which of two such sentences is true? `first`: which of
+            several, where more than one negative stands against one sentence?
         value: Balanced accuracy, or share of true sentences that come first.
         low: Lower end of its 95 % interval, by bootstrap over groups.
         chance: What guessing gives.
@@ -140,20 +145,40 @@ def measure_accuracy(
     return _make_figure(split, kind, measure, tallies, compute, 0.5, len(right))
 
 
-def measure_first(
+def measure_choices(
+    split: str, kind: str, margins: Float[np.ndarray, " pairs"], rivals: Sequence[RivalSet]
+) -> Iterator[ShortcutFigure]:
+    """How often the true sentence looks truer than a false one, and than all where several stand.
+
+    Args:
+        margins: How much falser each false sentence looks than its true one, set after set.
+    """
+    pairs = pair_up(rivals)
+    yield _measure_first(split, kind, "member", margins, pairs)
+    if len(pairs) > len(rivals):
+        yield _measure_first(split, kind, "first", margins, rivals)
+
+
+def pair_up(rivals: Sequence[RivalSet]) -> list[RivalSet]:
+    """A set for each false sentence."""
+    return [rival._replace(false=(false,)) for rival in rivals for false in rival.false]
+
+
+def _measure_first(
     split: str,
     kind: str,
     measure: str,
-    scores: Float[np.ndarray, " sentences"],
+    margins: Float[np.ndarray, " pairs"],
     rivals: Sequence[RivalSet],
 ) -> ShortcutFigure:
     """How often the true sentence looks truest; among equals each does so in part."""
-    shares, at = np.zeros(len(rivals)), 0
-    for number, rival in enumerate(rivals):
-        own, others = scores[at], scores[at + 1 : at + 1 + len(rival.false)]
-        at += 1 + len(rival.false)
-        if (others >= own).all():
-            shares[number] = 1 / (1 + (others == own).sum())
+    ends = np.cumsum([len(rival.false) for rival in rivals])
+    shares = np.array(
+        [
+            (some >= 0).all() / (1 + np.count_nonzero(some == 0))
+            for some in np.split(margins, ends[:-1])
+        ]
+    )
     groups = np.array([rival.group for rival in rivals])
     tallies = _tally(groups, shares, np.ones(len(rivals)))
     chance = float(np.mean([1 / (1 + len(rival.false)) for rival in rivals]))
@@ -206,10 +231,12 @@ class SplitSentences:
         groups: dict[str, int] = defaultdict(lambda: len(groups))
         items: list[tuple[int, bool, int]] = []
         rivals: dict[tuple[int, str, int], list[int]] = {}
+        triplets: dict[str, dict[str, int]] = defaultdict(dict)
         for at, row in enumerate(rows):
             if not row["negatives"]:
                 continue
             group = groups[row["group"]]
+            triplets[row["group"]][row["relation"]] = at
             true = [row["caption"], *(sentence["text"] for sentence in row["positives"])]
             items += [(numbers[text], False, group) for text in true]
             for sentence in row["negatives"]:
@@ -218,6 +245,11 @@ class SplitSentences:
                 against = numbers[compared_with(sentence, row)]
                 for kind in ("", sentence["kind"]):
                     rivals.setdefault((at, kind, against), []).append(number)
+        for members in triplets.values():
+            for at in [members[name] for name in _TRIPLET] if members.keys() >= _TRIPLET else ():
+                others = [numbers[rows[members[name]]["caption"]] for name in _TRIPLET]
+                others.remove(numbers[rows[at]["caption"]])
+                rivals[at, TRIPLETS, numbers[rows[at]["caption"]]] = others
         return cls(
             Sentences.of(items) if items else None,
             [
@@ -240,19 +272,21 @@ class SplitSentences:
 
 
 def draw_rows(
-    path: Path, columns: Sequence[str], most_samples: int, seed: int
+    path: Path, columns: Sequence[str], splits: Sequence[str], most_samples: int, seed: int
 ) -> tuple[str, dict[str, list[dict[str, Any]]]]:
     """The recipe, and the rows of some groups by split.
 
     Args:
         path: A manifest.
         columns: Beside those of sentences.
+        splits: Which ones; none for all.
         most_samples: Groups are drawn until they hold about so many.
     """
-    table = pq.read_table(path, columns=[*_COLUMNS, *columns])
+    chosen = pc.field("split").isin(splits) if splits else None
+    table = pq.read_table(path, columns=[*_COLUMNS, *columns], filters=chosen)
     names = table.column("group").to_pylist()
-    chosen = draw_groups(Counter(names), most_samples, "blind/groups", seed)
-    kept = [number for number, name in enumerate(names) if name in chosen]
+    drawn = draw_groups(Counter(names), most_samples, "blind/groups", seed)
+    kept = [number for number, name in enumerate(names) if name in drawn]
     rows: dict[str, list[dict[str, Any]]] = {}
     for row in table.take(kept).to_pylist():
         rows.setdefault(row["split"], []).append(row)

@@ -25,20 +25,25 @@ from synth.shortcuts.figures import (
     SplitSentences,
     draw_rows,
     measure_accuracy,
-    measure_first,
+    measure_choices,
 )
 
 
 def run_blind_test(
-    manifest: Path, most_samples: int, seed: int = 0, observer: Observer | None = None
+    manifest: Path,
+    most_samples: int,
+    seed: int = 0,
+    observer: Observer | None = None,
+    splits: Sequence[str] = (),
 ) -> Shortcuts:
     """Try to tell a corpus's true captions from its false ones by their text alone.
 
     Args:
         manifest: `samples.parquet` or `plan.parquet`.
         most_samples: Groups are drawn until they hold about this many samples.
+        splits: Those to judge, each by itself; all of them by default.
     """
-    recipe, rows = draw_rows(manifest, (), most_samples, seed)
+    recipe, rows = draw_rows(manifest, (), splits, most_samples, seed)
     numbers: dict[str, int] = defaultdict(lambda: len(numbers))
     parts = {split: SplitSentences.of(some, numbers) for split, some in rows.items()}
     return Shortcuts(recipe, measure_texts(manifest, parts, [*numbers], seed, observer or Silent()))
@@ -81,7 +86,8 @@ def _measure(
     sentences = Sentences.of_rivals(rivals)
     scores = classifier.score(sentences)
     yield measure_accuracy(split, kind, "own", (scores > 0) == sentences.false, sentences)
-    yield measure_first(split, kind, "first", scores, rivals)
+    true = np.repeat(scores[~sentences.false], [len(rival.false) for rival in rivals])
+    yield from measure_choices(split, kind, scores[sentences.false] - true, rivals)
 
 
 class _TextClassifier:

@@ -115,19 +115,18 @@ def test_what_holds_for_other_recordings_is_learned_and_nothing_else(
     features[:, 0] += 6 * is_order if signal == "length" else 10 * used[:, 0]
     texts = [BOTH, ORDER]
     pairs = [RivalSet(at, "", int(true), (int(not true),), at) for at, true in enumerate(is_order)]
-    scores = judge_pairs(pairs, features, texts, uses, seed=0)
-    judged = ~np.isnan(scores[0, ::2])
+    fits, margins = judge_pairs(pairs, features, texts, uses, seed=0)
+    judged = ~np.isnan(margins)
     assert judged.mean() > 0.3
-    fits, member = scores.reshape(2, -1, 2)[:, judged]
-    assert least <= np.mean((fits > 0) == [False, True]) <= most
-    assert least <= np.mean(member[:, 0] < member[:, 1]) <= most
+    assert least <= np.mean((fits[judged] > 0) == [False, True]) <= most
+    assert least <= np.mean(margins[judged] > 0) <= most
 
 
 def test_sentences_of_one_form_are_never_told_apart() -> None:
     pairs = [RivalSet(at, "", at % 2, (1 - at % 2,), at) for at in range(40)]
     features = np.arange(40.0 * len(FEATURES)).reshape(40, -1)
-    scores = judge_pairs(pairs, features, [ORDER, ORDER], np.eye(40, dtype=np.bool_), seed=0)
-    assert (scores[~np.isnan(scores)] == 0).all()
+    _, margins = judge_pairs(pairs, features, [ORDER, ORDER], np.eye(40, dtype=np.bool_), seed=0)
+    assert (margins[~np.isnan(margins)] == 0).all()
 
 
 def test_a_corpus_is_judged_by_what_its_shards_hold(
@@ -135,10 +134,14 @@ def test_a_corpus_is_judged_by_what_its_shards_hold(
 ) -> None:
     corpus = Corpus.open(manifests(TINY, tmp_path_factory))
     result = run_trivial_test(corpus, 1000, splits=["train"])
-    assert {(each.split, each.measure) for each in result.figures} == {
-        ("train", "fits"),
-        ("train", "member"),
-    }
-    assert {"", "relation", "reorder"} >= {each.kind for each in result.figures} >= {""}
-    assert all(each.value == 0.5 for each in result.figures if each.kind == "reorder")
+    assert {each.split for each in result.figures} == {"train"}
+    measures = {"fits", "member", "first"}
+    assert {each.measure for each in result.figures} == measures
+    assert {each.kind for each in result.figures} == {"", "relation", "reorder", "triplets"}
+    for each in result.figures:
+        assert each.kind != "reorder" or each.value == each.chance, each
+    (first,) = (
+        each for each in result.figures if (each.kind, each.measure) == ("triplets", "first")
+    )
+    assert first.chance == pytest.approx(1 / 3)
     assert run_trivial_test(corpus, 1000, splits=["train"]) == result
