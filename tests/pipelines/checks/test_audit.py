@@ -271,20 +271,26 @@ def test_json_holds_the_first_ten_examples() -> None:
 
 
 def test_the_command_ends_with_one_json_line(scenes_corpus: Path) -> None:
-    done = segue_here("audit", scenes_corpus, "--json", "--blind", "--samples", "100")
+    done = segue_here("audit", scenes_corpus, "--json", "--blind", "--trivial", "--samples", "100")
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     *progress, told = map(json.loads, done.stdout.splitlines())
     kinds = {figure["kind"] for figure in told["blind"]["figures"]}
     assert "" in kinds
     ends = {line["progress"]: (line["done"], line["unit"]) for line in progress}
-    assert ends == {"audit": (48, "samples"), "blind": (len(kinds), "comparisons")}
+    assert ends == {
+        "audit": (48, "samples"),
+        "blind": (len(kinds), "comparisons"),
+        "describe": (48, "samples"),
+        "trivial": (len(kinds), "kinds"),
+    }
     assert (told["samples"], told["with_negatives"], told["violations"]) == (48, 48, 0)
     assert told["examples"] == []
-    assert told["blind"]["worst"] in told["blind"]["figures"]
-    for each in told["blind"]["figures"]:
-        assert 0 <= each["low"] <= each["value"] <= each["high"] <= 1
-        assert each["chance"] == 0.5
+    for test in ("blind", "trivial"):
+        assert told[test]["worst"] in told[test]["figures"]
+        for each in told[test]["figures"]:
+            assert 0 <= each["low"] <= each["value"] <= each["high"] <= 1
+            assert each["chance"] == 0.5
 
 
 def test_the_command_tells_violations_and_exits_with_one(
@@ -322,7 +328,7 @@ def run_blind(folder: Path, most_samples: int) -> Shortcuts:
 def test_scenes_are_not_told_by_their_looks(large_plan: Path) -> None:
     """Every sentence is told apart from one that is true of another member, and false of it."""
     told = run_blind(large_plan, 160)
-    assert {figure.measure for figure in told.figures} == {"pooled", "own", "first"}
+    assert {figure.measure for figure in told.figures} == {"pooled", "own", "member"}
     assert {"", "negate", "replace", "reorder"} <= {figure.kind for figure in told.figures}
     for figure in told.figures:
         assert figure.value == pytest.approx(0.5, abs=0.02), figure

@@ -1,14 +1,17 @@
-"""The trivial test: what features of the audio tell, and only of recordings never learned from."""
+"""What trivial audio tells, only of recordings never learned from; baselines of a split."""
 
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from synth.audio.dsp import Audio, to_pcm
+from synth.base.progress import Silent
 from synth.base.rng import Randomness
 from synth.corpus.corpus import Corpus
 from synth.shortcuts.audio import (
@@ -19,6 +22,7 @@ from synth.shortcuts.audio import (
     judge_pairs,
     run_trivial_test,
 )
+from synth.shortcuts.baselines import SHORTCUTS_FILE, find_baselines
 from synth.shortcuts.figures import RivalSet
 from tests.kit.builds import TINY
 from tests.kit.cases import cases
@@ -87,6 +91,7 @@ def test_groups_are_judged_whose_recordings_are_all_held_out() -> None:
         assert (uses.any(axis=1) & ~(uses & ~held).any(axis=1)).any()
 
 
+ORDERED = ("triplets", "first")
 BOTH = ClaimOutline.of(json.dumps({"overlay": [DOG, RAIN]}), RATE)
 ORDER = ClaimOutline.of(json.dumps({"sequence": [DOG, RAIN]}), RATE)
 
@@ -129,10 +134,12 @@ def test_sentences_of_one_form_are_never_told_apart() -> None:
     assert (margins[~np.isnan(margins)] == 0).all()
 
 
-def test_a_corpus_is_judged_by_what_its_shards_hold(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    corpus = Corpus.open(manifests(TINY, tmp_path_factory))
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    return Corpus.open(manifests(TINY, tmp_path_factory))
+
+
+def test_a_corpus_is_judged_by_what_its_shards_hold(corpus: Corpus) -> None:
     result = run_trivial_test(corpus, 1000, splits=["train"])
     assert {each.split for each in result.figures} == {"train"}
     measures = {"fits", "member", "first"}
@@ -140,8 +147,24 @@ def test_a_corpus_is_judged_by_what_its_shards_hold(
     assert {each.kind for each in result.figures} == {"", "relation", "reorder", "triplets"}
     for each in result.figures:
         assert each.kind != "reorder" or each.value == each.chance, each
-    (first,) = (
-        each for each in result.figures if (each.kind, each.measure) == ("triplets", "first")
-    )
+    (first,) = (each for each in result.figures if (each.kind, each.measure) == ORDERED)
     assert first.chance == pytest.approx(1 / 3)
     assert run_trivial_test(corpus, 1000, splits=["train"]) == result
+
+
+def test_baselines_are_measured_once(corpus: Corpus, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(corpus.folder, tmp_path / "copy"))
+    facts = {**corpus.facts, "shards": str(corpus.shards)}
+    copy = Corpus(folder, facts)
+    baselines = find_baselines(copy, "train", Silent())
+    assert baselines.keys() == {"", "relation", "reorder", "triplets"}
+    assert baselines["reorder"].trivial == 0.5
+    kept = json.loads((folder / SHORTCUTS_FILE).read_text())
+    for figure in kept["trivial"]["train"]:
+        figure["value"] = 0.25
+    (folder / SHORTCUTS_FILE).write_text(json.dumps(kept))
+    assert {each.trivial for each in find_baselines(copy, "train", Silent()).values()} == {0.25}
+    assert find_baselines(copy, "test", Silent())["reorder"].trivial in (None, 0.5)
+    for other in ({**kept, "digest": "of another"}, {"text": 1}):
+        (folder / SHORTCUTS_FILE).write_text(json.dumps(other))
+        assert find_baselines(copy, "train", Silent()) == baselines
