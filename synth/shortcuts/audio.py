@@ -71,8 +71,8 @@ def describe_audio(pcm: Pcm, rate: int) -> Float[np.ndarray, " features"]:
     peak = float(np.abs(audio).max())
     thirds = [part.mean() for part in np.array_split(powers, 3) if len(part)]
     blocks = (
-        *(len(powers), begins[0], len(powers) - ends[-1], lengths.sum(), lengths.mean()),
-        *(lengths.max(), gaps.max(initial=0), centre, spread),
+        *(begins[0], len(powers) - ends[-1], lengths.sum(), lengths.mean(), lengths.max()),
+        *(gaps.max(initial=0), centre, spread),
     )
     level, *others = 10 * np.log10(
         [
@@ -83,7 +83,7 @@ def describe_audio(pcm: Pcm, rate: int) -> Float[np.ndarray, " features"]:
     peak_db, first_third, last_third, first, last = others
     return np.array(
         [
-            *(count * _BLOCK_S for count in blocks),
+            *(len(audio) / rate, *(count * _BLOCK_S for count in blocks)),
             *(len(begins), attacks(audio, rate).sum()),
             *(level, peak_db, peak_db - level, first, last, first_third - last_third),
             *(centre / len(powers), spread / len(powers)),
@@ -177,8 +177,12 @@ def run_trivial_test(
             here = np.array([rows[rival.sample]["split"] == split for rival in rivals])
             chosen = here[owners] & ~np.isnan(margins)
             kept = [rivals[owner] for owner in np.unique(owners[chosen])]
-            if len({rival.group for rival in kept}) >= FOLDS:
-                figures += _measure(split, kind, kept, fits[chosen], margins[chosen])
+            if len({rival.group for rival in kept}) < FOLDS:
+                continue
+            judged = Sentences.of_rivals(pair_up(kept))
+            right = (fits[chosen].ravel() > 0) == judged.false
+            figures.append(measure_accuracy(split, kind, "fits", right, judged))
+            figures += measure_choices(split, kind, margins[chosen], kept)
     if not figures:
         raise CorpusError(
             f"{corpus.folder}: the trivial test needs {FOLDS} groups or more, with true and false "
@@ -214,18 +218,6 @@ def _list_uses(
     for at, names in enumerate(used.values()):
         uses[at, [columns[name] for name in names]] = True
     return uses
-
-
-def _measure(
-    split: str,
-    kind: str,
-    rivals: Sequence[RivalSet],
-    fits: Float[np.ndarray, "pairs 2"],
-    margins: Float[np.ndarray, " pairs"],
-) -> Iterator[ShortcutFigure]:
-    sentences = Sentences.of_rivals(pair_up(rivals))
-    yield measure_accuracy(split, kind, "fits", (fits.ravel() > 0) == sentences.false, sentences)
-    yield from measure_choices(split, kind, margins, rivals)
 
 
 def judge_pairs(

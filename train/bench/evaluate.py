@@ -210,6 +210,7 @@ def assess(
 _KINDS: Final = {
     "bat": "reorder",
     "triplets": TRIPLETS,
+    "zste_t3": TRIPLETS,
     "negatives": "",
     "negation_original_half": "negate-half",
     "negation_original_full": "negate-full",

@@ -109,7 +109,7 @@ def test_what_holds_for_other_recordings_is_learned_and_nothing_else(
 ) -> None:
     """Two recordings a group; the truth may hang on the audio, on nothing, or on a recording."""
     rng = Randomness(2).at(signal, 0)
-    groups, recordings = 300, 60
+    groups, recordings = 200, 50
     used = np.stack([rng.choice(recordings, 2, replace=False) for _ in range(groups)])
     uses = np.zeros((groups, recordings), dtype=np.bool_)
     uses[np.arange(groups)[:, None], used] = True
@@ -152,6 +152,7 @@ def test_a_corpus_is_judged_by_what_its_shards_hold(corpus: Corpus) -> None:
     assert run_trivial_test(corpus, 1000, splits=["train"]) == result
 
 
+@pytest.mark.slow
 def test_baselines_are_measured_once(corpus: Corpus, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(corpus.folder, tmp_path / "copy"))
     facts = {**corpus.facts, "shards": str(corpus.shards)}
@@ -164,7 +165,5 @@ def test_baselines_are_measured_once(corpus: Corpus, tmp_path: Path) -> None:
         figure["value"] = 0.25
     (folder / SHORTCUTS_FILE).write_text(json.dumps(kept))
     assert {each.trivial for each in find_baselines(copy, "train", Silent()).values()} == {0.25}
-    assert find_baselines(copy, "test", Silent())["reorder"].trivial in (None, 0.5)
-    for other in ({**kept, "digest": "of another"}, {"text": 1}):
-        (folder / SHORTCUTS_FILE).write_text(json.dumps(other))
-        assert find_baselines(copy, "train", Silent()) == baselines
+    (folder / SHORTCUTS_FILE).write_text(json.dumps({**kept, "digest": "of another"}))
+    assert find_baselines(copy, "train", Silent()) == baselines
