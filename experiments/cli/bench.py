@@ -190,3 +190,8 @@ def _print(results: Sequence[Result]) -> None:
         table.add_row(each.set.corpus if new else "", each.model, *cells, each.control or "-")
     make_console().print(table)
     make_console().print("chance: text and audio 50 %, group 16.7 %")
+    for name, built in {each.set.corpus: each.set for each in results}.items():
+        trivial = f"{built.trivial.value:.1%}" if built.trivial else "not measured"
+        make_console().print(
+            f"{name}: text alone tells {built.text_only.value:.1%}, trivial audio {trivial}"
+        )

@@ -18,9 +18,12 @@ from experiments.harness.experiment import CorpusView, ExamSplit, Line, keep
 from experiments.harness.runner import ExperimentOutcome
 from pipelines.engines.cluster import library_versions
 from synth.base.atomic import replacing, write_text
-from train.bench.verdicts import format_value, is_share
+from train.bench.verdicts import format_baseline, format_value, is_share
 
-COLUMNS: Final = ("measure", "arm", "ours", "95 % interval", "paper", "chance", "n")
+COLUMNS: Final = (
+    *("measure", "arm", "ours", "95 % interval", "paper"),
+    *("chance", "text alone", "trivial audio", "n"),
+)
 CLAIM_COLUMNS: Final = ("claim", "that is", "found", "95 % interval", "verdict")
 _LETTERS: Final = 12
 _MODELLING: Final = ("segue-audio", "torch", "transformers", "scipy")
@@ -65,6 +68,11 @@ def to_json(outcome: ExperimentOutcome, command: str) -> dict[str, Any]:
             arm: {
                 name: estimate_metric(each).to_json()
                 | {"chance": round(each[0].chance, 6), "n": each[0].n}
+                | {
+                    baseline: round(value, 6)
+                    for baseline in ("text", "trivial")
+                    if (value := each[0].to_json().get(baseline)) is not None
+                }
                 for name, each in metrics.items()
             }
             for arm, metrics in outcome.metrics.items()
@@ -182,8 +190,9 @@ def make_table_rows(outcome: ExperimentOutcome) -> Iterator[list[tuple[str, ...]
                 format_value(line.metric, line.paper[arm.name]) if arm.name in line.paper else ""
             )
             title = "" if rows else line.title
-            row = (title, arm.name, value, f"{low} to {high}", paper, chance, f"{metric.n:,}")
-            rows.append(row)
+            beside = (format_baseline(line.metric, each) for each in (metric.text, metric.trivial))
+            row = (title, arm.name, value, f"{low} to {high}", paper, chance, *beside)
+            rows.append((*row, f"{metric.n:,}"))
         yield rows
 
 

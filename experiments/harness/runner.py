@@ -232,7 +232,8 @@ def _test_all(
         embedder = open_embedder(run.config.out, machine.device)
         metrics = found.setdefault(run.arm.name, {})
         for exam in experiment.exams:
-            measured = assess(embedder, benchmarks[exam.name], exam.tasks).metrics
+            benchmark = benchmarks[exam.name]
+            measured = assess(embedder, benchmark, exam.tasks, baselines=True).metrics
             for name, metric in measured.items():
                 key = f"{exam.name}.{name}"
                 metrics[key] = (*metrics.get(key, ()), metric)

@@ -25,7 +25,6 @@ from pipelines.builder.finalise import RECORD_FILE, promote, read_record
 from pipelines.builder.plan import plan
 from pipelines.checks.audio import audit_audio
 from pipelines.checks.audit import audit
-from pipelines.checks.blind import run_blind_test
 from pipelines.checks.leakage import compare_splits
 from pipelines.config.spec import Spec
 from pipelines.engines.engine import Engine
@@ -40,7 +39,17 @@ from synth.base.atomic import write_text
 from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.base.progress import Observer
 from synth.base.rng import digest
-from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, LATEST_FILE, QUARANTINE_FILE, SAMPLES_FILE
+from synth.corpus.corpus import (
+    CLIPS_FILE,
+    CORPUS_FILE,
+    LATEST_FILE,
+    QUARANTINE_FILE,
+    SAMPLES_FILE,
+    Corpus,
+)
+from synth.shortcuts.audio import run_trivial_test
+from synth.shortcuts.figures import Shortcuts
+from synth.shortcuts.text import run_blind_test
 from synth.storage.url import parse_pointer
 
 REPORT_FILE: Final = "nightly.md"
@@ -135,7 +144,7 @@ def judge(places: Places, gates: GateSettings, observer: Observer) -> list[Gate]
         _judge_quarantine(places, gates),
         _judge_size(places, last, gates),
         *_judge_splits(places, gates, observer),
-        *_judge_blindly(places, gates, observer),
+        *_judge_shortcuts(places, gates, observer),
         *_judge_audio(places, gates, observer),
     ]
 
@@ -243,16 +252,26 @@ def _judge_splits(places: Places, gates: GateSettings, observer: Observer) -> It
         yield Gate("leaked", leaks.shared <= gates.leaked, shown, f"{gates.leaked} or fewer")
 
 
-def _judge_blindly(places: Places, gates: GateSettings, observer: Observer) -> Iterator[Gate]:
+def _judge_shortcuts(places: Places, gates: GateSettings, observer: Observer) -> Iterator[Gate]:
+    """What is told without listening: by text alone, and by trivial audio."""
+    results: list[tuple[str, float, Shortcuts]] = []
     if gates.blind is not None:
-        figure = run_blind_test(places.manifests, gates.blind_samples, observer=observer).worst
+        manifest = places.manifests / SAMPLES_FILE
+        result = run_blind_test(manifest, gates.blind_samples, observer=observer)
+        results.append(("blind", gates.blind, result))
+    if gates.trivial is not None:
+        corpus = Corpus.open(places.manifests)
+        result = run_trivial_test(corpus, gates.trivial_samples, observer=observer)
+        results.append(("trivial", gates.trivial, result))
+    for name, limit, result in results:
+        figure = result.worst
         shown = (
             f"{figure.value:.1%} ({figure.low:.1%} to {figure.high:.1%}, chance "
             f"{figure.chance:.1%}) in {figure.split}, {figure.kind or 'all'} negatives, "
             f"{figure.measure}"
         )
-        most = figure.chance + gates.blind - 0.5
-        yield Gate("blind", figure.value <= most, shown, f"{most:.1%} or less")
+        most = figure.chance + limit - 0.5
+        yield Gate(name, figure.value <= most, shown, f"{most:.1%} or less")
 
 
 def _judge_audio(places: Places, gates: GateSettings, observer: Observer) -> Iterator[Gate]:

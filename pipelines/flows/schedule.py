@@ -157,6 +157,8 @@ class GateSettings(StrictModel):
         blind: Highest figure of the blind test, None to leave the test out; 0.5 is chance. The
             worst figure counts; where its chance is less, so is the limit.
         blind_samples: Samples that the blind test looks at, about.
+        trivial: The same of the test by trivial audio.
+        trivial_samples: Samples that it looks at, about.
         leaked: Most clips that two splits may share.
         audio: Samples whose audio is listened to, as `segue audit --audio` does; a finding never
             passes. None to leave it out.
@@ -168,6 +170,8 @@ class GateSettings(StrictModel):
     samples: float = Field(default=0.9, ge=0, le=1e9)
     blind: float | None = Field(default=None, ge=0.5, le=1)
     blind_samples: int = Field(default=8000, ge=100)
+    trivial: float | None = Field(default=None, ge=0.5, le=1)
+    trivial_samples: int = Field(default=4000, ge=100)
     leaked: int = Field(default=0, ge=0)
     audio: int | None = Field(default=None, ge=1)
     metrics: dict[str, float] = Field(default_factory=dict)

@@ -162,11 +162,11 @@ ROOT: Final = Path("out/bench")
 RECORDS: Final = "sets"
 
 
-class TextScore(BaseModel):
-    """How well a classifier that only reads tells true captions from false ones; chance is 1/2.
+class BaselineScore(BaseModel):
+    """How well a classifier that does not listen tells true captions from false ones.
 
     Args:
-        value: Balanced accuracy.
+        value: Share that it tells right; chance is 1/2.
         low: Lower end of its 95 % interval.
         high: Upper end.
     """
@@ -192,6 +192,8 @@ class BuiltSet(BaseModel):
         published: Whether that is the published digest.
         samples: How many there are.
         text_only: What text alone scores.
+        trivial: What features of the audio score that know no sound; None where too few groups
+            tell, or a record of before does not.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -205,7 +207,8 @@ class BuiltSet(BaseModel):
     digest: str
     published: bool
     samples: int
-    text_only: TextScore
+    text_only: BaselineScore
+    trivial: BaselineScore | None = None
 
 
 def write_record(built: BuiltSet, root: Path) -> None:

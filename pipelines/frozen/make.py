@@ -9,9 +9,8 @@ from typing import Any, Final
 
 from pipelines.builder.build import Summary, build, plan_library, refuse_unheard
 from pipelines.builder.differences import algorithm_differences
-from pipelines.checks.blind import run_blind_test
 from pipelines.config.spec import Spec
-from pipelines.frozen.description import SPLIT, BuiltSet, FrozenSet, TextScore, write_record
+from pipelines.frozen.description import SPLIT, BaselineScore, BuiltSet, FrozenSet, write_record
 from pipelines.frozen.digests import (
     SHOWN,
     PublishedSet,
@@ -23,12 +22,16 @@ from pipelines.frozen.digests import (
 )
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer
-from synth.corpus.corpus import Corpus
+from synth.corpus.corpus import SAMPLES_FILE, Corpus
+from synth.shortcuts.audio import run_trivial_test
+from synth.shortcuts.figures import Shortcuts
+from synth.shortcuts.text import run_blind_test
 from synth.sources import Settings
 
 MOST_BY_TEXT: Final = 0.52
 """What text alone may score in a set that is published; chance is one half."""
 _ALL: Final = 1_000_000
+_MOST_HEARD: Final = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,7 @@ def make_set(
         published=bool(published or publish),
         samples=made.samples,
         text_only=text_only,
+        trivial=_score_trivial(frozen, corpus, observer),
     )
     write_record(built, root)
     return MadeSet(built, summary)
@@ -137,20 +141,39 @@ def _blame(published: PublishedSet) -> tuple[Sequence[str], str]:
     )
 
 
-def _score_text(frozen: FrozenSet, corpus: Corpus, observer: Observer) -> TextScore:
+def _score_text(frozen: FrozenSet, corpus: Corpus, observer: Observer) -> BaselineScore:
     """How well text alone tells the captions that are scored from their false ones."""
-    found = run_blind_test(corpus.folder, _ALL, observer=observer).figures
-    figures = [
-        each
-        for each in found
-        if each.split == SPLIT and each.measure == "own" and each.kind in frozen.description.edits
-    ]
-    if not figures:
+    manifest = corpus.folder / SAMPLES_FILE
+    score = _find_worst(frozen, run_blind_test(manifest, _ALL, observer=observer), "own")
+    if score is None:
         raise CorpusError(
             f"{frozen.name}: too few groups with false captions of {frozen.description.edits}",
             fix="ask for more samples, or name other edits",
         )
-    worst = max(figures, key=lambda each: each.excess)
-    return TextScore(
+    return score
+
+
+def _score_trivial(frozen: FrozenSet, corpus: Corpus, observer: Observer) -> BaselineScore | None:
+    """The same by features of the audio; None where too few groups tell."""
+    try:
+        result = run_trivial_test(corpus, _MOST_HEARD, observer=observer, splits=[SPLIT])
+    except CorpusError:
+        return None
+    return _find_worst(frozen, result, "member")
+
+
+def _find_worst(frozen: FrozenSet, result: Shortcuts, measure: str) -> BaselineScore | None:
+    """Over the kinds of edit that are scored."""
+    figures = [
+        figure
+        for figure in result.figures
+        if figure.split == SPLIT
+        and figure.measure == measure
+        and figure.kind in frozen.description.edits
+    ]
+    if not figures:
+        return None
+    worst = max(figures, key=lambda figure: figure.excess)
+    return BaselineScore(
         value=round(worst.value, 4), low=round(worst.low, 4), high=round(worst.high, 4)
     )

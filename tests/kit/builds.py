@@ -52,8 +52,8 @@ def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-BESIDE = ("journal.jsonl", "nightly.json", "nightly.md", ".lock")
-"""Files that tell of runs, and are no part of what a build promises."""
+BESIDE = ("journal.jsonl", "nightly.json", "nightly.md", "shortcuts.json", ".lock")
+"""Files that tell of runs or tests, and are no part of what a build promises."""
 
 
 def product(out: Path) -> dict[str, str]:

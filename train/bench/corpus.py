@@ -71,4 +71,5 @@ def corpus_benchmark(
         chosen,
         answers,
         recordings=Recordings.of(data),
+        corpus=opened,
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from synth.base.errors import SpecError
-from synth.base.progress import Observer
+from synth.base.progress import Observer, Silent
+from synth.shortcuts.baselines import find_baselines
+from synth.shortcuts.figures import TRIPLETS
 from synth.storage import may_be_folder
 from train.bench.corpus import corpus_benchmark
 from train.bench.embedder import Embedder, count_cut, embed_sounds, embed_texts, fill_up, fuse
@@ -143,11 +145,14 @@ def assess(
     model: str = "",
     observer: Observer | None = None,
     digest: str = "",
+    *,
+    baselines: bool = False,
 ) -> Evaluation:
     """Test a model: each sound and each different text is embedded once.
 
     Args:
         tasks: Which tasks; by default all that the data allows.
+        baselines: Whether to tell of a split of a corpus what needs no listening.
     """
     chosen = benchmark.settings
     plans = benchmark.plans(tasks)
@@ -179,6 +184,8 @@ def assess(
             measured = plan.measure_frames(scores)
         metrics |= {name: one for name, one in measured.items() if one.n}
         left_out |= {f"{task}: {reason}": count for reason, count in plan.left_out.items()}
+    if baselines:
+        metrics = _add_baselines(metrics, benchmark, observer or Silent())
     facts = {name: told for name, told in (("model", model), (WEIGHTS, digest)) if told}
     facts |= dict(benchmark.facts)
     facts |= {
@@ -198,3 +205,32 @@ def assess(
             f"mean over {chosen.subsets} random subsets of {chosen.subset_size} sounds"
         )
     return Evaluation(metrics, facts, left_out)
+
+
+_KINDS: Final = {
+    "bat": "reorder",
+    "triplets": TRIPLETS,
+    "zste_t3": TRIPLETS,
+    "negatives": "",
+    "negation_original_half": "negate-half",
+    "negation_original_full": "negate-full",
+}
+
+
+def _add_baselines(
+    metrics: Mapping[str, Metric], benchmark: Benchmark, observer: Observer
+) -> dict[str, Metric]:
+    """The metrics of choices among captions, with what is right of them without listening."""
+    kinds = {
+        name: _KINDS.get(name, name.removeprefix("negatives_").replace("_", "-"))
+        for name in metrics
+        if name in _KINDS or name.startswith("negatives_")
+    } | dict(benchmark.kinds)
+    if benchmark.corpus is None or not kinds:
+        return dict(metrics)
+    found = find_baselines(benchmark.corpus, benchmark.facts["split"], observer)
+    known = {kind.replace("_", "-"): baseline._asdict() for kind, baseline in found.items()}
+    return {
+        name: replace(metric, **known.get(kinds.get(name, "no choice"), {}))
+        for name, metric in metrics.items()
+    }

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from synth.base.errors import SpecError
+from synth.corpus.corpus import Corpus
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric
 from train.bench.metrics.events import FrameScores
@@ -72,6 +73,9 @@ class Benchmark:
         answers: The plan of each task that its kind knows, or why there is none.
         left_out: How many items of the data no task sees, by reason.
         recordings: What its sounds are made of; None where that is not told.
+        corpus: Of which it is a split, or is made of one; None of any other.
+        kinds: By metric the kind of false captions that it chooses among, where its name does not
+            tell.
     """
 
     kind: DataKind
@@ -82,6 +86,8 @@ class Benchmark:
     answers: Mapping[Task, TaskPlan | TaskRefusal]
     left_out: Mapping[str, int] = field(default_factory=dict)
     recordings: Recordings | None = None
+    corpus: Corpus | None = None
+    kinds: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def allowed(self) -> tuple[Task, ...]:

@@ -13,7 +13,14 @@ from synth.base.errors import SpecError
 from train.bench.evaluate import Evaluation
 from train.bench.metrics import Metric
 from train.bench.plan import heard_warning
-from train.bench.verdicts import MAIN, explain_metrics, format_cells, is_share, verdicts
+from train.bench.verdicts import (
+    MAIN,
+    explain_metrics,
+    format_cells,
+    is_share,
+    list_columns,
+    verdicts,
+)
 
 METRICS_FILE: Final = "metrics.json"
 FACTS_FILE: Final = "facts.json"
@@ -82,9 +89,11 @@ def split_main_metrics(
 
 def metric_lines(metrics: Mapping[str, Metric]) -> list[str]:
     """Metrics as the lines of a Markdown table."""
-    lines = ["| metric | value | 95 % interval | chance | n |", "|---|---:|---:|---:|---:|"]
+    columns = list_columns(metrics.values())
+    lines = [f"| metric | {' | '.join(columns.values())} |", f"|---{'|---:' * len(columns)}|"]
     for name, metric in metrics.items():
-        lines.append(f"| {' | '.join([_cell(name), *format_cells(name, metric)])} |")
+        cells = format_cells(name, metric)
+        lines.append(f"| {' | '.join([_cell(name), *(cells[key] for key in columns)])} |")
     return lines
 
 

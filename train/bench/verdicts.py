@@ -128,7 +128,7 @@ def _describe_retrieval(retrieval: Mapping[str, Metric]) -> str:
 
 def _format_figures(metrics: Mapping[str, Metric]) -> str:
     cells = {name: format_cells(name, one) for name, one in metrics.items()}
-    return "; ".join(f"{name} {value}, {interval}" for name, (value, interval, *_) in cells.items())
+    return "; ".join(f"{name} {one['value']}, {one['interval']}" for name, one in cells.items())
 
 
 _RANK: Final = "median_rank"
@@ -144,12 +144,39 @@ def format_value(name: str, value: float) -> str:
     return f"{100 * value:.2g} %" if 0 < value < 0.01 else f"{100 * value:.1f} %"
 
 
-def format_cells(name: str, metric: Metric) -> tuple[str, str, str, str]:
-    """Value, interval, chance and number of units, for a table."""
+_BASELINES: Final = {"text": "text alone", "trivial": "trivial audio"}
+
+
+def list_columns(metrics: Iterable[Metric]) -> dict[str, str]:
+    """The columns of a table of metrics, by their keys; of baselines those that were measured."""
+    known = [*metrics]
+    baselines = {
+        key: title
+        for key, title in _BASELINES.items()
+        if any(getattr(metric, key) is not None for metric in known)
+    }
+    columns = {"value": "value", "interval": "95 % interval", "chance": "chance"}
+    return columns | baselines | {"n": "n"}
+
+
+def format_cells(name: str, metric: Metric) -> dict[str, str]:
+    """What a table says of a metric, by the keys of `list_columns`."""
     value, low, high, chance = (
         format_value(name, each) for each in (metric.value, metric.low, metric.high, metric.chance)
     )
-    return value, f"{low} to {high}", chance, f"{metric.n:,}"
+    return {
+        "value": value,
+        "interval": f"{low} to {high}",
+        "chance": chance,
+        "text": format_baseline(name, metric.text),
+        "trivial": format_baseline(name, metric.trivial),
+        "n": f"{metric.n:,}",
+    }
+
+
+def format_baseline(name: str, value: float | None) -> str:
+    """What is told without listening; "-" where it was not measured."""
+    return "-" if value is None else format_value(name, value)
 
 
 def is_share(name: str, value: float) -> bool:

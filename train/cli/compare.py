@@ -97,8 +97,8 @@ def _print(found: Mapping[str, Mapping[Path, Tested]]) -> None:
 def _format(name: str, metric: Metric | None) -> str:
     if metric is None:
         return "-"
-    value, interval, *_ = format_cells(name, metric)
-    return f"{value} ({interval})"
+    cells = format_cells(name, metric)
+    return f"{cells['value']} ({cells['interval']})"
 
 
 def _shorten(runs: Sequence[Path]) -> list[str]:

@@ -185,7 +185,7 @@ def eval_command(
         fold=fold,
     )
     benchmark = add_heard_fact(benchmark, model)
-    found = assess(embedder, benchmark, task, str(model), observer, embedder.digest)
+    found = assess(embedder, benchmark, task, str(model), observer, embedder.digest, baselines=True)
     # A model that is no run, or somebody else's run, gets no folder that was not asked for.
     is_ours = (model / LOG_FILE).is_file() and os.access(model, os.W_OK)
     folder = out or (model / _name_folder(data, found.facts) if is_ours else None)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from train.bench.verdicts import format_cells
+from train.bench.verdicts import format_cells, list_columns
 from train.export.files import is_hub_name
 
 if TYPE_CHECKING:
@@ -22,10 +22,12 @@ def metric_table(title: str, metrics: Mapping[str, Metric]) -> Table:
     """Metrics as a table for the terminal; shares in percent."""
     table = Table(title=title)
     table.add_column("metric", no_wrap=True)
-    for name in ("value", "95 % interval", "chance", "n"):
-        table.add_column(name, justify="right")
+    columns = list_columns(metrics.values())
+    for title in columns.values():
+        table.add_column(title, justify="right")
     for name, metric in metrics.items():
-        table.add_row(name, *format_cells(name, metric))
+        cells = format_cells(name, metric)
+        table.add_row(name, *(cells[key] for key in columns))
     return table
 
 

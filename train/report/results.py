@@ -134,6 +134,8 @@ class _Metric(BaseModel):
     high: float | None
     chance: float | None
     n: int
+    text: float | None = None
+    trivial: float | None = None
 
 
 class _Facts(BaseModel):
@@ -178,4 +180,4 @@ def _metric(one: _Metric) -> Metric:
     value, low, high, chance = (
         math.nan if each is None else each for each in (one.value, one.low, one.high, one.chance)
     )
-    return Metric(value, low, high, chance, one.n)
+    return Metric(value, low, high, chance, one.n, text=one.text, trivial=one.trivial)

@@ -13,7 +13,14 @@ from typing import Any, Final
 from synth.storage import format_place
 from train.bench.plan import heard_warning
 from train.bench.report import split_main_metrics
-from train.bench.verdicts import explain_metrics, format_value, is_share, verdicts
+from train.bench.verdicts import (
+    explain_metrics,
+    format_cells,
+    format_value,
+    is_share,
+    list_columns,
+    verdicts,
+)
 from train.config.run import TrainConfig
 from train.engine.log import read_log
 from train.engine.run_folder import read_run_settings, require_regular_files
@@ -56,6 +63,8 @@ def describe_run(folder: Path) -> RunReport:
         "learnt": learnt,
         "evaluate": shlex.join(["segue", "eval", str(folder), place, "--split", "test"]),
         "format_value": format_value,
+        "format_cells": format_cells,
+        "list_columns": list_columns,
         "is_share": is_share,
         "split_main_metrics": split_main_metrics,
         "verdicts": verdicts,

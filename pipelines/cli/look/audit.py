@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from pipelines.checks.audio import AudioAudit, audit_audio, find_rendered
 from pipelines.checks.audit import Audit, audit
-from pipelines.checks.blind import BlindResult
 from pipelines.checks.leakage import compare_corpora, compare_splits
 from pipelines.cli.common.options import corpus_completions
 from pipelines.cli.common.show import print_first, print_next
@@ -22,12 +20,17 @@ from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
-from synth.corpus.corpus import PLAN_FILE
+from synth.corpus.corpus import PLAN_FILE, Corpus
 from synth.corpus.leakage import Leakage
+from synth.shortcuts.figures import Shortcuts
 from synth.storage import format_place
 
 if TYPE_CHECKING:
     from pipelines.checks.exported import ExportAudit  # loads every format
+
+
+_BLIND: Final = 8000
+_TRIVIAL: Final = 4000
 
 
 def audit_command(
@@ -54,14 +57,22 @@ def audit_command(
             "from wrong answers.",
         ),
     ] = False,
+    trivial: Annotated[
+        bool,
+        typer.Option(
+            "--trivial",
+            help="Try to tell them by trivial features of the audio: length, level, pauses.",
+        ),
+    ] = False,
     samples: Annotated[
-        int,
+        int | None,
         typer.Option(
             min=100,
-            help="Approximate number of samples for the blind test; with `--export` of lines of a "
-            "split.",
+            help="Approximate number of samples for the blind test (by default 8000; with "
+            "`--export` of lines of a split) and the trivial one (4000).",
+            show_default=False,
         ),
-    ] = 8000,
+    ] = None,
     audio: Annotated[
         int | None,
         typer.Option(
@@ -102,9 +113,9 @@ def audit_command(
     if leakage:
         if audio is not None:
             raise SpecError("--leakage does not decode audio", fix="give --audio without it")
-        if blind or export is not None:
+        if blind or trivial or export is not None:
             raise SpecError(
-                "--leakage compares clips alone", fix="give --blind or --export without it"
+                "--leakage compares clips alone", fix="give --blind, --trivial or --export alone"
             )
         return _compare_clips(corpora, observer)
     if len(corpora) > 1:
@@ -113,20 +124,34 @@ def audit_command(
         )
     (corpus,) = corpora
     if export is not None:
-        if audio is not None:
-            raise SpecError("--export does not decode audio", fix="give --audio without it")
-        return _audit_export(corpus, export, samples if blind else None, observer)
-    if audio is not None:
+        if audio is not None or trivial:
+            raise SpecError(
+                "--export does not decode audio", fix="give --audio or --trivial without it"
+            )
+        return _audit_export(corpus, export, (samples or _BLIND) if blind else None, observer)
+    if audio is not None or trivial:
         find_rendered(corpus)
     found = audit(corpus, observer)
-    told = _run_blind(corpus, samples, observer) if blind else None
+    tests: dict[str, Shortcuts] = {}
+    if blind:
+        from synth.shortcuts.text import run_blind_test
+
+        tests["blind"] = run_blind_test(find_manifest(corpus), samples or _BLIND, observer=observer)
+    if trivial:
+        from synth.shortcuts.audio import run_trivial_test
+
+        tests["trivial"] = run_trivial_test(
+            Corpus.open(corpus), samples or _TRIVIAL, observer=observer
+        )
     heard = audit_audio(corpus, audio, observer) if audio is not None else None
     facts = found.to_json()
-    facts |= {"blind": told.to_json()} if told else {}
+    facts |= {name: result.to_json() for name, result in tests.items()}
     facts |= {"audio": heard.to_json()} if heard else {}
 
     def show() -> None:
-        print_audit(found, told)
+        print_audit(found)
+        for name, result in tests.items():
+            print_shortcuts(f"by {_MEANS[name]}", result)
         if heard:
             print_audio(heard)
         _print_next(corpus, found, heard)
@@ -185,12 +210,6 @@ def _compare_clips(corpora: list[Path], observer: Observer) -> CommandResult:
     )
 
 
-def _run_blind(corpus: Path, samples: int, observer: Observer) -> BlindResult:
-    from pipelines.checks.blind import run_blind_test
-
-    return run_blind_test(corpus, samples, observer=observer)
-
-
 def _print_next(corpus: Path, found: Audit, heard: AudioAudit | None) -> None:
     console = make_console()
     if found.violations:
@@ -210,7 +229,10 @@ _MEASURES: Final = {
     "pooled": "any sentences",
     "own": "false captions from their true ones",
     "first": "the true caption among its false ones",
+    "fits": "whether a caption fits",
+    "member": "the true of two captions",
 }
+_MEANS: Final = {"blind": "text alone", "trivial": "trivial audio"}
 _MEASURES_OF_EXPORT: Final = {
     "own": "wrong answers from right ones",
     "first": "the right answer before the wrong one",
@@ -242,7 +264,7 @@ def print_leakage(found: Mapping[str, Leakage]) -> None:
             )
 
 
-def print_audit(found: Audit, told: BlindResult | None) -> None:
+def print_audit(found: Audit) -> None:
     """What the audit of a corpus found."""
     console = make_console()
     console.print(
@@ -265,20 +287,17 @@ def print_audit(found: Audit, told: BlindResult | None) -> None:
             "sounds were never measured, or their manifest does not say when they are "
             "heard; a listener may disagree"
         )
-    if told:
-        print_blind(console, told)
 
 
-def print_blind(
-    console: Console, told: BlindResult, measures: Mapping[str, str] = _MEASURES
-) -> None:
-    """What text alone tells."""
-    table = Table(title=f"by text alone: {told.recipe}")
+def print_shortcuts(title: str, result: Shortcuts, measures: Mapping[str, str] = _MEASURES) -> None:
+    """What is told without listening."""
+    console = make_console()
+    table = Table(title=f"{title}: {result.recipe}")
     for column in ("split", "kind", "comparison"):
         table.add_column(column)
     for column in ("told", "95 % interval", "chance", "n"):
         table.add_column(column, justify="right")
-    for each in told.figures:
+    for each in result.figures:
         table.add_row(
             each.split,
             each.kind or "all",
@@ -289,7 +308,7 @@ def print_blind(
             f"{each.n:,}",
         )
     console.print(table)
-    worst = told.worst
+    worst = result.worst
     console.print(
         f"worst: {worst.value:.1%} where chance is {worst.chance:.1%} ({worst.split}, "
         f"{worst.kind or 'all'}, {measures[worst.measure]})"
@@ -313,7 +332,7 @@ def print_audio(heard: AudioAudit) -> None:
         )
 
 
-def print_export(found: ExportAudit, told: BlindResult | None, is_blind: bool) -> None:
+def print_export(found: ExportAudit, told: Shortcuts | None, is_blind: bool) -> None:
     """What the audit of an export found; whether a blind test was asked for."""
     console = make_console()
     console.print(f"{found.format}: {found.rows:,} lines, {found.files:,} other files")
@@ -325,6 +344,6 @@ def print_export(found: ExportAudit, told: BlindResult | None, is_blind: bool) -
     colour = "red" if found.faults else "green"
     console.print(f"[{colour}]{found.fault_count:,} violations[/]")
     if told:
-        print_blind(console, told, _MEASURES_OF_EXPORT)
+        print_shortcuts("by text alone", told, _MEASURES_OF_EXPORT)
     elif is_blind:
         console.print("no blind test: it needs an export whose lines hold")

@@ -71,7 +71,8 @@ def _print_sets(made: Sequence[MadeSet], out: Path) -> None:
         state = "as published" if built.published else "unpublished"
         console.print(
             f"[bold]{built.name}[/] over {built.source}: {built.samples:,} samples, {state}, "
-            f"digest {built.digest[:16]}, text alone {built.text_only.value:.1%} (chance 50 %), "
+            f"digest {built.digest[:16]}, text alone {built.text_only.value:.1%}, trivial audio "
+            f"{f'{built.trivial.value:.1%}' if built.trivial else '-'} (chance 50 %), "
             f"{frozen.summary.seconds:.1f} s"
         )
         if not built.published:

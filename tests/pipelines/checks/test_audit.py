@@ -13,13 +13,15 @@ import pytest
 
 from pipelines.builder.build import plan_library
 from pipelines.checks.audit import Audit, Violation, audit
-from pipelines.checks.blind import BlindResult, run_blind_test
 from pipelines.cli.look.audit import audit_command
 from pipelines.config.spec import Spec
 from pipelines.look.report.corpus import corpus_page
+from pipelines.store.places import find_manifest
 from synth.base.errors import CorpusError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
+from synth.shortcuts.figures import Shortcuts
+from synth.shortcuts.text import run_blind_test
 from tests.kit.builds import TINY, UNCERTIFIED, merged, rewrite_rows, segue_here
 from tests.kit.corpora import manifests as build_once
 
@@ -269,20 +271,26 @@ def test_json_holds_the_first_ten_examples() -> None:
 
 
 def test_the_command_ends_with_one_json_line(scenes_corpus: Path) -> None:
-    done = segue_here("audit", scenes_corpus, "--json", "--blind", "--samples", "100")
+    done = segue_here("audit", scenes_corpus, "--json", "--blind", "--trivial", "--samples", "100")
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     *progress, told = map(json.loads, done.stdout.splitlines())
     kinds = {figure["kind"] for figure in told["blind"]["figures"]}
     assert "" in kinds
     ends = {line["progress"]: (line["done"], line["unit"]) for line in progress}
-    assert ends == {"audit": (48, "samples"), "blind": (len(kinds), "comparisons")}
+    assert ends == {
+        "audit": (48, "samples"),
+        "blind": (len(kinds), "comparisons"),
+        "describe": (48, "samples"),
+        "trivial": (len(kinds), "kinds"),
+    }
     assert (told["samples"], told["with_negatives"], told["violations"]) == (48, 48, 0)
     assert told["examples"] == []
-    assert told["blind"]["worst"] in told["blind"]["figures"]
-    for each in told["blind"]["figures"]:
-        assert 0 <= each["low"] <= each["value"] <= each["high"] <= 1
-        assert each["chance"] == 0.5
+    for test in ("blind", "trivial"):
+        assert told[test]["worst"] in told[test]["figures"]
+        for each in told[test]["figures"]:
+            assert 0 <= each["low"] <= each["value"] <= each["high"] <= 1
+            assert each["chance"] == 0.5
 
 
 def test_the_command_tells_violations_and_exits_with_one(
@@ -313,10 +321,14 @@ def test_the_command_says_that_all_is_well(
 # The blind test
 
 
+def run_blind(folder: Path, most_samples: int) -> Shortcuts:
+    return run_blind_test(find_manifest(folder), most_samples)
+
+
 def test_scenes_are_not_told_by_their_looks(large_plan: Path) -> None:
     """Every sentence is told apart from one that is true of another member, and false of it."""
-    told = run_blind_test(large_plan, 160)
-    assert {figure.measure for figure in told.figures} == {"pooled", "own", "first"}
+    told = run_blind(large_plan, 160)
+    assert {figure.measure for figure in told.figures} == {"pooled", "own", "member"}
     assert {"", "negate", "replace", "reorder"} <= {figure.kind for figure in told.figures}
     for figure in told.figures:
         assert figure.value == pytest.approx(0.5, abs=0.02), figure
@@ -326,7 +338,7 @@ def test_scenes_are_not_told_by_their_looks(large_plan: Path) -> None:
 @pytest.mark.parametrize("style", ["paper", "natural"])
 def test_triplets_are_not_told_by_their_looks(tmp_path: Path, style: str) -> None:
     folder = planned_triplets(tmp_path, repeats=8, style=style)
-    found = run_blind_test(folder, 8000).figures
+    found = run_blind(folder, 8000).figures
     assert all(figure.value <= figure.chance + 0.02 for figure in found if not figure.kind), found
 
 
@@ -346,7 +358,7 @@ def longer(rows: Rows) -> None:
 def test_a_rigged_corpus_is_told_by_its_looks(
     scenes_corpus: Path, tmp_path: Path, change: Change, least: float
 ) -> None:
-    told = run_blind_test(tampered(scenes_corpus, tmp_path, change), 8000)
+    told = run_blind(tampered(scenes_corpus, tmp_path, change), 8000)
     pooled, own, first = told.figures[:3]
     for figure in (pooled, own, first):
         assert figure.value > least
@@ -364,9 +376,9 @@ def test_false_sentences_of_other_forms_than_the_caption_are_told_apart(
     scenes_corpus: Path, tmp_path: Path
 ) -> None:
     """Over all sentences nothing is seen of that: each is as often true as false."""
-    pooled, own, first = run_blind_test(tampered(scenes_corpus, tmp_path, unpaired), 8000).figures[
-        :3
-    ]
+    pooled, own, first = run_blind_test(
+        find_manifest(tampered(scenes_corpus, tmp_path, unpaired)), 8000
+    ).figures[:3]
     assert pooled.value <= 0.52
     assert own.value > 0.54
     assert first.excess > 0.1
@@ -381,10 +393,10 @@ def jam_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["negation", "tag_captions"])
 def test_tagged_clips_are_not_told_by_their_looks(jam_root: Path, recipe: str) -> None:
-    def blind(corpus: str, settings: object) -> BlindResult:
+    def blind(corpus: str, settings: object) -> Shortcuts:
         jam = {"source": {"jam": {"tracks": 40}}, "splits": {"train": 1.0}}
         folder = planned(jam_root, corpus=corpus, **jam, recipe=settings)
-        return run_blind_test(folder, 8000)
+        return run_blind(folder, 8000)
 
     told = blind("said", recipe)
     assert all(figure.value <= figure.chance + 0.02 for figure in told.figures)
@@ -393,10 +405,10 @@ def test_tagged_clips_are_not_told_by_their_looks(jam_root: Path, recipe: str) -
 
 
 def test_the_blind_test_is_the_same_twice(scenes_corpus: Path) -> None:
-    assert run_blind_test(scenes_corpus, 100) == run_blind_test(scenes_corpus, 100)
+    assert run_blind(scenes_corpus, 100) == run_blind_test(find_manifest(scenes_corpus), 100)
 
 
 def test_too_few_groups_for_a_blind_test_are_a_clear_error(tmp_path: Path) -> None:
     folder = planned(tmp_path, recipe={"scenes": {"scenes": 8}})
     with pytest.raises(CorpusError, match="needs 5 groups or more"):
-        run_blind_test(folder, 8000)
+        run_blind(folder, 8000)

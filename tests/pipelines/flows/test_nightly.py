@@ -81,8 +81,15 @@ def test_settings_lie_beside_the_spec_and_their_paths_are_taken_from_there(tmp_p
 
 
 def test_good_version_passes_every_gate_and_says_what_was_found(places: Places) -> None:
-    gates = judge(places, GateSettings(blind=1.0), Silent())
-    assert [gate.name for gate in gates] == ["audit", "quarantine", "samples", "leaked", "blind"]
+    gates = judge(places, GateSettings(blind=1.0, trivial=1.0), Silent())
+    assert [gate.name for gate in gates] == [
+        "audit",
+        "quarantine",
+        "samples",
+        "leaked",
+        "blind",
+        "trivial",
+    ]
     assert all(gate.passed for gate in gates)
     report = write_record(places, gates, {}).read_text()
     assert report.startswith(f"# tiny {places.version}: promoted\n")

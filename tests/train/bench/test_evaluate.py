@@ -12,7 +12,9 @@ import pytest
 import torch
 
 from synth.base.errors import CorpusError, SpecError
+from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
+from synth.shortcuts.baselines import find_baselines
 from tests.kit.observers import Phases
 from train.bench.corpus import corpus_benchmark
 from train.bench.embedder import Evaluator, embed_sounds, embed_texts
@@ -54,6 +56,16 @@ def test_texts_that_the_model_cuts_are_counted(corpus: Path, untrained: Evaluato
     benchmark = corpus_benchmark(corpus, sample_rate=16_000)
     cut = assess(model, benchmark, [Task.BAT]).left_out
     assert cut == {"data: ends of texts, cut at 2 tokens, of 24 texts": 24}
+
+
+def test_choices_among_captions_bear_their_baselines(corpus: Path, untrained: Evaluator) -> None:
+    benchmark = corpus_benchmark(corpus, "train", sample_rate=16_000)
+    metrics = assess(untrained, benchmark, baselines=True).metrics
+    known = find_baselines(Corpus.open(corpus), "train", Silent())
+    for name, kind in (("bat", "reorder"), ("negatives", ""), ("negatives_relation", "relation")):
+        assert (metrics[name].text, metrics[name].trivial) == known[kind]
+    assert metrics["triplets"].text == known["triplets"].text == pytest.approx(1 / 3)
+    assert metrics["audio_to_text_r1"].text is metrics["audio_to_text_r1"].trivial is None
 
 
 def test_all_tasks_of_a_corpus_at_once(corpus: Path, untrained: Evaluator) -> None:

@@ -45,6 +45,17 @@ def test_json_holds_every_metric_and_markdown_can_be_read(tmp_path: Path) -> Non
     assert files["report.png"].read_bytes().startswith(b"\x89PNG")
 
 
+def test_what_needs_no_listening_stands_beside_chance(tmp_path: Path) -> None:
+    told = replace(FOUND.metrics["bat"], text=0.5, trivial=0.625)
+    files = write_report(replace(FOUND, metrics={**FOUND.metrics, "bat": told}), tmp_path)
+    metrics = json.loads(files["metrics.json"].read_text())
+    assert (metrics["bat"]["text"], metrics["bat"]["trivial"]) == (0.5, 0.625)
+    lines = files["report.md"].read_text().splitlines()
+    assert "| metric | value | 95 % interval | chance | text alone | trivial audio | n |" in lines
+    assert "| bat | 75.0 % | 50.0 % to 90.0 % | 50.0 % | 50.0 % | 62.5 % | 1,234 |" in lines
+    assert "| triplets | - | - to - | 33.3 % | - | - | 0 |" in lines
+
+
 def test_equal_results_give_equal_bytes(tmp_path: Path) -> None:
     first, second = (write_report(FOUND, tmp_path / name) for name in "ab")
     for name in ("metrics.json", "facts.json", "report.md"):

@@ -49,6 +49,8 @@ class Metric:
         chance: What a guess at random gives.
         n: Number of units judged.
         draws: Of the bootstrap, where it is at hand.
+        text: What text alone gives, where that was measured.
+        trivial: What features of the audio give that know no sound, likewise.
     """
 
     value: float
@@ -57,10 +59,14 @@ class Metric:
     chance: float
     n: int
     draws: Draws | None = field(default=None, repr=False, compare=False)
+    text: float | None = None
+    trivial: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON values, without draws; NaN becomes null."""
+        """As JSON values, without draws and what was not measured; NaN becomes null."""
         told = {name: getattr(self, name) for name in ("value", "low", "high", "chance", "n")}
+        beside = {name: getattr(self, name) for name in ("text", "trivial")}
+        told |= {name: value for name, value in beside.items() if value is not None}
         return {
             name: None if isinstance(value, float) and math.isnan(value) else value
             for name, value in told.items()
