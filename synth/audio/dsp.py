@@ -22,6 +22,10 @@ _ATTACK_RANGE_DB: Final = 45.0
 Audio: TypeAlias = Float32[np.ndarray, "_"]
 Pcm: TypeAlias = Int16[np.ndarray, "_"]
 
+_STRETCH: Final = 64
+_REACH: Final = 10
+"""Samples at either side that tell what lies between two of them."""
+
 PCM_SCALE: Final = 32768.0
 SILENCE_DB: Final = -120.0
 LEVEL_HOP_S: Final = 0.05
@@ -37,6 +41,26 @@ def fade_in(frames: Frames, fade: Fade) -> Audio:
 def peak(audio: Audio) -> float:
     """Largest absolute sample value, 0 for no samples."""
     return float(max(audio.max(initial=0.0), -audio.min(initial=0.0)))
+
+
+def true_peak(audio: Audio, floor: float) -> float:
+    """Largest absolute value between samples: of four times as many (ITU-R BS.1770-5, annex 2).
+
+    Args:
+        floor: What lies among samples below this is not looked at; 0 where all are below.
+    """
+    loud = np.unique(np.flatnonzero((audio > floor) | (audio < -floor)) // _STRETCH)
+    at = loud[:, np.newaxis] * _STRETCH + np.arange(-_REACH, _STRETCH + _REACH + 1)
+    around = np.where((at >= 0) & (at < len(audio)), audio.take(at, mode="clip"), np.float32(0))
+    between = scipy.signal.upfirdn(_interpolator(), around, 4, axis=1)
+    return peak(between[:, 8 * _REACH :][:, : 4 * _STRETCH + 1].ravel())
+
+
+@lru_cache(maxsize=1)
+def _interpolator() -> Float32[np.ndarray, " taps"]:
+    """The filter by which `scipy.signal.resample_poly` puts three samples between two."""
+    taps = 4 * scipy.signal.firwin(8 * _REACH + 1, 0.25, window=("kaiser", 5.0))
+    return np.asarray(taps, dtype=np.float32)
 
 
 def to_pcm(audio: Audio) -> Pcm:

@@ -6,6 +6,7 @@ pass on, and most of a sample's time is left to the encoder.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, assert_never
@@ -14,13 +15,17 @@ import numpy as np
 from jaxtyping import Float32, Int16
 
 from synth.audio.bank import Bank
-from synth.audio.dsp import PCM_SCALE, Audio, Pcm, fade_in, peak
+from synth.audio.dsp import PCM_SCALE, Audio, Pcm, fade_in, peak, true_peak
 from synth.base.errors import CorpusError, SceneError
 from synth.base.units import Decibels, Frames, to_decibels, to_gain
 from synth.scene.scene import Concat, Event, Overlay, Scene, events
 from synth.scene.timeline import Fade, duration
 
 RENDER_VERSION = 2
+_CEILING: Final = 1 - 2**-12
+"""The highest true peak, 0 dBTP but for the rounding to 16 bits."""
+_NEAR: Final = 0.7
+"""Between samples that are all below, no sound that is recorded exceeds it."""
 _BLOCK: Final = 1 << 15
 """Frames that stay in a core's cache between two passes over them."""
 
@@ -30,7 +35,8 @@ class Mixdown:
     """How a scene becomes PCM.
 
     Args:
-        peak_db: Level in dBFS that no sample may exceed; louder scenes are turned down as a whole.
+        peak_db: Level in dBFS that no sample may exceed; louder scenes are turned down as a whole,
+            and those whose true peak would exceed 0 dBTP.
     """
 
     fade: Fade
@@ -96,6 +102,9 @@ def render(
         raise SceneError(f"a scene of {lead} + {len(audio)} frames does not fit into {frames}")
     loudest = peak(audio)
     gain = min(1.0, to_gain(mixdown.peak_db) / loudest) if loudest > 0 else 1.0
+    if loudest * gain > _NEAR and (over := true_peak(audio, _NEAR / gain) * gain) > _CEILING:
+        # In steps of 0.01 dB, so that no machine's rounding counts.
+        gain *= to_gain(math.floor(100 * to_decibels(_CEILING / over)) / 100)
     pcm = np.zeros(frames, dtype=np.int16)
     _quantise(audio, gain, loudest * gain, pcm[lead:])
     return Rendering(pcm, to_decibels(gain), to_decibels(loudest * gain))

@@ -56,7 +56,7 @@ class Clip:
         frames: Length of the active span; loudness, envelope and peak are of that span, too.
         tags: All but that of its treatment.
         treatment: "" for a clip as it was recorded.
-        peak_db: Highest level at the corpus rate, in dBFS.
+        peak_db: True peak at the corpus rate, in dBTP.
     """
 
     id: str

@@ -22,6 +22,7 @@ from synth.audio.dsp import (
     peak,
     ramp_cut,
     remove_rumble,
+    true_peak,
     weighted_levels,
 )
 from synth.audio.fingerprint import fingerprint, to_bytes
@@ -132,7 +133,7 @@ def catalogue(
         "onset": span.onset,
         "offset": span.offset,
         "loudness_lufs": round(loudness(active, rate), 3),
-        "peak_db": round(to_decibels(peak(played)), 3),
+        "peak_db": round(to_decibels(true_peak(played, 0.7 * peak(played))), 3),
         "levels_db": np.round(levels(played, bank_rate), 1).tolist(),
         "levels_dba": np.round(weighted_levels(played, bank_rate), 1).tolist(),
         "attacks": attacks(played, bank_rate).tolist(),

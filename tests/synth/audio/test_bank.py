@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -13,25 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from synth.audio.bank import INDEX_SCHEMA, Bank, encode
+from synth.audio.bank import Bank, encode
 from synth.audio.dsp import peak, ramp_cut
 from synth.base.errors import CorpusError
-
-
-def write_bank(folder: Path, clips: Mapping[str, np.ndarray], rate: int = 48_000) -> Path:
-    rows, data, start = [], b"", 0
-    for clip, audio in clips.items():
-        pcm, scale = encode(audio)
-        row = {"clip": clip, "part": "part-0.pcm", "start": start, "frames": len(pcm)}
-        rows.append(row | {"scale": scale})
-        data += pcm.astype("<i2").tobytes()
-        start += len(pcm)
-    (folder / "part-0.pcm").write_bytes(data)
-    table = pa.Table.from_pylist(rows, schema=INDEX_SCHEMA)
-    pq.write_table(
-        table.replace_schema_metadata({"sample_rate": str(rate)}), folder / "index.parquet"
-    )
-    return folder / "index.parquet"
+from tests.kit.banks import write_bank
 
 
 def noise(frames: int, amplitude: float, seed: int = 0) -> np.ndarray:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.signal import resample_poly
 
 from synth.audio.bank import Bank
 from synth.audio.dsp import PCM_SCALE
@@ -13,12 +18,13 @@ from synth.audio.render import Mixdown, quantise_stems, render, render_stems, wa
 from synth.base.errors import CorpusError, SceneError
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, events
 from synth.scene.timeline import Fade, duration, timeline
-from tests.kit.banks import make_noise_bank
+from synth.sources.catalogue import Acceptance, catalogue
+from synth.sources.sounds.esc50 import Esc50
+from tests.kit.banks import make_noise_bank, write_bank
 from tests.kit.cases import cases
 
 FRAMES = {"a": 90, "b": 60, "c": 120}
 LINEAR = Mixdown(Fade.LINEAR, -1.0)
-LIMIT = 10 ** (-1 / 20)
 
 
 @pytest.fixture(scope="module")
@@ -92,21 +98,48 @@ def test_it_equals_a_plain_mix_to_one_step(
     assert rendering.pcm.shape == (frames,)
     loudest = np.abs(expected).max()
     gain = min(1.0, 10 ** (peak_db / 20) / loudest) if loudest else 1.0
-    steps = np.clip(np.round(expected * gain * 32768), -32768, 32767)
+    over = np.abs(resample_poly(expected * gain, 4, 1)).max()
+    gain *= min(1.0, (1 - 2**-12) / over) if over else 1.0
+    assert rendering.gain_db == pytest.approx(20 * np.log10(gain), abs=0.011)
+    steps = np.clip(np.round(expected * 10 ** (rendering.gain_db / 20) * 32768), -32768, 32767)
     assert np.abs(rendering.pcm[: len(expected)] - steps).max() <= 1
     assert not rendering.pcm[len(expected) :].any()
-    assert rendering.gain_db == pytest.approx(20 * np.log10(gain), abs=1e-3)
     assert np.abs(rendering.pcm.astype(int)).max() <= np.ceil(10 ** (peak_db / 20) * 32768)
-    again = render(scene, Bank.open(bank.folder / "i.parquet"), Mixdown(fade, peak_db), frames)
+    again = render(scene, Bank.open(bank.folder / "index.parquet"), Mixdown(fade, peak_db), frames)
     assert again.pcm.tobytes() == rendering.pcm.tobytes()
     assert (again.gain_db, again.peak_db) == (rendering.gain_db, rendering.peak_db)
 
 
+def test_no_true_peak_of_real_sounds_exceeds_full_scale(
+    tmp_path: Path, shared_data: Callable[[str], Path]
+) -> None:
+    """By four times as many samples; by eight times as many by 0.2 dB at most."""
+    source = Esc50(root=shared_data("ESC-50"))
+    clips = {
+        ref.id: catalogue(source, ref, 16_000, Acceptance()).audio
+        for ref in islice(source.refs(), 0, None, 12)
+    }
+    bank, lowered = Bank.open(write_bank(tmp_path, clips, 16_000)), 0
+    for clip in clips:
+        frames = bank.frames(clip)
+        scene = Event("x", Excerpt(clip, 0, frames, 60.0))
+        for peak_db in (-1.0, 0.0):
+            rendering = render(scene, bank, Mixdown(Fade.LINEAR, peak_db), frames)
+            for times, limit in ((4, 1.0), (8, 10 ** (0.2 / 20))):
+                assert np.abs(resample_poly(rendering.pcm / 32768, times, 1)).max() <= limit
+            lowered += rendering.peak_db < peak_db - 0.01
+    assert 3 < lowered < 2 * len(clips)
+
+
 def test_a_loud_scene_is_turned_down_to_the_peak_and_the_gain_is_recorded(bank: Bank) -> None:
-    rendering = render(Event("a", Excerpt("a", 0, 90, 40.0)), bank, LINEAR, 90)
-    assert np.abs(rendering.pcm.astype(int)).max() == round(LIMIT * 32768)
-    assert rendering.peak_db == pytest.approx(-1.0, abs=1e-5)
-    assert -34 < rendering.gain_db < -30
+    scene = Event("a", Excerpt("a", 0, 90, 40.0))
+    low, high = (render(scene, bank, Mixdown(Fade.LINEAR, peak_db), 90) for peak_db in (-6.0, -1.0))
+    assert np.abs(low.pcm.astype(int)).max() == round(10 ** (-6 / 20) * 32768)
+    assert low.peak_db == pytest.approx(-6.0, abs=1e-5)
+    assert -39 < low.gain_db < -35
+    # Noise peaks between its samples.
+    assert high.peak_db < -1.5
+    assert 0.99 < np.abs(resample_poly(high.pcm / 32768, 4, 1)).max() <= 1.0
 
 
 # Stems: each sound alone, which together are the scene

@@ -14,6 +14,7 @@ import pytest
 import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.signal import resample_poly
 
 from synth.audio.dsp import peak, ramp_cut, remove_rumble
 from synth.base.errors import ClipError
@@ -109,7 +110,6 @@ def test_the_active_span_leaves_digital_silence_out(tmp_path: Path, bank_rate: i
         expected = remove_rumble(audio[8000:24_000].astype(np.float32), bank_rate)
         ramp_cut(expected, bank_rate, begins=True, ends=True)
         assert np.allclose(clip.audio, expected, atol=1e-6)
-        assert clip.row["peak_db"] == pytest.approx(-6.0, abs=1.0)
     assert len(clip.row["levels_db"]) == 20
     assert min(clip.row["levels_db"]) > -30
 
@@ -117,7 +117,8 @@ def test_the_active_span_leaves_digital_silence_out(tmp_path: Path, bank_rate: i
 def test_the_peak_is_that_of_what_the_corpus_plays(tmp_path: Path) -> None:
     """Resampled noise peaks up to some dB higher than its own samples."""
     clip = accept(tmp_path, noise(16_000), bank_rate=48_000)
-    assert clip.row["peak_db"] == pytest.approx(to_decibels(np.abs(clip.audio).max()), abs=1e-3)
+    between = np.abs(resample_poly(clip.audio, 4, 1)).max()
+    assert clip.row["peak_db"] == pytest.approx(to_decibels(between), abs=1e-3)
     assert clip.row["peak_db"] > -5.0
 
 
