@@ -392,7 +392,9 @@ class SceneGroups(SplitGroups[Scenes]):
         names = cast.exchange(base, rng) if base is not None else None
         if base is None or names is None:
             return None
-        longest = self.settings.longest_sound(len(labels(base)), self.setting)
+        # Parts of sounds last no longer than one of them, however many they are.
+        count = len(labels(base)) if self._is_long(base) or not self._is_even else 1
+        longest = self.settings.longest_sound(count, self.setting)
         named = *labels(base), *names.values()
         sounds = cast_sounds(cast, named, longest, set(), self.setting, rng)
         if self._is_long(base):
@@ -402,11 +404,11 @@ class SceneGroups(SplitGroups[Scenes]):
         share = float(rng.uniform(_LEAST_KEPT, 1))
         frames = share * max(sound.heard.frames for sound in sounds.values())
         for statement in chain((base, exchanged), alternate(base, recompositions(base), rng)):
-            if self.settings.style is Style.PAPER:
-                scene = self._compose(statement, sounds, rng)
-            else:
+            if self._is_even:
                 like = placed[0].scene if placed else None
                 scene = self._compose_evenly(statement, sounds, frames, like, rng)
+            else:
+                scene = self._compose(statement, sounds, rng)
             if scene is not None:
                 placed.append(scene)
             elif statement in (base, exchanged):
@@ -414,6 +416,10 @@ class SceneGroups(SplitGroups[Scenes]):
             if len(placed) == self.settings.variants:
                 return self._caption(placed, rng)
         return None
+
+    @property
+    def _is_even(self) -> bool:
+        return self.settings.style is Style.NATURAL
 
     def _is_long(self, statement: Scene) -> bool:
         return len(labels(statement)) > self.settings.polyphony
@@ -512,7 +518,9 @@ class SceneGroups(SplitGroups[Scenes]):
             if part is None:
                 return None
             parts[label] = part
-        return self.composer.compose(statement, parts, rng)
+        scene = self.composer.compose(statement, parts, rng)
+        most = self.setting.max_frames
+        return scene if most is None or duration(scene) <= most else None
 
     def _place(self, statement: Scene, scene: Scene) -> Placed:
         return Placed.of(scene, statement, self.listener, self.setting)
@@ -537,9 +545,9 @@ class SceneGroups(SplitGroups[Scenes]):
         if dealt is None:
             return None
         drafts = [member.draft(captions) for member, captions in zip(laid, dealt, strict=True)]
-        if self.settings.style is Style.PAPER or not _MOVED.isdisjoint(self.settings.tell):
-            return drafts
-        return even_out(drafts, self.listener, self.setting, rng)
+        if self._is_even and _MOVED.isdisjoint(self.settings.tell):
+            return even_out(drafts, self.listener, self.setting, rng)
+        return drafts
 
     def _add_bed(
         self, statements: Sequence[Scene], placed: Sequence[Placed], rng: np.random.Generator

@@ -238,13 +238,17 @@ class ClassPairs(SplitGroups[Triplets]):
     def fitting(self) -> Fitting:
         """Finds clips that fit one another."""
         crossfade = to_frames(self.settings.crossfade_s, self.setting.rate)
+        is_even = self.settings.style is Style.NATURAL and not self.settings.stage_a
+        longest = longest_event(self.settings.max_event_s, crossfade, self.setting)
+        if is_even:  # two parts of sounds in a row last no longer than one of them
+            longest = self.setting.longest_of(1, 0, self.settings.max_event_s)
         return Fitting(
             listener=self.listener,
             setting=self.setting,
-            longest=longest_event(self.settings.max_event_s, crossfade, self.setting),
+            longest=longest,
             least_s=self.settings.least_event_s,
             crossfade=crossfade,
-            is_even=self.settings.style is Style.NATURAL and not self.settings.stage_a,
+            is_even=is_even,
         )
 
     def _order(self, round_: int) -> Int64[np.ndarray, " pairs"]:

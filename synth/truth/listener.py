@@ -125,14 +125,14 @@ class Listener:
         """The same timeline, with where most listeners hear each sound."""
         step = STEP_S * self.rate
         moments = (np.arange(math.ceil(heard.frames / step)) + 0.5) * step
-        powers = np.zeros((2, 1, len(heard.placements), len(moments)))
+        powers = np.zeros((1, 2, len(heard.placements), len(moments)))
         for number, place in enumerate(heard.placements):
             inside = slice(*np.searchsorted(moments, (place.onset, place.offset)))
             at = moments[inside] + (place.excerpt.start - place.onset)
-            powers[:, 0, number, inside] = self._envelope(place.excerpt.clip).interpolate(at)
+            powers[0, :, number, inside] = self._envelope(place.excerpt.clip).interpolate(at)
         self._fade(heard, powers, moments[np.newaxis], moments[np.newaxis])
         placements = []
-        for place, sound in zip(heard.placements, powers[:, 0].swapaxes(0, 1), strict=True):
+        for place, sound in zip(heard.placements, powers[0].swapaxes(0, 1), strict=True):
             runs = self._to_frames(self.ear.find_likely(sound), place, step)
             likely = intersect(unite((*runs, *place.heard.clear)), place.heard.faint)
             placements.append(replace(place, activity=replace(place.heard, likely=likely)))

@@ -11,6 +11,7 @@ import pytest
 from synth.base.errors import PlanError
 from synth.recipes.base import Draft
 from synth.recipes.scenes import Scenes
+from synth.scene.claim import claim_labels
 from synth.scene.edit import edit_kind, meaning
 from synth.scene.scene import Concat, Event, Overlay, events, labels, operands, statement
 from synth.scene.timeline import duration, is_sequence, recompose, timeline
@@ -121,6 +122,8 @@ def test_a_short_bed_is_repeated_with_crossfades() -> None:
     for draft in flatten(groups):
         if "Air conditioning" not in labels(draft.scene):
             continue  # it could be called by the name of another sound
+        if "Air conditioning" in claim_labels(draft.captions.caption.claim):
+            continue
         assert isinstance(draft.scene, Overlay)
         scene, bed = draft.scene.first, draft.scene.second
         assert duration(bed) == duration(scene) == duration(draft.scene)

@@ -123,9 +123,9 @@ def test_a_clip_that_was_never_heard_is_taken_to_be_steady() -> None:
     clip = clip_of(source, next(iter(source.refs())), RATE)
     assert isinstance(clip.envelope, StoredEnvelope)
     heard = clip.envelope.read()
-    assert heard.energy(np.array([0.0, clip.frames])) == pytest.approx(
-        [0, clip.frames * heard.loudest[1]]
-    )
+    for weighted in (False, True):
+        energy = heard.energy(np.array([0.0, clip.frames]), weighted=weighted)
+        assert energy == pytest.approx([0, clip.frames * heard.loudest[int(weighted)]])
 
 
 def test_each_round_is_another_permutation() -> None:
