@@ -83,7 +83,7 @@ class FrozenSet(_DescriptionPart):
     """A description with its name.
 
     Args:
-        name: As in `order-v1`; the version changes with whatever changes the set.
+        name: As in `order-v2`; the version changes with whatever changes the set.
     """
 
     name: str
@@ -124,18 +124,28 @@ class FrozenSet(_DescriptionPart):
         return parse_spec(YamlFile(str(self.path), values), self.path.parent)
 
 
+_OLD: Final = "-v1"
+_OLD_COMMIT: Final = "d77aaa4d"
+"""The last that builds the first version of the sets, byte for byte."""
+
+
 def open_set(name: str) -> FrozenSet:
     """A set that ships, by its name, or any other by the path of its description."""
     path = Path(name)
     if path.suffix not in (".yaml", ".yml"):
         path = SHIPPED / f"{name}.yaml"
+        if name.endswith(_OLD) and f"{name.removesuffix(_OLD)}-v2" in shipped_names():
+            raise SpecError(
+                f"{name} was published with an older Segue",
+                fix=f"build it with that one (git checkout {_OLD_COMMIT}), or take -v2",
+            )
         if not path.is_file():
             raise SpecError(f"no test set {name!r}", fix=suggestion(name, shipped_names()))
     file = read_yaml(path)
     if not _NAME.fullmatch(path.stem):
         raise SpecError(
             f"{path}: the file's name is the set's: expected NAME-vN, lowercase",
-            fix="as in order-v1.yaml",
+            fix="as in order-v2.yaml",
         )
     try:
         description = Description.model_validate(file.value)
@@ -222,7 +232,7 @@ def read_records(root: Path) -> tuple[BuiltSet, ...]:
     if not found:
         raise CorpusError(
             f"{root}: no test set is built here",
-            fix="`segue bench build order-v1 --source foley` builds one",
+            fix="`segue bench build order-v2 --source foley` builds one",
         )
     return tuple(map(_read, found))
 

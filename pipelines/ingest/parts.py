@@ -36,7 +36,7 @@ from synth.corpus.schema import CLIPS, canonical_json, to_table
 from synth.sources import ClipRef, drop_places
 from synth.sources.catalogue import quarantine_row
 
-INGEST_VERSION: Final = 10
+INGEST_VERSION: Final = 11
 PART_CLIPS: Final = 64
 MAX_PART_CLIPS: Final = 256
 LISTED_ROWS: Final = pa.schema([field for field in CLIPS if field.name != "segments"])

@@ -21,7 +21,7 @@ from synth.base.units import Decibels, Frames, to_decibels, to_gain
 from synth.scene.scene import Concat, Event, Overlay, Scene, events
 from synth.scene.timeline import Fade, duration
 
-RENDER_VERSION = 2
+RENDER_VERSION = 3
 _CEILING: Final = 1 - 2**-12
 """The highest true peak, 0 dBTP but for the rounding to 16 bits."""
 _NEAR: Final = 0.7

@@ -172,7 +172,7 @@ def test_wrong_descriptions_and_sources_are_told(tiny_set: Path, tmp_path: Path)
             open_set(str(path)).make_spec(source)
         return str(found.value)
 
-    assert "did you mean 'order-v1'" in refusal("order-v2")
+    assert "did you mean 'order-v2'" in refusal("order-v2")
     assert "not defined over jam" in refusal(tiny_set, name="jam")
     assert "sets takes of foley itself" in refusal(tiny_set, takes=7)
     for name, changes, what in (
@@ -200,7 +200,7 @@ def test_every_set_that_ships_is_published_over_foley_and_fits_its_sources(tmp_p
 def test_a_shipped_set_is_what_is_published(
     bench: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
-    found = bench("--workers", "0", name="presence-v1")
+    found = bench("--workers", "0", name="presence-v2")
     assert found["sets"][0]["published"], found
     (record,) = read_records(tmp_path / "out")
     assert record.digest == digest_of(found)

@@ -229,7 +229,7 @@ WRONG_FACTS: dict[str, tuple[Any, ...]] = {
     "algorithms": ([1], {"plan": None}),
     "libraries": (5, [{"numpy": 2}]),
     "hours": (float("inf"),),
-    "format_version": ("2", 3),
+    "format_version": ("2", 4),
 }
 
 
