@@ -495,7 +495,7 @@ class SceneGroups(SplitGroups[Scenes]):
         if like is not None:
             wanted = outline(like, self.listener)
             unlike = {scene: compare(outline(scene, self.listener), wanted) for scene in scenes}
-            scenes = [scene for scene in unlike if unlike[scene] <= 2 * ALIKE]
+            scenes = [scene for scene in unlike if unlike[scene] <= 3 * ALIKE]
             scenes.sort(key=unlike.__getitem__)
         for scene in scenes[:_PROVEN_CUTTINGS]:
             placed = self._place(statement, scene)

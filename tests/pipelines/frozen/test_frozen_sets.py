@@ -172,7 +172,7 @@ def test_wrong_descriptions_and_sources_are_told(tiny_set: Path, tmp_path: Path)
             open_set(str(path)).make_spec(source)
         return str(found.value)
 
-    assert "did you mean 'order-v2'" in refusal("order-v2")
+    assert "did you mean 'order-v2'" in refusal("order-v3")
     assert "not defined over jam" in refusal(tiny_set, name="jam")
     assert "sets takes of foley itself" in refusal(tiny_set, takes=7)
     for name, changes, what in (
