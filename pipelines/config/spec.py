@@ -234,7 +234,7 @@ class TruthSpec(StrictModel):
 
     min_overlap_s: Seconds = Field(default=0.1, ge=0, le=10)
     clear_db: Decibels = Field(default=25.0, gt=0, le=120)
-    leave_db: Decibels = Field(default=30.0, gt=0, le=120)
+    leave_db: Decibels = Field(default=25.0, gt=0, le=120)
     faint_db: Decibels = Field(default=35.0, gt=0, le=120)
     pause_s: Seconds = Field(default=0.1, ge=0, le=10)
     blip_s: Seconds = Field(default=0.1, ge=0, le=10)

@@ -195,7 +195,7 @@ class Ear:
     """
 
     clear_db: Decibels = 25.0
-    leave_db: Decibels = 30.0
+    leave_db: Decibels = 25.0
     faint_db: Decibels = 35.0
     pause_s: Seconds = 0.1
     blip_s: Seconds = 0.1
