@@ -138,7 +138,7 @@ class AudioSpec(StrictModel):
         target_lufs: Loudness of every sound before mixing.
         max_gain_db: Most that a quiet sound is amplified.
         max_below_db: Sounds that then are still further below the target are not used.
-        peak_db: Peak level in dBFS that no sample exceeds.
+        peak_db: Peak level in dBFS that no sample exceeds; no true peak exceeds 0 dBTP.
     """
 
     sample_rate: SampleRate = 44_100

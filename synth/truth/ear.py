@@ -26,6 +26,10 @@ Moments: TypeAlias = Float[np.ndarray, " moments"]
 
 SILENCE: Final = 1e-12
 """No mean square is below."""
+BRUSHED: Final = 0.01
+"""Share of a block that does not count, as rounding moves blocks by less."""
+_RAMPED: Final = 10**-0.6
+"""So much the ramp of a cut leaves of a block's power at least: of 99.9 % of ESC-50's blocks."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,33 @@ class Envelope:
         """The A-weighted energy from the clip's start on, in frames of full scale squared."""
         return np.asarray(np.interp(moments, self._edges, self._energy))
 
+    def keep(self, start: Frames, frames: Frames, ramp: float) -> LevelBlocks:
+        """By how much an excerpt weakens each block at most, 0 where it cuts some of it off.
+
+        Args:
+            ramp: Within so many frames the excerpt begins, or ends, where it is cut.
+        """
+        if len(self.levels_db) == 1:  # all of a clip that was never heard, and steady
+            return np.ones(1)
+        slack = BRUSHED * self.block
+        begins, ends = self._edges[:-1], self._edges[1:]
+        first, last = np.searchsorted(begins, start - slack), len(begins)
+        stop = start + frames
+        if stop < self.frames:
+            last = int(np.searchsorted(ends, stop + slack, side="right"))
+        kept = np.zeros(len(begins))
+        kept[first:last] = 1.0
+        if start > 0:
+            kept[: np.searchsorted(begins, start + ramp - slack)] *= _RAMPED
+        if stop < self.frames:
+            kept[np.searchsorted(ends, stop - ramp + slack, side="right") :] *= _RAMPED
+        return kept
+
+    @cached_property
+    def shares(self) -> LevelBlocks:
+        """How much of a whole block each is."""
+        return np.asarray(np.diff(self._edges) / self.block)
+
     @cached_property
     def powers(self) -> Float[np.ndarray, "2 blocks"]:
         """Mean square of each block, as recorded and A-weighted."""
@@ -167,8 +198,6 @@ class StoredEnvelope:
 BLOCK_S: Final[Seconds] = 0.05
 ROUNDED_DB: Final[Decibels] = 0.11
 """The catalogue rounds levels to 0.1 dB, and a distance is between two of them."""
-BRUSHED: Final = 0.01
-"""Share of a block that does not count, as rounding moves blocks by less."""
 
 Powers = Float[np.ndarray, "events blocks"]
 Marks = Bool[np.ndarray, "events blocks"]
