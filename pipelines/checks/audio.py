@@ -209,7 +209,7 @@ def _tell_range(levels: Float64[np.ndarray, " blocks"]) -> str:
 DRAWN: Final = 100
 """Samples that are listened to where nobody says how many."""
 
-OTHERS_DB: Final = (-5.0, 5.0)
+OTHERS_DB: Final = (5.0, 10.0)
 """Two further listeners hear down to `leave_db` and so much more."""
 
 _MOST: Final = 1000.0
@@ -338,7 +338,7 @@ class _Auditor:
 
     def __post_init__(self) -> None:
         self.sounds = self.sentences = 0
-        self.listeners = {max(self.ear.leave_db + more, 0.0): 0 for more in OTHERS_DB}
+        self.listeners = {self.ear.leave_db + more: 0 for more in OTHERS_DB}
 
     @classmethod
     def open(cls, corpus: Corpus, file: pq.ParquetFile) -> _Auditor:

@@ -138,7 +138,7 @@ class AudioSpec(StrictModel):
         target_lufs: Loudness of every sound before mixing.
         max_gain_db: Most that a quiet sound is amplified.
         max_below_db: Sounds that then are still further below the target are not used.
-        peak_db: Peak level in dBFS that no sample exceeds.
+        peak_db: Peak level in dBFS that no sample exceeds; no true peak exceeds 0 dBTP.
     """
 
     sample_rate: SampleRate = 44_100
@@ -234,7 +234,7 @@ class TruthSpec(StrictModel):
 
     min_overlap_s: Seconds = Field(default=0.1, ge=0, le=10)
     clear_db: Decibels = Field(default=25.0, gt=0, le=120)
-    leave_db: Decibels = Field(default=30.0, gt=0, le=120)
+    leave_db: Decibels = Field(default=25.0, gt=0, le=120)
     faint_db: Decibels = Field(default=35.0, gt=0, le=120)
     pause_s: Seconds = Field(default=0.1, ge=0, le=10)
     blip_s: Seconds = Field(default=0.1, ge=0, le=10)

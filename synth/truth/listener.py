@@ -37,8 +37,6 @@ from synth.truth.ear import (
 _KEPT: Final = 1 << 16
 _READ: Final = 8192
 """Envelopes that are kept once they are read."""
-_RAMP_DB: Final[Decibels] = 6.0
-"""By so much the ramp of a cut lowers a block at most: so of 99.9 % of those of ESC-50."""
 _RECENT: Final = 64
 """Scenes whose timelines are kept: a recipe that tries several hears most of them again soon."""
 
@@ -270,27 +268,26 @@ class Listener:
             starts: First frame of each excerpt.
             lengths: Its length in frames.
         """
-        powers = np.concatenate([clip.powers for clip in clips], axis=1)
-        counts, blocks, whole = np.array(
-            [(len(clip.levels_db), clip.block, clip.frames) for clip in clips], dtype=np.float64
-        ).T[:, :, np.newaxis]
+        facts = [(len(clip.levels_db), clip.block) for clip in clips]
+        counts, blocks = np.array(facts, dtype=np.float64).T[:, :, np.newaxis]
         slack = BRUSHED * blocks
         first = np.floor((moments[:, :-1] + slack) / blocks)
         final = np.ceil((moments[:, 1:] - slack) / blocks) - 1
-        final = np.maximum(first, final)
-        numbers = np.minimum(np.array((first, final)), counts - 1)
+        numbers = np.minimum(np.array((first, np.maximum(first, final))), counts - 1)
         before = np.cumsum(counts, axis=0) - counts
-        bounds = powers[:, (numbers + before).astype(np.int64)]
-        ends = np.minimum((numbers + 1) * blocks, whole)
-        begins, stops = numbers * blocks - starts, starts + lengths - ends
-        ramp = CUT_S * self.rate - slack
-        is_cut = ((begins < ramp) & (starts > 0)) | ((stops < ramp) & (starts + lengths < whole))
-        is_whole = (begins >= -slack) & (stops >= -slack)
-        # A single block is the whole of a clip that was never heard, and steady.
-        kept = np.where(is_cut, to_gain(-_RAMP_DB) ** 2, 1.0) * is_whole
-        kept = np.where(counts == 1, 1.0, kept)
-        sure = (bounds * kept * (ends / blocks - numbers)).max(axis=1)
-        return np.array(((bounds * kept).min(axis=1), bounds.max(axis=1), sure))
+        kept = [
+            clip.keep(int(start), int(length), CUT_S * self.rate)
+            for clip, start, length in zip(clips, starts[:, 0], lengths[:, 0], strict=True)
+        ]
+        powers = np.concatenate([clip.powers for clip in clips], axis=1)
+        lowered = powers * np.concatenate(kept)
+        shares = np.concatenate([clip.shares for clip in clips])
+        bounds = np.array((lowered, powers, lowered * shares))
+        bounds = bounds[:, :, (numbers + before).astype(np.int64)]
+        one, other = bounds[:, :, 0], bounds[:, :, 1]
+        both = np.maximum(one, other)
+        np.minimum(one[0], other[0], out=both[0])
+        return both
 
     def _fade(
         self,

@@ -86,7 +86,7 @@ def test_built_corpus_has_no_findings(built: Path) -> None:
     assert (phases.ended, phases.total) == (["listen"], {"listen": 40})
     assert found.sounds >= 80
     assert found.sentences >= 120
-    assert list(found.listeners) == [25.0, 35.0]
+    assert list(found.listeners) == [30.0, 35.0]
 
 
 @pytest.mark.slow
@@ -300,7 +300,7 @@ def test_command_tells_what_it_heard(built: Path) -> None:
     assert {line["progress"]: line["done"] for line in progress} == {"audit": 40, "listen": 20}
     assert (told["violations"], told["audio"]["findings"]) == (0, 0)
     assert told["audio"]["samples"] == 20
-    assert told["audio"]["listeners"].keys() == {"25 dB", "35 dB"}
+    assert told["audio"]["listeners"].keys() == {"30 dB", "35 dB"}
     assert told["audio"]["seconds_per_sample"] > 0
     shown = segue_here("audit", folder, "--audio", "20")
     assert "audio: 20 samples of " in shown.stdout
