@@ -68,7 +68,7 @@ DESCRIBING: Final = (
 )
 TIMING: Final[Mapping[Resolution, tuple[str, ...]]] = {
     Resolution.STRETCH: (
-        "List every stretch in which a sound is clearly heard, with its times in seconds.",
+        "List every stretch in which a sound is heard, with its times in seconds.",
         "Say what you hear and when, in seconds; leave out the pauses within a sound.",
         "Write down each time that a sound sets in and stops, in seconds.",
     ),

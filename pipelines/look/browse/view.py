@@ -25,7 +25,7 @@ from synth.truth.relations import Tolerance
 from synth.truth.truth import proves
 
 _ABOUT: Final = {
-    Resolution.STRETCH: "each stretch in which a sound is clear",
+    Resolution.STRETCH: "each stretch in which a sound is heard",
     Resolution.SOUND: "each sound from its first clear moment to its last",
     Resolution.SCENE: "cut where the set of clear sounds changes",
 }

@@ -48,13 +48,14 @@ _PLANNED: Final = {
     "clips": "Ids of the clips heard, in scene order.",
     "notation": "The scene in the papers' notation: + is then, * is with.",
     "scene": "The scene as JSON, from which the audio can be rendered again.",
-    "activity": "When each of its sounds is heard, in scene order: clear to everybody, or faint, "
-    "in frames; and how often anybody may say that it begins, at most (`onsets`, -1 if unknown); "
-    "and how it sounds (`acoustics`, in corpora of `attributes`): A-weighted levels in dBFS, on "
-    "average, at its loudest and by thirds, the recording and its treatment.",
-    "dense": "Captions with times: `stretch` for every stretch in which a sound is clear, `sound` "
-    "for every sound from its first clear frame to its last, `scene` for every change of what is "
-    "clear. Onset and offset in frames; empty where sounds are not named by labels.",
+    "activity": "When each of its sounds is heard, in scene order: clear to everybody, faint, or "
+    "likely to most (strong labels), in frames; and how often anybody may say that it begins, at "
+    "most (`onsets`, -1 if unknown); and how it sounds (`acoustics`, in corpora of `attributes`): "
+    "A-weighted levels in dBFS, on average, at its loudest and by thirds, the recording and its "
+    "treatment.",
+    "dense": "Captions with times: `stretch` for every stretch in which a sound is heard, `sound` "
+    "for every sound from its first frame to its last, `scene` for every change of what is "
+    "heard. Onset and offset in frames; empty where sounds are not named by labels.",
     "frames": "Exact length of the audio, in frames at sample_rate.",
     "excerpts": "How many of its sounds are heard only in part.",
     "sample_rate": "In Hz.",

@@ -15,6 +15,7 @@ import pytest
 import soundfile
 
 from synth.corpus.corpus import Corpus
+from synth.corpus.schema import read_timeline
 from tests.kit.export_corpora import Exported
 
 # Manifests
@@ -56,28 +57,33 @@ def test_cuts_load_and_validate_with_their_audio(lhotse: Any, folder: Path, corp
     }
 
 
-def test_every_sound_is_a_supervision_in_its_place(
+def test_every_stretch_of_a_sound_is_a_supervision_in_its_place(
     lhotse: Any, folder: Path, corpus: Corpus
 ) -> None:
     found = lhotse.load_manifest(folder / "tiny_supervisions_train.jsonl.gz")
     recordings = lhotse.load_manifest(folder / "tiny_recordings_train.jsonl.gz")
     lhotse.validate_recordings_and_supervisions(recordings, found)
-    sounds: dict[str, list[str]] = {}
+    sounds: dict[str, list[tuple[str, float]]] = {}
     dense: dict[str, list[tuple[str, str, float]]] = {}
     for each in found:
         if "dense" in each.custom:
             its = dense.setdefault(each.recording_id, [])
             its.append((each.custom["dense"], each.text, each.start))
         else:
-            sounds.setdefault(each.recording_id, []).append(each.custom["audio_event"])
+            its = sounds.setdefault(each.recording_id, [])
+            its.append((each.custom["audio_event"], each.start))
     for row in corpus.samples("train").to_pylist():
-        assert sounds[row["id"]] == row["labels"]
+        assert sounds[row["id"]] == [
+            (place.label, stretch.onset / row["sample_rate"])
+            for place in read_timeline(row).placements
+            for stretch in place.heard.labelled
+        ]
         assert dense[row["id"]] == [
             (told["resolution"], told["text"], told["onset"] / row["sample_rate"])
             for told in row["dense"]
         ]
     first = next(iter(found))
-    assert (first.start, first.duration) == (0.0, 1.0)
+    assert (first.start, first.duration) == (0.15, 0.2)
 
 
 # Shar

@@ -11,7 +11,8 @@ from synth.scene.activity import Acoustics, Activity, Stretch
 from tests.kit.cases import cases
 
 LOUD = Acoustics(-20.0, -18.5, (-20.0, -21.0, -19.0), "r1", "far")
-HEARD = Activity((Stretch(10, 20), Stretch(25, 30)), (Stretch(5, 40),), 2, LOUD)
+LIKELY = (Stretch(8, 33),)
+HEARD = Activity((Stretch(10, 20), Stretch(25, 30)), (Stretch(5, 40),), 2, LOUD, LIKELY)
 FORM = HEARD.to_json()
 
 
@@ -32,6 +33,7 @@ def test_what_is_written_is_read_again(activity: Activity) -> None:
         {"onsets": 1.0},
         {"onsets": True},
         {"acoustics": {}},
+        {"likely": None},
         {"acoustics": [{"mean_dba": "loud"}]},
     ],
 )
@@ -42,6 +44,8 @@ def test_what_is_no_activity_is_refused(change: dict[str, Any]) -> None:
 
 def test_a_part_of_a_sound_tells_neither_how_often_it_begins_nor_how_it_sounds() -> None:
     assert HEARD.cut(5, 40) == HEARD
-    assert HEARD.cut(12, 27) == Activity((Stretch(12, 20), Stretch(25, 27)), (Stretch(12, 27),))
-    assert HEARD.cut(32, 50) == Activity((), (Stretch(32, 40),))
+    assert HEARD.cut(12, 27) == Activity(
+        (Stretch(12, 20), Stretch(25, 27)), (Stretch(12, 27),), likely=(Stretch(12, 27),)
+    )
+    assert HEARD.cut(32, 50) == Activity((), (Stretch(32, 40),), likely=(Stretch(32, 33),))
     assert HEARD.shift(7).cut(12, 47) == HEARD.shift(7)
