@@ -154,12 +154,21 @@ def test_what_is_accepted_of_real_sounds_is_what_the_name_says(
         ("high", np.random.default_rng(0).normal(0, 0.1, RATE).astype(np.float32)),
         ("fast", np.random.default_rng(0).normal(0, 0.1, 3 * RATE).astype(np.float32)),
         ("slow", voice()),
+        ("fast", bursts(0.0, 1.0)),
+        ("slow", bursts(0.0, 1.2, 2.4)),
+        ("fast", bursts(*(np.arange(20) / 7))),
         ("rising", bursts(0.0)),
         ("hall", apply("hall", bursts(0.0))),
     ],
 )
 def test_a_sound_that_hardly_changes_is_told(name: str, sound: Audio) -> None:
     assert " was " in explain_lack(Treatment(name), sound, apply(name, sound), RATE)
+
+
+@cases("name", ["fast", "slow"])
+def test_a_rhythm_that_a_person_could_count_is_faster_or_slower(name: str) -> None:
+    sound = bursts(*(np.arange(6) / 2))
+    assert explain_lack(Treatment(name), sound, apply(name, sound), RATE) == ""
 
 
 @cases("name", TREATMENTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from itertools import combinations
 from typing import get_args
@@ -10,6 +11,7 @@ import pytest
 
 from synth.base.errors import LeftOutError, PlanError
 from synth.captions.caption import Style
+from synth.labels.lexicon import Treatment
 from synth.recipes.attributes import Attribute, Attributes, measure_room
 from synth.recipes.base import Clip
 from synth.recipes.counts import Counts, find_units
@@ -70,6 +72,29 @@ def test_sentences_read_as_people_write() -> None:
 def test_treated_clips_are_heard_in_their_own_attributes_only() -> None:
     for group in plan(Attributes(pairs=80), asked.TREATED):
         assert not any("~" in event.heard.clip for draft in group for event in events(draft.scene))
+
+
+@cases(
+    ("attribute", "more", "less"),
+    [
+        ("again_faster", Treatment.FAST, Treatment.SLOW),
+        ("again_higher", Treatment.HIGH, Treatment.LOW),
+    ],
+)
+def test_what_is_treated_does_not_tell_which_is_more(
+    attribute: Attribute, more: Treatment, less: Treatment
+) -> None:
+    """One recording's slower rendition is too long to be played, another has no lower one."""
+    longer = [level_clip("cat", (-20.0,) * 80), level_clip("cat", (-20.0,) * 60, more)]
+    longer += [level_clip("cat", (-20.0,) * 150, less), level_clip("cow", (-20.0,) * 40)]
+    longer += [level_clip("cow", (-20.0,) * 40, more)]
+    recipe = Attributes(pairs=40, attributes=(attribute,))
+    treated = Counter(
+        event.heard.clip.partition("~")[2]
+        for draft in flatten(plan(recipe, asked.TREATED + longer))
+        for event in events(draft.scene)
+    )
+    assert treated == {"": 80, more: 40, less: 40}
 
 
 def test_what_cannot_be_proven_is_left_out() -> None:
