@@ -12,7 +12,8 @@ Labels of related families are kin and are never told apart. What is in `also` a
 beside the label, and named beside it, but nobody may say of the label's sound that it is absent.
 
 `countable` says whether the clause names one short event, so that "three times" may follow it: a
-dog's bark does, a sneeze of two parts or a ticking clock does not.
+dog's bark does, a sneeze of two parts does not. `many` says that it names a row of short events,
+as a ticking clock's: those, too, have a rhythm.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class LexiconEntry:
         gerund: A gerund phrase: "a dog barking".
         families: Family paths: "animal/dog".
         also: Paths of what it could be called besides.
-        countable: Whether it is one short event.
+        countable: `yes` for one short event, `many` for a row of them, else `no`.
     """
 
     label: str
@@ -105,7 +106,7 @@ class LexiconEntry:
     gerund: str
     families: tuple[str, ...]
     also: tuple[str, ...] = ()
-    countable: bool = False
+    countable: str = "no"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +180,8 @@ def format_table(built: Mapping[str, list[LexiconEntry]]) -> str:
     every = (entry for entries in built.values() for entry in entries)
     for entry in sorted(every, key=lambda each: each.label):
         families, also = ";".join(entry.families), ";".join(entry.also)
-        countable = "yes" if entry.countable else "no"
         forms = entry.label, entry.noun, entry.clause, entry.gerund
-        writer.writerow((*forms, countable, families, also))
+        writer.writerow((*forms, entry.countable, families, also))
     return text.getvalue()
 
 
@@ -207,9 +207,9 @@ def _rows(name: str, text: str) -> Iterator[tuple[_Place, dict[str, str]]]:
 
 
 def _entry(place: _Place, row: Mapping[str, str], inflect: Inflect) -> LexiconEntry:
-    for column in ("plural", "countable"):
-        if row[column] not in ("yes", "no"):
-            place.refuse(f"{column} is {row[column]!r}", "write yes or no")
+    for column, values in (("plural", ("yes", "no")), ("countable", ("yes", "many", "no"))):
+        if row[column] not in values:
+            place.refuse(f"{column} is {row[column]!r}", f"write {' or '.join(values)}")
     for column in ("noun", "subject", "verb"):
         if not row[column]:
             place.refuse(f"no {column}", f"fill in the {column}")
@@ -228,8 +228,8 @@ def _entry(place: _Place, row: Mapping[str, str], inflect: Inflect) -> LexiconEn
     for path in also:
         if are_related(families, (path,)):
             place.refuse(f"the also path {path!r} is in its family", "leave it out of also")
-    countable = row["countable"] == "yes"
-    return LexiconEntry(place.label, **forms, families=families, also=also, countable=countable)
+    kinds = families, also, row["countable"]
+    return LexiconEntry(place.label, forms["noun"], forms["clause"], forms["gerund"], *kinds)
 
 
 def _inflect(place: _Place, verb: str, tag: str, inflect: Inflect) -> str:

@@ -20,7 +20,16 @@ from jaxtyping import Bool, Float32, Float64, Int64
 
 from pipelines.checks.audit import Violation, find_violations, read_audible, read_tags
 from pipelines.store.places import find_manifest
-from synth.audio.dsp import Pcm, a_weight, attacks, block_frames, to_pcm, weighted_levels
+from synth.audio.dsp import (
+    Pcm,
+    a_weight,
+    attacks,
+    block_frames,
+    levels,
+    loudness,
+    to_pcm,
+    weighted_levels,
+)
 from synth.audio.render import render_stems
 from synth.audio.treatments import explain_lack
 from synth.base.doors import parse_json
@@ -535,19 +544,19 @@ def _weigh(
     What is measured within 1 dB of the plan is the plan's: 50 ms begin elsewhere here, and no claim
     is to hang on that.
     """
-    levels = weighted_levels(sound, rate)
-    weights = Envelope(levels, levels, block_frames(rate), len(sound)).weigh(0, len(sound))
+    by_weighting = levels(sound, rate), weighted_levels(sound, rate)
+    envelope = Envelope(*by_weighting, block_frames(rate), len(sound), None, loudness(sound, rate))
+    weights = envelope.weigh(0, len(sound))
     if weights is None:
         return None
-    told = [planned.mean_dba, planned.peak_dba, *planned.thirds_dba]
-    found = [weights.mean_dba, weights.peak_dba, *weights.thirds_dba]
-    mean, peak, *thirds = (
+    told = [planned.mean_dba, planned.peak_dba, planned.lufs, *planned.thirds_dba]
+    found = [weights.mean_dba, weights.peak_dba, weights.lufs, *weights.thirds_dba]
+    mean, peak, lufs, *thirds = (
         one if abs(one - other) <= _SLACK_DB else other
         for one, other in zip(told, found, strict=True)
     )
-    return replace(
-        planned, mean_dba=mean, peak_dba=peak, thirds_dba=(thirds[0], thirds[1], thirds[2])
-    )
+    one, two, three = thirds
+    return replace(planned, mean_dba=mean, peak_dba=peak, lufs=lufs, thirds_dba=(one, two, three))
 
 
 def bridge(audible: Bool[np.ndarray, " blocks"], pause_s: Seconds) -> Bool[np.ndarray, " blocks"]:

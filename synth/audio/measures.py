@@ -5,6 +5,7 @@ Silence around a sound changes none of these by much.
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import librosa  # their parts are loaded when they are used
@@ -16,6 +17,7 @@ from synth.audio.dsp import (
     SILENCE_DB,
     Audio,
     active_span,
+    attacks,
     levels,
     weighted_levels,
 )
@@ -28,6 +30,10 @@ _HEARD_DB: Final = 30.0
 _FALL_DB: Final = 40.0
 _FALL_BLOCKS: Final = 6
 _SPECTRUM_FRAMES: Final = 4096
+_DISTINCT_DB: Final = (10.0, 20.0)
+_LEAST_ATTACKS: Final = 3
+_TEMPOS: Final = (1.0, 8.0)
+"""Per second, the slowest and the fastest that a person counts."""
 
 
 def measure_reverberation(audio: Audio, rate: int) -> Seconds:
@@ -77,14 +83,19 @@ def measure_slope(audio: Audio, rate: int) -> Decibels:
     return float(10 * np.log10(powers[-half:].mean() / powers[:half].mean()))
 
 
-def measure_range(audio: Audio, rate: int) -> Decibels:
-    """How far the level rises and falls while the sound lasts: 90 % of its blocks are within."""
+def measure_tempo(audio: Audio, rate: int) -> float:
+    """Attacks per second; NaN where nobody could count them, or too few.
+
+    Those count whose 50 ms block is within 20 dB of the loudest.
+    """
     decibels = levels(audio, rate)
-    heard = np.flatnonzero(decibels >= decibels.max(initial=SILENCE_DB) - RANGE_DB)
-    if not len(heard):
-        return 0.0
-    low, high = np.percentile(decibels[heard[0] : heard[-1] + 1], (5, 95))
-    return float(high - low)
+    loud = decibels >= decibels.max(initial=SILENCE_DB) - _DISTINCT_DB[1]
+    marks = attacks(audio, rate, _DISTINCT_DB[0]) * loud
+    blocks = np.repeat(np.arange(len(marks)), marks)
+    if len(blocks) < _LEAST_ATTACKS:
+        return math.nan
+    tempo = (len(blocks) - 1) / (max(int(blocks[-1] - blocks[0]), 1) * LEVEL_HOP_S)
+    return tempo if _TEMPOS[0] <= tempo <= _TEMPOS[1] else math.nan
 
 
 def measure_length(audio: Audio, rate: int) -> Seconds:

@@ -21,9 +21,9 @@ from synth.audio.measures import (
     measure_brightness,
     measure_length,
     measure_level,
-    measure_range,
     measure_reverberation,
     measure_slope,
+    measure_tempo,
 )
 from synth.base.units import Decibels, Seconds, to_frames, to_gain
 from synth.labels.lexicon import Treatment
@@ -107,8 +107,7 @@ class RequiredChange:
     """What a treatment must at least change of a sound.
 
     Args:
-        least: Difference, below 0 for less of it; of the logarithm to base 2 where `is_ratio`. None
-            where only `own` counts.
+        least: Difference, below 0 for less of it; of the logarithm to base 2 where `is_ratio`.
         own: What is measured after the treatment must reach this, or be below it where it is below
             0; None for anything.
         is_ratio: Whether the two are divided.
@@ -116,7 +115,7 @@ class RequiredChange:
 
     what: str
     measure: Callable[[Audio, int], float]
-    least: float | None
+    least: float
     own: float | None = None
     is_ratio: bool = False
 
@@ -148,8 +147,9 @@ _LONGER: Final = partial(RequiredChange, "length in s", measure_length, is_ratio
 _OCTAVE: Final = 0.2
 _RATIO: Final = 0.4
 _SLOPE_DB: Final = 6.0
-# What hums all through is shorter, and no faster.
-_UNEVEN: Final = RequiredChange("range of levels in dB", measure_range, None, own=6.0)
+# What hums or hisses all through is shorter, and no faster.
+_FASTER: Final = partial(RequiredChange, "attacks per s", measure_tempo, is_ratio=True)
+_TEMPO_RATIO: Final = 0.25
 
 TREATMENTS: Final[Mapping[Treatment, TreatmentProcess]] = {
     Treatment.HALL: TreatmentProcess(
@@ -161,9 +161,11 @@ TREATMENTS: Final[Mapping[Treatment, TreatmentProcess]] = {
     ),
     Treatment.HIGH: TreatmentProcess(partial(_shift, semitones=SEMITONES), (_BRIGHTER(_OCTAVE),)),
     Treatment.LOW: TreatmentProcess(partial(_shift, semitones=-SEMITONES), (_BRIGHTER(-_OCTAVE),)),
-    Treatment.FAST: TreatmentProcess(partial(_stretch, speed=TEMPO), (_LONGER(-_RATIO), _UNEVEN)),
+    Treatment.FAST: TreatmentProcess(
+        partial(_stretch, speed=TEMPO), (_LONGER(-_RATIO), _FASTER(_TEMPO_RATIO))
+    ),
     Treatment.SLOW: TreatmentProcess(
-        partial(_stretch, speed=1 / TEMPO), (_LONGER(_RATIO), _UNEVEN)
+        partial(_stretch, speed=1 / TEMPO), (_LONGER(_RATIO), _FASTER(-_TEMPO_RATIO))
     ),
     Treatment.RISING: TreatmentProcess(
         partial(_ramp, rise_db=RAMP_DB), (_LOUDER(_SLOPE_DB, own=_SLOPE_DB),)

@@ -43,6 +43,7 @@ ADDED: Final = frozenset(
         "onsets",
         "acoustics",
         "likely",
+        "lufs",
         "dense",
     }
 )
@@ -102,6 +103,7 @@ ACOUSTICS: Final = _struct(
     ("mean_dba", pa.float64()),
     ("peak_dba", pa.float64()),
     ("thirds_dba", pa.list_(pa.float64())),
+    ("lufs", pa.float64()),
     ("recording", _TEXT),
     ("treatment", _TEXT),
 )

@@ -20,6 +20,7 @@ PHRASES: Final = "lexicons/phrases.csv"
 OTHER: Final = "other"
 """The category of a label that is not listed."""
 
+_UNLISTED: Final = {"countable": "no"}
 _KIN_CACHE: Final = 1 << 16
 
 
@@ -100,8 +101,12 @@ def other_families(label: str) -> tuple[str, ...]:
 
 def is_countable(label: str) -> bool:
     """Whether a listed label's clause names one short event, so that "twice" may follow it."""
-    row = _read_phrases().get(label)
-    return row is not None and row["countable"] == "yes"
+    return _read_phrases().get(label, _UNLISTED)["countable"] == "yes"
+
+
+def has_rhythm(label: str) -> bool:
+    """Whether a listed label names short events, so that they may be heard faster."""
+    return _read_phrases().get(label, _UNLISTED)["countable"] != "no"
 
 
 def category(label: str) -> str:

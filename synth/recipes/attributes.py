@@ -21,7 +21,7 @@ from synth.base.rng import pick, shuffle
 from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.captions.caption import Style
 from synth.captions.measuring import Measure, claim_background, say_measures
-from synth.labels.lexicon import Treatment, are_confusable
+from synth.labels.lexicon import Treatment, are_confusable, has_rhythm
 from synth.recipes.base import (
     Clip,
     Draft,
@@ -222,17 +222,22 @@ class AttributePairs(SplitGroups[Attributes]):
         return by_label(self._plain)
 
     @cached_property
+    def _renditions(self) -> dict[Quantity, Sequence[Sequence[Clip]]]:
+        return {}
+
+    @cached_property
     def _treated(self) -> Mapping[tuple[str, str], Clip]:
         return {(clip.untreated, clip.treatment): clip for clip in self.clips}
 
     def group(self, index: int) -> Sequence[Draft]:
         """One attribute, told of members that differ in it."""
         rng = self.rng(index)
-        attribute = self.settings.attributes[index % len(self.settings.attributes)]
+        turn, number = divmod(index, len(self.settings.attributes))
+        attribute = self.settings.attributes[number]
         edit = EditKind.BACKGROUND if attribute == "background" else Quantity(attribute)
         style, rate = self.settings.style, self.setting.rate
         for _ in range(_TRIES):
-            members = list(self._draw(attribute, rng))
+            members = list(self._draw(attribute, turn, rng))
             if not members:
                 continue
             scenes, claims = zip(*members, strict=True)
@@ -246,9 +251,9 @@ class AttributePairs(SplitGroups[Attributes]):
             fix=f"add clips to split {self.split}, or leave the attribute out",
         )
 
-    def _draw(self, attribute: Attribute, rng: np.random.Generator) -> Members:
+    def _draw(self, attribute: Attribute, turn: int, rng: np.random.Generator) -> Members:
         draw = self._drawers.get(attribute)
-        return draw(rng) if draw else self._draw_treated(Quantity(attribute), rng)
+        return draw(rng) if draw else self._draw_treated(Quantity(attribute), turn, rng)
 
     @cached_property
     def _drawers(self) -> Mapping[str, Callable[[np.random.Generator], Members]]:
@@ -358,29 +363,29 @@ class AttributePairs(SplitGroups[Attributes]):
 
     def _draw_trend(self, rng: np.random.Generator) -> Members:
         """A recording that gets louder, and the same getting quieter."""
-        pair = self._pick_treated(Treatment.RISING, Treatment.FALLING, rng)
-        if pair is None or self._are_longer(pair, self.setting.max_frames):
-            return
-        for clip, direction in zip(pair, (1, -1), strict=True):
+        clips = self._draw_renditions(Quantity.TREND, rng)
+        for clip, direction in zip(clips, (1, -1), strict=False):
             sound = self._play_whole(clip, clip.loudness_lufs)
             yield sound, _claim(Quantity.TREND, direction, sound)
 
-    def _draw_treated(self, quantity: Quantity, rng: np.random.Generator) -> Members:
-        """A recording and its treatment, one after the other in either order."""
-        serving = [name for name, effects in EFFECTS.items() if effects.get(quantity)]
-        treatment = pick(serving, rng)
-        pair = self._pick_treated("", treatment, rng)
-        room = self.setting.max_frames
-        most = room and (room - to_frames(_PAUSE_S[1], self.setting.rate)) // 2
-        if pair is None or self._are_longer(pair, most):
+    def _draw_treated(self, quantity: Quantity, turn: int, rng: np.random.Generator) -> Members:
+        """A recording and its treatment, one after the other in either order.
+
+        Where there are two, as faster and slower, they take turns over the same recordings: that
+        one is treated does not tell which.
+        """
+        clips = self._draw_renditions(quantity, rng)
+        if not clips:
             return
-        original = pair[0].loudness_lufs
+        original, *renditions = clips
+        treated = renditions[turn % len(renditions)]
         # What is far away stays quieter.
         is_level = quantity is not Quantity.AGAIN_FARTHER
         less, more = (
-            self._play_whole(clip, clip.loudness_lufs if is_level else original) for clip in pair
+            self._play_whole(clip, (clip if is_level else original).loudness_lufs)
+            for clip in (original, treated)
         )
-        if EFFECTS[treatment][quantity] < 0:
+        if EFFECTS[treated.treatment][quantity] < 0:
             less, more = more, less
         yield from self._repeat(more, less, quantity, rng)
 
@@ -403,13 +408,28 @@ class AttributePairs(SplitGroups[Attributes]):
 
     # The sounds: which clips, which parts of them, and how loud.
 
-    def _pick_treated(
-        self, one: str, other: str, rng: np.random.Generator
-    ) -> tuple[Clip, Clip] | None:
-        """One recording in two treatments, "" for none; None where there are not both."""
-        recording = pick(self._plain, rng).id
-        first, second = self._treated.get((recording, one)), self._treated.get((recording, other))
-        return (first, second) if first and second else None
+    def _draw_renditions(self, quantity: Quantity, rng: np.random.Generator) -> Sequence[Clip]:
+        """One recording in every treatment that a quantity is told of; none where none has all."""
+        every = self._renditions.get(quantity)
+        if every is None:
+            every = self._renditions[quantity] = self._list_renditions(quantity)
+        return pick(every, rng) if every else ()
+
+    def _list_renditions(self, quantity: Quantity) -> Sequence[Sequence[Clip]]:
+        names = "", *(name for name, effects in EFFECTS.items() if effects.get(quantity))
+        most = self.setting.max_frames
+        if quantity is Quantity.TREND:
+            names = Treatment.RISING, Treatment.FALLING
+        elif most is not None:
+            most = (most - to_frames(_PAUSE_S[1], self.setting.rate)) // 2
+        every = []
+        for recording in self._plain:
+            clips = [self._treated.get((recording.id, name)) for name in names]
+            is_told = quantity is not Quantity.AGAIN_FASTER or has_rhythm(recording.labels[0])
+            renditions = [clip for clip in clips if clip and not self._is_longer(clip, most)]
+            if is_told and len(renditions) == len(names):
+                every.append(renditions)
+        return every
 
     def _pick_two(
         self, rng: np.random.Generator, cut: Callable[[Clip], Event | None]
@@ -461,10 +481,10 @@ class AttributePairs(SplitGroups[Attributes]):
         )
         if first is None or second is None:
             return []
-        means, peaks = first.mean_dba - second.mean_dba, first.peak_dba - second.peak_dba
-        if most_db is not None and least_db + abs(means - peaks) > most_db:
+        least, *_, most = sorted(first.minus(second))
+        if most_db is not None and least_db + most - least > most_db:
             return []
-        apart, louder = least_db + abs(means - peaks) / 2, (means + peaks) / 2
+        apart, louder = least_db + (most - least) / 2, (most + least) / 2
         return [
             (amplify_sound(one, min(change, 0)), amplify_sound(other, min(-change, 0)))
             for change in (apart - louder, -apart - louder)
@@ -510,10 +530,9 @@ class AttributePairs(SplitGroups[Attributes]):
         """The pause between two sounds where its length is not told."""
         return to_frames(float(rng.uniform(*_PAUSE_S)), self.setting.rate)
 
-    def _are_longer(self, clips: Sequence[Clip], most: Frames | None) -> bool:
-        """Whether clips cannot be played whole: that takes twice what others may last at most."""
-        longest = max(clip.frames for clip in clips)
-        return longest > 2 * self._longest or (most is not None and longest > most)
+    def _is_longer(self, clip: Clip, most: Frames | None) -> bool:
+        """Whether a clip cannot be played whole: that takes twice what others may last at most."""
+        return clip.frames > 2 * self._longest or (most is not None and clip.frames > most)
 
 
 def _join(first: Event, second: Event, pause: Frames) -> Concat:

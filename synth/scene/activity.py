@@ -26,6 +26,7 @@ class Acoustics:
         mean_dba: A-weighted level in dBFS over the whole excerpt, with gain and crossfades (LAeq).
         peak_dba: The same of the loudest 50 ms.
         thirds_dba: The same of its first, second and last third.
+        lufs: Its integrated loudness (ITU-R BS.1770-4).
         recording: Id of the clip, without its treatment; "" where only a part of it is heard.
         treatment: How the clip was treated (`synth.labels.lexicon`), "" for as it was recorded.
     """
@@ -33,8 +34,14 @@ class Acoustics:
     mean_dba: Decibels
     peak_dba: Decibels
     thirds_dba: tuple[Decibels, Decibels, Decibels]
+    lufs: Decibels
     recording: str = ""
     treatment: str = ""
+
+    def minus(self, other: Acoustics) -> tuple[Decibels, Decibels, Decibels]:
+        """How far it is louder than another on the whole, at its loudest, and in LUFS."""
+        mean, peak = self.mean_dba - other.mean_dba, self.peak_dba - other.peak_dba
+        return mean, peak, self.lufs - other.lufs
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values; `from_json` is its inverse."""
@@ -51,7 +58,9 @@ class Acoustics:
                 "recording": str(recording),
                 "treatment": str(treatment),
             } if all(_is_level(level) for level in (mean, peak, first, second, last)):
-                return cls(mean, peak, (first, second, last), recording, treatment)
+                lufs = value.get("lufs", mean)  # older corpora do not tell it
+                if _is_level(lufs):
+                    return cls(mean, peak, (first, second, last), lufs, recording, treatment)
         raise SceneError(
             f"not the acoustics of a sound: {value!r:.200}",
             fix='expected "mean_dba", "peak_dba", "thirds_dba", "recording" and "treatment"',
@@ -197,8 +206,8 @@ class Activity:
                 if type(onsets) is int and onsets >= _UNKNOWN and are_lists:
                     known = None if onsets == _UNKNOWN else onsets
                     acoustics = next(map(Acoustics.from_json, sounds), None)
-                    clear, faint, likely = map(_read_stretches, (clear, faint, likely))
-                    return cls(clear, faint, known, acoustics, likely)
+                    stretches = _read_stretches(clear), _read_stretches(faint)
+                    return cls(*stretches, known, acoustics, _read_stretches(likely))
         raise SceneError(
             f"not an activity: {value!r:.200}", fix='expected an object with "clear" and "faint"'
         )

@@ -39,6 +39,7 @@ class Envelope:
         frames: Length of the active span at the corpus rate.
         attacks: How often it may be said to begin in each block (`dsp.attacks`), None where that
             was not measured.
+        loudness_lufs: Of the active span; None for that of its levels, without K-weighting.
     """
 
     levels_db: Sequence[float] | LevelBlocks
@@ -46,6 +47,7 @@ class Envelope:
     block: float
     frames: Frames
     attacks: Sequence[int] | Int8[np.ndarray, " blocks"] | None = None
+    loudness_lufs: Decibels | None = None
 
     def count_attacks(self, start: Frames, frames: Frames) -> int | None:
         """How often an excerpt may be said to begin; None where nobody knows.
@@ -72,9 +74,10 @@ class Envelope:
         """
         if len(self.levels_db) == 1:
             return None
-        powers = self.powers[1]
+        plain, powers = self.powers
         if fade is not None:
-            powers = powers * fade((self._edges[:-1] + self._edges[1:]) / 2 - start)
+            weights = fade((self._edges[:-1] + self._edges[1:]) / 2 - start)
+            plain, powers = plain * weights, powers * weights
         moments = start + frames * np.arange(4) / 3
         energy = np.interp(moments, self._edges, self._accumulate(powers))
         thirds = np.diff(energy) * 3 / frames
@@ -84,10 +87,18 @@ class Envelope:
             round(10 * float(np.log10(max(p, SILENCE))), 1) for p in (thirds.mean(), *thirds)
         )
         peak = round(float(blocks.max(initial=mean)), 1)
-        mean, peak, one, two, three = (
-            round(level + gain_db, 1) for level in (mean, max(peak, mean), *levels)
+        touched = slice(int(start // self.block), int(-(-(start + frames) // self.block)))
+        lufs = _gate(plain[touched]) + self._k_weight
+        mean, peak, lufs, one, two, three = (
+            round(level + gain_db, 1) for level in (mean, max(peak, mean), lufs, *levels)
         )
-        return Acoustics(mean, peak, (one, two, three))
+        return Acoustics(mean, peak, (one, two, three), lufs)
+
+    @cached_property
+    def _k_weight(self) -> Decibels:
+        """How far its loudness lies above that of its levels as recorded: nearly so all through."""
+        whole = _gate(self.powers[0])
+        return 0.0 if self.loudness_lufs is None else self.loudness_lufs - whole
 
     @cached_property
     def _edges(self) -> Float[np.ndarray, " edges"]:
@@ -128,6 +139,20 @@ class Envelope:
         return np.asarray(self.powers.max(axis=1))
 
 
+_WINDOW: Final = 8
+_WINDOW_STEP: Final = 2
+_GATES: Final[tuple[Decibels, Decibels]] = (-70.0, -10.0)
+
+
+def _gate(powers: LevelBlocks) -> Decibels:
+    """Level of what passes the gates of ITU-R BS.1770-4, in windows of 0.4 s."""
+    windows = np.lib.stride_tricks.sliding_window_view(powers, min(_WINDOW, len(powers)))
+    means = np.maximum(windows[::_WINDOW_STEP].mean(axis=1), SILENCE)
+    loud = means[means >= 10 ** (_GATES[0] / 10)]
+    loud = loud[loud >= loud.mean() * 10 ** (_GATES[1] / 10)] if len(loud) else means
+    return 10 * float(np.log10(loud.mean()))
+
+
 @dataclass(frozen=True)
 class LevelTable:
     """Levels of the blocks of many clips, one clip after the other.
@@ -156,11 +181,12 @@ class StoredEnvelope:
 
     Args:
         row: Of the clip; one that was never heard has no blocks there, and is steady.
+        loudness_lufs: Of the clip.
     """
 
     table: LevelTable
     row: int
-    steady_db: Decibels
+    loudness_lufs: Decibels
     block: float
     frames: Frames
 
@@ -168,11 +194,12 @@ class StoredEnvelope:
         """The envelope itself."""
         levels, weighted = self.table.of_clip(self.row)
         if not len(levels):
-            level = (self.steady_db,)
+            level = (self.loudness_lufs,)
             return Envelope(level, level, float(self.frames), self.frames)
         start, end = self.table.edges[self.row : self.row + 2]
         attacks = None if self.table.attacks is None else self.table.attacks[start:end]
-        return Envelope(levels, weighted, self.block, self.frames, attacks)
+        more = attacks, self.loudness_lufs
+        return Envelope(levels, weighted, self.block, self.frames, *more)
 
 
 BLOCK_S: Final[Seconds] = 0.05

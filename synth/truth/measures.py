@@ -214,10 +214,10 @@ def _outlasts(first: Sound, second: Sound) -> bool | None:
 
 
 def _drowns(first: Acoustics | None, second: Acoustics | None) -> bool | None:
-    """Whether one sound is louder than another, by its mean and by its loudest moment."""
+    """Whether one sound is louder, by its mean in dBA and in LUFS, and at its loudest."""
     if first is None or second is None:
         return None
-    apart = first.mean_dba - second.mean_dba, first.peak_dba - second.peak_dba
+    apart = first.minus(second)
     if min(apart) >= LOUDER_DB[0]:
         return True
     return False if max(apart) <= LOUDER_DB[1] else None

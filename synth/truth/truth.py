@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import chain, combinations, product
 from typing import TypeAlias, assert_never
 
-from synth.labels.lexicon import are_kin, could_be_called
+from synth.labels.lexicon import are_kin, could_be_called, has_rhythm
 from synth.scene.activity import cut
 from synth.scene.claim import And, Claim, Count, Measured, Not, Only, Quantity, claim_labels
 from synth.scene.edit import projection
@@ -153,6 +153,8 @@ class Hearing:
         if any(
             not self._bears(place, name) for name in named for _, place in self._find_called(name)
         ):
+            return None
+        if claim.quantity is Quantity.AGAIN_FASTER and not all(map(has_rhythm, named)):
             return None
         again = claim.quantity.is_again
         sounds = [sound for name in named for sound in self._own.get(name, ())]

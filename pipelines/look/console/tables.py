@@ -51,8 +51,8 @@ _PLANNED: Final = {
     "activity": "When each of its sounds is heard, in scene order: clear to everybody, faint, or "
     "likely to most (strong labels), in frames; and how often anybody may say that it begins, at "
     "most (`onsets`, -1 if unknown); and how it sounds (`acoustics`, in corpora of `attributes`): "
-    "A-weighted levels in dBFS, on average, at its loudest and by thirds, the recording and its "
-    "treatment.",
+    "A-weighted levels in dBFS, on average, at its loudest and by thirds, its loudness in LUFS, "
+    "the recording and its treatment.",
     "dense": "Captions with times: `stretch` for every stretch in which a sound is heard, `sound` "
     "for every sound from its first frame to its last, `scene` for every change of what is "
     "heard. Onset and offset in frames; empty where sounds are not named by labels.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -14,6 +15,7 @@ from synth.audio.measures import (
     measure_level,
     measure_reverberation,
     measure_slope,
+    measure_tempo,
 )
 from tests.kit.cases import cases
 
@@ -65,11 +67,35 @@ def test_the_slope_of_a_ramp_is_half_of_it() -> None:
     assert measure_slope(tone(1000), RATE) == pytest.approx(0, abs=0.3)
 
 
+@cases(
+    ("count", "per_s", "countable"),
+    [
+        (3, 2.0, True),
+        (6, 1.2, True),
+        (9, 6.0, True),
+        (2, 2.0, False),
+        (4, 0.5, False),
+        (20, 9.5, False),
+    ],
+)
+def test_a_tempo_is_told_of_what_a_person_can_count(
+    count: int, per_s: float, countable: bool
+) -> None:
+    knocks = np.zeros(round((count / per_s + 0.5) * RATE), np.float32)
+    knock = noise(0.5, 0.1)
+    for number in range(count):
+        at = round(number / per_s * RATE)
+        knocks[at:][: len(knock)] += knock[: len(knocks) - at]
+    tempo = measure_tempo(knocks, RATE)
+    assert tempo == pytest.approx(per_s if countable else math.nan, rel=0.1, nan_ok=True)
+
+
 @cases("measure", MEASURES)
 def test_silence_around_a_sound_changes_nothing(measure: Callable[[Audio, int], float]) -> None:
     plain = noise(1.5, 2.0) + tone(700, 1.5)
     around = np.pad(plain, RATE)
     assert measure(around, RATE) == pytest.approx(measure(plain, RATE), abs=0.1)
+    assert math.isnan(measure_tempo(plain, RATE))
     for frames in (0, 1, 100, RATE):
         assert np.isfinite(measure(np.zeros(frames, np.float32), RATE))
     assert measure_length(np.pad(noise(1.0), RATE // 2), RATE) == pytest.approx(1.0, abs=0.05)

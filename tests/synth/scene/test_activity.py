@@ -10,7 +10,7 @@ from synth.base.errors import SceneError
 from synth.scene.activity import Acoustics, Activity, Stretch
 from tests.kit.cases import cases
 
-LOUD = Acoustics(-20.0, -18.5, (-20.0, -21.0, -19.0), "r1", "far")
+LOUD = Acoustics(-20.0, -18.5, (-20.0, -21.0, -19.0), -20.5, "r1", "far")
 LIKELY = (Stretch(8, 33),)
 HEARD = Activity((Stretch(10, 20), Stretch(25, 30)), (Stretch(5, 40),), 2, LOUD, LIKELY)
 FORM = HEARD.to_json()

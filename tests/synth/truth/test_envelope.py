@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from synth.audio.dsp import block_frames, weighted_levels
+from synth.audio.dsp import block_frames, loudness, weighted_levels
+from synth.audio.dsp import levels as levels_of
 from synth.corpus.schema import read_levels
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 from synth.scene.timeline import Fade, timeline
@@ -124,6 +125,25 @@ def test_what_a_crossfade_takes_counts(law: Fade, at_s: float) -> None:
         assert found.mean_dba == pytest.approx(expected.mean_dba, abs=0.5)
         assert found.peak_dba == pytest.approx(expected.peak_dba, abs=0.7)
         assert found.thirds_dba == pytest.approx(expected.thirds_dba, abs=0.5)
+
+
+@cases(("start", "frames", "gain_db"), [(0, FRAMES, 0.0), (RATE // 2, RATE, -9.0)])
+@cases("pitch", [100, 1_000, 4_000])
+def test_loudness_is_that_of_the_standard(
+    start: int, frames: int, gain_db: float, pitch: int
+) -> None:
+    """Knocks of a tone, of which the gates leave out the pauses."""
+    moments = np.arange(FRAMES) / RATE
+    audio = 0.3 * np.sin(2 * np.pi * pitch * moments) * 10 ** (-3 * (moments % 0.7))
+    audio = audio.astype(np.float32)
+    by_weighting = levels_of(audio, RATE), weighted_levels(audio, RATE)
+    envelope = Envelope(
+        *by_weighting, block_frames(RATE), FRAMES, loudness_lufs=loudness(audio, RATE)
+    )
+    weights = envelope.weigh(start, frames, gain_db=gain_db)
+    assert weights is not None
+    expected = loudness(audio[start : start + frames] * np.float32(10 ** (gain_db / 20)), RATE)
+    assert weights.lufs == pytest.approx(expected, abs=1.0)
 
 
 @cases(("start", "frames"), [(0, FRAMES - 1), (1, FRAMES - 1)])

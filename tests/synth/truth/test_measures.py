@@ -22,6 +22,7 @@ from tests.synth.truth.oracle import Oracle
 
 Q = Quantity
 A, B, C = (Event(name) for name in "ABC")
+DOG = Event("dog")
 TOLERANCE = Tolerance(audible=AUDIBLE)
 
 
@@ -35,8 +36,9 @@ def acoustics(
     thirds: tuple[float, float, float] = (-20.0, -20.0, -20.0),
     recording: str = "r",
     treatment: str = "",
+    lufs: float | None = None,
 ) -> Acoustics:
-    return Acoustics(mean, peak, thirds, recording, treatment)
+    return Acoustics(mean, peak, thirds, mean if lufs is None else lufs, recording, treatment)
 
 
 def heard(*sounds: tuple[str, int, int, Acoustics | None], frames: int = 0) -> Timeline:
@@ -128,7 +130,7 @@ def test_times_are_judged_by_what_everybody_and_somebody_hears(
 
 
 def two(first: Acoustics | None, second: Acoustics | None, label: str = "B") -> Timeline:
-    return heard(("A", 0, 100, first), (label, 140, 240, second))
+    return heard(("A" if label == "B" else label, 0, 100, first), (label, 140, 240, second))
 
 
 @cases(
@@ -139,6 +141,9 @@ def two(first: Acoustics | None, second: Acoustics | None, label: str = "B") -> 
         (acoustics(-20, -15), acoustics(-25.9, -21), "neither"),
         (acoustics(-20, -15), acoustics(-17, -12), "refuted"),
         (acoustics(-20, -15), acoustics(-17, -12.1), "neither"),
+        # Weighted for loudness, one is hardly louder, or no quieter.
+        (acoustics(-20, -15), acoustics(-30, -25, lufs=-25.9), "neither"),
+        (acoustics(-20, -15), acoustics(-14, -9, lufs=-17.1), "neither"),
         # One is louder on the whole, the other at its loudest.
         (acoustics(-20, -15), acoustics(-30, -5), "neither"),
         (acoustics(-20, -15), None, "neither"),
@@ -190,18 +195,21 @@ def test_a_recording_is_compared_with_itself(quantity: Quantity, less: str, more
     quiet = -15 if more == Treatment.FAR else 0
     one = acoustics(treatment=less)
     other = acoustics(-20 + quiet, -15 + quiet, treatment=more)
-    assert verdict(two(one, other, "A"), tell(quantity, 1)) == "proven"
-    assert verdict(two(one, other, "A"), tell(quantity, -1)) == "refuted"
-    assert verdict(two(other, one, "A"), tell(quantity, 1)) == "refuted"
-    assert verdict(two(one, one, "A"), tell(quantity, 1)) == "refuted"
+    assert verdict(two(one, other, "dog"), tell(quantity, 1, DOG)) == "proven"
+    assert verdict(two(one, other, "dog"), tell(quantity, -1, DOG)) == "refuted"
+    assert verdict(two(other, one, "dog"), tell(quantity, 1, DOG)) == "refuted"
+    assert verdict(two(one, one, "dog"), tell(quantity, 1, DOG)) == "refuted"
     stranger = acoustics(treatment=more, recording="another")
-    assert verdict(two(one, stranger, "A"), tell(quantity, 1)) == "neither"
+    assert verdict(two(one, stranger, "dog"), tell(quantity, 1, DOG)) == "neither"
     part = acoustics(treatment=more, recording="")
-    assert verdict(two(part, part, "A"), tell(quantity, 1)) == "neither"
+    assert verdict(two(part, part, "dog"), tell(quantity, 1, DOG)) == "neither"
     unclear = acoustics(treatment=Treatment.RISING)
-    assert verdict(two(one, unclear, "A"), tell(quantity, 1)) == "neither"
+    assert verdict(two(one, unclear, "dog"), tell(quantity, 1, DOG)) == "neither"
     # A sound that is heard once may be heard twice by somebody.
-    assert verdict(heard(("A", 0, 100, one)), tell(quantity, 1)) == "neither"
+    assert verdict(heard(("dog", 0, 100, one)), tell(quantity, 1, DOG)) == "neither"
+    rain = heard(("rain", 0, 100, one), ("rain", 140, 240, other))
+    has_none = quantity is Q.AGAIN_FASTER
+    assert verdict(rain, tell(quantity, 1, Event("rain"))) == "neither" if has_none else "proven"
 
 
 @cases(
