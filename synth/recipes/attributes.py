@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import pairwise
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -106,8 +105,9 @@ class Attributes(Recipe):
         attributes: Which: `duration`, `longer`, `gap`, `onset`, `position`, `louder`, `background`
             and `again_louder` of any clips; `trend`, `again_farther`, `again_roomier`,
             `again_higher` and `again_faster` of the source `treated`.
-        max_event_s: Longer sounds are cut to an excerpt of this length. Treated clips are played
-            whole, and may be twice as long.
+        max_event_s: Longer sounds are cut to an excerpt of this length. Recordings whose treatment
+            is heard are played whole, and may be twice as long, a hall's tail and a slower tempo
+            not counted.
         apart_db: How far two sounds lie apart of which one is louder; more where their peaks ask
             for it.
         style: Caption style. `paper` gives each sample every false sentence of its group;
@@ -401,7 +401,10 @@ class AttributePairs(SplitGroups[Attributes]):
         The pause between is longer than any within the sound: else a bark of the first time may be
         taken for one of the second.
         """
-        inner = max(self._find_pause(more), self._find_pause(less))
+        heard = [self.listener.hear(event).placements[0].heard for event in (more, less)]
+        if not all(activity.clear for activity in heard):
+            return
+        inner = max(activity.longest_pause for activity in heard)
         least = inner + to_frames(_LONGER_S, self.setting.rate)
         pause = max(self._draw_pause(rng), least)
         room = self.setting.max_frames
@@ -430,9 +433,10 @@ class AttributePairs(SplitGroups[Attributes]):
         for recording in self._plain:
             clips = [self._treated.get((recording.id, name)) for name in names]
             is_told = quantity is not Quantity.AGAIN_FASTER or has_rhythm(recording.labels[0])
-            renditions = [clip for clip in clips if clip and not self._is_longer(clip, most)]
-            if is_told and len(renditions) == len(names):
-                every.append(renditions)
+            is_short = recording.frames <= 2 * self._longest
+            fit = [clip for clip in clips if clip and (most is None or clip.frames <= most)]
+            if is_told and is_short and len(fit) == len(names):
+                every.append(fit)
         return every
 
     def _pick_two(
@@ -519,12 +523,6 @@ class AttributePairs(SplitGroups[Attributes]):
         run = self._find_run(clip)
         return run and retake(run, frames=min(run.heard.frames, self._longest))
 
-    def _find_pause(self, event: Event) -> Frames:
-        """The longest pause within a sound."""
-        (place,) = self.listener.hear(event).placements
-        stretches = pairwise(place.heard.clear)
-        return max((after.onset - before.offset for before, after in stretches), default=0)
-
     def _play_whole(self, clip: Clip, loudness_lufs: Decibels) -> Event:
         """All of a clip, with the gain of a loudness: without its tail a hall is none."""
         gain = self.setting.levels.gain(loudness_lufs)
@@ -533,10 +531,6 @@ class AttributePairs(SplitGroups[Attributes]):
     def _draw_pause(self, rng: np.random.Generator) -> Frames:
         """The pause between two sounds where its length is not told."""
         return to_frames(float(rng.uniform(*_PAUSE_S)), self.setting.rate)
-
-    def _is_longer(self, clip: Clip, most: Frames | None) -> bool:
-        """Whether a clip cannot be played whole: that takes twice what others may last at most."""
-        return clip.frames > 2 * self._longest or (most is not None and clip.frames > most)
 
 
 def _join(first: Event, second: Event, pause: Frames) -> Concat:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from synth.base.errors import SceneError
@@ -174,6 +175,14 @@ class Activity:
     def labelled(self) -> Stretches:
         """Where a strong label puts it; older corpora tell what is clear, or faint at least."""
         return self.likely or self.clear or self.faint
+
+    @property
+    def longest_pause(self) -> Frames:
+        """The longest pause that anybody may hear in it; it is clear somewhere."""
+        pauses = (after.onset - before.offset for before, after in pairwise(self.clear))
+        before = self.clear[0].onset - self.faint[0].offset
+        behind = self.faint[-1].onset - self.clear[-1].offset
+        return max(before, behind, 0, *pauses)
 
     def cut(self, onset: Frames, offset: Frames) -> Activity:
         """What of it lies from `onset` to `offset`.

@@ -95,8 +95,8 @@ def catalogue(
 ) -> CataloguedClip:
     """Open, check and measure one clip.
 
-    Levels are those of the active span alone, padding and silence do not count; the peak and those
-    of blocks are measured at the bank's rate, as it may lack what is loud in the file.
+    Levels are those of the active span alone, padding and silence do not count. They are measured
+    at the bank's rate, as it may lack what is loud in the file.
     """
     limits = acceptance.limits
     with use_limits(limits):
@@ -132,7 +132,7 @@ def catalogue(
         "frames": len(audio),
         "onset": span.onset,
         "offset": span.offset,
-        "loudness_lufs": round(loudness(active, rate), 3),
+        "loudness_lufs": round(loudness(played, bank_rate), 3),
         "peak_db": round(to_decibels(true_peak(played, 0.7 * peak(played))), 3),
         "levels_db": np.round(levels(played, bank_rate), 1).tolist(),
         "levels_dba": np.round(weighted_levels(played, bank_rate), 1).tolist(),

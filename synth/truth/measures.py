@@ -8,7 +8,6 @@ None in between. "About three seconds" is 2.4 to 3.6 s to everybody, and 1.5 to 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Final, assert_never
 
 from synth.base.units import Decibels, Frames
@@ -99,12 +98,8 @@ def are_apart(first: Sound, second: Sound) -> bool:
 
     Else a bark of the first may be taken for one of the second.
     """
-    inner = (
-        after.onset - before.offset
-        for sound in (first, second)
-        for before, after in pairwise(sound.activity.clear)
-    )
-    return second.start - first.end > max(inner, default=0)
+    inner = max(sound.activity.longest_pause for sound in (first, second))
+    return second.start - first.end > inner
 
 
 def judge_two(

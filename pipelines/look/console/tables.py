@@ -102,7 +102,7 @@ TABLES: Final = (
             "frames": "Length of the file, in frames at its own rate.",
             "onset": "First frame of the active span, at the file's rate.",
             "offset": "First frame after the active span, at the file's rate.",
-            "loudness_lufs": "Loudness of the active span, in LUFS.",
+            "loudness_lufs": "Loudness of the active span at the corpus's rate, in LUFS.",
             "peak_db": "Peak level of the active span at the corpus rate, in dBFS.",
             "levels_db": "RMS level of each 50 ms of the active span, at the corpus's rate, in "
             "dBFS.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -40,6 +41,17 @@ def test_what_is_written_is_read_again(activity: Activity) -> None:
 def test_what_is_no_activity_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(SceneError, match=r"^not (an activity|a stretch of time|the acoustics)"):
         Activity.from_json(FORM | change)
+
+
+@cases(
+    ("faint", "pause"),
+    [([(5, 40)], 5), ([(10, 20), (25, 60)], 5), ([(0, 3), (9, 40)], 7), ([(10, 31), (50, 52)], 20)],
+)
+def test_somebody_hears_more_than_what_is_clear_and_a_longer_pause(
+    faint: list[tuple[int, int]], pause: int
+) -> None:
+    whole = tuple(Stretch(*each) for each in faint)
+    assert replace(HEARD, faint=whole).longest_pause == pause
 
 
 def test_a_part_of_a_sound_tells_neither_how_often_it_begins_nor_how_it_sounds() -> None:

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.signal import resample_poly
 
-from synth.audio.dsp import peak, ramp_cut, remove_rumble
+from synth.audio.dsp import loudness, peak, ramp_cut, remove_rumble
 from synth.base.errors import ClipError
 from synth.base.units import resampled_frames, to_decibels
 from synth.corpus.schema import CLIPS, QUARANTINE, to_table
@@ -120,6 +120,16 @@ def test_the_peak_is_that_of_what_the_corpus_plays(tmp_path: Path) -> None:
     between = np.abs(resample_poly(clip.audio, 4, 1)).max()
     assert clip.row["peak_db"] == pytest.approx(to_decibels(between), abs=1e-3)
     assert clip.row["peak_db"] > -5.0
+
+
+def test_the_loudness_is_that_of_what_the_corpus_plays(tmp_path: Path) -> None:
+    """A corpus at 16 kHz plays a loud tone of 12 kHz not at all."""
+    moments = np.arange(96_000) / 48_000
+    audio = 0.5 * np.sin(2 * np.pi * 12_000 * moments) + 0.01 * np.sin(2 * np.pi * 1000 * moments)
+    clip = accept(tmp_path, audio, 48_000, bank_rate=16_000)
+    expected = loudness(clip.audio, 16_000)
+    assert clip.row["loudness_lufs"] == pytest.approx(expected, abs=0.01)
+    assert expected < -40
 
 
 def test_silence_around_a_sound_does_not_count_in_its_level(tmp_path: Path) -> None:
