@@ -116,7 +116,7 @@ def audit_command(
         if blind or trivial or export is not None:
             raise SpecError(
                 "--leakage compares clips alone",
-                fix="give --blind, --trivial or --export without it",
+                fix="give --blind, --trivial or --export alone",
             )
         return _compare_clips(corpora, observer)
     if len(corpora) > 1:
@@ -131,7 +131,7 @@ def audit_command(
             )
         return _audit_export(corpus, export, (samples or _BLIND) if blind else None, observer)
     if audio is not None or trivial:
-        find_rendered(corpus)  # a plan is refused before anything is judged
+        find_rendered(corpus)
     found = audit(corpus, observer)
     tests: dict[str, Shortcuts] = {}
     if blind:
