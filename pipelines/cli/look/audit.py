@@ -116,7 +116,7 @@ def audit_command(
         if blind or trivial or export is not None:
             raise SpecError(
                 "--leakage compares clips alone",
-                fix="give --blind, --trivial or --export alone",
+                fix="give the other options without it",
             )
         return _compare_clips(corpora, observer)
     if len(corpora) > 1:
