@@ -115,7 +115,8 @@ def audit_command(
             raise SpecError("--leakage does not decode audio", fix="give --audio without it")
         if blind or trivial or export is not None:
             raise SpecError(
-                "--leakage compares clips alone", fix="give --blind, --trivial or --export alone"
+                "--leakage compares clips alone",
+                fix="give the other options without it",
             )
         return _compare_clips(corpora, observer)
     if len(corpora) > 1:
@@ -141,7 +142,7 @@ def audit_command(
         from synth.shortcuts.audio import run_trivial_test
 
         tests["trivial"] = run_trivial_test(
-            Corpus.open(corpus), samples or _TRIVIAL, observer=observer
+            Corpus.open(find_rendered(corpus)), samples or _TRIVIAL, observer=observer
         )
     heard = audit_audio(corpus, audio, observer) if audio is not None else None
     facts = found.to_json()
