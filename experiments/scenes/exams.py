@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -23,7 +23,6 @@ from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase
 from synth.scene.edit import EditKind, edit_kind, meaning
 from synth.scene.scene import Concat, Event, Overlay, Scene, from_text
-from synth.shortcuts.figures import TRIPLETS
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing
 from train.bench.plan import Benchmark, DataKind
@@ -51,12 +50,7 @@ def make_order_exam(name: str, corpus: str, style: Style = Style.NATURAL) -> Exa
     """
     return Exam(
         name,
-        partial(
-            _make_compa,
-            corpus=corpus,
-            members=partial(_find_ordered, style=style),
-            kinds={"compa_pairs_text": EditKind.REORDER, "compa_triplets_text": TRIPLETS},
-        ),
+        partial(_make_compa, corpus=corpus, members=partial(_find_ordered, style=style)),
         (Task.COMPA,),
     )
 
@@ -67,17 +61,10 @@ def make_attribute_exam(name: str, corpus: str) -> Exam:
     Args:
         corpus: Name of a corpus of `scenes` in the experiment.
     """
-    kinds = {"compa_pairs_text": EditKind.REBIND}
-    return Exam(
-        name,
-        partial(_make_compa, corpus=corpus, members=_find_rebound, kinds=kinds),
-        (Task.COMPA,),
-    )
+    return Exam(name, partial(_make_compa, corpus=corpus, members=_find_rebound), (Task.COMPA,))
 
 
-def _make_compa(
-    folders: Folders, split: ExamSplit, corpus: str, members: Members, kinds: Mapping[str, str]
-) -> Benchmark:
+def _make_compa(folders: Folders, split: ExamSplit, corpus: str, members: Members) -> Benchmark:
     data = open_split(folders, corpus, split)
     rows, settings = data.rows(range(len(data))), BenchSettings()
     instances = list(_make_instances(rows, members, data.audible))
@@ -96,8 +83,6 @@ def _make_compa(
         settings,
         {Task.COMPA: plan_compa(renumbered, settings)},
         {"groups that make no instance": len({row["group"] for row in rows}) - len(instances)},
-        corpus=data.corpus,
-        kinds=kinds,
     )
 
 

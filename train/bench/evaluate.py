@@ -225,7 +225,7 @@ def _add_baselines(
         name: _KINDS.get(name, name.removeprefix("negatives_").replace("_", "-"))
         for name in metrics
         if name in _KINDS or name.startswith("negatives_")
-    } | dict(benchmark.kinds)
+    }
     if benchmark.corpus is None or not kinds:
         return dict(metrics)
     found = find_baselines(benchmark.corpus, benchmark.facts["split"], observer)

@@ -73,9 +73,7 @@ class Benchmark:
         answers: The plan of each task that its kind knows, or why there is none.
         left_out: How many items of the data no task sees, by reason.
         recordings: What its sounds are made of; None where that is not told.
-        corpus: Of which it is a split, or is made of one; None of any other.
-        kinds: By metric the kind of false captions that it chooses among, where its name does not
-            tell.
+        corpus: Of which it is a split, whole; None of any other.
     """
 
     kind: DataKind
@@ -87,7 +85,6 @@ class Benchmark:
     left_out: Mapping[str, int] = field(default_factory=dict)
     recordings: Recordings | None = None
     corpus: Corpus | None = None
-    kinds: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def allowed(self) -> tuple[Task, ...]:
