@@ -105,6 +105,9 @@ def test_it_equals_a_plain_mix_to_one_step(
     assert np.abs(rendering.pcm[: len(expected)] - steps).max() <= 1
     assert not rendering.pcm[len(expected) :].any()
     assert np.abs(rendering.pcm.astype(int)).max() <= np.ceil(10 ** (peak_db / 20) * 32768)
+    late = render(scene, bank, Mixdown(fade, peak_db), frames + 7, lead=7)
+    assert not late.pcm[:7].any()
+    assert (late.pcm[7:] == rendering.pcm).all()
     again = render(scene, Bank.open(bank.folder / "index.parquet"), Mixdown(fade, peak_db), frames)
     assert again.pcm.tobytes() == rendering.pcm.tobytes()
     assert (again.gain_db, again.peak_db) == (rendering.gain_db, rendering.peak_db)
