@@ -285,7 +285,7 @@ class Listener:
         bounds = np.array((lowered, powers, lowered * shares))
         bounds = bounds[:, :, (numbers + before).astype(np.int64)]
         one, other = bounds[:, :, 0], bounds[:, :, 1]
-        both = np.maximum(one, other)
+        both: Float[np.ndarray, "3 weightings events blocks"] = np.maximum(one, other)
         np.minimum(one[0], other[0], out=both[0])
         return both
 
