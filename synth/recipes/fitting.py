@@ -243,7 +243,11 @@ class Fitting:
                 continue
             wanted = outline(overlay, self.listener)
             rows = [self._draw_row(one, other, duration(overlay), rng) for _ in range(_ROWS)]
-            whole = [Concat(*row, self.crossfade) for row in rows if row is not None]
+            whole = [
+                Concat(*row, min(self.crossfade, *(event.heard.frames for event in row)))
+                for row in rows
+                if row is not None
+            ]
             whole.sort(key=lambda row: compare(outline(row, self.listener), wanted))
             for row in whole[:_PROVEN_ROWS]:
                 assert isinstance(row.first, Event)

@@ -302,14 +302,15 @@ class Ear:
     def find_likely(self, powers: Float[np.ndarray, "weightings moments"]) -> list[Run]:
         """The runs of moments in which most listeners hear a sound by itself.
 
-        They hear it down to `leave_db` below its loudest by every weighting. It goes on where it
-        falls no further by any.
+        They hear it down to half of the way from `leave_db` to `faint_db` below its loudest, by every
+        weighting. It goes on where it falls no further by any.
 
         Args:
             powers: Mean square at moments that are `STEP_S` apart, of a sound that is not silent.
         """
         loudest = powers.max(axis=1, keepdims=True)
-        marked = (powers >= loudest * to_gain(-self.leave_db) ** 2).all(axis=0, keepdims=True)
+        least = loudest * to_gain(-(self.leave_db + self.faint_db) / 2) ** 2
+        marked = (powers >= least).all(axis=0, keepdims=True)
         fall, memory = to_gain(-GOES_ON[0]) ** 2, round(GOES_ON[1] / STEP_S)
         joined: list[Run] = []
         for start, end in _runs(marked, marked)[0]:

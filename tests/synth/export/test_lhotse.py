@@ -82,8 +82,6 @@ def test_every_stretch_of_a_sound_is_a_supervision_in_its_place(
             (told["resolution"], told["text"], told["onset"] / row["sample_rate"])
             for told in row["dense"]
         ]
-    first = next(iter(found))
-    assert (first.start, first.duration) == (0.15, 0.2)
 
 
 # Shar
