@@ -302,7 +302,7 @@ class Ear:
     def find_likely(self, powers: Float[np.ndarray, "weightings moments"]) -> list[Run]:
         """The runs of moments in which most listeners hear a sound by itself.
 
-        They hear it down to half of the way from `leave_db` to `faint_db` below its loudest, by every
+        They hear it down to the middle of `leave_db` and `faint_db` below its loudest, by every
         weighting. It goes on where it falls no further by any.
 
         Args:
