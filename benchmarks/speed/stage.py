@@ -171,7 +171,7 @@ def _item(row: dict[str, Any], clips: dict[str, Any], root: Path) -> dict[str, A
                 / clips[place.excerpt.clip]["sample_rate"]
                 + place.excerpt.start / RATE,
                 "seconds": place.frames / RATE,
-                "onset_s": place.onset / RATE,
+                "onset_s": (place.onset + row["lead"]) / RATE,
                 "gain_db": place.excerpt.gain_db,
             }
             for place in timeline(scene).placements

@@ -93,11 +93,14 @@ class OpenSet:
         }
 
     def _load(self, row: Row, backwards: bool, rate: int) -> Audio:
-        """A sound, resampled; played backwards, the silence at its end stays there."""
+        """A sound, resampled; played backwards, the silence around it stays where it is."""
         pcm = self.data.pcm(row)
         if backwards:
-            end = int(np.max(np.flatnonzero(pcm), initial=-1)) + 1
-            pcm = np.concatenate([pcm[:end][::-1], pcm[end:]])
+            sounding = np.flatnonzero(pcm)
+            if len(sounding):
+                heard = slice(sounding[0], sounding[-1] + 1)
+                pcm = pcm.copy()
+                pcm[heard] = pcm[heard][::-1].copy()
         samples = pcm.astype(np.float32) / np.float32(PCM_SCALE)
         return resample(samples, self.data.corpus.sample_rate, rate)
 

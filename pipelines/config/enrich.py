@@ -120,12 +120,13 @@ class Enrichment:
         )
 
     def _find_faults(self, answer: ModelAnswer, sample: Sample, original: Caption) -> list[str]:
+        activity = [item.shift(-sample.lead) for item in sample.activity]  # on the scene's clock
         fields = {
             "caption": original.text,
             "claim": json.loads(claim_to_text(original.claim)),
             "sample_rate": sample.sample_rate,
             **{name: answer.row[name] for name in answer.prompt.file.deal},
-            **scene_fields(sample.scene, sample.activity, self.audible),
+            **scene_fields(sample.scene, activity, self.audible),
         }
         wanted = {*answer.prompt.file.fields, *answer.prompt.file.optional}
         item = PromptItem(sample.id, {name: fields[name] for name in wanted & fields.keys()})

@@ -24,7 +24,7 @@ from synth.base.errors import CorpusError
 from synth.base.progress import Observer
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
 from synth.shortcuts.audio import run_trivial_test
-from synth.shortcuts.figures import Shortcuts
+from synth.shortcuts.figures import Shortcuts, TooFewGroupsError
 from synth.shortcuts.text import run_blind_test
 from synth.sources import Settings
 
@@ -157,7 +157,7 @@ def _score_trivial(frozen: FrozenSet, corpus: Corpus, observer: Observer) -> Bas
     """The same by features of the audio; None where too few groups tell."""
     try:
         result = run_trivial_test(corpus, _MOST_HEARD, observer=observer, splits=[SPLIT])
-    except CorpusError:
+    except TooFewGroupsError:
         return None
     return _find_worst(frozen, result, "member")
 

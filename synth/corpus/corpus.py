@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from synth.audio.bank import Bank
 from synth.audio.dsp import Pcm
-from synth.audio.render import Mixdown, render
+from synth.audio.render import RENDER_VERSION, Mixdown, render
 from synth.base.doors import require_regular
 from synth.base.errors import CorpusError, shorten
 from synth.corpus.facts import GET_AGAIN, follow_latest, read_facts, suggest_corpus
@@ -192,6 +192,13 @@ class Corpus:
 
     @cached_property
     def _mixdown(self) -> Mixdown:
+        rendered = self.facts.get("algorithms", {}).get("render", RENDER_VERSION)
+        if rendered != RENDER_VERSION:
+            raise CorpusError(
+                f"corpus {self.name} was rendered by another Segue (version {rendered} of its "
+                f"renderer, here {RENDER_VERSION}), and would not sound the same",
+                fix="build it again, or read the audio of its shards",
+            )
         return Mixdown(self.fade, float(self.facts["peak_db"]))
 
     def samples(self, split: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:

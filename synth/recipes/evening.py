@@ -127,7 +127,7 @@ def even_out(
     levels = 10 * np.log10(energies)
     evened = []
     for draft, gain in zip(drafts, (levels.mean() - levels).tolist(), strict=True):
-        gain_db = round(gain + float(rng.uniform(-_SPREAD_DB, _SPREAD_DB)), 2)
+        gain_db = round(gain + float(rng.uniform(-_SPREAD_DB, _SPREAD_DB)), 1)
         evened.append(
             replace(
                 draft,

@@ -39,7 +39,7 @@ _PARTNERS: Final = 6
 _WINDOWS: Final = 8
 _EVEN_S: Final[Seconds] = 1.0
 """Shorter sounds cannot be shortened further."""
-_EVEN_TRIES: Final = 40
+_EVEN_TRIES: Final = 30
 _NESTS: Final = 3
 _ROWS: Final = 16
 _PROVEN_ROWS: Final = 3
@@ -152,7 +152,8 @@ class Fitting:
                 tried += 1
                 sounds = self._take(lead, rng), self._take(other, rng)
                 pair = self._fit_evenly(*sounds, rng) if self.is_even else None
-                pair = pair or self._fit(*sounds)
+                if pair is None and tried <= _PARTNERS:
+                    pair = self._fit(*sounds)
                 if pair is None or (taken and pair.sounds == taken.sounds):
                     continue
                 if pair.unordered == 2 and pair.unlike <= ALIKE:

@@ -51,7 +51,7 @@ class Acoustics:
     def minus(self, other: Acoustics) -> tuple[Decibels, Decibels, Decibels]:
         """How far it is louder than another on the whole, at its loudest, and in LUFS."""
         mean, peak = self.mean_dba - other.mean_dba, self.peak_dba - other.peak_dba
-        return mean, peak, self.lufs - other.lufs
+        return round(mean, 1), round(peak, 1), round(self.lufs - other.lufs, 1)
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values; `from_json` is its inverse."""

@@ -17,7 +17,6 @@ from jaxtyping import Bool, Float, Int
 
 from synth.audio.dsp import Pcm, attacks, from_pcm
 from synth.base.doors import parse_json
-from synth.base.errors import CorpusError
 from synth.base.progress import Observer, Silent, track
 from synth.base.rng import Randomness
 from synth.corpus.corpus import CLIPS_FILE, SAMPLES_FILE, Corpus
@@ -29,6 +28,7 @@ from synth.shortcuts.figures import (
     ShortcutFigure,
     Shortcuts,
     SplitSentences,
+    TooFewGroupsError,
     draw_rows,
     measure_accuracy,
     measure_choices,
@@ -175,7 +175,7 @@ def run_trivial_test(
         owners = np.repeat(np.arange(len(rivals)), [len(rival.false) for rival in rivals])
         for split in parts:
             here = np.array([rows[rival.sample]["split"] == split for rival in rivals])
-            chosen = here[owners] & ~np.isnan(margins)
+            chosen = here[owners] & ~np.isin(owners, owners[np.isnan(margins)])
             kept = [rivals[owner] for owner in np.unique(owners[chosen])]
             if len({rival.group for rival in kept}) < FOLDS:
                 continue
@@ -184,7 +184,7 @@ def run_trivial_test(
             figures.append(measure_accuracy(split, kind, "fits", right, judged))
             figures += measure_choices(split, kind, margins[chosen], kept)
     if not figures:
-        raise CorpusError(
+        raise TooFewGroupsError(
             f"{corpus.folder}: the trivial test needs {FOLDS} groups or more, with true and false "
             "captions, of recordings of their own"
         )
@@ -252,13 +252,13 @@ def judge_pairs(
     beside = np.hstack([_join(said_in_order[:, at], audio) for at in (0, 1)])
     width = alone[0].shape[1]
     groups = np.array([pair.group for pair in pairs])
-    fits, margins, counts = np.zeros((len(pairs), 2)), *np.zeros((2, len(pairs)))
+    fits, margins = np.zeros((len(pairs), 2)), np.zeros(len(pairs))
+    counts, compared = np.zeros((2, len(pairs)))
     for number in range(_ROUNDS):
         rng = Randomness(seed).at("trivial/round", number)
         held = hold_out(uses, rng)
         apart = ~(uses & held).any(axis=1)[groups] & ~tied
         within = ~(uses & ~held).any(axis=1)[groups]
-        counts[within] += 1
         if not within.any() or not apart.any():
             continue
         # Of whole pairs neither form nor audio tells anything by itself, and no tree would grow:
@@ -266,13 +266,16 @@ def judge_pairs(
         weights = rng.exponential(size=(2, apart.sum()))
         both = np.concatenate([sentence[apart] for sentence in alone])
         decide = _fit(both, np.arange(len(both)) >= apart.sum(), weights.ravel(), [0], seed)
+        counts[within] += 1
         fits[within] += np.stack([decide(sentence[within]) for sentence in alone], axis=1)
         if len(set(turned[apart].tolist())) == 2:
+            compared[within] += 1
             decide = _fit(beside[apart], turned[apart], None, [0, width], seed)
             margins[within] += decide(beside[within]) * np.where(turned[within], 1, -1)
-    fits[tied] = margins[tied] = 0
     with np.errstate(invalid="ignore"):
-        return fits / counts[:, None], margins / counts
+        fits, margins = fits / counts[:, None], margins / compared
+    fits[tied] = margins[tied] = 0  # by construction, whatever is learned
+    return fits, margins
 
 
 def _join(

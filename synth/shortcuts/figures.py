@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from jaxtyping import Bool, Float, Int
 
+from synth.base.errors import CorpusError
 from synth.base.rng import Randomness
 from synth.corpus.schema import compared_with
 
@@ -27,6 +28,10 @@ TRIPLETS: Final = "triplets"
 _TRIPLET: Final = {"before": None, "after": None, "while": None}.keys()
 _COLUMNS: Final = ("group", "split", "recipe", "relation", "caption", "positives", "negatives")
 _RESAMPLES: Final = 1000
+
+
+class TooFewGroupsError(CorpusError):
+    """There are too few groups to learn from some and judge others."""
 
 
 @dataclass(frozen=True, slots=True)

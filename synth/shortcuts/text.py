@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from synth.base.errors import CorpusError
 from synth.base.progress import Observer, Silent
 from synth.shortcuts.figures import (
     FOLDS,
@@ -23,6 +22,7 @@ from synth.shortcuts.figures import (
     ShortcutFigure,
     Shortcuts,
     SplitSentences,
+    TooFewGroupsError,
     draw_rows,
     measure_accuracy,
     measure_choices,
@@ -63,7 +63,7 @@ def measure_texts(
     """
     tasks = [(split, part, kind) for split, part in parts.items() for kind in part.kinds]
     if not tasks:
-        raise CorpusError(
+        raise TooFewGroupsError(
             f"{path}: the blind test needs {FOLDS} groups or more, with true and false captions"
         )
     observer.start("blind", len(tasks), "comparisons")

@@ -181,7 +181,7 @@ def _tends(heard: Acoustics | None, sign: int) -> bool | None:
     if heard is None:
         return None
     first, second, last = (sign * level for level in heard.thirds_dba)
-    if min(second - first, last - second) >= TREND_DB[0]:
+    if round(min(second - first, last - second), 1) >= TREND_DB[0]:
         return True
     # What rises at any time gets louder to somebody.
     is_falling = last <= second <= first and last - first <= TREND_DB[1]

@@ -139,7 +139,7 @@ def _group_dense(row: Mapping[str, Any]) -> tuple[DenseGroup, ...]:
 
 def _draw_row(row: Mapping[str, Any], colours: Mapping[str, int]) -> Drawing:
     scene = from_text(row["scene"])
-    return draw(scene, row["frames"], row["sample_rate"], colours)
+    return draw(scene, row["frames"], row["sample_rate"], colours, read_timeline(row))
 
 
 def _judge_true(caption: Mapping[str, str], judge: Explainer | None) -> JudgedCaption:

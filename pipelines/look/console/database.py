@@ -101,7 +101,8 @@ def _open(file: Path) -> ds.Dataset:
     """A manifest, with empty columns for those that were added to the format later."""
     dataset = ds.dataset(file)
     expected = _CHECKED.get(file.name, pa.schema([]))
-    missing = [field for field in expected if field.name not in dataset.schema.names]
+    own = dataset.schema.names
+    missing = [field.with_nullable(True) for field in expected if field.name not in own]
     return dataset.replace_schema(pa.schema([*dataset.schema, *missing]))
 
 
