@@ -97,7 +97,7 @@ def test_items_tell_peers_the_same_work(stage: BenchStage) -> None:
         for item in items:
             assert len(item["events"]) == events
             ends = max(event["onset_s"] + event["seconds"] for event in item["events"])
-            assert ends == pytest.approx(item["frames"] / item["rate"], abs=1e-3)
+            assert 0 < ends <= item["frames"] / item["rate"] + 1e-3  # silence is part of a sample
             assert all(Path(event["file"]).is_file() for event in item["events"])
 
 

@@ -182,7 +182,7 @@ def test_a_death_while_texts_are_verified_costs_nothing(
     assert status == 0, wrong
     done = json.loads(told.splitlines()[-1])
     assert (done["answered"], done["left"]) == (40, 0)
-    assert all(times == (texts[text] or 1) for (text, *_), times in counts.items())
+    assert set(counts.values()) == {1}
 
 
 def test_another_model_may_verify(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
