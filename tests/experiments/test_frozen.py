@@ -46,10 +46,10 @@ def naive_blocks(rows: list[dict[str, Any]]) -> list[tuple[int, int, str, str]]:
 
 
 def backwards(sound: np.ndarray) -> np.ndarray:
-    end = len(sound)
-    while sound[end - 1] == 0:
-        end -= 1
-    return np.concatenate([sound[:end][::-1], sound[end:]])
+    """The sound turned round, with the silence before and after it in its place."""
+    times = [number for number, value in enumerate(sound) if value]
+    first, last = times[0], times[-1]
+    return np.concatenate([sound[:first], sound[first : last + 1][::-1], sound[last + 1 :]])
 
 
 def test_scores_are_those_of_loops_over_dot_products(sets: Path, tmp_path: Path) -> None:
