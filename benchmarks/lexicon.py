@@ -86,7 +86,7 @@ IRREGULAR: Final[Mapping[tuple[str, str], str]] = {
 }
 """Verb and Penn tag to the form, where the inflector errs."""
 
-_FORM = re.compile(r"[a-z']+(?:[ -][a-z']+)*(?<=[a-z])")
+_FORM = re.compile(r"(?:[a-z']+|[A-Z][a-z]+)(?:[ -](?:[a-z']+|[A-Z][a-z]+))*(?<=[a-z])")
 _PATH = re.compile(r"[a-z]+(?:/[a-z]+){0,2}")
 
 
