@@ -6,7 +6,7 @@ The shipped forms are built from readable sources; see `benchmarks.lexicon`.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, lru_cache
@@ -22,7 +22,8 @@ SEPARATOR: Final = " | "
 OTHER: Final = "other"
 """The category of a label that is not listed."""
 
-_UNLISTED: Final = {"countable": "no"}
+_UNLISTED: Final = frozenset({"again", "long", "pitch"})
+"""What can be said of a label that is not listed."""
 _KIN_CACHE: Final = 1 << 16
 
 
@@ -78,22 +79,26 @@ class Phrase:
 
 
 @cache
-def shipped_phrases() -> Mapping[str, tuple[Phrase, ...]]:
-    """The wordings that ship with the project, by label."""
+def shipped_phrases() -> Mapping[str, Mapping[Phrase, frozenset[str]]]:
+    """The wordings that ship with the project, and what can be said by each, by label."""
+    columns = "noun", "clause", "gerund", "said"
     return {
-        label: tuple(
-            Phrase(label.replace("_", " "), *forms)
-            for forms in zip(
-                *(row[form].split(SEPARATOR) for form in ("noun", "clause", "gerund")), strict=True
-            )
-        )
+        label: {
+            Phrase(label.replace("_", " "), *forms): frozenset(said.split())
+            for *forms, said in zip(*(row[name].split(SEPARATOR) for name in columns), strict=True)
+        }
         for label, row in _read_phrases().items()
     }
 
 
-def wordings(label: str) -> tuple[Phrase, ...]:
-    """All that a label may be said by, all meaning the same, the standard wording first."""
-    return shipped_phrases().get(label) or (Phrase.fallback(label),)
+def wordings(label: str, said: Collection[str] = ()) -> tuple[Phrase, ...]:
+    """The wordings of a label, all meaning the same, the standard one first.
+
+    Args:
+        said: Those by which all this can be said: see `benchmarks.lexicon`.
+    """
+    listed = shipped_phrases().get(label) or {Phrase.fallback(label): _UNLISTED}
+    return tuple(phrase for phrase, its in listed.items() if its.issuperset(said))
 
 
 @lru_cache(maxsize=_KIN_CACHE)
@@ -111,13 +116,13 @@ def other_families(label: str) -> tuple[str, ...]:
 
 
 def is_countable(label: str) -> bool:
-    """Whether a listed label's clause names one short event, so that "twice" may follow it."""
-    return _read_phrases().get(label, _UNLISTED)["countable"] == "yes"
+    """Whether a label names one short event, so that it may be heard twice."""
+    return bool(wordings(label, ["count"]))
 
 
 def has_rhythm(label: str) -> bool:
-    """Whether a listed label names short events, so that they may be heard faster."""
-    return _read_phrases().get(label, _UNLISTED)["countable"] != "no"
+    """Whether a label names short events in a row, so that they may be heard faster."""
+    return bool(wordings(label, ["fast"]))
 
 
 def category(label: str) -> str:

@@ -53,18 +53,18 @@ def test_sentences_read_as_people_write() -> None:
         for draft in group
     }
     for sentence in (
-        "Rain falls for about one second",
-        "For about five seconds, rain falls",
-        "A dog barks, then, without a pause, a vacuum cleaner whirs",
-        "A dog barks, then, after a pause of about three seconds, a vacuum cleaner whirs",
-        "A dog barks at the end",
-        "In the middle, a rooster crows",
-        "At about 0.9 seconds, rain falls",
-        "A dog barking is louder than rain falling",
-        "Rain falling lasts longer than a vacuum cleaner whirring",
-        "Rain falls, then once more, louder",
-        "A dog barks, then again, this time more quietly",
-        "Rain falls while a vacuum cleaner whirs quietly in the background",
+        "Rain comes down for roughly one second",
+        "For about four seconds, rain falls",
+        "A dog woofs, followed without a pause by a vacuum cleaner humming",
+        "First a rooster crows, and after a pause of about three seconds, raindrops fall",
+        "A dog barking can be heard at the end",
+        "In the middle of the recording, a cock crows",
+        "About 3.5 seconds in, someone runs a vacuum cleaner",
+        "Rain falling is louder than a dog giving a bark",
+        "A vacuum cleaner running goes on for longer than a dog woofing",
+        "A rooster crows, then once more, more quietly",
+        "A dog barks; then the same sound comes again, louder",
+        "Rain falls while, in the background, a vacuum cleaner runs",
     ):
         assert sentence in said
 
@@ -160,7 +160,7 @@ def test_members_have_one_sound_as_often_as_they_say() -> None:
             assert len(draft.captions.negatives) == 2
             assert judge_draft(draft, RATE) == []
         once, twice, thrice = (draft.captions.caption.text for draft in group)
-        assert once in ("A dog barks once", "A dog barks just once")
+        assert "once" in once.split()
         assert twice == once.replace("once", "twice")
         assert thrice == once.replace("once", "three times")
 
