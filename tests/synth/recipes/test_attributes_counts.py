@@ -58,7 +58,7 @@ def test_sentences_read_as_people_write() -> None:
         "A dog woofs, followed without a pause by a vacuum cleaner humming",
         "First a rooster crows, and after a pause of about three seconds, raindrops fall",
         "A dog barking can be heard at the end",
-        "In the middle of the recording, a cock crows",
+        "In the middle of the recording, a cockerel crows",
         "About 3.5 seconds in, someone runs a vacuum cleaner",
         "Rain falling is louder than a dog giving a bark",
         "A vacuum cleaner running goes on for longer than a dog woofing",
