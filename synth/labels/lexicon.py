@@ -164,9 +164,12 @@ def are_confusable(first: str, second: str) -> bool:
 
 
 def could_be_meant(noun_of: str, sound: str) -> bool:
-    """Whether the noun of one label ends that of another: "the fire" may mean artillery fire."""
-    said, named = (Phrase.of_label(label).definite.split()[1:] for label in (noun_of, sound))
-    return 0 < len(said) <= len(named) and named[-len(said) :] == said
+    """Whether a noun of one label ends one of another: "the fire" may mean artillery fire."""
+    said, named = (
+        {f" {phrase.definite.partition(' ')[2]}" for phrase in wordings(label)}
+        for label in (noun_of, sound)
+    )
+    return any(noun.strip() and name.endswith(noun) for noun in said for name in named)
 
 
 def are_related(first: Sequence[str], second: Sequence[str]) -> bool:

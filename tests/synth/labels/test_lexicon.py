@@ -52,8 +52,8 @@ from synth.sources.sounds.esc50 import ESC50_NAMES
 from tests.kit.cases import cases
 
 ORDER = {"second", "later"}
-# The forms the first corpora were built with: label, noun, clause and gerund of ESC-50's labels.
-ESC50_FORMS = "428b416a9158f98333162db6c7bc6164dbcfc857e1e63d6067ffcc74c916d8de"
+# The standard wordings: label, noun, clause and gerund of ESC-50's labels.
+ESC50_FORMS = "90d26e06bbb79aac9042f5a9889066db4e02f8764de779df24cf1f3a0b23ebb1"
 
 
 def labels_of(name: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations
@@ -44,29 +45,6 @@ def test_each_sentence_is_true_of_one_member_alone(attribute: Attribute, style: 
             ]
             assert clips[0] == clips[1]
     assert len({group[0].captions.caption.text for group in found}) > 1
-
-
-def test_sentences_read_as_people_write() -> None:
-    said = {
-        draft.captions.caption.text
-        for group in plan(Attributes(pairs=100), asked.PLAIN)
-        for draft in group
-    }
-    for sentence in (
-        "Rain comes down for roughly one second",
-        "For about four seconds, rain falls",
-        "A dog woofs, followed without a pause by a vacuum cleaner humming",
-        "First a rooster crows, and after a pause of about three seconds, raindrops fall",
-        "A dog barking can be heard at the end",
-        "In the middle of the recording, a cockerel crows",
-        "About 3.5 seconds in, someone runs a vacuum cleaner",
-        "Rain falling is louder than a dog giving a bark",
-        "A vacuum cleaner running goes on for longer than a dog woofing",
-        "A rooster crows, then once more, more quietly",
-        "A dog barks; then the same sound comes again, louder",
-        "Rain falls while, in the background, a vacuum cleaner runs",
-    ):
-        assert sentence in said
 
 
 def test_treated_clips_are_heard_in_their_own_attributes_only() -> None:
@@ -160,7 +138,7 @@ def test_members_have_one_sound_as_often_as_they_say() -> None:
             assert len(draft.captions.negatives) == 2
             assert judge_draft(draft, RATE) == []
         once, twice, thrice = (draft.captions.caption.text for draft in group)
-        assert "once" in once.split()
+        assert re.search(r"\bonce\b", once)
         assert twice == once.replace("once", "twice")
         assert thrice == once.replace("once", "three times")
 
