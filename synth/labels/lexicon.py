@@ -49,6 +49,17 @@ class Phrase:
         is_bare = first != "the" and not first.startswith("some")
         return f"the {self.noun}" if is_bare else self.noun
 
+    @property
+    def progressive(self) -> str:
+        """The clause as of what goes on: "a dog is barking"."""
+        clause, gerund = self.clause.split(), self.gerund.split()
+        both = zip(clause, gerund, strict=False)
+        same = next((at for at, (one, other) in enumerate(both) if one != other), 0)
+        if not same:
+            return self.clause
+        is_plural = not clause[same].endswith("s") or f"{clause[same]}ing" == gerund[same]
+        return " ".join((*clause[:same], "are" if is_plural else "is", *gerund[same:]))
+
     @classmethod
     def of_label(cls, label: str) -> Phrase:
         """The shipped forms of a label, or serviceable ones for a label that is not listed."""
@@ -83,6 +94,11 @@ def shipped_phrases() -> Mapping[str, Phrase]:
         label: Phrase(label.replace("_", " "), row["noun"], row["clause"], row["gerund"])
         for label, row in _read_phrases().items()
     }
+
+
+def wordings(label: str) -> tuple[Phrase, ...]:
+    """All ways to say a label."""
+    return (Phrase.of_label(label),)
 
 
 @lru_cache(maxsize=_KIN_CACHE)
