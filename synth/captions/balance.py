@@ -18,13 +18,15 @@ import numpy as np
 from synth.base.rng import pick, shuffle
 from synth.captions.caption import Caption
 from synth.captions.contrast import CaptionSet
-from synth.scene.claim import Claim
+from synth.scene.claim import And, Claim, Not
 from synth.scene.edit import EditSelection, Outline, find_edit
 from synth.scene.scene import Concat, Overlay, Scene
 from synth.truth.truth import Hearing
 
 _WHOLE: Final = 0.6
 """Share of captions that tell all of a scene."""
+_DENYING: Final = 0.25
+"""Share of groups whose captions deny a sound."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,13 @@ def _deal_set(
         [claim for claim in (member.statement, *pool) if _is_own(claim, member, members)]
         for member in members
     ]
+    # Where all deny, or none, a kind of edit has as many rivals of either form.
+    denies = rng.random() < _DENYING
+    for wanted in (denies, not denies):
+        fit = [[claim for claim in own if _denies(claim) is wanted] for own in options]
+        if all(fit):
+            options = fit
+            break
     if len(members) < 2 or not all(options):
         return None
     claims = [_draw_claim(*pair, rng) for pair in zip(members, options, strict=True)]
@@ -111,6 +120,10 @@ def _deal_set(
     return sets
 
 
+def _denies(claim: Claim) -> bool:
+    return isinstance(claim, And) and isinstance(claim.second, Not)
+
+
 def _is_own(claim: Claim, member: Member, members: Sequence[Member]) -> bool:
     """Whether a claim is true of one member alone."""
     return member.hearing.proves(claim) and all(
@@ -119,9 +132,13 @@ def _is_own(claim: Claim, member: Member, members: Sequence[Member]) -> bool:
 
 
 def _draw_claim(member: Member, own: Sequence[Claim], rng: np.random.Generator) -> Claim:
-    """All that a member states, if it is its own, or another claim."""
-    is_whole = own[0] == member.statement and rng.random() < _WHOLE
-    return own[0] if is_whole else pick(own, rng)
+    """A claim that tells all that a member states, mostly, or another."""
+    whole = [
+        claim
+        for claim in own
+        if member.statement in (claim, claim.first if isinstance(claim, And) else None)
+    ]
+    return pick(whole if whole and rng.random() < _WHOLE else own, rng)
 
 
 def print_captions(

@@ -75,11 +75,11 @@ class Narrator:
             case Event() | Concat() | Overlay():
                 text, word = self._say(claim, Fit.ALONE)
             case And(Event(label), Not(Event(absent))):
-                phrases = {"a": self._phrase(label), "absent": self._phrase(absent)}
+                phrases = {"a": self._phrase(label), "absent": Phrase.of_label(absent)}
                 text, _ = self._fill("absent from one", **phrases)
             case And(Concat() | Overlay() as scene, Not(Event(absent))):
                 text, word = self._say(scene, Fit.OPENING)
-                text, _ = self._fill("absent", text=text, absent=self._phrase(absent))
+                text, _ = self._fill("absent", text=text, absent=Phrase.of_label(absent))
             case _:
                 text, _ = self._fill("present", nouns=self.join(self._list_nouns(claim)))
         return Caption(
@@ -88,6 +88,20 @@ class Narrator:
             word.value if word else "",
             Provenance.of_rule("narrative", self.style.value),
         )
+
+    def relate(self, claim: Composed, connective: Connective) -> Caption:
+        """The caption of two sounds that relates them by a word.
+
+        Narrators that choose alike make twins of before, after and while, which differ in nothing
+        but this word and the order in which the sounds are heard.
+        """
+        first, second = (part.label for part in operands(claim) if isinstance(part, Event))
+        phrases = {label: self._phrase(label) for label in sorted((first, second))}
+        frames = read_frames(_NAMES[type(claim)], self.style)
+        frame = self.pick([frame for frame in frames if frame.connective is connective])
+        text = capitalise(frame.text.format(a=phrases[first], b=phrases[second]))
+        rule = Provenance.of_rule("narrative", self.style.value)
+        return Caption(_capitalise_sentences(text), claim, connective.value, rule)
 
     def _phrase(self, label: str) -> Phrase:
         """One way to say a label."""

@@ -52,6 +52,17 @@ class Phrase:
         return f"the {self.noun}" if is_bare else self.noun
 
     @property
+    def sound(self) -> str:
+        """The noun of what is heard of it, singular: "the sound of a dog"."""
+        return self.noun if self.noun.startswith("the sound of ") else f"the sound of {self.noun}"
+
+    @property
+    def bare(self) -> str:
+        """The noun behind "no" or "any": "siren"."""
+        first, _, rest = self.noun.partition(" ")
+        return rest if rest and first in ("a", "an", "the", "some") else self.noun
+
+    @property
     def progressive(self) -> str:
         """The clause as of what goes on: "a dog is barking"."""
         clause, gerund = self.clause.split(), self.gerund.split()
