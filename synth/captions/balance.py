@@ -9,7 +9,7 @@ and wrong at all others, whatever he compares.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
 
@@ -92,32 +92,76 @@ def _deal_set(
     rng: np.random.Generator,
 ) -> list[CaptionSet] | None:
     """The captions of members that exchange their main ones."""
+    options = _choose_form(
+        [
+            [claim for claim in (member.statement, *pool) if _is_own(claim, member, members)]
+            for member in members
+        ],
+        rng,
+    )
+    if len(members) < 2 or not all(options):
+        return None
+    sets = [
+        _tell_member(member, own, tell, limit, rng)
+        for member, own in zip(members, options, strict=True)
+    ]
+    mains = [captions.caption for captions in sets]
+    return [
+        replace(
+            captions,
+            negatives=tuple(
+                rival.as_false(find_edit(captions.caption.claim, rival.claim))
+                for rival in mains
+                if rival is not captions.caption
+            ),
+        )
+        for captions in sets
+    ]
+
+
+def deal_alone(
+    members: Sequence[Member],
+    pool: Sequence[Claim],
+    tell: Tell,
+    limit: int,
+    rng: np.random.Generator,
+) -> list[CaptionSet]:
+    """True captions for members of which nothing true of one is false of another.
+
+    They look like those that `deal` draws.
+    """
     options = [
-        [claim for claim in (member.statement, *pool) if _is_own(claim, member, members)]
+        [claim for claim in (member.statement, *pool) if member.hearing.proves(claim)]
         for member in members
     ]
-    # Where all deny, or none, a kind of edit has as many rivals of either form.
+    return [
+        _tell_member(member, own, tell, limit, rng)
+        for member, own in zip(members, _choose_form(options, rng), strict=True)
+    ]
+
+
+def _choose_form(
+    options: Sequence[Sequence[Claim]], rng: np.random.Generator
+) -> Sequence[Sequence[Claim]]:
+    """Claims that all deny or none does, so that a kind of edit has as many rivals of either form.
+
+    Where only some can deny, all that there are.
+    """
     denies = rng.random() < _DENYING
     for wanted in (denies, not denies):
         fit = [[claim for claim in own if _denies(claim) is wanted] for own in options]
         if all(fit):
-            options = fit
-            break
-    if len(members) < 2 or not all(options):
-        return None
-    claims = [_draw_claim(*pair, rng) for pair in zip(members, options, strict=True)]
-    mains = list(map(tell, claims))
-    sets = []
-    for member, own, claim, main in zip(members, options, claims, mains, strict=True):
-        drawn = (tell(_draw_claim(member, own, rng)) for _ in range(limit - 1))
-        true = {caption.text: caption for caption in drawn if caption.text != main.text}
-        false = [
-            rival.as_false(find_edit(claim, other))
-            for other, rival in zip(claims, mains, strict=True)
-            if rival is not main
-        ]
-        sets.append(CaptionSet(main, tuple(true.values()), tuple(false)))
-    return sets
+            return fit
+    return options
+
+
+def _tell_member(
+    member: Member, own: Sequence[Claim], tell: Tell, limit: int, rng: np.random.Generator
+) -> CaptionSet:
+    """True captions of a member, all drawn alike."""
+    main, *others = (tell(_draw_claim(member, own, rng)) for _ in range(limit))
+    true = {caption.text: caption for caption in others if caption.text != main.text}
+    return CaptionSet(main, tuple(true.values()), ())
 
 
 def _denies(claim: Claim) -> bool:
