@@ -202,7 +202,8 @@ def print_captions(
     for member in members:
         main = tell(member.statement)
         selection = EditSelection(member.statement)
-        true, false = {main.text: main}, {}
+        true = {main.text: main}
+        false: dict[str, Caption] = {}
         for claim in shuffle(compositions, rng):
             if member.hearing.proves(claim):
                 true.setdefault((caption := tell(claim)).text, caption)

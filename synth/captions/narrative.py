@@ -75,8 +75,9 @@ class Narrator:
             case Event() | Concat() | Overlay():
                 text, word = self._say(claim, Fit.ALONE)
             case And(Event(label), Not(Event(absent))):
-                phrases = {"a": self._phrase(label), "absent": Phrase.of_label(absent)}
-                text, _ = self._fill("absent from one", **phrases)
+                text, _ = self._fill(
+                    "absent from one", a=self._phrase(label), absent=Phrase.of_label(absent)
+                )
             case And(Concat() | Overlay() as scene, Not(Event(absent))):
                 text, word = self._say(scene, Fit.OPENING)
                 text, _ = self._fill("absent", text=text, absent=Phrase.of_label(absent))
@@ -142,10 +143,12 @@ class Narrator:
             words = {kind: self._choose(f"infix {_NAMES[kind]}") for kind in _NAMES}
             return self._say_infix(scene, words), words[type(scene)].connective
         parts = operands(scene)
-        if all(isinstance(part, Event) for part in parts) and len(parts) <= len(_SLOTS):
+        phrases = [self._phrase(part.label) for part in parts if isinstance(part, Event)]
+        if len(phrases) == len(parts) <= len(_SLOTS):
             says = _NAMES[type(scene)] + (f" {len(parts)}" if len(parts) > 2 else "")
-            phrases = [self._phrase(part.label) for part in parts if isinstance(part, Event)]
-            return self._fill(says, fit, **dict(zip(_SLOTS, phrases, strict=False)))
+            slots = dict(zip(_SLOTS, phrases, strict=False))
+            frame = self._choose(says, fit)
+            return frame.text.format(**slots), frame.connective
         return (
             self._say_in_order(parts, fit)
             if isinstance(scene, Concat)
@@ -198,7 +201,7 @@ class Narrator:
 _NAMES: Final[Mapping[type[Scene], str]] = {Concat: "order", Overlay: "together"}
 
 
-def _is_flat(scene: Scene) -> bool:
+def _is_flat(scene: Overlay) -> bool:
     return all(isinstance(part, Event) for part in operands(scene))
 
 

@@ -388,6 +388,7 @@ class SceneGroups(SplitGroups[Scenes]):
             parts = Parts(self.composer, cache(partial(self._compose, sounds=sounds, rng=rng)))
             if not self.templates:
                 base = parts.arrange(base, names, rng)
+            assert isinstance(base, Concat)
             place = partial(self._compose_sequence, parts=parts, rng=rng)
             edits = recompose(base, self.settings.polyphony)
         elif self._is_even:
@@ -466,9 +467,9 @@ class SceneGroups(SplitGroups[Scenes]):
             scenes = [scene for scene in unlike if unlike[scene] <= 3 * ALIKE]
             scenes.sort(key=unlike.__getitem__)
         for scene in scenes[:_PROVEN_CUTTINGS]:
-            placed = self._place(statement, scene)
-            if placed.is_proven:
-                return placed
+            member = self._place(statement, scene)
+            if member.is_proven:
+                return member
         return None
 
     def _cut(

@@ -168,7 +168,8 @@ def find_edit(claim: Claim, other: Claim) -> EditKind:
         return EditKind.REPLACE
     if tells := one.tells or second.tells:
         return tells
-    return edit_kind(other, claim) if one.composition else EditKind.RELATION
+    is_composed = isinstance(claim, Concat | Overlay)
+    return edit_kind(other, claim) if is_composed else EditKind.RELATION
 
 
 def _count_orders(statement: Scene) -> int:
