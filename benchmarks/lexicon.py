@@ -5,16 +5,17 @@
 `data_manifests/lexicons/sources/*.csv` say each label in parts a person can edit: a noun phrase,
 then a subject, a verb in its base form and the rest of the clause. The verb is inflected here, so
 that the clause ("a dog barks") and the gerund ("a dog barking") cannot drift apart. Further rows of
-the label word it otherwise; what follows `plural` is said once, in its first row.
+the label, without a family, word it otherwise.
 
 `family` holds the paths of what a label is, `also` those of what its recordings could be called
 besides: an airplane, `vehicle/aircraft/plane`, is heard by its engine, `vehicle/engine/aircraft`.
 Labels of related families are kin and are never told apart. What is in `also` alone may be heard
 beside the label, and named beside it, but nobody may say of the label's sound that it is absent.
 
-`countable` says whether the clause names one short event, so that "three times" may follow it: a
-dog's bark does, a sneeze of two parts does not. `many` says that it names a row of short events,
-as a ticking clock's: those, too, have a rhythm.
+`said` lists what else can be said of the sound by the clause; blank in a further row, it is as in
+the first. `count`: "three times", of one short event, such as a dog's bark but no sneeze of two
+parts. `fast`: "faster", of short events that come in a row. `again`: that it is heard once more.
+`long`: "for three seconds", "getting louder". `pitch`: "at a higher pitch".
 """
 
 from __future__ import annotations
@@ -57,12 +58,13 @@ COLUMNS: Final = (
     "verb",
     "rest",
     "plural",
-    "countable",
+    "said",
     "family",
     "also",
 )
 FORMS: Final = ("noun", "clause", "gerund")
-BUILT: Final = ("label", *FORMS, "countable", "family", "also")
+BUILT: Final = ("label", *FORMS, "said", "family", "also")
+SAID: Final = ("count", "fast", "again", "long", "pitch")
 
 _CATEGORIES = (
     "animal voice body music vehicle tool home alarm water weather fire impact bell electronic "
@@ -86,7 +88,7 @@ IRREGULAR: Final[Mapping[tuple[str, str], str]] = {
 }
 """Verb and Penn tag to the form, where the inflector errs."""
 
-_FORM = re.compile(r"[a-z']+(?:[ -][a-z']+)*(?<=[a-z])")
+_FORM = re.compile(r"(?:[a-z']+|[A-Z][a-z]+)(?:[ -](?:[a-z']+|[A-Z][a-z]+))*(?<=[a-z])")
 _PATH = re.compile(r"[a-z]+(?:/[a-z]+){0,2}")
 
 
@@ -98,14 +100,14 @@ class LexiconEntry:
         wordings: How it is said, the standard wording first.
         families: Family paths: "animal/dog".
         also: Paths of what it could be called besides.
-        countable: `yes` for one short event, `many` for a row of them, else `no`.
+        said: What can be said of it, by each wording.
     """
 
     label: str
     wordings: tuple[Phrase, ...]
+    said: tuple[str, ...]
     families: tuple[str, ...]
-    also: tuple[str, ...] = ()
-    countable: str = "no"
+    also: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +161,7 @@ def build(sources: Mapping[str, str], inflect: Inflect) -> dict[str, list[Lexico
             wording = _word(place, row, inflect)
             if _goes_on(row) and entries and place.label == entries[-1].label:
                 _check_new(place, wording, said)
-                wordings = *entries[-1].wordings, wording
-                entries[-1] = replace(entries[-1], wordings=wordings)
+                entries[-1] = _add(entries[-1], wording, row["said"])
                 continue
             if place.label in owners:
                 other = owners[place.label]
@@ -185,7 +186,7 @@ def format_table(built: Mapping[str, list[LexiconEntry]]) -> str:
     for entry in sorted(every, key=lambda each: each.label):
         families, also = ";".join(entry.families), ";".join(entry.also)
         forms = (SEPARATOR.join(getattr(each, form) for each in entry.wordings) for form in FORMS)
-        writer.writerow((entry.label, *forms, entry.countable, families, also))
+        writer.writerow((entry.label, *forms, SEPARATOR.join(entry.said), families, also))
     return text.getvalue()
 
 
@@ -212,12 +213,19 @@ def _rows(name: str, text: str) -> Iterator[tuple[_Place, dict[str, str]]]:
 
 def _goes_on(row: Mapping[str, str]) -> bool:
     """Whether a row words the label of the row above otherwise."""
-    return not (row["countable"] or row["family"] or row["also"])
+    return not (row["family"] or row["also"])
+
+
+def _add(entry: LexiconEntry, wording: Phrase, said: str) -> LexiconEntry:
+    wordings = *entry.wordings, wording
+    return replace(entry, wordings=wordings, said=(*entry.said, said or entry.said[0]))
 
 
 def _word(place: _Place, row: Mapping[str, str], inflect: Inflect) -> Phrase:
     if row["plural"] not in ("yes", "no"):
         place.refuse(f"plural is {row['plural']!r}", "write yes or no")
+    if row["said"] != " ".join(word for word in SAID if word in row["said"].split()):
+        place.refuse(f"said is {row['said']!r}", f"write some of: {' '.join(SAID)}")
     for column in ("noun", "subject", "verb"):
         if not row[column]:
             place.refuse(f"no {column}", f"fill in the {column}")
@@ -233,14 +241,12 @@ def _word(place: _Place, row: Mapping[str, str], inflect: Inflect) -> Phrase:
 
 
 def _entry(place: _Place, row: Mapping[str, str], wording: Phrase) -> LexiconEntry:
-    if row["countable"] not in ("yes", "many", "no"):
-        place.refuse(f"countable is {row['countable']!r}", "write yes or many or no")
     families = _parse_paths(place, "family", row["family"])
     also = _parse_paths(place, "also", row["also"]) if row["also"] else ()
     for path in also:
         if are_related(families, (path,)):
             place.refuse(f"the also path {path!r} is in its family", "leave it out of also")
-    return LexiconEntry(place.label, (wording,), families, also, row["countable"])
+    return LexiconEntry(place.label, (wording,), (row["said"],), families, also)
 
 
 def _inflect(place: _Place, verb: str, tag: str, inflect: Inflect) -> str:

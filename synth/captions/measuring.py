@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from itertools import permutations
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
 from synth.base.errors import SceneError
+from synth.base.rng import pick
+from synth.base.shipped import read_shipped_rows
 from synth.base.units import Frames
 from synth.captions.caption import NUMBERS, Caption, Provenance, Style, capitalise
-from synth.labels.lexicon import Phrase, is_countable
+from synth.labels.lexicon import SEPARATOR, wordings
 from synth.scene.activity import Stretch, hull
 from synth.scene.claim import And, Count, Measured, Part, Quantity
 from synth.scene.scene import Event, Overlay
@@ -23,69 +27,38 @@ Measure: TypeAlias = Count | Measured | And
 TIMES: Final = ("once", "twice", "three times", "four times", "five times")
 """The words for 1 to 5."""
 
-_COUNT: Final = "count"
-_BACKGROUND: Final = "background"
-_VALUES: Final[Mapping[Quantity, Mapping[int, str]]] = {
-    Quantity.POSITION: {
-        Part.START: "at the start",
-        Part.MIDDLE: "in the middle",
-        Part.END: "at the end",
-    },
-    Quantity.TREND: {1: "louder", -1: "quieter"},
-    Quantity.LONGER: {1: "longer", -1: "a shorter time"},
-    Quantity.LOUDER: {1: "louder", -1: "quieter"},
-    Quantity.AGAIN_LOUDER: {1: "louder", -1: "more quietly"},
-    Quantity.AGAIN_FARTHER: {1: "farther away", -1: "closer"},
-    Quantity.AGAIN_ROOMIER: {1: "in a larger room", -1: "in a smaller room"},
-    Quantity.AGAIN_HIGHER: {1: "at a higher pitch", -1: "at a lower pitch"},
-    Quantity.AGAIN_FASTER: {1: "faster", -1: "more slowly"},
-}
+MEASURES: Final = "lexicons/measures.csv"
 
-_AGAIN: Final = (
-    "{a.plain} again {value}",
-    "{a.clause}, then once more, {value}",
-    "{a.clause}, then again, this time {value}",
-)
 
-_FRAMES: Final[Mapping[str, tuple[str, ...]]] = {
-    _COUNT: ("{a.plain} {value}", "{a.clause} {value}", "{a.clause} just {value}"),
-    _BACKGROUND: (
-        "{a.plain} with quiet {b.plain}",
-        "{a.clause} while {b.clause} quietly {value}",
-        "{a.clause} as {b.clause} quietly {value}",
-    ),
-    Quantity.DURATION: (
-        "{a.plain} for {value}",
-        "{a.clause} for about {value}",
-        "for about {value}, {a.clause}",
-    ),
-    Quantity.ONSET: (
-        "{a.plain} at {value}",
-        "{a.clause} at about {value}",
-        "at about {value}, {a.clause}",
-    ),
-    Quantity.POSITION: ("{a.plain} {value}", "{a.clause} {value}", "{value}, {a.clause}"),
-    Quantity.TREND: (
-        "{a.plain} getting {value}",
-        "{a.clause}, getting {value}",
-        "{a.clause}, {value} and {value}",
-    ),
-    Quantity.GAP: (
-        "{a.plain} and {value} {b.plain}",
-        "{a.clause}, then, {value}, {b.clause}",
-        "first, {a.clause}, and {value}, {b.clause}",
-    ),
-    Quantity.LONGER: (
-        "{a.plain} {value} than {b.plain}",
-        "{a.gerund} lasts {value} than {b.gerund}",
-    ),
-    Quantity.LOUDER: (
-        "{a.plain} {value} than {b.plain}",
-        "{a.gerund} is {value} than {b.gerund}",
-    ),
-    **dict.fromkeys((quantity for quantity in Quantity if quantity.is_again), _AGAIN),
-}
-"""Sentence frames: that of the papers, then those that people write."""
+@dataclass(frozen=True, slots=True)
+class MeasureFrame:
+    """A sentence that tells a measure.
+
+    Args:
+        text: With slots for its sounds, `a` and `b`, and for the value.
+        values: The words for its values; more comes before less. None for numbers.
+        said: What must be sayable of the sounds: see `lexicon.wordings`.
+    """
+
+    text: str
+    values: tuple[str, ...]
+    said: tuple[str, ...]
+
+    def fits(self, labels: Iterable[str]) -> bool:
+        """Whether it can be said of sounds."""
+        return all(wordings(label, self.said) for label in labels)
+
+
+@cache
+def _frames() -> Mapping[tuple[str, Style], tuple[MeasureFrame, ...]]:
+    """The sentence frames of each measure and style."""
+    frames: dict[tuple[str, Style], tuple[MeasureFrame, ...]] = {}
+    for row in read_shipped_rows(MEASURES):
+        key = row["measure"], Style(row["style"])
+        values = tuple(filter(None, row["values"].split(SEPARATOR)))
+        frame = MeasureFrame(row["frame"], values, tuple(row["said"].split()))
+        frames[key] = (*frames.get(key, ()), frame)
+    return frames
 
 
 def claim_background(loud: str, quiet: str) -> And:
@@ -94,26 +67,35 @@ def claim_background(loud: str, quiet: str) -> And:
     return And(Overlay(*pair), Measured(Quantity.LOUDER, pair, 1))
 
 
+def can_say(claim: Measure) -> bool:
+    """Whether a claim makes sense of its sounds: nothing is heard "faster" that has no rhythm."""
+    measure, sounds = _read(claim)
+    labels = [event.label for event in sounds]
+    return any(frame.fits(labels) for frame in _frames()[measure, Style.NATURAL])
+
+
 def say_measures(
     claims: Sequence[Measure], style: Style, rate: int, rng: np.random.Generator
 ) -> list[Caption]:
     """The captions that make claims: "A dog barks for about three seconds".
 
     Args:
-        claims: They measure the same, and are told alike; counts are of 1 to 5.
+        claims: They measure the same, and are told alike, in the same words for a label; counts are
+            of 1 to 5. They can be said.
         style: `paper` says the labels; `natural` writes a sentence.
     """
-    paper, *natural = _FRAMES[_read(claims[0])[0]]
-    frames = [paper] if style is Style.PAPER else natural
-    frame = int(rng.integers(len(frames)))
+    measure, _ = _read(claims[0])
+    labels = dict.fromkeys(event.label for claim in claims for event in _read(claim)[1])
+    every = enumerate(_frames()[measure, style])
+    number, frame = pick([(at, frame) for at, frame in every if frame.fits(labels)], rng)
+    phrases = {label: pick(wordings(label, frame.said), rng) for label in labels}
+    rule = Provenance.of_rule(measure, style.value, number)
     captions = []
     for claim in claims:
-        measure, sounds = _read(claim)
-        value = say_value(claim, rate)
-        phrases = dict(zip("ab", (Phrase.of_label(event.label) for event in sounds), strict=False))
-        text = frames[frame].format(**phrases, value=value)
+        named = dict(zip("ab", (phrases[event.label] for event in _read(claim)[1]), strict=False))
+        value = _say_value(claim, rate, frame)
+        text = frame.text.format(**named, value=value)
         sentence = text if style is Style.PAPER else capitalise(text)
-        rule = Provenance.of_rule(measure, style.value, frame)
         captions.append(Caption(sentence, claim, value, rule))
     return captions
 
@@ -122,19 +104,23 @@ def _read(claim: Measure) -> tuple[str, tuple[Event, ...]]:
     """What a claim measures, and of which sounds."""
     match claim:
         case Count(event):
-            return _COUNT, (event,)
+            return "count", (event,)
         case Measured(quantity, sounds):
             return quantity.value, sounds
         case And(Overlay(), Measured(Quantity.LOUDER, sounds)):
-            return _BACKGROUND, sounds
+            return "background", sounds
     raise ValueError(f"no words for the claim {claim}")
 
 
 def say_value(claim: Measure, rate: int) -> str:
-    """The words for a value as captions have them: "twice", "two seconds", "at the end"."""
+    """The words for a value: "twice", "two seconds", "at the end"."""
+    return _say_value(claim, rate, _frames()[_read(claim)[0], Style.PAPER][0])
+
+
+def _say_value(claim: Measure, rate: int, frame: MeasureFrame) -> str:
     match claim:
         case And():
-            return "in the background"
+            return frame.values[0]
         case Count(_, times):
             return TIMES[times - 1]
         case Measured(Quantity.GAP, _, value):
@@ -143,7 +129,7 @@ def say_value(claim: Measure, rate: int) -> str:
         case Measured(quantity, _, value) if quantity.is_time:
             return say_seconds(value, rate)
         case Measured(quantity, _, value):
-            return _VALUES[quantity][value]
+            return frame.values[value if quantity is Quantity.POSITION else value < 0]
 
 
 def say_seconds(frames: Frames, rate: int) -> str:
@@ -194,7 +180,9 @@ def measured_pool(
             key=lambda place: place.onset,
         )
         claims |= dict.fromkeys(
-            claim for claim in _list_claims(places, rate) if _read(claim)[0] in measures
+            claim
+            for claim in _list_claims(places, rate)
+            if _read(claim)[0] in measures and can_say(claim)
         )
     return list(claims)
 
@@ -202,8 +190,7 @@ def measured_pool(
 def _list_claims(places: Sequence[Placement], rate: int) -> Iterator[Measured | Count]:
     labels = dict.fromkeys(place.label for place in places)
     for label in labels:
-        if is_countable(label):
-            yield Count(Event(label), sum(place.label == label for place in places))
+        yield Count(Event(label), sum(place.label == label for place in places))
         yield from (Measured(Quantity.POSITION, (Event(label),), part) for part in Part)
     for place in places:
         onset, offset = _hear(place)

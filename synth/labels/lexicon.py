@@ -6,7 +6,7 @@ The shipped forms are built from readable sources; see `benchmarks.lexicon`.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, lru_cache
@@ -22,7 +22,8 @@ SEPARATOR: Final = " | "
 OTHER: Final = "other"
 """The category of a label that is not listed."""
 
-_UNLISTED: Final = {"countable": "no"}
+_UNLISTED: Final = frozenset({"again", "long", "pitch"})
+"""What can be said of a label that is not listed."""
 _KIN_CACHE: Final = 1 << 16
 
 
@@ -100,22 +101,26 @@ class Phrase:
 
 
 @cache
-def shipped_phrases() -> Mapping[str, tuple[Phrase, ...]]:
-    """The wordings that ship with the project, by label."""
+def shipped_phrases() -> Mapping[str, Mapping[Phrase, frozenset[str]]]:
+    """The wordings that ship with the project, and what can be said by each, by label."""
+    columns = "noun", "clause", "gerund", "said"
     return {
-        label: tuple(
-            Phrase(label.replace("_", " "), *forms)
-            for forms in zip(
-                *(row[form].split(SEPARATOR) for form in ("noun", "clause", "gerund")), strict=True
-            )
-        )
+        label: {
+            Phrase(label.replace("_", " "), *forms): frozenset(said.split())
+            for *forms, said in zip(*(row[name].split(SEPARATOR) for name in columns), strict=True)
+        }
         for label, row in _read_phrases().items()
     }
 
 
-def wordings(label: str) -> tuple[Phrase, ...]:
-    """All that a label may be said by, all meaning the same, the standard wording first."""
-    return shipped_phrases().get(label) or (Phrase.fallback(label),)
+def wordings(label: str, said: Collection[str] = ()) -> tuple[Phrase, ...]:
+    """The wordings of a label, all meaning the same, the standard one first.
+
+    Args:
+        said: Those by which all this can be said: see `benchmarks.lexicon`.
+    """
+    listed = shipped_phrases().get(label) or {Phrase.fallback(label): _UNLISTED}
+    return tuple(phrase for phrase, its in listed.items() if its.issuperset(said))
 
 
 @lru_cache(maxsize=_KIN_CACHE)
@@ -133,13 +138,13 @@ def other_families(label: str) -> tuple[str, ...]:
 
 
 def is_countable(label: str) -> bool:
-    """Whether a listed label's clause names one short event, so that "twice" may follow it."""
-    return _read_phrases().get(label, _UNLISTED)["countable"] == "yes"
+    """Whether a label names one short event, so that it may be heard twice."""
+    return bool(wordings(label, ["count"]))
 
 
 def has_rhythm(label: str) -> bool:
-    """Whether a listed label names short events, so that they may be heard faster."""
-    return _read_phrases().get(label, _UNLISTED)["countable"] != "no"
+    """Whether a label names short events in a row, so that they may be heard faster."""
+    return bool(wordings(label, ["fast"]))
 
 
 def category(label: str) -> str:
@@ -181,9 +186,12 @@ def are_confusable(first: str, second: str) -> bool:
 
 
 def could_be_meant(noun_of: str, sound: str) -> bool:
-    """Whether the noun of one label ends that of another: "the fire" may mean artillery fire."""
-    said, named = (Phrase.of_label(label).definite.split()[1:] for label in (noun_of, sound))
-    return 0 < len(said) <= len(named) and named[-len(said) :] == said
+    """Whether a noun of one label ends one of another: "the fire" may mean artillery fire."""
+    said, named = (
+        {f" {phrase.definite.partition(' ')[2]}" for phrase in wordings(label)}
+        for label in (noun_of, sound)
+    )
+    return any(noun.strip() and name.endswith(noun) for noun in said for name in named)
 
 
 def are_related(first: Sequence[str], second: Sequence[str]) -> bool:

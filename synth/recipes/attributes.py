@@ -19,8 +19,8 @@ from synth.base.errors import LeftOutError, PlanError
 from synth.base.rng import pick, shuffle
 from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.captions.caption import Style
-from synth.captions.measuring import Measure, claim_background, say_measures
-from synth.labels.lexicon import Treatment, are_confusable, has_rhythm
+from synth.captions.measuring import Measure, can_say, claim_background, say_measures
+from synth.labels.lexicon import Treatment, are_confusable
 from synth.recipes.base import (
     Clip,
     Draft,
@@ -239,7 +239,7 @@ class AttributePairs(SplitGroups[Attributes]):
         style, rate = self.settings.style, self.setting.rate
         for _ in range(_TRIES):
             members = list(self._draw(attribute, turn, rng))
-            if not members:
+            if not members or not all(can_say(claim) for _, claim in members):
                 continue
             scenes, claims = zip(*members, strict=True)
             captions = say_measures(claims, style, rate, rng)
@@ -432,7 +432,7 @@ class AttributePairs(SplitGroups[Attributes]):
         every = []
         for recording in self._plain:
             clips = [self._treated.get((recording.id, name)) for name in names]
-            is_told = quantity is not Quantity.AGAIN_FASTER or has_rhythm(recording.labels[0])
+            is_told = can_say(Measured(quantity, (Event(recording.labels[0]),), 1))
             is_short = recording.frames <= 2 * self._longest
             fit = [clip for clip in clips if clip and (most is None or clip.frames <= most)]
             if is_told and is_short and len(fit) == len(names):

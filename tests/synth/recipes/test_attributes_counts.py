@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations
@@ -44,29 +45,6 @@ def test_each_sentence_is_true_of_one_member_alone(attribute: Attribute, style: 
             ]
             assert clips[0] == clips[1]
     assert len({group[0].captions.caption.text for group in found}) > 1
-
-
-def test_sentences_read_as_people_write() -> None:
-    said = {
-        draft.captions.caption.text
-        for group in plan(Attributes(pairs=100), asked.PLAIN)
-        for draft in group
-    }
-    for sentence in (
-        "Rain falls for about one second",
-        "For about five seconds, rain falls",
-        "A dog barks, then, without a pause, a vacuum cleaner whirs",
-        "A dog barks, then, after a pause of about three seconds, a vacuum cleaner whirs",
-        "A dog barks at the end",
-        "In the middle, a rooster crows",
-        "At about 0.9 seconds, rain falls",
-        "A dog barking is louder than rain falling",
-        "Rain falling lasts longer than a vacuum cleaner whirring",
-        "Rain falls, then once more, louder",
-        "A dog barks, then again, this time more quietly",
-        "Rain falls while a vacuum cleaner whirs quietly in the background",
-    ):
-        assert sentence in said
 
 
 def test_treated_clips_are_heard_in_their_own_attributes_only() -> None:
@@ -160,7 +138,7 @@ def test_members_have_one_sound_as_often_as_they_say() -> None:
             assert len(draft.captions.negatives) == 2
             assert judge_draft(draft, RATE) == []
         once, twice, thrice = (draft.captions.caption.text for draft in group)
-        assert once in ("A dog barks once", "A dog barks just once")
+        assert re.search(r"\bonce\b", once)
         assert twice == once.replace("once", "twice")
         assert thrice == once.replace("once", "three times")
 
