@@ -81,12 +81,15 @@ _FORMS: Final = {
 }
 
 # "And", or a quality behind its article, without what it belongs to.
-_CUT_SHORT: Final = re.compile(r"c$|dr*j+(?:[ivb]|c[dnp]|$)")
+_CUT_SHORT: Final = re.compile(r"c$|[^ri]cr+$|dr*j+(?:[ivb]|c[dnp]|$)")
 # A second clause that none of the words before it joins: "a woman speaking a baby crying",
-# "someone sneezes and a baby talking", "a man sits and talking", "a dog barks and a horn".
+# "someone sneezes and a baby talking", "a man sits and talking", "a dog barks and a horn"; or a
+# verb that does not agree: "a man talks and tap a box".
 _LOOSE: Final = {
-    Shape.CLAUSE: re.compile(r"[vb][^i]*c[dj]*n+r*g|v[^ibgc]*cr*g(?!r*[vb])|[vr]cr*[dj]*n+r*$"),
-    Shape.GERUND_CLAUSE: re.compile(r"[np]r*gr*[dj]*n+r*g"),
+    Shape.CLAUSE: re.compile(
+        r"[vb][^i]*c[dj]*n+r*g|v[^ibgc]*cr*g(?!r*[vb])|[vr]cr*[dj]*n+r*(?:i+[dj]*n+)*$|cr*nd"
+    ),
+    Shape.GERUND_CLAUSE: re.compile(r"[np]r*gr*[dj]*n+(?:c[dj]*n+)?r*g|cr*nd"),
 }
 
 
@@ -134,6 +137,7 @@ _GROUPS: Final = word_set(
     "pack pair series stream swarm team variety"
 )
 _NOMINAL: Final = frozenset({POS.NOUN, POS.PROPN, POS.PRON, POS.NUM})
+_ABSORBING: Final = frozenset({"of", "with"})
 _PARTICLES: Final = word_set("away by down off on out up")
 _MOTION: Final = word_set("become come drive fly get go move pass run slow speed start stop turn")
 _EDGES: Final = STOPS | {",", ";", ":"}
@@ -303,8 +307,10 @@ class ClausePart:
         if tag is not POS.VERB or ends_as_gerund(word) or is_past(word):
             return False
         before = self.before(index)
-        return before < 0 or (
-            self.words[before] not in _BASE_AFTER and self.tags[before] is not POS.AUX
+        return (
+            before < 0
+            or self.tags[before] is POS.NOUN
+            or (self.words[before] not in _BASE_AFTER and self.tags[before] is not POS.AUX)
         )
 
     def before(self, index: int) -> int:
@@ -325,6 +331,10 @@ class ClausePart:
         after = self.after(be)
         return after > be and self.is_gerund(after)
 
+    def is_under_way(self) -> bool:
+        """Whether its verb is progressive: "a dog is barking"."""
+        return any(map(self.follows_be, (at for at in range(len(self)) if self.is_gerund(at))))
+
     def follows_be(self, gerund: int) -> bool:
         """Whether "is" or "are" stands before a gerund."""
         return self.words[max(self.before(gerund), 0)] in {"is", "are"}
@@ -333,7 +343,9 @@ class ClausePart:
         """Whether a verb in -ing belongs to the noun behind it: "tapping noises"."""
         if self.tags[index : index + 2] != (POS.VERB, POS.NOUN):
             return False
-        if not ends_as_gerund(self.words[index]) or self.words[index + 1] in {"time", "times"}:
+        if self.words[index] == "making" or self.words[index + 1] in {"time", "times"}:
+            return False
+        if not ends_as_gerund(self.words[index]):
             return False
         return index == 0 or self.tags[index - 1] in {POS.DET, POS.ADJ, POS.NUM, POS.ADP}
 
@@ -411,7 +423,10 @@ def needs_doer(part: ClausePart) -> bool:
     if start + 1 >= len(part):
         return False
     behind, word = part.tags[start + 1], part.words[start + 1]
-    led = behind in {POS.DET, POS.PRON} or (behind is POS.ADP and word in _PARTICLES)
+    particle = behind is POS.ADP and word in _PARTICLES
+    if word == "on" and lemma_of(part.words[start]) != "turn":
+        particle = start + 2 >= len(part)  # "typing on a keyboard"
+    led = behind in {POS.DET, POS.PRON} or particle
     return led or (behind in {POS.ADJ, POS.ADV} and lemma_of(part.words[start]) in _MOTION)
 
 
@@ -427,8 +442,10 @@ def is_plural(part: ClausePart) -> bool | None:
         ),
         len(core),
     )
-    if POS.CCONJ in core.tags:
+    if POS.CCONJ in core.tags[:end]:
         return _plural_of_list(core[:end])
+    if core[end:].has_a_noun_joined() and core.words[end] not in _ABSORBING:
+        return None  # "a voice on the radio and distant horns"
     heads = [index for index in range(end) if core.tags[index] in _NOMINAL]
     if not heads:
         return False
