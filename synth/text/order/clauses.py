@@ -89,7 +89,7 @@ _LOOSE: Final = {
     Shape.CLAUSE: re.compile(
         r"[vb][^i]*c[dj]*n+r*g|v[^ibgc]*cr*g(?!r*[vb])|[vr]cr*[dj]*n+r*(?:i+[dj]*n+)*$|cr*nd"
     ),
-    Shape.GERUND_CLAUSE: re.compile(r"[np]r*gr*[dj]*n+(?:c[dj]*n+)?r*g|cr*nd"),
+    Shape.GERUND_CLAUSE: re.compile(r"[np]r*gr*[dj]*n+r*g|cr*nd"),
 }
 
 
@@ -286,10 +286,11 @@ class ClausePart:
         return Shape.NOUN_PHRASE if nominal and not core._ends_in_a_verb() else Shape.UNCLEAR
 
     def _ends_in_a_verb(self) -> bool:
-        """Whether the last noun may be what a plural before it does: "blades of a saw scream"."""
-        last = self.words[-1]
-        joined = self.tags[-2:] == (POS.NOUN, POS.NOUN) and POS.VERB in possible_pos_tags(last)
-        return joined and last in sound_nouns() and any(map(is_plural_word, self.words[:-1]))
+        """Whether the last noun may be what several before it do: "blades of a saw scream"."""
+        last = self.before(len(self))
+        joined = self.tags[max(last - 1, 0) : last + 1] == (POS.NOUN, POS.NOUN)
+        several = POS.CCONJ in self.tags or any(map(is_plural_word, self.words[:last]))
+        return joined and several and POS.VERB in possible_pos_tags(self.words[last])
 
     def first_of_predicate(self) -> int:
         """Index past leading adverbs."""
@@ -307,6 +308,8 @@ class ClausePart:
         if tag is not POS.VERB or ends_as_gerund(word) or is_past(word):
             return False
         before = self.before(index)
+        if self.tags[before] is POS.CCONJ and "to" in self.words[max(before - 2, 0) : before]:
+            return False
         return (
             before < 0
             or self.tags[before] is POS.NOUN
