@@ -27,14 +27,11 @@ from synth.text.order.clause_tests import (
     are_labels,
     explain_no_events,
     explain_unreadable,
-    is_a_person,
     is_a_stage,
     is_heard,
-    is_loose,
     may_lack_subject,
     points_back,
     presupposes,
-    reads_as_verb,
     to_finite,
     to_gerund,
     to_simple,
@@ -157,7 +154,7 @@ def _swap(sides: _Sides) -> _Made | SwapReason:
         return SwapReason.REFERS_BACK
     if made := _share_auxiliary(sides):
         return made
-    if is_loose(rear) or Shape.UNCLEAR in {front.shape(), rear.shape()}:
+    if Shape.UNCLEAR in {front.shape(), rear.shape()}:
         return SwapReason.NOT_A_CLAUSE
     if not {"as", "while"}.isdisjoint(rear.words):
         return SwapReason.SEVERAL_CONNECTIVES
@@ -169,9 +166,7 @@ def _swap(sides: _Sides) -> _Made | SwapReason:
         return _carry_subject(sides)
     if rear.shape() is Shape.PREDICATE or front.shape() is Shape.PREDICATE:
         return SwapReason.SHARED_SUBJECT
-    if reads_as_verb(rear) or (ends_as_gerund(rear.words[0]) and front.is_under_way()):
-        return SwapReason.SHARED_SUBJECT
-    if front.shape() in _WITH_SUBJECT and may_lack_subject(rear):
+    if front.shape() in _WITH_SUBJECT and may_lack_subject(rear, front.is_under_way()):
         return SwapReason.SHARED_SUBJECT
     heard = are_labels(front, rear) or (is_heard(front) and is_heard(rear))
     if sides.kind in _TIMES and not heard:
@@ -225,7 +220,7 @@ def _share_auxiliary(sides: _Sides) -> _Made | SwapReason | None:
 def _swap_around_followed_by(sides: _Sides) -> _Made | SwapReason:
     """Noun phrases and gerunds stand on both sides of "followed by"; a clause must become one."""
     front, rear, link = sides.front, sides.rear, sides.link
-    if rear.shape() not in _PHRASES or "and" in link.words or is_a_person(rear):
+    if rear.shape() not in _PHRASES or "and" in link.words:
         return SwapReason.NOT_A_CLAUSE
     if rear.shape() is Shape.GERUND and needs_doer(rear):
         return SwapReason.SHARED_SUBJECT

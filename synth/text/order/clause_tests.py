@@ -12,12 +12,11 @@ from synth.text.grammar.tagger import (
     ends_as_gerund,
     ends_as_third_person,
     inflect,
-    is_past,
     lemma_of,
     possible_pos_tags,
     sound_nouns,
 )
-from synth.text.grammar.tokens import Piece, is_one_sentence, listed_words, names_sound, word_set
+from synth.text.grammar.tokens import Piece, is_one_sentence, names_sound, word_set
 from synth.text.order.clauses import FINITE_AUX, POSSESSIVE, ClausePart, Shape, fits, stem
 from synth.text.order.connectives import SwapReason
 
@@ -137,43 +136,19 @@ def _nouns(part: ClausePart) -> set[str]:
     }
 
 
-def is_a_person(part: ClausePart) -> bool:
-    """Whether a noun phrase names who is heard, rather than what: "followed by a woman"."""
-    head = next((at for at, tag in enumerate(part.tags) if tag is POS.ADP), len(part)) - 1
-    family = listed_words().get(part.words[head], ())
-    return part.shape() is Shape.NOUN_PHRASE and any(path.startswith("people") for path in family)
+def may_lack_subject(part: ClausePart, under_way: bool) -> bool:
+    """Whether what opens a part may be done by the other part's subject: "closing doors", "pops".
 
-
-def is_loose(part: ClausePart) -> bool:
-    """Whether a part is an adverbial or a bare participle: "in the distance", "flushed down"."""
+    Args:
+        under_way: Whether the other one is progressive, so that any gerund may go with it.
+    """
     start = part.first_of_predicate()
-    first = part[start : start + 1]
-    participle = first.tags == (POS.VERB,) and is_past(first.words[0])
-    return participle or (first.tags == (POS.ADP,) and part.shape() is not Shape.CLAUSE)
-
-
-def may_lack_subject(part: ClausePart) -> bool:
-    """Whether a gerund in front may be a doing of the other part's subject: "closing doors"."""
-    start = part.first_of_predicate()
+    word = part.words[start]
     if start + 1 < len(part) and part.is_attributive(start):
-        return part.words[start + 1] not in _SOUNDS
-    return part.shape() is Shape.GERUND
-
-
-def reads_as_verb(part: ClausePart) -> bool:
-    """Whether a noun in front may as well be a verb without a subject: "slams", "stops briefly"."""
-    start = part.first_of_predicate()
-    if part.tags[start : start + 1] != (POS.NOUN,):
-        return False
-    word, ahead = part.words[start], part[start + 1 : start + 2]
-    if POS.VERB not in possible_pos_tags(word):
-        return False
-    if ends_as_third_person(word) and not part.finite_verbs():
-        subject = part.gerunds_with_subject() and lemma_of(word) not in _COURSE
-        return not (subject and ahead.tags == (POS.VERB,))
-    led = ahead.tags in {(POS.ADV,), (POS.DET,), (POS.PRON,), (POS.ADP,)}
-    alone = not ahead.tags or ahead.words[0] in {"and", *_OF_NOUNS}
-    return (led and ahead.words[0] not in _OF_NOUNS) or (alone and lemma_of(word) in agent_verbs())
+        return under_way or part.words[start + 1] not in _SOUNDS
+    named = part.tags[start] is POS.NOUN and not part.finite_verbs()
+    does = ends_as_third_person(word) and POS.VERB in possible_pos_tags(word)
+    return part.shape() is Shape.GERUND or (named and does)
 
 
 def presupposes(part: ClausePart) -> bool:
@@ -204,7 +179,6 @@ def points_back(part: ClausePart) -> bool:
 # Clauses with their verbs in another form: finite ones as gerunds, and back.
 
 
-_MACHINES: Final = frozenset({"computer", "keyboard", "typewriter"})
 _PRESENT: Final = {"is": "VBZ", "are": "VBP"}
 BE: Final = frozenset({"is", "are", "was", "were"})
 
@@ -249,8 +223,6 @@ def to_finite(part: ClausePart, plural: bool) -> tuple[Piece, ...] | None:
             continue
         if started in agent_verbs() and lemma_of(token.lower) not in agent_verbs():
             return None  # "a woman speaking and sizzling"
-        if token.lower == "typing" and core.words[index - 1] in _MACHINES:
-            return None
         if not started and not core.has_subject(index) and index:
             return None
         started = lemma_of(token.lower)

@@ -270,8 +270,6 @@ class ClausePart:
             first = finite[0]
             if core._has_two_subjects(first) or core._disagrees(first) or core._may_name(first):
                 return Shape.UNCLEAR
-            if core._leaves_a_verb():
-                return Shape.UNCLEAR
             subject = any(tag in _NOMINAL for tag in core.tags[: finite[0] + 1]) or any(
                 core.is_gerund(index) or core.words[index] in {"another", "some", "others"}
                 for index in range(finite[0])
@@ -281,7 +279,7 @@ class ClausePart:
         if gerunds and gerunds[0] == start:
             return Shape.GERUND
         if any(core.has_subject(index) for index in gerunds):
-            return Shape.UNCLEAR if core._leaves_a_verb() else Shape.GERUND_CLAUSE
+            return Shape.GERUND_CLAUSE
         nominal = any(tag in _NOMINAL for tag in core.tags) or bool(gerunds)
         return Shape.NOUN_PHRASE if nominal and not core._ends_in_a_verb() else Shape.UNCLEAR
 
@@ -385,18 +383,6 @@ class ClausePart:
         if not ends_as_third_person(word):
             return not any(map(is_plural_word, self.words[:verb]))
         return {"a", "an", "another", "each", "one", "someone"}.isdisjoint(self.words[:verb])
-
-    def _leaves_a_verb(self) -> bool:
-        """Whether what "and" joins to a clause may be its second verb: "speaking and fires"."""
-        for index, tag in enumerate(self.tags[:-1]):
-            after = self.after(index)
-            word = self.words[after]
-            verb = self.tags[after] is POS.NOUN and POS.VERB in possible_pos_tags(word)
-            if tag is POS.CCONJ and verb and ends_as_third_person(word):
-                if word.endswith("ings") or self.tags[after + 1 : after + 2] == (POS.VERB,):
-                    continue
-                return True
-        return False
 
     def has_subject(self, gerund: int) -> bool:
         """Whether a gerund is said of what stands right before it."""

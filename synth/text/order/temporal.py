@@ -32,7 +32,6 @@ from synth.text.order.clause_tests import (
     is_one_event,
     points_back,
     presupposes,
-    reads_as_verb,
     tells_of_sound,
     to_finite,
     to_gerund,
@@ -318,7 +317,7 @@ def say_caption(caption: str) -> Phrase | Unjoinable:
     if points_back(part) or presupposes(part) or _tells_when(part):
         return Unjoinable.REFERS
     shape = part.shape()
-    if shape in {Shape.UNCLEAR, Shape.PREDICATE} or reads_as_verb(part):
+    if shape in {Shape.UNCLEAR, Shape.PREDICATE}:
         return Unjoinable.FRAGMENT
     if not tells_of_sound(part):
         return Unjoinable.NO_SOUND
