@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Final
 
 from synth.labels.connective import Connective
@@ -41,7 +40,6 @@ _LASTING: Final = word_set(
     "constant constantly continual continually continuous continuously nonstop ongoing persistent "
     "persistently throughout whole"
 )
-_OF_NOUNS: Final = frozenset({"from", "in", "of", "on", "with"})
 _SOUNDS: Final = frozenset({"noise", "noises", "sound", "sounds", "water"})
 
 
@@ -153,10 +151,11 @@ def may_lack_subject(part: ClausePart, under_way: bool) -> bool:
 
 def presupposes(part: ClausePart) -> bool:
     """Whether a part only makes sense behind another: "again", "a louder bark", "then does"."""
-    if not _BACK.isdisjoint(part.words) or part.words[-1:] in {("do",), ("does",), ("did",)}:
+    text = f" {' '.join(part.words)} ".replace(" each other ", " ")
+    if not _BACK.isdisjoint(text.split()) or part.words[-1:] in {("do",), ("does",), ("did",)}:
         return True
-    if any(pair in {("the", "noise"), ("the", "sound")} for pair in pairwise(part.words)):
-        return "of" not in part.words
+    if (" the noise " in text or " the sound " in text) and " of " not in text:
+        return True
     return not _COMPARED.isdisjoint(part.words) and _GROWING.isdisjoint(part.words)
 
 

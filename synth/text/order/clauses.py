@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from itertools import pairwise
 from typing import Final
 
 from synth.labels.words import COMPOUND, Token, tokenize
@@ -137,7 +138,6 @@ _GROUPS: Final = word_set(
     "pack pair series stream swarm team variety"
 )
 _NOMINAL: Final = frozenset({POS.NOUN, POS.PROPN, POS.PRON, POS.NUM})
-_ABSORBING: Final = frozenset({"of", "with"})
 _PARTICLES: Final = word_set("away by down off on out up")
 _MOTION: Final = word_set("become come drive fly get go move pass run slow speed start stop turn")
 _EDGES: Final = STOPS | {",", ";", ":"}
@@ -409,6 +409,8 @@ def is_doing(part: ClausePart) -> bool:
 def needs_doer(part: ClausePart) -> bool:
     """Whether a gerund, by an object or a particle, or of motion, is no sound on its own."""
     start = part.first_of_predicate()
+    while part.tags[start + 1 : start + 3] == (POS.CCONJ, POS.VERB):
+        start += 2  # "opening and closing a door"
     if start + 1 >= len(part):
         return False
     behind, word = part.tags[start + 1], part.words[start + 1]
@@ -433,7 +435,8 @@ def is_plural(part: ClausePart) -> bool | None:
     )
     if POS.CCONJ in core.tags[:end]:
         return _plural_of_list(core[:end])
-    if core[end:].has_a_noun_joined() and core.words[end] not in _ABSORBING:
+    several = core[end:].has_a_noun_joined() and core.words[end] != "with"
+    if several and (core.words[end] != "of" or (POS.CCONJ, POS.DET) in pairwise(core.tags)):
         return None  # "a voice on the radio and distant horns"
     heads = [index for index in range(end) if core.tags[index] in _NOMINAL]
     if not heads:

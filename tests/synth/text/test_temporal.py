@@ -425,6 +425,10 @@ def test_forms() -> None:
         ),
         "A horn is being blown": ("a horn is blown", "a horn being blown"),
         "Gong being struck": ("gong is struck", "gong being struck"),
+        "Geese are honking at each other": (
+            "geese honk at each other",
+            "geese honking at each other",
+        ),
         "A nurse is singing and clicking occurs": (
             "a nurse sings with clicking occurring",
             "a nurse singing with clicking occurring",
@@ -486,6 +490,8 @@ def test_reasons() -> None:
         "Cars crashing together and sound of engines": Unjoinable.VERB_FORM,
         "A dog starts barking": Unjoinable.VERB_FORM,
         "Turning on a faucet": Unjoinable.VERB_FORM,
+        "Opening and closing a door": Unjoinable.VERB_FORM,
+        "Revving of an engine and a skidding sound": Unjoinable.VERB_FORM,
         "A voice on the radio and distant horns": Unjoinable.VERB_FORM,
         "A nurse speaks and geese honking": Unjoinable.FRAGMENT,
         "Someone laughs at him": Unjoinable.REFERS,
