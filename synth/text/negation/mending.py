@@ -183,11 +183,7 @@ def mend_in_list(caption: MarkedCaption, index: int) -> Place:
         return None
     denied = [item for item in items if not caption.denied.isdisjoint(item)]
     kept = [item for item in items if item not in denied]
-    if any(_cannot_be_denied(caption, item) for item in denied) or caption.at(end) in {
-        "of",
-        "which",
-        "that",
-    }:
+    if any(_cannot_be_denied(caption, item) for item in denied) or _goes_back(caption, end):
         return None
     if items[-1] in kept and caption.at(end) not in STOPS | {","}:
         return None  # what follows belongs to the last item, which would no longer be last
