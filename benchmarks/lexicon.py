@@ -4,7 +4,8 @@
 
 `data_manifests/lexicons/sources/*.csv` say each label in parts a person can edit: a noun phrase,
 then a subject, a verb in its base form and the rest of the clause. The verb is inflected here, so
-that the clause ("a dog barks") and the gerund ("a dog barking") cannot drift apart.
+that the clause ("a dog barks") and the gerund ("a dog barking") cannot drift apart. Further rows of
+the label word it otherwise; what follows `plural` is said once, in its first row.
 
 `family` holds the paths of what a label is, `also` those of what its recordings could be called
 besides: an airplane, `vehicle/aircraft/plane`, is heard by its engine, `vehicle/engine/aircraft`.
@@ -24,7 +25,7 @@ import io
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import combinations, zip_longest
 from pathlib import Path
@@ -33,7 +34,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 from synth.base.atomic import write_text
 from synth.base.errors import LexiconError
 from synth.base.shipped import shipped_path
-from synth.labels.lexicon import PHRASES, are_related
+from synth.labels.lexicon import PHRASES, SEPARATOR, Phrase, are_related
 
 Inflect: TypeAlias = Callable[[str, str], str]
 """The form of a verb (base form) under a Penn tag: VBZ, VBP or VBG."""
@@ -60,7 +61,8 @@ COLUMNS: Final = (
     "family",
     "also",
 )
-BUILT: Final = ("label", "noun", "clause", "gerund", "countable", "family", "also")
+FORMS: Final = ("noun", "clause", "gerund")
+BUILT: Final = ("label", *FORMS, "countable", "family", "also")
 
 _CATEGORIES = (
     "animal voice body music vehicle tool home alarm water weather fire impact bell electronic "
@@ -78,6 +80,7 @@ BARRED: Final = frozenset(_BARRED.split())
 
 IRREGULAR: Final[Mapping[tuple[str, str], str]] = {
     ("baa", "VBG"): "baaing",
+    ("be", "VBP"): "are",
     ("hiccup", "VBG"): "hiccuping",
     ("whir", "VBZ"): "whirs",
 }
@@ -92,18 +95,14 @@ class LexiconEntry:
     """One label as it is built.
 
     Args:
-        noun: A noun phrase: "a dog".
-        clause: A clause: "a dog barks".
-        gerund: A gerund phrase: "a dog barking".
+        wordings: How it is said, the standard wording first.
         families: Family paths: "animal/dog".
         also: Paths of what it could be called besides.
         countable: `yes` for one short event, `many` for a row of them, else `no`.
     """
 
     label: str
-    noun: str
-    clause: str
-    gerund: str
+    wordings: tuple[Phrase, ...]
     families: tuple[str, ...]
     also: tuple[str, ...] = ()
     countable: str = "no"
@@ -157,15 +156,20 @@ def build(sources: Mapping[str, str], inflect: Inflect) -> dict[str, list[Lexico
         entries: list[LexiconEntry] = []
         said: dict[tuple[str, str], str] = {}
         for place, row in _rows(name, sources[name]):
+            wording = _word(place, row, inflect)
+            if _goes_on(row) and entries and place.label == entries[-1].label:
+                _check_new(place, wording, said)
+                wordings = *entries[-1].wordings, wording
+                entries[-1] = replace(entries[-1], wordings=wordings)
+                continue
             if place.label in owners:
                 other = owners[place.label]
                 place.refuse(f"already in {other.file}, line {other.line}", "delete one of the two")
             if entries and place.label < entries[-1].label:
                 place.refuse(f"comes after {entries[-1].label!r}", "sort the rows by label")
             owners[place.label] = place
-            entry = _entry(place, row, inflect)
-            _check_new(place, entry, said)
-            entries.append(entry)
+            _check_new(place, wording, said)
+            entries.append(_entry(place, row, wording))
         if SOURCES.get(name, False):
             _check_exclusive(entries, owners)
         built[name] = entries
@@ -180,8 +184,8 @@ def format_table(built: Mapping[str, list[LexiconEntry]]) -> str:
     every = (entry for entries in built.values() for entry in entries)
     for entry in sorted(every, key=lambda each: each.label):
         families, also = ";".join(entry.families), ";".join(entry.also)
-        forms = entry.label, entry.noun, entry.clause, entry.gerund
-        writer.writerow((*forms, entry.countable, families, also))
+        forms = (SEPARATOR.join(getattr(each, form) for each in entry.wordings) for form in FORMS)
+        writer.writerow((entry.label, *forms, entry.countable, families, also))
     return text.getvalue()
 
 
@@ -206,30 +210,37 @@ def _rows(name: str, text: str) -> Iterator[tuple[_Place, dict[str, str]]]:
         yield place, dict(zip(COLUMNS, row, strict=True))
 
 
-def _entry(place: _Place, row: Mapping[str, str], inflect: Inflect) -> LexiconEntry:
-    for column, values in (("plural", ("yes", "no")), ("countable", ("yes", "many", "no"))):
-        if row[column] not in values:
-            place.refuse(f"{column} is {row[column]!r}", f"write {' or '.join(values)}")
+def _goes_on(row: Mapping[str, str]) -> bool:
+    """Whether a row words the label of the row above otherwise."""
+    return not (row["countable"] or row["family"] or row["also"])
+
+
+def _word(place: _Place, row: Mapping[str, str], inflect: Inflect) -> Phrase:
+    if row["plural"] not in ("yes", "no"):
+        place.refuse(f"plural is {row['plural']!r}", "write yes or no")
     for column in ("noun", "subject", "verb"):
         if not row[column]:
             place.refuse(f"no {column}", f"fill in the {column}")
     finite = _inflect(place, row["verb"], "VBP" if row["plural"] == "yes" else "VBZ", inflect)
     gerund = _inflect(place, row["verb"], "VBG", inflect)
-    rest = f" {row['rest']}" if row["rest"] else ""
-    forms = {
-        "noun": row["noun"],
-        "clause": f"{row['subject']} {finite}{rest}",
-        "gerund": f"{row['subject']} {gerund}{rest}",
-    }
-    for form, text in forms.items():
-        _check_form(place, form, text)
+    subject, rest = row["subject"], f" {row['rest']}" if row["rest"] else ""
+    phrase = Phrase(
+        place.label, row["noun"], f"{subject} {finite}{rest}", f"{subject} {gerund}{rest}"
+    )
+    for form in FORMS:
+        _check_form(place, form, getattr(phrase, form))
+    return phrase
+
+
+def _entry(place: _Place, row: Mapping[str, str], wording: Phrase) -> LexiconEntry:
+    if row["countable"] not in ("yes", "many", "no"):
+        place.refuse(f"countable is {row['countable']!r}", "write yes or many or no")
     families = _parse_paths(place, "family", row["family"])
     also = _parse_paths(place, "also", row["also"]) if row["also"] else ()
     for path in also:
         if are_related(families, (path,)):
             place.refuse(f"the also path {path!r} is in its family", "leave it out of also")
-    kinds = families, also, row["countable"]
-    return LexiconEntry(place.label, forms["noun"], forms["clause"], forms["gerund"], *kinds)
+    return LexiconEntry(place.label, (wording,), families, also, row["countable"])
 
 
 def _inflect(place: _Place, verb: str, tag: str, inflect: Inflect) -> str:
@@ -273,14 +284,14 @@ def _parse_paths(place: _Place, column: str, text: str) -> tuple[str, ...]:
     return paths
 
 
-def _check_new(place: _Place, entry: LexiconEntry, said: dict[tuple[str, str], str]) -> None:
-    forms = {"noun": entry.noun, "clause": entry.clause, "gerund": entry.gerund}
-    for form, text in forms.items():
-        if (form, text) in said:
-            place.refuse(
-                f"the {form} {text!r} is also that of {said[form, text]!r}", "rephrase one of them"
-            )
-        said[form, text] = place.label
+def _check_new(place: _Place, wording: Phrase, said: dict[tuple[str, str], str]) -> None:
+    forms = [(form, getattr(wording, form)) for form in FORMS]
+    if all(said.get(form) == place.label for form in forms):
+        place.refuse(f"{wording.clause!r} is said twice", "delete one of the two")
+    for form, text in forms:
+        owner = said.setdefault((form, text), place.label)
+        if owner != place.label:
+            place.refuse(f"the {form} {text!r} is also that of {owner!r}", "rephrase one of them")
 
 
 def _check_exclusive(entries: list[LexiconEntry], owners: Mapping[str, _Place]) -> None:

@@ -17,6 +17,8 @@ from synth.base.shipped import read_shipped_rows, shipped_path
 from synth.labels.words import plain_words
 
 PHRASES: Final = "lexicons/phrases.csv"
+SEPARATOR: Final = " | "
+"""Between the wordings of a label."""
 OTHER: Final = "other"
 """The category of a label that is not listed."""
 
@@ -49,11 +51,21 @@ class Phrase:
         is_bare = first != "the" and not first.startswith("some")
         return f"the {self.noun}" if is_bare else self.noun
 
+    @property
+    def progressive(self) -> str:
+        """The clause as of what goes on: "a dog is barking"."""
+        clause, gerund = self.clause.split(), self.gerund.split()
+        both = zip(clause, gerund, strict=False)
+        same = next((at for at, (one, other) in enumerate(both) if one != other), 0)
+        if not same:
+            return self.clause
+        is_plural = not clause[same].endswith("s") or f"{clause[same]}ing" == gerund[same]
+        return " ".join((*clause[:same], "are" if is_plural else "is", *gerund[same:]))
+
     @classmethod
     def of_label(cls, label: str) -> Phrase:
-        """The shipped forms of a label, or serviceable ones for a label that is not listed."""
-        listed = shipped_phrases().get(label)
-        return listed if listed is not None else cls.fallback(label)
+        """The standard wording of a label, or a serviceable one for a label that is not listed."""
+        return wordings(label)[0]
 
     @classmethod
     def fallback(cls, label: str) -> Phrase:
@@ -77,12 +89,22 @@ class Phrase:
 
 
 @cache
-def shipped_phrases() -> Mapping[str, Phrase]:
-    """The phrases that ship with the project, by label."""
+def shipped_phrases() -> Mapping[str, tuple[Phrase, ...]]:
+    """The wordings that ship with the project, by label."""
     return {
-        label: Phrase(label.replace("_", " "), row["noun"], row["clause"], row["gerund"])
+        label: tuple(
+            Phrase(label.replace("_", " "), *forms)
+            for forms in zip(
+                *(row[form].split(SEPARATOR) for form in ("noun", "clause", "gerund")), strict=True
+            )
+        )
         for label, row in _read_phrases().items()
     }
+
+
+def wordings(label: str) -> tuple[Phrase, ...]:
+    """All that a label may be said by, all meaning the same, the standard wording first."""
+    return shipped_phrases().get(label) or (Phrase.fallback(label),)
 
 
 @lru_cache(maxsize=_KIN_CACHE)

@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 import unicodedata
-from collections import Counter
 from collections.abc import Callable
 from itertools import combinations, permutations
 from pathlib import Path
@@ -46,6 +45,7 @@ from synth.labels.lexicon import (
     heard_tags,
     other_families,
     shipped_phrases,
+    wordings,
 )
 from synth.sources.procedural.foley import CLASSES
 from synth.sources.sounds.esc50 import ESC50_NAMES
@@ -59,7 +59,7 @@ ESC50_FORMS = "428b416a9158f98333162db6c7bc6164dbcfc857e1e63d6067ffcc74c916d8de"
 def labels_of(name: str) -> list[str]:
     """The labels of one vocabulary, as its source file lists them."""
     rows = csv.DictReader(read_sources(lexicon_folder())[name].splitlines())
-    return [row["label"] for row in rows]
+    return list(dict.fromkeys(row["label"] for row in rows))
 
 
 VOCABULARIES = {name: labels_of(name) for name in SOURCES}
@@ -76,14 +76,16 @@ def test_the_labels_of_the_real_libraries_are_covered(shared_data: Callable[[str
 
 
 def test_the_forms_of_esc50_are_as_they_were() -> None:
-    forms = [shipped_phrases()[label] for label in ESC50]
+    forms = [Phrase.of_label(label) for label in ESC50]
     text = "".join(f"{p.plain}|{p.noun}|{p.clause}|{p.gerund}\n" for p in forms)
     assert hashlib.sha256(text.encode()).hexdigest() == ESC50_FORMS
     assert (len(AUDIOSET), len(ESC50), len(set(URBANSOUND8K))) == (527, 50, 10)
 
 
 def test_shipped_phrases_are_lower_case_clean_and_hold_no_ordering_word() -> None:
-    assert [label for label in LISTED if not _is_clean(label, shipped_phrases()[label])] == []
+    every = [(label, wording) for label in LISTED for wording in wordings(label)]
+    assert [wording for label, wording in every if not _is_clean(label, wording)] == []
+    assert all(len(set(wordings(label))) == len(wordings(label)) for label in LISTED)
 
 
 def _is_clean(label: str, phrase: Phrase) -> bool:
@@ -96,13 +98,35 @@ def _is_clean(label: str, phrase: Phrase) -> bool:
 
 def test_no_two_labels_of_a_vocabulary_sound_alike_or_are_said_inside_another() -> None:
     for labels in VOCABULARIES.values():
-        phrases = [shipped_phrases()[label] for label in labels]
-        for form in ("plain", "noun", "clause", "gerund"):
-            forms = Counter(getattr(phrase, form) for phrase in phrases)
-            assert [text for text, count in forms.items() if count > 1] == []
+        assert len({Phrase.of_label(label).plain for label in labels}) == len(labels)
         for form in ("clause", "gerund"):
-            forms = [f" {getattr(phrase, form)} " for phrase in phrases]
-            assert [pair for pair in permutations(forms, 2) if pair[0] in pair[1]] == []
+            forms = [(label, f" {text} ") for label in labels for text in _words(label, form)]
+            inside = [pair for pair in permutations(forms, 2) if pair[0][1] in pair[1][1]]
+            assert [pair for pair in inside if pair[0][0] != pair[1][0]] == []
+
+
+def test_labels_that_are_said_alike_are_kin() -> None:
+    for form in ("noun", "clause", "gerund"):
+        said: dict[str, str] = {}
+        pairs = [(label, text) for label in LISTED for text in _words(label, form)]
+        alike = [(label, said.setdefault(text, label)) for label, text in pairs]
+        assert [pair for pair in alike if not are_kin(*pair)] == []
+        for labels in VOCABULARIES.values():
+            assert [pair for pair in alike if pair[0] != pair[1] and {*pair} <= {*labels}] == []
+
+
+def _words(label: str, form: str) -> set[str]:
+    return {getattr(wording, form) for wording in wordings(label)}
+
+
+def test_further_wordings() -> None:
+    assert wordings("dog")[:2] == (
+        Phrase("dog", "a dog", "a dog barks", "a dog barking"),
+        Phrase("dog", "a barking dog", "a dog lets out a bark", "a dog letting out a bark"),
+    )
+    assert wordings("theremin") == (Phrase.of_label("theremin"),)
+    named = {*ESC50, *URBANSOUND8K}
+    assert [label for label in named if not 3 <= len(wordings(label)) <= 5] == []
 
 
 @given(st.text(min_size=1, max_size=12).filter(lambda text: text.strip() != ""))
@@ -338,6 +362,7 @@ def test_the_shipped_file_is_what_its_sources_make(real_inflect: lexicon_build.I
 def test_verbs_are_inflected(real_inflect: lexicon_build.Inflect) -> None:
     forms = {
         "bark": ["barks", "bark", "barking"],
+        "be": ["is", "are", "being"],
         "fly": ["flies", "fly", "flying"],
         "hum": ["hums", "hum", "humming"],
         "go": ["goes", "go", "going"],
@@ -360,13 +385,15 @@ def test_a_missing_inflector_is_told_with_its_install_line(monkeypatch: pytest.M
 
 
 def test_parts_become_forms() -> None:
-    text = source('"Bird, tweet",birdsong,birds,chirp,around,yes,no,animal/bird;animal/fowl', DOG)
+    bird = '"Bird, tweet",birdsong,birds,chirp,around,yes,no,animal/bird;animal/fowl'
+    text = source(bird, DOG, "dog,a bark,a hound,bark,away,no,,")
     written = format_table(build({"mine.csv": text}, plain_inflect))
     assert written.splitlines() == [
         ",".join(BUILT),
         '"Bird, tweet",birdsong,birds chirp around,birds chirping around,no,'
         "animal/bird;animal/fowl,",
-        "dog,a dog,a dog barks,a dog barking,yes,animal/dog,",
+        "dog,a dog | a bark,a dog barks | a hound barks away,a dog barking | a hound barking away,"
+        "yes,animal/dog,",
     ]
 
 
@@ -375,6 +402,12 @@ BAD_ROWS: tuple[tuple[list[str], str], ...] = (
     ([""], "0 columns, not 9"),
     ([" ,a dog,a dog,bark,,no,no,animal/dog"], "no label"),
     ([DOG, DOG], "already in mine.csv, line 2"),
+    (["dog,a bark,a dog,let,out a bark,no,,"], "countable is ''"),
+    ([DOG, "dog,a dog,a dog,bark,,no,,"], "'a dog barks' is said twice"),
+    ([DOG, "dog,a dog or two,a dog,bark,,no,,"], "the noun 'a dog or two' holds 'or'"),
+    ([DOG, "dog,a hound,a hound,,,no,,"], "no verb"),
+    ([DOG, PUPPY, "puppy,a dog,a puppy,bark,,no,,"], "the noun 'a dog' is also that of 'dog'"),
+    ([DOG, PUPPY, "dog,a bark,a dog,let,out a bark,no,,"], "already in mine.csv, line 2"),
     ([DOG, "cat,a cat,a cat,meow,,no,no,animal/cat"], "comes after 'dog'"),
     (["dog,,a dog,bark,,no,no,animal/dog"], "no noun"),
     (["dog,a dog,,bark,,no,no,animal/dog"], "no subject"),
