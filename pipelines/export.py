@@ -301,15 +301,14 @@ def _negate_rows(
                 "caption": item.caption,
                 "mode": mode.value,
                 "outcome": found.outcome.value,
-                "reason": ": ".join(filter(None, (str(found.reason), found.detail))),
+                "reason": found.reason,
                 "text": found.text,
                 "tags": [tag.name for tag in found.denied],
             }
 
 
 def _format_outcome(row: Mapping[str, Any]) -> str:
-    reason = row["reason"].split(":")[0]
-    told = f": {reason}" if row["outcome"] == NegationOutcome.NONE else ""
+    told = f": {row['reason']}" if row["outcome"] == NegationOutcome.NONE else ""
     return f"{row['mode']}/{row['outcome']}{told}"
 
 

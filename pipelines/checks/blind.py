@@ -30,7 +30,7 @@ def run_blind_export(
     numbers: dict[str, int] = defaultdict(lambda: len(numbers))
     parts = {
         split: SplitSentences(
-            None, list(_compare(_draw_lines(out / f"{split}.jsonl", most_lines, seed), numbers))
+            {}, list(_compare(_draw_lines(out / f"{split}.jsonl", most_lines, seed), numbers))
         )
         for split in identity["splits"]
     }

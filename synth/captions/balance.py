@@ -1,29 +1,32 @@
 """Balance: the captions of a group of samples, so dealt that no text betrays its truth.
 
-Sentences are dealt in crosses: of two members one proves the first sentence and refutes the second,
-the other proves the second and refutes the first. At either, the false sentence stands against the
-true one, by the same kind of edit. Who compares the two by their texts alone - words, length, style
-- is right at one member and wrong at the other.
+The members of a group exchange their main captions: what is the main caption of one is a negative
+of the others. So a loss that looks for the true one among them has the same sentences before it at
+each member, and each of them is true once. Whoever compares the texts alone is right at one member
+and wrong at all others, whatever he compares.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cache
-from itertools import combinations
-from typing import NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
+from synth.base.rng import pick, shuffle
 from synth.captions.caption import Caption
 from synth.captions.contrast import CaptionSet
-from synth.scene.claim import Claim, Measured, claim_labels
-from synth.scene.edit import EditKind, EditSelection, Outline
-from synth.scene.scene import Scene
+from synth.scene.claim import And, Claim, Not
+from synth.scene.edit import EditSelection, Outline, find_edit
+from synth.scene.scene import Concat, Overlay, Scene
 from synth.truth.truth import Hearing
+
+_WHOLE: Final = 0.6
+"""Share of captions that tell all of a scene."""
+_DENYING: Final = 0.25
+"""Share of groups whose captions deny a sound."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,177 @@ class Member:
 
 Tell: TypeAlias = Callable[[Claim], Caption]
 """Puts a claim into words."""
+
+
+def exchange(captions: Sequence[Caption], edit: StrEnum) -> list[CaptionSet]:
+    """Captions each of which is true of one sample, and false of all others by the same edit."""
+    return [
+        CaptionSet(
+            caption, (), tuple(other.as_false(edit) for other in captions if other is not caption)
+        )
+        for caption in captions
+    ]
+
+
+def deal(
+    members: Sequence[Member],
+    pool: Sequence[Claim],
+    tell: Tell,
+    limit: int,
+    rng: np.random.Generator,
+) -> list[CaptionSet] | None:
+    """Captions for the members of a group.
+
+    Further true captions are drawn as the main ones are, so that they look like these.
+
+    Args:
+        pool: What may be said beside the statements.
+        limit: Most true sentences of a member, its main caption included, and most false ones.
+
+    Returns:
+        One set a member; None where one can be told from no other.
+    """
+    count = -(-len(members) // (limit + 1))
+    order = rng.permutation(len(members))
+    sets: dict[int, CaptionSet] = {}
+    for some in np.array_split(order, count):
+        dealt = _deal_set([members[at] for at in some], pool, tell, limit, rng)
+        if dealt is None:
+            return None
+        sets.update(zip(some.tolist(), dealt, strict=True))
+    return [sets[at] for at in range(len(members))]
+
+
+def _deal_set(
+    members: Sequence[Member],
+    pool: Sequence[Claim],
+    tell: Tell,
+    limit: int,
+    rng: np.random.Generator,
+) -> list[CaptionSet] | None:
+    """The captions of members that exchange their main ones."""
+    options = _choose_form(
+        [
+            [claim for claim in (member.statement, *pool) if _is_own(claim, member, members)]
+            for member in members
+        ],
+        rng,
+    )
+    if len(members) < 2 or not all(options):
+        return None
+    sets = [
+        _tell_member(member, own, tell, limit, rng)
+        for member, own in zip(members, options, strict=True)
+    ]
+    mains = [captions.caption for captions in sets]
+    return [
+        replace(
+            captions,
+            negatives=tuple(
+                rival.as_false(find_edit(captions.caption.claim, rival.claim))
+                for rival in mains
+                if rival is not captions.caption
+            ),
+        )
+        for captions in sets
+    ]
+
+
+def deal_alone(
+    members: Sequence[Member],
+    pool: Sequence[Claim],
+    tell: Tell,
+    limit: int,
+    rng: np.random.Generator,
+) -> list[CaptionSet]:
+    """True captions for members of which nothing true of one is false of another.
+
+    They look like those that `deal` draws.
+    """
+    options = [
+        [claim for claim in (member.statement, *pool) if member.hearing.proves(claim)]
+        for member in members
+    ]
+    return [
+        _tell_member(member, own, tell, limit, rng)
+        for member, own in zip(members, _choose_form(options, rng), strict=True)
+    ]
+
+
+def _choose_form(
+    options: Sequence[Sequence[Claim]], rng: np.random.Generator
+) -> Sequence[Sequence[Claim]]:
+    """Claims that all deny or none does, so that a kind of edit has as many rivals of either form.
+
+    Where only some can deny, all that there are.
+    """
+    denies = rng.random() < _DENYING
+    for wanted in (denies, not denies):
+        fit = [[claim for claim in own if _denies(claim) is wanted] for own in options]
+        if all(fit):
+            return fit
+    return options
+
+
+def _tell_member(
+    member: Member, own: Sequence[Claim], tell: Tell, limit: int, rng: np.random.Generator
+) -> CaptionSet:
+    """True captions of a member, all drawn alike."""
+    main, *others = (tell(_draw_claim(member, own, rng)) for _ in range(limit))
+    true = {caption.text: caption for caption in others if caption.text != main.text}
+    return CaptionSet(main, tuple(true.values()), ())
+
+
+def _denies(claim: Claim) -> bool:
+    return isinstance(claim, And) and isinstance(claim.second, Not)
+
+
+def _is_own(claim: Claim, member: Member, members: Sequence[Member]) -> bool:
+    """Whether a claim is true of one member alone."""
+    return member.hearing.proves(claim) and all(
+        other.hearing.refutes(claim) for other in members if other is not member
+    )
+
+
+def _draw_claim(member: Member, own: Sequence[Claim], rng: np.random.Generator) -> Claim:
+    """A claim that tells all that a member states, mostly, or another."""
+    whole = [
+        claim
+        for claim in own
+        if member.statement in (claim, claim.first if isinstance(claim, And) else None)
+    ]
+    return pick(whole if whole and rng.random() < _WHOLE else own, rng)
+
+
+def print_captions(
+    members: Sequence[Member],
+    pool: Sequence[Claim],
+    tell: Tell,
+    limit: int,
+    rng: np.random.Generator,
+) -> list[CaptionSet]:
+    """Captions as CompA prints them: all of a scene, then compositions of any number of sounds.
+
+    Their words leave open what belongs together: what reads like a true one is no false one. The
+    text tells which is which.
+    """
+    compositions = [claim for claim in pool if isinstance(claim, Concat | Overlay)]
+    sets = []
+    for member in members:
+        main = tell(member.statement)
+        selection = EditSelection(member.statement)
+        true = {main.text: main}
+        false: dict[str, Caption] = {}
+        for claim in shuffle(compositions, rng):
+            if member.hearing.proves(claim):
+                true.setdefault((caption := tell(claim)).text, caption)
+            elif member.hearing.refutes(claim):
+                caption = tell(claim).as_false(selection.kind(Outline.of(claim)))
+                false.setdefault(caption.text, caption)
+        negatives = [caption for text, caption in false.items() if text not in true]
+        positives = [*true.values()][1:limit]
+        sets.append(CaptionSet(main, tuple(positives), tuple(negatives[:limit])))
+    return sets
 
 
 class Hand:
@@ -79,201 +253,3 @@ def cross(one: Hand, first: Caption, other: Hand, second: Caption, edit: StrEnum
     """Deal two sentences to two samples: each is true of its own, and false of the other."""
     one.give(first, second, edit)
     other.give(second, first, edit)
-
-
-class _MemberHand(Hand):
-    """What has been dealt to a member, and what is known there of the pool's claims, by number."""
-
-    def __init__(self, member: Member, main: Caption, pool: Sequence[Claim]) -> None:
-        super().__init__(main)
-        self.edits = EditSelection(member.statement)
-        self.hearing = member.hearing
-        self.proves = cache(lambda number: member.hearing.proves(pool[number]))
-        self.refutes = cache(lambda number: member.hearing.refutes(pool[number]))
-
-    def kind(self, claim: Claim) -> EditKind:
-        """The edit that leads from what is heard to a claim."""
-        return self.edits.kind(Outline.of(claim))
-
-
-def deal(
-    members: Sequence[Member],
-    mains: Sequence[Caption],
-    pool: Sequence[Claim],
-    tell: Tell,
-    limit: int,
-    rng: np.random.Generator,
-    close: Collection[tuple[int, int]] | None = None,
-) -> list[CaptionSet] | None:
-    """Captions for the members of a group.
-
-    Args:
-        mains: The main caption of each, which says its statement; their texts differ.
-        pool: What else may be said; a claim that comes twice may be worded twice.
-        tell: Puts a claim of the pool into words; asked only for what is dealt.
-        limit: Most true sentences of a member, its main caption included, and most false ones.
-        close: Pairs of members, the lower first, whose main captions may stand against each other;
-            all if None.
-
-    Returns:
-        One set a member; a negative at least stands against each main caption. None where that
-        cannot be.
-    """
-    hands = [_MemberHand(*pair, pool) for pair in zip(members, mains, strict=True)]
-    dealer = _Dealer(hands, pool, tell, limit, rng)
-    if not dealer.deal_mains(close):
-        return None
-    dealer.deal_pool()
-    return [hand.captions() for hand in hands]
-
-
-class _Key(NamedTuple):
-    """By what claims are sorted: the edit that leads to one, and what compared sentences share."""
-
-    edit: EditKind
-    form: Hashable
-
-
-class _Dealer:
-    """Deals crosses; a claim is put into words when it is first dealt, and a text is used once."""
-
-    def __init__(
-        self,
-        hands: Sequence[_MemberHand],
-        pool: Sequence[Claim],
-        tell: Tell,
-        limit: int,
-        rng: np.random.Generator,
-    ) -> None:
-        self._hands = hands
-        self._pool = pool
-        self._tell_claim = tell
-        self._limit = limit
-        self._edits: Counter[EditKind] = Counter()
-        self._spent: set[int] = set()
-        self._used = {hand.main.text for hand in hands}
-        outlines = [Outline.of(claim) for claim in pool]
-        forms = [_form(*pair) for pair in zip(outlines, pool, strict=True)]
-        self._by_key = [self._sort_claims(hand, outlines, forms, rng) for hand in hands]
-        self._left = [list(claims) for claims in self._by_key]
-        self._order = rng.permutation(len(hands)).tolist()
-
-    def _sort_claims(
-        self,
-        hand: _MemberHand,
-        outlines: Sequence[Outline],
-        forms: Sequence[Hashable],
-        rng: np.random.Generator,
-    ) -> dict[_Key, list[int]]:
-        """The pool by the edit that leads to a claim, and by the claim's form, shuffled."""
-        claims: dict[_Key, list[int]] = {}
-        for number in rng.permutation(len(outlines)).tolist():
-            key = _Key(hand.edits.kind(outlines[number]), forms[number])
-            claims.setdefault(key, []).append(number)
-        return claims
-
-    def deal_mains(self, close: Collection[tuple[int, int]] | None) -> bool:
-        """Let a false sentence stand against each main caption; False where none can."""
-        for one, other in combinations(self._order, 2):
-            first, second = self._hands[one], self._hands[other]
-            is_far = close is not None and (min(one, other), max(one, other)) not in close
-            if first.is_compared or second.is_compared or is_far:
-                continue
-            edit = first.kind(second.main.claim)
-            if (
-                first.hearing.refutes(second.main.claim)
-                and second.hearing.refutes(first.main.claim)
-                and second.kind(first.main.claim) is edit
-            ):
-                self._cross(one, first.main, other, second.main, edit)
-        return all(self._hands[one].is_compared or self._deal_main(one) for one in self._order)
-
-    def _deal_main(self, one: int) -> bool:
-        """Cross a main caption with a sentence of the pool."""
-        hand = self._hands[one]
-        main = hand.main.claim
-        form = _form(Outline.of(main), main)
-        for other in self._order:
-            second = self._hands[other]
-            if other == one or len(second.true) >= self._limit or not second.hearing.refutes(main):
-                continue
-            edit = second.kind(main)
-            for number in self._by_key[one].get(_Key(edit, form), ()):
-                if (
-                    number not in self._spent
-                    and hand.refutes(number)
-                    and second.proves(number)
-                    and (caption := self._tell(number))
-                ):
-                    self._cross(one, hand.main, other, caption, edit)
-                    return True
-        return False
-
-    def deal_pool(self) -> None:
-        """Deal in rounds, each time to one member a cross of the kind that is rarest so far."""
-        left = list(self._order)
-        while left:
-            left = [one for one in left if self._has_room(one) and self._deal_one(one)]
-
-    def _deal_one(self, one: int) -> bool:
-        left = self._left[one]
-        # A stable order: forms come as they were shuffled.
-        for key in sorted(left, key=lambda key: self._edits[key.edit]):
-            if self._deal_key(one, key):
-                return True
-            left.remove(key)  # sentences are spent and hands fill up: it will not do later
-        return False
-
-    def _deal_key(self, one: int, key: _Key) -> bool:
-        others = [other for other in self._order if other != one and self._has_room(other)]
-        others.sort(key=lambda other: len(self._hands[other].true))
-        hand = self._hands[one]
-        for number in self._by_key[one][key]:
-            if number in self._spent or not hand.refutes(number):
-                continue
-            for other in others:
-                if not self._hands[other].proves(number):
-                    continue
-                mirror = self._find_mirror(one, other, key)
-                if mirror is None:
-                    continue
-                first, second = self._tell(mirror), self._tell(number)
-                if first is not None and second is not None:
-                    self._cross(one, first, other, second, key.edit)
-                    return True
-        return False
-
-    def _find_mirror(self, one: int, other: int, key: _Key) -> int | None:
-        """A sentence that is true of the one, and false of the other by the same kind of edit."""
-        hand, second = self._hands[one], self._hands[other]
-        return next(
-            (
-                number
-                for number in self._by_key[other].get(key, ())
-                if number not in self._spent and hand.proves(number) and second.refutes(number)
-            ),
-            None,
-        )
-
-    def _has_room(self, one: int) -> bool:
-        hand = self._hands[one]
-        return max(len(hand.true), len(hand.false)) < self._limit
-
-    def _tell(self, number: int) -> Caption | None:
-        """The words for a claim, None where another claim has taken them."""
-        self._spent.add(number)
-        caption = self._tell_claim(self._pool[number])
-        if caption.text in self._used:
-            return None
-        self._used.add(caption.text)
-        return caption
-
-    def _cross(self, one: int, first: Caption, other: int, second: Caption, edit: EditKind) -> None:
-        cross(self._hands[one], first, self._hands[other], second, edit)
-        self._edits[edit] += 2
-
-
-def _form(outline: Outline, claim: Claim) -> Hashable:
-    """What compared sentences have in common: how many sounds, and what is said of them."""
-    quantity = claim.quantity if isinstance(claim, Measured) else None
-    return outline.denies, len(claim_labels(claim)), outline.composition is None, quantity

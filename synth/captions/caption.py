@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from functools import cache
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from synth.base.errors import SpecError, shorten
-from synth.base.shipped import shipped_path
+from synth.base.shipped import read_shipped_rows
 from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase
 from synth.scene.claim import Claim
@@ -113,27 +113,67 @@ class Caption:
 Pair: TypeAlias = Concat | Overlay
 Phrases: TypeAlias = Callable[[str], Phrase]
 
-CONNECTIVES: Final = "lexicons/connectives.csv"
+WORDINGS: Final = "lexicons/wordings.csv"
+_BARE: Final = re.compile(r"\{(?![ab]\.(?:plain|clause|gerund)\})")
+"""A slot that not every caption of a library can fill."""
+
+
+class Fit(IntEnum):
+    """Where a text may stand; each fits where those before it do.
+
+    `alone`: as a caption. `opening`: before other sentences. `sentence`: behind "then", too.
+    `clause`: in another sentence.
+    """
+
+    ALONE = 0
+    OPENING = 1
+    SENTENCE = 2
+    CLAUSE = 3
+
+
+class Frame(NamedTuple):
+    """A way to say something, with slots for what is told."""
+
+    connective: Connective | None
+    fit: Fit
+    text: str
 
 
 @cache
-def _frames() -> Mapping[tuple[Style, Connective], tuple[str, ...]]:
-    """The sentence frames of each style and connective.
+def _read_wordings() -> Mapping[tuple[str, Style], tuple[Frame, ...]]:
+    """The table of wordings, whose columns `narrative` explains."""
+    frames: dict[tuple[str, Style], tuple[Frame, ...]] = {}
+    for row in read_shipped_rows(WORDINGS):
+        key = row["says"], Style(row["style"])
+        word = Connective(row["connective"]) if row["connective"] else None
+        frame = Frame(word, Fit[row["fit"].upper()], row["frame"])
+        frames[key] = (*frames.get(key, ()), frame)
+    return frames
+
+
+def read_frames(says: str, style: Style) -> Sequence[Frame]:
+    """The ways to say one thing in a style."""
+    return _read_wordings()[says, style]
+
+
+@cache
+def _list_joins(style: Style, connective: Connective) -> Sequence[str]:
+    """The frames of a pair that any two captions fill.
 
     {a} is heard first and {b} last (or both together). Frame k of before, after and while are
     twins: exchanging the word, or the two sounds, leaves all else as it was.
     """
-    text = shipped_path(CONNECTIVES).read_text(encoding="utf-8")
-    frames: dict[tuple[Style, Connective], tuple[str, ...]] = {}
-    for row in csv.DictReader(text.splitlines()):
-        key = Style(row["style"]), Connective(row["connective"])
-        frames[key] = (*frames.get(key, ()), row["frame"])
-    return frames
+    says = "order" if connective.is_order else "together"
+    return [
+        frame.text
+        for frame in read_frames(says, style)
+        if frame.connective is connective and not _BARE.search(frame.text)
+    ]
 
 
 def frames(style: Style) -> int:
     """How many sentence frames a style has for every connective."""
-    return len(_frames()[style, Connective.BEFORE])
+    return min(len(_list_joins(style, connective)) for connective in Connective)
 
 
 def realize(
@@ -161,7 +201,7 @@ def relate(
     if not (isinstance(claim.first, Event) and isinstance(claim.second, Event)):
         raise ValueError("only a pair of events can be put into one simple sentence")
     a, b = phrases(claim.first.label), phrases(claim.second.label)
-    return _frames()[style, connective][frame].format(a=a, b=b)
+    return _list_joins(style, connective)[frame].format(a=a, b=b)
 
 
 def capitalise(sentence: str) -> str:

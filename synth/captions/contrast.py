@@ -130,6 +130,8 @@ def pool(members: Sequence[Scene]) -> Iterator[Claim]:
             if other != label and (other in everywhere or other > label):
                 yield And(*sorted((Event(label), Event(other)), key=lambda event: event.label))
     shared = sorted(everywhere)
+    for member, its in zip(members, named, strict=True):
+        yield from (And(member, Not(Event(absent))) for absent in changing if absent not in its)
     for absent in changing:
         for label in shared:
             yield And(Event(label), Not(Event(absent)))

@@ -1,11 +1,17 @@
-"""Narrative: claims about up to four sounds, nested at will, in words that admit one reading.
-
-Of more sounds: sequences of single sounds and overlays of single sounds.
+"""Narrative: claims about sounds in words that admit one reading, by one table of wordings.
 
 "A dog barks before rain falls while a siren wails" can be taken two ways; the published template
 captions drop the parentheses and leave it at that. Here a part that is itself composed gets a
-clause of its own behind "then", "after that", "before all of that", or is summed up by words that
-span exactly what they speak of: "both with rain falling", "two sounds follow one another: ...".
+sentence of its own, or is summed up: "A dog barks and then rain falls, all while a siren wails".
+
+`lexicons/wordings.csv` holds the words, one frame a row:
+
+- `says`: what it is for, such as `order 3` for three sounds in a row
+- `connective`: the word by which it relates them
+- `style`: of which style it is
+- `fit`: where it may stand (`Fit`)
+- `frame`: slots are forms of a sound (`{a.clause}`; `a` is heard first, `b` next), or parts that
+  have been told (`{text}`); "; " ends a sentence
 """
 
 from __future__ import annotations
@@ -13,24 +19,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import reduce
 from typing import Any, Final, TypeAlias
 
 from synth.base.units import Frames
 from synth.captions.caption import (
-    NUMBERS,
     Caption,
-    Phrases,
+    Fit,
+    Frame,
     Provenance,
     Style,
     capitalise,
-    frames,
-    relate,
+    read_frames,
 )
-from synth.labels.connective import ORDER, SIMULTANEOUS, Connective
-from synth.labels.lexicon import Phrase
+from synth.labels.connective import Connective
+from synth.labels.lexicon import Phrase, wordings
 from synth.scene.activity import Activity, Stretch, Stretches, cut, hull, unite
 from synth.scene.claim import And, Claim, Not, parts_of
-from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
+from synth.scene.scene import Concat, Event, Overlay, Scene, operands
 from synth.scene.timeline import Placement, Timeline
 
 Composed: TypeAlias = Concat | Overlay
@@ -38,21 +44,10 @@ Pick: TypeAlias = Callable[[Sequence[Any]], Any]
 """Chooses one of several equally good words."""
 
 _MOST_CLAUSES: Final = 4
-"""Parts that follow one another in one breath; of more, each sentence holds fewer."""
-_IN_SENTENCE: Final = 3
-_ALL: Final = {2: "both", 3: "all three", 4: "all four"}
-
-_ALONE: Final = ("{sound.clause}", "you can hear {sound.noun}", "{sound.noun} can be heard")
-_PRESENT: Final = ("among the sounds are {nouns}", "{nouns} can be heard")
-_DENIED: Final = (
-    "{text}, but you never hear {absent.noun}",
-    "{text}; at no point do you hear {absent.noun}",
-)
-_DENIED_THROUGHOUT: Final = (
-    "{text}; at no point do you hear {absent.noun}",
-    "{text}; nowhere in the recording do you hear {absent.noun}",
-)
-"""No "after" or "while" before it can be taken to limit the denial."""
+"""Parts that follow one another in one breath."""
+_AT_LENGTH: Final = 3
+"""Of more parts each sentence holds so many."""
+_SLOTS: Final = "abcd"
 
 
 @dataclass(frozen=True)
@@ -60,11 +55,11 @@ class Narrator:
     """Puts claims into words.
 
     Args:
-        style: `paper` puts bare labels into the sentences; `natural` clauses and gerunds.
+        style: `paper` puts connectives between bare labels, as CompA prints them, and leaves open
+            what belongs together.
         pick: Chooses among equally good words.
     """
 
-    phrases: Phrases
     style: Style
     pick: Pick
 
@@ -72,22 +67,22 @@ class Narrator:
         """The caption that makes a claim.
 
         Args:
-            claim: A scene over labels; events joined by `And`; or `And` of a scene of at most two
-                events and `Not` of an event.
+            claim: A scene over labels; events joined by `And`; or `And` of a scene and `Not` of an
+                event.
         """
         word: Connective | None = None
         match claim:
-            case Event(label):
-                text = self._say_alone(label)
-            case Concat() | Overlay():
-                text, word = self._say_scene(claim)
+            case Event() | Concat() | Overlay():
+                text, word = self._say(claim, Fit.ALONE)
             case And(Event(label), Not(Event(absent))):
-                text = self._fill(_DENIED, text=self._say_alone(label), absent=self._phrase(absent))
-            case And(Concat() | Overlay() as pair, Not(Event(absent))):
-                text, word = self._say_scene(pair)
-                text = self._fill(_DENIED_THROUGHOUT, text=text, absent=self._phrase(absent))
+                text, _ = self._fill(
+                    "absent from one", a=self._phrase(label), absent=Phrase.of_label(absent)
+                )
+            case And(Concat() | Overlay() as scene, Not(Event(absent))):
+                text, word = self._say(scene, Fit.OPENING)
+                text, _ = self._fill("absent", text=text, absent=Phrase.of_label(absent))
             case _:
-                text = self._fill(_PRESENT, nouns=join_words(self._nouns(claim)))
+                text, _ = self._fill("present", nouns=self.join(self._list_nouns(claim)))
         return Caption(
             text if self.style is Style.PAPER else _capitalise_sentences(text),
             claim,
@@ -95,151 +90,131 @@ class Narrator:
             Provenance.of_rule("narrative", self.style.value),
         )
 
+    def relate(self, claim: Composed, connective: Connective) -> Caption:
+        """The caption of two sounds that relates them by a word.
+
+        Narrators that choose alike make twins of before, after and while, which differ in nothing
+        but this word and the order in which the sounds are heard.
+        """
+        first, second = (part.label for part in operands(claim) if isinstance(part, Event))
+        phrases = {label: self._phrase(label) for label in sorted((first, second))}
+        frames = read_frames(_NAMES[type(claim)], self.style)
+        frame = self.pick([frame for frame in frames if frame.connective is connective])
+        text = capitalise(frame.text.format(a=phrases[first], b=phrases[second]))
+        rule = Provenance.of_rule("narrative", self.style.value)
+        return Caption(_capitalise_sentences(text), claim, connective.value, rule)
+
     def _phrase(self, label: str) -> Phrase:
-        phrase = self.phrases(label)
+        """One way to say a label."""
         if self.style is Style.PAPER:
-            return Phrase(phrase.plain, phrase.plain, phrase.plain, phrase.plain)
+            return Phrase.of_label(label)
+        phrase: Phrase = self.pick(wordings(label))
         return phrase
 
-    def _nouns(self, claim: Claim) -> list[str]:
+    def _list_nouns(self, claim: Claim) -> list[str]:
         sounds = [part for part in parts_of(claim) if isinstance(part, Event)]
         if len(sounds) < len(parts_of(claim)):
             raise ValueError(f"no words for the claim {claim}")
-        return [self._phrase(sound.label).noun for sound in sounds]
+        phrases = [self._phrase(sound.label) for sound in sounds]
+        return [each.plain if self.style is Style.PAPER else each.noun for each in phrases]
 
-    def _fill(self, frames: Sequence[str], **words: str | Phrase) -> str:
-        return str(self.pick(frames)).format(**words)
+    def _choose(self, says: str, fit: Fit = Fit.ALONE) -> Frame:
+        frame: Frame = self.pick(
+            [frame for frame in read_frames(says, self.style) if frame.fit >= fit]
+        )
+        return frame
 
-    def _say_alone(self, label: str) -> str:
-        return self._fill(_ALONE, sound=self._phrase(label))
+    def _fill(
+        self, says: str, fit: Fit = Fit.ALONE, **slots: str | Phrase
+    ) -> tuple[str, Connective | None]:
+        frame = self._choose(says, fit)
+        return frame.text.format(**slots), frame.connective
 
-    def _say_scene(self, scene: Composed) -> tuple[str, Connective]:
-        word: Connective = self.pick(connectives(scene))
-        return self._compose(scene, word, at_top=True), word
+    def join(self, words: Sequence[str]) -> str:
+        """The words as a list: "a", "a and b", or "a, b and c"."""
+        *others, last = words
+        return self._fill("and", head=", ".join(others), text=last)[0] if others else last
 
-    # Compositions
-
-    def _clause(self, scene: Scene) -> str:
+    def _say(self, scene: Scene, fit: Fit) -> tuple[str, Connective | None]:
+        """A scene where a text of such a fit may stand, and how it relates its parts."""
         if isinstance(scene, Event):
-            return self._phrase(scene.label).clause
-        sentences = [word for word in connectives(scene) if word is not Connective.FOLLOWED_BY]
-        return self._compose(scene, self.pick(sentences), at_top=False)
-
-    def _gerund(self, scene: Scene) -> str:
-        if not isinstance(scene, Event):
-            raise ValueError("only a single sound has a gerund")
-        return self._phrase(scene.label).gerund
-
-    def _compose(self, scene: Composed, word: Connective, at_top: bool) -> str:
+            return self._fill("sound", fit, a=self._phrase(scene.label))
+        if self.style is Style.PAPER:
+            words = {kind: self._choose(f"infix {_NAMES[kind]}") for kind in _NAMES}
+            return self._say_infix(scene, words), words[type(scene)].connective
         parts = operands(scene)
-        if isinstance(scene, Concat) and len(parts) > _MOST_CLAUSES:
-            return self._say_at_length(parts, word)
-        if all(isinstance(part, Event) for part in parts):
-            if len(parts) > 2:
-                return self._say_row(parts, word)
-            frame = self.pick(range(frames(self.style))) if at_top else 0
-            return relate(scene, word, self.phrases, self.style, frame)
-        if isinstance(scene, Concat):
-            return self._say_in_order(parts, word)
-        return self._say_together(parts, word, at_top)
+        phrases = [self._phrase(part.label) for part in parts if isinstance(part, Event)]
+        if len(phrases) == len(parts) <= len(_SLOTS):
+            says = _NAMES[type(scene)] + (f" {len(parts)}" if len(parts) > 2 else "")
+            slots = dict(zip(_SLOTS, phrases, strict=False))
+            frame = self._choose(says, fit)
+            return frame.text.format(**slots), frame.connective
+        return (
+            self._say_in_order(parts, fit)
+            if isinstance(scene, Concat)
+            else self._say_together(parts, fit)
+        )
 
-    def _say_row(self, parts: Sequence[Scene], word: Connective) -> str:
-        """Three or more sounds, one after the other or all at the same time."""
-        clauses = [self._clause(part) for part in parts]
-        match word:
-            case Connective.THEN:
-                return ", then ".join(clauses[:-1]) + f", and then {clauses[-1]}"
-            case Connective.FOLLOWED_BY:
-                return ", followed by ".join(self._gerund(part) for part in parts)
-            case Connective.BEFORE | Connective.AFTER:
-                return self._say_in_order(parts, word)
-            case Connective.WITH:
-                rest = join_words([self._gerund(part) for part in parts[1:]])
-            case _:
-                rest = join_words(clauses[1:])
-        return f"{clauses[0]} {word.value} {rest}, all at the same time"
+    def _say_infix(self, scene: Scene, words: Mapping[type[Scene], Frame]) -> str:
+        """The parts with connectives between, and nothing that tells what belongs together."""
+        if isinstance(scene, Event):
+            return self._phrase(scene.label).plain
+        head, text = (self._say_infix(part, words) for part in (scene.first, scene.second))
+        return words[type(scene)].text.format(head=head, text=text)
 
-    def _say_at_length(self, parts: Sequence[Scene], word: Connective) -> str:
-        """Many parts in order: composed ones in sentences of their own, others a few at a time."""
-        sentences: list[list[str]] = [[]]
-        for previous, part in zip((None, *parts), parts, strict=False):
-            alone = not (isinstance(part, Event) and isinstance(previous, Event | None))
-            if alone or len(sentences[-1]) == _IN_SENTENCE:
-                sentences.append([])
-            sentences[-1].append(self._clause(part))
-        parted = [", then ".join(clauses) for clauses in sentences if clauses]
-        link = "; then " if word is Connective.THEN else f"; {word.value} all of that, "
-        return link.join(parted)
+    def _say_in_order(self, parts: Sequence[Scene], fit: Fit) -> tuple[str, Connective | None]:
+        """Parts in order, too many for one sentence, or some of them composed."""
+        match parts:
+            case (Event(label), Overlay() as scene) if _is_flat(scene) and self.pick((True, False)):
+                text, _ = self._say(scene, Fit.CLAUSE)
+                return self._fill("after one", fit, a=self._phrase(label), text=text)
+            case (Overlay() as scene, Event(label)) if (
+                _is_flat(scene) and fit is not Fit.SENTENCE and self.pick((True, False))
+            ):
+                text, _ = self._say(scene, Fit.CLAUSE)
+                return self._fill("before one", fit, b=self._phrase(label), text=text)
+        first, *others = _group_sounds(parts)
+        text, word = self._say(first, max(fit, Fit.OPENING))
+        for part in others:
+            further, _ = self._say(part, Fit.SENTENCE)
+            text, word = self._fill("next", head=text, text=further)
+        return text, word
 
-    def _say_in_order(self, parts: Sequence[Scene], word: Connective) -> str:
-        """Parts in order, some of them composed."""
-        if word is Connective.FOLLOWED_BY:
-            rest = " and then ".join(self._gerund(part) for part in parts[1:])
-            return f"{self._clause(parts[0])}, all of it followed by {rest}"
-        clauses = [self._clause(part) for part in parts]
-        if word is Connective.THEN:
-            return "; then ".join(clauses)
-        if word is Connective.BEFORE:
-            clauses, parts = clauses[::-1], parts[::-1]
-        # "That" may be the last thing said or the first; where there are several, it is "all of".
-        that = "all of that" if _holds_concat(parts[0]) else "that"
-        links = [that] + ["all of that"] * (len(parts) - 2)
-        further = [
-            f"{word.value} {link}, {clause}"
-            for link, clause in zip(links, clauses[1:], strict=True)
-        ]
-        return "; ".join([clauses[0], *further])
-
-    def _say_together(self, parts: Sequence[Scene], word: Connective, at_top: bool) -> str:
-        """Parts at the same time, some of them concatenations."""
-        single = [part for part in parts if isinstance(part, Event)]
-        orders = [part for part in parts if isinstance(part, Concat)]
-        if len(orders) > 1:
-            first, second = orders
-            return f"{self._clause(first)}; {word.value} this happens, {self._clause(second)}"
-        steps = operands(orders[0])
-        in_a_row = all(isinstance(step, Event) for step in steps)
-        if at_top and not (in_a_row and self.pick((True, False))):
-            order, every = self._clause(orders[0]), _ALL[len(labels(orders[0]))]
-            if word is Connective.WITH:
-                return f"{order}, {every} with {self._say_alongside(single, gerunds=True)}"
-            background = self._say_alongside(single, gerunds=False)
-            return f"{order}; {word.value} {every} are heard, {background}"
-        background = self._say_alongside(single, gerunds=word is Connective.WITH)
-        listed = ", then ".join(self._clause(step) for step in steps)
-        count = NUMBERS[len(steps) - 1]
-        return f"{word.value} {background}, {count} sounds follow one another: {listed}"
-
-    def _say_alongside(self, single: Sequence[Event], gerunds: bool) -> str:
-        words = join_words([(self._gerund if gerunds else self._clause)(event) for event in single])
-        return f"{words} at the same time" if len(single) > 1 else words
+    def _say_together(self, parts: Sequence[Scene], fit: Fit) -> tuple[str, Connective | None]:
+        """Parts at the same time, of which one or two are concatenations."""
+        sounds = [self._phrase(part.label) for part in parts if isinstance(part, Event)]
+        first, *others = [part for part in parts if isinstance(part, Concat)]
+        if others:
+            text, further = self._say(first, Fit.OPENING)[0], self._say(others[0], Fit.SENTENCE)[0]
+            return self._fill("both", fit, text=text, others=further)
+        is_short = all(isinstance(step, Event) for step in operands(first))
+        text, _ = self._say(first, Fit.CLAUSE if is_short else Fit.OPENING)
+        return self._fill(
+            "during" if is_short else "during long",
+            fit,
+            text=text,
+            others=self.join([sound.clause for sound in sounds]),
+            going=self.join([sound.gerund for sound in sounds]),
+        )
 
 
-def connectives(scene: Composed) -> tuple[Connective, ...]:
-    """The words that can relate the operands of a scene."""
-    if isinstance(scene, Overlay):
-        orders = [part for part in operands(scene) if isinstance(part, Concat)]
-        # "With this happening" is no English.
-        return SIMULTANEOUS if len(orders) < 2 else (Connective.WHILE, Connective.AS)
-    if len(operands(scene)) > _MOST_CLAUSES:
-        # "Before all of that, a dog barks, then it rains" leaves open when it rains.
-        return (Connective.THEN, Connective.AFTER)
-    if all(isinstance(part, Event) for part in operands(scene)[1:]):
-        return ORDER
-    return tuple(word for word in ORDER if word is not Connective.FOLLOWED_BY)
+_NAMES: Final[Mapping[type[Scene], str]] = {Concat: "order", Overlay: "together"}
 
 
-def _holds_concat(scene: Scene) -> bool:
-    if isinstance(scene, Event):
-        return False
-    return isinstance(scene, Concat) or any(map(_holds_concat, operands(scene)))
+def _is_flat(scene: Overlay) -> bool:
+    return all(isinstance(part, Event) for part in operands(scene))
 
 
-def join_words(words: Sequence[str]) -> str:
-    """The words as a list: "a", "a and b", or "a, b and c"; "" for none."""
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"
+def _group_sounds(parts: Sequence[Scene]) -> list[Scene]:
+    """The parts with single sounds that follow one another put together, a few at a time."""
+    groups: list[list[Scene]] = []
+    for part in parts:
+        is_open = groups and isinstance(groups[-1][-1], Event) and len(groups[-1]) < _AT_LENGTH
+        if is_open and isinstance(part, Event):
+            groups[-1].append(part)
+        else:
+            groups.append([part])
+    return [reduce(Concat, group) for group in groups]
 
 
 def _capitalise_sentences(words: str) -> str:
@@ -353,6 +328,7 @@ def _list_sounds(resolution: Resolution, stretches: Mapping[str, Stretches]) -> 
 def _list_segments(
     sounds: Mapping[str, Stretches], silent: Stretches, audible: Frames
 ) -> Iterator[DenseCaption]:
+    first_words = Narrator(Style.NATURAL, lambda frames: frames[0])
     order = {label: place for place, label in enumerate(sounds)}
     changes: dict[Frames, set[str | None]] = {}
     for label, stretches in (*sounds.items(), (None, silent)):
@@ -364,8 +340,9 @@ def _list_segments(
     for moment in sorted(changes):
         if now and moment - since >= audible:
             named = sorted((label for label in now if label is not None), key=order.__getitem__)
-            text = join_words([Phrase.of_label(label).clause for label in named])
-            yield DenseCaption(Resolution.SCENE, since, moment, text or SILENCE)
+            clauses = [Phrase.of_label(label).clause for label in named]
+            text = first_words.join(clauses) if clauses else SILENCE
+            yield DenseCaption(Resolution.SCENE, since, moment, text)
         now ^= changes[moment]
         since = moment
 

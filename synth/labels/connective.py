@@ -16,6 +16,7 @@ class Connective(StrEnum):
     WHILE = "while"
     AS = "as"
     WITH = "with"
+    AT_ONCE = "at the same time"
 
     @property
     def is_order(self) -> bool:
@@ -23,5 +24,5 @@ class Connective(StrEnum):
         return self not in SIMULTANEOUS
 
 
-SIMULTANEOUS: Final = (Connective.WHILE, Connective.AS, Connective.WITH)
+SIMULTANEOUS: Final = (Connective.WHILE, Connective.AS, Connective.WITH, Connective.AT_ONCE)
 ORDER: Final = tuple(word for word in Connective if word not in SIMULTANEOUS)

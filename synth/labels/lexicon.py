@@ -52,6 +52,28 @@ class Phrase:
         is_bare = first != "the" and not first.startswith("some")
         return f"the {self.noun}" if is_bare else self.noun
 
+    @property
+    def sound(self) -> str:
+        """The noun of what is heard of it, singular: "the sound of a dog"."""
+        return self.noun if self.noun.startswith("the sound of ") else f"the sound of {self.noun}"
+
+    @property
+    def bare(self) -> str:
+        """The noun behind "no" or "any": "siren"."""
+        first, _, rest = self.noun.partition(" ")
+        return rest if rest and first in ("a", "an", "the", "some") else self.noun
+
+    @property
+    def progressive(self) -> str:
+        """The clause as of what goes on: "a dog is barking"."""
+        clause, gerund = self.clause.split(), self.gerund.split()
+        both = zip(clause, gerund, strict=False)
+        same = next((at for at, (one, other) in enumerate(both) if one != other), 0)
+        if not same:
+            return self.clause
+        is_plural = not clause[same].endswith("s") or f"{clause[same]}ing" == gerund[same]
+        return " ".join((*clause[:same], "are" if is_plural else "is", *gerund[same:]))
+
     @classmethod
     def of_label(cls, label: str) -> Phrase:
         """The standard wording of a label, or a serviceable one for a label that is not listed."""

@@ -243,7 +243,7 @@ class AttributePairs(SplitGroups[Attributes]):
                 continue
             scenes, claims = zip(*members, strict=True)
             captions = say_measures(claims, style, rate, rng)
-            drafts = self.draft_rivals(scenes, captions, edit, style)
+            drafts = self.draft_rivals(scenes, captions, edit)
             is_moved = edit not in (Quantity.ONSET, Quantity.POSITION)
             if drafts and is_moved and style is Style.NATURAL:
                 return even_out(drafts, self.listener, self.setting, rng)

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, lru_cache
-from itertools import combinations
 from typing import (
     Annotated,
     Any,
@@ -28,7 +27,7 @@ from synth.base.choice import StrictModel
 from synth.base.errors import PlanError
 from synth.base.rng import Randomness
 from synth.base.units import Decibels, Frames, Seconds, resampled_frames, to_frames
-from synth.captions.balance import Hand, cross
+from synth.captions.balance import exchange
 from synth.captions.caption import Caption, Pair, Style
 from synth.captions.contrast import CaptionSet, Wording, contrast
 from synth.labels.connective import Connective
@@ -346,31 +345,19 @@ class SplitGroups(Generic[S]):
         return Draft(scene, captions, heard)
 
     def draft_rivals(
-        self, scenes: Sequence[Scene], captions: Sequence[Caption], edit: StrEnum, style: Style
+        self, scenes: Sequence[Scene], captions: Sequence[Caption], edit: StrEnum
     ) -> list[Draft] | None:
-        """Scenes that each prove their caption and refute the others'; None where one does not.
-
-        In natural style the false captions are dealt in crosses.
-        """
-        hands = list(map(Hand, captions))
-        timelines = []
-        for scene, hand in zip(scenes, hands, strict=True):
-            timelines.append(self.listener.hear(scene))
-            hearing = Hearing(timelines[-1], self.setting.tolerance)
-            rivals = [other.main for other in hands if other is not hand]
-            if not hearing.proves(hand.main.claim):
+        """Scenes that each prove their caption and refute the others'; None where one does not."""
+        drafts = []
+        for scene, captions_of in zip(scenes, exchange(captions, edit), strict=True):
+            heard = self.listener.hear(scene)
+            hearing = Hearing(heard, self.setting.tolerance)
+            if not hearing.proves(captions_of.caption.claim):
                 return None
-            if not all(hearing.refutes(rival.claim) for rival in rivals):
+            if not all(hearing.refutes(rival.claim) for rival in captions_of.negatives):
                 return None
-            if style is Style.PAPER:
-                hand.false = [rival.as_false(edit) for rival in rivals]
-        if style is Style.NATURAL:
-            for hand, other in combinations(hands, 2):
-                cross(hand, hand.main, other, other.main, edit)
-        return [
-            Draft(scene, hand.captions(), heard)
-            for scene, hand, heard in zip(scenes, hands, timelines, strict=True)
-        ]
+            drafts.append(Draft(scene, captions_of, heard))
+        return drafts
 
 
 def check_splits(setting_name: str, counts: object, splits: Collection[str]) -> None:

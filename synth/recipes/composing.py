@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial, reduce
-from itertools import cycle, pairwise
-from typing import Any, Final, assert_never
+from itertools import pairwise
+from typing import Final, assert_never
 
 import numpy as np
 
@@ -19,11 +19,10 @@ from synth.captions.balance import Member, Tell
 from synth.captions.caption import Caption, Style
 from synth.captions.contrast import CaptionSet
 from synth.captions.measuring import say_measures
-from synth.captions.narrative import Narrator, Pick
-from synth.labels.lexicon import Phrase
+from synth.captions.narrative import Narrator
 from synth.recipes.base import Draft, Setting, retake
 from synth.scene.activity import measure
-from synth.scene.claim import Claim, Count, Measured, claim_labels
+from synth.scene.claim import Claim, Count, Measured
 from synth.scene.edit import EditKind, EditSelection, Outline, rename_labels
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
 from synth.scene.timeline import Timeline, duration, make_sequence
@@ -159,42 +158,27 @@ def amplify_sound(sound: Event, gain_db: Decibels) -> Event:
     return retake(sound, gain_db=round(sound.heard.gain_db + gain_db, 2))
 
 
-# Telling: the words for the claims of a group of scenes.
-
-
-_FEW: Final = 4
-"""Sounds of a sentence whose words are drawn freely."""
-
-_CHOICES: Final = 16
-
-
-def make_teller(style: Style, is_long: bool, rate: int, rng: np.random.Generator) -> Tell:
+def make_teller(style: Style, rate: int, rng: np.random.Generator) -> Tell:
     """Who tells the claims of a group, in words drawn anew for each.
 
-    In a group of long scenes, sentences of more than four sounds make the same choices in the same
-    order: the false one differs from the true one in what it says, and in nothing else.
+    In the style of the paper a group has one set of words: those leave open what belongs together,
+    and only so do claims of one meaning read alike.
     """
-    free = Narrator(Phrase.of_label, style, partial(pick, rng=rng))
-    shares = rng.random(_CHOICES).tolist() if is_long else ()
+    share = float(rng.random())
+    narrator = Narrator(
+        style,
+        partial(pick, rng=rng)
+        if style is Style.NATURAL
+        else lambda frames: frames[int(share * len(frames))],
+    )
 
     def tell(claim: Claim) -> Caption:
         if isinstance(claim, Count | Measured):
             (caption,) = say_measures([claim], style, rate, rng)
             return caption
-        if not is_long or len(claim_labels(claim)) <= _FEW:
-            return free.tell(claim)
-        return Narrator(Phrase.of_label, style, _pick_by(shares)).tell(claim)
+        return narrator.tell(claim)
 
     return tell
-
-
-def _pick_by(shares: Sequence[float]) -> Pick:
-    left = cycle(shares)
-
-    def one_of(options: Sequence[Any]) -> Any:
-        return options[int(next(left) * len(options))]
-
-    return one_of
 
 
 # Sequences of many sounds: parts that are placed and proven by themselves, then joined.
@@ -205,10 +189,6 @@ def _pick_by(shares: Sequence[float]) -> Pick:
 
 _SEQUENCE_TRIES: Final = 8
 """Pairs of sounds that are tried as an overlay; of larger ones, of which fewer hold, fewer."""
-
-CLOSE_PAIRS: Final = frozenset({(0, 1), (2, 3), (0, 2), (1, 3), (4, 5)})
-"""Members of a group that are one edit apart: base, exchange, an edit of the base, the same of the
-exchange, and so on."""
 
 
 @dataclass(frozen=True)

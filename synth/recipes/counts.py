@@ -134,7 +134,7 @@ class Repetitions(SplitGroups[Counts]):
         captions = say_measures(claims, style, self.setting.rate, rng)
         for unit in shuffle(units, rng):
             scenes = self._draw_scenes(Event(label, unit), rng)
-            drafts = self.draft_rivals(scenes, captions, EditKind.COUNT, style)
+            drafts = self.draft_rivals(scenes, captions, EditKind.COUNT)
             if drafts is not None and style is Style.NATURAL:
                 return even_out(drafts, self.listener, self.setting, rng)
             if drafts is not None:

@@ -24,7 +24,7 @@ from pydantic import Field
 from synth.base.errors import LeftOutError, PlanError
 from synth.base.rng import pick, shuffle
 from synth.base.units import Decibels, Frames, to_decibels, to_frames, to_gain
-from synth.captions.balance import Member, deal
+from synth.captions.balance import Member, deal, deal_alone, print_captions
 from synth.captions.caption import Style
 from synth.captions.contrast import CaptionSet, pool
 from synth.labels.lexicon import could_be_meant
@@ -48,6 +48,7 @@ from synth.recipes.base import (
 )
 from synth.recipes.casting import DrawnCast, cast_sounds, explain_uncast, random_sequence
 from synth.recipes.composing import Composer, Placed, amplify, amplify_sound, make_teller
+from synth.scene.edit import rename_labels
 from synth.scene.scene import Scene, labels, statement
 from synth.scene.timeline import PlacedEvent, arrange, places
 from synth.truth.change import find_change, list_claims, proves_change
@@ -290,17 +291,20 @@ class EditPairs(SplitGroups[Edits]):
         return shuffle(drafts, rng)
 
     def _tell(self, members: Sequence[Member], rng: np.random.Generator) -> list[CaptionSet]:
-        """What is said of both; no false captions where nothing true of one is false of the other.
-
-        So it is with a level, which captions do not tell, and with a sound that is there or not:
-        what is said of the others is true of both.
-        """
+        """What is said of both; no false captions where only a level differs, which none tells."""
+        tell = make_teller(self.settings.style, self.setting.rate, rng)
         statements = [member.statement for member in members]
-        tell = make_teller(self.settings.style, False, self.setting.rate, rng)
-        mains = [tell(statement) for statement in statements]
         claims = list(pool(statements))
-        dealt = deal(members, mains, claims, tell, self.settings.captions, rng)
-        return dealt or [CaptionSet(main, (), ()) for main in mains]
+        if self.settings.style is Style.PAPER:
+            return print_captions(members, claims, tell, self.settings.captions, rng)
+        limit = self.settings.captions
+        if statements[0] != statements[1]:
+            dealt = deal(members, claims, tell, limit, rng)
+            if dealt is not None:
+                return dealt
+        names = self.cast.exchange(statements[0], rng) or {}
+        claims = list(pool([statements[0], rename_labels(statements[0], dict(names))]))
+        return deal_alone(members, claims, tell, limit, rng)
 
 
 def _swap(placed: Sequence[PlacedEvent], rng: np.random.Generator) -> list[PlacedEvent] | None:

@@ -4,8 +4,9 @@ Up to four sounds are nested at will; more follow one another, in small overlays
 two parts with a crossfade of 10 % of the shorter one, `*` mixes them between classes, the shorter
 placed at random inside the longer. A minimal-pair group is one scene and its edits over the same
 clips: parts reordered, an operator changed, a sound put with another partner, one exchanged for a
-sound that was absent. Up to 7 captions of every granularity are true of each member, and up
-to 7 false; `balance` deals them so that no text betrays which it is.
+sound that was absent. Captions tell all of a scene, parts of it, and what is absent. In natural
+style `balance` deals them so that no text betrays which is true; in that of the paper the main one
+tells all of a scene, in the words of CompA, and true and false ones are of every granularity.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from pydantic import Field, field_validator, model_validator
 
 from synth.base.errors import NotationError, PlanError
 from synth.base.units import Decibels, Frames, Seconds, to_frames
-from synth.captions.balance import deal
+from synth.captions.balance import deal, print_captions
 from synth.captions.caption import Style
-from synth.captions.contrast import pool
+from synth.captions.contrast import CaptionSet, pool
 from synth.captions.measuring import SceneMeasure, measured_pool
 from synth.recipes.base import (
     IN_ORDER,
@@ -60,7 +61,6 @@ from synth.recipes.casting import (
     random_template,
 )
 from synth.recipes.composing import (
-    CLOSE_PAIRS,
     Composer,
     Mixing,
     Parts,
@@ -71,7 +71,7 @@ from synth.recipes.composing import (
 from synth.recipes.evening import ALIKE, compare, draw_part, even_out, outline
 from synth.scene.claim import Quantity
 from synth.scene.edit import recompositions, rename_labels
-from synth.scene.scene import Concat, Event, Scene, labels, parse
+from synth.scene.scene import Event, Scene, labels, parse
 from synth.scene.timeline import duration, is_sequence, recompose
 from synth.truth.ear import BLOCK_S
 from synth.truth.listener import Listener
@@ -89,8 +89,8 @@ class Scenes(Recipe):
     Args:
         scenes: Total samples, shared among the splits by their number of clips; or samples per
             split. Multiples of `variants`.
-        variants: Scenes of a minimal-pair group: one, another with one sound exchanged, and further
-            recompositions.
+        variants: Scenes of a minimal-pair group: one, another with one sound exchanged, and
+            recompositions of both.
         max_events: Scenes hold 2 to this many sounds, at most 12, each number equally often.
         polyphony: Most sounds at once, up to 4; beds and crossfades do not count. Scenes of no more
             sounds are nested at will; larger ones are sequences of single sounds and overlays.
@@ -100,8 +100,8 @@ class Scenes(Recipe):
         expressions: Scenes to choose from, such as "(dog + rain) * vehicle", of labels, categories
             or `any`: a list, a mapping to weights, or a file with one per line (empty lines and `#`
             comments are skipped). If null, operators and nesting are drawn.
-        captions: Most true captions of a sample, the main one included, and most false ones; at
-            least 2 for an odd number of variants.
+        captions: Most true captions of a sample, the main one included, and most false ones, which
+            are the main captions of others of its group; at least 2 for an odd number of variants.
         crossfade: Overlap of two joined parts, as a share of the shorter one; a part that overlaps
             for more than half of what is heard of it is not said to follow. In sequences of more
             sounds than `polyphony` it is shortened to that half, and overlays have none.
@@ -128,7 +128,7 @@ class Scenes(Recipe):
     expressions: dict[str, Annotated[float, Field(gt=0, le=1_000_000)]] = Field(
         default_factory=dict
     )
-    captions: int = Field(default=7, ge=1, le=20)
+    captions: int = Field(default=4, ge=1, le=20)
     crossfade: float = Field(default=0.1, ge=0, le=0.4)
     pause_s: Annotated[tuple[Pause, Pause], IN_ORDER] = (0.0, 0.0)
     mixing: Mixing = Mixing.BETWEEN_CLASS
@@ -161,12 +161,6 @@ class Scenes(Recipe):
                 f"captions: 1 is too few for {self.variants} variants: they are each "
                 "other's negatives, two by two; give 2, or an even number of variants"
             )
-        is_long = not self.expressions and self.max_events > self.polyphony
-        if is_long and self.variants % 2:
-            raise ValueError(
-                f"variants: {self.variants} is odd: scenes of more than {self.polyphony} sounds "
-                "(polyphony) come in pairs; give an even number"
-            )
         weights = [name for name, weight in self.categories.items() if weight not in (0, 1)]
         for name, values in (("expressions", self.expressions), ("categories", weights)):
             if self.without_replacement and values:
@@ -180,15 +174,7 @@ class Scenes(Recipe):
     @property
     def templates(self) -> dict[Scene, float]:
         """The expressions as scenes, with their weights; none where they are drawn."""
-        templates = {self._read_template(text): weight for text, weight in self.expressions.items()}
-        sizes = [len(labels(template)) for template in templates]
-        if self.variants % 2 and any(size > self.polyphony for size in sizes):
-            raise PlanError(
-                f"recipe.scenes.variants: {self.variants} is odd: scenes of more than "
-                f"{self.polyphony} sounds come in pairs",
-                fix="give an even number",
-            )
-        return templates
+        return {self._read_template(text): weight for text, weight in self.expressions.items()}
 
     def longest_sound(self, count: int, setting: Setting) -> Frames | None:
         """Frames that each of `count` sounds may last, None for any."""
@@ -270,7 +256,6 @@ _DEALT_DRAWS: Final = 5
 """Of each template, whose clips are given: only their order and places are drawn."""
 _PLACINGS: Final = 2
 """Nine in ten of the scenes that can be proven at all are so as they are placed first."""
-_WORDINGS_OF_PAIRS: Final = 2
 _LEAST_KEPT: Final = 0.5
 """Share of the longest sound that a scene lasts, at least."""
 _UNEVEN: Final = 0.25
@@ -397,24 +382,32 @@ class SceneGroups(SplitGroups[Scenes]):
         longest = self.settings.longest_sound(count, self.setting)
         named = *labels(base), *names.values()
         sounds = cast_sounds(cast, named, longest, set(), self.setting, rng)
-        if self._is_long(base):
-            return self._draw_sequences(base, names, sounds, rng)
-        exchanged = rename_labels(base, names)
+        place: Callable[[Scene], Placed | None]
         placed: list[Placed] = []
-        share = float(rng.uniform(_LEAST_KEPT, 1))
-        frames = share * max(sound.heard.frames for sound in sounds.values())
-        for statement in chain((base, exchanged), alternate(base, recompositions(base), rng)):
-            if self._is_even:
-                like = placed[0].scene if placed else None
-                scene = self._compose_evenly(statement, sounds, frames, like, rng)
-            else:
-                scene = self._compose(statement, sounds, rng)
-            if scene is not None:
-                placed.append(scene)
-            elif statement in (base, exchanged):
+        if self._is_long(base):
+            parts = Parts(self.composer, cache(partial(self._compose, sounds=sounds, rng=rng)))
+            if not self.templates:
+                base = parts.arrange(base, names, rng)
+            assert isinstance(base, Concat)
+            place = partial(self._compose_sequence, parts=parts, rng=rng)
+            edits = recompose(base, self.settings.polyphony)
+        elif self._is_even:
+            share = float(rng.uniform(_LEAST_KEPT, 1))
+            frames = share * max(sound.heard.frames for sound in sounds.values())
+            place = partial(self._compose_evenly, sounds, frames, placed, rng=rng)
+            edits = recompositions(base)
+        else:
+            place = partial(self._compose, sounds=sounds, rng=rng)
+            edits = recompositions(base)
+        for statement in chain((base,), alternate(base, edits, rng)):
+            one = place(statement)
+            other = place(rename_labels(statement, names)) if one else None
+            if one and other:
+                placed += (one, other)
+            elif not placed:
                 return None
-            if len(placed) == self.settings.variants:
-                return self._caption(placed, rng)
+            if len(placed) >= self.settings.variants:
+                return self._caption(placed[: self.settings.variants], rng)
         return None
 
     @property
@@ -423,31 +416,6 @@ class SceneGroups(SplitGroups[Scenes]):
 
     def _is_long(self, statement: Scene) -> bool:
         return len(labels(statement)) > self.settings.polyphony
-
-    def _draw_sequences(
-        self,
-        base: Scene,
-        names: dict[str, str],
-        sounds: Mapping[str, Event],
-        rng: np.random.Generator,
-    ) -> list[Draft] | None:
-        """Members in pairs that differ in one label, each pair an edit of the first."""
-        parts = Parts(self.composer, cache(partial(self._compose, sounds=sounds, rng=rng)))
-        if not self.templates:
-            base = parts.arrange(base, names, rng)
-        placed: list[Placed] = []
-        assert isinstance(base, Concat)
-        edits = alternate(base, recompose(base, self.settings.polyphony), rng)
-        for edited in chain((base,), edits):
-            one = self._compose_sequence(edited, parts, rng)
-            other = self._compose_sequence(rename_labels(edited, names), parts, rng)
-            if one and other:
-                placed += (one, other)
-            elif not placed:
-                return None
-            if len(placed) == self.settings.variants:
-                return self._caption(placed, rng)
-        return None
 
     def _compose_sequence(
         self, statement: Scene, parts: Parts, rng: np.random.Generator
@@ -473,18 +441,19 @@ class SceneGroups(SplitGroups[Scenes]):
 
     def _compose_evenly(
         self,
-        statement: Scene,
         sounds: Mapping[str, Event],
         frames: float,
-        like: Scene | None,
+        placed: Sequence[Placed],
+        statement: Scene,
         rng: np.random.Generator,
     ) -> Placed | None:
         """The same over parts of the sounds, so that it lasts no longer than others of its group.
 
         Args:
             frames: How long it lasts, about.
-            like: Its envelope is like that of this scene.
+            placed: The others; its envelope is like that of the first.
         """
+        like = placed[0].scene if placed else None
         whole = self._compose(statement, sounds, rng)
         if whole is None:
             return None
@@ -498,9 +467,9 @@ class SceneGroups(SplitGroups[Scenes]):
             scenes = [scene for scene in unlike if unlike[scene] <= 3 * ALIKE]
             scenes.sort(key=unlike.__getitem__)
         for scene in scenes[:_PROVEN_CUTTINGS]:
-            placed = self._place(statement, scene)
-            if placed.is_proven:
-                return placed
+            member = self._place(statement, scene)
+            if member.is_proven:
+                return member
         return None
 
     def _cut(
@@ -530,18 +499,18 @@ class SceneGroups(SplitGroups[Scenes]):
         laid = self._add_bed(statements, placed, rng)
         if laid is None:
             return None
-        is_long = self._is_long(statements[0])
-        tell = make_teller(self.settings.style, is_long, self.setting.rate, rng)
-        mains = [tell(statement) for statement in statements]
-        wordings = _WORDINGS_OF_PAIRS if len(labels(statements[0])) == 2 else 1
-        claims = list(pool(statements)) * wordings
+        tell = make_teller(self.settings.style, self.setting.rate, rng)
+        claims = list(pool(statements))
         if self.settings.tell:
             named = {label for statement in statements for label in labels(statement)}
             claims += measured_pool(
                 [member.heard for member in laid], self.settings.tell, named, self.setting.rate
             )
-        close = CLOSE_PAIRS if is_long else None
-        dealt = deal(laid, mains, claims, tell, self.settings.captions, rng, close)
+        limit = self.settings.captions
+        if self.settings.style is Style.PAPER:
+            dealt: list[CaptionSet] | None = print_captions(laid, claims, tell, limit, rng)
+        else:
+            dealt = deal(laid, claims, tell, limit, rng)
         if dealt is None:
             return None
         drafts = [member.draft(captions) for member, captions in zip(laid, dealt, strict=True)]

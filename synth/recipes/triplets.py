@@ -10,11 +10,11 @@ after. `stage_a` makes TeminAL A's corpus instead: one sound and two together.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from jaxtyping import Int64
@@ -22,8 +22,9 @@ from pydantic import Field
 
 from synth.base.errors import LeftOutError, PlanError
 from synth.base.units import Seconds, to_frames
-from synth.captions.caption import Caption, Pair, Provenance, Style, frames
+from synth.captions.caption import Caption, Pair, Provenance, Style
 from synth.captions.contrast import Wording, judge
+from synth.captions.narrative import Narrator
 from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase, are_kin
 from synth.recipes.base import (
@@ -45,8 +46,8 @@ from synth.recipes.base import (
 from synth.recipes.evening import even_out
 from synth.recipes.fitting import DO_NOT_FIT, FittedPair, Fitting
 from synth.scene.claim import And, Only
-from synth.scene.edit import EditKind
-from synth.scene.scene import Concat, Event, Overlay, Scene
+from synth.scene.edit import EditKind, find_edit
+from synth.scene.scene import Concat, Event, Overlay, Scene, events
 
 
 class Triplets(Recipe):
@@ -60,8 +61,8 @@ class Triplets(Recipe):
             paper has none.
         max_event_s: Longer sounds are cut to an excerpt of this length.
         least_event_s: Sounds may be cut to fit together, but never to less than this.
-        style: `paper` gives each sample every false sentence as a negative; `natural` gives up to
-            two, so that the text alone never reveals which caption is false.
+        style: `paper` gives each sample every false sentence as a negative; `natural` the captions
+            of the other two of its group, so that the text never reveals which caption is false.
         stage_a: Make single and combined sounds instead, for TeminAL A.
     """
 
@@ -94,65 +95,11 @@ class Triplets(Recipe):
 
 
 ONE_ORDER: Final = "too few clips for two orders of different sounds"
+_TELLINGS: Final = 3
+"""True captions of a sample in natural style."""
+_CHOICES: Final = 3
+"""Choices of words in a sentence: of two sounds and their relation."""
 CONNECTIVES: Final = (Connective.BEFORE, Connective.AFTER, Connective.WHILE)
-
-
-def _deal_crosses(
-    drafts: Sequence[Draft], crosses: Iterable[tuple[EditKind, str, str]]
-) -> list[Draft]:
-    """The drafts of a group with only the negatives that are dealt in crosses.
-
-    In a cross each of two sentences is true of one member, where the other is a negative and now
-    stands against it. Who compares the two by their texts alone is right at one member only.
-
-    Args:
-        crosses: An edit and two texts. One that the group does not bear is left out.
-    """
-    kept: list[list[Caption]] = [[] for _ in drafts]
-    for edit, *pair in crosses:
-        crossed = [
-            (negatives, false.as_false(edit, against=true))
-            for true, text in (pair, pair[::-1])
-            for negatives, member in zip(kept, (draft.captions for draft in drafts), strict=True)
-            if true in {sentence.text for sentence in (member.caption, *member.positives)}
-            for false in member.negatives
-            if false.text == text
-        ]
-        if len(crossed) == 2:
-            for negatives, caption in crossed:
-                negatives.append(caption)
-    return [
-        replace(draft, captions=replace(draft.captions, negatives=tuple(negatives)))
-        for draft, negatives in zip(drafts, kept, strict=True)
-    ]
-
-
-def _list_crosses(
-    pair: FittedPair, wording: Wording, flip: bool
-) -> list[tuple[EditKind, str, str]]:
-    """Kinds of edits and sentences that differ by one: the sounds, or the word, exchanged.
-
-    Each of the six sentences that a group bears is in one, so that it is false as often as true.
-
-    Args:
-        flip: Whether "before", not "after", is exchanged for "while".
-    """
-    a, b = Event(pair.first.label), Event(pair.second.label)
-
-    def say(word: Connective, first: Event, second: Event) -> str:
-        """The sentence that names the first sound first."""
-        ordered = (second, first) if word is Connective.AFTER else (first, second)
-        relate = Concat if word.is_order else Overlay
-        return wording.say(relate(*ordered), word).text
-
-    same, other = Connective.BEFORE, Connective.AFTER
-    if flip:
-        same, other = other, same
-    reordered = EditKind.REORDER, say(same, a, b), say(same, b, a)
-    return [reordered] + [
-        (EditKind.RELATION, say(other, *named), say(Connective.WHILE, *named))
-        for named in ((a, b), (b, a))
-    ]
 
 
 @dataclass(frozen=True)
@@ -207,8 +154,6 @@ class ClassPairs(SplitGroups[Triplets]):
         round_, position = divmod(index, len(self.pairs))
         number = round_ * len(self.pairs) + int(self._order(round_)[position])
         rng = self.rng(index)
-        style = self.settings.style
-        wording = Wording(CONNECTIVES, Phrase.of_label, style, int(rng.integers(frames(style))))
         pair = self._draw(number)
         if pair is None:
             other = self._draw(number ^ 1)
@@ -227,12 +172,27 @@ class ClassPairs(SplitGroups[Triplets]):
             (Concat(pair.second, pair.first, pair.crossfade), Connective.AFTER),
             (pair.overlay, Connective.WHILE),
         )
-        drafts = [self.draft_contrast(scene, word, wording) for scene, word in members]
-        if style is Style.PAPER:
-            return drafts
-        crosses = _list_crosses(pair, wording, flip=bool(rng.integers(2)))
-        dealt = _deal_crosses(drafts, crosses)
-        return even_out(dealt, self.listener, self.setting, self.rng(index, "/even"))
+        if self.settings.style is Style.PAPER:
+            wording = Wording(CONNECTIVES, Phrase.of_label, Style.PAPER)
+            return [self.draft_contrast(scene, word, wording) for scene, word in members]
+        drafts = self._draft_triplet([scene for scene, _ in members], rng)
+        return even_out(drafts, self.listener, self.setting, self.rng(index, "/even"))
+
+    def _draft_triplet(self, scenes: Sequence[Pair], rng: np.random.Generator) -> list[Draft]:
+        """Three samples that exchange their captions; further true ones are told in other words."""
+        first, second = (Event(part.label) for part in events(scenes[0]))
+        claims = Concat(first, second), Concat(second, first), Overlay(first, second)
+        mains, *further = (
+            _tell_all(list(zip(claims, CONNECTIVES, strict=True)), rng) for _ in range(_TELLINGS)
+        )
+        drafts = []
+        for at, scene in enumerate(scenes):
+            heard = self.listener.hear(scene)
+            others = [other.as_false(find_edit(claims[at], other.claim)) for other in mains]
+            others += [captions[at] for captions in further]
+            captions = judge(mains[at], others, heard, self.setting.tolerance)
+            drafts.append(Draft(scene, captions, heard))
+        return drafts
 
     @cached_property
     def fitting(self) -> Fitting:
@@ -292,6 +252,21 @@ class ClassPairs(SplitGroups[Triplets]):
             captions = judge(main, [false], heard, self.setting.tolerance)
             drafts.append(Draft(scene, captions, heard))
         return drafts
+
+
+def _tell_all(claims: Sequence[tuple[Pair, Connective]], rng: np.random.Generator) -> list[Caption]:
+    """The captions of a group; in half of all groups each makes the same choices of words."""
+    shares = rng.random((len(claims), _CHOICES))
+    if rng.integers(2):
+        shares[:] = shares[0]
+    return [
+        Narrator(Style.NATURAL, partial(_pick_next, iter(choices))).relate(claim, word)
+        for choices, (claim, word) in zip(shares.tolist(), claims, strict=True)
+    ]
+
+
+def _pick_next(shares: Iterator[float], options: Sequence[Any]) -> Any:
+    return options[int(next(shares) * len(options))]
 
 
 def _refuse_namesakes(labels: Iterable[str]) -> None:

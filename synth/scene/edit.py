@@ -159,6 +159,19 @@ def edit_kind(claim: Claim, heard: Scene) -> EditKind:
     return EditSelection(heard).kind(Outline.of(claim))
 
 
+def find_edit(claim: Claim, other: Claim) -> EditKind:
+    """Which edit leads from one claim to another that excludes it, and back."""
+    one, second = Outline.of(claim), Outline.of(other)
+    if one.denies or second.denies:
+        return EditKind.NEGATE
+    if one.named != second.named:
+        return EditKind.REPLACE
+    if tells := one.tells or second.tells:
+        return tells
+    is_composed = isinstance(claim, Concat | Overlay)
+    return edit_kind(other, claim) if is_composed else EditKind.RELATION
+
+
 def _count_orders(statement: Scene) -> int:
     if isinstance(statement, Event):
         return 0

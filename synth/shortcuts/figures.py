@@ -25,6 +25,12 @@ FOLDS: Final = 5
 """A kind of edit is measured in so many groups or more."""
 TRIPLETS: Final = "triplets"
 """In place of a kind of edit: the captions before, after and while of one group."""
+MAIN: Final = "main"
+"""The main caption beside all negatives of its sample, where some stand against others."""
+POSITIVES: Final = "positives"
+"""Further true captions beside the negatives."""
+BARE: Final = "bare"
+"""Main captions of samples that have negatives, beside those of samples that have none."""
 _TRIPLET: Final = {"before": None, "after": None, "while": None}.keys()
 _COLUMNS: Final = ("group", "split", "recipe", "relation", "caption", "positives", "negatives")
 _RESAMPLES: Final = 1000
@@ -40,7 +46,7 @@ class ShortcutFigure:
 
     Args:
         split: Of which samples.
-        kind: Of which negatives, "" for all.
+        kind: Of which negatives, "" for all; or `MAIN`, `POSITIVES`, `BARE`, `TRIPLETS`.
         measure: `pooled`: true or false, over all sentences of the samples. `own`, by text, and
             `fits`, by audio: the same over what is compared, negatives and the true sentences that
             they stand against. `member`: which of two such sentences is true? `first`: which of
@@ -223,40 +229,50 @@ class SplitSentences:
     """The sentences of one split.
 
     Args:
-        every: All of them.
+        pooled: What stands side by side without being paired: true and false ones (""), and so on.
         rivals: What a loss compares.
     """
 
-    every: Sentences | None
+    pooled: Mapping[str, Sentences]
     rivals: Sequence[RivalSet]
 
     @classmethod
     def of(cls, rows: Sequence[dict[str, Any]], numbers: dict[str, int]) -> SplitSentences:
         """Those of rows of a manifest; `numbers` are given to texts."""
         groups: dict[str, int] = defaultdict(lambda: len(groups))
-        items: list[tuple[int, bool, int]] = []
+        items: dict[str, list[tuple[int, bool, int]]] = {"": [], POSITIVES: [], BARE: []}
         rivals: dict[tuple[int, str, int], list[int]] = {}
         triplets: dict[str, dict[str, int]] = defaultdict(dict)
         for at, row in enumerate(rows):
+            group, main = groups[row["group"]], numbers[row["caption"]]
+            items[BARE].append((main, not row["negatives"], group))
             if not row["negatives"]:
                 continue
-            group = groups[row["group"]]
             triplets[row["group"]][row["relation"]] = at
-            true = [row["caption"], *(sentence["text"] for sentence in row["positives"])]
-            items += [(numbers[text], False, group) for text in true]
-            for sentence in row["negatives"]:
-                number = numbers[sentence["text"]]
-                items.append((number, True, group))
+            true, false = (
+                [(numbers[text["text"]], is_false, group) for text in row[name]]
+                for name, is_false in (("positives", False), ("negatives", True))
+            )
+            items[""] += [(main, False, group), *true, *false]
+            items[POSITIVES] += [*true, *false]
+            for sentence, (number, *_) in zip(row["negatives"], false, strict=True):
                 against = numbers[compared_with(sentence, row)]
                 for kind in ("", sentence["kind"]):
                     rivals.setdefault((at, kind, against), []).append(number)
+                rivals.setdefault((at, MAIN, main), []).append(number)
+        if all(
+            rivals.get((at, "", true)) == false
+            for (at, kind, true), false in rivals.items()
+            if kind == MAIN
+        ):
+            rivals = {key: false for key, false in rivals.items() if key[1] != MAIN}
         for members in triplets.values():
             for at in [members[name] for name in _TRIPLET] if members.keys() >= _TRIPLET else ():
                 others = [numbers[rows[members[name]]["caption"]] for name in _TRIPLET]
                 others.remove(numbers[rows[at]["caption"]])
                 rivals[at, TRIPLETS, numbers[rows[at]["caption"]]] = others
         return cls(
-            Sentences.of(items) if items else None,
+            {kind: Sentences.of(some) for kind, some in items.items() if _are_told_apart(some)},
             [
                 RivalSet(groups[rows[at]["group"]], kind, true, tuple(false), at)
                 for (at, kind, true), false in rivals.items()
@@ -274,6 +290,14 @@ class SplitSentences:
     def of_kind(self, kind: str) -> list[RivalSet]:
         """What is compared for one kind of edit."""
         return [rival for rival in self.rivals if rival.kind == kind]
+
+
+def _are_told_apart(items: Sequence[tuple[int, bool, int]]) -> bool:
+    """Whether there are enough groups of either side to learn from a part."""
+    return all(
+        len({group for _, is_false, group in items if is_false is side}) >= FOLDS
+        for side in (True, False)
+    )
 
 
 def draw_rows(

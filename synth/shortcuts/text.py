@@ -61,14 +61,19 @@ def measure_texts(
     Args:
         path: Where they are from, for an error.
     """
+    pooled = [(split, *some) for split, part in parts.items() for some in part.pooled.items()]
     tasks = [(split, part, kind) for split, part in parts.items() for kind in part.kinds]
     if not tasks:
         raise TooFewGroupsError(
             f"{path}: the blind test needs {FOLDS} groups or more, with true and false captions"
         )
-    observer.start("blind", len(tasks), "comparisons")
+    observer.start("blind", len(pooled) + len(tasks), "comparisons")
     classifier = _TextClassifier(texts, seed)
     figures: list[ShortcutFigure] = []
+    for split, kind, sentences in pooled:
+        right = (classifier.score(sentences) > 0) == sentences.false
+        figures.append(measure_accuracy(split, kind, "pooled", right, sentences))
+        observer.advance("blind")
     for split, part, kind in tasks:
         figures += _measure(split, part, kind, classifier)
         observer.advance("blind")
@@ -79,9 +84,6 @@ def measure_texts(
 def _measure(
     split: str, part: SplitSentences, kind: str, classifier: _TextClassifier
 ) -> Iterator[ShortcutFigure]:
-    if not kind and part.every is not None:
-        right = (classifier.score(part.every) > 0) == part.every.false
-        yield measure_accuracy(split, kind, "pooled", right, part.every)
     rivals = part.of_kind(kind)
     sentences = Sentences.of_rivals(rivals)
     scores = classifier.score(sentences)

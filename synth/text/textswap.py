@@ -37,7 +37,7 @@ from synth.text.tags.tag_relations import (
     makes_likely,
     share_family,
 )
-from synth.text.tags.tags import TagCategory, TagVocabulary, fix_article, phrase_tag
+from synth.text.tags.tags import TagCategory, TagVocabulary, fix_article, is_plural, phrase_tag
 
 # The dictionary of TextSwap: which tag of a vocabulary may stand in for which, and why not.
 
@@ -194,13 +194,9 @@ def are_alike(tag: Tag, other: Tag) -> bool:
     ours, theirs = phrase_tag(tag), phrase_tag(other)
     return (
         ours.form is theirs.form
-        and _is_plural(ours.words) is _is_plural(theirs.words)
+        and is_plural(ours.words) is is_plural(theirs.words)
         and (ours.words in words("collective")) is (theirs.words in words("collective"))
     )
-
-
-def _is_plural(words: str) -> bool:
-    return words.endswith("s") and not words.endswith(("ss", "us"))
 
 
 # The exchange itself.

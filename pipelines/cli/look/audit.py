@@ -227,7 +227,7 @@ def _print_next(corpus: Path, found: Audit, heard: AudioAudit | None) -> None:
 
 
 _MEASURES: Final = {
-    "pooled": "any sentences",
+    "pooled": "one side from the other",
     "own": "false captions from their true ones",
     "first": "the true caption among its false ones",
     "fits": "whether a caption fits",
@@ -293,12 +293,12 @@ def print_audit(found: Audit) -> None:
 def print_shortcuts(title: str, result: Shortcuts, measures: Mapping[str, str] = _MEASURES) -> None:
     """What is told without listening."""
     console = make_console()
-    table = Table(title=f"{title}: {result.recipe}")
+    table = Table(title=f"{title}: {result.recipe}, furthest above chance first")
     for column in ("split", "kind", "comparison"):
         table.add_column(column)
     for column in ("told", "95 % interval", "chance", "n"):
         table.add_column(column, justify="right")
-    for each in result.figures:
+    for each in sorted(result.figures, key=lambda figure: -figure.excess):
         table.add_row(
             each.split,
             each.kind or "all",

@@ -121,6 +121,8 @@ def singular_of(word: str) -> str | None:
         bases.append(word[:-2])
     if word.endswith("ies"):
         bases.insert(0, f"{word[:-3]}y")
+    if word.endswith("ves"):
+        bases.append(f"{word[:-3]}f")
     return next(
         (base for base in bases if base in shipped_pos_tags() or _in_dictionary(base)), None
     )
@@ -241,6 +243,11 @@ _SINGULAR_PRONOUNS: Final = word_set(
     "he she it who someone somebody something everyone everybody everything one"
 )
 _PLURALS: Final = word_set("cattle children fish geese men people police sheep they women")
+_OUTCOMES: Final = frozenset({"open", "shut"})
+_SWINGS: Final = word_set(
+    "bang blow break burst click crack creak flick fly pop pry pull push slam slide snap squeak "
+    "squeal swing"
+)
 _IRREGULAR_PARTICIPLES: Final = word_set(
     "been begun blown broken come done driven fallen flown given gone grown heard held "
     "hit kept left made put run seen shot shut started stopped struck sung taken thrown "
@@ -278,7 +285,8 @@ class EmbeddedTagger:
             for token in tokens
         ]
         for index in range(1, len(words)):
-            if words[index] == "idle" and words[index - 1] in {"run", "running", "runs"}:
+            idles = words[index] == "idle" and words[index - 1] in {"run", "running", "runs"}
+            if idles or (words[index] in _OUTCOMES and lemma_of(words[index - 1]) in _SWINGS):
                 options[index] = (POS.ADJ,)
         tags: list[POS] = []
         for index in range(len(words)):
@@ -371,8 +379,10 @@ def _auxiliary(index: int, words: list[str], options: list[PosTags], able: PosTa
     ahead = [at for at in range(index + 1, len(words)) if options[at][0] is not POS.ADV][:1]
     following = words[ahead[0]] if ahead else ""
     if POS.NOUN in able:
-        helps = following in {"be", "not"} or possible_pos_tags(following or ".")[-1] is POS.VERB
-        return POS.AUX if helps and not following.endswith(("ing", "s")) else POS.NOUN
+        many = options[index - 1][0] is POS.PRON or is_plural_word(words[index - 1])
+        does = many and possible_pos_tags(following or ".")[-1] is POS.VERB
+        helps = following in {"be", "not"} or (does and not following.endswith(("ing", "s")))
+        return POS.AUX if helps else POS.NOUN
     helps = following in {"to", "not"} or _is_participle(following)
     return POS.AUX if helps else POS.VERB
 
@@ -393,7 +403,11 @@ def _adjective(index: int, words: list[str], able: PosTags, after: PosTags, tags
     word, before = words[index], tags[-1] if tags else POS.PUNCT
     noun_follows = after[0] in {POS.NOUN, POS.ADJ}
     if POS.VERB in able and POS.NOUN not in able:
-        return POS.VERB if before in {POS.NOUN, POS.PRON, POS.PART} else able[0]
+        return (
+            POS.VERB
+            if words[index - 1] == "being" or before in {POS.NOUN, POS.PRON, POS.PART}
+            else able[0]
+        )
     if POS.NOUN not in able:
         return able[0]
     if word in _PEOPLE and noun_follows:
@@ -412,7 +426,7 @@ def _noun_or_verb(index: int, words: list[str], options: list[PosTags], tags: li
         back -= 1
     before = tags[back] if back >= 0 else POS.PUNCT
     following = options[index + 1] if index + 1 < len(options) else (POS.PUNCT,)
-    if back >= 0 and words[back] in {"to", "not", "can", "will", "could", "cannot"}:
+    if words[max(back, 0)] in {"to", "not", "can", "will", "could"} and before is not POS.NOUN:
         return POS.VERB
     if _is_participle(word):
         return POS.NOUN if before in _OPENS_NOUN else POS.VERB
@@ -437,6 +451,9 @@ def _after_conjunction(
 ) -> POS:
     """A verb where it matches a verb before "and", a noun where it opens a clause of its own."""
     finite = [at for at in range(back + 1) if _may_be_finite(words[at], tags[at])]
+    sounds = tags[back - 1 : back] == [POS.NOUN] and singular_of(words[back - 1]) in sound_nouns()
+    if sounds and ends_as_third_person(words[index]):
+        return POS.NOUN
     if not finite or _clause_follows(index, words, following):
         return POS.NOUN
     last = words[finite[-1]]

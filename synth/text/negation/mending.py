@@ -183,7 +183,7 @@ def mend_in_list(caption: MarkedCaption, index: int) -> Place:
         return None
     denied = [item for item in items if not caption.denied.isdisjoint(item)]
     kept = [item for item in items if item not in denied]
-    if any(_cannot_be_denied(caption, item) for item in denied) or caption.at(end) == "of":
+    if any(_cannot_be_denied(caption, item) for item in denied) or _goes_back(caption, end):
         return None
     if items[-1] in kept and caption.at(end) not in STOPS | {","}:
         return None  # what follows belongs to the last item, which would no longer be last
@@ -195,14 +195,23 @@ def mend_in_list(caption: MarkedCaption, index: int) -> Place:
     return TextEdit(start, caption.tokens[end - 1].end, text), ours
 
 
+def _goes_back(caption: MarkedCaption, end: int) -> bool:
+    """Whether what follows the list belongs to it, and would be said of what is denied."""
+    after = end + 1 if caption.at(end) == "," else end
+    return caption.at(after) == "as" or caption.at(end) in {"of", "which", "that"}
+
+
 def _opener(caption: MarkedCaption, opening: int) -> str | None:
     """The word, or two, before a list; None where a denial cannot follow it."""
     word, before = caption.at(opening), caption.at(opening - 1)
-    if opening < 0 or before in {"is", "are", "was", "were"}:
+    if opening < 0 or before in {"is", "are", "was", "were"} or word == "including":
         return None
     if word == "by":
-        return f"{before} by" if before in words("by opens list") else None
-    if word == "with" and (before in words("binds with") or before.endswith("ed")):
+        governor = caption.at(opening - 2)  # "all backed by", "is led by", "perfectly backed by"
+        is_free = before in words("by opens list") and not is_closed(governor)
+        return f"{before} by" if is_free and not is_adverb(governor) else None
+    is_bound = before in words("binds with") or before.endswith("ed") or is_adverb(before)
+    if word == "with" and is_bound:
         return None
     return caption.spelling(opening)
 
@@ -213,7 +222,7 @@ def _goes_on(caption: MarkedCaption, end: int) -> bool:
     if caption.at(after) in {"and", "&"}:
         after += 1
     if after == end:
-        return False
+        return caption.at(end) in words("playing")  # "guitar playing rhythm, and drums"
     word, following = caption.at(after), caption.at(after + 1)
     clause = word.endswith(("ing", "ed")) and following in closed_words() | words("adverb")
     return not (clause or word in closed_words() - words("determiner"))
@@ -225,6 +234,8 @@ def _is_theme(caption: MarkedCaption, item: range) -> bool:
 
 def _cannot_be_denied(caption: MarkedCaption, item: range) -> bool:
     """Whether "no" before the item would also deny a tag that is to stay, or a number."""
+    if caption.at(item[0]) in {"this", "that"}:
+        return True
     first = item[1] if caption.at(item[0]) in words("determiner") else item[0]
     stays = any(caption.tokens[at].match and at not in caption.denied for at in item)
     return stays or caption.at(first) in words("quantity") or is_adverb(caption.at(first))
@@ -276,7 +287,7 @@ def _item(caption: MarkedCaption, start: int) -> range | None:
     at = first
     while at < len(caption.tokens) and _in_item(caption, at):
         at += 1
-    if at == first or _is_clause(caption, first, at) or _is_half(caption, at - 1):
+    if at == first or _is_clause(caption, first, at) or _is_half(caption, start, at - 1):
         return None
     return range(start, at)
 
@@ -297,10 +308,13 @@ def _is_clause(caption: MarkedCaption, first: int, end: int) -> bool:
     return last.endswith("ed") or is_adverb(caption.at(first))
 
 
-def _is_half(caption: MarkedCaption, last: int) -> bool:
+def _is_half(caption: MarkedCaption, start: int, last: int) -> bool:
     """Whether a comma only parts two adjectives: "a sweet, flute-like instrument"."""
     qualifies = caption.tokens[last].match is None or caption.is_form(last, TagForm.ADJECTIVE)
-    return qualifies and caption.is_premodifier(last) and not caption.at(last).endswith("ing")
+    word = caption.at(last)
+    if last == start + 1 and caption.at(start) in {"a", "an"}:  # "a soft and"
+        return qualifies and POS.ADJ in possible_pos_tags(word)
+    return qualifies and caption.is_premodifier(last) and not word.endswith("ing")
 
 
 def mend(
@@ -375,6 +389,8 @@ def _is_named(caption: MarkedCaption, index: int) -> bool:
         return True
     match = token.match
     own = match is not None and phrase_tag(match.tag).words[0].isupper()
+    if "&" in {caption.at(index - 1), caption.at(index + 1)}:
+        return True  # "drum & bass" is neither
     if _JOINTS & {*caption.text[token.start - 1 : token.start], *caption.text[token.end :][:1]}:
         return True
     text = caption.spelling(index)
@@ -433,7 +449,7 @@ def _before_noun(caption: MarkedCaption, index: int) -> Place:
     ours = [at for at in range(opening + 1, last) if at in caption.denied]
     if not all(at < head and caption.is_form(at, TagForm.ADJECTIVE) for at in ours):
         return None
-    if any(is_adverb(caption.at(at - 1)) for at in ours):
+    if any(is_adverb(caption.at(at - 1)) or _has_company(caption, at) for at in ours):
         return None
     era = range(last + 1, last + 4)
     if _is_era(caption, era) and era[-1] not in caption.denied:
@@ -450,6 +466,20 @@ def _before_noun(caption: MarkedCaption, index: int) -> Place:
         determiner = proper.capitalize() if determiner[0].isupper() else proper
     start, end = caption.tokens[opening].start, caption.tokens[last].end
     return TextEdit(start, end, f"{determiner} {named}{tail}"), frozenset(ours)
+
+
+def _has_company(caption: MarkedCaption, index: int) -> bool:
+    """Whether a mood is one of several, and nobody knows what the others say: "perky, happy"."""
+    match = caption.tokens[index].match
+    if match is None or phrase_tag(match.tag).kind is not TagCategory.MOOD:
+        return False
+    for step in (-1, 1):
+        at = index + step
+        while caption.at(at) in SEPARATORS or caption.is_form(at, TagForm.ADJECTIVE):
+            at += step
+        if caption.at(at - step) in SEPARATORS:
+            return True
+    return False
 
 
 def _is_era(caption: MarkedCaption, span: range) -> bool:

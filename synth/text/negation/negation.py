@@ -3,8 +3,9 @@
 After Vasilakis et al., Towards effective negation modeling in joint audio-text models for music:
 *negation insert* (section 2.1) puts a tag that is not in the caption behind a negator; *half* and
 *fully negated* captions (section 2.2) put one before half of the caption's tags, rounded up, or all
-of them. `natural` style writes what a person would; where a tag stands in a place whose grammar it
-does not know, the caption's tags are told anew in a sentence of our own, and the outcome says so.
+of them. `natural` style writes what a person would; a caption in which a tag stands where its
+grammar is not known is left out, and a list of tags becomes a sentence. Such a half denies what can
+be denied in place, at most half of the tags.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from typing import Final
 import numpy as np
 
 from synth.labels.lexicon import Tag, lower_initial
+from synth.labels.words import words_of
 from synth.text.grammar.tokens import has_markup
-from synth.text.negation.mending import Wordings, find_sure, mend
+from synth.text.negation.mending import Wordings, find_sure, mend, words
 from synth.text.negation.negators import (
     Negated,
     NegationExtent,
@@ -80,6 +82,15 @@ class _Read:
     def tags(self) -> tuple[Tag, ...]:
         return tuple(dict.fromkeys(match.tag for match in self.stated))
 
+    @property
+    def is_list(self) -> bool:
+        """Whether it says nothing but tags: "violin, bass, no drums", "bass in a happy song"."""
+        rest = self.caption
+        for match in reversed(self.matches):
+            rest = f"{rest[: match.start]} {rest[match.end :]}"
+        said = {word.key for word in words_of(rest)}
+        return said <= words("plain") | words("music") | words("determiner")
+
 
 def find_stated_tags(caption: str, vocabulary: TagVocabulary) -> tuple[Tag, ...]:
     """The tags that a caption says are there: named, and nowhere denied."""
@@ -130,7 +141,7 @@ def _choose(tags: Sequence[Tag], mode: NegationExtent, rng: np.random.Generator)
     """
     if mode is NegationExtent.FULL:
         return tuple(tags)
-    count = -(-len(tags) // 2)
+    count = _count(len(tags), mode)
     drawn: set[Tag] = set()
     for at in rng.permutation(len(tags)):
         more = drawn | {tag for tag in tags if implies(tag, tags[at])}
@@ -142,6 +153,10 @@ def _choose(tags: Sequence[Tag], mode: NegationExtent, rng: np.random.Generator)
     if len(drawn) != count or _contradicts(kept, drawn):
         return ()
     return tuple(tag for tag in tags if tag in drawn)
+
+
+def _count(tags: int, mode: NegationExtent) -> int:
+    return tags if mode is NegationExtent.FULL else -(-tags // 2)
 
 
 def _negate_plainly(
@@ -234,31 +249,75 @@ def _insert_tag(read: _Read, tag: Tag, negators: Negators, rng: np.random.Genera
 def _negate_naturally(
     read: _Read, mode: NegationExtent, how: Negation, rng: np.random.Generator
 ) -> Negated:
-    sure = find_sure(read.caption, read.stated)
-    stated = tuple(dict.fromkeys(match.tag for match in sure))
-    if not stated:
-        return Negated(mode, NegationOutcome.NONE, reason=NegationReason.UNSURE)
-    mute = next((tag for tag in stated if phrase_tag(tag).form is TagForm.NONE), None)
-    if mute:
-        return Negated(
-            mode, NegationOutcome.NONE, reason=NegationReason.UNSAYABLE, detail=mute.name
-        )
-    tags = _choose(stated, mode, rng)
-    if not tags:
-        return Negated(mode, NegationOutcome.NONE, reason=NegationReason.IMPLIED)
-    kept = tuple(tag for tag in stated if tag not in tags)
+    """The caption edited, or told anew where it says nothing but tags; a half keeps something."""
+    if mode is NegationExtent.HALF and len(read.tags) == 1:
+        return Negated(mode, NegationOutcome.NONE, reason=NegationReason.ONE_TAG)
+    unsure = {*read.stated} - {*find_sure(read.caption, read.stated)}
+    sure = {*read.tags} - {match.tag for match in unsure}
+    at_once = _list_denials([tag for tag in read.tags if tag in sure], read.tags, mode, rng)
     negators = Wordings(str(rng.choice(how.negators.quality)), str(rng.choice(how.negators.thing)))
-    frame = int(rng.integers(FRAMES))
-    ours = {match for match in sure if match.tag in tags}
+    edited = Negated(mode, NegationOutcome.NONE, reason=_explain(read, at_once, mode))
+    for tags in at_once if edited.reason == NegationReason.GRAMMAR else ():
+        denied = {*tags, *edited.denied}
+        if denied <= sure and len(denied) <= _count(len(read.tags), mode):
+            edited = _edit(read, denied, mode, how, negators) or edited
+    return edited if edited.text or not read.is_list else _restate(read, mode, rng)
+
+
+def _explain(
+    read: _Read, at_once: Sequence[Collection[Tag]], mode: NegationExtent
+) -> NegationReason:
+    """Why a caption is not edited; `GRAMMAR` where it may be."""
+    if not at_once:
+        return NegationReason.UNSURE
+    if find_denials(read.caption, read.matches):
+        return NegationReason.DENIES
+    if all(len(tags) > _count(len(read.tags), mode) for tags in at_once):
+        return NegationReason.IMPLIED
+    return NegationReason.GRAMMAR
+
+
+def _list_denials(
+    sure: Sequence[Tag], tags: Sequence[Tag], mode: NegationExtent, rng: np.random.Generator
+) -> list[Sequence[Tag]]:
+    """What to deny at once: all tags, or one sure one after another, with whatever implies it."""
+    if mode is NegationExtent.FULL:
+        return [tags] if sure else []
+    drawn = [sure[at] for at in rng.permutation(len(sure))]
+    return [[tag for tag in tags if implies(tag, denied)] for denied in drawn]
+
+
+def _edit(
+    read: _Read, absent: Collection[Tag], mode: NegationExtent, how: Negation, negators: Wordings
+) -> Negated | None:
+    """The caption with some tags denied in place; None where grammar or sense forbids it."""
+    denied = tuple(tag for tag in read.tags if tag in absent)
+    kept = tuple(tag for tag in read.tags if tag not in absent)
+    ours = {match for match in read.stated if match.tag in absent}
     text, unmended = mend(read.caption, read.matches, ours, negators)
-    whole = set(stated) == set(read.tags) and len(sure) == len(read.stated)
-    others = (*kept, *_find_others(read.caption, read.tags))
-    whole = whole and not _contradicts(others, tags)
-    if whole and unmended is None and _says(text, how.vocabulary, tags, kept):
-        return Negated(mode, NegationOutcome.NEGATED, text, tags, kept)
-    told = describe(kept, tags, frame)
-    where = unmended.tag.name if unmended else tags[0].name
-    return Negated(mode, NegationOutcome.RESTATED, told.text, tags, told.present, "grammar", where)
+    is_safe = not _contradicts((*kept, *_find_others(read.caption, read.tags)), denied)
+    if unmended or not is_safe or not _says(text, how.vocabulary, denied, kept):
+        return None
+    return Negated(mode, NegationOutcome.NEGATED, text, denied, kept)
+
+
+def _restate(read: _Read, mode: NegationExtent, rng: np.random.Generator) -> Negated:
+    """The tags of a list that can be said; what it denies is heard where all of it is denied."""
+    named = dict.fromkeys(match.tag for match in read.matches)
+    said = [tag for tag in named if phrase_tag(tag).form is not TagForm.NONE]
+    tags = [tag for tag in said if tag in read.tags]
+    missing = [tag for tag in said if tag not in read.tags]
+    denied = _choose(tags, mode, rng)
+    is_full = mode is NegationExtent.FULL
+    present = missing if is_full else [tag for tag in tags if tag not in denied]
+    if not tags or not (is_full or present):
+        return Negated(mode, NegationOutcome.NONE, reason=NegationReason.UNSAYABLE)
+    if not denied or _contradicts(present, denied):
+        return Negated(mode, NegationOutcome.NONE, reason=NegationReason.IMPLIED)
+    absent = denied if is_full else (*denied, *missing)
+    told = describe(present, absent, int(rng.integers(FRAMES)))
+    kept = () if is_full else told.present
+    return Negated(mode, NegationOutcome.RESTATED, told.text, denied, kept)
 
 
 def _contradicts(kept: Sequence[Tag], denied: Collection[Tag]) -> bool:

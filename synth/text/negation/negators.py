@@ -207,6 +207,12 @@ class NegationReason(StrEnum):
     """It denies every one of its tags already."""
     NO_OTHER_TAG = "no other tag"
     """Every tag of the vocabulary is in it, or too near one that is."""
+    ONE_TAG = "one tag"
+    """Half of one tag is none: a caption states what else is heard."""
+    GRAMMAR = "grammar"
+    """Its tags stand where no edit is known to be English, or to leave what it says true."""
+    DENIES = "denies"
+    """It denies something itself, which may say what is to be denied: "instrumental, no voices"."""
     UNSAYABLE = "unsayable"
     """No words are known that deny one of its tags in a sentence."""
     IMPLIED = "implied"
@@ -223,7 +229,7 @@ class NegationOutcome(StrEnum):
     NEGATED = "negated"
     """Edited in place."""
     RESTATED = "restated"
-    """Told anew from its tags, as no safe edit is known."""
+    """Told anew, as it says nothing but tags."""
     NONE = "none"
     """No negated version; `reason` says why."""
 
@@ -236,8 +242,7 @@ class Negated:
         text: The new caption, "" for none.
         denied: The tags that the text denies and the caption did not.
         kept: The tags that both say are there.
-        reason: Why there is none; for a restated caption "grammar".
-        detail: The tag that was the reason, "" for none.
+        reason: Why there is none.
     """
 
     mode: NegationExtent
@@ -246,4 +251,3 @@ class Negated:
     denied: tuple[Tag, ...] = ()
     kept: tuple[Tag, ...] = ()
     reason: str = ""
-    detail: str = ""

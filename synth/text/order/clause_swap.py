@@ -14,7 +14,13 @@ from typing import Final, TypeAlias
 from synth.base.errors import SpecError
 from synth.base.rng import Randomness
 from synth.labels.connective import ORDER, Connective
-from synth.text.grammar.tagger import POS, EmbeddedTagger, Tagger, ends_as_third_person
+from synth.text.grammar.tagger import (
+    POS,
+    EmbeddedTagger,
+    Tagger,
+    ends_as_gerund,
+    ends_as_third_person,
+)
 from synth.text.grammar.tokens import STOPS, Piece, format_order, to_sentence, word_set
 from synth.text.order.clause_tests import (
     BE,
@@ -23,13 +29,12 @@ from synth.text.order.clause_tests import (
     explain_unreadable,
     is_a_stage,
     is_heard,
-    is_loose,
     may_lack_subject,
     points_back,
     presupposes,
-    reads_as_verb,
     to_finite,
     to_gerund,
+    to_simple,
 )
 from synth.text.order.clauses import ClausePart, Shape, is_doing, is_plural, needs_doer
 from synth.text.order.connectives import (
@@ -60,6 +65,7 @@ _LEADS: Final = {
 _THEN_LEADS: Final = frozenset({"immediately", "quickly", "shortly", "suddenly"})
 _PHRASES: Final = frozenset({Shape.NOUN_PHRASE, Shape.GERUND_CLAUSE, Shape.GERUND})
 _WITH_SUBJECT: Final = frozenset({Shape.CLAUSE, Shape.GERUND_CLAUSE})
+_SHARED: Final = frozenset({"is", "are", "being"})
 _SUBJECTLESS: Final = frozenset({Shape.PREDICATE, Shape.GERUND})
 
 
@@ -146,11 +152,13 @@ def _swap(sides: _Sides) -> _Made | SwapReason:
         return SwapReason.PRONOUN
     if presupposes(rear) or "do so" in " ".join(front.words):
         return SwapReason.REFERS_BACK
-    if is_loose(rear) or Shape.UNCLEAR in {front.shape(), rear.shape()}:
+    if made := _share_auxiliary(sides):
+        return made
+    if Shape.UNCLEAR in {front.shape(), rear.shape()}:
         return SwapReason.NOT_A_CLAUSE
     if not {"as", "while"}.isdisjoint(rear.words):
         return SwapReason.SEVERAL_CONNECTIVES
-    if fault := explain_no_events(front, rear):
+    if fault := explain_no_events(front, rear, sides.kind):
         return fault
     if sides.kind is Connective.FOLLOWED_BY:
         return _swap_around_followed_by(sides)
@@ -158,9 +166,7 @@ def _swap(sides: _Sides) -> _Made | SwapReason:
         return _carry_subject(sides)
     if rear.shape() is Shape.PREDICATE or front.shape() is Shape.PREDICATE:
         return SwapReason.SHARED_SUBJECT
-    if reads_as_verb(rear):
-        return SwapReason.SHARED_SUBJECT
-    if front.shape() in _WITH_SUBJECT and may_lack_subject(rear):
+    if front.shape() in _WITH_SUBJECT and may_lack_subject(rear, front.is_under_way()):
         return SwapReason.SHARED_SUBJECT
     heard = are_labels(front, rear) or (is_heard(front) and is_heard(rear))
     if sides.kind in _TIMES and not heard:
@@ -178,7 +184,37 @@ def _swap(sides: _Sides) -> _Made | SwapReason:
             if finite
             else SwapReason.VERB_FORM
         )
-    return (*rear.tokens, *sides.link.tokens, *front.tokens), ()
+    told = to_simple(front) if sides.kind in _TIMES else front.tokens
+    return (*rear.tokens, *sides.link.tokens, *told), ()
+
+
+def _share_auxiliary(sides: _Sides) -> _Made | SwapReason | None:
+    """What is said behind one "is" or "being" is exchanged: "a door is opened and then shut".
+
+    None where the sides do not share one.
+    """
+    front, rear = sides.front, sides.rear
+    verbs = front.finite_verbs() or front.gerunds_with_subject()
+    if sides.kind is not Connective.THEN or len(verbs) != 1 or front.words[verbs[0]] not in _SHARED:
+        return None
+    end = verbs[0] + 1 + (front.words[verbs[0] + 1 : verbs[0] + 2] == ("being",))
+    first = rear.after(-1)
+    one, other = front.words[front.after(end - 1)], rear.words[first]
+    whole = ClausePart((front.tokens[verbs[0]], *rear.tokens), (POS.AUX, *rear.tags))
+    same = ends_as_gerund(one) is ends_as_gerund(other)
+    if not same or rear.tags[first] is not POS.VERB or ends_as_third_person(other):
+        return None
+    if rear.is_attributive(first):
+        return None
+    shapes = {Shape.PREDICATE, Shape.GERUND}
+    if front.shape() not in _WITH_SUBJECT or whole.shape() not in shapes or rear != rear.core():
+        return None
+    if is_a_stage(front) or is_a_stage(rear):
+        return SwapReason.ONE_EVENT
+    if fault := explain_no_events(front, rear):
+        return fault
+    pieces = (*front.tokens[:end], *rear.tokens, *sides.link.tokens, *front.tokens[end:])
+    return pieces, (OrderStep.CARRIED,)
 
 
 def _swap_around_followed_by(sides: _Sides) -> _Made | SwapReason:
@@ -275,12 +311,12 @@ def _swap_fronted(part: ClausePart, found: ConnectiveMatch) -> _Made | SwapReaso
     inner, main = part[found.end : comma], part[comma + 1 :].without_marks()
     if {inner.shape(), main.shape()} != {Shape.CLAUSE}:
         return SwapReason.FRONTED
-    if fault := explain_no_events(inner, main):
+    if fault := explain_no_events(main, inner, found.kind):
         return fault
     if points_back(inner) or points_back(main):
         return SwapReason.PRONOUN
     link: tuple[Piece, ...] = part.tokens[: found.end]
-    return (*link, *main.tokens, ",", *inner.tokens), ()
+    return (*link, *to_simple(main), ",", *inner.tokens), ()
 
 
 # Probe sets cut from caption files: PTe, BAT and as/then (ACBA paper, sections 3.1 and 3.2).

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from typing import Final
 
+from synth.labels.connective import Connective
 from synth.text.grammar.tagger import (
     POS,
     agent_verbs,
     ends_as_gerund,
     ends_as_third_person,
     inflect,
-    is_past,
     lemma_of,
     possible_pos_tags,
     sound_nouns,
 )
 from synth.text.grammar.tokens import Piece, is_one_sentence, names_sound, word_set
-from synth.text.order.clauses import FINITE_AUX, POSSESSIVE, ClausePart, Shape, stem
+from synth.text.order.clauses import FINITE_AUX, POSSESSIVE, ClausePart, Shape, fits, stem
 from synth.text.order.connectives import SwapReason
 
 _PERSONAL: Final = word_set("he her him himself it itself she that them themselves they")
 _COMPARED: Final = word_set("bigger faster harder longer louder quieter shorter slower softer")
 _GROWING: Final = word_set("become becomes becoming get gets getting grow growing grows")
 _COURSE: Final = word_set(
-    "accelerate answer approach arrive begin cease close come continue decelerate depart end exit "
-    "fade get go grow increase decrease land leave near open power quit return shut slow speed "
-    "start stop turn"
+    "accelerate answer approach arrive become begin cease close come continue decelerate decrease "
+    "depart end exit fade get go grow increase land leave near open power quit return shut slow "
+    "speed start stop turn"
 )
 _NEARING: Final = word_set(
     "accelerate approach decelerate decrease fade grow increase near recede slow speed"
@@ -33,10 +33,13 @@ _NEARING: Final = word_set(
 _FOLLOWING: Final = word_set("follow follows following ensue ensues ensuing")
 _BACK: Final = word_set(
     "again also another answering back both continue continued continues continuing different each "
-    "else more other others repeat repeated repeats replies replying respond responding responds "
-    "resume resumes return returning returns same still this too"
+    "else join joining joins more other others repeat repeated repeats replies replying respond "
+    "responding responds resume resumes return returning returns same still this too"
 )
-_OF_NOUNS: Final = frozenset({"from", "in", "of", "on", "with"})
+_LASTING: Final = word_set(
+    "constant constantly continual continually continuous continuously nonstop ongoing persistent "
+    "persistently throughout whole"
+)
 _SOUNDS: Final = frozenset({"noise", "noises", "sound", "sounds", "water"})
 
 
@@ -47,14 +50,22 @@ def explain_unreadable(caption: str, part: ClausePart) -> SwapReason | None:
     return None if part.is_known() else SwapReason.UNSURE
 
 
-def explain_no_events(front: ClausePart, rear: ClausePart) -> SwapReason | None:
-    """Why two sides are not two events that are heard, each told for itself."""
+def explain_no_events(
+    front: ClausePart, rear: ClausePart, kind: Connective = Connective.THEN
+) -> SwapReason | None:
+    """Why two sides are not two events that are heard, each told for itself.
+
+    Where the one that is heard first goes on all the time, the other order is as true.
+    """
     if not (tells_of_sound(front) and tells_of_sound(rear)):
         return SwapReason.NO_SOUND
     if names_again(rear, front) or names_again(front, rear):
         return SwapReason.REFERS_BACK
     if not _FOLLOWING.isdisjoint((*front.words, *rear.words)):
         return SwapReason.ORDER_WORD
+    first = {Connective.AS: (*front.words, *rear.words), Connective.AFTER: rear.words}
+    if not _LASTING.isdisjoint(first.get(kind, front.words)):
+        return SwapReason.LASTS
     return None
 
 
@@ -123,41 +134,27 @@ def _nouns(part: ClausePart) -> set[str]:
     }
 
 
-def is_loose(part: ClausePart) -> bool:
-    """Whether a part is an adverbial or a bare participle: "in the distance", "flushed down"."""
-    start = part.first_of_predicate()
-    first = part[start : start + 1]
-    participle = first.tags == (POS.VERB,) and is_past(first.words[0])
-    return participle or (first.tags == (POS.ADP,) and part.shape() is not Shape.CLAUSE)
+def may_lack_subject(part: ClausePart, under_way: bool) -> bool:
+    """Whether what opens a part may be done by the other part's subject: "closing doors", "pops".
 
-
-def may_lack_subject(part: ClausePart) -> bool:
-    """Whether a gerund in front may be a doing of the other part's subject: "closing doors"."""
+    Args:
+        under_way: Whether the other one is progressive, so that any gerund may go with it.
+    """
     start = part.first_of_predicate()
+    word = part.words[start]
     if start + 1 < len(part) and part.is_attributive(start):
-        return part.words[start + 1] not in _SOUNDS
-    return part.shape() is Shape.GERUND
-
-
-def reads_as_verb(part: ClausePart) -> bool:
-    """Whether a noun in front may as well be a verb without a subject: "slams", "stops briefly"."""
-    start = part.first_of_predicate()
-    if part.tags[start : start + 1] != (POS.NOUN,):
-        return False
-    word, ahead = part.words[start], part[start + 1 : start + 2]
-    if POS.VERB not in possible_pos_tags(word):
-        return False
-    if ends_as_third_person(word) and not part.finite_verbs():
-        subject = part.gerunds_with_subject() and lemma_of(word) not in _COURSE
-        return not (subject and ahead.tags == (POS.VERB,))
-    led = ahead.tags in {(POS.ADV,), (POS.DET,), (POS.PRON,), (POS.ADP,)}
-    alone = not ahead.tags or ahead.words[0] in {"and", *_OF_NOUNS}
-    return (led and ahead.words[0] not in _OF_NOUNS) or (alone and lemma_of(word) in agent_verbs())
+        return under_way or part.words[start + 1] not in _SOUNDS
+    named = part.tags[start] is POS.NOUN and not part.finite_verbs()
+    does = ends_as_third_person(word) and POS.VERB in possible_pos_tags(word)
+    return part.shape() is Shape.GERUND or (named and does)
 
 
 def presupposes(part: ClausePart) -> bool:
     """Whether a part only makes sense behind another: "again", "a louder bark", "then does"."""
-    if not _BACK.isdisjoint(part.words) or part.words[-1:] in {("do",), ("does",), ("did",)}:
+    text = f" {' '.join(part.words)} ".replace(" each other ", " ")
+    if not _BACK.isdisjoint(text.split()) or part.words[-1:] in {("do",), ("does",), ("did",)}:
+        return True
+    if (" the noise " in text or " the sound " in text) and " of " not in text:
         return True
     return not _COMPARED.isdisjoint(part.words) and _GROWING.isdisjoint(part.words)
 
@@ -169,7 +166,8 @@ def points_back(part: ClausePart) -> bool:
         ahead = part.tags[index + 1] if index + 1 < len(part) else POS.PUNCT
         if word in {"one", "ones"} and ahead not in {POS.NOUN, POS.ADJ}:
             return True
-        if word in _PERSONAL and not (word in {"that", "her"} and named):
+        owns = word == "her" and ahead not in {POS.PUNCT, POS.ADP, POS.ADV}
+        if word in _PERSONAL and not (named and (word == "that" or owns)):
             return True
         if word in POSSESSIVE and not named:
             return True
@@ -180,7 +178,6 @@ def points_back(part: ClausePart) -> bool:
 # Clauses with their verbs in another form: finite ones as gerunds, and back.
 
 
-_BEFORE_GERUND: Final = word_set("begin come continue go keep start stop")
 _PRESENT: Final = {"is": "VBZ", "are": "VBP"}
 BE: Final = frozenset({"is", "are", "was", "were"})
 
@@ -213,26 +210,33 @@ def to_finite(part: ClausePart, plural: bool) -> tuple[Piece, ...] | None:
     if core.is_of_a_sound():
         return None
     pieces: list[Piece] = []
-    started = False
+    started = ""
     for index, token in enumerate(part.tokens):
         is_core = index < len(core)
         if not (is_core and core.is_gerund(index)):
             pieces.append(token)
             continue
         joined = index and core.tags[index - 1] is POS.CCONJ
-        if started and not joined:
+        if started and (not joined or "with" in core.words[:index]):
             pieces.append(token)
             continue
-        if token.lower == "being" or (not started and not core.has_subject(index) and index):
+        if started in agent_verbs() and lemma_of(token.lower) not in agent_verbs():
+            return None  # "a woman speaking and sizzling"
+        if not started and not core.has_subject(index) and index:
             return None
-        started = True
+        started = lemma_of(token.lower)
+        if token.lower == "being":
+            pieces.append("are" if plural else "is")
+            continue
         if part.tags[index + 1 : index + 2] == (POS.NOUN,):
             return None  # "a train crossing alarm"
         made = inflect(token.lower, "VBP" if plural else "VBZ")
         if not made:
             return None
         pieces.append(made)
-    return tuple(pieces) if started else None
+    words = [piece if isinstance(piece, str) else piece.lower for piece in pieces[: len(core)]]
+    whole = any(fits(shape, words, core.tags) for shape in (Shape.CLAUSE, Shape.PREDICATE))
+    return tuple(pieces) if started and whole else None
 
 
 def to_simple(part: ClausePart) -> tuple[Piece, ...]:
@@ -245,8 +249,12 @@ def to_simple(part: ClausePart) -> tuple[Piece, ...]:
     number = ""
     for index, token in enumerate(part.tokens):
         joined = index > 0 and part.tags[index - 1] is POS.CCONJ and index + 1 not in finite
-        if token.lower in _PRESENT and part.is_progressive(index):
-            number = _PRESENT[token.lower]
+        if token.lower == "being" and index and part.words[index - 1] in _PRESENT:
+            number = ""
+        elif token.lower in _PRESENT and part.is_progressive(index):
+            being = part.words[index + 1] == "being"
+            number = "" if being else _PRESENT[token.lower]
+            pieces.extend([token] if being else [])
         elif number and part.is_gerund(index) and (joined or part.follows_be(index)):
             made = inflect(token.lower, number)
             if token.lower == "being" or not made:
@@ -266,7 +274,7 @@ def _gerund_at(part: ClausePart, index: int) -> str | None:
     word = part.words[index]
     if part.tags[index] is POS.VERB and word not in FINITE_AUX:
         ahead = part.words[index + 1] if index + 1 < len(part) else ""
-        if ends_as_gerund(ahead) and lemma_of(word) not in _BEFORE_GERUND:
+        if ends_as_gerund(ahead):
             return None
         return inflect(word, "VBG") or None
     if word not in BE:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from itertools import pairwise
 from typing import Final
 
 from synth.labels.words import COMPOUND, Token, tokenize
@@ -81,12 +82,15 @@ _FORMS: Final = {
 }
 
 # "And", or a quality behind its article, without what it belongs to.
-_CUT_SHORT: Final = re.compile(r"c$|dr*j+(?:[ivb]|c[dnp]|$)")
+_CUT_SHORT: Final = re.compile(r"c$|[^ri]cr+$|dr*j+(?:[ivb]|c[dnp]|$)")
 # A second clause that none of the words before it joins: "a woman speaking a baby crying",
-# "someone sneezes and a baby talking", "a man sits and talking", "a dog barks and a horn".
+# "someone sneezes and a baby talking", "a man sits and talking", "a dog barks and a horn"; or a
+# verb that does not agree: "a man talks and tap a box".
 _LOOSE: Final = {
-    Shape.CLAUSE: re.compile(r"[vb][^i]*c[dj]*n+r*g|v[^ibgc]*cr*g(?!r*[vb])|[vr]cr*[dj]*n+r*$"),
-    Shape.GERUND_CLAUSE: re.compile(r"[np]r*gr*[dj]*n+r*g"),
+    Shape.CLAUSE: re.compile(
+        r"[vb][^i]*c[dj]*n+r*g|v[^ibgc]*cr*g(?!r*[vb])|[vr]cr*[dj]*n+r*(?:i+[dj]*n+)*$|cr*nd"
+    ),
+    Shape.GERUND_CLAUSE: re.compile(r"[np]r*gr*[dj]*n+r*g|cr*nd"),
 }
 
 
@@ -266,8 +270,6 @@ class ClausePart:
             first = finite[0]
             if core._has_two_subjects(first) or core._disagrees(first) or core._may_name(first):
                 return Shape.UNCLEAR
-            if core._leaves_a_verb():
-                return Shape.UNCLEAR
             subject = any(tag in _NOMINAL for tag in core.tags[: finite[0] + 1]) or any(
                 core.is_gerund(index) or core.words[index] in {"another", "some", "others"}
                 for index in range(finite[0])
@@ -277,15 +279,16 @@ class ClausePart:
         if gerunds and gerunds[0] == start:
             return Shape.GERUND
         if any(core.has_subject(index) for index in gerunds):
-            return Shape.UNCLEAR if core._leaves_a_verb() else Shape.GERUND_CLAUSE
+            return Shape.GERUND_CLAUSE
         nominal = any(tag in _NOMINAL for tag in core.tags) or bool(gerunds)
         return Shape.NOUN_PHRASE if nominal and not core._ends_in_a_verb() else Shape.UNCLEAR
 
     def _ends_in_a_verb(self) -> bool:
-        """Whether the last noun may be what a plural before it does: "blades of a saw scream"."""
-        last = self.words[-1]
-        joined = self.tags[-2:] == (POS.NOUN, POS.NOUN) and POS.VERB in possible_pos_tags(last)
-        return joined and last in sound_nouns() and any(map(is_plural_word, self.words[:-1]))
+        """Whether the last noun may be what several before it do: "blades of a saw scream"."""
+        last = self.before(len(self))
+        joined = self.tags[max(last - 1, 0) : last + 1] == (POS.NOUN, POS.NOUN)
+        several = POS.CCONJ in self.tags or any(map(is_plural_word, self.words[:last]))
+        return joined and several and POS.VERB in possible_pos_tags(self.words[last])
 
     def first_of_predicate(self) -> int:
         """Index past leading adverbs."""
@@ -303,8 +306,12 @@ class ClausePart:
         if tag is not POS.VERB or ends_as_gerund(word) or is_past(word):
             return False
         before = self.before(index)
-        return before < 0 or (
-            self.words[before] not in _BASE_AFTER and self.tags[before] is not POS.AUX
+        if self.tags[before] is POS.CCONJ and "to" in self.words[max(before - 2, 0) : before]:
+            return False
+        return (
+            before < 0
+            or self.tags[before] is POS.NOUN
+            or (self.words[before] not in _BASE_AFTER and self.tags[before] is not POS.AUX)
         )
 
     def before(self, index: int) -> int:
@@ -325,6 +332,10 @@ class ClausePart:
         after = self.after(be)
         return after > be and self.is_gerund(after)
 
+    def is_under_way(self) -> bool:
+        """Whether its verb is progressive: "a dog is barking"."""
+        return any(map(self.follows_be, (at for at in range(len(self)) if self.is_gerund(at))))
+
     def follows_be(self, gerund: int) -> bool:
         """Whether "is" or "are" stands before a gerund."""
         return self.words[max(self.before(gerund), 0)] in {"is", "are"}
@@ -333,7 +344,9 @@ class ClausePart:
         """Whether a verb in -ing belongs to the noun behind it: "tapping noises"."""
         if self.tags[index : index + 2] != (POS.VERB, POS.NOUN):
             return False
-        if not ends_as_gerund(self.words[index]) or self.words[index + 1] in {"time", "times"}:
+        if self.words[index] == "making" or self.words[index + 1] in {"time", "times"}:
+            return False
+        if not ends_as_gerund(self.words[index]):
             return False
         return index == 0 or self.tags[index - 1] in {POS.DET, POS.ADJ, POS.NUM, POS.ADP}
 
@@ -371,18 +384,6 @@ class ClausePart:
             return not any(map(is_plural_word, self.words[:verb]))
         return {"a", "an", "another", "each", "one", "someone"}.isdisjoint(self.words[:verb])
 
-    def _leaves_a_verb(self) -> bool:
-        """Whether what "and" joins to a clause may be its second verb: "speaking and fires"."""
-        for index, tag in enumerate(self.tags[:-1]):
-            after = self.after(index)
-            word = self.words[after]
-            verb = self.tags[after] is POS.NOUN and POS.VERB in possible_pos_tags(word)
-            if tag is POS.CCONJ and verb and ends_as_third_person(word):
-                if word.endswith("ings") or self.tags[after + 1 : after + 2] == (POS.VERB,):
-                    continue
-                return True
-        return False
-
     def has_subject(self, gerund: int) -> bool:
         """Whether a gerund is said of what stands right before it."""
         before = self.before(gerund)
@@ -408,10 +409,15 @@ def is_doing(part: ClausePart) -> bool:
 def needs_doer(part: ClausePart) -> bool:
     """Whether a gerund, by an object or a particle, or of motion, is no sound on its own."""
     start = part.first_of_predicate()
+    while part.tags[start + 1 : start + 3] == (POS.CCONJ, POS.VERB):
+        start += 2  # "opening and closing a door"
     if start + 1 >= len(part):
         return False
     behind, word = part.tags[start + 1], part.words[start + 1]
-    led = behind in {POS.DET, POS.PRON} or (behind is POS.ADP and word in _PARTICLES)
+    particle = behind is POS.ADP and word in _PARTICLES
+    if word == "on" and lemma_of(part.words[start]) != "turn":
+        particle = start + 2 >= len(part)  # "typing on a keyboard"
+    led = behind in {POS.DET, POS.PRON} or particle
     return led or (behind in {POS.ADJ, POS.ADV} and lemma_of(part.words[start]) in _MOTION)
 
 
@@ -427,8 +433,11 @@ def is_plural(part: ClausePart) -> bool | None:
         ),
         len(core),
     )
-    if POS.CCONJ in core.tags:
+    if POS.CCONJ in core.tags[:end]:
         return _plural_of_list(core[:end])
+    several = core[end:].has_a_noun_joined() and core.words[end] != "with"
+    if several and (core.words[end] != "of" or (POS.CCONJ, POS.DET) in pairwise(core.tags)):
+        return None  # "a voice on the radio and distant horns"
     heads = [index for index in range(end) if core.tags[index] in _NOMINAL]
     if not heads:
         return False

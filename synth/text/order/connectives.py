@@ -46,6 +46,8 @@ class SwapReason(StrEnum):
     """A verb would have to change its form, in a way that we do not do."""
     ONE_EVENT = "one event"
     """Both sides tell of one event, or of how it goes on: "hums as the train nears", "stops"."""
+    LASTS = "lasts"
+    """A side goes on all the time, so that it has no order: "continuously", "throughout"."""
     NO_SOUND = "no sound"
     """A side names nothing that is heard: "before sunrise", "after lunch"."""
     NOT_A_SENTENCE = "not a sentence"

@@ -32,7 +32,6 @@ from synth.text.order.clause_tests import (
     is_one_event,
     points_back,
     presupposes,
-    reads_as_verb,
     tells_of_sound,
     to_finite,
     to_gerund,
@@ -141,12 +140,14 @@ def _as_to_then(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
     front, rear = part[: found.start], part[found.end :].without_marks()
     comma = front.words[-1:] == (",",)
     front = front.without_marks()
-    fault = _explain_not_joined(front, rear, {Shape.CLAUSE})
+    fault = _explain_not_joined(front, rear, found.kind)
     if fault:
         return SwapOutcome.omit(fault, found.kind)
     clause: tuple[Piece, ...] = rear.tokens
     steps: tuple[OrderStep, ...] = (OrderStep.REPLACED,)
-    if front.shape() is not Shape.CLAUSE:
+    if front.shape() is not Shape.CLAUSE and rear.is_under_way():
+        comma = True
+    elif front.shape() is not Shape.CLAUSE:
         gerund = to_gerund(rear)
         if gerund is None:
             return SwapOutcome.omit(SwapReason.VERB_FORM, found.kind)
@@ -164,7 +165,7 @@ def _swap_fronted_as(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
     front, rear = part[1:comma], part[comma + 1 :].without_marks()
     if POS.PRON in front.tags:
         return SwapOutcome.omit(SwapReason.PRONOUN, Connective.AS)
-    fault = _explain_not_joined(rear, front, {Shape.CLAUSE})
+    fault = _explain_not_joined(rear, front, found.kind)
     if fault or rear.shape() is not Shape.CLAUSE:
         return SwapOutcome.omit(fault or SwapReason.NOT_A_CLAUSE, Connective.AS)
     pieces: tuple[Piece, ...] = (*front.tokens, ",", "then", *rear.tokens)
@@ -180,7 +181,7 @@ def _then_to_as(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
         return SwapOutcome.omit(SwapReason.DANGLING, found.kind)
     if rear.shape() in {Shape.PREDICATE, Shape.GERUND}:
         return SwapOutcome.omit(SwapReason.SHARED_SUBJECT, found.kind)
-    if fault := _explain_not_joined(front, rear, _TOLD):
+    if fault := _explain_not_joined(front, rear, found.kind):
         return SwapOutcome.omit(fault, found.kind)
     clause: tuple[Piece, ...] | None = rear.tokens
     steps: tuple[OrderStep, ...] = (OrderStep.REPLACED,)
@@ -194,9 +195,7 @@ def _then_to_as(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
     return _make_outcome(part, pieces, found, steps)
 
 
-def _explain_not_joined(
-    front: ClausePart, rear: ClausePart, governed: frozenset[Shape] | set[Shape]
-) -> SwapReason | None:
+def _explain_not_joined(front: ClausePart, rear: ClausePart, kind: Connective) -> SwapReason | None:
     """Why "as" or "then" does not join two events, each told whole, of which neither is why."""
     if POS.PUNCT in front.tags or POS.PUNCT in rear.tags:
         return SwapReason.SEVERAL_PARTS
@@ -206,11 +205,12 @@ def _explain_not_joined(
         return SwapReason.ADVERBIAL
     if points_back(rear):
         return SwapReason.PRONOUN
+    governed = {Shape.CLAUSE} if kind is Connective.AS else _TOLD
     if rear.shape() not in governed or front.shape() in {Shape.UNCLEAR, Shape.PREDICATE}:
         return SwapReason.NOT_A_CLAUSE
     if presupposes(rear):
         return SwapReason.REFERS_BACK
-    if fault := explain_no_events(front, rear):
+    if fault := explain_no_events(front, rear, kind):
         return fault
     return SwapReason.ONE_EVENT if is_one_event(front, rear) else None
 
@@ -273,7 +273,7 @@ def _explain_not_ordered(part: ClausePart, found: ConnectiveMatch) -> SwapReason
         return SwapReason.SHARED_SUBJECT
     if inner is Shape.GERUND and (is_a_stage(rear) or is_a_stage(front)):
         return SwapReason.ONE_EVENT
-    return explain_no_events(front, rear)
+    return explain_no_events(front, rear, found.kind)
 
 
 def _match_case(word: str, like: str) -> str:
@@ -294,7 +294,7 @@ class Unjoinable(StrEnum):
     UNKNOWN_WORD = "has a word that is not known"
     FRAGMENT = "is neither a clause nor a noun phrase"
     REFERS = "refers to something outside of it"
-    VERB_FORM = "has a verb whose other form is not known"
+    VERB_FORM = "has no other form that is sure"
     NO_SOUND = "names nothing that is heard"
 
 
@@ -317,7 +317,7 @@ def say_caption(caption: str) -> Phrase | Unjoinable:
     if points_back(part) or presupposes(part) or _tells_when(part):
         return Unjoinable.REFERS
     shape = part.shape()
-    if shape in {Shape.UNCLEAR, Shape.PREDICATE} or reads_as_verb(part):
+    if shape in {Shape.UNCLEAR, Shape.PREDICATE}:
         return Unjoinable.FRAGMENT
     if not tells_of_sound(part):
         return Unjoinable.NO_SOUND
@@ -325,11 +325,6 @@ def say_caption(caption: str) -> Phrase | Unjoinable:
     if forms is None:
         return Unjoinable.VERB_FORM
     clause, gerund = (join(lower_opener(form, part.tokens)) for form in forms)
-    made, wanted = (
-        (gerund, Shape.GERUND_CLAUSE) if shape is Shape.CLAUSE else (clause, Shape.CLAUSE)
-    )
-    if not made.endswith(" heard") and ClausePart.parse(made, _EMBEDDED).shape() is not wanted:
-        return Unjoinable.VERB_FORM
     return Phrase(Phrase.of_caption(caption).plain, gerund, clause, gerund)
 
 
@@ -339,14 +334,27 @@ def _tells_when(part: ClausePart) -> bool:
 
 
 def _forms(part: ClausePart, shape: Shape) -> tuple[tuple[Piece, ...], tuple[Piece, ...]] | None:
-    """The caption as a clause, and as a gerund or a noun phrase."""
+    """The caption as a clause, and as a gerund or a noun phrase.
+
+    "Before" would go with the last of two clauses, so "rain falls and a dog barks" is "rain falls
+    with a dog barking".
+    """
+    for at in range(len(part) - 2, 0, -1) if shape in _TOLD else ():
+        if part.tags[at] is POS.CCONJ and part[:at].shape() is part[at + 1 :].shape() is shape:
+            one, other = _forms(part[:at], shape), _forms(part[at + 1 :], shape)
+            if one and other and "with" not in part.words[:at]:
+                return (*one[0], "with", *other[1]), (*one[1], "with", *other[1])
     if shape is Shape.CLAUSE:
-        gerund = to_gerund(part)
-        return None if gerund is None else (to_simple(part), gerund)
+        gerund, verbs = to_gerund(part), part.finite_verbs()
+        if any(part.tags[part.before(verb)] is not POS.CCONJ for verb in verbs[1:]):
+            return None
+        whole = gerund and ClausePart.parse(join(gerund), _EMBEDDED).shape()
+        told = whole in {Shape.GERUND_CLAUSE, Shape.GERUND}
+        return (to_simple(part), gerund) if gerund and told else None
     plural = is_plural(part)
     if shape is Shape.GERUND_CLAUSE and not part.is_of_a_sound():
         finite = None if plural is None else to_finite(part, plural)
-        return None if finite is None else (finite, part.tokens)
+        return (finite, part.tokens) if finite else None
     if shape is Shape.GERUND and needs_doer(part):
         return None
     if plural is None:  # "claps and cheers from a crowd", but "the sound of horses and carts"

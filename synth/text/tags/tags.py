@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, cached_property, lru_cache
 from itertools import pairwise
@@ -25,9 +25,12 @@ from synth.labels.words import Token, words_of
 # The shipped list, `lexicons/tag_categories.csv`, was written for the 1,054 tags of the Million
 # Song Dataset's cleaned list and for MTG-Jamendo's; a tag that is not listed goes by its own
 # category, or by its last word ("groovy bass guitar" is an instrument as "bass guitar" is).
+# `lexicons/tag_words.csv` tells of single words of such tags: the things that a last word names,
+# with an article ("a punchy kick") or without, names with their capitals, and words that deny.
 
 
 LISTING: Final = "lexicons/tag_categories.csv"
+WORDS: Final = "lexicons/tag_words.csv"
 _DECADE: Final = re.compile(r"(?:19|20)?\d0'?s")
 _CONSONANT: Final = re.compile(r"(?i)u(?:k|sa|kulele|ni[^nm]|s[eu]|topia)|eu|one\b|once\b")
 _VOWEL: Final = re.compile(r"(?i)[aeiouàáâäæèéêëìíîïòóôöøœ]|8|11(?!\d)|18|hour|honest|heir")
@@ -115,7 +118,7 @@ def _read_listing() -> Mapping[str, TagPhrase]:
     for row in read_shipped_rows(LISTING):
         kind = TagCategory(row["category"])
         form = TagForm(row["form"]) if row["form"] else _FORMS[kind]
-        phrases[row["tag"]] = TagPhrase(kind, row["said"] or row["tag"], form)
+        phrases[row["tag"]] = TagPhrase(kind, row["said"] or _capitalise(row["tag"]), form)
     for phrase in tuple(phrases.values()):
         phrases.setdefault(_plain(phrase.words), phrase)
     return phrases
@@ -134,7 +137,7 @@ def spell(name: str) -> str:
     """
     listed = _read_listing().get(_plain(name))
     same = listed and _run_together(listed.words) == _run_together(name)
-    return listed.words if listed and same else name
+    return listed.words if listed and same else _capitalise(name)
 
 
 @lru_cache(maxsize=65_536)
@@ -145,21 +148,70 @@ def phrase_tag(tag: Tag) -> TagPhrase:
         return _read_listing()[name]
     if _DECADE.fullmatch(name):
         return TagPhrase(TagCategory.ERA, name, TagForm.ERA)
-    kind = _CATEGORIES.get(tag.category.casefold()) or _by_last_words(name)
+    words = _capitalise(tag.name)
+    if is_denial(tag):
+        return TagPhrase(TagCategory.OTHER, words, TagForm.NONE)
+    head = _find_head(name)
+    kind = _CATEGORIES.get(tag.category.casefold()) or (head.kind if head else TagCategory.OTHER)
     if kind is TagCategory.MOOD and " " in name:
-        return TagPhrase(
-            kind, tag.name, TagForm.NONE
-        )  # "wake up call": an adjective, or a sentence?
-    return TagPhrase(kind, tag.name, _FORMS[kind])
+        return TagPhrase(kind, words, TagForm.NONE)  # "wake up call": an adjective, or a sentence?
+    return TagPhrase(kind, words, head.form if head and head.kind is kind else _FORMS[kind])
 
 
-def _by_last_words(name: str) -> TagCategory:
+def is_denial(tag: Tag) -> bool:
+    """Whether a tag itself denies something, as "no vocals" does; "no wave" is a genre."""
+    name = _plain(tag.name)
+    return name not in _read_listing() and not _read_denials().isdisjoint(name.split()[:-1])
+
+
+def _find_head(name: str) -> TagPhrase | None:
+    """The thing that a tag's last word names, or its last two; None where they name none."""
     words = name.split()
     for size in (2, 1):
-        row = _read_listing().get(" ".join(words[-size:]))
-        if row and row.form in {TagForm.MASS, TagForm.COUNT}:
-            return row.kind
-    return TagCategory.OTHER
+        last = " ".join(words[-size:])
+        if last in _read_heads():
+            return _read_heads()[last]
+        row = _read_listing().get(last)
+        if row and row.is_thing:
+            is_one = row.words.casefold() == last and len(words) > size and not is_plural(last)
+            return replace(row, form=TagForm.COUNT) if is_one else row
+    return None
+
+
+def is_plural(words: str) -> bool:
+    """Whether words name several things."""
+    return words.endswith("s") and not words.endswith(("ss", "us"))
+
+
+@cache
+def _read_heads() -> Mapping[str, TagPhrase]:
+    """The things that a last word names, one or several."""
+    heads = {}
+    for row in read_shipped_rows(WORDS):
+        if row["category"]:
+            kind, word = TagCategory(row["category"]), row["words"]
+            heads[word] = TagPhrase(kind, word, TagForm(row["form"]))
+            heads[f"{word}s"] = TagPhrase(kind, f"{word}s", TagForm.MASS)
+    return heads
+
+
+@cache
+def _read_denials() -> frozenset[str]:
+    return frozenset(row["words"] for row in read_shipped_rows(WORDS) if row["form"] == "denial")
+
+
+@cache
+def _read_names() -> tuple[re.Pattern[str], Mapping[str, str]]:
+    """What finds a name in a tag, and its spellings."""
+    names = {row["words"]: row["said"] for row in read_shipped_rows(WORDS) if row["said"]}
+    longest = sorted(map(re.escape, names), key=len, reverse=True)
+    return re.compile(rf"(?i)(?<!\w)(?:{'|'.join(longest)})(?!\w)"), names
+
+
+def _capitalise(name: str) -> str:
+    """A tag in which names have their capitals: "middle eastern drums"."""
+    pattern, names = _read_names()
+    return pattern.sub(lambda match: names[match.group().lower()], name)
 
 
 def add_article(words: str) -> str:
@@ -220,7 +272,7 @@ class TagMatch:
 
 @dataclass(frozen=True)
 class TagVocabulary:
-    """The tags of a data set, each once, in a fixed order.
+    """The tags of a data set, each once, in a fixed order; a denial ("no vocals") is found nowhere.
 
     Two tags that read alike ("hip hop", "hip-hop") are both kept; a caption's match names the
     first.
@@ -245,10 +297,11 @@ class TagVocabulary:
     def _forms(self) -> Mapping[str, tuple[tuple[Words, Tag], ...]]:
         """By first word, every way to spell a tag."""
         forms: dict[Words, Tag] = {}
-        for tag in self.tags:
+        tags = [tag for tag in self.tags if not is_denial(tag)]
+        for tag in tags:
             for form in sorted(_spellings(tag.name)):
                 forms.setdefault(form, tag)
-        for tag in self.tags:  # "bell" is said "bells"
+        for tag in tags:  # "bell" is said "bells"
             for form in sorted(_spellings(phrase_tag(tag).words)):
                 forms.setdefault(form, tag)
         by_word: dict[str, list[tuple[Words, Tag]]] = {}

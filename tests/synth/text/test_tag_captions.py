@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from synth.base.rng import Randomness
 from synth.labels.lexicon import Tag
 from synth.text.tags.tag_captions import FRAMES, describe, draw_views
-from synth.text.tags.tag_files import read_items
+from synth.text.tags.tag_files import parse_tag, read_items
 from synth.text.tags.tags import TagForm, article, phrase_tag
 
 NAMES = {
@@ -153,7 +153,24 @@ def test_articles_go_by_sound() -> None:
 
 
 def test_tags_that_are_not_listed_go_by_category_or_last_word() -> None:
-    assert phrase_tag(Tag("", "groovy bass guitar")).form is TagForm.MASS
+    nouns = {
+        "groovy bass guitar": "a groovy bass guitar",
+        "fruity male vocal": "a fruity male vocal",
+        "punchy kick": "a punchy kick",
+        "punchy kicks": "punchy kicks",
+        "groovy bass": "groovy bass",
+        "tinny percussion": "tinny percussion",
+        "male voice singing": "male voice singing",
+        "middle eastern drums": "Middle Eastern drums",
+        "old french horn": "an old French horn",
+    }
+    assert {name: phrase_tag(parse_tag(name)).noun for name in nouns} == nouns
+    capitals = ("bollywood", "no vocals", "new orleans brass band music")
+    assert [parse_tag(name).name for name in capitals] == [
+        "Bollywood",
+        "no vocals",
+        "New Orleans brass band music",
+    ]
     assert phrase_tag(Tag("genre", "zydeco")).form is TagForm.ADJECTIVE
     assert phrase_tag(Tag("", "1970s")).form is TagForm.ERA
     assert phrase_tag(Tag("", "wake up call")).form is TagForm.NONE

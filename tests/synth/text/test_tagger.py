@@ -64,6 +64,11 @@ def test_rules() -> None:
         "The gate has a bell": "DET NOUN VERB DET NOUN",
         "A spray can hisses": "DET NOUN NOUN VERB",
         "Geese can honk": "NOUN AUX VERB",
+        "A trash can lid falls": "DET NOUN NOUN NOUN VERB",
+        "A goose can be heard": "DET NOUN AUX AUX VERB",
+        "A gate slams shut": "DET NOUN VERB ADJ",
+        "Over clicks and taps": "ADP NOUN CCONJ NOUN",
+        "A nurse speaks over soft clicks and taps": "DET NOUN VERB ADP ADJ NOUN CCONJ NOUN",
         "Doors open": "NOUN VERB",
         "An open door": "DET ADJ NOUN",
         "They bark": "PRON VERB",
@@ -101,7 +106,14 @@ def test_possible_tags() -> None:
 
 
 def test_forms() -> None:
-    singular = {"geese": None, "horns": "horn", "babies": "baby", "glass": None, "zorbs": None}
+    singular = {
+        "geese": None,
+        "hooves": "hoof",
+        "horns": "horn",
+        "babies": "baby",
+        "glass": None,
+        "zorbs": None,
+    }
     assert {word: singular_of(word) for word in singular} == singular
     lemma = {"honks": "honk", "baaing": "baa", "sing": "sing"}
     assert {word: lemma_of(word) for word in lemma} == lemma
