@@ -198,6 +198,11 @@ class ClausePart:
             last -= 1
         return self[first:last]
 
+    def without(self, index: int) -> ClausePart:
+        """Without one token."""
+        tokens, tags = self.tokens, self.tags
+        return ClausePart(tokens[:index] + tokens[index + 1 :], tags[:index] + tags[index + 1 :])
+
     def finite_verbs(self) -> list[int]:
         """Indices of verbs and auxiliaries that need a subject."""
         return [index for index in range(len(self)) if self._is_finite(index)]

@@ -308,6 +308,9 @@ def say_caption(caption: str) -> Phrase | Unjoinable:
     if not is_one_sentence(caption):
         return Unjoinable.NOT_A_SENTENCE
     part = ClausePart.parse(caption, _EMBEDDED).without_marks()
+    comma = part.only_comma()
+    if comma and part.words[comma + 1] == "and":
+        part = part.without(comma)
     if POS.PUNCT in part.tags:
         return Unjoinable.SEVERAL_PARTS
     if find_connectives(part.words):
@@ -340,6 +343,8 @@ def _forms(part: ClausePart, shape: Shape) -> tuple[tuple[Piece, ...], tuple[Pie
     with a dog barking".
     """
     for at in range(len(part) - 2, 0, -1) if shape in _TOLD else ():
+        if part.is_gerund(at + 1) and POS.CCONJ in part.tags[:at]:
+            continue  # "a motor hums, and ripping and tearing occur"
         if part.tags[at] is POS.CCONJ and part[:at].shape() is part[at + 1 :].shape() is shape:
             one, other = _forms(part[:at], shape), _forms(part[at + 1 :], shape)
             if one and other and "with" not in part.words[:at]:

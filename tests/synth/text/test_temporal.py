@@ -433,6 +433,14 @@ def test_forms() -> None:
             "a nurse sings with clicking occurring",
             "a nurse singing with clicking occurring",
         ),
+        "A motor is humming, and ripping and tearing are occurring": (
+            "a motor hums with ripping and tearing occurring",
+            "a motor humming with ripping and tearing occurring",
+        ),
+        "A horn blows, and geese honk": (
+            "a horn blows with geese honking",
+            "a horn blowing with geese honking",
+        ),
         "A horn blowing and geese honking": (
             "a horn blows with geese honking",
             "a horn blowing with geese honking",
