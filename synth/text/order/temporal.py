@@ -24,6 +24,7 @@ from synth.text.grammar.tokens import (
     word_set,
 )
 from synth.text.order.clause_tests import (
+    FOLLOWING,
     are_labels,
     explain_no_events,
     explain_unreadable,
@@ -57,6 +58,7 @@ _OTHER_ORDER: Final = {
     Connective.AFTER: Connective.BEFORE,
 }
 _TOLD: Final = frozenset({Shape.CLAUSE, Shape.GERUND_CLAUSE})
+_WHEN: Final = ORDER_WORDS | FOLLOWING | {"throughout", "whole"}
 HOW_SOON: Final = word_set("immediately just right shortly soon")
 
 
@@ -333,7 +335,8 @@ def say_caption(caption: str) -> Phrase | Unjoinable:
 
 def _tells_when(part: ClausePart) -> bool:
     """Whether a word of order is in it, or one at its end that would go with what follows."""
-    return not ORDER_WORDS.isdisjoint(part.words) or not HOW_SOON.isdisjoint(part.words[-1:])
+    told = not _WHEN.isdisjoint(part.words)
+    return told or not HOW_SOON.isdisjoint(part.words[-1:])
 
 
 def _forms(part: ClausePart, shape: Shape) -> tuple[tuple[Piece, ...], tuple[Piece, ...]] | None:
