@@ -88,7 +88,7 @@ _CUT_SHORT: Final = re.compile(r"c$|[^ri]c(?:i|r+$)|dr*j+(?:[ivb]|c[dnp]|$)")
 # verb that does not agree: "a man talks and tap a box".
 _LOOSE: Final = {
     Shape.CLAUSE: re.compile(
-        r"[vb][^i]*c[dj]*n+r*g|v[^ibgc]*cr*g(?!r*[vb])|[vrg]cr*[dj]*n+r*(?:i+[djg]*n+)*$|cr*nd"
+        r"[vb][^i]*c[dj]*n+r*g|v[^ibgc]*cr*g(?!r*[vb])|(?:[vrg]cr*|jcr*d)[dj]*n+r*(?:i+[djg]*n+)*$|cr*nd"
     ),
     Shape.GERUND_CLAUSE: re.compile(r"[np]r*gr*[djg]*n+r*g|cr*nd"),
 }
