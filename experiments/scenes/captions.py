@@ -19,7 +19,6 @@ from synth.base.units import Frames
 from synth.captions.caption import Style
 from synth.captions.narrative import Narrator
 from synth.corpus.schema import caption_row, read_timeline
-from synth.labels.lexicon import Phrase
 from synth.scene.claim import claim_to_text
 from synth.scene.edit import edit_kind, meaning, projection, recompositions
 from synth.scene.scene import Concat, Event, Overlay, Scene, from_text, labels
@@ -140,7 +139,7 @@ def _retell(
     """The sample with these captions; `anew` tells its claim in new words, too."""
     rng = Randomness(_SEED).at(f"scenes/{row['id']}", 0)
 
-    tell = Narrator(Phrase.of_label, Style.NATURAL, partial(pick, rng=rng)).tell
+    tell = Narrator(Style.NATURAL, partial(pick, rng=rng)).tell
     heard = _read_statement(row)
     main = {"caption": tell(heard).text} if anew else {}
     positives = [tell(claim) for claim in _draw_claims(true, most - 1, rng)]

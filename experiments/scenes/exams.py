@@ -136,7 +136,7 @@ def _find_ordered(group: Numbered, style: Style) -> list[Member]:
 
 def _find_rebound(group: Numbered) -> list[Member]:
     """The base of a group, and the first member in which a sound has another partner."""
-    tell = Narrator(Phrase.of_label, Style.NATURAL, lambda options: options[0]).tell
+    tell = Narrator(Style.NATURAL, lambda options: options[0]).tell
     base, *others = group
     for other in others:
         if edit_kind(other[1], base[1]) is EditKind.REBIND:

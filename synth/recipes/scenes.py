@@ -11,7 +11,6 @@ tells all of a scene, in the words of CompA, and true and false ones are of ever
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -71,7 +70,7 @@ from synth.recipes.composing import (
 from synth.recipes.evening import ALIKE, compare, draw_part, even_out, outline
 from synth.scene.claim import Quantity
 from synth.scene.edit import recompositions, rename_labels
-from synth.scene.scene import Event, Scene, labels, parse
+from synth.scene.scene import Concat, Event, Overlay, Scene, labels, parse
 from synth.scene.timeline import duration, is_sequence, recompose
 from synth.truth.ear import BLOCK_S
 from synth.truth.listener import Listener
@@ -400,10 +399,14 @@ class SceneGroups(SplitGroups[Scenes]):
             place = partial(self._compose, sounds=sounds, rng=rng)
             edits = recompositions(base)
         for statement in chain((base,), alternate(base, edits, rng)):
-            one = place(statement)
-            other = place(rename_labels(statement, names)) if one else None
-            if one and other:
-                placed += (one, other)
+            pair: list[Placed] = []
+            for named in (statement, rename_labels(statement, names)):
+                member = place(named) if all(o.hearing.refutes(named) for o in placed) else None
+                if member is None or not all(member.hearing.refutes(o.statement) for o in placed):
+                    break
+                pair.append(member)
+            if len(pair) == 2:
+                placed += pair
             elif not placed:
                 return None
             if len(placed) >= self.settings.variants:
@@ -475,21 +478,29 @@ class SceneGroups(SplitGroups[Scenes]):
     def _cut(
         self, statement: Scene, sounds: Mapping[str, Event], share: float, rng: np.random.Generator
     ) -> Scene | None:
-        """A statement over so much of each sound, more or less."""
+        """A statement over so much of each sound, more or less.
+
+        Where two sounds are together and nothing else is heard, and at times elsewhere, they last
+        equally long: else one goes on alone, and nobody can deny that it follows the other.
+        """
+        named = labels(statement)
+        extents = [self.listener.extent(sounds[label]) for label in named]
+        whole = np.array([extent.offset - extent.onset for extent in extents])
+        lengths = share * whole * np.exp(rng.normal(0, _UNEVEN, len(named)))
+        if isinstance(statement, Overlay) and (len(named) == 2 or rng.integers(2)):
+            lengths[:] = lengths.min()
+        shortest = _SHORTEST_S * self.setting.rate
         parts = {}
-        for label in labels(statement):
-            extent = self.listener.extent(sounds[label])
-            length = share * (extent.offset - extent.onset) * math.exp(rng.normal(0, _UNEVEN))
-            shortest = _SHORTEST_S * self.setting.rate
+        for label, most, length in zip(named, whole, lengths, strict=True):
             part: Event | None = sounds[label]
-            if extent.offset - extent.onset > shortest:
+            if most > shortest:
                 part = draw_part(sounds[label], max(length, shortest), self.listener, rng)
             if part is None:
                 return None
             parts[label] = part
         scene = self.composer.compose(statement, parts, rng)
-        most = self.setting.max_frames
-        return scene if most is None or duration(scene) <= most else None
+        longest = self.setting.max_frames
+        return scene if longest is None or duration(scene) <= longest else None
 
     def _place(self, statement: Scene, scene: Scene) -> Placed:
         return Placed.of(scene, statement, self.listener, self.setting)

@@ -168,8 +168,7 @@ def find_edit(claim: Claim, other: Claim) -> EditKind:
         return EditKind.REPLACE
     if tells := one.tells or second.tells:
         return tells
-    is_composed = isinstance(claim, Concat | Overlay)
-    return edit_kind(other, claim) if is_composed else EditKind.RELATION
+    return edit_kind(other, claim) if isinstance(claim, Concat | Overlay) else EditKind.RELATION
 
 
 def _count_orders(statement: Scene) -> int:

@@ -189,7 +189,7 @@ def lemma_of(word: str) -> str:
     """The verb of a form; empty where none is known."""
     from lemminflect import getAllLemmas, getLemma
 
-    for base in (word[:-1], word[: -len("ing")]):
+    for base in (word[:-1], word[: -len("ing")], word[: -len("king")]):
         listed = base in shipped_pos_tags() and POS.VERB in shipped_pos_tags()[base]
         if listed and (ends_as_gerund(word) or word == f"{base}s"):
             return base
@@ -205,8 +205,8 @@ def inflect(word: str, tag: str) -> str:
     lemma = lemma_of(word)
     if tag == "VBP":
         return lemma
-    if tag == "VBG" and lemma.endswith("c"):
-        return f"{lemma}king"
+    if tag == "VBG" and lemma.endswith(("a", "c")):
+        return f"{lemma}king" if lemma.endswith("c") else f"{lemma}ing"
     forms = getInflection(lemma, tag) if lemma else ()
     return str(forms[0]) if forms else ""
 

@@ -30,7 +30,7 @@ _COURSE: Final = word_set(
 _NEARING: Final = word_set(
     "accelerate approach decelerate decrease fade grow increase near recede slow speed"
 )
-_FOLLOWING: Final = word_set("follow follows following ensue ensues ensuing")
+FOLLOWING: Final = word_set("follow follows following ensue ensues ensuing")
 _BACK: Final = word_set(
     "again also another answering back both continue continued continues continuing different each "
     "else join joining joins more other others repeat repeated repeats replies replying respond "
@@ -61,7 +61,7 @@ def explain_no_events(
         return SwapReason.NO_SOUND
     if names_again(rear, front) or names_again(front, rear):
         return SwapReason.REFERS_BACK
-    if not _FOLLOWING.isdisjoint((*front.words, *rear.words)):
+    if not FOLLOWING.isdisjoint((*front.words, *rear.words)):
         return SwapReason.ORDER_WORD
     first = {Connective.AS: (*front.words, *rear.words), Connective.AFTER: rear.words}
     if not _LASTING.isdisjoint(first.get(kind, front.words)):

@@ -81,16 +81,16 @@ _FORMS: Final = {
     Shape.NOUN_PHRASE: re.compile(rf"r*{_NOUNS}r*(?:i+{_NAME}r*)*"),
 }
 
-# "And", or a quality behind its article, without what it belongs to.
-_CUT_SHORT: Final = re.compile(r"c$|[^ri]cr+$|dr*j+(?:[ivb]|c[dnp]|$)")
+# "And", or a quality behind its article, without what it belongs to; "idles and continuously".
+_CUT_SHORT: Final = re.compile(r"c$|[^ri]c(?:i|r+$)|dr*j+(?:[ivb]|c[dnp]|$)")
 # A second clause that none of the words before it joins: "a woman speaking a baby crying",
 # "someone sneezes and a baby talking", "a man sits and talking", "a dog barks and a horn"; or a
 # verb that does not agree: "a man talks and tap a box".
 _LOOSE: Final = {
     Shape.CLAUSE: re.compile(
-        r"[vb][^i]*c[dj]*n+r*g|v[^ibgc]*cr*g(?!r*[vb])|[vr]cr*[dj]*n+r*(?:i+[dj]*n+)*$|cr*nd"
+        r"[vb][^i]*c[dj]*n+r*g|v[^ibgc]*cr*g(?!r*[vb])|(?:[vrg]cr*|jcr*d)[dj]*n+r*(?:i+[djg]*n+)*$|cr*nd"
     ),
-    Shape.GERUND_CLAUSE: re.compile(r"[np]r*gr*[dj]*n+r*g|cr*nd"),
+    Shape.GERUND_CLAUSE: re.compile(r"[np]r*gr*[djg]*n+r*g|cr*nd"),
 }
 
 
@@ -197,6 +197,11 @@ class ClausePart:
         while last > first and self.tokens[last - 1].text in _EDGES:
             last -= 1
         return self[first:last]
+
+    def without(self, index: int) -> ClausePart:
+        """Without one token."""
+        tokens, tags = self.tokens, self.tags
+        return ClausePart(tokens[:index] + tokens[index + 1 :], tags[:index] + tags[index + 1 :])
 
     def finite_verbs(self) -> list[int]:
         """Indices of verbs and auxiliaries that need a subject."""

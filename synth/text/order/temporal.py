@@ -24,6 +24,7 @@ from synth.text.grammar.tokens import (
     word_set,
 )
 from synth.text.order.clause_tests import (
+    FOLLOWING,
     are_labels,
     explain_no_events,
     explain_unreadable,
@@ -57,6 +58,7 @@ _OTHER_ORDER: Final = {
     Connective.AFTER: Connective.BEFORE,
 }
 _TOLD: Final = frozenset({Shape.CLAUSE, Shape.GERUND_CLAUSE})
+_WHEN: Final = ORDER_WORDS | FOLLOWING | {"throughout", "whole"}
 HOW_SOON: Final = word_set("immediately just right shortly soon")
 
 
@@ -308,6 +310,9 @@ def say_caption(caption: str) -> Phrase | Unjoinable:
     if not is_one_sentence(caption):
         return Unjoinable.NOT_A_SENTENCE
     part = ClausePart.parse(caption, _EMBEDDED).without_marks()
+    comma = part.only_comma()
+    if comma and part.words[comma + 1] == "and":
+        part = part.without(comma)
     if POS.PUNCT in part.tags:
         return Unjoinable.SEVERAL_PARTS
     if find_connectives(part.words):
@@ -330,7 +335,8 @@ def say_caption(caption: str) -> Phrase | Unjoinable:
 
 def _tells_when(part: ClausePart) -> bool:
     """Whether a word of order is in it, or one at its end that would go with what follows."""
-    return not ORDER_WORDS.isdisjoint(part.words) or not HOW_SOON.isdisjoint(part.words[-1:])
+    told = not _WHEN.isdisjoint(part.words)
+    return told or not HOW_SOON.isdisjoint(part.words[-1:])
 
 
 def _forms(part: ClausePart, shape: Shape) -> tuple[tuple[Piece, ...], tuple[Piece, ...]] | None:
@@ -340,6 +346,8 @@ def _forms(part: ClausePart, shape: Shape) -> tuple[tuple[Piece, ...], tuple[Pie
     with a dog barking".
     """
     for at in range(len(part) - 2, 0, -1) if shape in _TOLD else ():
+        if part.is_gerund(at + 1) and POS.CCONJ in part.tags[:at]:
+            continue  # "a motor hums, and ripping and tearing occur"
         if part.tags[at] is POS.CCONJ and part[:at].shape() is part[at + 1 :].shape() is shape:
             one, other = _forms(part[:at], shape), _forms(part[at + 1 :], shape)
             if one and other and "with" not in part.words[:at]:

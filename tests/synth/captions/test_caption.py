@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import unicodedata
 from itertools import product
@@ -11,10 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.base.errors import SceneError, SpecError
-from synth.base.shipped import shipped_path
-from synth.captions.caption import Author, Provenance, Style, frames, realize
-from synth.captions.measuring import say_seconds
+from synth.captions.caption import (
+    Fit,
+    Frame,
+    Style,
+    frames,
+    read_frames,
+    realize,
+)
 from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase, shipped_phrases
 from synth.scene.scene import Concat, Event, Overlay, Scene
@@ -22,7 +25,6 @@ from tests.kit.cases import cases
 
 A, B = Event("a"), Event("b")
 WORDS = {"a": "aaa", "b": "bbb"}
-ALL = [(style, word, k) for style in Style for word in Connective for k in range(frames(style))]
 
 
 def nonsense(label: str) -> Phrase:
@@ -41,37 +43,55 @@ def read(text: str) -> tuple[str, str, str]:
     at = {name: next(i for i, w in enumerate(words) if w.startswith(name * 3)) for name in "ab"}
     ((word, place),) = [(w, i) for i, w in enumerate(words) if w in RELATIONS]
     left, right = sorted(at, key=at.__getitem__)
+    if word in ("then", "followed") or words[place : place + 2] == ["after", "that"]:
+        assert at[left] < place < at[right]
+        return "order", left, right
+    if words[place : place + 2] == ["before", "that"]:
+        return "order", right, left
+    if word not in ("before", "after"):
+        return "together", "", ""
     # What follows the connective at once is its object; the other one is the main clause.
     following = min((name for name in "ab" if at[name] > place), key=at.__getitem__)
     main = "b" if following == "a" else "a"
-    match word:
-        case "before":
-            return "order", main, following
-        case "after":
-            return "order", following, main
-        case "then" | "followed":
-            assert at[left] < place < at[right]
-            return "order", left, right
-        case _:
-            return "together", "", ""
+    return ("order", main, following) if word == "before" else ("order", following, main)
 
 
-RELATIONS = {"before", "after", "then", "followed", "while", "as", "with"}
+RELATIONS = {"before", "after", "then", "followed", "while", "meanwhile", "as", "with", "same"}
 
 
-@cases(("style", "word", "frame"), ALL)
-def test_a_sentence_states_its_claim(style: Style, word: Connective, frame: int) -> None:
-    texts = []
-    for first, second in ((A, B), (B, A)):
-        text = realize(claim(word, first, second), word, nonsense, style, frame)
-        said = ("order", first.label, second.label) if word.is_order else ("together", "", "")
-        assert read(text) == said
-        for name in ("aaa", "bbb"):
-            assert text.lower().count(name) == 1
-        texts.append(text.lower())
-    # Exchanging the claim's sounds exchanges them in the text.
-    swap = {"aaa": "bbb", "bbb": "aaa"}
-    assert re.sub("aaa|bbb", lambda found: swap[found[0]], texts[1]) == texts[0]
+@cases(
+    ("style", "says", "frame"),
+    [
+        (style, says, frame)
+        for style in Style
+        for says in ("order", "together")
+        for frame in read_frames(says, style)
+    ],
+)
+def test_a_frame_states_its_claim(style: Style, says: str, frame: Frame) -> None:
+    text = frame.text.format(a=nonsense("a"), b=nonsense("b"))
+    assert read(text) == (("order", "a", "b") if says == "order" else ("together", "", ""))
+    assert frame.connective is not None
+    assert frame.connective.is_order is (says == "order")
+    word = "mean" if "meanwhile" in text else ""
+    assert f"{word}{frame.connective.value}" in text
+    for name in ("aaa", "bbb"):
+        assert text.count(name) == 1
+
+
+@cases("says", ["order 3", "order 4"])
+def test_more_sounds_are_named_as_they_are_heard(says: str) -> None:
+    for frame in read_frames(says, Style.NATURAL):
+        names = re.findall(r"\{(\w)\.", frame.text)
+        assert names == sorted(names)
+        assert len(names) == int(says[-1])
+
+
+@cases("says", ["order", "order 3", "together", "together 3", "sound", "during"])
+def test_every_place_can_be_filled(says: str) -> None:
+    assert {max(Fit.OPENING, frame.fit) for frame in read_frames(says, Style.NATURAL)} >= (
+        {Fit.OPENING, Fit.SENTENCE} if says == "during" else {Fit.CLAUSE}
+    )
 
 
 @cases("style", Style)
@@ -92,12 +112,10 @@ def test_word_twins_differ_in_the_connective_alone(
 
 
 @cases("style", Style)
-def test_every_connective_has_the_same_number_of_different_frames(style: Style) -> None:
+def test_captions_of_libraries_fit_every_frame_of_a_pair(style: Style) -> None:
     for word in Connective:
         texts = {realize(claim(word), word, nonsense, style, k) for k in range(frames(style))}
         assert len(texts) == frames(style)
-    with pytest.raises(IndexError):
-        realize(claim(Connective.BEFORE), Connective.BEFORE, nonsense, style, frames(style))
 
 
 @cases("word", Connective)
@@ -115,6 +133,8 @@ def test_natural_sentences_of_shipped_labels_start_with_a_capital(word: Connecti
 @cases("word", Connective)
 def test_a_connective_cannot_make_the_other_kind_of_claim(word: Connective) -> None:
     order = "rain after dog" if word is Connective.AFTER else f"dog {word.value} rain"
+    if word is Connective.AT_ONCE:
+        order = "dog and rain at the same time"
     said = claim(word, Event("dog"), Event("rain"))
     assert realize(said, word, Phrase.of_label, Style.PAPER) == order
     wrong = Overlay(A, B) if word.is_order else Concat(A, B)
@@ -130,40 +150,3 @@ def test_braces_in_labels_are_no_template(label: str) -> None:
     text = realize(said, Connective.BEFORE, Phrase.of_label, Style.PAPER)
     plain = unicodedata.normalize("NFC", label).replace("_", " ")
     assert text == "{a.plain}" + plain + " before {0}"
-
-
-def test_the_shipped_connectives_say_what_the_code_takes_them_for() -> None:
-    path = shipped_path("lexicons/connectives.csv")
-    for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
-        word = Connective(row["connective"])
-        assert row["says"] == ("order" if word.is_order else "together")
-        assert word.value in row["frame"]
-
-
-def test_a_provenance_is_read_as_it_is_written() -> None:
-    written = {
-        Provenance.of_rule("pair", "natural", 3): "rule:pair/natural/3",
-        Provenance(Author.SOURCE, "caption").add("no-tags"): "source:caption/no-tags",
-        Provenance.of_model("paraphrase", 1, "a/b"): "llm:paraphrase@1/a/b",
-    }
-    for provenance, text in written.items():
-        assert str(provenance) == text
-        assert Provenance.parse(text) == provenance
-        assert [author for author in Author if author.wrote(text)] == [provenance.author]
-    for text in ("", "me:caption"):
-        with pytest.raises(SpecError, match="not the provenance"):
-            Provenance.parse(text)
-
-
-# Measures in words
-
-
-@cases("rate", [8000, 11_025, 22_050, 44_100])
-def test_tenths_of_a_second_are_told_at_every_rate(rate: int) -> None:
-    said = [say_seconds(tenth * rate // 10, rate) for tenth in (5, 10, 23, 110)]
-    assert said == ["0.5 seconds", "one second", "2.3 seconds", "11 seconds"]
-
-
-def test_a_time_between_two_tenths_is_refused() -> None:
-    with pytest.raises(SceneError, match="no whole tenths"):
-        say_seconds(11_025 + 500, 11_025)

@@ -52,7 +52,7 @@ def test_at_most_one_in_twenty_is_wrong(operation: str, verdict: str, reason: st
     rows = [row for row in ROWS if row["operation"] == operation]
     verdicts = Counter(row[verdict] for row in rows)
     assert len(rows) >= 30
-    assert set(verdicts) <= {"good", "bad"}
+    assert set(verdicts) <= {"good", "bad", *([""] if verdict == "second" else [])}
     assert verdicts["bad"] <= 0.05 * len(rows)
     assert all(bool(row[reason]) is (row[verdict] == "bad") for row in rows)
 

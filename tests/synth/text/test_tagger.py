@@ -119,6 +119,7 @@ def test_forms() -> None:
     assert {word: lemma_of(word) for word in lemma} == lemma
     forms = {"VBG": "mimicking", "VBZ": "mimics", "VBP": "mimic"}
     assert {tag: inflect("mimics", tag) for tag in forms} == forms
+    assert (inflect("mimicking", "VBZ"), inflect("baas", "VBG")) == ("mimics", "baaing")
     past = {"sang": True, "honked": True, "feed": False, "honk": False}
     assert {word: is_past(word) for word in past} == past
 

@@ -433,6 +433,14 @@ def test_forms() -> None:
             "a nurse sings with clicking occurring",
             "a nurse singing with clicking occurring",
         ),
+        "A motor is humming, and ripping and tearing are occurring": (
+            "a motor hums with ripping and tearing occurring",
+            "a motor humming with ripping and tearing occurring",
+        ),
+        "A horn blows, and geese honk": (
+            "a horn blows with geese honking",
+            "a horn blowing with geese honking",
+        ),
         "A horn blowing and geese honking": (
             "a horn blows with geese honking",
             "a horn blowing with geese honking",
@@ -482,6 +490,9 @@ def test_reasons() -> None:
         "A horn blares loudly and a bell": Unjoinable.FRAGMENT,
         "A nurse laughs shortly": Unjoinable.REFERS,
         "A nurse finally laughs": Unjoinable.REFERS,
+        "Ocean waves following a yell": Unjoinable.REFERS,
+        "A nurse talks the whole time": Unjoinable.REFERS,
+        "Faint clip clops of a horse and with rustling": Unjoinable.FRAGMENT,
         "A engine hums": Unjoinable.FRAGMENT,
         "An engine idles and continuously": Unjoinable.FRAGMENT,
         "A nurse talks and tap some bells": Unjoinable.FRAGMENT,
