@@ -47,7 +47,7 @@ class Phrase:
     def definite(self) -> str:
         """The noun as of a sound that is known: "the crackling fire"."""
         first, _, rest = self.noun.partition(" ")
-        if first in ("a", "an"):
+        if first in ("a", "an", "some"):
             return f"the {rest}"
         is_bare = first != "the" and not first.startswith("some")
         return f"the {self.noun}" if is_bare else self.noun
@@ -61,7 +61,8 @@ class Phrase:
     def bare(self) -> str:
         """The noun behind "no" or "any": "siren"."""
         first, _, rest = self.noun.partition(" ")
-        return rest if rest and first in ("a", "an", "the", "some") else self.noun
+        articles = "a", "an", "the", "some", "someone's"
+        return rest if rest and first in articles else self.noun
 
     @property
     def progressive(self) -> str:
