@@ -257,7 +257,7 @@ class ClassPairs(SplitGroups[Triplets]):
 def _tell_all(claims: Sequence[tuple[Pair, Connective]], rng: np.random.Generator) -> list[Caption]:
     """The captions of a group; in half of all groups each makes the same choices of words."""
     shares = rng.random((len(claims), _CHOICES))
-    if rng.integers(2):
+    if rng.integers(4) == 0:
         shares[:] = shares[0]
     return [
         Narrator(Style.NATURAL, partial(_pick_next, iter(choices))).relate(claim, word)
