@@ -5,6 +5,7 @@ The shipped forms are built from readable sources; see `benchmarks.lexicon`.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ OTHER: Final = "other"
 _UNLISTED: Final = frozenset({"again", "long", "pitch"})
 """What can be said of a label that is not listed."""
 _KIN_CACHE: Final = 1 << 16
+_SINGULAR: Final = re.compile("the [a-z-]*[^s ] of ")
+"""What starts so is a sound already, and one: "the hum of an engine", not "the bells of"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class Phrase:
     @property
     def sound(self) -> str:
         """The noun of what is heard of it, singular: "the sound of a dog"."""
-        return self.noun if self.noun.startswith("the sound of ") else f"the sound of {self.noun}"
+        return self.noun if _SINGULAR.match(self.noun) else f"the sound of {self.noun}"
 
     @property
     def bare(self) -> str:

@@ -146,6 +146,24 @@ def test_what_can_be_said_by_each_wording(label: str, said: list[str], clauses: 
     assert [clause.removeprefix(subject) for clause in found] == clauses
 
 
+@cases(
+    ("noun", "definite", "bare", "sound"),
+    [
+        ("a dog", "the dog", "dog", "the sound of a dog"),
+        ("rain", "the rain", "rain", "the sound of rain"),
+        ("the wind", "the wind", "wind", "the sound of the wind"),
+        ("some jazz", "the jazz", "jazz", "the sound of some jazz"),
+        ("someone's cough", "someone's cough", "cough", "the sound of someone's cough"),
+        ("the hum of bees", "the hum of bees", "hum of bees", "the hum of bees"),
+        ("the cheers of people", "the cheers of people", "cheers of people", ""),
+    ],
+)
+def test_nouns_in_sentences(noun: str, definite: str, bare: str, sound: str) -> None:
+    phrase = Phrase("", noun, "", "")
+    assert (phrase.definite, phrase.bare) == (definite, bare)
+    assert phrase.sound == (sound or f"the sound of {noun}")
+
+
 @given(st.text(min_size=1, max_size=12).filter(lambda text: text.strip() != ""))
 def test_any_label_can_be_said(label: str) -> None:
     phrase = Phrase.of_label(label)
