@@ -500,6 +500,7 @@ def test_reasons() -> None:
         "A nurse speaking and sizzling": Unjoinable.VERB_FORM,
         "Cars crashing together and sound of engines": Unjoinable.VERB_FORM,
         "A dog starts barking": Unjoinable.VERB_FORM,
+        "A car accelerating and shifting gears with a nurse talking": Unjoinable.VERB_FORM,
         "Turning on a faucet": Unjoinable.VERB_FORM,
         "Opening and closing a door": Unjoinable.VERB_FORM,
         "Revving of an engine and a skidding sound": Unjoinable.VERB_FORM,
