@@ -267,6 +267,7 @@ LEFT_OUT = {
         "Geese honk as": SwapReason.DANGLING,
         "Geese honk as a drill buzzes the whole time": SwapReason.LASTS,
         "Some clicks then two gongs ringing and a faint hum": SwapReason.VERB_FORM,
+        "Music then a series of sounds of glass breaking": SwapReason.VERB_FORM,
         "Geese honk, then": SwapReason.DANGLING,
         "As rain falls geese honk": SwapReason.FRONTED,
         "Rain falls, geese honk, then a gate shuts": SwapReason.SEVERAL_PARTS,
