@@ -189,7 +189,7 @@ def lemma_of(word: str) -> str:
     """The verb of a form; empty where none is known."""
     from lemminflect import getAllLemmas, getLemma
 
-    for base in (word[:-1], word[: -len("ing")], word[: -len("king")]):
+    for base in (word[:-1], word[: -len("ing")], word.removesuffix("king")):
         listed = base in shipped_pos_tags() and POS.VERB in shipped_pos_tags()[base]
         if listed and (ends_as_gerund(word) or word == f"{base}s"):
             return base

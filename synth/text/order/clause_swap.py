@@ -198,22 +198,20 @@ def _share_auxiliary(sides: _Sides) -> _Made | SwapReason | None:
     if sides.kind is not Connective.THEN or len(verbs) != 1 or front.words[verbs[0]] not in _SHARED:
         return None
     end = verbs[0] + 1 + (front.words[verbs[0] + 1 : verbs[0] + 2] == ("being",))
+    told = front[end:]
+    if not len(told) or not len(rear) or front.shape() not in _WITH_SUBJECT or rear != rear.core():
+        return None
     first = rear.after(-1)
-    one, other = front.words[front.after(end - 1)], rear.words[first]
-    whole = ClausePart((front.tokens[verbs[0]], *rear.tokens), (POS.AUX, *rear.tags))
-    same = ends_as_gerund(one) is ends_as_gerund(other)
-    if not same or rear.tags[first] is not POS.VERB or ends_as_third_person(other):
-        return None
-    if rear.is_attributive(first):
-        return None
-    shapes = {Shape.PREDICATE, Shape.GERUND}
-    if front.shape() not in _WITH_SUBJECT or whole.shape() not in shapes or rear != rear.core():
+    same = ends_as_gerund(told.words[told.after(-1)]) is ends_as_gerund(rear.words[first])
+    does = rear.tags[first] is POS.VERB and not ends_as_third_person(rear.words[first])
+    whole = ClausePart((front.tokens[verbs[0]], *rear.tokens), (POS.AUX, *rear.tags)).shape()
+    if not (same and does) or rear.is_attributive(first) or whole not in _SUBJECTLESS:
         return None
     if is_a_stage(front) or is_a_stage(rear):
         return SwapReason.ONE_EVENT
     if fault := explain_no_events(front, rear):
         return fault
-    pieces = (*front.tokens[:end], *rear.tokens, *sides.link.tokens, *front.tokens[end:])
+    pieces = (*front.tokens[:end], *rear.tokens, *sides.link.tokens, *told.tokens)
     return pieces, (OrderStep.CARRIED,)
 
 

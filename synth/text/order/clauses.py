@@ -135,7 +135,7 @@ _MANY: Final = word_set(
 _COUNTING: Final = frozenset({"couple", "dozen", "few", "hundred", "number", "thousand"})
 _GROUPS: Final = word_set(
     "audience band bunch choir chorus couple crowd few flock gang group handful herd lot number "
-    "pack pair series stream swarm team variety"
+    "pack pair stream swarm team variety"
 )
 _NOMINAL: Final = frozenset({POS.NOUN, POS.PROPN, POS.PRON, POS.NUM})
 _PARTICLES: Final = word_set("away by down off on out up")

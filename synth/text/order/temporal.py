@@ -12,7 +12,7 @@ from typing import Final
 
 from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase
-from synth.text.grammar.tagger import POS, EmbeddedTagger, Tagger, is_doubtful
+from synth.text.grammar.tagger import POS, EmbeddedTagger, Tagger, ends_as_gerund, is_doubtful
 from synth.text.grammar.tokens import (
     Piece,
     format_order,
@@ -346,7 +346,8 @@ def _forms(part: ClausePart, shape: Shape) -> tuple[tuple[Piece, ...], tuple[Pie
     with a dog barking".
     """
     for at in range(len(part) - 2, 0, -1) if shape in _TOLD else ():
-        if part.is_gerund(at + 1) and POS.CCONJ in part.tags[:at]:
+        listed = POS.CCONJ in part.tags[:at] or shape is Shape.GERUND_CLAUSE
+        if listed and ends_as_gerund(part.words[at + 1]):
             continue  # "a motor hums, and ripping and tearing occur"
         if part.tags[at] is POS.CCONJ and part[:at].shape() is part[at + 1 :].shape() is shape:
             one, other = _forms(part[:at], shape), _forms(part[at + 1 :], shape)

@@ -115,7 +115,7 @@ def test_forms() -> None:
         "zorbs": None,
     }
     assert {word: singular_of(word) for word in singular} == singular
-    lemma = {"honks": "honk", "baaing": "baa", "sing": "sing"}
+    lemma = {"honks": "honk", "baaing": "baa", "sing": "sing", "crackling": "crackle"}
     assert {word: lemma_of(word) for word in lemma} == lemma
     forms = {"VBG": "mimicking", "VBZ": "mimics", "VBP": "mimic"}
     assert {tag: inflect("mimics", tag) for tag in forms} == forms
