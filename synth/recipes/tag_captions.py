@@ -41,7 +41,7 @@ from synth.recipes.tag_pairs import (
 from synth.scene.edit import EditKind
 from synth.text.tags.tag_captions import FRAMES, TagSentence, describe, draw_views, join_tags
 from synth.text.tags.tags import TagForm, TagVocabulary, phrase_tag
-from synth.text.textswap import Dictionary, are_alike, build, draw_swaps
+from synth.text.textswap import Dictionary, are_alike, draw_swaps
 from synth.truth.change import tag_claim
 from synth.truth.relations import Tolerance
 
@@ -81,7 +81,7 @@ class TagCaptions(Recipe):
         """Groups of two clips, or of one or a few; what contradicts is learnt from all clips."""
         tags = [clip.tags for members in clips.values() for clip in members]
         vocabulary = TagVocabulary.of(tag for members in tags for tag in members)
-        dictionary = Dictionary(tuple(build(vocabulary, tags, self.max_share)))
+        dictionary = Dictionary.of(vocabulary, tags, self.max_share)
         kind = TaggedClips if self.style is Style.PAPER else TaggedPairs
         counts = {split: len(members) for split, members in clips.items()}
         return kind.by_split(self, counts, clips, setting, dictionary)

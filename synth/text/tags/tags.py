@@ -299,10 +299,10 @@ class TagVocabulary:
         forms: dict[Words, Tag] = {}
         tags = [tag for tag in self.tags if not is_denial(tag)]
         for tag in tags:
-            for form in sorted(_spellings(tag.name)):
+            for form in sorted(spellings(tag.name)):
                 forms.setdefault(form, tag)
         for tag in tags:  # "bell" is said "bells"
-            for form in sorted(_spellings(phrase_tag(tag).words)):
+            for form in sorted(spellings(phrase_tag(tag).words)):
                 forms.setdefault(form, tag)
         by_word: dict[str, list[tuple[Words, Tag]]] = {}
         for form, tag in forms.items():
@@ -354,17 +354,17 @@ class TagVocabulary:
 
 def are_same_words(first: str, second: str) -> bool:
     """Whether two names are spellings of one: "hip-hop" and "Hip Hop", "hiphop" and "hip hop"."""
-    return not _spellings(first).isdisjoint(_spellings(second))
+    return not spellings(first).isdisjoint(spellings(second))
 
 
 @lru_cache(maxsize=65_536)
-def _spellings(name: str) -> frozenset[Words]:
+def spellings(name: str) -> frozenset[Words]:
     """The words of a tag, as named and as said, apart and run together."""
-    spellings: list[Words] = []
+    found: list[Words] = []
     for text in dict.fromkeys((name, spell(name))):
         words = tuple(word.key for word in words_of(text))
-        spellings += [words, (_run_together(text),)] if words else []
-    return frozenset(spellings)
+        found += [words, (_run_together(text),)] if words else []
+    return frozenset(found)
 
 
 def _run_together(name: str) -> str:
