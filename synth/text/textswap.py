@@ -199,7 +199,7 @@ class Dictionary:
                 np.array([compare_names(tag, other) for other in index.samples]),
             )
         alike, named = index.alike[own]
-        codes = alike[index.meanings]
+        codes: Int64[np.ndarray, " tags"] = alike[index.meanings]
         near = np.array(index.near(tag) if named.any() else (), dtype=np.int64)
         for at in near[named[index.meanings[near]]].tolist():
             if reason := explain_nearness(tag.name, index.tags[at].name):
