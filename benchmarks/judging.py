@@ -46,7 +46,7 @@ from synth.text.order.clause_swap import TOOLS, Probe
 from synth.text.tags.tag_captions import FRAMES, describe
 from synth.text.tags.tag_files import TaggedRecording, read_items, read_vocabulary
 from synth.text.tags.tags import TagVocabulary
-from synth.text.textswap import Dictionary, build, swap
+from synth.text.textswap import Dictionary, swap
 
 AUDIOCAPS, JAMENDO, LP = "AudioCaps", "MTG-Jamendo", "LP-MusicCaps"
 PARTS: Final = ("held out", "development")
@@ -183,7 +183,7 @@ class Sheets:
             if dataset not in dictionaries:
                 file = self._data / JAMENDO / "autotagging-validation.tsv"
                 tags = [each.tags for each in read_items(file)] if dataset == JAMENDO else []
-                dictionaries[dataset] = Dictionary(tuple(build(words, tags)))
+                dictionaries[dataset] = Dictionary.of(words, tags)
             found = swap(caption, item.tags, dictionaries[dataset], _rng("textswap", item.id))
             reason = "" if found.text else "no keyword that surely has a contrary"
             yield JudgedText("textswap", dataset, item.id, caption, found.text, reason)

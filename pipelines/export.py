@@ -36,7 +36,7 @@ from synth.text.negation.negators import NegationExtent, NegationOutcome, Negato
 from synth.text.tags.tag_captions import FRAMES, TagSentence, describe, draw_views, join_tags
 from synth.text.tags.tag_files import TaggedRecording, read_captions, read_items, read_vocabulary
 from synth.text.tags.tags import TagVocabulary, find_category
-from synth.text.textswap import Dictionary, build
+from synth.text.textswap import Dictionary
 
 PHASE: Final = "export"
 
@@ -371,18 +371,12 @@ def write_textswap_file(
     check_output(out, source)
     vocabulary = read_vocabulary(source)
     items = [item.tags for item in read_items(source) if len(item.tags) > 1]
-    entries = build(vocabulary, items, max_share, observer)
-    Dictionary(tuple(entries)).write(out)
-    reasons = _count_values(
-        "together" if entry.reason.startswith("together") else entry.reason or "allowed"
-        for entry in entries
-    )
-    with_one = {entry.tag for entry in entries if not entry.reason}
-    return ToolReport(
-        out,
-        len(entries),
-        {**_count_listed(vocabulary), "tags with an alternative": len(with_one), **reasons},
-    )
+    written = Dictionary.of(vocabulary, items, max_share).write(out, observer)
+    reasons: Counter[str] = Counter()
+    for reason, count in written.reasons.items():
+        reasons["together" if reason.startswith("together") else reason or "allowed"] += count
+    counts = {**_count_listed(vocabulary), "tags with an alternative": written.tags}
+    return ToolReport(out, reasons.total(), {**counts, **dict(reasons.most_common())})
 
 
 def _count_listed(vocabulary: TagVocabulary) -> dict[str, int]:

@@ -5,15 +5,16 @@ negation insert (section 2.1), half and fully negated captions (section 2.2). Ev
 judged on the clip's tags; what only its caption states is trusted, but proves nothing.
 
 In the paper inserts are true, and half and full are false: the text tells. In natural style clips
-are taken two by two, and what is denied in each way is a tag of the one or of the other: true of
-the clip that lacks it, false of the one that bears it.
+are taken two by two, and all captions of a pair deny in one way, or not at all: what is denied of
+one clip is a tag of the other. So each main caption is true of its own clip, and false of the
+other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import ClassVar, Final
 
 import numpy as np
@@ -34,10 +35,9 @@ from synth.recipes.base import (
 )
 from synth.recipes.tag_pairs import (
     Exchange,
-    TaggedSample,
+    Sentences,
     TagGroups,
     TagPair,
-    choose_frames,
     find_exchanges,
     hear_whole,
     heard_tags,
@@ -68,7 +68,8 @@ class NegationRecipe(Recipe):
         style: `paper` puts a plain negator before a tag, in the paper's distribution: the text
             alone reveals what is false. `natural` makes each kind of caption as often true as
             false.
-        inserts: Captions per clip that deny one absent tag.
+        inserts: Captions per clip that deny one absent tag; in `natural` style whether there are
+            such.
         half: Make captions with half of the tags denied.
         full: Make captions with all tags denied.
     """
@@ -191,14 +192,17 @@ def _caption(negated: Negated, known: Collection[Tag], sure: Collection[Tag]) ->
     return Caption(negated.text, claim, "", rule, negated.mode.edit)
 
 
-# Negations of clips two by two: what is denied in each way - one more tag, half of them, all - is a
-# tag of the one or of the other. The clip that lacks it makes the denial true, the one that bears
-# it false.
+# Negations of clips two by two: what is denied - one more tag, half of them, all - is a tag of the
+# other clip. A pair that denies nothing exchanges captions as they are.
+
+
+_SENTENCES: Final = 3
+"""Sentences of each clip, its main caption among them: in so many frames in turn all differ."""
 
 
 @dataclass(frozen=True)
 class NegationPairs(TagGroups[NegationRecipe]):
-    """Groups of clips of which each is denied what another bears."""
+    """Groups of two clips of which each is denied what the other bears."""
 
     how: Negation
 
@@ -239,76 +243,85 @@ class NegationPairs(TagGroups[NegationRecipe]):
         """Whether a tag can be denied of a clip, whose tags and caption say nothing like it."""
         text = self._mains[clip.id].text
         return tag in self._absent[clip.id] and not (
-            text and explain_undeniable(tag, text, heard_tags(clip))
+            text and _explain_undeniable(tag, text, heard_tags(clip))
         )
 
     def exchanges(self, one: Clip, other: Clip) -> list[Exchange]:
-        """Tags of one clip that the other lacks, even in part, with such of the other."""
-        if not (self._mains[one.id].sure and self._mains[other.id].sure):
+        """Tags of one clip that the other lacks, even in part, with such of the other.
+
+        A clip that has a caption exchanges it with another such.
+        """
+        main, second = self._mains[one.id], self._mains[other.id]
+        if not (main.sure and second.sure) or bool(main.text) is not bool(second.text):
             return []
         return find_exchanges(one, other, self._is_absent, _are_denied_alike)
 
-    def group(self, index: int) -> Sequence[Draft]:
-        """Clips with their captions, and with denials of what one bears and another lacks."""
-        rng = self.rng(index)
-        clips = self.groups[index]
-        frames = choose_frames(int(rng.integers(FRAMES)), len(clips))
-        samples = []
-        for clip, frame in zip(clips, frames, strict=True):
-            main = self._mains[clip.id]
-            is_alone = len(clips) == 1 and bool(main.sure)
-            caption = main.caption(clip, frame)
-            samples.append(TaggedSample.of(clip, caption, self.setting, rng, main.stated, is_alone))
-        first, *others = samples
-        for other, frame in zip(others, frames[1:], strict=True):
-            self._deal(TagPair(first, other, self._is_absent), frame, rng)
-        return [sample.draft() for sample in samples]
-
-    def _deal(self, pair: TagPair, frame: int, rng: np.random.Generator) -> None:
-        """Deal the main captions, the tags in words, then denials."""
-        one, other = pair.one, pair.other
-        restated = [caption_tags(clip, frame) for clip in (one.clip, other.clip)]
-        # With a third clip the first is dealt to again, but its main caption is not.
-        main = restated[0] if one.hand.is_compared else one.hand.main
-        for first, second in ((main, other.hand.main), restated):
-            if first and second:
-                pair.deal(first, second, EditKind.REPLACE)
-        for extent, (first, second) in self._denials(one, other, rng):
-            pair.deal(first, second, extent.edit)
-
-    def _denials(
-        self, one: TaggedSample, other: TaggedSample, rng: np.random.Generator
-    ) -> Iterator[tuple[NegationExtent, tuple[Caption, Caption]]]:
-        """Captions that tell what both clips bear, and deny what only the other, or the one, bears.
-
-        The first is true of the first clip, the second of the second.
-        """
-        shared = [tag for tag in one.clip.tags if tag in other.clip.tags and _is_sayable(tag)]
-        exchanges = shuffle(self.exchanges(one.clip, other.clip), rng)
-        kept = [shared[i] for i in sorted(rng.permutation(len(shared))[: len(exchanges)])]
+    def draft(self, one: Clip, other: Clip, rng: np.random.Generator) -> list[Draft] | None:
+        """Captions of one form, the first that can be told of both."""
+        extents: list[NegationExtent | None] = [None]
+        extents += [NegationExtent.INSERT] * (self.settings.inserts > 0)
+        extents += [NegationExtent.HALF] * self.settings.half
+        extents += [NegationExtent.FULL] * self.settings.full
+        stated = self._mains[one.id].stated, self._mains[other.id].stated
+        pair = TagPair(one, other, self._is_absent, self.setting, rng, stated)
+        # A clip has one caption of its own, and so it has one of each other form.
+        count = 1 if self._mains[one.id].text else _SENTENCES
         frame = int(rng.integers(FRAMES))
-        for exchange in exchanges[: self.settings.inserts] if kept else ():
-            seed = int(rng.integers(2**32))
-            yield NegationExtent.INSERT, _both([exchange], partial(self._insert, kept, frame, seed))
-        if self.settings.half and kept:
-            half = exchanges[: len(kept) + int(rng.integers(2))]
-            yield NegationExtent.HALF, _both(half, lambda tags: describe(kept, tags, frame))
-        if self.settings.full and exchanges:
-            yield NegationExtent.FULL, _both(exchanges, lambda tags: describe((), tags, frame))
+        for extent in shuffle(extents, rng):
+            tell = self._plain if extent is None else partial(self._deny, extent, rng)
+            told = [tell(one, other, frame + at) for at in range(count)]
+            edit = EditKind.REPLACE if extent is None else extent.edit
+            if drafts := pair.draft([captions for captions in told if captions], edit, count, rng):
+                return drafts
+        return None
 
-    def _insert(
-        self, kept: Sequence[Tag], frame: int, seed: int, absent: Sequence[Tag]
-    ) -> TagSentence:
+    def _plain(self, one: Clip, other: Clip, frame: int) -> Sentences:
+        """The captions of the clips, or their tags."""
+        first, second = self._mains[one.id], self._mains[other.id]
+        return first.caption(one, frame), second.caption(other, frame)
+
+    def _deny(
+        self,
+        extent: NegationExtent,
+        rng: np.random.Generator,
+        one: Clip,
+        other: Clip,
+        frame: int,
+    ) -> Sentences | None:
+        """Denials of what only the other clip bears; stated is what both bear.
+
+        One more tag is denied in the clips' own captions where they have them.
+        """
+        exchanges = shuffle(self.exchanges(one, other), rng)
+        if extent is NegationExtent.FULL:
+            return _both(exchanges, lambda tags: describe((), tags, frame))
+        seed = int(rng.integers(2**32))
+        if extent is NegationExtent.INSERT and self._mains[one.id].text:
+            first, second = exchanges[0]
+            return self._insert_into(one, second, seed), self._insert_into(other, first, seed)
+        shared = [tag for tag in one.tags if tag in other.tags and _is_sayable(tag)]
+        kept = [shared[at] for at in sorted(rng.permutation(len(shared))[: len(exchanges)])]
+        if not kept:
+            return None
+        if extent is NegationExtent.INSERT:
+            return _both(exchanges[:1], partial(self._insert, describe(kept, (), frame), seed))
+        half = exchanges[: len(kept) + int(rng.integers(2))]
+        return _both(half, lambda tags: describe(kept, tags, frame))
+
+    def _insert_into(self, clip: Clip, tag: Tag, seed: int) -> Caption:
+        """The clip's caption with a denial of one tag put in."""
+        main = self._mains[clip.id]
+        sentence = TagSentence(main.text, main.sure)
+        return _caption_denial(self._insert(sentence, seed, [tag]))
+
+    def _insert(self, sentence: TagSentence, seed: int, absent: Sequence[Tag]) -> TagSentence:
         """A sentence with a denial of one tag put in; equal seeds put it alike."""
-        sentence = describe(kept, (), frame)
         (tag,) = absent
         text = add_denial(sentence.text, tag, self.how.negators, np.random.default_rng(seed))
         return TagSentence(text, sentence.present, (tag,))
 
 
-def _both(
-    exchanges: Sequence[Exchange], tell: Callable[[Sequence[Tag]], TagSentence]
-) -> tuple[Caption, Caption]:
+def _both(exchanges: Sequence[Exchange], tell: Callable[[Sequence[Tag]], TagSentence]) -> Sentences:
     """The denial of the second clip's tags, true of the first; and of the first clip's."""
     first, second = (tell([exchange[place] for exchange in exchanges]) for place in (1, 0))
     return _caption_denial(first), _caption_denial(second)
@@ -317,6 +330,9 @@ def _both(
 def _caption_denial(sentence: TagSentence) -> Caption:
     rule = Provenance.of_rule("negate", Style.NATURAL.value)
     return Caption(sentence.text, tag_claim(sentence.present, sentence.absent), "", rule)
+
+
+_explain_undeniable = lru_cache(maxsize=65_536)(explain_undeniable)
 
 
 def _is_far(tag: Tag, known: Tag) -> bool:

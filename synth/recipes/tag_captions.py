@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import zip_longest
-from typing import ClassVar, TypeAlias
+from itertools import chain
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -31,10 +31,8 @@ from synth.recipes.base import (
 )
 from synth.recipes.tag_pairs import (
     Exchange,
-    TaggedSample,
     TagGroups,
     TagPair,
-    choose_frames,
     find_exchanges,
     hear_whole,
     heard_tags,
@@ -43,12 +41,9 @@ from synth.recipes.tag_pairs import (
 from synth.scene.edit import EditKind
 from synth.text.tags.tag_captions import FRAMES, TagSentence, describe, draw_views, join_tags
 from synth.text.tags.tags import TagForm, TagVocabulary, phrase_tag
-from synth.text.textswap import Dictionary, are_alike, build, draw_swaps
+from synth.text.textswap import Dictionary, are_alike, draw_swaps
 from synth.truth.change import tag_claim
 from synth.truth.relations import Tolerance
-
-Change: TypeAlias = Mapping[Tag, Tag]
-"""Tags of one clip, with the tags of another that stand for them."""
 
 
 class TagCaptions(Recipe):
@@ -86,7 +81,7 @@ class TagCaptions(Recipe):
         """Groups of two clips, or of one or a few; what contradicts is learnt from all clips."""
         tags = [clip.tags for members in clips.values() for clip in members]
         vocabulary = TagVocabulary.of(tag for members in tags for tag in members)
-        dictionary = Dictionary(tuple(build(vocabulary, tags, self.max_share)))
+        dictionary = Dictionary.of(vocabulary, tags, self.max_share)
         kind = TaggedClips if self.style is Style.PAPER else TaggedPairs
         counts = {split: len(members) for split, members in clips.items()}
         return kind.by_split(self, counts, clips, setting, dictionary)
@@ -132,7 +127,7 @@ class TaggedClips(SplitGroups[TagCaptions]):
 
 @dataclass(frozen=True)
 class TaggedPairs(TagGroups[TagCaptions]):
-    """Groups of clips between which keywords are exchanged."""
+    """Groups of two clips between which keywords are exchanged."""
 
     dictionary: Dictionary
 
@@ -157,70 +152,33 @@ class TaggedPairs(TagGroups[TagCaptions]):
 
         return find_exchanges(one, other, self._contradicts, fit)
 
-    def group(self, index: int) -> Sequence[Draft]:
-        """Clips with their captions and views, each against one with keywords of another."""
-        rng = self.rng(index)
-        clips = self.groups[index]
-        is_alone = len(clips) == 1
-        frames = choose_frames(int(rng.integers(FRAMES)), len(clips))
-        samples = []
-        for clip, frame in zip(clips, frames, strict=True):
-            main = self._tell(clip.tags, frame)
-            samples.append(TaggedSample.of(clip, main, self.setting, rng, is_alone=is_alone))
-        first, *others = samples
-        pairs = [TagPair(first, other, self._contradicts) for other in others]
-        changes = [
-            (self._change(first.clip, other.clip), self._change(other.clip, first.clip))
-            for other in others
-        ]
-        # The main captions go first: what a view says cannot be said again.
-        for pair, (_, back), frame in zip(pairs, changes, frames[1:], strict=True):
-            self._deal_mains(pair, back, frame)
-        for pair, (there, back) in zip(pairs, changes, strict=True):
-            self._deal_views(pair, there, back, rng)
-        if is_alone:
-            for caption in self.settings.caption_views(first.clip, rng):
-                first.hand.add(caption)
-        return [sample.draft() for sample in samples]
-
-    def _change(self, clip: Clip, other: Clip) -> Change:
-        """What becomes of a clip's tags in a sentence that is true of the other one."""
-        shared = {tag: tag for tag in clip.tags if tag in other.tags}
-        return shared | dict(self.exchanges(clip, other))
-
-    def _deal_mains(self, pair: TagPair, back: Change, frame: int) -> None:
-        main, other = pair.one.hand.main, pair.other.hand.main
-        if pair.one.hand.is_compared:  # with a third clip, or a fourth
-            main = self._tell(_turn(pair.other.clip.tags, back), frame)
-        pair.deal(main, other, EditKind.REPLACE)
-
-    def _deal_views(
-        self, pair: TagPair, there: Change, back: Change, rng: np.random.Generator
-    ) -> None:
-        """Deal views of either clip, each with what becomes of it by the exchange."""
-        one = self._draw_views(pair.one.clip, there, rng)
-        other = self._draw_views(pair.other.clip, back, rng)
-        # In turn, as what cannot be exchanged is left out of the other's view.
-        for both in zip_longest(one, ((new, old) for old, new in other)):
-            for views in both:
-                if views is None or len(pair.other.hand.false) > self.settings.views:
-                    continue
-                frame = int(rng.integers(FRAMES))
-                first, second = (self._tell(view, frame) for view in views)
-                pair.deal(first, second, EditKind.REPLACE)
+    def draft(self, one: Clip, other: Clip, rng: np.random.Generator) -> list[Draft] | None:
+        """Sentences over all tags of each clip, and over parts of them with keywords exchanged."""
+        parts = [*chain(self._draw_views(one, other, rng), self._turn_views(one, other, rng))]
+        # As many captions for each pair as can be: who has few tags says them in several frames.
+        turns = 1 if len(parts) >= self.settings.views else FRAMES
+        views = [(one.tags, other.tags, frame) for frame in range(FRAMES)]
+        for first, second in parts:
+            views += [(first, second, int(frame)) for frame in rng.permutation(FRAMES)[:turns]]
+        told = [(self._tell(first, at), self._tell(second, at)) for first, second, at in views]
+        pair = TagPair(one, other, self._contradicts, self.setting, rng)
+        return pair.draft(told, EditKind.REPLACE, self.settings.views + 1, rng)
 
     def _tell(self, view: Sequence[Tag], frame: int) -> Caption:
         return self.settings.caption(self.settings.describe(view, frame))
 
     def _draw_views(
-        self, clip: Clip, change: Change, rng: np.random.Generator
-    ) -> list[tuple[Sequence[Tag], Sequence[Tag]]]:
+        self, clip: Clip, other: Clip, rng: np.random.Generator
+    ) -> list[tuple[tuple[Tag, ...], tuple[Tag, ...]]]:
         """Views of a clip in which a tag is exchanged, with what becomes of them."""
+        shared = {tag: tag for tag in clip.tags if tag in other.tags}
+        change = shared | dict(self.exchanges(clip, other))
         views = draw_views(clip.tags, self.settings.views, self.settings.per_category, rng)
-        changed = [(view, _turn(view, change)) for view in views]
+        kept = [tuple(tag for tag in view if tag in change) for view in views]
+        changed = [(view, tuple(change[tag] for tag in view)) for view in kept]
         return [(view, new) for view, new in changed if not set(new) <= set(clip.tags)]
 
-
-def _turn(tags: Sequence[Tag], change: Change) -> list[Tag]:
-    """The tags after a change; what does not fit is left out."""
-    return [change[tag] for tag in tags if tag in change]
+    def _turn_views(
+        self, clip: Clip, other: Clip, rng: np.random.Generator
+    ) -> list[tuple[tuple[Tag, ...], tuple[Tag, ...]]]:
+        return [(new, old) for old, new in self._draw_views(other, clip, rng)]

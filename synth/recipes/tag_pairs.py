@@ -1,21 +1,22 @@
 """Tag pairs: tagged clips two by two, that share tags and differ in others.
 
-What is true of one for a tag that the other lacks is false of the other. Two such sentences of the
-same form, one of each clip, are dealt to both (`captions.balance`): each tag is false, or denied
-where it is present, as often as it is true, or denied where it is absent.
+What is true of one for a tag that the other lacks is false of the other. A pair draws sentences of
+one form, each once for either clip, and one of them at random is their main caption: that of one
+clip is the negative of the other. So neither form, length nor words tell which is true.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 
+from synth.base.errors import LeftOutError
 from synth.base.rng import shuffle
-from synth.captions.balance import Hand, cross
+from synth.captions.balance import exchange
 from synth.captions.caption import Caption
 from synth.labels.lexicon import Tag
 from synth.recipes.base import Clip, Draft, Recipe, Setting, SplitGroups, excerpt
@@ -29,18 +30,18 @@ from synth.truth.truth import Hearing
 
 MUSIC: Final = "music"
 """The label of a clip that has none."""
-NO_PARTNER: Final = "no-partner"
-"""The last step of a caption that has no negatives, as its clip has no partner."""
 _LOOKED_AT: Final = 1024
 """Clips among which the nearest partner is looked for."""
 _TRIED: Final = 4096
-"""Groups that a clip left over may join: one that fits none of so many hardly fits another."""
-_MOST: Final = 4
-"""Clips of a group: the first is dealt to once for each other, and its words come to an end."""
+"""Clips that one left over may go with: one that fits none of so many hardly fits another."""
+_LENT: Final = 3
+"""How often a clip may go with one that is left over, too."""
 
 S = TypeVar("S", bound=Recipe)
 Exchange: TypeAlias = tuple[Tag, Tag]
 """A tag of one clip, and the tag of the other that stands in its place."""
+Sentences: TypeAlias = tuple[Caption, Caption]
+"""A sentence of each clip, of the same form."""
 Fits: TypeAlias = Callable[[Clip, Clip], bool]
 """Whether two clips can be a pair, whichever comes first."""
 IsAbsent: TypeAlias = Callable[[Tag, Clip], bool]
@@ -72,10 +73,14 @@ def hear_whole(clip: Clip, scene: Event) -> Timeline:
 
 @dataclass(frozen=True)
 class TagGroups(SplitGroups[S]):
-    """Groups of two clips or a few more, each with tags that another lacks."""
+    """Groups of two clips, each with tags that the other lacks."""
 
     def exchanges(self, one: Clip, other: Clip) -> list[Exchange]:
         """Tags of one clip that can give way to tags of the other."""
+        raise NotImplementedError
+
+    def draft(self, one: Clip, other: Clip, rng: np.random.Generator) -> list[Draft] | None:
+        """The samples of a pair; None where no sentence tells one from the other."""
         raise NotImplementedError
 
     @cached_property
@@ -90,13 +95,26 @@ class TagGroups(SplitGroups[S]):
     def __len__(self) -> int:
         return len(self.groups)
 
+    def group(self, index: int) -> Sequence[Draft]:
+        """Clips that exchange their main captions; one without a partner is left out."""
+        clips = self.groups[index]
+        drafts = self.draft(*clips, self.rng(index)) if len(clips) == 2 else None
+        if drafts is None:
+            raise LeftOutError(
+                "its tags tell it from no other clip",
+                example=clips[0].id,
+                fix="add clips with other tags, or set `style: paper`",
+            )
+        return drafts
+
 
 def group_clips(
     clips: Sequence[Clip], fits: Fits, rng: np.random.Generator
 ) -> list[tuple[Clip, ...]]:
     """The clips two by two, near ones that differ; `rng` decides who looks for a partner first.
 
-    One that is left over joins a pair, to be told from its first; one that fits none is alone.
+    One that is left over goes with one that has a partner, which is heard again; one that fits none
+    is alone.
     """
     tags = {clip.id: frozenset(clip.tags) for clip in clips}
     left = shuffle(clips, rng)
@@ -111,7 +129,11 @@ def group_clips(
             over.append(clip)
         else:
             pairs.append((clip, left.pop(place)))
-    return [*_join(pairs, over, fits)]
+    lent = [clip for pair in pairs for clip in pair] * _LENT
+    for clip in over:
+        place = next((at for at, one in enumerate(lent[:_TRIED]) if fits(one, clip)), None)
+        pairs.append((clip,) if place is None else (lent.pop(place), clip))
+    return pairs
 
 
 def _nearness(tags: Mapping[str, frozenset[Tag]], clip: Clip, other: Clip) -> tuple[int, int]:
@@ -119,33 +141,6 @@ def _nearness(tags: Mapping[str, frozenset[Tag]], clip: Clip, other: Clip) -> tu
     own, others = tags[clip.id], tags[other.id]
     shared = len(own & others)
     return min(shared, len(own) - shared, len(others) - shared), shared
-
-
-def _join(
-    pairs: list[tuple[Clip, ...]], over: Sequence[Clip], fits: Fits
-) -> Iterator[tuple[Clip, ...]]:
-    """The pairs, with each clip left over behind one that it fits, which comes first then."""
-    by_size = {2: pairs, **{size: [] for size in range(3, _MOST + 1)}}
-    for clip in over:
-        for size in range(2, _MOST):
-            joined = _join_one(by_size[size], clip, fits)
-            if joined is not None:
-                by_size[size + 1].append(joined)
-                break
-        else:
-            yield (clip,)
-    for groups in by_size.values():
-        yield from groups
-
-
-def _join_one(groups: list[tuple[Clip, ...]], clip: Clip, fits: Fits) -> tuple[Clip, ...] | None:
-    """A group that is taken out, with the clip in it; None where none fits."""
-    for at, group in enumerate(groups[:_TRIED]):
-        for first in group[: 2 if len(group) == 2 else 1]:
-            if fits(first, clip):
-                groups.pop(at)
-                return first, *(member for member in group if member is not first), clip
-    return None
 
 
 def find_exchanges(
@@ -171,119 +166,84 @@ def match_tags(
     return matched
 
 
-# What can be dealt to two clips.
-
-
-@dataclass(frozen=True)
-class TaggedSample:
-    """A clip heard whole, and what is dealt to it.
-
-    Args:
-        scene: The clip alone.
-        stated: Tags that its main caption states, whether the clip bears them or not.
-    """
-
-    clip: Clip
-    scene: Event
-    hand: Hand
-    stated: tuple[Tag, ...] = ()
-
-    @classmethod
-    def of(
-        cls,
-        clip: Clip,
-        main: Caption,
-        setting: Setting,
-        rng: np.random.Generator,
-        stated: tuple[Tag, ...] = (),
-        is_alone: bool = False,
-    ) -> TaggedSample:
-        """The clip with its main caption alone, which says so if the clip has no partner."""
-        if is_alone:
-            main = replace(main, provenance=main.provenance.add(NO_PARTNER))
-        return cls(clip, whole_clip(clip, setting, rng), Hand(main), stated)
-
-    @cached_property
-    def hearing(self) -> Hearing:
-        """What the clip's tags prove and refute."""
-        return Hearing(hear_whole(self.clip, self.scene), Tolerance())
-
-    def draft(self) -> Draft:
-        """The sample."""
-        return Draft(self.scene, self.hand.captions())
+# What tells two clips apart.
 
 
 class TagPair:
-    """Two samples to which sentences are dealt, each true of its own and false of the other.
+    """Two clips that are heard whole, and what is known of each.
 
     What a caption alone states, or a clip's tags may well imply, proves nothing and refutes
     nothing.
 
     Args:
-        is_absent: Whether a tag of the other surely does not hold of a sample's clip.
+        is_absent: Whether a tag surely does not hold of a clip.
+        stated: Tags that a caption of each states, whether the clip bears them or not.
     """
 
-    def __init__(self, one: TaggedSample, other: TaggedSample, is_absent: IsAbsent) -> None:
-        self.one = one
-        self.other = other
-        self._first = _Side(one, _find_doubted(one, other, is_absent))
-        self._second = _Side(other, _find_doubted(other, one, is_absent))
-
-    def deal(self, first: Caption, second: Caption, edit: EditKind) -> bool:
-        """Deal two captions, each proven of its own sample, refuted of the other, and new to both.
-
-        Returns:
-            Whether they are; nothing is dealt otherwise.
-        """
-        one, other = self.one.hand, self.other.hand
-        new = not any(
-            hand.holds(caption) and caption is not hand.main
-            for hand in (one, other)
-            for caption in (first, second)
+    def __init__(
+        self,
+        one: Clip,
+        other: Clip,
+        is_absent: IsAbsent,
+        setting: Setting,
+        rng: np.random.Generator,
+        stated: tuple[Sequence[Tag], Sequence[Tag]] = ((), ()),
+    ) -> None:
+        self.scenes = whole_clip(one, setting, rng), whole_clip(other, setting, rng)
+        self._sides = (
+            _Side.of(one, self.scenes[0], (*other.tags, *stated[1]), is_absent),
+            _Side.of(other, self.scenes[1], (*one.tags, *stated[0]), is_absent),
         )
-        proven = self._first.proves(first.claim) and self._second.proves(second.claim)
-        refuted = self._first.refutes(second.claim) and self._second.refutes(first.claim)
-        if not (new and proven and refuted):
-            return False
-        cross(one, first, other, second, edit)
-        return True
+
+    def tells_apart(self, sentences: Sentences) -> bool:
+        """Whether each is proven of its own clip, and refuted of the other."""
+        first, second = (caption.claim for caption in sentences)
+        one, other = self._sides
+        proven = one.proves(first) and other.proves(second)
+        return proven and one.refutes(second) and other.refutes(first)
+
+    def draft(
+        self, sentences: Sequence[Sentences], edit: EditKind, count: int, rng: np.random.Generator
+    ) -> list[Draft] | None:
+        """The samples: one of the sentences at random is main, others are positives.
+
+        Args:
+            count: Most sentences of a clip.
+        """
+        by_texts = {frozenset(each.text for each in captions): captions for captions in sentences}
+        told = [captions for captions in by_texts.values() if self.tells_apart(captions)]
+        if not told:
+            return None
+        mains, *others = shuffle(told, rng)[:count]
+        return [
+            Draft(scene, replace(dealt, positives=tuple(captions[at] for captions in others)))
+            for at, (scene, dealt) in enumerate(
+                zip(self.scenes, exchange(mains, edit), strict=True)
+            )
+        ]
 
 
-class _Side(NamedTuple):
-    """A sample of a pair, and the names of which nobody knows whether they hold of it."""
+@dataclass(frozen=True)
+class _Side:
+    """A clip of a pair, and the names of which nobody knows whether they hold of it."""
 
-    sample: TaggedSample
+    hearing: Hearing
     doubted: frozenset[str]
+
+    @classmethod
+    def of(cls, clip: Clip, scene: Event, named: Sequence[Tag], is_absent: IsAbsent) -> _Side:
+        """From the tags that are named of its partner."""
+        own = {tag.name for tag in clip.tags}
+        doubted = (tag.name for tag in named if tag.name not in own and not is_absent(tag, clip))
+        return cls(Hearing(hear_whole(clip, scene), Tolerance()), frozenset(doubted))
 
     def proves(self, claim: Claim) -> bool:
         """Whether a claim is proven, and names nothing doubted."""
-        return self._is_sure(claim) and self.sample.hearing.proves(claim)
+        return self._is_sure(claim) and self.hearing.proves(claim)
 
     def refutes(self, claim: Claim) -> bool:
         """Whether a part of a claim that names nothing doubted is refuted."""
-        return any(
-            self._is_sure(part) and self.sample.hearing.refutes(part) for part in parts_of(claim)
-        )
+        return any(self._is_sure(part) and self.hearing.refutes(part) for part in parts_of(claim))
 
     def _is_sure(self, claim: Claim) -> bool:
         return self.doubted.isdisjoint(claim_labels(claim))
-
-
-def _find_doubted(
-    sample: TaggedSample, partner: TaggedSample, is_absent: IsAbsent
-) -> frozenset[str]:
-    """Names of a partner's tags of which nobody knows whether they hold of a sample."""
-    own = {tag.name for tag in sample.clip.tags}
-    return frozenset(
-        tag.name
-        for tag in (*partner.clip.tags, *partner.stated)
-        if tag.name not in own and not is_absent(tag, sample.clip)
-    )
-
-
-def choose_frames(drawn: int, count: int) -> list[int]:
-    """The sentence frames of the clips of a group: a pair has one.
-
-    Each further clip has its own, so that its sentences are new to the first clip, too.
-    """
-    return [drawn + max(0, at - 1) for at in range(count)]

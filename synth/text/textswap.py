@@ -9,9 +9,10 @@ the same recording where the data tell.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -20,21 +21,26 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from jaxtyping import Bool, Int, Int64
 
 from synth.base.atomic import replacing
-from synth.base.progress import Observer, Silent, track
+from synth.base.progress import Observer, Silent
 from synth.labels.lexicon import Tag
 from synth.labels.words import words_of
 from synth.text.grammar.tokens import has_markup
 from synth.text.negation.mending import find_sure, words
 from synth.text.negation.negation import find_stated_tags
 from synth.text.tags.tag_relations import (
-    explain_not_contrary,
+    compare_names,
+    explain_alike,
+    explain_nearness,
     find_listed,
     holds_words,
     is_implied,
     leaves_open,
     makes_likely,
+    meaning,
+    name_keys,
     share_family,
 )
 from synth.text.tags.tags import TagCategory, TagVocabulary, fix_article, is_plural, phrase_tag
@@ -53,89 +59,176 @@ SCHEMA: Final = pa.schema(
 )
 
 
+_WRITTEN: Final = pa.schema(
+    [
+        one.with_type(pa.dictionary(pa.int32(), one.type)) if pa.types.is_string(one.type) else one
+        for one in SCHEMA
+    ]
+)
+"""The same as it is written: a text once, and its number in each row."""
+_BATCH: Final = 1 << 19
+"""Pairs that are written at once."""
+
+
 @dataclass(frozen=True, slots=True)
-class SwapEntry:
-    """Whether one tag may stand in for another.
+class Pairs:
+    """What a dictionary holds.
 
     Args:
-        alternative: What would replace it, of the same category.
-        reason: Why it may not; "" where it may.
+        reasons: Pairs by the reason why one may not stand in for the other.
+        tags: How many tags have an alternative.
     """
 
-    tag: Tag
-    alternative: Tag
-    reason: str = ""
+    reasons: Counter[str]
+    tags: int
 
 
-def build(
-    vocabulary: TagVocabulary,
-    items: Iterable[Collection[Tag]] = (),
-    max_share: float = 0.05,
-    observer: Observer | None = None,
-) -> list[SwapEntry]:
-    """Every pair of tags of one category, with the reason where they do not contradict.
+@dataclass(frozen=True)
+class _Index:
+    """The tags of a category by what tells of them.
 
     Args:
-        items: The tags of recordings, to learn which go together; none where they are not known.
-        max_share: Largest share of the rarer tag's recordings that may bear the other too.
+        meanings: By place, the number of what a tag means.
+        samples: A tag of each meaning.
+        named: By a part of its name, the places of the tags that have it.
+        nameless: The places of tags without a word.
+        alike: By meaning, what its tags are to those of each meaning, and whether their names are
+            compared first, once somebody asked.
     """
-    count: Counter[Tag] = Counter()
-    both: Counter[tuple[Tag, Tag]] = Counter()
-    for tags in items:
-        ordered = sorted(set(tags))
-        count.update(ordered)
-        both.update(combinations(ordered, 2))
-    entries: list[SwapEntry] = []
-    categories = list(vocabulary.by_category.values())
-    for tags_of in track(categories, observer or Silent(), "textswap", "categories"):
-        for first, second in combinations(tags_of, 2):
-            reason = explain_not_contrary(first, second)
-            rarer = min(count[first], count[second])
-            together = both[min(first, second), max(first, second)]
-            if not reason and together > max_share * rarer:
-                reason = f"together on {together / rarer:.0%} of the rarer one's recordings"
-            entries += [SwapEntry(first, second, reason), SwapEntry(second, first, reason)]
-    rank = {tag: at for at, tag in enumerate(sorted({entry.tag for entry in entries}))}
-    return sorted(entries, key=lambda entry: (rank[entry.tag], rank[entry.alternative]))
+
+    tags: tuple[Tag, ...]
+    meanings: Int64[np.ndarray, " tags"]
+    samples: tuple[Tag, ...]
+    named: Mapping[Hashable, Sequence[int]]
+    nameless: Sequence[int]
+    alike: dict[int, tuple[Int64[np.ndarray, " meanings"], Bool[np.ndarray, " meanings"]]] = field(
+        default_factory=dict
+    )
+
+    @classmethod
+    def of(cls, tags: tuple[Tag, ...]) -> _Index:
+        """Of a category's tags."""
+        samples: dict[Hashable, tuple[int, Tag]] = {}
+        numbers = [samples.setdefault(meaning(tag), (len(samples), tag))[0] for tag in tags]
+        named: dict[Hashable, list[int]] = {}
+        for at, tag in enumerate(tags):
+            for key in name_keys(tag.name):
+                named.setdefault(key, []).append(at)
+        nameless = [at for at, tag in enumerate(tags) if not name_keys(tag.name)]
+        return cls(
+            tags, np.array(numbers), tuple(tag for _, tag in samples.values()), named, nameless
+        )
+
+    def near(self, tag: Tag) -> Sequence[int]:
+        """The places of all tags whose names may be near."""
+        keys = name_keys(tag.name)
+        found = {at for key in keys for at in self.named.get(key, ())}
+        return [*found, *self.nameless] if keys else range(len(self.tags))
 
 
 @dataclass(frozen=True)
 class Dictionary:
-    """The allowed exchanges of a vocabulary."""
+    """Which tags of a vocabulary may stand in for which, decided for a tag when it is asked for.
 
-    entries: tuple[SwapEntry, ...]
+    Args:
+        together: By tag, the others that recordings bear too often along with it, and how often.
+    """
+
+    vocabulary: TagVocabulary
+    together: Mapping[Tag, Mapping[Tag, str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        vocabulary: TagVocabulary,
+        items: Iterable[Collection[Tag]] = (),
+        max_share: float = 0.05,
+    ) -> Dictionary:
+        """The dictionary of a vocabulary.
+
+        Args:
+            items: The tags of recordings, to learn which go together; none where they are not
+                known.
+            max_share: Largest share of the rarer tag's recordings that may bear the other too.
+        """
+        count: Counter[Tag] = Counter()
+        both: Counter[tuple[Tag, Tag]] = Counter()
+        for tags in items:
+            ordered = sorted(set(tags))
+            count.update(ordered)
+            both.update(combinations(ordered, 2))
+        together: dict[Tag, dict[Tag, str]] = {}
+        for (first, second), shared in both.items():
+            rarer = min(count[first], count[second])
+            if shared > max_share * rarer:
+                reason = f"together on {shared / rarer:.0%} of the rarer one's recordings"
+                together.setdefault(first, {})[second] = reason
+                together.setdefault(second, {})[first] = reason
+        return cls(vocabulary, together)
 
     @cached_property
-    def vocabulary(self) -> TagVocabulary:
-        """Its tags."""
-        return TagVocabulary.of(self._tags)
+    def _indices(self) -> Mapping[str, _Index]:
+        return {name: _Index.of(tags) for name, tags in self.vocabulary.by_category.items()}
+
+    @cached_property
+    def _known(self) -> dict[Tag, tuple[frozenset[Tag], frozenset[Tag]]]:
+        """What was asked for so far."""
+        return {}
+
+    @cached_property
+    def _codes(self) -> dict[str, int]:
+        """The reasons met so far, by number."""
+        return {"": 0}
+
+    def _encode(self, reason: str) -> int:
+        return self._codes.setdefault(reason, len(self._codes))
+
+    def explain(self, tag: Tag) -> list[str]:
+        """For each tag of its category, why it may not stand in for the tag; "" where it may."""
+        codes = self._explain(tag).tolist()
+        reasons = list(self._codes)
+        return [reasons[code] for code in codes]
+
+    def _explain(self, tag: Tag) -> Int64[np.ndarray, " tags"]:
+        """The same in numbers."""
+        index = self._indices[tag.category]
+        own = index.meanings[bisect_left(index.tags, tag)]
+        if own not in index.alike:
+            index.alike[own] = (
+                np.array([self._encode(explain_alike(tag, other)) for other in index.samples]),
+                np.array([compare_names(tag, other) for other in index.samples]),
+            )
+        alike, named = index.alike[own]
+        codes: Int64[np.ndarray, " tags"] = alike[index.meanings]
+        near = np.array(index.near(tag) if named.any() else (), dtype=np.int64)
+        for at in near[named[index.meanings[near]]].tolist():
+            if reason := explain_nearness(tag.name, index.tags[at].name):
+                codes[at] = self._encode(reason)
+        for other, reason in self.together.get(tag, {}).items():
+            at = bisect_left(index.tags, other)
+            if at < len(index.tags) and index.tags[at] == other and not codes[at]:
+                codes[at] = self._encode(reason)
+        return codes
+
+    def _look_up(self, tag: Tag) -> tuple[frozenset[Tag], frozenset[Tag]]:
+        """Its alternatives; these, and those of its category of which it says nothing."""
+        if tag not in self._tags:
+            return frozenset(), frozenset()
+        if tag not in self._known:
+            tags = self.vocabulary.by_category[tag.category]
+            pairs = zip(tags, self.explain(tag), strict=True)
+            allowed = frozenset(other for other, reason in pairs if not reason and other != tag)
+            open_ = (other for other in tags if other != tag and leaves_open(tag, other))
+            self._known[tag] = allowed, allowed.union(open_)
+        return self._known[tag]
 
     @cached_property
     def _tags(self) -> frozenset[Tag]:
-        return frozenset(entry.tag for entry in self.entries)
-
-    @cached_property
-    def _allowed(self) -> Mapping[Tag, frozenset[Tag]]:
-        allowed: dict[Tag, set[Tag]] = {}
-        for entry in self.entries:
-            if not entry.reason:
-                allowed.setdefault(entry.tag, set()).add(entry.alternative)
-        return {tag: frozenset(others) for tag, others in allowed.items()}
-
-    @cached_property
-    def _beside(self) -> Mapping[Tag, frozenset[Tag]]:
-        """By tag, those of its category that contradict it or of which it says nothing."""
-        return {
-            tag: self._allowed.get(tag, frozenset()).union(
-                other for other in tags if other != tag and leaves_open(tag, other)
-            )
-            for tags in self.vocabulary.by_category.values()
-            for tag in tags
-        }
+        return frozenset(self.vocabulary.tags)
 
     def draw(self, tag: Tag, known: Collection[Tag], rng: np.random.Generator) -> Tag | None:
         """One of the alternatives, each as likely as the others; None where there is none."""
-        allowed = self._allowed.get(tag, frozenset())
+        allowed, _ = self._look_up(tag)
         candidates = sorted(allowed & self.find_contraries((tag, *known)))
         order = (candidates[at] for at in rng.permutation(len(candidates)))
         return next(
@@ -154,15 +247,14 @@ class Dictionary:
         for tag in dict.fromkeys(known):
             if tag in self._tags:
                 kind = tag.category
-                contraries[kind] = contraries.get(kind, frozenset()) | self._allowed.get(
-                    tag, frozenset()
-                )
-                beside[kind] = beside.get(kind, self._beside[tag]) & self._beside[tag]
+                allowed, around = self._look_up(tag)
+                contraries[kind] = contraries.get(kind, frozenset()) | allowed
+                beside[kind] = beside.get(kind, around) & around
         return frozenset().union(*(contraries[kind] & beside[kind] for kind in contraries))
 
     def are_contrary(self, tag: Tag, other: Tag) -> bool:
         """Whether one may stand in for the other."""
-        return other in self._allowed.get(tag, frozenset())
+        return other in self._look_up(tag)[0]
 
     def is_apart(self, alternative: Tag, known: Collection[Tag]) -> bool:
         """Whether no known tag of which the dictionary does not tell implies a contrary."""
@@ -176,17 +268,43 @@ class Dictionary:
         )
         return not implied and not is_implied(alternative, untold)
 
-    def write(self, path: Path) -> None:
-        """Write it as Parquet, whole or not at all."""
-        columns = {
-            "tag": [entry.tag.name for entry in self.entries],
-            "category": [entry.tag.category for entry in self.entries],
-            "alternative": [entry.alternative.name for entry in self.entries],
-            "allowed": [not entry.reason for entry in self.entries],
-            "reason": [entry.reason for entry in self.entries],
-        }
-        with replacing(path) as partial:
-            pq.write_table(pa.table(columns, schema=SCHEMA), partial, compression="zstd")
+    def write(self, path: Path, observer: Observer | None = None) -> Pairs:
+        """Write every pair of a category as Parquet, whole or not at all."""
+        counts: Counter[str] = Counter()
+        with_one = 0
+        observer = observer or Silent()
+        observer.start("textswap", len(self.vocabulary.tags), "tags")
+        with (
+            replacing(path) as partial,
+            pq.ParquetWriter(partial, _WRITTEN, compression="zstd", store_schema=False) as writer,
+        ):
+            for category, tags in self.vocabulary.by_category.items():
+                size = max(1, _BATCH // len(tags))
+                for start in range(0, len(tags), size):
+                    rows = range(start, min(start + size, len(tags)))
+                    codes = np.stack([self._explain(tags[row]) for row in rows])
+                    is_other = np.arange(len(tags)) != np.array(rows)[:, None]
+                    row, alternative = np.nonzero(is_other)
+                    reason = codes[is_other]
+                    names = [tag.name for tag in tags]
+                    columns = [
+                        _spread(names, row + start),
+                        _spread([category], np.zeros_like(row)),
+                        _spread(names, alternative),
+                        pa.array(reason == 0),
+                        _spread([*self._codes], reason),
+                    ]
+                    writer.write_table(pa.table(columns, schema=_WRITTEN))
+                    for text, count in zip(self._codes, np.bincount(reason), strict=False):
+                        counts[text] += int(count)
+                    with_one += len(np.unique(row[reason == 0]))
+                    observer.advance("textswap", len(rows))
+        observer.finish("textswap")
+        return Pairs(+counts, with_one)
+
+
+def _spread(values: Sequence[str], places: Int[np.ndarray, " rows"]) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), pa.array(values))
 
 
 def are_alike(tag: Tag, other: Tag) -> bool:

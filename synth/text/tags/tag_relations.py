@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Final
 
@@ -16,6 +16,7 @@ from synth.text.tags.tags import (
     are_same_words,
     phrase_tag,
     spell,
+    spellings,
 )
 
 
@@ -248,6 +249,20 @@ _KINDS: Final = frozenset(
 
 def explain_not_contrary(first: Tag, second: Tag) -> str:
     """Why two tags do not contradict, "" where they do."""
+    if compare_names(first, second) and (near := explain_nearness(first.name, second.name)):
+        return near
+    return explain_alike(first, second)
+
+
+def compare_names(first: Tag, second: Tag) -> bool:
+    """Whether the names of two tags tell if they contradict, before what they mean does."""
+    kind = phrase_tag(first).kind
+    is_open = kind is phrase_tag(second).kind and not (is_vague(first) or is_vague(second))
+    return is_open and kind in _KINDS - {TagCategory.ERA, TagCategory.VOCAL}
+
+
+def explain_alike(first: Tag, second: Tag) -> str:
+    """Why two tags do not contradict by what they mean; tags of one `meaning` do so alike."""
     ours, theirs = phrase_tag(first), phrase_tag(second)
     if ours.kind is not theirs.kind:
         return "of another kind"
@@ -257,12 +272,24 @@ def explain_not_contrary(first: Tag, second: Tag) -> str:
         return "too vague"
     if ours.kind is TagCategory.ERA:
         return "same name" if ours.words == theirs.words else ""
-    named = "" if ours.kind is TagCategory.VOCAL else explain_nearness(first.name, second.name)
-    if named:
-        return named
     if ours.kind is TagCategory.MOOD and families(first) and families(second):
         return "" if are_opposed(first, second) else "moods that may go together"
     return _shared_family(families(first), families(second))
+
+
+def meaning(tag: Tag) -> Hashable:
+    """All that `explain_alike` knows of a tag."""
+    said = phrase_tag(tag)
+    is_era = said.kind is TagCategory.ERA
+    return said.kind, is_vague(tag), families(tag), said.words if is_era else ""
+
+
+def name_keys(name: str) -> frozenset[Hashable]:
+    """Of which two names share one, if `explain_nearness` says anything of them.
+
+    A name without a word is near every other: it has none.
+    """
+    return frozenset(_keys(name)) | spellings(name)
 
 
 def leaves_open(known: Tag, other: Tag) -> bool:

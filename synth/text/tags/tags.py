@@ -9,7 +9,7 @@ and Unicode forms do not matter: "Hip-Hop" is "hip hop".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, cached_property, lru_cache
@@ -294,20 +294,25 @@ class TagVocabulary:
         return {category: tuple(tags) for category, tags in by_kind.items()}
 
     @cached_property
-    def _forms(self) -> Mapping[str, tuple[tuple[Words, Tag], ...]]:
-        """By first word, every way to spell a tag."""
+    def _forms(self) -> Mapping[Words, Tag]:
+        """Every way to spell a tag."""
         forms: dict[Words, Tag] = {}
         tags = [tag for tag in self.tags if not is_denial(tag)]
         for tag in tags:
-            for form in sorted(_spellings(tag.name)):
+            for form in sorted(spellings(tag.name)):
                 forms.setdefault(form, tag)
         for tag in tags:  # "bell" is said "bells"
-            for form in sorted(_spellings(phrase_tag(tag).words)):
+            for form in sorted(spellings(phrase_tag(tag).words)):
                 forms.setdefault(form, tag)
-        by_word: dict[str, list[tuple[Words, Tag]]] = {}
-        for form, tag in forms.items():
-            by_word.setdefault(form[0], []).append((form, tag))
-        return {first: tuple(each) for first, each in by_word.items()}
+        return forms
+
+    @cached_property
+    def _sizes(self) -> Mapping[str, Collection[int]]:
+        """By first word, how many words the tags have that begin with it."""
+        sizes: dict[str, set[int]] = {}
+        for form in self._forms:
+            sizes.setdefault(form[0], set()).add(len(form))
+        return sizes
 
     def find(self, caption: str) -> tuple[TagMatch, ...]:
         """The tags that the caption names, from left to right; they never overlap.
@@ -339,12 +344,12 @@ class TagVocabulary:
         self, caption: str, words: Sequence[Token], at: int
     ) -> Iterator[tuple[TagMatch, int]]:
         """The tags that begin at a word, each with its length in letters."""
-        for form, tag in self._forms.get(words[at].key, ()):
-            last = at + len(form) - 1
-            if last >= len(words) or any(
-                words[at + offset].key != key for offset, key in enumerate(form)
-            ):
+        for size in self._sizes.get(words[at].key, ()):
+            form = tuple(word.key for word in words[at : at + size])
+            tag = self._forms.get(form)
+            if tag is None or len(form) < size:
                 continue
+            last = at + size - 1
             start, end = words[at].start, words[last].start + len(words[last].bare)
             if _are_together(caption, words[at : last + 1]) and not _is_hyphenated(
                 caption, start, end
@@ -354,17 +359,17 @@ class TagVocabulary:
 
 def are_same_words(first: str, second: str) -> bool:
     """Whether two names are spellings of one: "hip-hop" and "Hip Hop", "hiphop" and "hip hop"."""
-    return not _spellings(first).isdisjoint(_spellings(second))
+    return not spellings(first).isdisjoint(spellings(second))
 
 
 @lru_cache(maxsize=65_536)
-def _spellings(name: str) -> frozenset[Words]:
+def spellings(name: str) -> frozenset[Words]:
     """The words of a tag, as named and as said, apart and run together."""
-    spellings: list[Words] = []
+    found: list[Words] = []
     for text in dict.fromkeys((name, spell(name))):
         words = tuple(word.key for word in words_of(text))
-        spellings += [words, (_run_together(text),)] if words else []
-    return frozenset(spellings)
+        found += [words, (_run_together(text),)] if words else []
+    return frozenset(found)
 
 
 def _run_together(name: str) -> str:

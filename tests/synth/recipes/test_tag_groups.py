@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections import Counter
 
+import numpy as np
+import pytest
+
+from synth.base.errors import LeftOutError
 from synth.base.rng import Randomness
 from synth.captions.caption import Caption, Provenance
 from synth.labels.lexicon import Tag
 from synth.recipes.base import Clip
 from synth.recipes.negation import NegationRecipe
 from synth.recipes.tag_captions import TagCaptions
-from synth.recipes.tag_pairs import NO_PARTNER, TaggedSample, TagPair, group_clips, match_tags
+from synth.recipes.tag_pairs import TagPair, group_clips, match_tags
 from synth.scene.edit import EditKind
 from synth.text.tags.tag_relations import implies
 from synth.truth.change import tag_claim
@@ -43,7 +47,7 @@ def groups(clips: list[Clip], fits: bool = True) -> list[set[str]]:
     ]
 
 
-def test_near_clips_that_differ_are_paired_and_who_is_left_over_joins_a_pair() -> None:
+def test_near_clips_that_differ_are_paired_and_one_left_over_goes_with_one_of_a_pair() -> None:
     clips = [
         clip("a", "rock", "happy", "guitar"),
         clip("b", "rock", "sad", "guitar"),
@@ -51,19 +55,20 @@ def test_near_clips_that_differ_are_paired_and_who_is_left_over_joins_a_pair() -
         clip("d", "jazz", "energetic", "piano"),
     ]
     assert sorted(map(sorted, groups(clips))) == [["a", "b"], ["c", "d"]]
-    clips = [clip("a", "rock"), clip("b", "jazz"), clip("c", "pop")]
-    assert groups(clips) == [{"a", "b", "c"}]
-    assert sorted(map(sorted, groups(clips, fits=False))) == [["a"], ["b"], ["c"]]
+    first, second = groups([clip("a", "rock"), clip("b", "jazz"), clip("c", "pop")])
+    assert len(first) == len(second) == 2
+    assert first | second == {"a", "b", "c"}
+    assert sorted(map(sorted, groups(clips, fits=False))) == [["a"], ["b"], ["c"], ["d"]]
     assert groups([]) == []
 
 
-def test_no_clip_is_lost_and_groups_have_four_clips_at_most() -> None:
+def test_no_clip_is_lost_and_none_is_heard_more_than_four_times() -> None:
     names = sorted(KINDS)
     rng = np.random.default_rng(0)
     clips = [clip(str(at), *rng.choice(names, 2, replace=False).tolist()) for at in range(151)]
-    found = groups(clips)
-    assert sorted(name for group in found for name in group) == sorted(each.id for each in clips)
-    assert {len(group) for group in found} <= {2, 3, 4}
+    times = Counter(name for group in groups(clips) for name in group)
+    assert set(times) == {each.id for each in clips}
+    assert max(times.values()) <= 4
 
 
 def test_a_tag_is_matched_once() -> None:
@@ -79,48 +84,41 @@ def told(*tags: str, absent: tuple[str, ...] = ()) -> Caption:
 
 def pair(one: Clip, other: Clip, doubted: str = "") -> TagPair:
     rng = np.random.default_rng(0)
-    samples = [
-        TaggedSample.of(each, told(*(own.name for own in each.tags)), SETTING, rng)
-        for each in (one, other)
-    ]
-    return TagPair(*samples, lambda each, _: each.name != doubted)
+    return TagPair(one, other, lambda each, _: each.name != doubted, SETTING, rng)
 
 
-def test_what_is_true_of_one_and_false_of_the_other_is_dealt_to_both() -> None:
-    both = pair(clip("a", "rock", "happy"), clip("b", "jazz", "happy"))
-    assert both.deal(
-        told("happy", absent=("jazz",)), told("happy", absent=("rock",)), EditKind.NEGATE_HALF
+ONE, OTHER = clip("a", "rock", "happy"), clip("b", "jazz", "happy")
+
+
+def test_a_pair_exchanges_its_main_captions() -> None:
+    told_of_both = told("happy", absent=("jazz",)), told("happy", absent=("rock",))
+    more = told("rock", "happy"), told("jazz", "happy")
+    none = told("happy"), told("jazz")
+    drawn, rng = [told_of_both, more, none, more], np.random.default_rng(0)
+    one, other = (
+        draft.captions for draft in pair(ONE, OTHER).draft(drawn, EditKind.REPLACE, 5, rng) or ()
     )
-    for sample in (both.one, both.other):
-        (negative,) = sample.draft().captions.negatives
-        (positive,) = sample.draft().captions.positives
-        assert (negative.edit, negative.against) == (EditKind.NEGATE_HALF, positive.text)
+    for own, rival, at in ((one, other, 0), (other, one, 1)):
+        assert [negative.text for negative in own.negatives] == [rival.caption.text]
+        assert {own.caption, *own.positives} == {told_of_both[at], more[at]}
+    assert pair(ONE, OTHER).draft([none], EditKind.REPLACE, 5, rng) is None
 
 
 @cases(
-    ("ours", "theirs"),
+    ("sentences", "doubted", "are_apart"),
     [
-        (told("happy"), told("jazz")),  # true of both
-        (told("rock"), told("rock")),  # false of its own
-        (told("rock", "happy"), told("jazz")),  # a text that is held
+        ((told("rock"), told("jazz")), "", True),
+        ((told("happy"), told("jazz")), "", False),  # true of both
+        ((told("rock"), told("rock")), "", False),  # false of its own
+        ((told("happy", absent=("jazz",)), told("happy", absent=("rock",))), "", True),
+        ((told("happy", absent=("jazz",)), told("jazz")), "jazz", False),
+        ((told("rock"), told("jazz")), "jazz", False),
     ],
 )
-def test_what_cannot_be_told_apart_is_not_dealt(ours: Caption, theirs: Caption) -> None:
-    both = pair(clip("a", "rock", "happy"), clip("b", "jazz", "happy"))
-    assert not both.deal(ours, theirs, EditKind.REPLACE)
-    assert both.one.draft().captions.negatives == both.other.draft().captions.negatives == ()
-
-
-def test_what_is_doubted_proves_and_refutes_nothing() -> None:
-    clips = clip("a", "rock", "happy"), clip("b", "jazz", "sad")
-    for one in (told("sad"), told("sad", absent=("rock",))):
-        assert pair(*clips).deal(told("happy"), one, EditKind.REPLACE)
-        assert not pair(*clips, doubted="sad").deal(told("happy"), told("sad"), EditKind.REPLACE)
-    doubting = pair(*clips, doubted="rock")
-    assert not doubting.deal(told("happy"), told("sad", absent=("rock",)), EditKind.NEGATE_HALF)
-    assert (
-        doubting.deal(told("rock", "happy"), told("jazz"), EditKind.REPLACE) is False
-    )  # the text is held
+def test_what_is_proven_of_its_own_and_refuted_of_the_other_tells_them_apart(
+    sentences: tuple[Caption, Caption], doubted: str, are_apart: bool
+) -> None:
+    assert pair(ONE, OTHER, doubted).tells_apart(sentences) is are_apart
 
 
 VAGUE = [
@@ -135,14 +133,13 @@ VAGUE = [
 def test_vague_tags_are_neither_exchanged_nor_denied(recipe: NegationRecipe | TagCaptions) -> None:
     for draft in flatten(plan(recipe, VAGUE, SETTING)):
         assert draft.captions.negatives
-        for caption in (*draft.captions.negatives, *draft.captions.positives):
+        for caption in (draft.captions.caption, *draft.captions.positives):
             assert "not contemporary" not in caption.text
             assert "not groove" not in caption.text
             assert "not alternative" not in caption.text
     only = [clip("a", "contemporary"), clip("b", "groove")]
-    for (draft,) in plan(recipe, only, SETTING):
-        assert draft.captions.negatives == ()
-        assert draft.captions.caption.provenance.steps.endswith(f"/{NO_PARTNER}")
+    with pytest.raises(LeftOutError, match="tell it from no other"):
+        plan(recipe, only, SETTING)
 
 
 def test_what_a_clips_tags_imply_is_never_denied_of_it() -> None:
@@ -156,7 +153,7 @@ def test_what_a_clips_tags_imply_is_never_denied_of_it() -> None:
     denied = 0
     for draft in flatten(plan(NegationRecipe(inserts=4), clips, SETTING)):
         own = by_id[draft.scene.heard.clip].tags
-        for caption in draft.captions.positives:
+        for caption in (draft.captions.caption, *draft.captions.positives):
             for name in KINDS:
                 if f"Not(claim=Event(label={name!r}" in repr(caption.claim):
                     denied += 1

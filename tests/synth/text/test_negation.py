@@ -27,7 +27,7 @@ from synth.text.negation.negators import (
 from synth.text.tags.tag_captions import describe
 from synth.text.tags.tag_files import parse_tag, read_captions, read_vocabulary
 from synth.text.tags.tags import TagVocabulary
-from synth.text.textswap import Dictionary, build, swap
+from synth.text.textswap import Dictionary, swap
 from tests.kit.cases import cases
 
 PAPER = "A rock tune with guitar and bass"
@@ -406,7 +406,7 @@ def test_what_cannot_be_denied_is_left_alone_with_the_reason(
     left = negated(caption, extent, _music(*tags))
     assert (left.outcome, left.reason, left.text) == (NegationOutcome.NONE, reason, "")
     if reason is NegationReason.UNSURE:
-        dictionary = Dictionary(tuple(build(_music(*tags).vocabulary)))
+        dictionary = Dictionary.of(_music(*tags).vocabulary)
         assert swap(caption, (), dictionary, Randomness(0).at("x", 0)).text == ""
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +18,14 @@ from synth.labels.lexicon import Tag
 from synth.text.negation.negation import find_stated_tags
 from synth.text.tags.tag_captions import describe
 from synth.text.tags.tag_files import read_items, read_vocabulary
-from synth.text.tags.tag_relations import explain_nearness, is_implied, is_vague
+from synth.text.tags.tag_relations import (
+    explain_nearness,
+    explain_not_contrary,
+    is_implied,
+    is_vague,
+)
 from synth.text.tags.tags import TagVocabulary
-from synth.text.textswap import Dictionary, SwapEntry, build, swap
+from synth.text.textswap import SCHEMA, Dictionary, swap
 from tests.kit.cases import cases
 
 NAMES = {
@@ -29,7 +36,7 @@ NAMES = {
     "theme": ("summer", "party"),
 }
 WORDS = TagVocabulary.of(Tag(category, name) for category, names in NAMES.items() for name in names)
-BOOK = Dictionary(tuple(build(WORDS)))
+BOOK = Dictionary.of(WORDS)
 TAGGED = st.lists(st.sampled_from(WORDS.tags), min_size=1, max_size=9, unique=True)
 
 
@@ -38,12 +45,9 @@ def tag(name: str) -> Tag:
 
 
 def reason(first: str, second: str, items: Collection[Collection[Tag]] = ()) -> str:
-    entries = build(WORDS, items)
-    return next(
-        entry.reason
-        for entry in entries
-        if (entry.tag.name, entry.alternative.name) == (first, second)
-    )
+    own = tag(first)
+    alternatives = WORDS.by_category[own.category]
+    return Dictionary.of(WORDS, items).explain(own)[alternatives.index(tag(second))]
 
 
 def names(name: str, *known: Tag) -> set[str]:
@@ -79,9 +83,8 @@ def music(*names: str) -> list[Tag]:
 
 def test_vague_tags_contradict_nothing_and_are_not_in_the_way() -> None:
     tags = music("contemporary", "groove", "contemporary jazz", "rock", "reggae", "classical")
-    book = Dictionary(tuple(build(TagVocabulary.of(tags))))
-    vague = [each for each in book.entries if each.tag.name in {"contemporary", "groove"}]
-    assert {each.reason for each in vague} == {"too vague"}
+    book = Dictionary.of(TagVocabulary.of(tags))
+    assert {each for vague in tags[:2] for each in book.explain(vague)} == {"too vague"}
     found = book.find_contraries(music("contemporary", "rock"))
     # What is contemporary may well be classical.
     assert {each.name for each in found} == {"reggae"}
@@ -92,7 +95,7 @@ def test_vague_tags_contradict_nothing_and_are_not_in_the_way() -> None:
 
 def test_a_theme_beside_a_mood_leaves_it_open() -> None:
     tags = [*music("happy", "emotional", "film"), Tag("mood", "sad")]
-    book = Dictionary(tuple(build(TagVocabulary.of(tags))))
+    book = Dictionary.of(TagVocabulary.of(tags))
     assert {each.name for each in book.find_contraries(tags[:3])} == {"sad"}
 
 
@@ -129,10 +132,7 @@ def test_a_swap_takes_one_keyword_a_category_and_never_an_own_or_implied_tag(
         assert old.category == new.category
         assert new not in tags
         assert not is_implied(new, tags)
-        contrary = {
-            entry.alternative for entry in BOOK.entries if entry.tag == old and not entry.reason
-        }
-        assert new in contrary
+        assert BOOK.are_contrary(old, new)
     if found.swaps:
         instead = dict(found.swaps)
         assert set(find_stated_tags(found.text, WORDS)) == {
@@ -148,12 +148,10 @@ def test_an_alternative_contradicts_all_known_tags_of_the_category() -> None:
 
 
 def book_of(category: str, *names: str) -> Dictionary:
-    return Dictionary(tuple(build(TagVocabulary.of(Tag(category, name) for name in names))))
+    return Dictionary.of(TagVocabulary.of(Tag(category, name) for name in names))
 
 
-ANGRY = Dictionary(
-    (SwapEntry(tag("happy"), Tag("mood", "angry")), SwapEntry(Tag("mood", "angry"), tag("happy")))
-)
+ANGRY = book_of("mood", "happy", "angry")
 LEFT_ALONE = (
     "A song", "", "not a rock song", "a summer song",
     # in company
@@ -209,27 +207,49 @@ def test_what_the_genre_makes_likely_is_no_alternative() -> None:
     assert swap("A song with trumpet", [Tag("genre", "folk")], book, rng).text == ""
 
 
-def test_it_is_written_with_its_reasons(tmp_path: Path) -> None:
-    BOOK.write(tmp_path / "book.parquet")
-    rows = pq.read_table(tmp_path / "book.parquet").to_pylist()
-    entries = {(row["category"], row["tag"], row["alternative"]): row["reason"] for row in rows}
-    assert entries == {
-        (entry.tag.category, entry.tag.name, entry.alternative.name): entry.reason
-        for entry in BOOK.entries
-    }
-    assert all(row["allowed"] is (row["reason"] == "") for row in rows)
-    assert {*entries.values()} > {"both rock", ""}
+def naive_pairs(
+    vocabulary: TagVocabulary, items: Collection[Collection[Tag]]
+) -> list[tuple[str, str, str, str]]:
+    """Every pair of a category, compared one by one."""
+    pairs = []
+    for first, second in product(vocabulary.tags, repeat=2):
+        if first == second or first.category != second.category:
+            continue
+        both = sum({first, second} <= {*tags} for tags in items)
+        rarer = min(sum(own in tags for tags in items) for own in (first, second))
+        reason = explain_not_contrary(first, second)
+        if not reason and both > 0.05 * rarer:
+            reason = f"together on {both / rarer:.0%} of the rarer one's recordings"
+        pairs.append((first.category, first.name, second.name, reason))
+    return pairs
+
+
+@cases("items", [[], [(tag("rock"), tag("hip hop"), tag("happy"), tag("sad"))]])
+def test_it_is_written_as_naive_comparisons_tell(
+    items: Collection[Collection[Tag]], tmp_path: Path
+) -> None:
+    odd = [Tag("genre", name) for name in ("???", "hip-hop", "Rock", "no wave", "contemporary")]
+    words = TagVocabulary.of([*WORDS.tags, *odd, Tag("mood", "mournful dirge"), Tag("", "no sax")])
+    pairs = naive_pairs(words, items)
+    written = Dictionary.of(words, items).write(tmp_path / "book.parquet")
+    rows = pq.read_table(tmp_path / "book.parquet")
+    assert rows.schema.equals(SCHEMA)
+    columns = ("category", "tag", "alternative", "reason")
+    assert [tuple(row[name] for name in columns) for row in rows.to_pylist()] == pairs
+    assert rows["allowed"].to_pylist() == [not reason for *_, reason in pairs]
+    assert written.reasons == Counter(reason for *_, reason in pairs)
+    assert written.tags == len({row[:2] for row in pairs if not row[3]})
+    assert {reason for *_, reason in pairs} > {"both rock", "", "too vague", "no word in it"}
 
 
 @pytest.mark.slow
-def test_the_dictionary_of_the_real_msd_tags(shared_data: Callable[[str], Path]) -> None:
+def test_the_dictionary_of_the_real_msd_tags(
+    shared_data: Callable[[str], Path], tmp_path: Path
+) -> None:
     words = read_vocabulary(shared_data("LP-MusicCaps/msd_tags.json"))
-    entries = build(words)
-    allowed = [entry for entry in entries if not entry.reason]
-    assert len(allowed) > 100_000
-    assert len({entry.tag for entry in allowed}) > 600
-    for entry in allowed[::97]:
-        assert explain_nearness(entry.tag.name, entry.alternative.name) == ""
+    written = Dictionary.of(words).write(tmp_path / "book.parquet")
+    assert written.reasons[""] > 100_000
+    assert written.tags > 600
 
 
 @pytest.mark.slow
@@ -238,7 +258,7 @@ def test_real_tracks_are_swapped_for_tags_they_do_not_have(
 ) -> None:
     tracks = read_items(shared_data("MTG-Jamendo/autotagging-validation.tsv"))
     words = TagVocabulary.of(each for track in tracks for each in track.tags)
-    book = Dictionary(tuple(build(words, (track.tags for track in tracks))))
+    book = Dictionary.of(words, (track.tags for track in tracks))
     made = 0
     for index, track in enumerate(tracks[::20]):
         found = swap(describe(track.tags).text, track.tags, book, Randomness(7).at("s", index))
