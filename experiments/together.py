@@ -123,16 +123,12 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
 
 
 def deny(row: Row) -> Row | None:
-    """The sample told by a true caption that denies a sound; None if it has none.
+    """The sample told by its main caption alone, if that denies a sound.
 
     What stands against that caption stays.
     """
-    for caption in row["positives"]:
-        against = [each for each in row["negatives"] if each["against"] == caption["text"]]
-        if any(each["kind"] == EditKind.NEGATE for each in against):
-            told = {"caption": caption["text"], "claim": caption["claim"], "relation": ""}
-            return {**row, **told, "positives": [], "negatives": against}
-    return None
+    denies = any(each["kind"] == EditKind.NEGATE for each in row["negatives"])
+    return {**row, "positives": []} if denies else None
 
 
 def _make_pairs(scale: Scale, library: SoundLibrary) -> Spec:

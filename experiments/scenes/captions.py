@@ -21,7 +21,7 @@ from synth.captions.narrative import Narrator
 from synth.corpus.schema import caption_row, read_timeline
 from synth.scene.claim import claim_to_text
 from synth.scene.edit import edit_kind, meaning, projection, recompositions
-from synth.scene.scene import Concat, Event, Overlay, Scene, from_text, labels
+from synth.scene.scene import Concat, Event, Overlay, Scene, from_text, labels, statement
 from synth.scene.timeline import Timeline, timeline
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing
@@ -39,7 +39,7 @@ def by_rules(row: Row, most: int) -> Row:
     Args:
         most: Most true captions, the main one included, and most false ones.
     """
-    told = flatten(_read_statement(row))
+    told = flatten(read_statement(row))
     return _retell({**row, "claim": claim_to_text(told)}, *list_candidates(told), most, anew=True)
 
 
@@ -49,7 +49,7 @@ def untested(row: Row, most: int) -> Row:
     Args:
         most: Most true captions, the main one included, and most false ones.
     """
-    return _retell(row, *list_candidates(_read_statement(row)), most)
+    return _retell(row, *list_candidates(read_statement(row)), most)
 
 
 def tested(row: Row, most: int, audible: Frames) -> Row:
@@ -73,7 +73,7 @@ def tested_by_spans(row: Row, most: int, audible: Frames) -> Row:
 
 
 def _retell_by(heard: Timeline, row: Row, most: int, audible: Frames) -> Row:
-    true, false = list_candidates(_read_statement(row))
+    true, false = list_candidates(read_statement(row))
     hearing = Hearing(heard, Tolerance(audible=audible))
     return _retell(
         row, list(filter(hearing.proves, true)), list(filter(hearing.refutes, false)), most
@@ -102,7 +102,7 @@ def _read_in_order(scene: Scene) -> Iterator[Event | type[Concat] | type[Overlay
 
 def restated(row: Row) -> Row:
     """The sample with those further true captions that say all of it, and none of a part."""
-    whole = claim_meaning(row["claim"])
+    whole = claim_meaning(claim_to_text(read_statement(row)))
     kept = [each for each in row["positives"] if claim_meaning(each["claim"]) == whole]
     return {**row, "positives": kept}
 
@@ -129,8 +129,9 @@ def list_candidates(statement: Scene) -> tuple[list[Scene], list[Scene]]:
     return parts[1:], edits
 
 
-def _read_statement(row: Row) -> Scene:
-    return from_text(row["claim"])
+def read_statement(row: Row) -> Scene:
+    """All that is to be heard, of which the main caption may tell a part."""
+    return statement(from_text(row["scene"]))
 
 
 def _retell(
@@ -140,7 +141,7 @@ def _retell(
     rng = Randomness(_SEED).at(f"scenes/{row['id']}", 0)
 
     tell = Narrator(Style.NATURAL, partial(pick, rng=rng)).tell
-    heard = _read_statement(row)
+    heard = read_statement(row)
     main = {"caption": tell(heard).text} if anew else {}
     positives = [tell(claim) for claim in _draw_claims(true, most - 1, rng)]
     negatives = [

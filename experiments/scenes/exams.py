@@ -14,6 +14,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from experiments.harness.experiment import Exam, ExamSplit, Folders, open_split
+from experiments.scenes.captions import read_statement
 from synth.base.errors import SpecError
 from synth.base.units import Frames
 from synth.captions.caption import Pair, Style, realize
@@ -22,7 +23,7 @@ from synth.corpus.schema import read_timeline
 from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase
 from synth.scene.edit import EditKind, edit_kind, meaning
-from synth.scene.scene import Concat, Event, Overlay, Scene, from_text
+from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing
 from train.bench.plan import Benchmark, DataKind
@@ -37,7 +38,7 @@ THREEFOLD_EVERY: Final = 4
 Member: TypeAlias = tuple[int, Scene, str]
 """Number of a sound, what is said of it, and in which words."""
 Numbered: TypeAlias = Sequence[tuple[int, Scene]]
-"""The sounds of a group by number, and the statement that is the caption of each."""
+"""The sounds of a group by number, and the statement of each."""
 Members: TypeAlias = Callable[[Numbered], list[Member]]
 """From a group to the members of an instance; none where it makes none."""
 
@@ -89,7 +90,7 @@ def _make_compa(folders: Folders, split: ExamSplit, corpus: str, members: Member
 def _make_instances(rows: Sequence[Row], members: Members, audible: Frames) -> Iterator[Instance]:
     groups: dict[str, list[tuple[int, Scene]]] = {}
     for number, row in enumerate(rows):
-        groups.setdefault(row["group"], []).append((number, from_text(row["claim"])))
+        groups.setdefault(row["group"], []).append((number, read_statement(row)))
     found = threefold = 0
     for group in groups.values():
         made = members(group)

@@ -399,15 +399,14 @@ class SceneGroups(SplitGroups[Scenes]):
             place = partial(self._compose, sounds=sounds, rng=rng)
             edits = recompositions(base)
         for statement in chain((base,), alternate(base, edits, rng)):
-            pair: list[Placed] = []
+            count = len(placed)
             for named in (statement, rename_labels(statement, names)):
                 member = place(named) if all(o.hearing.refutes(named) for o in placed) else None
                 if member is None or not all(member.hearing.refutes(o.statement) for o in placed):
+                    del placed[count:]
                     break
-                pair.append(member)
-            if len(pair) == 2:
-                placed += pair
-            elif not placed:
+                placed.append(member)
+            if not placed:
                 return None
             if len(placed) >= self.settings.variants:
                 return self._caption(placed[: self.settings.variants], rng)

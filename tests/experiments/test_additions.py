@@ -48,7 +48,7 @@ def test_every_arm_differs_in_one_thing_and_takes_as_many_steps(scale: Scale) ->
     first, second = whole.stages
     assert first.relations == second.relations == ()
     for name, relations in (
-        (STAGED, ("while", "as", "with")),
+        (STAGED, ("while", "as", "with", "at the same time")),
         (ORDERED, ("before", "after", "then", "followed by")),
     ):
         begins = first.model_copy(update={"relations": relations})

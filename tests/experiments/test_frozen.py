@@ -39,9 +39,13 @@ def naive_blocks(rows: list[dict[str, Any]]) -> list[tuple[int, int, str, str]]:
             continue
         for mine in rows[one]["negatives"]:
             for theirs in rows[other]["negatives"]:
-                crossed = mine["text"] == theirs["against"] and theirs["text"] == mine["against"]
+                true = [
+                    caption["against"] or rows[at]["caption"]
+                    for at, caption in ((one, mine), (other, theirs))
+                ]
+                crossed = [theirs["text"], mine["text"]] == true
                 if crossed and mine["kind"] == theirs["kind"] == "reorder":
-                    found.add((one, other, mine["against"], mine["text"]))
+                    found.add((one, other, *true))
     return sorted(found)
 
 

@@ -211,7 +211,7 @@ def test_sequences_are_told_in_order_a_few_sounds_at_a_time(count: int) -> None:
         drawn = random_sequence(count, int(rng.integers(1, 5)), rng)
         statement = fill_labels(drawn, iter(LETTERS))
         sentences = narrator(seed).tell(statement).text.rstrip(".").split(". ")
-        parts = [part for part in operands(statement)] if isinstance(statement, Concat) else []
+        parts = list(operands(statement)) if isinstance(statement, Concat) else []
         assert len(sentences) >= len(parts) / 3
         for sentence in sentences:
             assert len(re.findall(r"\b[a-l]\b(?! sound)", sentence.lower())) <= 6

@@ -12,9 +12,8 @@ from synth.base.errors import PlanError
 from synth.recipes.base import Draft
 from synth.recipes.scenes import Scenes
 from synth.scene.claim import claim_labels
-from synth.scene.edit import edit_kind, meaning
 from synth.scene.scene import Concat, Event, Overlay, events, labels, operands, statement
-from synth.scene.timeline import duration, is_sequence, recompose, timeline
+from synth.scene.timeline import duration, is_sequence, timeline
 from tests.kit.planned import RATE, flatten, make_setting, spread_clips
 from tests.synth.recipes.test_scenes import BEDS, CLIPS, SPREAD, judge, parts, plan
 
@@ -32,7 +31,7 @@ def drafts() -> list[Draft]:
 
 
 def test_every_positive_is_proven_and_every_negative_refuted() -> None:
-    judge(long()[::4], every=2, captions=20)
+    judge(long(), every=4)
 
 
 def test_scenes_of_more_sounds_are_sequences_within_the_polyphony() -> None:
@@ -47,30 +46,6 @@ def test_scenes_of_more_sounds_are_sequences_within_the_polyphony() -> None:
             assert is_sequence(said, 2)
             overlays += sum(isinstance(part, Overlay) for part in parts(said, Overlay))
     assert overlays > len(drafts()) / 4
-
-
-def test_the_main_caption_stands_against_one_that_is_one_edit_away() -> None:
-    compared = 0
-    for draft in drafts():
-        said = draft.captions.caption.claim
-        if len(labels(statement(draft.scene))) < 3:
-            continue
-        main = draft.captions.caption
-        against = [each for each in draft.captions.negatives if each.against == main.text]
-        assert against
-        for false in against:
-            compared += 1
-            ours, theirs = labels(main.claim), labels(false.claim)
-            if set(ours) == set(theirs):
-                forms = {meaning(each) for each in recompose(main.claim, 2)}
-                assert meaning(false.claim) in forms
-            else:
-                assert sum(one != other for one, other in zip(ours, theirs, strict=True)) == 1
-            assert false.edit is edit_kind(false.claim, statement(draft.scene))
-            if all(len(operands(each)) > 4 for each in (main.claim, false.claim)):
-                assert false.connective == main.connective
-        assert meaning(said) == meaning(statement(draft.scene))
-    assert compared > 60
 
 
 def test_a_long_expression_is_kept_as_it_is() -> None:
@@ -91,7 +66,7 @@ def test_a_long_expression_is_kept_as_it_is() -> None:
 def test_sounds_that_follow_one_another_are_apart_by_a_pause() -> None:
     recipe = Scenes(scenes=24, max_events=6, polyphony=1, pause_s=(0.3, 0.9), max_event_s=1)
     groups = plan(recipe)
-    judge(groups, captions=20)
+    judge(groups)
     pauses = {
         after.onset - before.offset
         for draft in flatten(groups)

@@ -110,7 +110,6 @@ def test_a_group_is_a_pure_function_of_seed_split_and_index(name: str) -> None:
         ("scenes", {"mixing": "loud"}, "between_class"),
         ("scenes", {"nesting": 3}, "not permitted"),
         ("scenes", {"polyphony": 5}, "less than or equal to 4"),
-        ("scenes", {"scenes": 12, "max_events": 5, "variants": 3}, "variants: 3 is odd"),
         ("scenes", {"pause_s": (2, 1)}, "pause_s\n.*2 is above 1"),
         (
             "scenes",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import chain, combinations
+from itertools import combinations
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,13 +20,14 @@ from pydantic import ValidationError
 from synth.base.errors import PlanError
 from synth.captions.caption import Style
 from synth.captions.measuring import SceneMeasure
+from synth.labels.connective import Connective
 from synth.labels.lexicon import are_confusable, are_kin, category, could_be_called
 from synth.recipes.base import Clip, Draft, Setting
 from synth.recipes.composing import Mixing
 from synth.recipes.scenes import Scenes, read_expressions
 from synth.scene.activity import intersect, measure
-from synth.scene.claim import Measured, Quantity, claim_labels
-from synth.scene.edit import Meaning, edit_kind, meaning
+from synth.scene.claim import And, Measured, Not, Quantity, claim_labels
+from synth.scene.edit import Meaning, meaning
 from synth.scene.scene import (
     Concat,
     Event,
@@ -86,33 +88,46 @@ def parts(scene: Scene, kind: type) -> Iterator[Any]:
 # Truth
 
 
-def judge(groups: Sequence[Sequence[Draft]], every: int = 1, captions: int = 7) -> None:
-    """Prove and refute from JSON, as a stranger to the plan would."""
+def judge(groups: Sequence[Sequence[Draft]], every: int = 1, captions: int = 4) -> None:
+    """Prove and refute from JSON, as a stranger to the plan would.
+
+    Main captions are exchanged: whatever set of them stands side by side, each is true once.
+    """
     for group in groups:
-        for draft in group[::every]:
-            assert judge_draft(draft, RATE) == []
-        dealt = [draft.captions for draft in group]
-        true = [[c.text for c in (each.caption, *each.positives)] for each in dealt]
-        false = [[c.text for c in each.negatives] for each in dealt]
-        # Each text is as often true as false in a group, and stands once with a member.
-        assert Counter(chain(*true)) == Counter(chain(*false))
-        for ours, others in zip(true, false, strict=True):
-            assert len({*ours, *others}) == len(ours) + len(others)
-            assert 1 <= len(ours) <= captions
-            assert 1 <= len(others) <= captions
+        sets: Counter[frozenset[str]] = Counter()
+        for number, draft in enumerate(group):
+            dealt = draft.captions
+            false = {caption.text for caption in dealt.negatives}
+            assert number % every or judge_draft(draft, RATE) == []
+            assert 1 <= len(false) == len(dealt.negatives) <= captions
+            assert len({dealt.caption.text, *(c.text for c in dealt.positives)}) <= captions
+            sets[frozenset({dealt.caption.text, *false})] += 1
+        assert all(len(texts) == count for texts, count in sets.items())
 
 
 def test_every_positive_is_proven_and_every_negative_refuted() -> None:
     judge(many(), every=2)
     for draft in drafts():
-        heard, stated = labels(draft.scene), statement(draft.scene)
-        assert meaning(draft.captions.caption.claim) == meaning(stated)
+        heard = labels(draft.scene)
         assert not any(are_confusable(one, other) for one, other in combinations(heard, 2))
-        for caption in (*draft.captions.positives, *draft.captions.negatives):
+        dealt = draft.captions
+        for caption in (dealt.caption, *dealt.positives, *dealt.negatives):
             for name in claim_labels(caption.claim) - set(heard):
                 assert not any(could_be_called(label, name) for label in heard)
-        for caption in draft.captions.negatives:
-            assert caption.edit is edit_kind(caption.claim, stated)
+
+
+def test_main_captions_tell_all_of_a_scene_parts_of_it_or_what_is_absent() -> None:
+    told = Counter(
+        "absent"
+        if isinstance(claim, And) and isinstance(claim.second, Not)
+        else "all"
+        if meaning(claim) == meaning(statement(draft.scene))
+        else "part"
+        for draft in drafts()
+        for claim in [draft.captions.caption.claim]
+    )
+    assert told["all"] > told.total() / 3
+    assert min(told["part"], told["absent"]) > told.total() / 20
 
 
 def test_sounds_that_are_stated_together_are_heard_together() -> None:
@@ -132,17 +147,14 @@ def test_sounds_that_are_stated_together_are_heard_together() -> None:
 # Groups
 
 
-def test_members_are_different_scenes_over_the_same_sounds() -> None:
+def test_groups_are_pairs_that_differ_in_one_sound() -> None:
     for group in many():
         assert len(group) == 4
         assert len({meaning(statement(draft.scene)) for draft in group}) == 4
-        base, exchanged, *others = (draft.scene for draft in group)
-        clips = {event.heard.clip for event in events(base)}
-        for scene in others:
-            assert {event.heard.clip for event in events(scene)} == clips
-        kept = clips & {event.heard.clip for event in events(exchanged)}
-        assert len(kept) == len(labels(base)) - 1
-        assert len(set(labels(base)) ^ set(labels(exchanged))) == 2
+        sounds = [{event.heard.clip for event in events(draft.scene)} for draft in group]
+        assert sounds[:2] == sounds[2:]
+        assert len(sounds[0] ^ sounds[1]) == 2
+        assert [*map(len, sounds)] == [len(labels(group[0].scene))] * 4
 
 
 @cases("captions", [1, 2, 3])
@@ -160,11 +172,11 @@ def test_fewer_captions_and_other_sizes_of_groups(captions: int, variants: int) 
 
 def test_relations_positions_and_kinds_are_spread() -> None:
     relations = Counter(draft.captions.caption.connective for draft in drafts())
-    assert len(relations) == 7
+    assert set(relations) >= set(Connective)
     assert max(relations.values()) <= 0.4 * relations.total()
     kinds = Counter(c.edit for draft in drafts() for c in draft.captions.negatives)
     assert set(kinds) == {"reorder", "relation", "rebind", "replace", "negate"}
-    assert max(kinds.values()) <= 0.4 * kinds.total()
+    assert max(kinds.values()) <= 0.5 * kinds.total()
     sizes = Counter(len(labels(draft.scene)) for draft in drafts())
     assert set(sizes) == {2, 3, 4}
     assert max(sizes.values()) <= 0.4 * sizes.total()
@@ -256,11 +268,22 @@ def test_scenes_are_as_long_and_hold_as_many_sounds_as_asked() -> None:
     assert few.group(5) == more.group(5)
 
 
-def test_paper_style_prints_labels() -> None:
+COMPA = (
+    "followed by", "and then", "succeeded by", "amidst", "overlayed by", "and"
+)  # fmt: skip
+
+
+def test_paper_style_prints_labels_and_the_words_of_compa() -> None:
     groups = plan(Scenes(scenes=24, style=Style.PAPER))
-    judge(groups)
+    words = re.compile("|".join((*map(re.escape, SPREAD), *COMPA)))
     for draft in flatten(groups):
-        assert all(label in draft.captions.caption.text for label in labels(draft.scene))
+        dealt = draft.captions
+        assert judge_draft(draft, RATE) == []
+        assert meaning(dealt.caption.claim) == meaning(statement(draft.scene))
+        for caption in (dealt.caption, *dealt.positives, *dealt.negatives):
+            assert not words.sub("", caption.text).strip()
+    few = {len(labels(c.claim)) for d in flatten(groups) for c in d.captions.negatives}
+    assert few == {2, 3, 4}
 
 
 # Expressions and categories
@@ -312,11 +335,11 @@ def test_a_file_without_scenes_is_refused(tmp_path: Path, text: str | None) -> N
 
 def test_leaves_of_an_expression_may_be_categories_or_any() -> None:
     for group in plan(Scenes(scenes=24, expressions=["animal + any * weather"])):
-        said = group[0].captions.caption.claim
+        said = group[0].scene
         assert isinstance(said, Concat)
-        first, *_, last = labels(said)
+        first, *others = labels(said)
         assert category(first) == "animal"
-        assert category(last) == "weather"
+        assert "weather" in map(category, others)
 
 
 def test_weights_of_categories() -> None:
@@ -343,10 +366,6 @@ def test_weights_of_categories() -> None:
         (
             {"expressions": ["Bark * Rain * Moo"], "polyphony": 2},
             r"has 3 sounds, more than 2 \(polyphony\), and is no sequence",
-        ),
-        (
-            {"expressions": ["Bark + Rain + Moo + Meow + Siren"], "variants": 3},
-            r"variants: 3 is odd",
         ),
         *(
             ({"expressions": [text]}, r"recipe\.scenes\.expressions: .*column")

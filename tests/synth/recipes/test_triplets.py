@@ -77,31 +77,26 @@ def test_members_use_the_same_two_excerpts_forward_reversed_and_together() -> No
 def test_every_sentence_is_true_of_one_member_and_false_of_others(
     style: Style, crossfade_s: float
 ) -> None:
-    recipe = Triplets(style=style, crossfade_s=crossfade_s, max_event_s=2.0, repeats=2)
+    """In natural style main captions stand against one another; in half of all groups as twins."""
+    recipe = Triplets(style=style, crossfade_s=crossfade_s, max_event_s=2.0, repeats=4)
+    twins = []
     for group in plan(recipe, clips(4)):
+        mains = [draft.captions.caption for draft in group]
+        assert [caption.connective for caption in mains] == ["before", "after", "while"]
         for draft in group:
+            dealt = draft.captions
             assert judge_draft(draft, RATE) == []
+            if style is Style.NATURAL:
+                told = sorted(c.text for c in (dealt.caption, *dealt.negatives))
+                assert told == sorted(c.text for c in mains)
+                assert len(dealt.positives) <= 2
         true = [c.text for d in group for c in (d.captions.caption, *d.captions.positives)]
         false = [c.text for d in group for c in d.captions.negatives]
-        assert len(set(true)) == len(true) == 6
-        assert Counter(false) == dict.fromkeys(true, 2 if style is Style.PAPER else 1)
-
-
-def test_in_natural_style_each_false_sentence_stands_in_a_cross() -> None:
-    """What is compared is compared the other way round at another member, by the same edit."""
-    exchanged: Counter[str] = Counter()
-    for group in plan(Triplets(style=Style.NATURAL, repeats=2), clips(4)):
-        pairs = []
-        for draft in group:
-            true = {c.text for c in (draft.captions.caption, *draft.captions.positives)}
-            for negative in draft.captions.negatives:
-                assert negative.against in true
-                pairs.append((negative.edit, negative.against, negative.text))
-        assert sorted(pairs) == sorted((kind, text, against) for kind, against, text in pairs)
-        assert len(pairs) == 6
-        words = [c.connective for d in group for c in d.captions.negatives if c.edit == "relation"]
-        exchanged.update(set(words))
-    assert set(exchanged) == {"before", "after", "while"}
+        if style is Style.PAPER:
+            assert Counter(false) == dict.fromkeys(true, 2)
+        before, after, _ = (c.text for c in mains)
+        twins.append(before.casefold() == after.casefold().replace("after", "before"))
+    assert style is Style.PAPER or 0.25 < sum(twins) / len(twins) < 0.75
 
 
 @cases("classes", [2, 3, 5])
