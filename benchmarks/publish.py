@@ -15,7 +15,7 @@ from synth.base.processors import processors
 def publish(words: list[str] | None = None) -> list[MadeSet]:
     """Make sets over a library, and write each one's digest into a folder."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("name", help="a set, such as order-v2; its file; or all")
+    parser.add_argument("name", help="a set, such as order-v3; its file; or all")
     parser.add_argument("--folder", type=Path, required=True, help="where the digests go")
     parser.add_argument("--source", default="foley", help="the library, as NAME:PATH")
     parser.add_argument("--set", action="append", default=[], help="a setting of the library")

@@ -71,7 +71,7 @@ RIGHT = [
     "47 % of 720, 47.3 %, 0.473 and 7.0 ms",
     "| 47.3 % | 720 |",
     "1,384 MiB, see [b](b.md#x-12)",
-    "`ESC-50` of ESC-10, R@1, T3, order-v2, 16-bit: 71.2 %",
+    "`ESC-50` of ESC-10, R@1, T3, order-v3, 16-bit: 71.2 %",
     "    $ segue train --steps 300\n    │ bat │ 47.3 % │ 720 │\n\n    7.0 ms",
     "```\n47.3 %\n\n720\n```",
 ]

@@ -40,7 +40,7 @@ def bench_run_command(
     ] = ROOT,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="Score this set alone, such as order-v2; repeatable."),
+        typer.Option(help="Score this set alone, such as order-v3; repeatable."),
     ] = None,
     out: Annotated[
         Path | None,
@@ -65,7 +65,7 @@ def bench_run_command(
     backwards. What is scored already is not scored again.
 
     Examples: `segue bench run random runs/demo bag-of-words:runs/demo`,
-    `segue bench run laion/clap-htsat-unfused --pad repeatpad --only order-v2`
+    `segue bench run laion/clap-htsat-unfused --pad repeatpad --only order-v3`
     """
     quieten_transformers()
     built = read_records(sets)

@@ -114,7 +114,7 @@ class RecipeChoice(Choice):
         return recipe_class(name)
 
 
-PLAN_VERSION: Final = 13
+PLAN_VERSION: Final = 14
 SPLITS: Final = ("train", "val", "test")
 SplitName = Literal["train", "val", "test"]
 

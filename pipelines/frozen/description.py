@@ -83,7 +83,7 @@ class FrozenSet(_DescriptionPart):
     """A description with its name.
 
     Args:
-        name: As in `order-v2`; the version changes with whatever changes the set.
+        name: As in `order-v3`; the version changes with whatever changes the set.
     """
 
     name: str
@@ -124,9 +124,8 @@ class FrozenSet(_DescriptionPart):
         return parse_spec(YamlFile(str(self.path), values), self.path.parent)
 
 
-_OLD: Final = "-v1"
-_OLD_COMMIT: Final = "d77aaa4d"
-"""The last that builds the first version of the sets, byte for byte."""
+_OLD_COMMITS: Final = {"v1": "d77aaa4d", "v2": "c35bae43"}
+"""The last that builds an earlier version of the sets, byte for byte."""
 
 
 def open_set(name: str) -> FrozenSet:
@@ -134,10 +133,11 @@ def open_set(name: str) -> FrozenSet:
     path = Path(name)
     if path.suffix not in (".yaml", ".yml"):
         path = SHIPPED / f"{name}.yaml"
-        if name.endswith(_OLD) and f"{name.removesuffix(_OLD)}-v2" in shipped_names():
+        task, _, version = name.rpartition("-")
+        if version in _OLD_COMMITS and f"{task}-v3" in shipped_names():
             raise SpecError(
                 f"{name} was published with an older Segue",
-                fix=f"build it with that one (git checkout {_OLD_COMMIT}), or take -v2",
+                fix=f"build it with that one (git checkout {_OLD_COMMITS[version]}), or take -v3",
             )
         if not path.is_file():
             raise SpecError(f"no test set {name!r}", fix=suggestion(name, shipped_names()))
@@ -145,7 +145,7 @@ def open_set(name: str) -> FrozenSet:
     if not _NAME.fullmatch(path.stem):
         raise SpecError(
             f"{path}: the file's name is the set's: expected NAME-vN, lowercase",
-            fix="as in order-v2.yaml",
+            fix="as in order-v3.yaml",
         )
     try:
         description = Description.model_validate(file.value)
@@ -232,7 +232,7 @@ def read_records(root: Path) -> tuple[BuiltSet, ...]:
     if not found:
         raise CorpusError(
             f"{root}: no test set is built here",
-            fix="`segue bench build order-v2 --source foley` builds one",
+            fix="`segue bench build order-v3 --source foley` builds one",
         )
     return tuple(map(_read, found))
 

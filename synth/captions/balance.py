@@ -25,8 +25,6 @@ from synth.truth.truth import Hearing
 
 _WHOLE: Final = 0.6
 """Share of captions that tell all of a scene."""
-_DENYING: Final = 0.25
-"""Share of groups whose captions deny a sound."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +59,7 @@ def deal(
     tell: Tell,
     limit: int,
     rng: np.random.Generator,
+    denials: float,
 ) -> list[CaptionSet] | None:
     """Captions for the members of a group.
 
@@ -69,6 +68,7 @@ def deal(
     Args:
         pool: What may be said beside the statements.
         limit: Most true sentences of a member, its main caption included, and most false ones.
+        denials: Share of groups whose captions deny a sound.
 
     Returns:
         One set a member; None where one can be told from no other.
@@ -77,7 +77,7 @@ def deal(
     order = rng.permutation(len(members))
     sets: dict[int, CaptionSet] = {}
     for some in np.array_split(order, count):
-        dealt = _deal_set([members[at] for at in some], pool, tell, limit, rng)
+        dealt = _deal_set([members[at] for at in some], pool, tell, limit, rng, denials)
         if dealt is None:
             return None
         sets.update(zip(some.tolist(), dealt, strict=True))
@@ -90,6 +90,7 @@ def _deal_set(
     tell: Tell,
     limit: int,
     rng: np.random.Generator,
+    denials: float,
 ) -> list[CaptionSet] | None:
     """The captions of members that exchange their main ones."""
     options = _choose_form(
@@ -98,6 +99,7 @@ def _deal_set(
             for member in members
         ],
         rng,
+        denials,
     )
     if len(members) < 2 or not all(options):
         return None
@@ -125,6 +127,7 @@ def deal_alone(
     tell: Tell,
     limit: int,
     rng: np.random.Generator,
+    denials: float,
 ) -> list[CaptionSet]:
     """True captions for members of which nothing true of one is false of another.
 
@@ -136,18 +139,18 @@ def deal_alone(
     ]
     return [
         _tell_member(member, own, tell, limit, rng)
-        for member, own in zip(members, _choose_form(options, rng), strict=True)
+        for member, own in zip(members, _choose_form(options, rng, denials), strict=True)
     ]
 
 
 def _choose_form(
-    options: Sequence[Sequence[Claim]], rng: np.random.Generator
+    options: Sequence[Sequence[Claim]], rng: np.random.Generator, denials: float
 ) -> Sequence[Sequence[Claim]]:
     """Claims that all deny or none does, so that a kind of edit has as many rivals of either form.
 
     Where only some can deny, all that there are.
     """
-    denies = rng.random() < _DENYING
+    denies = rng.random() < denials
     for wanted in (denies, not denies):
         fit = [[claim for claim in own if _denies(claim) is wanted] for own in options]
         if all(fit):
@@ -214,42 +217,3 @@ def print_captions(
         positives = [*true.values()][1:limit]
         sets.append(CaptionSet(main, tuple(positives), tuple(negatives[:limit])))
     return sets
-
-
-class Hand:
-    """What has been dealt to a sample: true sentences, and false ones that stand against them."""
-
-    def __init__(self, main: Caption) -> None:
-        self.main = main
-        self.true: list[Caption] = [main]
-        self.false: list[Caption] = []
-
-    @property
-    def is_compared(self) -> bool:
-        """Whether a false sentence stands against the main caption."""
-        return any(caption.against == self.main.text for caption in self.false)
-
-    def holds(self, caption: Caption) -> bool:
-        """Whether a sentence of the same words has been dealt."""
-        return any(caption.text == other.text for other in (*self.true, *self.false))
-
-    def add(self, true: Caption) -> None:
-        """Deal a true sentence against which none stands, unless it is held already."""
-        if not self.holds(true):
-            self.true.append(true)
-
-    def give(self, true: Caption, false: Caption, edit: StrEnum) -> None:
-        """Deal a sentence that is true of the sample, and one that stands against it."""
-        if true is not self.main:
-            self.true.append(true)
-        self.false.append(false.as_false(edit, against=true.text))
-
-    def captions(self) -> CaptionSet:
-        """All that was dealt."""
-        return CaptionSet(self.main, tuple(self.true[1:]), tuple(self.false))
-
-
-def cross(one: Hand, first: Caption, other: Hand, second: Caption, edit: StrEnum) -> None:
-    """Deal two sentences to two samples: each is true of its own, and false of the other."""
-    one.give(first, second, edit)
-    other.give(second, first, edit)

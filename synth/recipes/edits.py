@@ -146,6 +146,9 @@ _TOGETHER: Final = 2
 _HEADROOM: Final[Decibels] = 0.01
 """The bank rounds samples, and a clip's peak is rounded, by less."""
 
+_DENIALS: Final = 0.25
+"""Share of pairs whose captions deny a sound."""
+
 Pair = tuple[Scene, Scene]
 
 
@@ -299,12 +302,12 @@ class EditPairs(SplitGroups[Edits]):
             return print_captions(members, claims, tell, self.settings.captions, rng)
         limit = self.settings.captions
         if statements[0] != statements[1]:
-            dealt = deal(members, claims, tell, limit, rng)
+            dealt = deal(members, claims, tell, limit, rng, _DENIALS)
             if dealt is not None:
                 return dealt
         names = self.cast.exchange(statements[0], rng) or {}
         claims = list(pool([statements[0], rename_labels(statements[0], dict(names))]))
-        return deal_alone(members, claims, tell, limit, rng)
+        return deal_alone(members, claims, tell, limit, rng, _DENIALS)
 
 
 def _swap(placed: Sequence[PlacedEvent], rng: np.random.Generator) -> list[PlacedEvent] | None:

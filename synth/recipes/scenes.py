@@ -101,6 +101,7 @@ class Scenes(Recipe):
             comments are skipped). If null, operators and nesting are drawn.
         captions: Most true captions of a sample, the main one included, and most false ones, which
             are the main captions of others of its group; at least 2 for an odd number of variants.
+        denials: Share of groups whose captions deny a sound.
         crossfade: Overlap of two joined parts, as a share of the shorter one; a part that overlaps
             for more than half of what is heard of it is not said to follow. In sequences of more
             sounds than `polyphony` it is shortened to that half, and overlays have none.
@@ -128,6 +129,7 @@ class Scenes(Recipe):
         default_factory=dict
     )
     captions: int = Field(default=4, ge=1, le=20)
+    denials: float = Field(default=0.25, ge=0, le=1)
     crossfade: float = Field(default=0.1, ge=0, le=0.4)
     pause_s: Annotated[tuple[Pause, Pause], IN_ORDER] = (0.0, 0.0)
     mixing: Mixing = Mixing.BETWEEN_CLASS
@@ -520,7 +522,7 @@ class SceneGroups(SplitGroups[Scenes]):
         if self.settings.style is Style.PAPER:
             dealt: list[CaptionSet] | None = print_captions(laid, claims, tell, limit, rng)
         else:
-            dealt = deal(laid, claims, tell, limit, rng)
+            dealt = deal(laid, claims, tell, limit, rng, self.settings.denials)
         if dealt is None:
             return None
         drafts = [member.draft(captions) for member, captions in zip(laid, dealt, strict=True)]

@@ -166,8 +166,8 @@ def test_a_set_that_was_changed_is_refused(sets: Path, tmp_path: Path) -> None:
     record.write_text(record.read_text().replace(read_records(sets)[0].digest, "0" * 64))
     assert "was changed since small-v1 was built" in run(changed, tmp_path, "random")["error"]
     assert "no test set is built here" in run(tmp_path, tmp_path, "random")["error"]
-    refused = run(sets, tmp_path, "random", more=("--only", "order-v2"))
-    assert "--only order-v2: is not built here" in refused["error"]
+    refused = run(sets, tmp_path, "random", more=("--only", "order-v3"))
+    assert "--only order-v3: is not built here" in refused["error"]
     assert "no such run" in run(sets, tmp_path, str(tmp_path / "none"))["error"]
 
 

@@ -26,7 +26,7 @@ def bench_build_command(
     name: Annotated[
         str,
         typer.Argument(
-            help="The set, such as order-v2; or all; or the YAML file of your own.",
+            help="The set, such as order-v3; or all; or the YAML file of your own.",
             show_default=False,
         ),
     ],
@@ -45,7 +45,7 @@ def bench_build_command(
     A set whose digest is not the published one is refused, with what differs. Over a source without
     a published digest the set is built, and marked as unpublished. A killed build resumes.
 
-    Examples: `segue bench build order-v2`,
+    Examples: `segue bench build order-v3`,
     `segue bench build all --source esc50:/data/ESC-50`
     """
     sets = list(shipped_sets()) if name == "all" else [open_set(name)]

@@ -172,8 +172,9 @@ def test_wrong_descriptions_and_sources_are_told(tiny_set: Path, tmp_path: Path)
             open_set(str(path)).make_spec(source)
         return str(found.value)
 
-    assert "did you mean 'order-v2'" in refusal("order-v3")
+    assert "did you mean 'order-v3'" in refusal("order-v4")
     assert "git checkout d77aaa4d" in refusal("order-v1")
+    assert "git checkout c35bae43" in refusal("order-v2")
     assert "not defined over jam" in refusal(tiny_set, name="jam")
     assert "sets takes of foley itself" in refusal(tiny_set, takes=7)
     for name, changes, what in (
@@ -189,7 +190,7 @@ def test_wrong_descriptions_and_sources_are_told(tiny_set: Path, tmp_path: Path)
 def test_every_set_that_ships_is_published_over_foley_and_fits_its_sources(tmp_path: Path) -> None:
     names = {each.name for each in shipped_sets()}
     tasks = "order simultaneity binding negation presence count duration loudness"
-    assert names >= {f"{task}-v2" for task in tasks.split()}
+    assert names >= {f"{task}-v3" for task in tasks.split()}
     for each in shipped_sets():
         assert read_published(each.digest_file("foley")) is not None, each.name
         for source in each.description.sources:
@@ -201,7 +202,7 @@ def test_every_set_that_ships_is_published_over_foley_and_fits_its_sources(tmp_p
 def test_a_shipped_set_is_what_is_published(
     bench: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
-    found = bench("--workers", "0", name="presence-v2")
+    found = bench("--workers", "0", name="presence-v3")
     assert found["sets"][0]["published"], found
     (record,) = read_records(tmp_path / "out")
     assert record.digest == digest_of(found)

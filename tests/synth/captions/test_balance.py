@@ -57,8 +57,10 @@ def group(
     if not all(each.hearing.proves(each.statement) for each in members):
         return None
     rng = np.random.default_rng(seed)
-    make = deal if style is Style.NATURAL else print_captions
-    return make(members, list(pool(statements)), tell, limit, rng)
+    claims = list(pool(statements))
+    if style is Style.PAPER:
+        return print_captions(members, claims, tell, limit, rng)
+    return deal(members, claims, tell, limit, rng, 0.25)
 
 
 GROUPS = [
@@ -163,8 +165,8 @@ def test_members_that_cannot_be_told_apart_have_true_captions_alone(
 ) -> None:
     # "A" is heard in both; nothing of the pool can be said of the first that is false of the other.
     members, rng = list(map(member, statements)), np.random.default_rng(0)
-    assert deal(members, [], narrator(0).tell, 7, rng) is None
-    for captions in deal_alone(members, [], narrator(0).tell, 3, rng):
+    assert deal(members, [], narrator(0).tell, 7, rng, 0.5) is None
+    for captions in deal_alone(members, [], narrator(0).tell, 3, rng, 0.5):
         assert not captions.negatives
 
 
