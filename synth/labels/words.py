@@ -53,6 +53,7 @@ class Token:
         return _key(self.text)
 
 
+@lru_cache(maxsize=1024)
 def tokenize(text: str, joints: str = APOSTROPHES) -> tuple[Token, ...]:
     """The words and marks of a text, in order.
 

@@ -37,6 +37,7 @@ from synth.text.tags.tag_relations import (
     find_listed,
     holds_words,
     is_implied,
+    is_named_in,
     leaves_open,
     makes_likely,
     meaning,
@@ -356,7 +357,8 @@ def swap(
     whole = tuple(
         tag for tag in stated if tag not in unsure and not _has_company(tag, stated, caption)
     )
-    swaps = tuple(draw_swaps(whole, own, dictionary, rng))
+    drawn = draw_swaps(whole, own, dictionary, rng)
+    swaps = tuple(pair for pair in drawn if not is_named_in(pair[1], caption))
     if not swaps:
         return Swapped()
     return Swapped(_exchange(caption, dict(swaps), dictionary.vocabulary), swaps)

@@ -155,13 +155,15 @@ def phrase_tag(tag: Tag) -> TagPhrase:
     kind = _CATEGORIES.get(tag.category.casefold()) or (head.kind if head else TagCategory.OTHER)
     if kind is TagCategory.MOOD and " " in name:
         return TagPhrase(kind, words, TagForm.NONE)  # "wake up call": an adjective, or a sentence?
-    return TagPhrase(kind, words, head.form if head and head.kind is kind else _FORMS[kind])
+    form = head.form if head and head.kind is kind else _FORMS[kind]
+    has_article = form is TagForm.COUNT and name.split()[0] in _read_words("determiner")
+    return TagPhrase(kind, words, TagForm.MASS if has_article else form)
 
 
 def is_denial(tag: Tag) -> bool:
     """Whether a tag itself denies something, as "no vocals" does; "no wave" is a genre."""
     name = _plain(tag.name)
-    return name not in _read_listing() and not _read_denials().isdisjoint(name.split()[:-1])
+    return name not in _read_listing() and not _read_words("denial").isdisjoint(name.split()[:-1])
 
 
 def _find_head(name: str) -> TagPhrase | None:
@@ -196,8 +198,8 @@ def _read_heads() -> Mapping[str, TagPhrase]:
 
 
 @cache
-def _read_denials() -> frozenset[str]:
-    return frozenset(row["words"] for row in read_shipped_rows(WORDS) if row["form"] == "denial")
+def _read_words(form: str) -> frozenset[str]:
+    return frozenset(row["words"] for row in read_shipped_rows(WORDS) if row["form"] == form)
 
 
 @cache

@@ -158,6 +158,8 @@ def test_tags_that_are_not_listed_go_by_category_or_last_word() -> None:
         "fruity male vocal": "a fruity male vocal",
         "punchy kick": "a punchy kick",
         "punchy kicks": "punchy kicks",
+        "one male voice": "one male voice",
+        "the old piano": "the old piano",
         "groovy bass": "groovy bass",
         "tinny percussion": "tinny percussion",
         "male voice singing": "male voice singing",

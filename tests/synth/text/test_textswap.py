@@ -166,7 +166,7 @@ LEFT_ALONE = (
         (BOOK, dict.fromkeys(LEFT_ALONE, "")),
         (
             book_of("instrument", "guitar", "flute"),
-            {"with guitar": "with flute", "with bass guitar": ""},
+            {"with guitar": "with flute", "with bass guitar": "", "guitar and flutes": ""},
         ),
         (
             book_of("vocal", "female vocalists", "male vocalists"),
