@@ -223,7 +223,7 @@ class VocabularySource(Settings):
         if not isinstance(self.labels, str):
             return self.labels
         rows = read_shipped_rows(f"lexicons/sources/{self.labels}.csv")
-        return tuple(row["label"] for row in rows)
+        return tuple(dict.fromkeys(row["label"] for row in rows))
 
     def refs(self) -> Iterator[ClipRef]:
         """One clip a take."""
