@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import takewhile
 from typing import Final, TypeAlias
 
 from experiments.harness.experiment import Exam, ExamSplit, Folders, open_split
@@ -115,7 +116,7 @@ def _is_distinct(rows: Sequence[Row], members: Sequence[Member], audible: Frames
 
 
 def _find_ordered(group: Numbered, style: Style) -> list[Member]:
-    """A before B, B before A and A while B, where a group of two sounds holds all three."""
+    """A before B and B before A, where a group of two sounds holds both, and A while B."""
     told = {meaning(claim): (number, claim) for number, claim in group}
     pairs = [claim for _, claim in group if isinstance(claim, Concat)]
     for claim in pairs:
@@ -127,11 +128,12 @@ def _find_ordered(group: Numbered, style: Style) -> list[Member]:
             (Concat(second, first), Connective.BEFORE),
             (Overlay(first, second), Connective.WHILE),
         )
-        if all(meaning(said) in told for said, _ in wanted):
-            return [
-                (told[meaning(said)][0], said, realize(said, word, Phrase.of_label, style))
-                for said, word in wanted
-            ]
+        members = [
+            (told[meaning(said)][0], said, realize(said, word, Phrase.of_label, style))
+            for said, word in takewhile(lambda one: meaning(one[0]) in told, wanted)
+        ]
+        if len(members) > 1:
+            return members
     return []
 
 

@@ -458,10 +458,8 @@ class SceneGroups(SplitGroups[Scenes]):
             placed: The others; its envelope is like that of the first.
         """
         like = placed[0].scene if placed else None
-        whole = self._compose(statement, sounds, rng)
-        if whole is None:
-            return None
-        share = min(frames / duration(whole.scene), 1)
+        whole = self.composer.compose(statement, sounds, rng)
+        share = min(frames / duration(whole), 1)
         cuttings = _CUTTINGS if like is not None else _PROVEN_CUTTINGS
         drawn = [self._cut(statement, sounds, share, rng) for _ in range(cuttings)]
         scenes = [scene for scene in drawn if scene is not None]

