@@ -400,8 +400,8 @@ class SceneGroups(SplitGroups[Scenes]):
             edits = recompositions(base)
         for statement in chain((base,), alternate(base, edits, rng)):
             count = len(placed)
-            for named in (statement, rename_labels(statement, names)):
-                member = place(named) if all(o.hearing.refutes(named) for o in placed) else None
+            for told in (statement, rename_labels(statement, names)):
+                member = place(told) if all(o.hearing.refutes(told) for o in placed) else None
                 if member is None or not all(member.hearing.refutes(o.statement) for o in placed):
                     del placed[count:]
                     break
