@@ -74,9 +74,9 @@ def test_answers_that_do_not_fit_are_refused(answers: Path, tmp_path: Path) -> N
     with pytest.raises(PlanError, match="the answer does not fit the sample") as error:
         build(other, tmp_path / "out", 0)
     assert "segue llm run" in error.value.fix
+    few = spec(enrich=[str(answers)], recipe={"triplets": {"most_groups": 3}})
     with pytest.raises(PlanError, match="the plan has no such sample"):
-        few = {"triplets": {"most_groups": 3}}
-        build(spec(enrich=[str(answers)], recipe=few), tmp_path / "out", 0)
+        build(few, tmp_path / "out", 0)
     with pytest.raises(SpecError, match=r"none\.parquet: cannot be read"):
         build(spec(enrich=[str(tmp_path / "none.parquet")]), tmp_path / "out", 0)
     pq.write_table(pa.table({"id": ["a"]}), tmp_path / "other.parquet")
