@@ -128,7 +128,7 @@ def _find_ordered(group: Numbered, style: Style) -> list[Member]:
             (Concat(second, first), Connective.BEFORE),
             (Overlay(first, second), Connective.WHILE),
         )
-        members = [
+        members: list[Member] = [
             (told[meaning(said)][0], said, realize(said, word, Phrase.of_label, style))
             for said, word in takewhile(lambda one: meaning(one[0]) in told, wanted)
         ]

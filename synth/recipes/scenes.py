@@ -12,7 +12,7 @@ tells all of a scene, in the words of CompA, and true and false ones are of ever
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import chain
@@ -88,8 +88,8 @@ class Scenes(Recipe):
     Args:
         scenes: Total samples, shared among the splits by their number of clips; or samples per
             split. Multiples of `variants`.
-        variants: Scenes of a minimal-pair group: one, another with one sound exchanged, and
-            recompositions of both.
+        variants: Scenes of a minimal-pair group: one, another with one sound exchanged, and further
+            recompositions; of more sounds than `polyphony` in pairs that differ in one sound.
         max_events: Scenes hold 2 to this many sounds, at most 12, each number equally often.
         polyphony: Most sounds at once, up to 4; beds and crossfades do not count. Scenes of no more
             sounds are nested at will; larger ones are sequences of single sounds and overlays.
@@ -400,9 +400,16 @@ class SceneGroups(SplitGroups[Scenes]):
         else:
             place = partial(self._compose, sounds=sounds, rng=rng)
             edits = recompositions(base)
-        for statement in chain((base,), alternate(base, edits, rng)):
+        further = alternate(base, edits, rng)
+        if self._is_long(base):
+            steps: Iterator[tuple[Scene, ...]] = (
+                (edit, rename_labels(edit, names)) for edit in further
+            )
+        else:
+            steps = ((edit,) for edit in further)
+        for statements in chain([(base, rename_labels(base, names))], steps):
             count = len(placed)
-            for stated in (statement, rename_labels(statement, names)):
+            for stated in statements:
                 member = place(stated) if all(o.hearing.refutes(stated) for o in placed) else None
                 if member is None or not all(member.hearing.refutes(o.statement) for o in placed):
                     del placed[count:]
