@@ -185,7 +185,7 @@ class Narrator:
         sounds = [self._phrase(part.label) for part in parts if isinstance(part, Event)]
         first, *others = [part for part in parts if isinstance(part, Concat)]
         if others:
-            text, further = self._say(first, Fit.OPENING)[0], self._say(others[0], Fit.SENTENCE)[0]
+            text, further = (self._say(part, Fit.SENTENCE)[0] for part in (first, others[0]))
             return self._fill("both", fit, text=text, others=further)
         is_short = all(isinstance(step, Event) for step in operands(first))
         text, _ = self._say(first, Fit.CLAUSE if is_short else Fit.OPENING)

@@ -39,12 +39,14 @@ class Phrase:
         noun: A noun phrase: "a crackling fire".
         clause: A clause: "a fire crackles".
         gerund: A gerund phrase: "a fire crackling".
+        lasts: Whether it may be said to go on: a dog is barking, but not letting out a bark.
     """
 
     plain: str
     noun: str
     clause: str
     gerund: str
+    lasts: bool = True
 
     @property
     def definite(self) -> str:
@@ -69,11 +71,11 @@ class Phrase:
 
     @property
     def progressive(self) -> str:
-        """The clause as of what goes on: "a dog is barking"."""
+        """The clause as of what goes on, if it may: "a dog is barking"."""
         clause, gerund = self.clause.split(), self.gerund.split()
         both = zip(clause, gerund, strict=False)
         same = next((at for at, (one, other) in enumerate(both) if one != other), 0)
-        if not same:
+        if not (same and self.lasts):
             return self.clause
         is_plural = not clause[same].endswith("s") or f"{clause[same]}ing" == gerund[same]
         return " ".join((*clause[:same], "are" if is_plural else "is", *gerund[same:]))
@@ -110,7 +112,7 @@ def shipped_phrases() -> Mapping[str, Mapping[Phrase, frozenset[str]]]:
     columns = "noun", "clause", "gerund", "said"
     return {
         label: {
-            Phrase(label.replace("_", " "), *forms): frozenset(said.split())
+            Phrase(label.replace("_", " "), *forms, "long" in said): frozenset(said.split())
             for *forms, said in zip(*(row[name].split(SEPARATOR) for name in columns), strict=True)
         }
         for label, row in _read_phrases().items()
