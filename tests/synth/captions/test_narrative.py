@@ -115,10 +115,10 @@ def test_compa_is_printed_as_it_is(claim: Claim, texts: set[str]) -> None:
 def test_a_denial_is_of_the_whole_recording(statement: Scene) -> None:
     for seed in range(60):
         text = narrator(seed).tell(And(statement, Not(D))).text
-        denial = re.search(r"\b(not|no|never|cannot|without)\b", text)
+        denial = re.search(r"\b(not|no|never|cannot|without)\b", text, re.I)
         assert denial, text
         # "After a, b, but you never hear d" may deny d of the time after a alone.
-        assert isinstance(statement, Event) or re.search(r"\. |, all without any ", text), text
+        assert isinstance(statement, Event) or ". " in text, text
 
 
 @cases(
@@ -171,7 +171,7 @@ def test_sentences_over_shipped_phrases_are_whole() -> None:
         (Concat(Event("dog"), Event("rain")), "A dog barks before rain falls"),
         (
             Overlay(Concat(Event("theremin"), Event("Zither_solo")), Event("dog")),
-            "The sound of theremin is heard before the sound of zither solo is heard, all while a "
+            "The sound of theremin is heard and then the sound of zither solo is heard, all while a "
             "dog barks",
         ),
         (
@@ -180,7 +180,7 @@ def test_sentences_over_shipped_phrases_are_whole() -> None:
         ),
         (
             Overlay(Concat(Event("dog"), Event("cat")), Concat(Event("rain"), Event("wind"))),
-            "A dog barks before a cat meows. At the same time, rain falls before the wind blows.",
+            "A dog barks, then a cat meows. At the same time, rain falls, then the wind blows.",
         ),
     ],
 )

@@ -121,7 +121,7 @@ def _words(label: str, form: str) -> set[str]:
 def test_further_wordings() -> None:
     assert wordings("dog")[:2] == (
         Phrase("dog", "a dog", "a dog barks", "a dog barking"),
-        Phrase("dog", "a barking dog", "a dog lets out a bark", "a dog letting out a bark"),
+        Phrase("dog", "a barking dog", "a dog lets out a bark", "a dog letting out a bark", False),
     )
     assert wordings("theremin") == (Phrase.of_label("theremin"),)
     named = {*ESC50, *URBANSOUND8K}

@@ -86,7 +86,7 @@ def test_lengths_are_drawn_once_and_for_all_within_the_range() -> None:
 def test_a_plan_over_the_vocabulary_holds_no_violation(planned: Path) -> None:
     judged = audit(planned)
     assert (judged.samples, judged.with_negatives, judged.violations) == (48, 48, ())
-    assert judged.positives == judged.negatives > 150
+    assert judged.positives > judged.negatives == 3 * 48
     rows = pq.read_table(planned / "plan.parquet").to_pylist()
     assert not any(category(label) == "none" for row in rows for label in row["labels"])
     refused = pq.read_table(planned / "quarantine.parquet").to_pylist()
