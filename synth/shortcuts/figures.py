@@ -48,8 +48,8 @@ class ShortcutFigure:
         split: Of which samples.
         kind: Of which negatives, "" for all; or `MAIN`, `POSITIVES`, `BARE`, `TRIPLETS`.
         measure: `pooled`: true or false, over all sentences of the samples. `own`, by text, and
-            `fits`, by audio: the same over what is compared, negatives and the true sentences that
-            they stand against. `member`: which of two such sentences is true? `first`: which of
+            `fits`, by audio: the same over what is compared, each negative and the true sentence
+            that it stands against. `member`: which of two such sentences is true? `first`: which of
             several, where more than one negative stands against one sentence?
         value: Balanced accuracy, or share of true sentences that come first.
         low: Lower end of its 95 % interval, by bootstrap over groups.
@@ -159,14 +159,16 @@ def measure_accuracy(
 def measure_choices(
     split: str, kind: str, margins: Float[np.ndarray, " pairs"], rivals: Sequence[RivalSet]
 ) -> Iterator[ShortcutFigure]:
-    """How often the true sentence looks truer than a false one, and than all where several stand.
+    """How often the true sentence looks truer than a false one, and than all that stand by it.
+
+    Of one kind of edit only the first is measured: nothing chooses among negatives of a kind.
 
     Args:
         margins: How much falser each false sentence looks than its true one, set after set.
     """
     pairs = pair_up(rivals)
     yield _measure_first(split, kind, "member", margins, pairs)
-    if len(pairs) > len(rivals):
+    if len(pairs) > len(rivals) and kind in ("", MAIN, TRIPLETS):
         yield _measure_first(split, kind, "first", margins, rivals)
 
 

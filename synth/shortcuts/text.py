@@ -26,6 +26,7 @@ from synth.shortcuts.figures import (
     draw_rows,
     measure_accuracy,
     measure_choices,
+    pair_up,
 )
 
 
@@ -85,11 +86,11 @@ def _measure(
     split: str, part: SplitSentences, kind: str, classifier: _TextClassifier
 ) -> Iterator[ShortcutFigure]:
     rivals = part.of_kind(kind)
-    sentences = Sentences.of_rivals(rivals)
+    sentences = Sentences.of_rivals(pair_up(rivals))
     scores = classifier.score(sentences)
     yield measure_accuracy(split, kind, "own", (scores > 0) == sentences.false, sentences)
-    true = np.repeat(scores[~sentences.false], [len(rival.false) for rival in rivals])
-    yield from measure_choices(split, kind, scores[sentences.false] - true, rivals)
+    margins = scores[sentences.false] - scores[~sentences.false]
+    yield from measure_choices(split, kind, margins, rivals)
 
 
 class _TextClassifier:
