@@ -98,8 +98,9 @@ def _deal_set(
             [claim for claim in (member.statement, *pool) if _is_own(claim, member, members)]
             for member in members
         ],
-        rng,
+        members,
         denials,
+        rng,
     )
     if len(members) < 2 or not all(options):
         return None
@@ -139,23 +140,30 @@ def deal_alone(
     ]
     return [
         _tell_member(member, own, tell, limit, rng)
-        for member, own in zip(members, _choose_form(options, rng, denials), strict=True)
+        for member, own in zip(members, _choose_form(options, members, denials, rng), strict=True)
     ]
 
 
 def _choose_form(
-    options: Sequence[Sequence[Claim]], rng: np.random.Generator, denials: float
+    options: Sequence[Sequence[Claim]],
+    members: Sequence[Member],
+    denials: float,
+    rng: np.random.Generator,
 ) -> Sequence[Sequence[Claim]]:
     """Claims that all deny or none does, so that a kind of edit has as many rivals of either form.
 
+    What is denied beside sounds that others have, too, goes first: nothing but the denial tells.
     Where only some can deny, all that there are.
     """
     denies = rng.random() < denials
-    for wanted in (denies, not denies):
-        fit = [[claim for claim in own if _denies(claim) is wanted] for own in options]
-        if all(fit):
-            return fit
-    return options
+    forms = [
+        [[claim for claim in own if _denies(claim) is wanted] for own in options]
+        for wanted in (denies, not denies)
+    ]
+    if denies:
+        pairs = zip(members, forms[0], strict=True)
+        forms.insert(0, [[c for c in own if not _is_whole(c, member)] for member, own in pairs])
+    return next((form for form in forms if all(form)), options)
 
 
 def _tell_member(
@@ -180,12 +188,12 @@ def _is_own(claim: Claim, member: Member, members: Sequence[Member]) -> bool:
 
 def _draw_claim(member: Member, own: Sequence[Claim], rng: np.random.Generator) -> Claim:
     """A claim that tells all that a member states, mostly, or another."""
-    whole = [
-        claim
-        for claim in own
-        if member.statement in (claim, claim.first if isinstance(claim, And) else None)
-    ]
+    whole = [claim for claim in own if _is_whole(claim, member)]
     return pick(whole if whole and rng.random() < _WHOLE else own, rng)
+
+
+def _is_whole(claim: Claim, member: Member) -> bool:
+    return member.statement in (claim, claim.first if isinstance(claim, And) else None)
 
 
 def print_captions(

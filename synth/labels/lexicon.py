@@ -112,8 +112,12 @@ def shipped_phrases() -> Mapping[str, Mapping[Phrase, frozenset[str]]]:
     columns = "noun", "clause", "gerund", "said"
     return {
         label: {
-            Phrase(label.replace("_", " "), *forms, "long" in said): frozenset(said.split())
-            for *forms, said in zip(*(row[name].split(SEPARATOR) for name in columns), strict=True)
+            Phrase(label.replace("_", " "), noun, clause, gerund, "long" in said): frozenset(
+                said.split()
+            )
+            for noun, clause, gerund, said in zip(
+                *(row[name].split(SEPARATOR) for name in columns), strict=True
+            )
         }
         for label, row in _read_phrases().items()
     }
