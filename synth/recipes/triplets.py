@@ -21,6 +21,7 @@ from jaxtyping import Int64
 from pydantic import Field
 
 from synth.base.errors import LeftOutError, PlanError
+from synth.base.rng import pick
 from synth.base.units import Seconds, to_frames
 from synth.captions.caption import Caption, Pair, Provenance, Style
 from synth.captions.contrast import Wording, judge
@@ -182,9 +183,10 @@ class ClassPairs(SplitGroups[Triplets]):
         """Three samples that exchange their captions; further true ones are told in other words."""
         first, second = (Event(part.label) for part in events(scenes[0]))
         claims = Concat(first, second), Concat(second, first), Overlay(first, second)
-        mains, *further = (
-            _tell_all(list(zip(claims, CONNECTIVES, strict=True)), rng) for _ in range(_TELLINGS)
-        )
+        # The reversed order is told by the other word, or by the same with the sounds exchanged.
+        words = Connective.BEFORE, pick(CONNECTIVES[:2], rng), Connective.WHILE
+        told = list(zip(claims, words, strict=True))
+        mains, *further = (_tell_all(told, rng) for _ in range(_TELLINGS))
         drafts = []
         for at, scene in enumerate(scenes):
             heard = self.listener.hear(scene)
