@@ -253,7 +253,7 @@ def _negate_naturally(
     if mode is NegationExtent.HALF and len(read.tags) == 1:
         return Negated(mode, NegationOutcome.NONE, reason=NegationReason.ONE_TAG)
     unsure = {*read.stated} - {*find_sure(read.caption, read.stated)}
-    sure = {*read.tags} - {match.tag for match in unsure}
+    sure = {*read.tags} - {match.tag for match in unsure} - {*filter(is_vague, read.tags)}
     at_once = _list_denials([tag for tag in read.tags if tag in sure], read.tags, mode, rng)
     negators = Wordings(str(rng.choice(how.negators.quality)), str(rng.choice(how.negators.thing)))
     edited = Negated(mode, NegationOutcome.NONE, reason=_explain(read, at_once, mode))
@@ -310,7 +310,7 @@ def _restate(read: _Read, mode: NegationExtent, rng: np.random.Generator) -> Neg
     denied = _choose(tags, mode, rng)
     is_full = mode is NegationExtent.FULL
     present = missing if is_full else [tag for tag in tags if tag not in denied]
-    if not tags or not (is_full or present):
+    if not tags or not (is_full or present) or any(map(is_vague, denied)):
         return Negated(mode, NegationOutcome.NONE, reason=NegationReason.UNSAYABLE)
     if not denied or _contradicts(present, denied):
         return Negated(mode, NegationOutcome.NONE, reason=NegationReason.IMPLIED)
