@@ -83,12 +83,17 @@ class _Read:
         return tuple(dict.fromkeys(match.tag for match in self.stated))
 
     @property
-    def is_list(self) -> bool:
-        """Whether it says nothing but tags: "violin, bass, no drums", "bass in a happy song"."""
+    def rest(self) -> str:
+        """What it says beside tags."""
         rest = self.caption
         for match in reversed(self.matches):
             rest = f"{rest[: match.start]} {rest[match.end :]}"
-        said = {word.key for word in words_of(rest)}
+        return rest
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it says nothing but tags: "violin, bass, no drums", "bass in a happy song"."""
+        said = {word.key for word in words_of(self.rest)}
         return said <= words("plain") | words("music") | words("determiner")
 
 
@@ -296,7 +301,8 @@ def _edit(
     ours = {match for match in read.stated if match.tag in absent}
     text, unmended = mend(read.caption, read.matches, ours, negators)
     is_safe = not _contradicts((*kept, *_find_others(read.caption, read.tags)), denied)
-    if unmended or not is_safe or not _says(text, how.vocabulary, denied, kept):
+    again = any(is_named_in(tag, read.rest) for tag in denied)  # "a guitar ... other guitars"
+    if unmended or again or not is_safe or not _says(text, how.vocabulary, denied, kept):
         return None
     return Negated(mode, NegationOutcome.NEGATED, text, denied, kept)
 

@@ -382,6 +382,7 @@ REASONS: list[tuple[tuple[str, ...], NegationExtent, str, NegationReason]] = [
         "There is a happy tune being played.",
         "It features a happy Music that goes on.",
         "A happy piece for learning.",
+        "A song with drums and a soft guitar. Other guitars join.",
     )),
     (("instrumental",), FULL, "An instrumental song we know", NegationReason.UNSURE),
     (("instrumental",), FULL, "instrumental", NegationReason.UNSAYABLE),
