@@ -185,8 +185,6 @@ def mend_in_list(caption: MarkedCaption, index: int) -> Place:
     kept = [item for item in items if item not in denied]
     if any(_cannot_be_denied(caption, item) for item in denied):
         return None
-    if caption.at(end) not in STOPS | {","} or caption.at(end + 1) == "as":
-        return None  # what follows belongs to the list, and would be said of what is denied
     if len({_is_theme(caption, item) for item in denied}) > 1:
         return None  # "without piano or love theme" may deny the theme alone
     text = _list_text(caption, verb, kept, denied)
@@ -211,15 +209,13 @@ def _opener(caption: MarkedCaption, opening: int) -> str | None:
 
 
 def _goes_on(caption: MarkedCaption, end: int) -> bool:
-    """Whether what follows the list could be read as more of it, and so as denied."""
-    after = end + 1 if caption.at(end) == "," else end
-    if caption.at(after) in {"and", "&"}:
-        after += 1
-    if after == end:
-        return caption.at(end) in words("playing")  # "guitar playing rhythm, and drums"
+    """Whether what follows the list could be read as more or a part of it, and so as denied."""
+    if caption.at(end) != ",":
+        return caption.at(end) not in STOPS  # "guitar playing rhythm, and drums"
+    after = end + 1 + (caption.at(end + 1) in {"and", "&"})
     word, following = caption.at(after), caption.at(after + 1)
     clause = word.endswith(("ing", "ed")) and following in closed_words() | words("adverb")
-    return not (clause or word in closed_words() - words("determiner"))
+    return not (clause or word in closed_words() - words("determiner") - {"as"})
 
 
 def _is_theme(caption: MarkedCaption, item: range) -> bool:
