@@ -183,9 +183,8 @@ def mend_in_list(caption: MarkedCaption, index: int) -> Place:
         return None
     denied = [item for item in items if not caption.denied.isdisjoint(item)]
     kept = [item for item in items if item not in denied]
-    if any(_cannot_be_denied(caption, item) for item in denied):
-        return None
-    if len({_is_theme(caption, item) for item in denied}) > 1:
+    is_mixed = len({_is_theme(caption, item) for item in denied}) > 1
+    if is_mixed or any(_cannot_be_denied(caption, item) for item in denied):
         return None  # "without piano or love theme" may deny the theme alone
     text = _list_text(caption, verb, kept, denied)
     ours = frozenset(at for item in denied for at in item if at in caption.denied)

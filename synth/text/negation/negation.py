@@ -316,11 +316,8 @@ def _restate(read: _Read, mode: NegationExtent, rng: np.random.Generator) -> Neg
     denied = _choose(tags, mode, rng)
     is_full = mode is NegationExtent.FULL
     present = missing if is_full else [tag for tag in tags if tag not in denied]
-    if (
-        not tags
-        or not (is_full or present)
-        or any(is_vague(tag) and not families(tag) for tag in denied)
-    ):
+    is_empty = any(is_vague(tag) and not families(tag) for tag in denied)
+    if not tags or not (is_full or present) or is_empty:
         return Negated(mode, NegationOutcome.NONE, reason=NegationReason.UNSAYABLE)
     if not denied or _contradicts(present, denied):
         return Negated(mode, NegationOutcome.NONE, reason=NegationReason.IMPLIED)
