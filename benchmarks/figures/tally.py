@@ -25,15 +25,18 @@ def tally(rows: list[dict[str, str]]) -> dict[str, Any]:
     wrong: dict[str, dict[str, int]] = {}
     for row in rows:
         key = f"{row['operation']}, {row['dataset']}"
-        told = wrong.setdefault(key, {"texts": 0, "first": 0, "second": 0})
+        told = wrong.setdefault(key, {"texts": 0, "twice": 0, "first": 0, "second": 0})
         told["texts"] += 1
+        told["twice"] += row["second"] != ""
         told["first"] += row["verdict"] == "bad"
         told["second"] += row["second"] == "bad"
-    first, second = ([row[judge] for row in rows] for judge in ("verdict", "second"))
+    twice = [row for row in rows if row["second"]]
+    first, second = ([row[judge] for row in twice] for judge in ("verdict", "second"))
     agreed = sum(one == other for one, other in zip(first, second, strict=True))
     return {
         "texts": len(rows),
-        "agreed": agreed / len(rows),
+        "twice": len(twice),
+        "agreed": agreed / len(twice),
         "kappa": float(cohen_kappa_score(first, second)),
         "wrong": wrong,
     }

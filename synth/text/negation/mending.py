@@ -183,22 +183,13 @@ def mend_in_list(caption: MarkedCaption, index: int) -> Place:
         return None
     denied = [item for item in items if not caption.denied.isdisjoint(item)]
     kept = [item for item in items if item not in denied]
-    if any(_cannot_be_denied(caption, item) for item in denied) or _goes_back(caption, end):
-        return None
-    if items[-1] in kept and caption.at(end) not in STOPS | {","}:
-        return None  # what follows belongs to the last item, which would no longer be last
-    if len({_is_theme(caption, item) for item in denied}) > 1:
+    is_mixed = len({_is_theme(caption, item) for item in denied}) > 1
+    if is_mixed or any(_cannot_be_denied(caption, item) for item in denied):
         return None  # "without piano or love theme" may deny the theme alone
     text = _list_text(caption, verb, kept, denied)
     ours = frozenset(at for item in denied for at in item if at in caption.denied)
     start = caption.tokens[opening - verb.count(" ")].start
     return TextEdit(start, caption.tokens[end - 1].end, text), ours
-
-
-def _goes_back(caption: MarkedCaption, end: int) -> bool:
-    """Whether what follows the list belongs to it, and would be said of what is denied."""
-    after = end + 1 if caption.at(end) == "," else end
-    return caption.at(after) == "as" or caption.at(end) in {"of", "which", "that"}
 
 
 def _opener(caption: MarkedCaption, opening: int) -> str | None:
@@ -217,15 +208,13 @@ def _opener(caption: MarkedCaption, opening: int) -> str | None:
 
 
 def _goes_on(caption: MarkedCaption, end: int) -> bool:
-    """Whether what follows the list could be read as more of it, and so as denied."""
-    after = end + 1 if caption.at(end) == "," else end
-    if caption.at(after) in {"and", "&"}:
-        after += 1
-    if after == end:
-        return caption.at(end) in words("playing")  # "guitar playing rhythm, and drums"
+    """Whether what follows the list could be read as more or a part of it, and so as denied."""
+    if caption.at(end) != ",":
+        return caption.at(end) not in STOPS  # "guitar playing rhythm, and drums"
+    after = end + 1 + (caption.at(end + 1) in {"and", "&"})
     word, following = caption.at(after), caption.at(after + 1)
     clause = word.endswith(("ing", "ed")) and following in closed_words() | words("adverb")
-    return not (clause or word in closed_words() - words("determiner"))
+    return not (clause or word in closed_words() - words("determiner") - {"as"})
 
 
 def _is_theme(caption: MarkedCaption, item: range) -> bool:
@@ -257,12 +246,13 @@ def _list_text(
 
 
 def _bare(caption: MarkedCaption, item: range) -> str:
-    first = 1 if caption.at(item[0]) in words("determiner") else 0
-    return caption.run(item[first:])
+    """The tag alone, as "no steady bass" may leave another bass."""
+    return caption.run(range(max(caption.denied & {*item}), item.stop))
 
 
 def _with_own_article(caption: MarkedCaption, item: range) -> str:
-    return caption.run(item) if caption.at(item[0]) in {"a", "an"} else _bare(caption, item)
+    bare = _bare(caption, item)
+    return f"{article(bare)} {bare}" if caption.at(item[0]) in {"a", "an"} else bare
 
 
 def _items(caption: MarkedCaption, at: int) -> tuple[list[range], int]:
@@ -444,8 +434,13 @@ def _before_noun(caption: MarkedCaption, index: int) -> Place:
     opening = _edge(caption, index, -1)
     last = _end_of_noun(caption, head)
     determiners = {"a", "an", "this", "the"} if caption.at(last) in words("music") else {"a", "an"}
-    if last < head or caption.at(opening) not in determiners:
+    if last < head or caption.at(opening) not in determiners or caption.at(last) == "music":
         return None
+    if caption.at(opening - 1) in {"is", "are"} and caption.at(opening - 2) in {
+        caption.at(last),
+        "there",
+    }:
+        return None  # "the song is a song that", "there is a tune that is not catchy, being"
     ours = [at for at in range(opening + 1, last) if at in caption.denied]
     if not all(at < head and caption.is_form(at, TagForm.ADJECTIVE) for at in ours):
         return None
@@ -459,7 +454,8 @@ def _before_noun(caption: MarkedCaption, index: int) -> Place:
     if tail is None:
         return None
     kept = _join_remaining(caption, range(opening + 1, head), ours)
-    named = f"{kept} {caption.run(range(head, last + 1))}".strip()
+    noun = range(head + (caption.at(head) == "music"), last + 1)  # no "music song"
+    named = f"{kept} {caption.run(noun)}".strip()
     determiner = caption.spelling(opening)
     if caption.at(opening) in {"a", "an"}:
         proper = article(named)
@@ -571,7 +567,10 @@ def _behind_is(caption: MarkedCaption, index: int) -> Place:
         end += 1
     while caption.at(end - 1) in SEPARATORS:
         end -= 1
-    if caption.at(opening) not in {"is", "are"} or caption.at(end) not in STOPS | {",", "with"}:
+    ends = caption.at(end) in STOPS | {"with"} or (
+        caption.at(end) == "," and caption.at(end + 1) in closed_words()
+    )  # behind "exciting, youthful and emotional" the list goes on
+    if caption.at(opening) not in {"is", "are"} or not ends:
         return None
     span = [at for at in range(opening + 1, end) if caption.tokens[at].match]
     ours = [at for at in span if at in caption.denied]

@@ -83,12 +83,17 @@ class _Read:
         return tuple(dict.fromkeys(match.tag for match in self.stated))
 
     @property
-    def is_list(self) -> bool:
-        """Whether it says nothing but tags: "violin, bass, no drums", "bass in a happy song"."""
+    def rest(self) -> str:
+        """What it says beside tags."""
         rest = self.caption
         for match in reversed(self.matches):
             rest = f"{rest[: match.start]} {rest[match.end :]}"
-        said = {word.key for word in words_of(rest)}
+        return rest
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it says nothing but tags: "violin, bass, no drums", "bass in a happy song"."""
+        said = {word.key for word in words_of(self.rest)}
         return said <= words("plain") | words("music") | words("determiner")
 
 
@@ -253,7 +258,7 @@ def _negate_naturally(
     if mode is NegationExtent.HALF and len(read.tags) == 1:
         return Negated(mode, NegationOutcome.NONE, reason=NegationReason.ONE_TAG)
     unsure = {*read.stated} - {*find_sure(read.caption, read.stated)}
-    sure = {*read.tags} - {match.tag for match in unsure}
+    sure = {*read.tags} - {match.tag for match in unsure} - {*filter(is_vague, read.tags)}
     at_once = _list_denials([tag for tag in read.tags if tag in sure], read.tags, mode, rng)
     negators = Wordings(str(rng.choice(how.negators.quality)), str(rng.choice(how.negators.thing)))
     edited = Negated(mode, NegationOutcome.NONE, reason=_explain(read, at_once, mode))
@@ -296,7 +301,8 @@ def _edit(
     ours = {match for match in read.stated if match.tag in absent}
     text, unmended = mend(read.caption, read.matches, ours, negators)
     is_safe = not _contradicts((*kept, *_find_others(read.caption, read.tags)), denied)
-    if unmended or not is_safe or not _says(text, how.vocabulary, denied, kept):
+    again = any(is_named_in(tag, read.rest) for tag in denied)  # "a guitar ... other guitars"
+    if unmended or again or not is_safe or not _says(text, how.vocabulary, denied, kept):
         return None
     return Negated(mode, NegationOutcome.NEGATED, text, denied, kept)
 
@@ -310,7 +316,8 @@ def _restate(read: _Read, mode: NegationExtent, rng: np.random.Generator) -> Neg
     denied = _choose(tags, mode, rng)
     is_full = mode is NegationExtent.FULL
     present = missing if is_full else [tag for tag in tags if tag not in denied]
-    if not tags or not (is_full or present):
+    is_empty = any(is_vague(tag) and not families(tag) for tag in denied)
+    if not tags or not (is_full or present) or is_empty:
         return Negated(mode, NegationOutcome.NONE, reason=NegationReason.UNSAYABLE)
     if not denied or _contradicts(present, denied):
         return Negated(mode, NegationOutcome.NONE, reason=NegationReason.IMPLIED)

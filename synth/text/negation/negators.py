@@ -14,10 +14,10 @@ from typing import Final
 import numpy as np
 
 from synth.base.errors import LexiconError
-from synth.base.shipped import shipped_path
+from synth.base.shipped import read_shipped_rows, shipped_path
 from synth.labels.lexicon import Tag
 from synth.scene.edit import EditKind
-from synth.text.tags.tags import TagCategory, TagForm, TagMatch, TagPhrase, add_article, phrase_tag
+from synth.text.tags.tags import TagMatch, phrase_tag
 
 LISTING: Final = "lexicons/negators.csv"
 _COLUMNS: Final = ("negator", "style", "slot")
@@ -144,40 +144,24 @@ def is_denied(match: TagMatch, denials: Sequence[range]) -> bool:
 # Short sentences that deny one tag, put into a caption.
 
 
-_SENTENCE_END: Final = re.compile(r"(?<=[^\W_]{3})[.!?](?=\s+[A-Z])|[.!?](?=\s*$)")
+SENTENCES: Final = "lexicons/denials.csv"
 
 
 def add_denial(caption: str, tag: Tag, negators: Negators, rng: np.random.Generator) -> str:
-    """A short sentence behind a random sentence; a thing may also join a caption without stop."""
-    words = phrase_tag(tag)
-    ends = [end.end() for end in _SENTENCE_END.finditer(caption)]
+    """A short sentence behind the caption; a thing may also join a caption without stop."""
+    said = phrase_tag(tag)
     thing = str(rng.choice(negators.thing))
-    if words.is_thing and not ends and caption:
-        return f"{caption}, {_say_lacking(thing, words.words, words.noun)}"
-    if words.is_thing:
-        sentence = f"The music comes {_say_lacking(thing, words.words, words.noun)}."
-    else:
-        plain = words.kind is TagCategory.GENRE or words.form is TagForm.ERA
-        negator = negators.quality[0] if plain else rng.choice(negators.quality)
-        sentence = f"The music is {negator} {_quality(words)}."
-    if not ends:
-        return f"{caption}. {sentence}" if caption else sentence
-    at = int(rng.choice(ends))
-    return f"{caption[:at]} {sentence}{caption[at:]}"
-
-
-def _quality(words: TagPhrase) -> str:
-    """How a tag stands behind "the music is": "happy", "from the 80s", "a jazz piece"."""
-    if words.form is TagForm.ERA:
-        return f"from the {words.words}"
-    if words.kind is not TagCategory.GENRE or words.words.endswith("music"):
-        return words.words
-    return add_article(f"{words.words} piece")
-
-
-def _say_lacking(negator: str, words: str, noun: str) -> str:
-    """As "without an orchestra", "with no orchestra"."""
-    return f"{negator} {words if negator.split()[-1] == 'no' else noun}"
+    lacking = f"{thing} {said.words if thing.split()[-1] == 'no' else said.noun}"
+    caption = caption.rstrip()
+    is_open = bool(caption) and caption[-1] not in ".!?"
+    if said.is_thing and is_open:
+        return f"{caption}, {lacking}"
+    slot = "thing" if said.is_thing else said.kind.value
+    frames = [row["sentence"] for row in read_shipped_rows(SENTENCES) if row["slot"] == slot]
+    sentence = str(rng.choice(frames)).format(
+        words=said.words, lacking=lacking, quality=rng.choice(negators.quality)
+    )
+    return f"{caption}{'.' if is_open else ''} {sentence}".strip()
 
 
 # What is asked of a caption that is to be negated, and what became of it.

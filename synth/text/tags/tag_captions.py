@@ -7,13 +7,14 @@ each from a random tag subset balanced by category).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from synth.labels.lexicon import Tag
+from synth.text.tags.tag_relations import holds_words
 from synth.text.tags.tags import TagCategory, TagForm, add_article, phrase_tag
 
 FRAMES: Final = 6
@@ -101,19 +102,29 @@ def join_tags(tags: Sequence[Tag]) -> TagSentence:
 def describe(tags: Sequence[Tag], absent: Sequence[Tag] = (), frame: int = 0) -> TagSentence:
     """One or a few sentences that say which tags hold, and which do not.
 
+    "hard rock" says "rock" along with itself, and "not rock" denies "hard rock": one is told.
+
     Args:
         frame: Which of the `FRAMES` sentence frames.
 
     Returns:
         The text; empty where none of the tags can be said.
     """
-    present = _Words.of(tags)
-    missing = _Words.of(absent)
+    present = _Words.of(tags, _is_kind_of)
+    missing = _Words.of(absent, lambda general, special: _is_kind_of(special, general))
     unsaid = (*present.unsaid, *missing.unsaid)
     if not (present.tags or missing.tags):
         return TagSentence("", (), (), unsaid)
     text = _tell(present, missing, frame % FRAMES)
     return TagSentence(text[0].upper() + text[1:], present.tags, missing.tags, unsaid)
+
+
+def _is_kind_of(special: Tag, general: Tag) -> bool:
+    return (
+        phrase_tag(special).kind is phrase_tag(general).kind
+        and holds_words(special.name, general.name)
+        and not holds_words(general.name, special.name)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,15 +141,16 @@ class _Words:
     themes: tuple[str, ...]
 
     @classmethod
-    def of(cls, tags: Sequence[Tag]) -> _Words:
+    def of(cls, tags: Sequence[Tag], says: Callable[[Tag, Tag], bool]) -> _Words:
         words = {tag: phrase_tag(tag) for tag in dict.fromkeys(tags)}
         safe = {tag: phrase for tag, phrase in words.items() if phrase.form is not TagForm.NONE}
+        told = [safe[tag] for tag in safe if not any(says(other, tag) for other in safe)]
 
         def of_form(form: TagForm, *kinds: TagCategory) -> tuple[str, ...]:
             return tuple(
                 dict.fromkeys(
                     phrase.words
-                    for phrase in safe.values()
+                    for phrase in told
                     if phrase.form is form and (not kinds or phrase.kind in kinds)
                 )
             )
@@ -152,7 +164,7 @@ class _Words:
                 TagForm.ADJECTIVE, TagCategory.GENRE, TagCategory.INSTRUMENT, TagCategory.VOCAL
             ),
             eras=of_form(TagForm.ERA),
-            things=tuple(dict.fromkeys(phrase.noun for phrase in safe.values() if phrase.is_thing)),
+            things=tuple(dict.fromkeys(phrase.noun for phrase in told if phrase.is_thing)),
             themes=of_form(TagForm.THEME),
         )
 

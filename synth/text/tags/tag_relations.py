@@ -82,7 +82,6 @@ LISTING: Final = "lexicons/tag_families.csv"
 IMPLICATIONS: Final = "lexicons/tag_implications.csv"
 _LONGEST: Final = 4
 _VAGUE: Final = "vague"
-_OPPOSITE: Final[Mapping[str, str]] = {"+": "-", "-": "+"}
 
 
 @lru_cache(maxsize=65_536)
@@ -117,10 +116,13 @@ def _names_any(tag: Tag) -> bool:
 
 
 def are_opposed(first: Tag, second: Tag) -> bool:
-    """Whether two moods stand opposite, and nowhere together."""
+    """Whether two moods stand nowhere together, and opposite: "sad" and "loud" do not.
+
+    They do so in valence, or in arousal where neither tells of valence.
+    """
     ours, theirs = families(first), families(second)
-    opposites = {f"{family[:-1]}{_OPPOSITE[family[-1]]}" for family in ours if family[-1] in "+-"}
-    return not opposites.isdisjoint(theirs) and ours.isdisjoint(theirs)
+    axis = "valence" if any(family[:-1] == "valence" for family in ours | theirs) else "arousal"
+    return {f"{axis}+", f"{axis}-"} <= ours | theirs and ours.isdisjoint(theirs)
 
 
 def _names(listed: Mapping[str, frozenset[str]], said: Tag, other: Tag) -> bool:
@@ -270,6 +272,8 @@ def explain_alike(first: Tag, second: Tag) -> str:
         return f"{ours.kind.value} tags do not exclude one another"
     if is_vague(first) or is_vague(second):
         return "too vague"
+    if _is_variety(first) or _is_variety(second):
+        return "a variety"
     if ours.kind is TagCategory.ERA:
         return "same name" if ours.words == theirs.words else ""
     if ours.kind is TagCategory.MOOD and families(first) and families(second):
@@ -281,7 +285,15 @@ def meaning(tag: Tag) -> Hashable:
     """All that `explain_alike` knows of a tag."""
     said = phrase_tag(tag)
     is_era = said.kind is TagCategory.ERA
-    return said.kind, is_vague(tag), families(tag), said.words if is_era else ""
+    return said.kind, is_vague(tag), _is_variety(tag), families(tag), said.words if is_era else ""
+
+
+def _is_variety(tag: Tag) -> bool:
+    """Whether a genre is of one country or a mixture, whatever else it is: "Scandinavian pop"."""
+    said = phrase_tag(tag)
+    words = said.words.split()
+    has_name = len(words) > 1 and said.words != said.words.lower()
+    return said.kind is TagCategory.GENRE and (has_name or len(words) > 2)
 
 
 def name_keys(name: str) -> frozenset[Hashable]:

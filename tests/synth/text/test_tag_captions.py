@@ -83,6 +83,11 @@ def test_sentences() -> None:
         ),
         (("soundtrack",), 0, "A soundtrack recording."),
         (
+            ("rock", "hard rock", "acoustic guitar", "guitar"),
+            0,
+            "A hard rock track with acoustic guitar.",
+        ),
+        (
             ("rock", "pop", "jazz", "ambient", "happy", "guitar"),
             0,
             "A rock, pop, jazz and ambient track. The music is happy. It features guitar.",
@@ -97,6 +102,7 @@ def test_absence() -> None:
     sentences = (
         ((), ("rock", "guitar"), "A track that is not rock music, without guitar."),
         (("happy",), ("orchestra",), "A happy track without an orchestra."),
+        (("happy",), ("electric piano", "piano"), "A happy track without piano."),
         (
             ("guitar", "80s"),
             ("rock", "sad", "drums"),
