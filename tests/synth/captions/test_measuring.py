@@ -60,7 +60,7 @@ def test_every_measure_has_frames_that_name_its_sounds_and_its_values() -> None:
         (Count(DOG, 2), "A dog lets out a bark twice"),
         (Count(DOG, 1), "You can hear a dog barking once"),
         (tell(Quantity.DURATION, 2 * RATE, RAIN), "Rain falls for about two seconds"),
-        (tell(Quantity.ONSET, 2 * RATE, DOG), "About two seconds in, a dog gives a bark"),
+        (tell(Quantity.ONSET, 2 * RATE, DOG), "About two seconds in, a dog barks"),
         (tell(Quantity.POSITION, Part.MIDDLE, DOG), "In the middle of the recording, a dog woofs"),
         (tell(Quantity.TREND, -1, RAIN), "The volume falls as rain comes down"),
         (tell(Quantity.GAP, 0, DOG, RAIN), "A dog barks, followed without a pause by rain falling"),

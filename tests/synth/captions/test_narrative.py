@@ -171,8 +171,8 @@ def test_sentences_over_shipped_phrases_are_whole() -> None:
         (Concat(Event("dog"), Event("rain")), "A dog barks before rain falls"),
         (
             Overlay(Concat(Event("theremin"), Event("Zither_solo")), Event("dog")),
-            "The sound of theremin is heard and then the sound of zither solo is heard, all while a "
-            "dog barks",
+            "The sound of theremin is heard and then the sound of zither solo is heard, all while "
+            "a dog barks",
         ),
         (
             Concat(Overlay(Event("dog"), Event("rain")), Event("wind")),
