@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import takewhile
+from itertools import combinations, takewhile
 from typing import Final, TypeAlias
 
 from experiments.harness.experiment import Exam, ExamSplit, Folders, open_split
@@ -24,7 +24,7 @@ from synth.corpus.schema import read_timeline
 from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase
 from synth.scene.edit import EditKind, edit_kind, meaning
-from synth.scene.scene import Concat, Event, Overlay, Scene
+from synth.scene.scene import Concat, Event, Overlay, Scene, labels
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing
 from train.bench.plan import Benchmark, DataKind
@@ -138,12 +138,12 @@ def _find_ordered(group: Numbered, style: Style) -> list[Member]:
 
 
 def _find_rebound(group: Numbered) -> list[Member]:
-    """The base of a group, and the first member in which a sound has another partner."""
+    """The first two members of a group of which one puts a sound with another partner."""
     tell = Narrator(Style.NATURAL, lambda options: options[0]).tell
-    base, *others = group
-    for other in others:
-        if edit_kind(other[1], base[1]) is EditKind.REBIND:
-            members = [(number, claim, tell(claim).text) for number, claim in (base, other)]
+    for pair in combinations(group, 2):
+        (_, one), (_, other) = pair
+        if set(labels(one)) == set(labels(other)) and edit_kind(other, one) is EditKind.REBIND:
+            members = [(number, claim, tell(claim).text) for number, claim in pair]
             if len({_count_words(text) for _, _, text in members}) == 1:
                 return members
     return []

@@ -68,15 +68,15 @@ _WRITTEN: Final = pa.schema(
 )
 """The same as it is written: a text once, and its number in each row."""
 _BATCH: Final = 1 << 19
-"""Pairs that are written at once."""
+"""SwapPairs that are written at once."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class SwapPairs:
     """What a dictionary holds.
 
     Args:
-        reasons: Pairs by the reason why one may not stand in for the other.
+        reasons: SwapPairs by the reason why one may not stand in for the other.
         tags: How many tags have an alternative.
     """
 
@@ -269,7 +269,7 @@ class Dictionary:
         )
         return not implied and not is_implied(alternative, untold)
 
-    def write(self, path: Path, observer: Observer | None = None) -> Pairs:
+    def write(self, path: Path, observer: Observer | None = None) -> SwapPairs:
         """Write every pair of a category as Parquet, whole or not at all."""
         counts: Counter[str] = Counter()
         with_one = 0
@@ -301,7 +301,7 @@ class Dictionary:
                     with_one += len(np.unique(row[reason == 0]))
                     observer.advance("textswap", len(rows))
         observer.finish("textswap")
-        return Pairs(+counts, with_one)
+        return SwapPairs(+counts, with_one)
 
 
 def _spread(values: Sequence[str], places: Int[np.ndarray, " rows"]) -> pa.DictionaryArray:

@@ -47,8 +47,8 @@ SPEC: dict[str, Any] = {
     "splits": {"train": ["1", "2", "3"], "test": ["5"]},
     "recipe": {
         "scenes": {
-            "scenes": {"train": 6, "test": 120},
-            "variants": 6,
+            "scenes": {"train": 4, "test": 120},
+            "variants": 4,
             "expressions": EXPRESSIONS,
         },
     },
