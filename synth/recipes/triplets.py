@@ -185,7 +185,7 @@ class ClassPairs(SplitGroups[Triplets]):
         claims = Concat(first, second), Concat(second, first), Overlay(first, second)
         # The reversed order is told by the other word, or by the same with the sounds exchanged.
         words = Connective.BEFORE, pick(CONNECTIVES[:2], rng), Connective.WHILE
-        told = list(zip(claims, words, strict=True))
+        told: list[tuple[Pair, Connective]] = list(zip(claims, words, strict=True))
         mains, *further = (_tell_all(told, rng) for _ in range(_TELLINGS))
         drafts = []
         for at, scene in enumerate(scenes):
