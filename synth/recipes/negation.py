@@ -256,6 +256,15 @@ class NegationPairs(TagGroups[NegationRecipe]):
             return []
         return find_exchanges(one, other, self._is_absent, _are_denied_alike)
 
+    def group(self, index: int) -> Sequence[Draft]:
+        """Two clips; or one whose captions name no tag, as there is nothing to deny."""
+        clip, *others = self.groups[index]
+        if others or self._mains[clip.id].sure:
+            return super().group(index)
+        rng = self.rng(index)
+        caption = self._mains[clip.id].caption(clip, 0)
+        return [Draft(whole_clip(clip, self.setting, rng), CaptionSet(caption, (), ()))]
+
     def draft(self, one: Clip, other: Clip, rng: np.random.Generator) -> list[Draft] | None:
         """Captions of one form, the first that can be told of both."""
         extents: list[NegationExtent | None] = [None]

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from itertools import product
 
-import pytest
-
-from synth.base.errors import LeftOutError
 from synth.captions.caption import Style
 from synth.labels.lexicon import Tag
 from synth.recipes.base import Clip, Draft, Setting
@@ -135,10 +132,6 @@ def test_paper_style_puts_the_negator_before_the_tag() -> None:
 @cases("style", Style)
 def test_a_caption_without_tags_has_no_negatives(caption: str, tagged: bool, style: Style) -> None:
     clips = [clip(0, (caption,), tagged)]
-    if style is Style.NATURAL:
-        with pytest.raises(LeftOutError):
-            drafts(NegationRecipe(), clips)
-        return
     (draft,) = drafts(NegationRecipe(style=style), clips)
     assert draft.captions.negatives == draft.captions.positives == ()
     assert str(draft.captions.caption.provenance) == "source:caption/no-tags"
