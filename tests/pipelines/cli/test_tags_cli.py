@@ -142,7 +142,7 @@ def test_all_real_captions_and_tags(shared_data: Callable[[str], Path], tmp_path
     some.write_text(json.dumps(written[::4]))
     done = counted("negate", some, "--vocabulary", tags, *half, "--out", out)
     assert done["rows"] == len(written[::4]) > 700
-    assert Counter(row["outcome"] for row in rows(out))["negated"] > 200
+    assert Counter(row["outcome"] for row in rows(out))["negated"] > 150
     counts = counted("textswap", tags, "--out", out)["counts"]
     assert counts["tags"] == counts["tags listed"] >= 1_050
     lines = shared_data("MTG-Jamendo/autotagging-validation.tsv").read_text().splitlines(True)
