@@ -94,8 +94,6 @@ class Caption:
         connective: The relating word it uses, "" for none.
         edit: Of a false sentence: what is changed in it, an `EditKind` or another enumeration; None
             for a true one.
-        against: Of a false sentence: the text of the true one with which it is compared, "" for any
-            true one of the sample.
     """
 
     text: str
@@ -103,11 +101,10 @@ class Caption:
     connective: str
     provenance: Provenance
     edit: StrEnum | None = None
-    against: str = ""
 
-    def as_false(self, edit: StrEnum, against: str = "") -> Caption:
+    def as_false(self, edit: StrEnum) -> Caption:
         """The same sentence where it is false."""
-        return replace(self, edit=edit, against=against)
+        return replace(self, edit=edit)
 
 
 Pair: TypeAlias = Concat | Overlay

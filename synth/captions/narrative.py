@@ -43,10 +43,8 @@ Composed: TypeAlias = Concat | Overlay
 Pick: TypeAlias = Callable[[Sequence[Any]], Any]
 """Chooses one of several equally good words."""
 
-_MOST_CLAUSES: Final = 4
-"""Parts that follow one another in one breath."""
 _AT_LENGTH: Final = 3
-"""Of more parts each sentence holds so many."""
+"""Of more parts than slots each sentence holds so many."""
 _SLOTS: Final = "abcd"
 
 
@@ -100,7 +98,7 @@ class Narrator:
         phrases = {label: self._phrase(label) for label in sorted((first, second))}
         frames = read_frames(_NAMES[type(claim)], self.style)
         frame = self.pick([frame for frame in frames if frame.connective is connective])
-        text = capitalise(frame.text.format(a=phrases[first], b=phrases[second]))
+        text = frame.text.format(a=phrases[first], b=phrases[second])
         rule = Provenance.of_rule("narrative", self.style.value)
         return Caption(_capitalise_sentences(text), claim, connective.value, rule)
 
@@ -146,9 +144,7 @@ class Narrator:
         phrases = [self._phrase(part.label) for part in parts if isinstance(part, Event)]
         if len(phrases) == len(parts) <= len(_SLOTS):
             says = _NAMES[type(scene)] + (f" {len(parts)}" if len(parts) > 2 else "")
-            slots = dict(zip(_SLOTS, phrases, strict=False))
-            frame = self._choose(says, fit)
-            return frame.text.format(**slots), frame.connective
+            return self._fill(says, fit, **dict(zip(_SLOTS, phrases, strict=False)))
         return (
             self._say_in_order(parts, fit)
             if isinstance(scene, Concat)

@@ -254,7 +254,7 @@ def caption_row(caption: Caption) -> dict[str, str]:
         "kind": RESTATEMENT if caption.edit is None else caption.edit.value,
         "connective": caption.connective,
         "generator": str(caption.provenance),
-        "against": caption.against,
+        "against": "",
     }
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -17,7 +18,7 @@ from synth.base.errors import LexiconError
 from synth.base.shipped import read_shipped_rows, shipped_path
 from synth.labels.lexicon import Tag
 from synth.scene.edit import EditKind
-from synth.text.tags.tags import TagMatch, phrase_tag
+from synth.text.tags.tags import TagCategory, TagMatch, phrase_tag
 
 LISTING: Final = "lexicons/negators.csv"
 _COLUMNS: Final = ("negator", "style", "slot")
@@ -147,6 +148,15 @@ def is_denied(match: TagMatch, denials: Sequence[range]) -> bool:
 SENTENCES: Final = "lexicons/denials.csv"
 
 
+@cache
+def _read_denials() -> Mapping[str, Sequence[str]]:
+    """The sentences that deny, by what they deny."""
+    denials: dict[str, list[str]] = defaultdict(list)
+    for row in read_shipped_rows(SENTENCES):
+        denials[row["slot"]].append(row["sentence"])
+    return denials
+
+
 def add_denial(caption: str, tag: Tag, negators: Negators, rng: np.random.Generator) -> str:
     """A short sentence behind the caption; a thing may also join a caption without stop."""
     said = phrase_tag(tag)
@@ -157,7 +167,7 @@ def add_denial(caption: str, tag: Tag, negators: Negators, rng: np.random.Genera
     if said.is_thing and is_open:
         return f"{caption}, {lacking}"
     slot = "thing" if said.is_thing else said.kind.value
-    frames = [row["sentence"] for row in read_shipped_rows(SENTENCES) if row["slot"] == slot]
+    frames = _read_denials().get(slot) or _read_denials()[TagCategory.GENRE.value]
     sentence = str(rng.choice(frames)).format(
         words=said.words, lacking=lacking, quality=rng.choice(negators.quality)
     )

@@ -7,26 +7,29 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.base.errors import LexiconError
 from synth.base.rng import Randomness
+from synth.base.shipped import read_shipped_rows
 from synth.labels.lexicon import Tag
 from synth.text.negation.mending import Wordings, mend
-from synth.text.negation.negation import Negation, find_stated_tags, negate
+from synth.text.negation.negation import Negation, can_be_denied, find_stated_tags, negate
 from synth.text.negation.negators import (
     Negated,
     NegationExtent,
     NegationOutcome,
     NegationReason,
     Negators,
+    add_denial,
     shipped_negators,
 )
 from synth.text.tags.tag_captions import describe
 from synth.text.tags.tag_files import parse_tag, read_captions, read_vocabulary
-from synth.text.tags.tags import TagVocabulary
+from synth.text.tags.tags import TagVocabulary, phrase_tag
 from synth.text.textswap import Dictionary, swap
 from tests.kit.cases import cases
 
@@ -488,3 +491,13 @@ def test_what_stays_is_a_list_still() -> None:
         matches = vocabulary.find(caption)
         ours = [match for match in matches if match.tag.name == denied]
         assert mend(caption, matches, ours, Wordings("not", "without"))[0] == mended
+
+
+def test_every_listed_tag_that_can_be_denied_has_a_sentence() -> None:
+    rng = np.random.default_rng(0)
+    for row in read_shipped_rows("lexicons/tag_categories.csv"):
+        tag = Tag("", row["tag"])
+        if can_be_denied(tag):
+            denial = add_denial("A song plays.", tag, shipped_negators(), rng)
+            assert phrase_tag(tag).words in denial
+            assert "{" not in denial
