@@ -24,7 +24,7 @@ from pydantic import Field
 from synth.base.errors import LeftOutError, PlanError
 from synth.base.rng import pick, shuffle
 from synth.base.units import Decibels, Frames, to_decibels, to_frames, to_gain
-from synth.captions.balance import Member, deal, deal_alone, print_captions
+from synth.captions.balance import Dealer, Member
 from synth.captions.caption import Style
 from synth.captions.contrast import CaptionSet, pool
 from synth.labels.lexicon import could_be_meant
@@ -298,16 +298,16 @@ class EditPairs(SplitGroups[Edits]):
         tell = make_teller(self.settings.style, self.setting.rate, rng)
         statements = [member.statement for member in members]
         claims = list(pool(statements))
+        dealer = Dealer(tell, self.settings.captions, rng, _DENIALS)
         if self.settings.style is Style.PAPER:
-            return print_captions(members, claims, tell, self.settings.captions, rng)
-        limit = self.settings.captions
+            return dealer.print_captions(members, claims)
         if statements[0] != statements[1]:
-            dealt = deal(members, claims, tell, limit, rng, _DENIALS)
+            dealt = dealer.deal(members, claims)
             if dealt is not None:
                 return dealt
         names = self.cast.exchange(statements[0], rng) or {}
         claims = list(pool([statements[0], rename_labels(statements[0], dict(names))]))
-        return deal_alone(members, claims, tell, limit, rng, _DENIALS)
+        return dealer.deal_alone(members, claims)
 
 
 def _swap(placed: Sequence[PlacedEvent], rng: np.random.Generator) -> list[PlacedEvent] | None:

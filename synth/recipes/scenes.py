@@ -26,9 +26,9 @@ from pydantic import Field, field_validator, model_validator
 
 from synth.base.errors import NotationError, PlanError
 from synth.base.units import Decibels, Frames, Seconds, to_frames
-from synth.captions.balance import deal, print_captions
+from synth.captions.balance import Dealer
 from synth.captions.caption import Style
-from synth.captions.contrast import CaptionSet, pool
+from synth.captions.contrast import pool
 from synth.captions.measuring import SceneMeasure, measured_pool
 from synth.recipes.base import (
     IN_ORDER,
@@ -523,11 +523,9 @@ class SceneGroups(SplitGroups[Scenes]):
             claims += measured_pool(
                 [member.heard for member in laid], self.settings.tell, named, self.setting.rate
             )
-        limit = self.settings.captions
-        if self.settings.style is Style.PAPER:
-            dealt: list[CaptionSet] | None = print_captions(laid, claims, tell, limit, rng)
-        else:
-            dealt = deal(laid, claims, tell, limit, rng, self.settings.denials)
+        dealer = Dealer(tell, self.settings.captions, rng, self.settings.denials)
+        is_printed = self.settings.style is Style.PAPER
+        dealt = dealer.print_captions(laid, claims) if is_printed else dealer.deal(laid, claims)
         if dealt is None:
             return None
         drafts = [member.draft(captions) for member, captions in zip(laid, dealt, strict=True)]
