@@ -190,10 +190,10 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def present(function: Callable[..., Any]) -> Callable[..., None]:
+def present(function: Callable[..., Any], name: str = "segue") -> Callable[..., None]:
     """A command that prints the `CommandResult` that it returns, or those that it tells.
 
-    It gets `--json`, and progress if it takes an `observer`; it ends with the status of its result.
+    It gets `--json`, and shows its progress; it ends with the status of its result.
     """
     accepted = inspect.signature(function, eval_str=True).parameters
 
@@ -203,8 +203,7 @@ def present(function: Callable[..., Any]) -> Callable[..., None]:
         arguments = {name: value for name, value in given.items() if name in accepted}
         if TELL in accepted:
             arguments[TELL] = partial(_print_result, as_json=as_json)
-        progress = _show_progress(as_json) if OBSERVER in accepted else nullcontext()
-        with progress as observer:
+        with nullcontext() if TELL in accepted else _show_progress(as_json, name) as observer:
             if OBSERVER in accepted:
                 arguments[OBSERVER] = observer
             result = function(**arguments)
@@ -232,7 +231,7 @@ def _print_result(result: CommandResult, as_json: bool) -> None:
 
 def mount(name: str, function: Callable[..., Any]) -> Callable[..., None]:
     """The command as the program mounts it: an error is one clear line and exit code 1."""
-    command = present(function)
+    command = present(function, name)
     offered = inspect.signature(command, eval_str=True).parameters
     completed = COMPLETED.get(name, {})
 
@@ -262,10 +261,10 @@ def _is_fault(error: Exception) -> bool:
     return isinstance(error, RuntimeError) and not is_known
 
 
-def _show_progress(as_json: bool) -> AbstractContextManager[Observer]:
+def _show_progress(as_json: bool, command: str) -> AbstractContextManager[Observer]:
     from pipelines.cli.common.progress_display import show_progress
 
-    return show_progress(as_json)
+    return show_progress(as_json, command)
 
 
 def _print_error(error: SegueError | OSError, as_json: bool) -> None:
