@@ -8,7 +8,8 @@ from itertools import islice
 from math import ceil
 from typing import TypeAlias
 
-from pipelines.checks.preflight.splits import LoaderKind, PlannedSplit, Training
+from pipelines.checks.preflight.splits import PlannedSplit
+from pipelines.checks.preflight.training import LoaderKind, Training
 from synth.base.errors import PlanError
 
 Change: TypeAlias = tuple[str, Training]

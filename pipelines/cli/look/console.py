@@ -17,7 +17,6 @@ from rich.table import Table
 from rich.text import Text
 
 from pipelines.cli.common.options import CorpusArgument, JsonOption
-from pipelines.look.inspection import format_count
 from synth.base.command import CommandResult
 from synth.base.doors import make_console, plain_text
 from synth.base.errors import SpecError
@@ -66,6 +65,8 @@ def sql_command(
     Examples: `segue sql data_manifests/acba`,
     `segue sql data_manifests/acba "select split, count(*) from plan group by split"`
     """
+    from pipelines.look.inspection import format_count
+
     if query is None:
         if out is not None or rows is not None:
             raise SpecError("--rows and --out need a query", fix="give one SELECT")
@@ -129,6 +130,8 @@ def _list_tables(corpus: Path) -> CommandResult:
 
 
 def _print(answer: QueryAnswer, rows: Sequence[Mapping[str, Any]], total: int) -> None:
+    from pipelines.look.inspection import format_count
+
     console = _make_console()
     if len(answer.columns) > _ABREAST:
         for number, row in enumerate(rows, 1):
