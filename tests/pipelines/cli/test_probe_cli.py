@@ -141,7 +141,7 @@ def test_what_cannot_be_done_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert failed.exception.fix == "give --column one of: audiocap_id, caption"
     from synth.text.grammar.tagger import EmbeddedTagger
 
-    monkeypatch.setattr("pipelines.cli.texts.probe.best_tagger", EmbeddedTagger)
+    monkeypatch.setattr("synth.text.grammar.tagger.best_tagger", EmbeddedTagger)
     out = tmp_path / "out.parquet"
     failed = _run("nv", _csv(tmp_path), "--out", out, "--tagger", "spacy")
     assert isinstance(failed.exception, SpecError)
