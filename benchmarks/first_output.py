@@ -23,7 +23,7 @@ from typing import Final
 
 from pipelines.cli.commands import COMMANDS
 
-MOST_S: Final = 60.0
+MOST_S: Final = 90.0
 """How long a command may run before Ctrl-C."""
 SERVER_S: Final = 15.0
 """And one that ends by Ctrl-C alone."""
@@ -56,7 +56,7 @@ audit {CORPUS} --blind --trivial
 night run small.yaml --out night
 night schedule small.yaml --out scheduled --every 1h
 night deploy small.yaml --pool nights --no-register
-promote {CORPUS}
+promote {CORPUS} $VERSION
 inspect {CORPUS}
 sql {CORPUS} 'SELECT count(*) FROM samples'
 diff {CORPUS} night/data_manifests/small
@@ -133,7 +133,8 @@ def main() -> None:
         for file, text in FILES.items():
             (Path(name) / file).write_text(text)
         for call in CALLS.strip().splitlines():
-            words = shlex.split(call)
+            newest = next(iter(sorted(Path(name, CORPUS).glob("*/"))), Path()).name
+            words = shlex.split(call.replace("$VERSION", newest))
             command = max((each for each in COMMANDS if call.startswith(each)), key=len)
             left.discard(command)
             asked = measure([*command.split(), "--help"], code, Path(name))

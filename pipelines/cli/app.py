@@ -8,9 +8,9 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from functools import partial, wraps
-from importlib import import_module, metadata
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -186,6 +186,8 @@ def main() -> None:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from importlib import metadata
+
         print(f"segue {metadata.version('segue-audio')}")
         raise typer.Exit
 
@@ -201,19 +203,24 @@ def present(function: Callable[..., Any], name: str = "segue") -> Callable[..., 
     def printed(**given: Any) -> None:
         as_json = bool(given.get(JSON))
         arguments = {name: value for name, value in given.items() if name in accepted}
-        if TELL in accepted:
-            arguments[TELL] = partial(_print_result, as_json=as_json)
-        with nullcontext() if TELL in accepted else _show_progress(as_json, name) as observer:
-            if OBSERVER in accepted:
-                arguments[OBSERVER] = observer
+        is_shown = OBSERVER in accepted or not sys.stderr.isatty()
+        with ExitStack() as stack:
+            progress = _show_progress(as_json, name) if is_shown else nullcontext()
+            observer = stack.enter_context(progress)
+
+            def tell(result: CommandResult) -> None:
+                stack.close()  # it has begun: from now on it waits
+                _print_result(result, as_json)
+
+            offered = {OBSERVER: observer, TELL: tell}
+            arguments |= {key: value for key, value in offered.items() if key in accepted}
             result = function(**arguments)
         if result is not None:
             _print_result(result, as_json)
             if result.status:
                 raise typer.Exit(result.status)
 
-    given_by_us = (OBSERVER, TELL)
-    parameters = [parameter for name, parameter in accepted.items() if name not in given_by_us]
+    parameters = [each for key, each in accepted.items() if key not in (OBSERVER, TELL)]
     if JSON not in accepted:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         parameters.append(inspect.Parameter(JSON, kind, default=False, annotation=JsonOption))
