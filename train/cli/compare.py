@@ -16,6 +16,7 @@ from rich.text import Text
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import CorpusError, SpecError
+from synth.corpus.kinds import PathKind, expect
 
 if TYPE_CHECKING:
     from train.bench.metrics import Metric
@@ -38,7 +39,6 @@ def compare_command(
 
     Example: `segue compare runs/baseline runs/hard-negatives`
     """
-    from synth.corpus.kinds import PathKind, expect
     from train.report.results import read_evaluations  # torch takes a while
 
     if len({run.resolve() for run in runs}) < 2:

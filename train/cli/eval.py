@@ -14,6 +14,7 @@ import typer
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.progress import Observer, show_waiting
+from synth.corpus.kinds import PathKind, expect
 from train.bench.settings import BenchSettings, Padding, Task
 from train.cli.show import VirtualOption, metric_table, quieten_transformers, tell_of_hub
 from train.export.files import checkpoint_tokenizer, is_checkpoint
@@ -144,7 +145,6 @@ def eval_command(
     Examples: `segue eval runs/foley data_manifests/foley --split test`,
     `segue eval laion-clap CompA_order.csv --audio CompA_order_files --out results`
     """
-    from synth.corpus.kinds import PathKind, expect
     from train.bench.verdicts import explain_metrics, verdicts
     from train.config.run import AudioMode
 

@@ -16,6 +16,8 @@ from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer, Silent, show_waiting
+from synth.corpus.kinds import PathKind, expect
+from synth.storage import format_place
 from train.cli.show import (
     CorpusArgument,
     JsonOption,
@@ -81,7 +83,6 @@ def train_command(
     `torchrun --nproc-per-node 4 --no-python segue train data_manifests/foley --out runs/foley`
     """
     # Torch takes seconds: it is loaded once the options are known to be right.
-    from synth.corpus.kinds import PathKind, expect
 
     expect(corpus, PathKind.CORPUS, PathKind.OTHER)
     if clap is not None:
@@ -201,7 +202,6 @@ def _fact(value: float, chance: float | None = None, n: int | None = None) -> di
 
 def _print_result(result: TrainResult, corpus: Path, steps: int) -> None:
     from synth.corpus.corpus import Corpus
-    from synth.storage import format_place
     from train.data.split import VAL
 
     console = make_console()

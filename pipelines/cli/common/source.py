@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from synth.base.errors import SpecError, nearest
+from synth.storage import format_place
 
 if TYPE_CHECKING:
     from synth.sources import Settings
@@ -118,7 +119,6 @@ def resolve_destination(out: Path, stage: Path | None = None) -> Path:
 
 def refuse_fleeting(out: Path) -> None:
     """Check that what is written outlives the command."""
-    from synth.storage import format_place
     from synth.storage.filesystems import is_private
 
     url = format_place(out)

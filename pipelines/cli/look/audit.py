@@ -16,6 +16,7 @@ from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
+from synth.storage import format_place
 
 if TYPE_CHECKING:
     from pipelines.checks.audio import AudioAudit
@@ -189,7 +190,6 @@ def _audit_export(
 def _compare_clips(corpora: list[Path], observer: Observer) -> CommandResult:
     """Compare two corpora, or the splits of one; status 1 where they share a recording."""
     from pipelines.checks.leakage import compare_corpora, compare_splits
-    from synth.storage import format_place
 
     if len(corpora) > 2:
         raise SpecError("--leakage compares two corpora", fix="compare them pair by pair")
@@ -220,7 +220,6 @@ def _compare_clips(corpora: list[Path], observer: Observer) -> CommandResult:
 def _print_next(corpus: Path, found: Audit, heard: AudioAudit | None) -> None:
     from pipelines.store.places import find_manifest
     from synth.corpus.corpus import PLAN_FILE
-    from synth.storage import format_place
 
     console = make_console()
     if found.violations:

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipelines.cli.common.options import CorpusArgument, JsonOption
+from synth.base.atomic import format_count
 from synth.base.command import CommandResult
 from synth.base.doors import make_console, plain_text
 from synth.base.errors import SpecError
@@ -65,8 +66,6 @@ def sql_command(
     Examples: `segue sql data_manifests/acba`,
     `segue sql data_manifests/acba "select split, count(*) from plan group by split"`
     """
-    from pipelines.look.inspection import format_count
-
     if query is None:
         if out is not None or rows is not None:
             raise SpecError("--rows and --out need a query", fix="give one SELECT")
@@ -130,7 +129,6 @@ def _list_tables(corpus: Path) -> CommandResult:
 
 
 def _print(answer: QueryAnswer, rows: Sequence[Mapping[str, Any]], total: int) -> None:
-    from pipelines.look.inspection import format_count
 
     console = _make_console()
     if len(answer.columns) > _ABREAST:

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from pipelines.cli.common.options import CorpusArgument
 from pipelines.cli.common.show import print_next
+from synth.base.atomic import format_count
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 
@@ -66,7 +67,6 @@ def _summarise_row(row: dict[str, Any]) -> dict[str, Any]:
 def _print(
     corpus: Path, facts: dict[str, Any], rows: list[dict[str, Any]], paths: list[str]
 ) -> None:
-    from pipelines.look.inspection import format_count
 
     console = make_console()
     console.print(f"[bold]{facts['corpus']}[/] {facts['version']}  recipe {facts['recipe']}")
@@ -108,7 +108,6 @@ def _print_sample(console: Console, row: dict[str, Any]) -> None:
 def _print_labels(console: Console, labels: dict[str, Any]) -> None:
     """Clips and recordings by label and split, the rarest labels first."""
     from pipelines.builder.findings import Lacking
-    from pipelines.look.inspection import format_count
 
     if not labels["rarest"]:
         return

@@ -12,6 +12,7 @@ from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer, show_waiting
+from synth.corpus.kinds import PathKind, expect
 
 if TYPE_CHECKING:
     from pipelines.look.page import Page
@@ -69,7 +70,6 @@ def report_command(
 def _page(path: Path, samples: int | None, observer: Observer) -> Page:
     """The page of what the folder holds."""
     from pipelines.look.report.corpus import corpus_page, run_page
-    from synth.corpus.kinds import PathKind, expect
 
     if expect(path, PathKind.CORPUS, PathKind.RUN) is PathKind.RUN:
         if samples is not None:

@@ -16,6 +16,7 @@ from synth.base.atomic import format_bytes
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.progress import Observer
+from synth.storage import format_place
 
 if TYPE_CHECKING:
     from pipelines.versions.gc import Sweep
@@ -135,7 +136,6 @@ def gc_command(
 
 
 def _print_sweep(corpus: Path, sweep: Sweep, dry_run: bool) -> None:
-    from synth.storage import format_place
 
     console = make_console()
     for removal in sweep.removals:

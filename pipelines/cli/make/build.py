@@ -30,11 +30,13 @@ from pipelines.cli.make.reproduce import (
     reproduce_version,
 )
 from pipelines.engines.engine import check_engine
+from synth.base.atomic import format_count
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.processors import processors
 from synth.base.progress import Observer
+from synth.storage import format_place
 
 if TYPE_CHECKING:
     from pipelines.builder.build import Summary
@@ -73,7 +75,6 @@ def build_command(
     """
     from pipelines.builder.schedule import RenderSettings
     from synth.corpus.corpus import holds_corpus
-    from synth.storage import format_place
 
     if holds_corpus(spec):
         place = format_place(spec)
@@ -132,7 +133,6 @@ def choose_worker_count(workers: int | None) -> int:
 def print_summary(summary: Summary) -> None:
     """What was made, skipped and quarantined, and what to do next."""
     from pipelines.cli.common.findings import print_findings
-    from pipelines.look.inspection import format_count
 
     console = make_console()
     console.print(

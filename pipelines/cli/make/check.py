@@ -21,9 +21,10 @@ from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SourceError, SpecError
 from synth.base.progress import Observer
+from synth.corpus.kinds import PathKind, expect
+from synth.storage import format_place, is_url
 
 if TYPE_CHECKING:
-    from synth.corpus.kinds import PathKind
     from synth.sources import Settings
     from synth.sources.reading.collected import Integrity
 
@@ -88,7 +89,6 @@ def check_command(
 
     Examples: `segue check`, `segue check esc50:/data/ESC-50`, `segue check data_manifests/acba`
     """
-    from synth.corpus.kinds import PathKind
     from synth.sources import innermost
 
     of_library: dict[str, object] = {"--index": index, "--write": write, "--set": settings}
@@ -138,9 +138,7 @@ def _refuse(options: Mapping[str, object], why: str) -> None:
 def _find_kind(what: str) -> PathKind:
     """What a word names: what its path leads to, else a library; of a missing path a corpus."""
     from synth.corpus.corpus import holds_corpus
-    from synth.corpus.kinds import PathKind, expect
     from synth.sources import source_names
-    from synth.storage import is_url
 
     path, (name, colon, _) = Path(what), what.partition(":")
     if colon and (name in source_names() or not (is_url(path) or holds_corpus(path))):
@@ -154,7 +152,6 @@ def _check_corpus(corpus: Path, samples: int, observer: Observer) -> CommandResu
     """Check a corpus's files against their receipts, and by rendering samples again."""
     from pipelines.look.inspection import draw, verify, verify_manifests
     from synth.corpus.corpus import Corpus
-    from synth.storage import format_place
 
     checks = verify_manifests(corpus)
     opened = Corpus.open(corpus)

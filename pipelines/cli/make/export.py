@@ -15,6 +15,7 @@ from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError, suggestion
 from synth.base.progress import Observer
+from synth.corpus.kinds import PathKind, expect
 from synth.export import FORMATS
 
 if TYPE_CHECKING:
@@ -85,7 +86,6 @@ def export_command(
     `segue export runs/acba --to onnx --out exported/model`
     """
     from synth.corpus.corpus import Corpus
-    from synth.corpus.kinds import PathKind, expect
 
     if to in MODEL_FORMATS:
         return _export_model(path, out, to, split, workers, observer)
@@ -131,8 +131,6 @@ def _export_model(
     observer: Observer,
 ) -> CommandResult:
     """The trained model's way, whose package is imported only here."""
-    from synth.corpus.kinds import PathKind, expect
-
     if split or workers is not None:
         raise SpecError(f"--to {to} has no splits and no workers", fix="leave them out")
     fix = f"give --to {', '.join(FORMATS)}, or the --out of `segue train`"

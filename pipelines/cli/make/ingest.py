@@ -26,10 +26,12 @@ from pipelines.cli.common.source import (
 )
 from pipelines.cli.make.build import choose_worker_count
 from pipelines.engines.engine import engine
+from synth.base.atomic import format_count
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
+from synth.storage import format_place
 
 if TYPE_CHECKING:
     from pipelines.config.spec import Intake
@@ -71,7 +73,6 @@ def ingest_command(
     from pipelines.ingest.ingest import ingest
     from pipelines.store.store import BANKS
     from synth.sources import Unheard
-    from synth.storage import format_place
 
     named = [] if out == Path() else ["--out", format_place(out)]
     out = resolve_destination(out, stage)
@@ -136,7 +137,6 @@ def _describe_library(
 def _print_library(
     intake: Intake, library: IngestedLibrary, splits: Mapping[str, int], above: int
 ) -> None:
-    from pipelines.look.inspection import format_count
 
     console = make_console()
     print_index(console, intake.source)

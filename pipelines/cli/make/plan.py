@@ -13,6 +13,7 @@ from pipelines.cli.common.options import SpecArgument, StageOption, StoreOption
 from pipelines.cli.common.show import print_blocked, print_next
 from pipelines.cli.common.source import print_index, resolve_destination
 from pipelines.cli.make.build import choose_worker_count
+from synth.base.atomic import format_count
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
@@ -158,7 +159,6 @@ def describe_plan(
 ) -> CommandResult:
     """What was planned."""
     from pipelines.cli.common.findings import print_findings
-    from pipelines.look.inspection import format_count
 
     facts: dict[str, Any] = {
         "samples": samples,

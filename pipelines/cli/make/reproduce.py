@@ -19,6 +19,7 @@ from synth.base.doors import make_console
 from synth.base.errors import CorpusError, SpecError
 from synth.base.processors import processors
 from synth.base.progress import Observer
+from synth.storage import format_place, may_be_folder, resolve_place
 
 if TYPE_CHECKING:
     from pipelines.config.spec import Spec
@@ -68,7 +69,6 @@ def read_request(
     from pipelines.store.places import Places
     from pipelines.store.stage import store_at
     from synth.corpus.corpus import CORPUS_FILE
-    from synth.storage import may_be_folder
 
     if may_be_folder(path):
         places = _find_version(path, version, out, stage)
@@ -99,7 +99,6 @@ def _find_version(path: Path, version: str | None, out: Path, stage: Path | None
     from pipelines.store.store import MANIFESTS
     from pipelines.versions.history import open_versions, split_place
     from synth.corpus.corpus import CORPUS_FILE
-    from synth.storage import format_place, resolve_place
 
     corpus = Path(resolve_place(path))
     if corpus.parent.parent.name == MANIFESTS or (corpus / CORPUS_FILE).is_file():
@@ -117,8 +116,6 @@ def _find_version(path: Path, version: str | None, out: Path, stage: Path | None
 
 def _agree_on_version(path: Path, name: str, version: str | None) -> str:
     """The version that a path and --version name."""
-    from synth.storage import format_place
-
     if version not in (None, name):
         raise SpecError(
             f"{format_place(path)} is version {name}, but --version says {version}",
@@ -130,7 +127,6 @@ def _agree_on_version(path: Path, name: str, version: str | None) -> str:
 def _find_finished(versions: Sequence[Version], path: Path, version: str | None) -> str:
     """A version that is finished, by default the one that `latest` names."""
     from synth.corpus.corpus import LATEST_FILE
-    from synth.storage import format_place
 
     version = version or next((each.name for each in versions if each.latest), "")
     known = [each.name for each in versions if each.finished]
@@ -179,8 +175,6 @@ def rebuild_command(
 
     Example: `segue rebuild data_manifests/acba/2f6c01d9a4b8`
     """
-    from synth.storage import may_be_folder
-
     if not may_be_folder(corpus):
         raise SpecError(
             f"{corpus}: no such manifest folder", fix="give data_manifests/CORPUS, or its URL"
