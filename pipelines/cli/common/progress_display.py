@@ -17,8 +17,10 @@ from synth.base.progress import Observer
 
 INTERVAL_S: Final = 1.0
 """Least time between two lines of JSON of one phase, but for its last."""
-SOON_S: Final = 0.2
-"""How long a phase lasts before its first plain line."""
+SOON_S: Final = 0.1
+"""How long a command lasts before its first plain line."""
+LASTS_S: Final = 0.5
+"""How long a phase lasts before its own."""
 BEAT_S: Final = 15.0
 """Longest time without a line."""
 _TICK_S: Final = 0.05
@@ -186,7 +188,8 @@ class Lines(Tracker):
     def wait(self, phase: Phase) -> None:
         """Write how far the phase is."""
         now = self.clock()
-        if (phase.shown is None and now - phase.begun >= SOON_S) or now - self.last >= BEAT_S:
+        soon = SOON_S if self.command.shown is None else LASTS_S
+        if (phase.shown is None and now - phase.begun >= soon) or now - self.last >= BEAT_S:
             self._write(phase, self._describe(phase))
 
     def _describe(self, phase: Phase) -> str:

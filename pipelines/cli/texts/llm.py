@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from pipelines.cli.common.show import print_read
+from pipelines.llm.money.prices import Nano, format_cost
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
@@ -19,7 +20,6 @@ from synth.base.progress import Observer
 
 if TYPE_CHECKING:
     from pipelines.llm.money.ledger import Stat
-    from pipelines.llm.money.prices import Nano
     from pipelines.llm.run import GenerateEstimate, GenerateSummary
 
 EXIT_CODES: Final = {"endpoint": 1, "budget": 3, "interrupted": 130}
@@ -215,8 +215,6 @@ def _parse_pairs(option: str, given: Iterable[str] | None) -> dict[str, str]:
 
 
 def _show_estimate(found: GenerateEstimate, model: str, reader: str) -> None:
-    from pipelines.llm.money.prices import format_cost
-
     console = make_console()
     first = found.requests - found.second_requests
     second = f" and {found.second_requests:,} to {reader} to verify" * bool(found.second_requests)
@@ -236,8 +234,6 @@ def _show_estimate(found: GenerateEstimate, model: str, reader: str) -> None:
 
 
 def _show_summary(found: GenerateSummary) -> None:
-    from pipelines.llm.money.prices import format_cost
-
     console, account = make_console(), found.account
     console.print(
         f"{found.generator}: {found.answered:,} of {found.items:,} answered, "
@@ -273,8 +269,6 @@ def _show_summary(found: GenerateSummary) -> None:
 
 
 def _tell_uncertain(cost: Nano) -> str:
-    from pipelines.llm.money.prices import format_cost
-
     return f", {format_cost(cost)} of it perhaps not billed" if cost else ""
 
 
@@ -292,8 +286,6 @@ def _make_verdict_table(verdicts: Mapping[str, Mapping[str, int]]) -> Table:
 
 
 def _show_stats(found: Iterable[Stat]) -> None:
-    from pipelines.llm.money.prices import format_cost
-
     console = make_console()
     for each in found:
         cost = format_cost(each.cost) + _tell_uncertain(each.uncertain_cost)

@@ -20,7 +20,7 @@ from rich.progress import Progress, TextColumn
 from pipelines.cli.common.bars import Bars, LeftOrTaken, Rate
 from pipelines.cli.common.progress_display import (
     BEAT_S,
-    SOON_S,
+    LASTS_S,
     JsonLines,
     Lines,
     Tracker,
@@ -153,9 +153,10 @@ def test_plain_lines_come_soon_then_in_intervals_and_at_the_end_of_what_is_long(
             lines.beat()
         return capsys.readouterr().err.splitlines()
 
-    assert wait(1 / 8) == []
-    assert wait(SOON_S) == ["train: under way"]
+    assert wait(0) == []
+    assert wait(1 / 8) == ["train: under way"]
     lines.start("features", 2, "samples")
+    assert wait(LASTS_S / 2) == []
     lines.finish("features")
     assert wait(2 * BEAT_S) == ["train: under way, 15 s", "train: under way, 30 s"]
     lines.start("train", 1400, "steps", done=100)
