@@ -162,7 +162,7 @@ def test_plain_lines_come_soon_then_in_intervals_and_at_the_end_of_what_is_long(
     lines.start("train", 1400, "steps", done=100)
     assert wait(1) == ["train: 100 of 1,400 steps"]
     lines.advance("train", 20, "loss 2.1")
-    assert wait(BEAT_S) == ["train: 120 of 1,400 steps, 15 s, loss 2.1"]
+    assert wait(BEAT_S) == ["train: 120 of 1,400 steps, 16 s, loss 2.1"]
     lines.start("mend", 1, "files")
     lines.finish("mend", "made again: a\x1b.csv")
     lines.finish("train")
