@@ -26,7 +26,7 @@ from tests.kit.waiting import PATIENCE_S
 
 PLAIN = {"COLUMNS": "100", "NO_COLOR": "1"}
 """What output is compared in."""
-_PROGRESS = re.compile(r"^[\w -]+: (?:under way|[\d,]+ of [\d,]+ ).*\n", re.MULTILINE)
+PROGRESS = re.compile(r"^[\w -]+: (?:under way|[\d,]+ of [\d,]+ ).*\n", re.MULTILINE)
 
 TINY: dict[str, Any] = {
     "corpus": "tiny",
@@ -93,7 +93,7 @@ def segue(
         env=os.environ | PLAIN | dict(env or {}),
         **options,
     )
-    done.stderr = _PROGRESS.sub("", done.stderr)
+    done.stderr = PROGRESS.sub("", done.stderr)
     return done
 
 
@@ -138,5 +138,5 @@ def segue_here(
             main()
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else int(end.code is not None)
-    shown = _PROGRESS.sub("", errors.getvalue())
+    shown = PROGRESS.sub("", errors.getvalue())
     return subprocess.CompletedProcess(words, status, output.getvalue(), shown)
