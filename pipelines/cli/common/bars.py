@@ -19,7 +19,7 @@ from rich.progress import (
 from rich.table import Column
 from rich.text import Text
 
-from pipelines.cli.common.progress_display import Phase, Tracker
+from pipelines.cli.common.tracker import Phase, Tracker
 
 
 class Bars(Tracker):

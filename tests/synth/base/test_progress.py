@@ -23,9 +23,9 @@ from pipelines.cli.common.progress_display import (
     LASTS_S,
     JsonLines,
     Lines,
-    Tracker,
     show_progress,
 )
+from pipelines.cli.common.tracker import Tracker
 from synth.base.progress import Silent, track
 from tests.kit.cases import cases
 
