@@ -25,8 +25,8 @@ from synth.base.rng import Randomness
 from synth.captions.caption import Style
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import canonical_json
-from synth.export import ExportFormat, find_format
-from synth.export.base import README, Whole, identify_export
+from synth.export import find_format
+from synth.export.base import README, ExportFormat, Whole, identify_export
 from synth.export.folder import KEPT, Folder, Writer
 from synth.export.items import Shard, list_shards
 from synth.labels.lexicon import Tag

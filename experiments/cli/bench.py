@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from rich.table import Table
 
-from pipelines.frozen.description import ROOT, BuiltSet, read_records
+from pipelines.frozen import ROOT
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError, suggestion
 from synth.base.progress import Observer, show_waiting, track
 from train.bench.settings import Padding
 from train.cli.show import quieten_transformers, tell_of_hub
+
+if TYPE_CHECKING:
+    from pipelines.frozen.description import BuiltSet
 
 if TYPE_CHECKING:
     from experiments.frozen.results import Result
@@ -67,6 +70,8 @@ def bench_run_command(
     Examples: `segue bench run random runs/demo bag-of-words:runs/demo`,
     `segue bench run laion/clap-htsat-unfused --pad repeatpad --only order-v3`
     """
+    from pipelines.frozen.description import read_records
+
     quieten_transformers()
     built = read_records(sets)
     chosen = _choose(built, only or ())

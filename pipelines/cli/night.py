@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -21,19 +21,13 @@ from pipelines.cli.common.options import (
 from pipelines.cli.common.show import print_next, quieten_prefect
 from pipelines.cli.common.source import refuse_fleeting, resolve_destination
 from pipelines.cli.make.build import choose_engine
-from pipelines.config.file import read_spec
-from pipelines.flows.schedule import (
-    FLOW,
-    Night,
-    Times,
-    read_nightly,
-    settings_beside,
-    write_prefect_yaml,
-)
 from synth.base.command import CommandResult, Tell
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer, show_waiting
+
+if TYPE_CHECKING:
+    from pipelines.flows.schedule import Night, Times
 
 CronOption = Annotated[
     str | None, typer.Option(help='When: minute, hour, day, month, weekday, as in "0 3 * * *".')
@@ -67,6 +61,8 @@ def schedule_command(
 
     Example: `segue night schedule corpora/acba.yaml --cron "0 3 * * *"`
     """
+    from pipelines.flows.schedule import Times
+
     out = resolve_destination(out)
     quieten_prefect()
     times = Times.of(cron, every, timezone)
@@ -100,6 +96,9 @@ def make_night(
     spec: Path, out: Path, workers: str | int, nightly: Path | None, times: Times
 ) -> Night:
     """A night, its files read and checked."""
+    from pipelines.config.file import read_spec
+    from pipelines.flows.schedule import Night, read_nightly, settings_beside
+
     parsed = read_spec(spec)
     settings = nightly or settings_beside(spec)
     read_nightly(settings)
@@ -126,6 +125,9 @@ def run_command(
 
     Example: `segue night run corpora/acba.yaml --out /data/segue`
     """
+    from pipelines.config.file import read_spec
+    from pipelines.flows.schedule import read_nightly, settings_beside
+
     out = resolve_destination(out, stage)
     quieten_prefect()
     read_spec(spec)
@@ -189,6 +191,8 @@ def deploy_command(
 
     Example: `segue night deploy corpora/acba.yaml --pool nights --cron "0 3 * * *" --out /data`
     """
+    from pipelines.flows.schedule import FLOW, Times, write_prefect_yaml
+
     quieten_prefect()
     times = Times.of(cron, every, timezone)
     refuse_fleeting(out)

@@ -310,11 +310,6 @@ def list_starts() -> tuple[str, ...]:
     return tuple(dict.fromkeys((*recipe_names(), *_KNOWN)))
 
 
-def complete_starts(incomplete: str) -> list[str]:
-    """For a shell: the names that begin so."""
-    return [name for name in list_starts() if name.startswith(incomplete)]
-
-
 def find_start(name: str) -> Start:
     """What is known under a name."""
     if name not in list_starts():

@@ -167,8 +167,6 @@ def shipped_sets() -> Iterator[FrozenSet]:
 # The record of a built test set, from which it is scored.
 
 
-ROOT: Final = Path("out/bench")
-"""Where sets are built unless another folder is given."""
 RECORDS: Final = "sets"
 
 

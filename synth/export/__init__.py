@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from synth.base.errors import SpecError, suggestion
-from synth.export.base import ExportFormat
+
+if TYPE_CHECKING:
+    from synth.export.base import ExportFormat
 
 FORMATS: Final[Mapping[str, tuple[str, str]]] = {
     "hf": ("synth.export.hf:HuggingFace", "Parquet with embedded audio, for Hugging Face datasets"),
@@ -47,8 +49,6 @@ FORMATS: Final[Mapping[str, tuple[str, str]]] = {
     "esc": ("synth.export.compa:Esc", "a folder like ESC-50, one class per composition"),
 }
 """Where each format is, and what it is in a few words."""
-
-__all__ = ["FORMATS", "ExportFormat", "find_format"]
 
 
 def find_format(name: str, allow_long: bool = False) -> ExportFormat:

@@ -17,7 +17,6 @@ from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.kinds import PathKind, expect
-from train.bench.verdicts import format_cells, format_value
 
 if TYPE_CHECKING:
     from train.bench.metrics import Metric
@@ -73,6 +72,8 @@ def compare_command(
 
 
 def _print(found: Mapping[str, Mapping[Path, Tested]]) -> None:
+    from train.bench.verdicts import format_value
+
     console = make_console(soft_wrap=False)
     for name, of_runs in found.items():
         titles = _shorten([*of_runs])
@@ -95,6 +96,8 @@ def _print(found: Mapping[str, Mapping[Path, Tested]]) -> None:
 
 
 def _format(name: str, metric: Metric | None) -> str:
+    from train.bench.verdicts import format_cells
+
     if metric is None:
         return "-"
     cells = format_cells(name, metric)

@@ -16,9 +16,7 @@ from synth.base.doors import make_console
 from synth.base.progress import Observer, show_waiting
 from synth.corpus.kinds import PathKind, expect
 from train.bench.settings import BenchSettings, Padding, Task
-from train.bench.verdicts import explain_metrics, verdicts
 from train.cli.show import VirtualOption, metric_table, quieten_transformers, tell_of_hub
-from train.config.run import AudioMode
 from train.export.files import checkpoint_tokenizer, is_checkpoint
 
 if TYPE_CHECKING:
@@ -147,6 +145,9 @@ def eval_command(
     Examples: `segue eval runs/foley data_manifests/foley --split test`,
     `segue eval laion-clap CompA_order.csv --audio CompA_order_files --out results`
     """
+    from train.bench.verdicts import explain_metrics, verdicts
+    from train.config.run import AudioMode
+
     quieten_transformers()
     expect(data, PathKind.CORPUS, PathKind.OTHER)
     tell_of_hub(checkpoint_tokenizer(model, tokenizer) if is_checkpoint(model) else str(model))

@@ -16,8 +16,8 @@ from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer, Silent, show_waiting
-from synth.base.yaml_file import YamlFile
 from synth.corpus.kinds import PathKind, expect
+from synth.storage import format_place
 from train.cli.show import (
     CorpusArgument,
     JsonOption,
@@ -26,8 +26,11 @@ from train.cli.show import (
     tell_of_hub,
 )
 from train.config.model import HeadKind
-from train.config.run import AudioMode, TrainConfig, parse_config, read_settings
 from train.export.files import is_checkpoint, is_hub_name
+
+if TYPE_CHECKING:
+    from synth.base.yaml_file import YamlFile
+    from train.config.run import TrainConfig
 
 if TYPE_CHECKING:
     from train.engine.loop import TrainResult
@@ -80,6 +83,7 @@ def train_command(
     `torchrun --nproc-per-node 4 --no-python segue train data_manifests/foley --out runs/foley`
     """
     # Torch takes seconds: it is loaded once the options are known to be right.
+
     expect(corpus, PathKind.CORPUS, PathKind.OTHER)
     if clap is not None:
         if is_checkpoint(Path(clap)):
@@ -124,6 +128,7 @@ def make_config(
     out: Path | None,
 ) -> TrainConfig:
     """The settings of a run: those of the file, or of the demo, and the options over them."""
+    from train.config.run import AudioMode, parse_config, read_settings
     from train.engine.presets import default, fine_tuning
 
     chosen = head or (HeadKind.PROJECTION if clap else HeadKind.TRANSFORMER)
@@ -197,7 +202,6 @@ def _fact(value: float, chance: float | None = None, n: int | None = None) -> di
 
 def _print_result(result: TrainResult, corpus: Path, steps: int) -> None:
     from synth.corpus.corpus import Corpus
-    from synth.storage import format_place
     from train.data.split import VAL
 
     console = make_console()

@@ -26,6 +26,13 @@ def source_completions(incomplete: str) -> list[str]:
     return [name for name in source_names() if name.startswith(incomplete)]
 
 
+def start_completions(incomplete: str) -> list[str]:
+    """What `segue new` writes, by name."""
+    from pipelines.config.new import list_starts
+
+    return [name for name in list_starts() if name.startswith(incomplete)]
+
+
 def corpus_completions(incomplete: str) -> list[str]:
     """Manifest folders, and folders on the way to one, which end in a slash."""
     folder, _, begun = incomplete.rpartition("/")

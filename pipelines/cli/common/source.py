@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
-import yaml
-from pydantic import ValidationError
 from rich.console import Console
 
-from pipelines.store.stage import choose_stage
 from synth.base.errors import SpecError, nearest
-from synth.sources import HELD, Settings, source_class, source_names
-from synth.sources.own.folder import index_line
 from synth.storage import format_place
-from synth.storage.filesystems import is_private
+
+if TYPE_CHECKING:
+    from synth.sources import Settings
 
 SetOption: TypeAlias = Annotated[
     list[str] | None, typer.Option("--set", help="A setting of the library, such as subset=large.")
@@ -28,6 +25,10 @@ def parse_source(text: str) -> Settings:
 
     One that takes another's clips is written before it: `treated:esc50:ROOT`.
     """
+    from pydantic import ValidationError
+
+    from synth.sources import HELD, source_class, source_names
+
     name, separator, root = text.partition(":")
     if name not in source_names() and (Path(text).exists() or root.startswith("//")):
         raise _explain_bare(text)
@@ -55,6 +56,8 @@ def parse_source(text: str) -> Settings:
 
 def _explain_bare(text: str) -> SpecError:
     """What is wrong with a folder, an archive or a URL where NAME:ROOT is expected."""
+    from synth.sources import source_names
+
     path = Path(text)
     if path.is_dir():
         near = nearest(path.resolve().name, source_names()) or "folder"
@@ -70,6 +73,9 @@ def _explain_bare(text: str) -> SpecError:
 
 def apply_settings(source: Settings, changes: Sequence[str]) -> Settings:
     """The source with settings of the form `key=value`, the value as a spec would have it."""
+    import yaml
+    from pydantic import ValidationError
+
     given: dict[str, object] = {}
     for change in changes:
         key, parted, value = change.partition("=")
@@ -94,6 +100,8 @@ def apply_settings(source: Settings, changes: Sequence[str]) -> Settings:
 
 def print_index(console: Console, source: object) -> None:
     """Tell the index of a folder of sounds, which it may have chosen by itself."""
+    from synth.sources.own.folder import index_line
+
     if line := index_line(source):
         console.print(line, markup=False)
 
@@ -103,12 +111,16 @@ def print_index(console: Console, source: object) -> None:
 
 def resolve_destination(out: Path, stage: Path | None = None) -> Path:
     """The folder to work in for `--out` and `--stage`."""
+    from pipelines.store.stage import choose_stage
+
     refuse_fleeting(out)
     return choose_stage(out, stage)
 
 
 def refuse_fleeting(out: Path) -> None:
     """Check that what is written outlives the command."""
+    from synth.storage.filesystems import is_private
+
     url = format_place(out)
     if is_private(url):
         raise SpecError(

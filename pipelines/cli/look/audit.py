@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from rich.table import Table
 
-from pipelines.checks.audio import AudioAudit, audit_audio, find_rendered
-from pipelines.checks.audit import Audit, audit
-from pipelines.checks.leakage import compare_corpora, compare_splits
 from pipelines.cli.common.options import corpus_completions
 from pipelines.cli.common.show import print_first, print_next
-from pipelines.store.places import find_manifest
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
-from synth.corpus.corpus import PLAN_FILE, Corpus
-from synth.corpus.leakage import Leakage
-from synth.shortcuts.figures import Shortcuts
 from synth.storage import format_place
+
+if TYPE_CHECKING:
+    from pipelines.checks.audio import AudioAudit
+    from pipelines.checks.audit import Audit
+    from synth.corpus.leakage import Leakage
+    from synth.shortcuts.figures import Shortcuts
 
 if TYPE_CHECKING:
     from pipelines.checks.exported import ExportAudit  # loads every format
@@ -110,6 +109,11 @@ def audit_command(
     `segue audit data_manifests/scenes --export exported/preference`,
     `segue audit --leakage data_manifests/train data_manifests/benchmark`
     """
+    from pipelines.checks.audio import audit_audio, find_rendered
+    from pipelines.checks.audit import audit
+    from pipelines.store.places import find_manifest
+    from synth.corpus.corpus import Corpus
+
     if leakage:
         if audio is not None:
             raise SpecError("--leakage does not decode audio", fix="give --audio without it")
@@ -185,6 +189,8 @@ def _audit_export(
 
 def _compare_clips(corpora: list[Path], observer: Observer) -> CommandResult:
     """Compare two corpora, or the splits of one; status 1 where they share a recording."""
+    from pipelines.checks.leakage import compare_corpora, compare_splits
+
     if len(corpora) > 2:
         raise SpecError("--leakage compares two corpora", fix="compare them pair by pair")
     if len(corpora) == 2:
@@ -212,6 +218,9 @@ def _compare_clips(corpora: list[Path], observer: Observer) -> CommandResult:
 
 
 def _print_next(corpus: Path, found: Audit, heard: AudioAudit | None) -> None:
+    from pipelines.store.places import find_manifest
+    from synth.corpus.corpus import PLAN_FILE
+
     console = make_console()
     if found.violations:
         console.print("next: fix the source of these sentences, then build and audit again")

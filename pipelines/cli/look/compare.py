@@ -11,7 +11,6 @@ from rich.console import Console
 from pipelines.cli.common.options import CorpusArgument
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
-from synth.corpus.schema import canonical_json
 
 if TYPE_CHECKING:
     from pipelines.look.comparison import (
@@ -78,6 +77,8 @@ def _print_changes(console: Console, name: str, changes: Sequence[ValueChange]) 
 
 def _format_value(value: Any) -> str:
     """A value; of a hash the first letters."""
+    from synth.corpus.schema import canonical_json
+
     if value is None:
         return "nothing"
     is_hash = isinstance(value, str) and len(value) == 64

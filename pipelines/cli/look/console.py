@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipelines.cli.common.options import CorpusArgument, JsonOption
-from pipelines.look.inspection import format_count
+from synth.base.atomic import format_count
 from synth.base.command import CommandResult
 from synth.base.doors import make_console, plain_text
 from synth.base.errors import SpecError
@@ -129,6 +129,7 @@ def _list_tables(corpus: Path) -> CommandResult:
 
 
 def _print(answer: QueryAnswer, rows: Sequence[Mapping[str, Any]], total: int) -> None:
+
     console = _make_console()
     if len(answer.columns) > _ABREAST:
         for number, row in enumerate(rows, 1):

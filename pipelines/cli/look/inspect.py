@@ -11,19 +11,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from pipelines.builder.findings import Lacking
 from pipelines.cli.common.options import CorpusArgument
 from pipelines.cli.common.show import print_next
-from pipelines.look.inspection import (
-    describe,
-    draw,
-    draw_captions,
-    format_count,
-    rebuild,
-)
+from synth.base.atomic import format_count
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
-from synth.corpus.corpus import Corpus
 
 
 def inspect_command(
@@ -43,6 +35,9 @@ def inspect_command(
 
     Example: `segue inspect data_manifests/acba --samples 3`
     """
+    from pipelines.look.inspection import describe, draw, draw_captions, rebuild
+    from synth.corpus.corpus import Corpus
+
     if captions:
         drawn = draw_captions(corpus, captions, seed)
         return CommandResult(
@@ -72,6 +67,7 @@ def _summarise_row(row: dict[str, Any]) -> dict[str, Any]:
 def _print(
     corpus: Path, facts: dict[str, Any], rows: list[dict[str, Any]], paths: list[str]
 ) -> None:
+
     console = make_console()
     console.print(f"[bold]{facts['corpus']}[/] {facts['version']}  recipe {facts['recipe']}")
     for row in rows:
@@ -111,6 +107,8 @@ def _print_sample(console: Console, row: dict[str, Any]) -> None:
 
 def _print_labels(console: Console, labels: dict[str, Any]) -> None:
     """Clips and recordings by label and split, the rarest labels first."""
+    from pipelines.builder.findings import Lacking
+
     if not labels["rarest"]:
         return
     columns = next(iter(labels["rarest"].values()))

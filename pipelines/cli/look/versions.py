@@ -5,25 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from pipelines.cli.common.show import print_first, print_next
-from pipelines.versions.gc import Sweep, collect_garbage
-from pipelines.versions.history import (
-    Version,
-    measure_size,
-    open_versions,
-    promote_version,
-)
 from synth.base.atomic import format_bytes
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.progress import Observer
 from synth.storage import format_place
+
+if TYPE_CHECKING:
+    from pipelines.versions.gc import Sweep
+    from pipelines.versions.history import Version
 
 MINUTES = len("2026-01-31T12:00")
 WIDTH = 500  # at most: a terminal that is narrower breaks lines, and no name is cut
@@ -45,6 +42,8 @@ def versions_command(corpus: VersionsArgument) -> CommandResult:
 
     Example: `segue versions data_manifests/acba`
     """
+    from pipelines.versions.history import measure_size, open_versions
+
     versions = open_versions(corpus)
     total = measure_size(file for version in versions for file in version.files)
     name = versions[0].places.corpus
@@ -72,6 +71,8 @@ def promote_command(
 
     Example: `segue promote data_manifests/acba 2f6c01d9a4b8`
     """
+    from pipelines.versions.history import promote_version
+
     promote_version(corpus, version, override_gates)
     return versions_command(corpus)
 
@@ -126,6 +127,8 @@ def gc_command(
 
     Example: `segue gc data_manifests/acba --keep 2 --dry-run`
     """
+    from pipelines.versions.gc import collect_garbage
+
     sweep = collect_garbage(corpus, keep, banks, dry_run, observer)
     return CommandResult(
         {"dry_run": dry_run, **sweep.to_json()}, partial(_print_sweep, corpus, sweep, dry_run)
@@ -133,6 +136,7 @@ def gc_command(
 
 
 def _print_sweep(corpus: Path, sweep: Sweep, dry_run: bool) -> None:
+
     console = make_console()
     for removal in sweep.removals:
         console.print(

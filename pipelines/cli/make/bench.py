@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -14,12 +14,13 @@ from pipelines.cli.common.options import WorkersOption
 from pipelines.cli.common.show import print_next
 from pipelines.cli.common.source import SetOption, apply_settings, parse_source
 from pipelines.cli.make.build import choose_worker_count
-from pipelines.frozen.description import ROOT, open_set, shipped_sets
-from pipelines.frozen.digests import read_published
-from pipelines.frozen.make import MadeSet, make_set
+from pipelines.frozen import ROOT
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.progress import Observer
+
+if TYPE_CHECKING:
+    from pipelines.frozen.make import MadeSet
 
 
 def bench_build_command(
@@ -48,6 +49,9 @@ def bench_build_command(
     Examples: `segue bench build order-v3`,
     `segue bench build all --source esc50:/data/ESC-50`
     """
+    from pipelines.frozen.description import open_set, shipped_sets
+    from pipelines.frozen.make import make_set
+
     sets = list(shipped_sets()) if name == "all" else [open_set(name)]
     library = apply_settings(parse_source(source), settings or ())
     for each in sets:
@@ -88,6 +92,9 @@ def bench_list_command() -> CommandResult:
 
     Example: `segue bench list --json`
     """
+    from pipelines.frozen.description import shipped_sets
+    from pipelines.frozen.digests import read_published
+
     found = list(shipped_sets())
     published = {
         each.name: {

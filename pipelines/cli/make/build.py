@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from pipelines.builder.build import Summary
-from pipelines.builder.schedule import RenderSettings
-from pipelines.cli.common.findings import print_findings
 from pipelines.cli.common.options import (
     EngineOption,
     PrefectOption,
@@ -32,16 +29,19 @@ from pipelines.cli.make.reproduce import (
     read_request,
     reproduce_version,
 )
-from pipelines.config.spec import Spec
 from pipelines.engines.engine import check_engine
-from pipelines.look.inspection import format_count
+from synth.base.atomic import format_count
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.processors import processors
 from synth.base.progress import Observer
-from synth.corpus.corpus import holds_corpus
 from synth.storage import format_place
+
+if TYPE_CHECKING:
+    from pipelines.builder.build import Summary
+    from pipelines.builder.schedule import RenderSettings
+    from pipelines.config.spec import Spec
 
 LOCALLY: Final = "--workers N is the same as --engine local:N"
 
@@ -73,6 +73,9 @@ def build_command(
 
     Example: `segue build corpora/acba.yaml --out /data/segue --workers 8`
     """
+    from pipelines.builder.schedule import RenderSettings
+    from synth.corpus.corpus import holds_corpus
+
     if holds_corpus(spec):
         place = format_place(spec)
         raise SpecError(f"{place}: is a corpus, not a spec", fix=f"use `segue rebuild {place}`")
@@ -129,6 +132,8 @@ def choose_worker_count(workers: int | None) -> int:
 
 def print_summary(summary: Summary) -> None:
     """What was made, skipped and quarantined, and what to do next."""
+    from pipelines.cli.common.findings import print_findings
+
     console = make_console()
     console.print(
         f"[bold]{summary.corpus}[/] {summary.version}: {format_count(summary.samples, 'sample')}, "

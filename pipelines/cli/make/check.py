@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -21,18 +21,12 @@ from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SourceError, SpecError
 from synth.base.progress import Observer
-from synth.corpus.corpus import Corpus, holds_corpus
 from synth.corpus.kinds import PathKind, expect
-from synth.sources import Settings, Source, innermost, open_source, source_names
-from synth.sources.reading.collected import (
-    Integrity,
-    check_files,
-    list_files,
-    read_index,
-    write_index,
-)
-from synth.sources.reading.files import list_refs, path_of
 from synth.storage import format_place, is_url
+
+if TYPE_CHECKING:
+    from synth.sources import Settings
+    from synth.sources.reading.collected import Integrity
 
 SAMPLES: Final = 5
 
@@ -95,6 +89,8 @@ def check_command(
 
     Examples: `segue check`, `segue check esc50:/data/ESC-50`, `segue check data_manifests/acba`
     """
+    from synth.sources import innermost
+
     of_library: dict[str, object] = {"--index": index, "--write": write, "--set": settings}
     of_machine: dict[str, object] = {"--out": out, "--endpoint": endpoint}
     of_corpus: dict[str, object] = {"--samples": samples}
@@ -141,6 +137,9 @@ def _refuse(options: Mapping[str, object], why: str) -> None:
 
 def _find_kind(what: str) -> PathKind:
     """What a word names: what its path leads to, else a library; of a missing path a corpus."""
+    from synth.corpus.corpus import holds_corpus
+    from synth.sources import source_names
+
     path, (name, colon, _) = Path(what), what.partition(":")
     if colon and (name in source_names() or not (is_url(path) or holds_corpus(path))):
         return PathKind.OTHER
@@ -152,6 +151,7 @@ def _find_kind(what: str) -> PathKind:
 def _check_corpus(corpus: Path, samples: int, observer: Observer) -> CommandResult:
     """Check a corpus's files against their receipts, and by rendering samples again."""
     from pipelines.look.inspection import draw, verify, verify_manifests
+    from synth.corpus.corpus import Corpus
 
     checks = verify_manifests(corpus)
     opened = Corpus.open(corpus)
@@ -185,6 +185,8 @@ def _check_export(out: Path) -> CommandResult:
 
 def _write(root: Path, target: Path, observer: Observer) -> int:
     """The number of files that were written down."""
+    from synth.sources.reading.collected import list_files, write_index
+
     if target.exists():
         raise SourceError(f"{target}: already exists", fix="give another name")
     count = sum(1 for _ in list_files(root))
@@ -200,6 +202,10 @@ def _check(
     source: Settings, root: Path, index: Path | None, observer: Observer
 ) -> tuple[Integrity, int, bool]:
     """What was found, how many clips the library lists, and whether their audio is there."""
+    from synth.sources import Source, open_source
+    from synth.sources.reading.collected import check_files, read_index
+    from synth.sources.reading.files import list_refs, path_of
+
     checksums = dict(source.checksums()) if hasattr(source, "checksums") else {}
     if index is not None:
         checksums |= read_index(index)

@@ -15,9 +15,11 @@ from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError, suggestion
 from synth.base.progress import Observer
-from synth.corpus.corpus import Corpus
 from synth.corpus.kinds import PathKind, expect
 from synth.export import FORMATS
+
+if TYPE_CHECKING:
+    from synth.corpus.corpus import Corpus
 
 if TYPE_CHECKING:
     from pipelines.export import ExportSummary
@@ -83,6 +85,8 @@ def export_command(
     Examples: `segue export data_manifests/acba --to hf --out exported/acba`,
     `segue export runs/acba --to onnx --out exported/model`
     """
+    from synth.corpus.corpus import Corpus
+
     if to in MODEL_FORMATS:
         return _export_model(path, out, to, split, workers, observer)
     if to not in FORMATS:

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pydantic import BaseModel
 
-from pipelines.builder.build import plan_library
-from pipelines.builder.findings import Findings
-from pipelines.checks.preflight.report import PreflightReport, run_preflight
-from pipelines.checks.preflight.splits import MOST_LOST, LoaderKind, Training
-from pipelines.cli.common.findings import print_findings
+from pipelines.checks.preflight.training import MOST_LOST, LoaderKind, Training
 from pipelines.cli.common.options import SpecArgument, StageOption, StoreOption
 from pipelines.cli.common.show import print_blocked, print_next
 from pipelines.cli.common.source import print_index, resolve_destination
 from pipelines.cli.make.build import choose_worker_count
-from pipelines.config.file import read_spec
-from pipelines.look.inspection import format_count
-from pipelines.store.places import Places
+from synth.base.atomic import format_count
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
-from synth.sources.block import Blocked
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from pipelines.builder.findings import Findings
+    from pipelines.checks.preflight.report import PreflightReport
+    from pipelines.store.places import Places
+    from synth.sources.block import Blocked
 
 _TRAINING = "Preflight of a training run"
 
@@ -103,6 +103,11 @@ def plan_command(
     Examples: `segue plan corpora/acba.yaml`,
     `segue plan corpora/acba.yaml --gpus 8 --workers 4 --batch 256`
     """
+    from pipelines.builder.build import plan_library
+    from pipelines.builder.findings import Findings
+    from pipelines.checks.preflight.report import run_preflight
+    from pipelines.config.file import read_spec
+
     if (gpus is None) != (batch is None):
         raise SpecError(
             "--gpus and --batch go together", fix="as in: --gpus 8 --workers 4 --batch 256"
@@ -153,6 +158,8 @@ def describe_plan(
     report: PreflightReport | None = None,
 ) -> CommandResult:
     """What was planned."""
+    from pipelines.cli.common.findings import print_findings
+
     facts: dict[str, Any] = {
         "samples": samples,
         "quarantined": sum(refusal.clips for refusal in findings.refusals),

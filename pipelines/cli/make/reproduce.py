@@ -6,29 +6,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
-from pydantic import ValidationError
 
 from pipelines.builder.schedule import MOST_RETRIES, MOST_TIMEOUT_S, RenderSettings
 from pipelines.cli.common.options import CorpusArgument, StageOption, StoreOption, WorkersOption
 from pipelines.cli.common.show import print_next
 from pipelines.cli.common.source import resolve_destination
-from pipelines.config.file import read_spec
-from pipelines.config.spec import Spec
-from pipelines.store.places import Places
-from pipelines.store.stage import open_store, store_at
-from pipelines.store.store import MANIFESTS
-from pipelines.versions.history import Version, open_versions, split_place
-from pipelines.versions.reproduce import Reproduction, reproduce
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import CorpusError, SpecError
 from synth.base.processors import processors
 from synth.base.progress import Observer
-from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE
 from synth.storage import format_place, may_be_folder, resolve_place
+
+if TYPE_CHECKING:
+    from pipelines.config.spec import Spec
+    from pipelines.store.places import Places
+    from pipelines.versions.history import Version
+    from pipelines.versions.reproduce import Reproduction
 
 DEFAULTS: Final = RenderSettings()
 TimeoutOption: TypeAlias = Annotated[
@@ -65,6 +62,14 @@ def read_request(
     Returns:
         The spec to be built, or the finished version to be reproduced; and the folder to work in.
     """
+    from pydantic import ValidationError
+
+    from pipelines.config.file import read_spec
+    from pipelines.config.spec import Spec
+    from pipelines.store.places import Places
+    from pipelines.store.stage import store_at
+    from synth.corpus.corpus import CORPUS_FILE
+
     if may_be_folder(path):
         places = _find_version(path, version, out, stage)
         return ReproductionRequest(places, None), places.out
@@ -89,6 +94,12 @@ def read_request(
 
 def _find_version(path: Path, version: str | None, out: Path, stage: Path | None) -> Places:
     """The version that a manifest folder, or its URL, and `--version` name."""
+    from pipelines.store.places import Places
+    from pipelines.store.stage import open_store
+    from pipelines.store.store import MANIFESTS
+    from pipelines.versions.history import open_versions, split_place
+    from synth.corpus.corpus import CORPUS_FILE
+
     corpus = Path(resolve_place(path))
     if corpus.parent.parent.name == MANIFESTS or (corpus / CORPUS_FILE).is_file():
         version = _agree_on_version(path, corpus.name, version)
@@ -115,6 +126,8 @@ def _agree_on_version(path: Path, name: str, version: str | None) -> str:
 
 def _find_finished(versions: Sequence[Version], path: Path, version: str | None) -> str:
     """A version that is finished, by default the one that `latest` names."""
+    from synth.corpus.corpus import LATEST_FILE
+
     version = version or next((each.name for each in versions if each.latest), "")
     known = [each.name for each in versions if each.finished]
     if version not in known:
@@ -132,6 +145,8 @@ def reproduce_version(
     request: ReproductionRequest, workers: int, settings: RenderSettings, observer: Observer
 ) -> CommandResult:
     """Reproduce a version; status 1 where something is other than it was."""
+    from pipelines.versions.reproduce import reproduce
+
     found = reproduce(request.places, request.given, workers, observer, settings)
     return CommandResult(
         found.to_json(), partial(_print, found), status=int(bool(found.differences))

@@ -5,27 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from pipelines.cli.common.show import print_read
-from pipelines.llm.files import Input
-from pipelines.llm.money.ledger import Stat, read_stats
 from pipelines.llm.money.prices import Nano, format_cost
-from pipelines.llm.run import GenerateEstimate, GenerateSummary, estimate, generate
-from pipelines.llm.runner import StopKind
-from pipelines.llm.stage import GenerateSettings
-from pipelines.llm.wire.endpoint import EndpointSettings
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
-from synth.llm.prompt import load_prompt, shipped_prompts
 
-EXIT_CODES: Final = {StopKind.ENDPOINT: 1, StopKind.BUDGET: 3, StopKind.INTERRUPTED: 130}
+if TYPE_CHECKING:
+    from pipelines.llm.money.ledger import Stat
+    from pipelines.llm.run import GenerateEstimate, GenerateSummary
+
+EXIT_CODES: Final = {"endpoint": 1, "budget": 3, "interrupted": 130}
+"""By what stopped a run, as `StopKind` names it."""
 _STORE: Final = Path("llm-store.sqlite")
 
 
@@ -114,6 +112,11 @@ def llm_run_command(
     Example: `segue llm run paraphrase captions.csv --out said.parquet --model gpt-4o-mini
     --budget 2`
     """
+    from pipelines.llm.files import Input
+    from pipelines.llm.run import estimate, generate
+    from pipelines.llm.stage import GenerateSettings
+    from pipelines.llm.wire.endpoint import EndpointSettings
+
     settings = GenerateSettings(
         task=task,
         source=Input(
@@ -159,6 +162,8 @@ def llm_stats_command(
 
     Example: `segue llm stats --store llm-store.sqlite`
     """
+    from pipelines.llm.money.ledger import read_stats
+
     found = read_stats(store)
     facts = {"store": str(store), "tasks": [stat.to_json() for stat in found]}
     return CommandResult(facts, partial(_show_stats, found))
@@ -169,6 +174,8 @@ def llm_tasks_command() -> CommandResult:
 
     Example: `segue llm tasks`
     """
+    from synth.llm.prompt import load_prompt, shipped_prompts
+
     prompts = [load_prompt(name) for name in shipped_prompts()]
     rows = [
         {

@@ -6,38 +6,24 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from pipelines.cli.common.show import print_next, print_read
-from pipelines.store.data_file import read_data_file
-from pipelines.store.places import check_output
 from synth.base.atomic import replacing
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SourceError, SpecError
 from synth.base.progress import Observer, track
-from synth.text.grammar.tagger import SPACY_MODEL, EmbeddedTagger, SpacyTagger, Tagger, best_tagger
-from synth.text.order.clause_swap import SETS, Probe, ProbeCaption, Probed, probe
+from synth.text.order.clause_swap import Probe
 
-SCHEMA: Final = pa.schema(
-    [
-        ("id", pa.string()),
-        ("column", pa.string()),
-        ("caption", pa.string()),
-        ("outcome", pa.string()),
-        ("reason", pa.string()),
-        ("text", pa.string()),
-        ("connective", pa.string()),
-        ("steps", pa.list_(pa.string())),
-        ("order", pa.string()),
-    ]
-)
+if TYPE_CHECKING:
+    from synth.text.grammar.tagger import Tagger
+    from synth.text.order.clause_swap import ProbeCaption, Probed
+
 MADE: Final = "made"
 LEFT_OUT: Final = "left out"
 
@@ -85,6 +71,9 @@ def probe_command(
 
     Example: `segue text probe pte test.csv --out pte.parquet`
     """
+    from pipelines.store.places import check_output
+    from synth.text.order.clause_swap import SETS, probe
+
     check_output(out, captions)
     columns = column or ["caption"]
     chosen = _load_tagger(tagger, tool)
@@ -118,6 +107,8 @@ def probe_command(
 
 def _load_tagger(name: TaggerName, tool: Probe) -> Tagger:
     """The swaps were judged with the embedded tagger, so only nv takes spaCy unasked."""
+    from synth.text.grammar.tagger import SPACY_MODEL, EmbeddedTagger, SpacyTagger, best_tagger
+
     if name is TaggerName.EMBEDDED or (name is TaggerName.AUTO and tool is not Probe.NV):
         return EmbeddedTagger()
     best = best_tagger()
@@ -133,6 +124,9 @@ def _read_captions(
     path: Path, columns: Sequence[str], id_column: str | None
 ) -> Iterable[ProbeCaption]:
     """The captions of all columns, row by row; what is empty is an empty caption."""
+    from pipelines.store.data_file import read_data_file
+    from synth.text.order.clause_swap import ProbeCaption
+
     rows = [row for _, row in read_data_file(path)]
     if not rows:
         raise SourceError(f"{path}: holds no rows", fix="name a file of captions")
@@ -155,6 +149,9 @@ def _to_text(value: Any) -> str:
 
 
 def _write(probed: Sequence[Probed], out: Path, facts: Mapping[str, Any]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     rows = [
         {
             "id": each.caption.id,
@@ -169,7 +166,9 @@ def _write(probed: Sequence[Probed], out: Path, facts: Mapping[str, Any]) -> Non
         }
         for each in probed
     ]
-    schema = SCHEMA.with_metadata({key: str(value) for key, value in facts.items()})
+    names = ("id", "column", "caption", "outcome", "reason", "text", "connective", "steps", "order")
+    kinds = [(name, pa.list_(pa.string()) if name == "steps" else pa.string()) for name in names]
+    schema = pa.schema(kinds, {key: str(value) for key, value in facts.items()})
     with replacing(out) as partial:
         pq.write_table(pa.Table.from_pylist(rows, schema=schema), partial)
 

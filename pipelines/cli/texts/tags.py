@@ -5,24 +5,21 @@ from __future__ import annotations
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from pipelines.cli.common.show import print_read
-from pipelines.export import (
-    ToolReport,
-    write_caption_file,
-    write_negated_file,
-    write_textswap_file,
-)
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.progress import Observer
 from synth.captions.caption import Style
 from synth.text.negation.negators import NegationExtent
+
+if TYPE_CHECKING:
+    from pipelines.export import ToolReport
 
 OutFile: TypeAlias = Annotated[
     Path, typer.Option("--out", help="The Parquet file to write.", dir_okay=False)
@@ -71,6 +68,8 @@ def negate_command(
 
     Example: `segue text negate captions.csv --vocabulary tags.json --out no.parquet --mode full`
     """
+    from pipelines.export import write_negated_file
+
     modes = _MODES[mode]
     report = write_negated_file(captions, vocabulary, out, modes, style, seed, negators, observer)
     return CommandResult(report.to_json(), partial(_show, report, "mode and outcome"))
@@ -92,6 +91,8 @@ def tag_captions_command(
 
     Example: `segue text tag-captions autotagging.tsv --out captions.parquet --views 10`
     """
+    from pipelines.export import write_caption_file
+
     report = write_caption_file(tags, out, style, views, per_category, seed, observer)
     return CommandResult(report.to_json(), partial(_show, report, "rows"))
 
@@ -112,6 +113,8 @@ def textswap_command(
 
     Example: `segue text textswap autotagging.tsv --out textswap.parquet`
     """
+    from pipelines.export import write_textswap_file
+
     report = write_textswap_file(vocabulary, out, max_share, observer)
     return CommandResult(report.to_json(), partial(_show, report, "pairs"))
 

@@ -26,6 +26,7 @@ from pipelines.look.browse.drawing import draw as drawing_of
 from pipelines.look.browse.explain import Explainer
 from pipelines.look.inspection import count_shares, describe, draw
 from pipelines.look.page import Histogram, Page, histogram, plot, render_page
+from pipelines.look.report import SHOWN
 from pipelines.store.places import find_manifest
 from synth.audio.dsp import Pcm
 from synth.base.doors import own_file, read_regular
@@ -99,9 +100,6 @@ def rights(clips: Sequence[Mapping[str, Any]], used: Sequence[Sequence[str]]) ->
         creditors=len(set(attributions)),
     )
 
-
-SHOWN: Final = 10
-"""Samples that are shown where no number is asked for."""
 
 _PACKAGES: Final = {"report": "pipelines.look.report", "browse": "pipelines.look.browse"}
 _CLIPS: Final = (

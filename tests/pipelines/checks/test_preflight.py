@@ -27,13 +27,12 @@ from pipelines.checks.preflight.judge import (
 from pipelines.checks.preflight.report import PreflightReport, run_preflight
 from pipelines.checks.preflight.splits import (
     Deal,
-    LoaderKind,
     PlannedSplit,
     TrainerShare,
-    Training,
     deal_shards,
     pack_shards,
 )
+from pipelines.checks.preflight.training import LoaderKind, Training
 from pipelines.config.spec import Spec
 from synth.base.errors import PlanError, SpecError
 from synth.base.progress import Silent
