@@ -72,11 +72,12 @@ def train_command(
     *,
     observer: Observer,
 ) -> CommandResult | None:
-    """Train a CLAP model on a corpus.
+    """Train a CLAP model on a corpus, or fine-tune one on a CSV of sounds and captions.
 
     Use torchrun for several GPUs.
 
     Examples: `segue train data_manifests/foley --head transformer --out runs/foley`,
+    `segue train --clap laion/clap-htsat-unfused my.csv`,
     `torchrun --nproc-per-node 4 --no-python segue train data_manifests/foley --out runs/foley`
     """
     # Torch takes seconds: it is loaded once the options are known to be right.
