@@ -23,6 +23,8 @@ from train.cli.train import train_command as train_on_corpus
 SOUNDS: Final = ("path", "file_name", "filename", "file", "audio", "filepath", "file_path")
 TEXTS: Final = ("captions", "text", "sentence", "description")
 KEPT: Final = ("split", "recording", "licence", "attribution")
+LEAST_SHARED: Final = 50
+"""Of fewer recordings a tenth may be none."""
 _FIX: Final = "name the sounds' column path or file_name, the captions' caption or text"
 
 
@@ -98,6 +100,7 @@ def write_index(table: Path, index: Path) -> tuple[Path, dict[str, Any]]:
         for place, row in zip(places, rows, strict=True):
             lines.writerow([place.relative_to(root), *(row[each] for each in names)])
     own = {row.get("split", "") for row in rows}
-    if not own <= set(SPLITS):
-        return root, {"train": 0.9, "val": 0.1}
-    return root, {split: [split] for split in SPLITS if split in own}
+    if own <= set(SPLITS):
+        return root, {split: [split] for split in SPLITS if split in own}
+    recordings = {row.get("recording") or place for place, row in zip(places, rows, strict=True)}
+    return root, {"train": 0.9, "val": 0.1} if len(recordings) >= LEAST_SHARED else {"train": 1.0}
