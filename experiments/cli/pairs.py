@@ -74,7 +74,9 @@ def build_pairs(table: Path, clap: str | None, out: Path | None, observer: Obser
     summary = run_build(spec, folder, choose_worker_count(None), None, observer)
     corpus = Path(summary.paths["manifests"]).parent
     print(
-        f"{table}: {summary.samples:,} sounds, {summary.quarantined:,} left out; corpus {corpus}",
+        f"{table}: {summary.samples:,} sounds, {summary.quarantined:,} left out, "
+        f"{summary.excerpts_of_captioned_clips:,} cut to {spec.audio.length.removeprefix('exact ')}"
+        f"; corpus {corpus}",
         file=sys.stderr,
     )
     return corpus
