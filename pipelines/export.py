@@ -229,7 +229,7 @@ _OF_RECORDING: Final = {"id": _TEXT, "path": _TEXT, "tags": _NAMES}
 """What a text is about, in columns that the source `parquet` and these tools read."""
 
 
-def _make_schema(columns: Mapping[str, tuple[pa.DataType, bool]]) -> pa.Schema:
+def _make_schema(columns: dict[str, tuple[pa.DataType, bool]]) -> pa.Schema:
     return pa.schema([pa.field(name, *kind) for name, kind in (_OF_RECORDING | columns).items()])
 
 

@@ -1,11 +1,10 @@
-"""`segue train`, also on a CSV of sounds and captions, whose corpus is built first."""
+"""The corpus of a CSV of sounds and captions, for `segue train --clap MODEL my.csv`."""
 
 from __future__ import annotations
 
 import csv
 import os
 import sys
-from functools import wraps
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,12 +12,10 @@ from pipelines.cli.make.build import choose_worker_count, run_build
 from pipelines.config.file import check_values
 from pipelines.config.spec import SPLITS, Spec, make_corpus_name
 from synth.base.atomic import replacing
-from synth.base.command import CommandResult
 from synth.base.errors import SourceError, SpecError
 from synth.base.progress import Observer
 from synth.sources.reading.tables import Columns, list_numbered, read_cells, read_rows
-from train.cli.show import tell_of_hub
-from train.cli.train import train_command as train_on_corpus
+from train.cli.train import check_clap
 
 SOUNDS: Final = ("path", "file_name", "filename", "file", "audio", "filepath", "file_path")
 TEXTS: Final = ("captions", "text", "sentence", "description")
@@ -28,22 +25,9 @@ LEAST_SHARED: Final = 50
 _FIX: Final = "name the sounds' column path or file_name, the captions' caption or text"
 
 
-@wraps(train_on_corpus)
-def train_command(
-    corpus: Path,
-    *,
-    clap: str | None = None,
-    out: Path | None = None,
-    observer: Observer,
-    **options: Any,
-) -> CommandResult | None:
-    """Train a CLAP model on a corpus, or fine-tune one on a CSV of sounds and captions."""
-    if corpus.suffix.lower() == ".csv":
-        corpus = build_pairs(corpus, clap, out, observer)
-    return train_on_corpus(corpus, clap=clap, out=out, observer=observer, **options)
-
-
-def build_pairs(table: Path, clap: str | None, out: Path | None, observer: Observer) -> Path:
+def build_pairs(
+    table: Path, clap: str | None, config: Path | None, out: Path | None, observer: Observer
+) -> Path:
     """The corpus of a table as a CLAP takes it, beside the run; what is there is kept."""
     if clap is None:
         raise SpecError(f"{table}: a table is for fine-tuning", fix="also give --clap MODEL")
@@ -52,7 +36,7 @@ def build_pairs(table: Path, clap: str | None, out: Path | None, observer: Obser
             f"{table}: torchrun takes a corpus",
             fix="run the same command once without torchrun; then give torchrun that corpus",
         )
-    tell_of_hub(clap)
+    check_clap(clap, config)
     from train.model.clap import ModelLibrary
 
     heard = ModelLibrary().clap_input(clap)
