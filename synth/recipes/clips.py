@@ -1,14 +1,14 @@
 """`clips`: captioned sounds as they are, one sample a clip.
 
-Each caption that a library gives a clip is a true caption as it stands: nothing proves it, and none
-is false. A clip without captions is told by its label. One that is longer than `length: exact` is
-cut to one of its loudest stretches.
+Each caption that a library gives a clip is a true caption as it stands: it claims nothing that is
+proven, and none is false. A clip without captions is told by its label. One that is longer than
+`length: exact` is cut to one of its loudest stretches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from synth.base.rng import shuffle
 from synth.captions.caption import Author, Caption, Provenance, capitalise
@@ -25,6 +25,9 @@ from synth.recipes.base import (
     explain_too_short,
 )
 from synth.scene.scene import Event
+
+UNNAMED: Final = "sound"
+"""The label of all clips: of one that bore its own, others would be denied what captions say."""
 
 
 class Clips(Recipe):
@@ -50,13 +53,11 @@ class SingleClips(SplitGroups[Clips]):
     def group(self, index: int) -> Sequence[Draft]:
         """The clip with all its captions; which is the main one is drawn."""
         clip, rng = self.clips[index], self.rng(index)
-        # The scene names the clip by its first caption, which any of its captions claims.
-        label = (*clip.captions, *clip.labels)[0]
-        scene = Event(label, excerpt(clip, self.setting.max_frames, self.setting, rng))
+        scene = Event(UNNAMED, excerpt(clip, self.setting.max_frames, self.setting, rng))
         texts = shuffle(list(dict.fromkeys(clip.captions)), rng)
         provenance = Provenance(Author.SOURCE, "caption")
         if not texts:
-            texts = [capitalise(Phrase.of_label(label).clause)]
+            texts = [capitalise(Phrase.of_label(clip.labels[0]).clause)]
             provenance = Provenance.of_rule("label")
-        main, *others = (Caption(text, Event(label), "", provenance) for text in texts)
+        main, *others = (Caption(text, Event(UNNAMED), "", provenance) for text in texts)
         return [Draft(scene, CaptionSet(main, tuple(others), ()))]

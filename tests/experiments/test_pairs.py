@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +52,15 @@ def test_a_clap_learns_from_a_table_by_the_settings_of_the_docs(pairs: Path) -> 
     assert {row["frames"] for row in rows} == {CLAP_SECONDS * CLAP_RATE}
     assert set(corpus.splits) == {"train", "val"}
     assert all(len(row["positives"]) == 1 and not row["negatives"] for row in rows)
+    claims = {text["claim"] for row in rows for text in (row, *row["positives"])}
+    assert claims == {'{"event":"sound"}'}  # no caption is refuted of another clip
     files = {path: path.stat().st_mtime_ns for path in pairs.glob("run-pairs/shards/**/*.tar")}
     assert files
     assert segue_here(*words, "--overwrite").returncode == 0
     assert files == {path: path.stat().st_mtime_ns for path in files}
-    assert segue_here("eval", run, folder, "--split", "val").returncode == 0
+    done = segue_here("eval", run, folder, "--split", "val", "--json")
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["text_to_audio_r1"]["chance"] < 1  # each is right for its own sound alone
 
     page = Path(__file__).parents[2].joinpath("docs/training.md").read_text("utf-8")
     (told,) = (
