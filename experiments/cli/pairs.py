@@ -29,12 +29,10 @@ def build_pairs(
     table: Path, clap: str | None, config: Path | None, out: Path | None, observer: Observer
 ) -> Path:
     """The corpus of a table as a CLAP takes it, beside the run; what is there is kept."""
-    if clap is None:
-        raise SpecError(f"{table}: a table is for fine-tuning", fix="also give --clap MODEL")
-    if os.environ.get("WORLD_SIZE", "1") != "1":
+    if clap is None or os.environ.get("WORLD_SIZE", "1") != "1":
         raise SpecError(
-            f"{table}: torchrun takes a corpus",
-            fix="run the same command once without torchrun; then give torchrun that corpus",
+            f"{table}: a table is for one process that fine-tunes a CLAP",
+            fix="give --clap MODEL; for torchrun, give the corpus that this builds",
         )
     check_clap(clap, config)
     from train.model.clap import ModelLibrary
