@@ -32,7 +32,7 @@ from synth.export.items import Shard, list_shards
 from synth.labels.lexicon import Tag
 from synth.storage import refuse_url
 from synth.text.negation.negation import Negation, negate
-from synth.text.negation.negators import NegationExtent, NegationOutcome, Negators, shipped_negators
+from synth.text.negation.negators import NegationExtent, NegationOutcome
 from synth.text.tags.tag_captions import FRAMES, TagSentence, describe, draw_views, join_tags
 from synth.text.tags.tag_files import TaggedRecording, read_captions, read_items, read_vocabulary
 from synth.text.tags.tags import TagCategory, TagVocabulary, find_category
@@ -281,16 +281,14 @@ def write_negated_file(
     modes: Sequence[NegationExtent],
     style: Style,
     seed: int,
-    negators: Path | None = None,
     observer: Observer | None = None,
 ) -> ToolReport:
     """Write a row for each caption and mode, negated or with the reason why not.
 
     Counts are by mode and outcome: "full/negated", "half/none: no tag".
     """
-    check_output(out, captions, vocabulary, negators)
-    words = Negators.read(negators) if negators else shipped_negators()
-    how = Negation(read_vocabulary(vocabulary), style is Style.NATURAL, words)
+    check_output(out, captions, vocabulary)
+    how = Negation(read_vocabulary(vocabulary), style is Style.NATURAL)
     items = track(read_captions(captions), observer or Silent(), "negate", "captions")
     rows = list(_negate_rows(items, modes, how, Randomness(seed)))
     _write(out, rows, NEGATED)
