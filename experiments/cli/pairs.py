@@ -1,4 +1,4 @@
-"""The corpus of a CSV of sounds and captions, for `segue train --clap MODEL my.csv`."""
+"""The corpus of a table of sounds and captions, for `segue train --clap MODEL my.csv`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipelines.config.spec import SPLITS, Spec, make_corpus_name
 from synth.base.atomic import replacing
 from synth.base.errors import SourceError, SpecError
 from synth.base.progress import Observer
-from synth.sources.reading.tables import Columns, list_numbered, read_cells, read_rows
+from synth.sources.reading.tables import Columns, list_numbered, read_rows
 from train.cli.train import check_clap
 
 SOUNDS: Final = ("path", "file_name", "filename", "file", "audio", "filepath", "file_path")
@@ -66,13 +66,14 @@ def build_pairs(
 
 def write_index(table: Path, index: Path) -> tuple[Path, dict[str, Any]]:
     """Write a table as the source `folder` reads it; the sounds' folder, and the splits."""
-    _, header = next(read_cells(table, _FIX), (1, []))
+    delimiter = "\t" if table.suffix == ".tsv" else ","
+    rows = list(read_rows(table, Columns((), _FIX), delimiter=delimiter))
+    header = list(rows[0])
     sound = next((each for each in SOUNDS if each in header), None)
     texts = list_numbered("caption", header) or [each for each in TEXTS if each in header][:1]
     if sound is None or not texts:
         lacks = "captions" if sound else "sounds"
         raise SourceError(f"{table}: no column of {lacks} among {', '.join(header)}", fix=_FIX)
-    rows = list(read_rows(table, Columns((sound, *texts), _FIX)))
     places = [Path(os.path.normpath(Path.cwd() / table.parent / row[sound])) for row in rows]
     root = Path(os.path.commonpath([place.parent for place in places]))
     names = {each: each for each in (*texts, *KEPT) if each in header}

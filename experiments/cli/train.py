@@ -22,7 +22,7 @@ def train_command(
     **options: Any,
 ) -> CommandResult | None:
     """Train a CLAP model on a corpus, or fine-tune one on a CSV of sounds and captions."""
-    if corpus.suffix.lower() == ".csv":
+    if corpus.suffix in (".csv", ".tsv"):
         from experiments.cli.pairs import build_pairs
 
         corpus = build_pairs(corpus, clap, config, out, observer)

@@ -82,6 +82,7 @@ def test_a_clap_learns_from_a_table_by_the_settings_of_the_docs(pairs: Path) -> 
         ("path,caption", "path,caption", ""),
         ("audio,text,split", "path,caption,split", ""),
         ("filename,caption_1,caption_2", "path,caption_1,caption_2", ""),
+        ("path;caption", "", "columns are separated by ';'"),
         ("name,caption", "", "no column of sounds among name, caption"),
         ("path,label", "", "no column of captions among path, label"),
     ],
