@@ -38,7 +38,7 @@ COMMANDS: Final[dict[str, str]] = {
     "llm run": "pipelines.cli.texts.llm:llm_run_command",
     "llm stats": "pipelines.cli.texts.llm:llm_stats_command",
     "llm tasks": "pipelines.cli.texts.llm:llm_tasks_command",
-    "train": "train.cli.train:train_command",
+    "train": "experiments.cli.train:train_command",
     "eval": "train.cli.eval:eval_command",
     "compare": "train.cli.compare:compare_command",
     "export": "pipelines.cli.make.export:export_command",

@@ -19,7 +19,7 @@ from synth.corpus.shards import AudioFormat, decode_audio, encode_audio
 from synth.derived.edits import EDIT, Edit, find_edits
 from synth.export.base import RANDOMNESS, ExportFormat, Whole, add_member, json_line
 from synth.export.folder import Writer
-from synth.export.hf import AUDIO_TYPE, card_facts, name_file, with_features
+from synth.export.hf import AUDIO_TYPE, DECODING, card_facts, name_file, with_features
 from synth.export.items import ExportItem, Shard
 from synth.scene.scene import from_text
 from synth.scene.timeline import duration
@@ -305,6 +305,7 @@ class EditsHuggingFace(EditFormat):
     name: ClassVar[str] = "edits-hf"
     version: ClassVar[int] = 3
     how = _HOW_PARQUET
+    needs = DECODING
 
     def write(self, shard: Shard, groups: Iterator[EditGroup], out: Writer) -> None:
         """The edits of a shard, a row group each group."""

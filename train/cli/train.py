@@ -47,7 +47,10 @@ def train_command(
     ] = None,
     clap: Annotated[
         str | None,
-        typer.Option(help="Fine-tune this CLAP: a folder, or a name on huggingface.co."),
+        typer.Option(
+            help="Fine-tune this CLAP: a folder, or a name on huggingface.co. Then the corpus may "
+            "be a CSV of sounds and captions."
+        ),
     ] = None,
     head: Annotated[
         HeadKind | None, typer.Option(help="Head that turns tokens into an embedding.")
@@ -75,24 +78,19 @@ def train_command(
     *,
     observer: Observer,
 ) -> CommandResult | None:
-    """Train a CLAP model on a corpus.
+    """Train a CLAP model on a corpus, or fine-tune one on a CSV of sounds and captions.
 
     Use torchrun for several GPUs.
 
     Examples: `segue train data_manifests/foley --head transformer --out runs/foley`,
+    `segue train --clap laion/clap-htsat-unfused my.csv`,
     `torchrun --nproc-per-node 4 --no-python segue train data_manifests/foley --out runs/foley`
     """
     # Torch takes seconds: it is loaded once the options are known to be right.
 
     expect(corpus, PathKind.CORPUS, PathKind.OTHER)
     if clap is not None:
-        if is_checkpoint(Path(clap)):
-            raise SpecError(
-                f"--clap {clap}: a checkpoint, which is converted first",
-                fix=f"run `segue export {clap} --to transformers --out FOLDER`, then --clap FOLDER",
-            )
-        if not (Path(clap).is_dir() or is_hub_name(Path(clap))):
-            raise SpecError(f"--clap {clap}: no such folder", fix="give one, or OWNER/NAME")
+        check_clap(clap, config)
         tell_of_hub(clap)
     with show_waiting("loading torch"):
         from train.engine.loop import train
@@ -117,6 +115,19 @@ def train_command(
     )
 
 
+def check_clap(clap: str, file: Path | None) -> None:
+    """Check what is named as the CLAP to fine-tune, before anything is opened."""
+    if file is not None:
+        raise SpecError("--clap and --config both set the model", fix="give one")
+    if is_checkpoint(Path(clap)):
+        raise SpecError(
+            f"--clap {clap}: a checkpoint, which is converted first",
+            fix=f"run `segue export {clap} --to transformers --out FOLDER`, then --clap FOLDER",
+        )
+    if not (Path(clap).is_dir() or is_hub_name(Path(clap))):
+        raise SpecError(f"--clap {clap}: no such folder", fix="give one, or OWNER/NAME")
+
+
 def make_config(
     corpus: Path,
     file: Path | None,
@@ -136,8 +147,6 @@ def make_config(
     values: dict[str, Any]
     where: str | YamlFile = "options"
     if clap is not None:
-        if file is not None:
-            raise SpecError("--clap and --config both set the model", fix="give one")
         values = fine_tuning(corpus, folder, clap, chosen).model_dump(mode="json")
     elif file is None:
         values = default(corpus, folder).model_dump(mode="json")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import accumulate, chain, count, groupby, pairwise
+from itertools import accumulate, count, groupby, pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +22,6 @@ from train.config.run import AudioMode, TrainConfig
 from train.data.order import Blend, Stream, refuse_few
 from train.data.rows import Row
 from train.data.split import TRAIN, SplitData
-from train.data.texts import NAMELESS
 from train.data.tokenizer import CutTexts, TextTokenizer
 
 
@@ -59,7 +58,9 @@ class MixedData(SplitData):
             part = self._parts[number]
             own = part.rows([position - start for position in run])
             if number:
-                own = [_mix_in(row, number, part.clip_captions) for row in own]
+                own = [
+                    replace(row.retell(group=f"{number}/{row['group']}"), mixed=True) for row in own
+                ]
             found += [replace(row, position=row.position + start) for row in own]
         return found
 
@@ -91,11 +92,7 @@ class MixedData(SplitData):
 
     def vocabulary(self) -> set[str]:
         """Every word, as spaces part them, of the texts, true or false."""
-        words = set().union(*(part.vocabulary() for part in self._parts))
-        for part in self._parts[1:]:
-            said = (part.clip_captions.get(clip, ()) for clip in part.find_clips())
-            words.update(word for text in chain.from_iterable(said) for word in text.split(" "))
-        return words
+        return set().union(*(part.vocabulary() for part in self._parts))
 
     def count_cut(self, tokenizer: TextTokenizer) -> CutTexts:
         """How many of the texts of all splits a tokenizer cuts."""
@@ -103,17 +100,6 @@ class MixedData(SplitData):
         return CutTexts(
             sum(part.cut for part in counts), sum(part.texts for part in counts), counts[0].tokens
         )
-
-
-def _mix_in(row: Row, number: int, captions: Mapping[str, Sequence[str]]) -> Row:
-    """A row of the split of that number; a clip that nothing but captions describes has all."""
-    row = replace(row.retell(group=f"{number}/{row['group']}"), mixed=True)
-    if row["claim"] == NAMELESS:
-        own = captions.get(row["clips"][0], ())
-        others = [text for text in dict.fromkeys(own) if text != row["caption"]]
-        told = [{"text": text, "claim": NAMELESS, "connective": ""} for text in others]
-        row = row.retell(positives=[*row["positives"], *told])
-    return row
 
 
 def open_splits(config: TrainConfig) -> list[SplitData]:

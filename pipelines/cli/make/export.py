@@ -16,7 +16,7 @@ from synth.base.doors import make_console
 from synth.base.errors import SpecError, suggestion
 from synth.base.progress import Observer
 from synth.corpus.kinds import PathKind, expect
-from synth.export import FORMATS
+from synth.export import FORMATS, find_format
 
 if TYPE_CHECKING:
     from synth.corpus.corpus import Corpus
@@ -119,6 +119,8 @@ def _print(corpus: Corpus, summary: ExportSummary) -> None:
     if summary.counts:
         console.print(", ".join(f"{name}: {count:,}" for name, count in summary.counts.items()))
     console.print(f"export  {summary.paths['export']}", markup=False)
+    if needs := find_format(summary.format).needs:
+        console.print(f"note: {needs}", markup=False)
     console.print(f"next: read {summary.paths['readme']}", markup=False)
 
 

@@ -49,7 +49,7 @@ _MODES: Final[dict[Modes, tuple[NegationExtent, ...]]] = {
 
 def negate_command(
     captions: Annotated[
-        Path, typer.Argument(help="Captions: CSV with a caption column, or LP-MusicCaps JSON.")
+        Path, typer.Argument(help="Captions: CSV, Parquet of `tag-captions`, LP-MusicCaps JSON.")
     ],
     out: OutFile,
     vocabulary: Annotated[
@@ -58,9 +58,6 @@ def negate_command(
     style: StyleOption = Style.NATURAL,
     mode: Annotated[Modes, typer.Option(help="How much of a caption is negated.")] = Modes.ALL,
     seed: SeedOption = 0,
-    negators: Annotated[
-        Path | None, typer.Option(help="CSV with negator, style and slot, for the shipped one.")
-    ] = None,
     *,
     observer: Observer,
 ) -> CommandResult:
@@ -71,7 +68,7 @@ def negate_command(
     from pipelines.export import write_negated_file
 
     modes = _MODES[mode]
-    report = write_negated_file(captions, vocabulary, out, modes, style, seed, negators, observer)
+    report = write_negated_file(captions, vocabulary, out, modes, style, seed, observer)
     return CommandResult(report.to_json(), partial(_show, report, "mode and outcome"))
 
 
