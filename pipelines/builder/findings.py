@@ -19,7 +19,9 @@ from pipelines.ingest.parts import RefusalKind, count_refusals, format_refusals
 from pipelines.store.row_file import read_columns
 from synth.base.errors import LeftOutError
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE
-from synth.labels.lexicon import shipped_phrases
+from synth.labels.lexicon import Phrase
+from synth.labels.own import name_of
+from synth.labels.search import suggest_words
 
 # How many clips and recordings each label has in each split, of those that a recipe can use.
 
@@ -49,7 +51,8 @@ class Lacking:
         more = len(self.labels) - SHOWN
         rest = f" and {more:,} more" if more > 0 else ""
         return (
-            f"split {self.split} has no clip of: {', '.join(self.labels[:SHOWN])}{rest} "
+            f"split {self.split} has no clip of: "
+            f"{', '.join(map(name_of, self.labels[:SHOWN]))}{rest} "
             f"({len(self.labels):,} of {self.of:,} labels)"
         )
 
@@ -107,7 +110,7 @@ class Coverage:
             return min(sizes), sum(sizes), label
 
         return {
-            label: {
+            name_of(label): {
                 f"{split} {what}": count
                 for split, clips in self.recordings[label].items()
                 for what, count in (("clips", len(clips)), ("recordings", len(set(clips))))
@@ -270,11 +273,11 @@ class Findings:
         if self.unphrased:
             count = len(self.unphrased)
             have, read = ("label has", "reads") if count == 1 else ("labels have", "read")
-            more = f" and {count - SHOWN:,} more" if count > SHOWN else ""
+            more = "; `segue labels SPEC` writes them all" if count > SHOWN else ""
             notes.append(
-                f"{count:,} {have} no phrase and {read} 'the sound of …': "
-                f"{', '.join(self.unphrased[:SHOWN])}{more}; "
-                "write labels as you would say them, such as 'a hound'"
+                f"{count:,} {have} no phrase and {read} 'the sound of …'; to word them, paste this "
+                f"into the spec and mend it{more}:\n"
+                + "\n".join(suggest_words(self.unphrased[:SHOWN]))
             )
         return notes
 
@@ -285,9 +288,9 @@ class Findings:
 
 
 def _find_unphrased(labels: Iterable[str], plan: Path) -> list[str]:
-    unlisted = sorted(set(labels) - shipped_phrases().keys())
+    unlisted = [label for label in sorted(labels) if Phrase.of_label(label).is_fallback]
     if not unlisted:
         return []
     captions = read_columns(plan, ["caption"]).column("caption")
     is_read = pc.any(pc.match_substring(captions, "the sound of ", ignore_case=True)).as_py()
-    return unlisted if is_read else []
+    return [*map(name_of, unlisted)] if is_read else []

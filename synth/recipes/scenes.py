@@ -286,7 +286,8 @@ class SceneGroups(SplitGroups[Scenes]):
     @cached_property
     def templates(self) -> Mapping[Scene, float]:
         """Scenes of labels, categories or `any`, with their weights; none to draw them."""
-        return self.settings.templates
+        templates = self.settings.templates.items()
+        return {self.cast.spell(template): weight for template, weight in templates}
 
     @cached_property
     def listener(self) -> Listener:

@@ -11,8 +11,7 @@ import numpy as np
 
 from synth.base.errors import SpecError
 from synth.base.rng import Randomness
-from synth.labels.lexicon import Tag
-from synth.recipes.tag_pairs import MUSIC
+from synth.labels.lexicon import MUSIC, Tag
 from synth.scene.claim import claim_to_text
 from synth.scene.edit import EditKind
 from synth.scene.scene import Event
