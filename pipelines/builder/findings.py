@@ -21,7 +21,7 @@ from synth.base.errors import LeftOutError
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE
 from synth.labels.lexicon import Phrase
 from synth.labels.own import name_of
-from synth.labels.search import suggest_words
+from synth.text.label_search import suggest_words
 
 # How many clips and recordings each label has in each split, of those that a recipe can use.
 
@@ -272,10 +272,12 @@ class Findings:
         notes += [groups.line for groups in self.left_out]
         if self.unphrased:
             count = len(self.unphrased)
-            have, read = ("label has", "reads") if count == 1 else ("labels have", "read")
+            have, read, it = (
+                ("label has", "reads", "it") if count == 1 else ("labels have", "read", "them")
+            )
             more = "; `segue labels SPEC` writes them all" if count > SHOWN else ""
             notes.append(
-                f"{count:,} {have} no phrase and {read} 'the sound of …'; to word them, paste this "
+                f"{count:,} {have} no phrase and {read} 'the sound of …'; to word {it}, paste this "
                 f"into the spec and mend it{more}:\n"
                 + "\n".join(suggest_words(self.unphrased[:SHOWN]))
             )

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import chain
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Final, Literal, get_args, get_origin
@@ -21,10 +22,10 @@ from pipelines.config.spec import SPLITS, Spec
 from synth.base.choice import Choice
 from synth.base.errors import SegueError, SourceError, SpecError, suggestion
 from synth.labels.lexicon import spell_listed
-from synth.labels.search import suggest_words
 from synth.recipes import recipe_class, recipe_names
 from synth.sources import HELD, Settings, Source, open_source, source_class
 from synth.sources.reading.files import MISSING
+from synth.text.label_search import suggest_words
 
 WIDTH: Final = 100
 _INDENT: Final = "  "
@@ -148,7 +149,8 @@ def _render_commented(model: type[BaseModel], indent: str) -> Iterator[str]:
 
 def _find_model(field: FieldInfo) -> type[BaseModel] | None:
     """The class of a setting that has settings of its own."""
-    for each in (field.annotation, *get_args(field.annotation)):
+    kinds = (field.annotation, *get_args(field.annotation))
+    for each in chain(kinds, *map(get_args, kinds)):
         if isinstance(each, type) and issubclass(each, BaseModel):
             return each
     return None

@@ -10,21 +10,30 @@ import re
 from functools import lru_cache
 from typing import Annotated, Final, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import AfterValidator, ValidationError, model_validator
 
 from synth.base.choice import StrictModel
 
 _OWN: Final = re.compile(r"(?P<name>.*\S) \{(?P<told>[a-z]+: [^{}]*)\}", re.DOTALL)
 _BETWEEN: Final = "; "
 _LISTED: Final = " | "
-_Part = Annotated[str, Field(pattern=r"^[^\s;|{}]([^;|{}\n]*[^\s;|{}.])?$")]
+_MARKS: Final = ";|{}"
+
+
+def _check_words(text: str) -> str:
+    if text != " ".join(text.split()).rstrip(".") or not text or set(text) & set(_MARKS):
+        raise ValueError(f"expected words without {' '.join(_MARKS)} and no final stop")
+    return text
+
+
+_Part = Annotated[str, AfterValidator(_check_words)]
 
 
 class OwnLabel(StrictModel):
     """What a spec says of a label.
 
     Args:
-        like: A listed label that the sound is a kind of. Alone it makes the label the same as that.
+        like: A listed label that the sound is a kind of; without words it is said as that.
         noun: A noun phrase: "a budgie".
         clause: A clause: "a budgie chirps".
         gerund: A gerund phrase: "a budgie chirping".
@@ -49,12 +58,10 @@ class OwnLabel(StrictModel):
         return self
 
     def label(self, name: str) -> str:
-        """The label of this name that carries this; the listed one where it is the same."""
-        told = {key: value for key, value in self if value not in (None, ())}
-        if told.keys() <= {"like"}:
-            return self.like or name
-        parts = (f"{key}: {_write(value)}" for key, value in told.items())
-        return f"{name} {{{_BETWEEN.join(parts)}}}"
+        """The label of this name that carries this."""
+        told = (f"{key}: {_write(value)}" for key, value in self if value not in (None, ()))
+        text = _BETWEEN.join(told)
+        return f"{name} {{{text}}}" if text else name
 
 
 @lru_cache(maxsize=1 << 16)

@@ -13,7 +13,7 @@ from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import LexiconError
 from synth.labels.lexicon import category, families, other_families, shipped_phrases
-from synth.labels.search import find_nearest, search_labels, suggest_words
+from synth.text.label_search import find_nearest, search_labels, suggest_words
 
 SHOWN: Final = 20
 _SAID: Final = {

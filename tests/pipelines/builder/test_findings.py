@@ -28,8 +28,9 @@ LINES = (
     "note: no clip is from the library's split extra, which the spec names",
     "note: split test has no clip of: hound (1 of 2 labels)",
     "note: to fill them, add clips; with shares, another `seed` may do",
-    "note: 1 label has no phrase and reads 'the sound of …': hound; "
-    "write labels as you would say them, such as 'a hound'",
+    "note: 1 label has no phrase and reads 'the sound of …'; to word it, paste this into the spec "
+    "and mend it:",
+    "  hound: {noun: a hound, clause: a hound is heard, gerund: a hound being heard}",
 )
 
 

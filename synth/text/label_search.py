@@ -13,6 +13,7 @@ from synth.labels.own import OwnLabel
 from synth.labels.words import plain_words
 from synth.text.tags.tags import add_article, is_plural
 
+_PARTICIPLE = re.compile("[aeiouy][a-z]*ing$")
 _DETERMINED = ("a ", "an ", "the ", "some ", "someone", "people ")
 
 
@@ -44,9 +45,9 @@ def guess_words(label: str) -> OwnLabel:
     plain = Phrase.fallback(label).noun.removeprefix("the sound of ")
     plain = " ".join(re.sub("[;|{}]", " ", plain).split()).strip(" .") or "sound"
     head, _, last = plain.rpartition(" ")
-    goes_on = bool(head) and last.endswith("ing")
+    goes_on = bool(head and _PARTICIPLE.search(last))
     thing = head if goes_on else plain
-    bare = thing.startswith(_DETERMINED) or thing.endswith("ing") or is_plural(thing)
+    bare = thing.startswith(_DETERMINED) or _PARTICIPLE.search(thing) or is_plural(thing)
     noun, verb = thing if bare else add_article(thing), "are" if is_plural(thing) else "is"
     if goes_on:
         gerund = f"{noun} {last}"
