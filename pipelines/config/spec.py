@@ -367,12 +367,7 @@ class Spec(StrictModel):
     @property
     def split_rules(self) -> tuple[SplitRule, ...]:
         """The splits as the catalogue takes them."""
-        return tuple(
-            SplitRule(name, fraction=share)
-            if isinstance(share, float)
-            else SplitRule(name, source_splits=tuple(map(str, share)))
-            for name, share in self.splits.items()
-        )
+        return split_rules(self.splits)
 
     @property
     def intake(self) -> Intake:
@@ -420,6 +415,16 @@ class Spec(StrictModel):
     def build_digest(self, catalogue_digest: str) -> str:
         """What determines the whole corpus."""
         return digest(self.plan_digest(catalogue_digest), self.render_digest())
+
+
+def split_rules(splits: Mapping[Any, Any]) -> tuple[SplitRule, ...]:
+    """Splits as the catalogue takes them."""
+    return tuple(
+        SplitRule(name, fraction=share)
+        if isinstance(share, float)
+        else SplitRule(name, source_splits=tuple(map(str, share)))
+        for name, share in splits.items()
+    )
 
 
 # What ingest is given: a library, and which of its clips are wanted in which form.

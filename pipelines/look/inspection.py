@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.builder.claim import SHARDS_FILE
-from pipelines.builder.findings import Coverage
+from pipelines.builder.coverage import Coverage
 from pipelines.builder.render import parse_receipt
 from pipelines.ingest.parts import count_refusals, find_pcm_fault, is_certified, list_parts
 from pipelines.store.places import find_manifest

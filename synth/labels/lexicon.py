@@ -27,6 +27,7 @@ OTHER: Final = "other"
 _UNLISTED: Final = frozenset({"again", "long", "pitch"})
 """What can be said of a label that is not listed."""
 _KIN_CACHE: Final = 1 << 16
+_SEPARATORS: Final = re.compile(r"[\s_-]+")
 _SINGULAR: Final = re.compile("the [a-z-]*[^s ] of ")
 """What starts so is a sound already, and one: "the hum of an engine", not "the bells of"."""
 
@@ -166,7 +167,7 @@ def find_listed(label: str) -> str | None:
 
 def spell_listed(label: str) -> str | None:
     """The listed label that is spelt so, or so but for case and separators: "Car-Horn"."""
-    return label if label in _read_phrases() else _read_spellings().get(plain_words(label))
+    return label if label in _read_phrases() else _read_spellings().get(_spell(label))
 
 
 @lru_cache(maxsize=_KIN_CACHE)
@@ -284,8 +285,12 @@ def _read_phrases() -> Mapping[str, Mapping[str, str]]:
 
 @cache
 def _read_spellings() -> Mapping[str, str]:
-    """Listed labels by their words; of "Dog" and "dog" the latter, the sound that most mean."""
-    return {plain_words(label): label for label in sorted(_read_phrases())}
+    """Listed labels as all spell them; of "Dog" and "dog" the latter, the sound that most mean."""
+    return {_spell(label): label for label in sorted(_read_phrases())}
+
+
+def _spell(label: str) -> str:
+    return " ".join(_SEPARATORS.split(label.casefold()))
 
 
 def _lower_title(plain: str) -> str:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from pipelines.builder.findings import Lacking
+from pipelines.builder.coverage import Lacking
 from pipelines.cli.common.options import CorpusArgument
 from pipelines.cli.common.show import print_next
 from pipelines.look.inspection import (

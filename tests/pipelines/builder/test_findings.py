@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.builder.build import Summary
-from pipelines.builder.findings import Coverage, Findings, Lacking
+from pipelines.builder.coverage import Coverage, Lacking
+from pipelines.builder.findings import Findings
 from pipelines.cli.make.build import print_summary
 from pipelines.cli.make.plan import describe_plan
 from pipelines.config.spec import SplitName
