@@ -123,20 +123,24 @@ _STEPS: Final = 20
 
 def advise_splits(coverage: Coverage, splits: Mapping[Any, Any], seed: int) -> list[str]:
     """What fills the splits that lack labels; nothing where none does, or all clips are refused."""
-    wanted = {label for split in coverage.lacking for label in split.labels}
+    wanted = {
+        label
+        for label, by_split in coverage.recordings.items()
+        if not all(by_split.get(split) for split in splits)
+    }
     has = {
         label: {name for names in by_split.values() for name in names}
         for label, by_split in coverage.recordings.items()
     }
-    few = sorted(label for label in wanted if 0 < len(has[label]) < len(coverage.splits))
+    few = sorted(label for label in wanted if 0 < len(has[label]) < len(splits))
     told = []
     if few:
         names = ", ".join(map(name_of, few[:SHOWN])) + (" ..." if len(few) > SHOWN else "")
         told.append(
-            f"each of {len(coverage.splits)} splits needs a recording of its own, and there are "
+            f"each of {len(splits)} splits needs a recording of its own, and there are "
             f"fewer of {names}: add some, or name fewer `splits`"
         )
-    enough = {label: names for label, names in has.items() if len(names) >= len(coverage.splits)}
+    enough = {label: names for label, names in has.items() if len(names) >= len(splits)}
     is_dealt = all(isinstance(share, float) for share in splits.values())
     if is_dealt and wanted & enough.keys() and (shares := find_shares(enough, splits, seed)):
         text = ", ".join(f"{name}: {share:g}" for name, share in shares.items())

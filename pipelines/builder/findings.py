@@ -17,6 +17,7 @@ from pipelines.builder.drafting import DraftedRows
 from pipelines.builder.usable import Shortage
 from pipelines.config.spec import SplitName
 from pipelines.ingest.parts import RefusalKind, count_refusals, format_refusals
+from pipelines.ingest.remedies import advise_groups, with_clip
 from pipelines.store.row_file import read_columns
 from synth.base.errors import LeftOutError
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE
@@ -97,7 +98,10 @@ class Tally:
         ]
 
 
-_CLIPS: Final = ("id", "split", "source_split", "labels", "recording")
+_CLIPS: Final = (
+    *("id", "split", "source_split", "labels", "recording"),
+    *("onset", "offset", "sample_rate"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,7 @@ class Findings:
         left_out: Groups that the plan goes without.
         absent: Splits of the library that the spec names and no clip is from.
         advice: What gives splits the labels that they lack.
+        labels: Of each split, those that have a clip.
     """
 
     refusals: Sequence[RefusalKind]
@@ -120,6 +125,7 @@ class Findings:
     left_out: Sequence[LeftOut] = ()
     absent: Sequence[str] = ()
     advice: Sequence[str] = ()
+    labels: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def read(
@@ -142,8 +148,8 @@ class Findings:
             catalogued = {clip["id"] for clip in clips}
             refused = [*quarantine, *(row for row in refused if row["id"] in catalogued)]
         coverage = Coverage.of(clips, {row["id"] for row in refused})
-        labels = {clip["id"]: clip["labels"] for clip in clips}
-        refused = [{**row, "labels": labels.get(row["id"], ())} for row in refused]
+        heard = {clip["id"]: clip for clip in clips}
+        refused = [with_clip(row, heard.get(row["id"])) for row in refused]
         metadata = pq.read_metadata(manifests / PLAN_FILE).metadata or {}
         named = (
             str(name) for names in splits.values() if isinstance(names, list) for name in names
@@ -156,6 +162,10 @@ class Findings:
             [LeftOut(**groups) for groups in json.loads(metadata.get(LEFT_OUT.encode(), b"[]"))],
             [name for name in named if name not in present],
             advise_splits(coverage, splits, seed),
+            {
+                split: sum(bool(its[split]) for its in coverage.recordings.values())
+                for split in coverage.splits
+            },
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -171,7 +181,10 @@ class Findings:
         ]
         notes += [split.line for split in self.lacking]
         notes += self.advice
-        notes += [groups.line for groups in self.left_out]
+        for groups in self.left_out:
+            labels = self.labels.get(groups.split, 0)
+            advice = advise_groups(groups.reason, groups.examples, labels)
+            notes.append(f"{groups.line}; {advice}" if advice else groups.line)
         if self.unphrased:
             count = len(self.unphrased)
             have, read, it = (

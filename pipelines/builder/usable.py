@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from pipelines.builder.coverage import Coverage, advise_splits
 from pipelines.config.spec import Spec, TruthSpec
 from pipelines.ingest.ingest import IngestedLibrary
-from pipelines.ingest.parts import count_refusals
+from pipelines.ingest.parts import list_remedies
+from pipelines.ingest.remedies import with_clip
 from pipelines.store.row_file import RowFile
 from synth.base.errors import PlanError
 from synth.corpus.schema import read_levels
@@ -35,8 +36,6 @@ _COLUMNS: Final = (
 )
 _SEGMENTS: Final = "segments"
 _COVERED: Final = ("id", "split", "labels", "recording")
-_REMEDIES: Final = 2
-"""Kinds of refusals of which the remedies are told where clips are missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ class UsableClips:
         clips: dict[str, list[Clip]] = {split: [] for split in spec.splits}
         numbers: dict[str, int] = {}
         refused: list[dict[str, str]] = []
-        labels: dict[str, tuple[str, ...]] = {}
+        heard: dict[str, Mapping[str, Any]] = {}
         for number, row, clip in _read(library.clips, setting.rate):
             reason = setting.levels.refusal(clip.loudness_lufs)
             if reason is None and not row[_SEGMENTS]:
@@ -107,12 +106,10 @@ class UsableClips:
             else:
                 stage = f"recipe {recipe.name}"
                 refused.append(quarantine_row(clip.id, row["location"], stage, reason))
-                labels[clip.id] = clip.labels
-        everything = [
-            {**row, "labels": labels.get(row["id"], ())} for row in refused + library.quarantine
-        ]
+                heard[clip.id] = row
+        everything = [with_clip(row, heard.get(row["id"])) for row in refused + library.quarantine]
         shortage = Shortage(
-            _tell_refused(everything), _list_changed(spec.truth), _find_remedies(everything)
+            _tell_refused(everything), _list_changed(spec.truth), list_remedies(everything)
         )
         usable = cls(clips, numbers, refused, shortage)
         if not all(clips.values()):
@@ -157,14 +154,8 @@ class UsableClips:
         raise PlanError(
             f"recipe {recipe.name} can use no clip of split {', '.join(empty)}"
             + (_tell_refused(told) or self.shortage.refused),
-            fix="; or ".join((*_find_remedies(told), *named, *advice, "add clips, or drop it")),
+            fix="; or ".join((*list_remedies(told), *named, *advice, "add clips, or drop it")),
         )
-
-
-def _find_remedies(refused: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The settings that would have kept the most clips."""
-    kinds = count_refusals(refused)[:_REMEDIES]
-    return [kind.remedy for kind in kinds if kind.remedy]
 
 
 def _tell_refused(refused: Sequence[Mapping[str, Any]]) -> str:

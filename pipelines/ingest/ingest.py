@@ -25,6 +25,7 @@ from pipelines.ingest.parts import (
     PART_ROWS,
     LibraryPart,
     ingest_part,
+    list_remedies,
     read_part,
     read_receipt,
     read_rows,
@@ -210,11 +211,11 @@ def _assemble(
     named = map(partial(_name, labels=intake.labels), map(read_rows, parts))
     rows = RowFile.write(folder.parent.parent, PART_ROWS, named)
     if not len(rows):
+        first = f" ({quarantine[0]['location']} {quarantine[0]['reason']})" if quarantine else ""
+        remedy = "; or ".join(list_remedies(quarantine))
         raise SourceError(
-            f"source {intake.source.name}: none of {len(quarantine)} clips can be used",
-            fix=f"{quarantine[0]['location']}: {quarantine[0]['reason']}"
-            if quarantine
-            else "the library lists no clips",
+            f"source {intake.source.name}: none of {len(quarantine)} clips can be used{first}",
+            fix=remedy or ("add clips that can be used" if first else "the library lists no clips"),
         )
     index = _write_index(folder, rows, intake.rate)
     return _make_library(admission, intake.ear, rows, quarantine, index)

@@ -289,6 +289,8 @@ def chunk_refs(refs: Iterable[ClipRef]) -> Iterator[tuple[ClipRef, ...]]:
 
 SHOWN: Final = 20
 KIND_WORDS: Final = 4
+_REMEDIES: Final = 2
+"""Kinds of which the remedies are told where clips are missing."""
 _NUMBER: Final = re.compile(r"\d[\d,.]*")
 
 
@@ -335,6 +337,11 @@ def count_refusals(quarantine: Iterable[Mapping[str, Any]]) -> list[RefusalKind]
         )
         for rows in ranked
     ]
+
+
+def list_remedies(quarantine: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The settings that would have kept the most clips."""
+    return [kind.remedy for kind in count_refusals(quarantine)[:_REMEDIES] if kind.remedy]
 
 
 def format_refusals(kinds: Sequence[RefusalKind]) -> list[str]:

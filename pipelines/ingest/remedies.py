@@ -88,14 +88,23 @@ _REMEDIES: Final = tuple(
 )
 _UNCOUNTABLE: Final = "has a label that names no short event"
 _TWO_LABELS: Final = re.compile(r"is one sound under two labels: .* \((.*)\) and .* \((.*)\)")
+_TOO_LONG: Final = "holds no single sound of at most"
 _MISLEADING: Final = re.compile(r"has '(.*)' in its label")
+
+
+def with_clip(row: Row, clip: Row | None) -> Row:
+    """A row of `schema.QUARANTINE` with what `find_remedy` asks of its clip, if that is known."""
+    if clip is None:
+        return row
+    seconds = (clip["offset"] - clip["onset"]) / clip["sample_rate"]
+    return {**row, "labels": clip["labels"], "seconds": seconds}
 
 
 def find_remedy(rows: Sequence[Row]) -> str:
     """The setting that keeps clips that were refused for one kind of reason, "" for none.
 
     Args:
-        rows: Of `schema.QUARANTINE`, with the `labels` of those that were catalogued.
+        rows: Of `schema.QUARANTINE`, with the `labels` and `seconds` of those that are catalogued.
     """
     first = rows[0]["reason"]
     for remedy in _REMEDIES:
@@ -109,6 +118,10 @@ def find_remedy(rows: Sequence[Row]) -> str:
     if first.startswith(_UNCOUNTABLE) and named:
         told = ", ".join(f"{label}: {{countable: true}}" for label in named)
         return f"`labels: {{{told}}}` keeps {_them(rows)}, if each is one short event"
+    if first.startswith(_TOO_LONG) and "seconds" in rows[0]:
+        longest = math.ceil(10 * max(row["seconds"] for row in rows)) / 10
+        told = f"`recipe.counts.max_event_s: {longest:g}` with `audio.length: natural`"
+        return f"{told} keeps those that are one sound, and begin once"
     if match := _TWO_LABELS.match(first):
         for label, other in (match.groups(), match.groups()[::-1]):
             if spell_listed(other):
@@ -121,3 +134,32 @@ def find_remedy(rows: Sequence[Row]) -> str:
 
 def _them(rows: Sequence[Row]) -> str:
     return "it" if len(rows) == 1 else "them"
+
+
+# What would have made the groups that a plan goes without.
+
+
+_GROUPS: Final = {
+    "too few clips for two orders": "add another recording of one of the two labels",
+    "no two clips are heard both": "add recordings of these labels, or let sounds last longer "
+    "(max_event_s, audio.length)",
+    "no sound of the clip is surely": "use sounds that begin at once, and are over",
+    "no clips are found of which the attribute": "leave these out of "
+    "`recipe.attributes.attributes`, or add other sounds",
+    "its tags tell it from no other": "add clips with other tags, or set `style: paper`",
+}
+_SOUNDS: Final = re.compile(r", (\d+) sounds")
+
+
+def advise_groups(reason: str, examples: Sequence[str], labels: int) -> str:
+    """What would have made groups that are left out, "" where nobody knows.
+
+    Args:
+        labels: Those of which the split has clips.
+    """
+    counts = [int(found[1]) for example in examples if (found := _SOUNDS.search(example))]
+    if reason.startswith("no pair of kind"):
+        if labels < 3 or max(counts, default=0) < labels:
+            return f"add sounds of other labels than these {labels}"
+        return f"`recipe.edits.max_events: {labels - 1}` leaves a label to exchange"
+    return next((told for start, told in _GROUPS.items() if reason.startswith(start)), "")

@@ -194,7 +194,7 @@ class AttributePairs(SplitGroups[Attributes]):
         if len(labels) < 2:
             raise PlanError(
                 f"split {self.split}: attributes needs clips of two labels, found {len(labels)}",
-                fix="add clips of other labels, or change the splits",
+                fix=f"add sounds of another label to {self.split}, or leave it out of `splits`",
             )
         missing = list(filter(needs_treatment, self.settings.attributes))
         if missing and not any(clip.treatment for clip in self.clips):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -431,10 +432,12 @@ def longest_event(
     """Frames that each of two joined events may last, None for any."""
     longest = setting.longest_of(2, -crossfade, max_event_s)
     if longest is not None and longest < max(1, 2 * crossfade):
+        most = (setting.max_frames or math.inf) / setting.rate
+        fitting = math.floor(100 * min(most / 3, (max_event_s or math.inf) / 2)) / 100
         raise PlanError(
             f"events of {longest / setting.rate:g} s are too short for a crossfade of "
             f"{crossfade / setting.rate:g} s: half of each must be heard alone",
-            fix="shorten crossfade_s, or raise max_event_s or audio.length",
+            fix=f"set `crossfade_s: {fitting:g}`, or raise max_event_s or audio.length",
         )
     return longest
 

@@ -110,6 +110,17 @@ def explain_uncast(clip: Clip, recipe: str, style: Style, setting: Setting) -> s
     return explain_unnamed(clip, f"{recipe} need", style, 0, setting)
 
 
+def refuse_few(split: str, recipe: str, known: Collection[str], count: int) -> None:
+    """Check that there are labels for a scene and for what is exchanged in it."""
+    sets = combinations(sorted(known), count)
+    if not any(all(not are_confusable(*pair) for pair in combinations(some, 2)) for some in sets):
+        named = ", ".join(map(name_of, sorted(known)[:5]))
+        raise PlanError(
+            f"split {split}: {recipe} need {count} labels that nobody could confuse, found {named}",
+            fix=f"add sounds of other labels to {split}, or leave it out of `splits`",
+        )
+
+
 @dataclass(frozen=True)
 class DrawnCast:
     """Every clip of a split, again and again.

@@ -115,8 +115,8 @@ class Repetitions(SplitGroups[Counts]):
         if not self.clips:
             raise PlanError(
                 f"split {self.split}: counts needs clips of short sounds, found none",
-                fix="add clips of countable sounds, such as dog, cat or car_horn, "
-                "or change the splits",
+                fix="add clips of countable sounds, such as dog, cat or car_horn; "
+                "`labels: {LABEL: {countable: true}}` says that one of your own is",
             )
 
     def __len__(self) -> int:

@@ -160,7 +160,7 @@ class EditPairs(SplitGroups[Edits]):
         if not self.clips:
             raise PlanError(
                 f"split {self.split}: edits need clips, found none",
-                fix="add clips, or change the splits",
+                fix=f"add clips to {self.split}, or leave it out of `splits`",
             )
         _ = self.cast
 
@@ -187,7 +187,7 @@ class EditPairs(SplitGroups[Edits]):
         raise LeftOutError(
             f"no pair of kind {family.value!r} could be proven before and after",
             example=f"pair {index} of split {self.split}, {count} sounds",
-            fix="add clips of other labels, or lower recipe.edits.max_events",
+            fix="add clips of other labels, or set `recipe.edits.max_events: 2`",
         )
 
     def _find_family(self, index: int) -> EditFamily:

@@ -58,6 +58,7 @@ from synth.recipes.casting import (
     explain_uncast,
     random_sequence,
     random_template,
+    refuse_few,
 )
 from synth.recipes.composing import (
     Composer,
@@ -282,6 +283,7 @@ class SceneGroups(SplitGroups[Scenes]):
         _ = self.dealer and self.dealer.sizes
         for template in self.templates:
             self.cast.check(template, "recipe.scenes.expressions")
+        refuse_few(self.split, "scenes", self.cast.labels, 3)
 
     @cached_property
     def templates(self) -> Mapping[Scene, float]:

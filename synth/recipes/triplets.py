@@ -28,6 +28,7 @@ from synth.captions.contrast import Wording, judge
 from synth.captions.narrative import Narrator
 from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase, are_kin
+from synth.labels.own import name_of
 from synth.recipes.base import (
     Clip,
     Count,
@@ -116,15 +117,15 @@ class ClassPairs(SplitGroups[Triplets]):
         if len(labels) < 2:
             raise PlanError(
                 f"split {self.split}: triplets need clips of two classes, found {len(labels)}",
-                fix=f"give {self.split} more of the library's splits or a larger share, try "
-                "another `seed`, add clips, or leave it out",
+                fix=f"add sounds of another label to {self.split}, or leave it out of `splits`",
             )
         _refuse_namesakes(self._by_label)
         if not self.pairs:
             raise PlanError(
                 f"split {self.split}: each of the labels {', '.join(labels)} could "
                 "describe the others' sounds",
-                fix="add clips of other sounds",
+                fix="add other sounds; or, if nobody could confuse these, say so: "
+                f"`labels: {{{name_of(labels[0])}: {{excludes: [{name_of(labels[1])}]}}}}`",
             )
 
     def __len__(self) -> int:
@@ -231,8 +232,8 @@ class ClassPairs(SplitGroups[Triplets]):
         return LeftOutError(
             reason,
             example=" and ".join(sorted(self.pairs[number % len(self.pairs)])),
-            fix=f"add clips of these labels to split {self.split}, by a larger share or another "
-            "`seed`" + ("" if self.fitting.longest is None else longer),
+            fix=f"add recordings of these labels to split {self.split}"
+            + ("" if self.fitting.longest is None else longer),
         )
 
     def _draft_single_and_combined(self, pair: FittedPair) -> list[Draft]:
