@@ -115,7 +115,7 @@ class Coverage:
 # Why a split lacks labels, and the shares with which it has them.
 
 
-_MOST: Final = 2000
+_MOST: Final = 500
 """Recordings up to which other shares are tried."""
 _STEPS: Final = 20
 """Shares are tried in twentieths."""
@@ -144,14 +144,14 @@ def advise_splits(coverage: Coverage, splits: Mapping[Any, Any], seed: int) -> l
     is_dealt = all(isinstance(share, float) for share in splits.values())
     if is_dealt and wanted & enough.keys() and (shares := find_shares(enough, splits, seed)):
         text = ", ".join(f"{name}: {share:g}" for name, share in shares.items())
-        told.append(f"`splits: {{{text}}}` gives each split the labels that have recordings enough")
+        told.append(f"`splits: {{{text}}}` gives splits more of the labels")
     return told
 
 
 def find_shares(
     recordings: Mapping[str, Collection[str]], splits: Mapping[str, float], seed: int
 ) -> dict[str, float] | None:
-    """The shares nearest to those of a spec by which each label lies in each split, if any do."""
+    """The shares by which most splits have most labels, of these the nearest to a spec's."""
     every = sorted({name for names in recordings.values() for name in names})
     if len(every) > _MOST:
         return None
@@ -162,9 +162,12 @@ def find_shares(
     ]
     dealt = [dict(zip(splits, (part / _STEPS for part in each), strict=True)) for each in parts]
     dealt.sort(key=lambda shares: sum(abs(shares[name] - splits[name]) for name in splits))
-    for shares in dealt:
+
+    def count(shares: Mapping[Any, float]) -> int:
+        """Labels in splits."""
         find = split_finder(split_rules(shares), seed)
         at = {name: find({"recording": name}) for name in every}
-        if all({at[name] for name in names} >= splits.keys() for names in recordings.values()):
-            return shares
-    return None
+        return sum(len({at[name] for name in names} - {""}) for names in recordings.values())
+
+    best = max(dealt, key=count, default=dict(splits))
+    return best if count(best) > count(splits) else None
