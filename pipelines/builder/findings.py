@@ -17,7 +17,7 @@ from pipelines.builder.drafting import DraftedRows
 from pipelines.builder.usable import Shortage
 from pipelines.config.spec import SplitName
 from pipelines.ingest.parts import RefusalKind, count_refusals, format_refusals
-from pipelines.ingest.remedies import advise_groups, with_clip
+from pipelines.ingest.remedies import find_remedy, with_clip
 from pipelines.store.row_file import read_columns
 from synth.base.errors import LeftOutError
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE
@@ -116,7 +116,6 @@ class Findings:
         left_out: Groups that the plan goes without.
         absent: Splits of the library that the spec names and no clip is from.
         advice: What gives splits the labels that they lack.
-        labels: Of each split, those that have a clip.
     """
 
     refusals: Sequence[RefusalKind]
@@ -125,7 +124,6 @@ class Findings:
     left_out: Sequence[LeftOut] = ()
     absent: Sequence[str] = ()
     advice: Sequence[str] = ()
-    labels: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def read(
@@ -162,10 +160,6 @@ class Findings:
             [LeftOut(**groups) for groups in json.loads(metadata.get(LEFT_OUT.encode(), b"[]"))],
             [name for name in named if name not in present],
             advise_splits(coverage, splits, seed),
-            {
-                split: sum(bool(its[split]) for its in coverage.recordings.values())
-                for split in coverage.splits
-            },
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -181,10 +175,10 @@ class Findings:
         ]
         notes += [split.line for split in self.lacking]
         notes += self.advice
-        for groups in self.left_out:
-            labels = self.labels.get(groups.split, 0)
-            advice = advise_groups(groups.reason, groups.examples, labels)
-            notes.append(f"{groups.line}; {advice}" if advice else groups.line)
+        notes += [
+            "; ".join(filter(None, (groups.line, find_remedy([{"reason": groups.reason}]))))
+            for groups in self.left_out
+        ]
         if self.unphrased:
             count = len(self.unphrased)
             have, read, it = (

@@ -1,14 +1,17 @@
-"""Remedies: the setting that would have kept refused clips, by the reason of their refusal.
+"""Remedies: the setting that would have kept clips, or made groups, by the reason that is told.
 
-Reasons lie in manifests, where they never change; what to do about them is told from here.
+Reasons lie in manifests, where they never change; `remedies.csv` says what to do about them. There
+`#` stands for a number, and `choose` names the function that makes the value of all clips' numbers.
 """
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from synth.labels.lexicon import spell_listed
@@ -17,79 +20,16 @@ from synth.labels.own import name_of
 Row: TypeAlias = Mapping[str, Any]
 _NAMED: Final = 3
 """Labels that a remedy names."""
-
-
-def below(numbers: Sequence[str]) -> str:
-    """A number that is surely below those that were rounded to these."""
-    return _round_down(numbers, 1)
-
-
-def half_below(numbers: Sequence[str]) -> str:
-    """Half of it."""
-    return _round_down(numbers, 2)
-
-
-def _round_down(numbers: Sequence[str], parts: int) -> str:
-    digits = 10 ** len(numbers[0].partition(".")[2])
-    least = min(map(_read, numbers)) - 0.5 / digits
-    return f"{max(0, math.floor(digits * least / parts)) / digits:g}"
-
-
-def above(numbers: Sequence[str]) -> str:
-    """A whole number above all of them."""
-    return f"{math.floor(max(map(_read, numbers))) + 1}"
-
-
-def least(numbers: Sequence[str]) -> str:
-    """The least of them."""
-    return f"{min(map(_read, numbers)):g}"
-
-
-def most(numbers: Sequence[str]) -> str:
-    """The greatest of them."""
-    return f"{max(map(_read, numbers)):g}"
-
-
-def _read(number: str) -> float:
-    return float(number.replace(",", ""))
-
-
-@dataclass(frozen=True, slots=True)
-class Remedy:
-    """What would have kept clips.
-
-    Args:
-        reason: Matches the reason; its group is a number.
-        setting: By its path in a spec; `{recipe}` stands for the recipe that refused the clip.
-        choose: Its value, by the numbers of all clips.
-    """
-
-    reason: re.Pattern[str]
-    setting: str
-    choose: Callable[[Sequence[str]], str]
-
-
-_NUMBER: Final = r"([\d.,]*\d)"
-_REMEDIES: Final = tuple(
-    Remedy(re.compile(reason.replace("#", _NUMBER)), setting, choose)
-    for reason, setting, choose in (
-        ("is too short: # s of sound; a crossfade", "recipe.{recipe}.crossfade_s", half_below),
-        (r"is too short: # s .*\(truth\.min_overlap_s\)", "truth.min_overlap_s", below),
-        (r"(?:is too short:|lasts) # s.*; clips\.min_active_s", "clips.min_active_s", below),
-        (r"lasts # s; clips\.max_s", "clips.max_s", above),
-        (r"is sampled at # Hz; clips\.min_rate", "clips.min_rate", least),
-        (r"is sampled at # Hz; clips\.max_rate", "clips.max_rate", most),
-        (r"has # channels; clips\.max_channels", "clips.max_channels", most),
-        ("is too quiet: .* still # dB below", "audio.max_below_db", above),
-        (r"is audible for at most # s", "truth.blip_s", below),
-        ("is heard too seldom: .* a crossfade of #", "recipe.{recipe}.crossfade_s", lambda _: "0"),
-        ("holds .*, but its name ends in ", "clips.mislabelled", lambda _: "accept"),
-    )
-)
-_UNCOUNTABLE: Final = "has a label that names no short event"
+_STEP_S: Final = 0.01
+"""The numbers of reasons are rounded to this, or less."""
+_CHOOSE: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
+    "below": lambda numbers: _round_down(min(numbers) - _STEP_S / 2),
+    "half_below": lambda numbers: _round_down((min(numbers) - _STEP_S / 2) / 2),
+    "above": lambda numbers: math.floor(max(numbers)) + 1,
+    "least": min,
+    "most": max,
+}
 _TWO_LABELS: Final = re.compile(r"is one sound under two labels: .* \((.*)\) and .* \((.*)\)")
-_TOO_LONG: Final = "holds no single sound of at most"
-_MISLEADING: Final = re.compile(r"has '(.*)' in its label")
 
 
 def with_clip(row: Row, clip: Row | None) -> Row:
@@ -101,65 +41,42 @@ def with_clip(row: Row, clip: Row | None) -> Row:
 
 
 def find_remedy(rows: Sequence[Row]) -> str:
-    """The setting that keeps clips that were refused for one kind of reason, "" for none.
+    """What is to be done about one kind of reason, "" where nothing is known.
 
     Args:
-        rows: Of `schema.QUARANTINE`, with the `labels` and `seconds` of those that are catalogued.
+        rows: With a `reason`; those of `schema.QUARANTINE` with the `labels` and `seconds` of clips
+            that are catalogued.
     """
     first = rows[0]["reason"]
-    for remedy in _REMEDIES:
-        if remedy.reason.match(first):
-            found = [match for row in rows if (match := remedy.reason.match(row["reason"]))]
-            value = remedy.choose([(*match.groups(), "")[0] for match in found])
-            recipe = rows[0].get("stage", "").removeprefix("recipe ")
-            return f"`{remedy.setting.format(recipe=recipe)}: {value}` keeps {_them(rows)}"
-    labels = list(dict.fromkeys(name_of(label) for row in rows for label in row.get("labels", ())))
-    named = labels[:_NAMED]
-    if first.startswith(_UNCOUNTABLE) and named:
-        told = ", ".join(f"{label}: {{countable: true}}" for label in named)
-        return f"`labels: {{{told}}}` keeps {_them(rows)}, if each is one short event"
-    if first.startswith(_TOO_LONG) and "seconds" in rows[0]:
-        longest = math.ceil(10 * max(row["seconds"] for row in rows)) / 10
-        told = f"`recipe.counts.max_event_s: {longest:g}` with `audio.length: natural`"
-        return f"{told} keeps those that are one sound, and begin once"
+    for pattern, choose, remedy in _read_remedies():
+        if pattern.match(first):
+            found = [match for row in rows if (match := pattern.match(row["reason"]))]
+            numbers = [float(match[1].replace(",", "")) for match in found if pattern.groups]
+            named = dict.fromkeys(name_of(label) for row in rows for label in row.get("labels", ()))
+            labels = [*named][:_NAMED]
+            return remedy.format(
+                recipe=rows[0].get("stage", "").removeprefix("recipe "),
+                value=f"{_CHOOSE[choose](numbers):g}" if choose else "",
+                them="it" if len(rows) == 1 else "them",
+                labels=", ".join(labels),
+                countable=", ".join(f"{label}: {{countable: true}}" for label in labels),
+                seconds=f"{math.ceil(10 * max(row.get('seconds', 0) for row in rows)) / 10:g}",
+            )
     if match := _TWO_LABELS.match(first):
         for label, other in (match.groups(), match.groups()[::-1]):
             if spell_listed(other):
-                both = f"`labels: {{{name_of(label)}: {{also: [{name_of(other)}]}}}}`"
-                return f"{both} keeps one, if both are right"
-    if match := _MISLEADING.match(first):
-        return f"word {', '.join(named)} under `labels`, without {match[1]!r}"
+                return f"`labels: {{{label}: {{also: [{other}]}}}}` keeps one, if both are right"
     return ""
 
 
-def _them(rows: Sequence[Row]) -> str:
-    return "it" if len(rows) == 1 else "them"
+@cache
+def _read_remedies() -> Sequence[tuple[re.Pattern[str], str, str]]:
+    with Path(__file__).with_name("remedies.csv").open(encoding="utf-8", newline="") as file:
+        return [
+            (re.compile(row["reason"].replace("#", r"([\d.,]*\d)")), row["choose"], row["remedy"])
+            for row in csv.DictReader(file)
+        ]
 
 
-# What would have made the groups that a plan goes without.
-
-
-_GROUPS: Final = {
-    "too few clips for two orders": "add another recording of one of the two labels",
-    "no two clips are heard both": "add recordings of these labels, or let sounds last longer "
-    "(max_event_s, audio.length)",
-    "no sound of the clip is surely": "use sounds that begin at once, and are over",
-    "no clips are found of which the attribute": "leave these out of "
-    "`recipe.attributes.attributes`, or add other sounds",
-    "its tags tell it from no other": "add clips with other tags, or set `style: paper`",
-}
-_SOUNDS: Final = re.compile(r", (\d+) sounds")
-
-
-def advise_groups(reason: str, examples: Sequence[str], labels: int) -> str:
-    """What would have made groups that are left out, "" where nobody knows.
-
-    Args:
-        labels: Those of which the split has clips.
-    """
-    counts = [int(found[1]) for example in examples if (found := _SOUNDS.search(example))]
-    if reason.startswith("no pair of kind"):
-        if labels < 3 or max(counts, default=0) < labels:
-            return f"add sounds of other labels than these {labels}"
-        return f"`recipe.edits.max_events: {labels - 1}` leaves a label to exchange"
-    return next((told for start, told in _GROUPS.items() if reason.startswith(start)), "")
+def _round_down(number: float) -> float:
+    return max(0, math.floor(number / _STEP_S)) * _STEP_S

@@ -149,7 +149,7 @@ def test_the_setting_that_is_named_works(
             TWO | {"bell after dinner": [1.0] * 2},
             {"triplets": {}},
             None,
-            "word bell after dinner under `labels`, without 'after'",
+            "word bell after dinner under `labels`, without the word",
         ),
         ({"dog": [1.3] * 4}, {"attributes": {"pairs": 4}}, None, "sounds of another label"),
     ],
@@ -182,7 +182,7 @@ def test_where_no_setting_helps_the_cause_is_told(
         (
             ["is audible for at most 0.060 s at a time; truth.blip_s is 0.1 s"] * 2,
             "recipe triplets",
-            "`truth.blip_s: 0.059` keeps them",
+            "`truth.blip_s: 0.05` keeps them",
         ),
         (
             ["is heard too seldom: half of it must be left by a crossfade of 1 s"],
