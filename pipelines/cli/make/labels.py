@@ -16,13 +16,7 @@ from synth.labels.lexicon import category, families, other_families, shipped_phr
 from synth.text.label_search import find_nearest, search_labels, suggest_words
 
 SHOWN: Final = 20
-_SAID: Final = {
-    "count": "countable",
-    "fast": "has a rhythm",
-    "again": "heard again",
-    "long": "lasts",
-    "pitch": "has a pitch",
-}
+_SAID: Final = {"count": "countable", "fast": "has a rhythm", "long": "lasts", "pitch": "has pitch"}
 
 
 def labels_command(
@@ -41,10 +35,16 @@ def labels_command(
 
     Examples: `segue labels bark`, `segue labels mine.yaml`
     """
-    if word is None:
-        return _count()
-    if Path(word).is_file():
+    if word is not None and Path(word).is_file():
         return _suggest(Path(word))
+    if word is None:
+        counts = dict(Counter(map(category, shipped_phrases())).most_common())
+        told = ", ".join(f"{name} {count}" for name, count in counts.items())
+        lines = [
+            f"{sum(counts.values()):,} labels have words, in {len(counts)} categories: {told}",
+            "`segue labels WORD` searches them.",
+        ]
+        return CommandResult(counts, lambda: make_console().print("\n".join(lines)))
     rows = {label: _describe(label) for label in search_labels(word)}
     if not rows:
         near = find_nearest(word)
@@ -54,9 +54,8 @@ def labels_command(
     def show() -> None:
         console = make_console()
         for label, row in list(rows.items())[:SHOWN]:
-            kinds = ", ".join(row["families"] + [f"maybe {path}" for path in row["also"]])
-            said = ", ".join(row["said"])
-            console.print(f"[bold]{escape(label)}[/]  [dim]{kinds}; {said}[/]")
+            kinds = [*row["families"], *(f"maybe {path}" for path in row["also"]), *row["said"]]
+            console.print(f"[bold]{escape(label)}[/]  [dim]{', '.join(kinds)}[/]")
             console.print(f"  {'; '.join(row['clauses'])}", markup=False)
         if len(rows) > SHOWN:
             console.print(f"and {len(rows) - SHOWN:,} more")
@@ -76,19 +75,6 @@ def _describe(label: str) -> dict[str, Any]:
     }
 
 
-def _count() -> CommandResult:
-    """How many labels are listed, by category."""
-    counts = dict(Counter(map(category, shipped_phrases())).most_common())
-
-    def show() -> None:
-        console = make_console()
-        console.print(f"{sum(counts.values()):,} labels have words, in {len(counts)} categories:")
-        console.print(", ".join(f"{name} {count}" for name, count in counts.items()))
-        console.print("\n`segue labels WORD` searches them.")
-
-    return CommandResult(counts, show)
-
-
 def _suggest(spec: Path) -> CommandResult:
     """The YAML of labels that are neither listed nor worded in a spec."""
     from pipelines.config.file import read_spec
@@ -97,10 +83,9 @@ def _suggest(spec: Path) -> CommandResult:
     read = read_spec(spec)
     library = inspect_library(read.source.chosen)  # type: ignore[arg-type]
     unlisted = [label for label in library.unlisted_labels if label not in (read.labels or {})]
-    lines = suggest_words(unlisted) if unlisted else []
+    text = "\n".join(suggest_words(unlisted)) if unlisted else ""
 
     def show() -> None:
-        console = make_console()
-        console.print("\n".join(lines) or "every label has words", markup=False, soft_wrap=True)
+        make_console().print(text or "every label has words", markup=False)
 
-    return CommandResult({"unlisted": unlisted, "yaml": "\n".join(lines)}, show)
+    return CommandResult({"unlisted": unlisted, "yaml": text}, show)
