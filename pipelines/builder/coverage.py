@@ -36,8 +36,7 @@ class Lacking:
         more = len(self.labels) - SHOWN
         rest = f" and {more:,} more" if more > 0 else ""
         return (
-            f"split {self.split} has no clip of: "
-            f"{', '.join(map(name_of, self.labels[:SHOWN]))}{rest} "
+            f"split {self.split} has no clip of: {', '.join(self.labels[:SHOWN])}{rest} "
             f"({len(self.labels):,} of {self.of:,} labels)"
         )
 
@@ -77,14 +76,12 @@ class Coverage:
     @property
     def lacking(self) -> list[Lacking]:
         """The splits that lack labels; none for clips without labels."""
+        every = sorted(self.recordings.items())
         missing = (
-            (
-                split,
-                [label for label in sorted(self.recordings) if not self.recordings[label][split]],
-            )
+            (split, [name_of(label) for label, its in every if not its[split]])
             for split in self.splits
         )
-        return [Lacking(split, labels, len(self.recordings)) for split, labels in missing if labels]
+        return [Lacking(split, labels, len(every)) for split, labels in missing if labels]
 
     @property
     def rarest(self) -> dict[str, dict[str, int]]:
