@@ -38,6 +38,7 @@ from synth.recipes.base import (
     retake,
     share_out,
     take,
+    tell_room,
 )
 from synth.recipes.composing import amplify_sound
 from synth.recipes.evening import even_out
@@ -126,15 +127,15 @@ class Attributes(Recipe):
     def check(self, setting: Setting, splits: Collection[str]) -> None:
         """A sample must have room for its sounds, and the pause between them."""
         check_splits("recipe.attributes.pairs", self.pairs, splits)
-        for attribute in self.attributes:
-            seconds = measure_room(attribute, self.max_event_s)
-            if setting.max_frames is not None and setting.max_frames < seconds * setting.rate:
-                raise PlanError(
-                    f"samples of {setting.max_frames / setting.rate:g} s are too short for "
-                    f"{attribute}: it needs {seconds:g} s",
-                    fix="raise audio.length, lower recipe.attributes.max_event_s, or leave "
-                    f"{attribute} out of recipe.attributes.attributes",
-                )
+        rooms = {name: measure_room(name, self.max_event_s) for name in self.attributes}
+        attribute = max(rooms, key=rooms.__getitem__)
+        if setting.max_frames is not None and setting.max_frames < rooms[attribute] * setting.rate:
+            raise PlanError(
+                f"samples of {setting.max_frames / setting.rate:g} s are too short for "
+                f"{attribute}: it needs {rooms[attribute]:g} s",
+                fix=f"{tell_room(1, rooms[attribute], 0)}, lower recipe.attributes.max_event_s, "
+                f"or leave {attribute} out of recipe.attributes.attributes",
+            )
         if Quantity.POSITION in self.attributes:
             check_unpadded("recipe.attributes.attributes", setting)
 

@@ -361,6 +361,12 @@ class SplitGroups(Generic[S]):
         return drafts
 
 
+def tell_room(count: int, sound_s: Seconds | None, pause_s: Seconds) -> str:
+    """The length that has room for so many sounds in a row, of 1 s where they may be any."""
+    seconds = count * (sound_s or 1.0) + (count - 1) * max(pause_s, 0)
+    return f"set `audio.length: exact {math.ceil(seconds)} s`"
+
+
 def check_splits(setting_name: str, counts: object, splits: Collection[str]) -> None:
     """Counts by split must be for the spec's splits, no fewer and no others."""
     if isinstance(counts, Mapping) and set(counts) != set(splits):

@@ -44,6 +44,7 @@ from synth.recipes.base import (
     check_splits,
     share_out,
     take,
+    tell_room,
     to_frame_range,
 )
 from synth.recipes.casting import DrawnCast, cast_sounds, explain_uncast, random_sequence
@@ -126,7 +127,8 @@ class Edits(Recipe):
             raise PlanError(
                 f"{self.max_events} sounds with pauses of {self.pause_s[1]:g} s leave no room for "
                 "them",
-                fix="raise audio.length, or lower recipe.edits.max_events or pause_s",
+                fix=tell_room(self.max_events, self.max_event_s, self.pause_s[1])
+                + ", or lower recipe.edits.max_events or pause_s",
             )
 
     def refusal(self, clip: Clip, setting: Setting) -> str | None:

@@ -44,6 +44,7 @@ from synth.recipes.base import (
     check_unpadded,
     make_listener,
     share_out,
+    tell_room,
     to_frame_range,
 )
 from synth.recipes.bed import Background
@@ -217,7 +218,8 @@ class Scenes(Recipe):
             raise PlanError(
                 f"{max(sizes)} sounds in a row leave {longest / setting.rate:g} s for "
                 f"each; less than {setting.audible / setting.rate:g} s cannot be made out",
-                fix="raise audio.length or max_event_s, or lower truth.min_overlap_s",
+                fix=tell_room(max(sizes), self.max_event_s, self.pause_s[1])
+                + ", raise max_event_s, or lower truth.min_overlap_s",
             )
 
     def refusal(self, clip: Clip, setting: Setting) -> str | None:

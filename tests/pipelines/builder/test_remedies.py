@@ -108,6 +108,10 @@ def apply_remedies(values: dict[str, Any], told: str) -> dict[str, Any]:
         ),
         (THREE, {"triplets": {}}, {"splits": {"train": 0.9, "test": 0.1}}, "no clip of split test"),
         (THREE, {"edits": {"pairs": 8}}, {"audio": EXACT["audio"] | {"length": "exact 5 s"}}, "re"),
+        (THREE, {"edits": {"pairs": 8}}, EXACT, "leave no room"),
+        (THREE, {"counts": {"times": [1, 5]}}, EXACT, "no room for a sound"),
+        (THREE, {"scenes": {"scenes": 4, "max_events": 12}}, EXACT, "cannot be made out"),
+        (THREE, {"attributes": {"pairs": 4}}, EXACT, "are too short for"),
     ],
 )
 def test_the_setting_that_is_named_works(
