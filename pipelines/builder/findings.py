@@ -199,9 +199,13 @@ class Findings:
 
 
 def _find_unphrased(labels: Iterable[str], plan: Path) -> list[str]:
-    unlisted = [label for label in sorted(labels) if Phrase.of_label(label).is_fallback]
+    unlisted = [
+        name
+        for label in sorted(labels)
+        if Phrase.of_label(label) == Phrase.fallback(name := name_of(label))
+    ]
     if not unlisted:
         return []
     captions = read_columns(plan, ["caption"]).column("caption")
     is_read = pc.any(pc.match_substring(captions, "the sound of ", ignore_case=True)).as_py()
-    return [*map(name_of, unlisted)] if is_read else []
+    return unlisted if is_read else []

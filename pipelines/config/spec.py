@@ -71,19 +71,6 @@ def check_licences(names: tuple[str, ...]) -> None:
         ) from error
 
 
-def check_labels(labels: Mapping[str, OwnLabel]) -> None:
-    """Refuse labels that are like one that is not listed.
-
-    Raises:
-        ValueError: If one is.
-    """
-    for name, own in labels.items():
-        for other in (own.like, *own.also):
-            if other and spell_listed(other) is None:
-                near = suggestion(other, shipped_phrases(), "`segue labels` searches them")
-                raise ValueError(f"{name}: no label {other!r} is listed; {near}")
-
-
 def check_splits(splits: Mapping[str, Any]) -> None:
     """Refuse splits that are not all shares, or all lists that have nothing in common.
 
@@ -339,7 +326,11 @@ class Spec(StrictModel):
     @field_validator("labels")
     @classmethod
     def _check_labels(cls, labels: dict[str, OwnLabel] | None) -> dict[str, OwnLabel] | None:
-        check_labels(labels or {})
+        for name, own in (labels or {}).items():
+            for other in filter(None, (own.like, *own.also)):
+                if spell_listed(other) is None:
+                    near = suggestion(other, shipped_phrases(), "`segue labels` searches them")
+                    raise ValueError(f"{name}: no label {other!r} is listed; {near}")
         return labels
 
     @field_validator("splits")

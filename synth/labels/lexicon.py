@@ -72,11 +72,6 @@ class Phrase:
         return rest if rest and first in articles else self.noun
 
     @property
-    def is_fallback(self) -> bool:
-        """Whether nobody worded it."""
-        return self.clause == f"{self.noun} is heard" == f"{self.gerund} is heard"
-
-    @property
     def progressive(self) -> str:
         """The clause as of what goes on, if it may: "a dog is barking"."""
         clause, gerund = self.clause.split(), self.gerund.split()
