@@ -171,15 +171,18 @@ class DrawnCast:
         """All that may be drawn."""
         return frozenset().union(*self.categories.values())
 
-    @property
+    @cached_property
     def _known(self) -> frozenset[str]:
         return self.labels | {ANY, *self.categories}
 
+    @cached_property
+    def _names(self) -> Mapping[str, str]:
+        return {name_of(label): label for label in self.labels}
+
     def spell(self, template: Scene) -> Scene:
         """The template with its leaves as the clips' labels are spelt."""
-        names = {name_of(label): label for label in self.labels}
         leaves = {*labels(template)} - self._known
-        spelt = {leaf: names.get(leaf) or spell_listed(leaf) or leaf for leaf in leaves}
+        spelt = {leaf: self._names.get(leaf) or spell_listed(leaf) or leaf for leaf in leaves}
         return rename_labels(template, spelt)
 
     def check(self, template: Scene, where: str) -> None:
