@@ -43,6 +43,7 @@ from synth.recipes.base import (
     is_proven,
     longest_event,
     make_listener,
+    require_two,
     share_out,
 )
 from synth.scene.scene import Concat, Event
@@ -180,13 +181,10 @@ class ClipPairs(SplitGroups[Acba]):
     """
 
     def __post_init__(self) -> None:
-        told = {clip.id if clip.captions else clip.labels for clip in self.clips}
-        for what, of in (("recordings", {clip.recording for clip in self.clips}), ("labels", told)):
-            if len(of) < 2:
-                raise PlanError(
-                    f"split {self.split}: acba needs clips of two {what}, found {len(of)}",
-                    fix=f"add other {what} to {self.split}, or leave it out of `splits`",
-                )
+        recordings = {clip.recording for clip in self.clips}
+        require_two(self.split, "acba needs", "recordings", recordings)
+        said = {clip.id if clip.captions else clip.labels for clip in self.clips}
+        require_two(self.split, "acba needs", "labels", said)
 
     @property
     def _group_size(self) -> int:

@@ -35,6 +35,7 @@ from synth.recipes.base import (
     check_unpadded,
     explain_unnamed,
     make_listener,
+    require_two,
     retake,
     share_out,
     take,
@@ -192,11 +193,7 @@ class AttributePairs(SplitGroups[Attributes]):
 
     def __post_init__(self) -> None:
         labels = {clip.labels[0] for clip in self.clips}
-        if len(labels) < 2:
-            raise PlanError(
-                f"split {self.split}: attributes needs clips of two labels, found {len(labels)}",
-                fix=f"add sounds of another label to {self.split}, or leave it out of `splits`",
-            )
+        require_two(self.split, "attributes needs", "labels", labels)
         missing = list(filter(needs_treatment, self.settings.attributes))
         if missing and not any(clip.treatment for clip in self.clips):
             raise PlanError(

@@ -361,6 +361,15 @@ class SplitGroups(Generic[S]):
         return drafts
 
 
+def require_two(split: str, who: str, what: str, some: Collection[object]) -> None:
+    """Check that there are two of what groups differ in."""
+    if len(some) < 2:
+        raise PlanError(
+            f"split {split}: {who} clips of two {what}, found {len(some)}",
+            fix=f"add clips of other {what} to {split}, or leave it out of `splits`",
+        )
+
+
 def tell_room(count: int, sound_s: Seconds | None, pause_s: Seconds) -> str:
     """The length that has room for so many sounds in a row, of 1 s where they may be any."""
     seconds = count * (sound_s or 1.0) + (count - 1) * max(pause_s, 0)

@@ -113,14 +113,6 @@ class Counts(Recipe):
 class Repetitions(SplitGroups[Counts]):
     """Groups of one sound."""
 
-    def __post_init__(self) -> None:
-        if not self.clips:
-            raise PlanError(
-                f"split {self.split}: counts needs clips of short sounds, found none",
-                fix="add clips of countable sounds, such as dog, cat or car_horn; "
-                "`labels: {LABEL: {countable: true}}` says that one of your own is",
-            )
-
     def __len__(self) -> int:
         return self.count * len(self.clips)
 

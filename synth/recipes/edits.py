@@ -159,11 +159,6 @@ class EditPairs(SplitGroups[Edits]):
     """Groups of a scene before and after an edit."""
 
     def __post_init__(self) -> None:
-        if not self.clips:
-            raise PlanError(
-                f"split {self.split}: edits need clips, found none",
-                fix=f"add clips to {self.split}, or leave it out of `splits`",
-            )
         _ = self.cast
 
     @cached_property

@@ -276,11 +276,6 @@ class SceneGroups(SplitGroups[Scenes]):
     """Groups of one drawn scene and its edits."""
 
     def __post_init__(self) -> None:
-        if not self.clips:
-            raise PlanError(
-                f"split {self.split}: scenes need clips, found none",
-                fix="add clips, or change the splits",
-            )
         _ = self.cast, self.bed_clips
         _ = self.dealer and self.dealer.sizes
         for template in self.templates:

@@ -44,6 +44,7 @@ from synth.recipes.base import (
     explain_unnamed,
     longest_event,
     repeat_each,
+    require_two,
 )
 from synth.recipes.evening import even_out
 from synth.recipes.fitting import DO_NOT_FIT, FittedPair, Fitting
@@ -114,11 +115,7 @@ class ClassPairs(SplitGroups[Triplets]):
 
     def __post_init__(self) -> None:
         labels = sorted(self._by_label)
-        if len(labels) < 2:
-            raise PlanError(
-                f"split {self.split}: triplets need clips of two classes, found {len(labels)}",
-                fix=f"add sounds of another label to {self.split}, or leave it out of `splits`",
-            )
+        require_two(self.split, "triplets need", "classes", labels)
         _refuse_namesakes(self._by_label)
         if not self.pairs:
             raise PlanError(

@@ -138,9 +138,9 @@ def test_the_setting_that_is_named_works(
 @cases(
     ("library", "recipe", "splits", "told"),
     [
-        ({"dog": [1.0] * 4}, {"triplets": {}}, None, "add sounds of another label to train"),
-        ({"dog": [3.0] * 4}, {"acba": {"pairs": 4}}, None, "add other labels to train"),
-        ({"dog": [3.0]}, {"acba": {"pairs": 4}}, None, "add other recordings to train"),
+        ({"dog": [1.0] * 4}, {"triplets": {}}, None, "add clips of other classes to train"),
+        ({"dog": [3.0] * 4}, {"acba": {"pairs": 4}}, None, "add clips of other labels to train"),
+        ({"dog": [3.0]}, {"acba": {"pairs": 4}}, None, "add clips of other recordings to train"),
         (TWO, {"scenes": {"scenes": 4}}, None, "scenes need 3 labels"),
         ({"dog": [1.0], "rain": [1.0]}, {"triplets": {}}, None, "add another recording of one"),
         (
@@ -155,7 +155,7 @@ def test_the_setting_that_is_named_works(
             None,
             "word bell after dinner under `labels`, without the word",
         ),
-        ({"dog": [1.3] * 4}, {"attributes": {"pairs": 4}}, None, "sounds of another label"),
+        ({"dog": [1.3] * 4}, {"attributes": {"pairs": 4}}, None, "clips of other labels to train"),
     ],
 )
 def test_where_no_setting_helps_the_cause_is_told(
