@@ -313,7 +313,8 @@ def conclude(prepared: Prepared, promote: bool = True) -> Summary:
     if promote:
         promote_to_latest(places)
     quarantine = prepared.library.quarantine
-    findings = Findings.read(places.manifests, prepared.spec.splits, quarantine)
+    spec = prepared.spec
+    findings = Findings.read(places.manifests, spec.splits, quarantine, spec.seed)
     return Summary(
         corpus=places.corpus,
         version=places.version,

@@ -14,6 +14,7 @@ GROUPS: Final[dict[str, str]] = {
 COMMANDS: Final[dict[str, str]] = {
     "sources": "pipelines.cli.make.sources:sources_command",
     "new": "pipelines.cli.make.new:new_command",
+    "labels": "pipelines.cli.make.labels:labels_command",
     "check": "pipelines.cli.make.check:check_command",
     "ingest": "pipelines.cli.make.ingest:ingest_command",
     "build": "pipelines.cli.make.build:build_command",

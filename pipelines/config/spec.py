@@ -14,12 +14,13 @@ from pipelines.config.enrich import enrichment_digest
 from synth.audio.decoding import Mislabelled
 from synth.audio.render import RENDER_VERSION, Mixdown
 from synth.base.choice import Choice, StrictModel
-from synth.base.errors import SpecError
+from synth.base.errors import SpecError, suggestion
 from synth.base.rng import Randomness, digest
 from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.corpus.schema import FORMAT_VERSION, canonical_json
 from synth.corpus.shards import AudioFormat
-from synth.labels.lexicon import words_digest
+from synth.labels.lexicon import shipped_phrases, spell_listed, words_digest
+from synth.labels.own import OwnLabel
 from synth.recipes import Recipe, recipe_class, recipe_names
 from synth.recipes.base import Levels, Setting
 from synth.scene.timeline import Fade
@@ -282,6 +283,7 @@ class Spec(StrictModel):
         enrich: Files of `segue llm run` about this spec's plan; their answers become captions.
         licences: Use only clips under these licences, such as `[CC0, CC-BY]`; null allows all.
         block: Lists of recordings or clips, or corpora, whose sounds must not be used.
+        labels: How labels of the library are said, and what they are like.
     """
 
     corpus: str = Field(pattern=CORPUS, max_length=CORPUS_LETTERS)
@@ -299,6 +301,7 @@ class Spec(StrictModel):
     enrich: tuple[Path, ...] = ()
     licences: tuple[str, ...] | None = None
     block: tuple[Path, ...] = ()
+    labels: dict[str, OwnLabel] | None = None
 
     @field_validator("version")
     @classmethod
@@ -319,6 +322,16 @@ class Spec(StrictModel):
         if licences is not None:
             check_licences(licences)
         return licences
+
+    @field_validator("labels")
+    @classmethod
+    def _check_labels(cls, labels: dict[str, OwnLabel] | None) -> dict[str, OwnLabel] | None:
+        for name, own in (labels or {}).items():
+            for other in filter(None, (own.like, *own.also)):
+                if spell_listed(other) is None:
+                    near = suggestion(other, shipped_phrases(), "`segue labels` searches them")
+                    raise ValueError(f"{name}: no label {other!r} is listed; {near}")
+        return labels
 
     @field_validator("splits")
     @classmethod
@@ -345,12 +358,7 @@ class Spec(StrictModel):
     @property
     def split_rules(self) -> tuple[SplitRule, ...]:
         """The splits as the catalogue takes them."""
-        return tuple(
-            SplitRule(name, fraction=share)
-            if isinstance(share, float)
-            else SplitRule(name, source_splits=tuple(map(str, share)))
-            for name, share in self.splits.items()
-        )
+        return split_rules(self.splits)
 
     @property
     def intake(self) -> Intake:
@@ -364,6 +372,7 @@ class Spec(StrictModel):
             licences=self.licences,
             block=self.block,
             ear=self.truth.ear,
+            labels={name: own.label(name) for name, own in (self.labels or {}).items()},
         )
 
     def make_source(self) -> Source | Unheard:
@@ -399,6 +408,16 @@ class Spec(StrictModel):
         return digest(self.plan_digest(catalogue_digest), self.render_digest())
 
 
+def split_rules(splits: Mapping[Any, Any]) -> tuple[SplitRule, ...]:
+    """Splits as the catalogue takes them."""
+    return tuple(
+        SplitRule(name, fraction=share)
+        if isinstance(share, float)
+        else SplitRule(name, source_splits=tuple(map(str, share)))
+        for name, share in splits.items()
+    )
+
+
 # What ingest is given: a library, and which of its clips are wanted in which form.
 
 
@@ -413,6 +432,7 @@ class Intake:
         licences: The licences that clips may have, None for any; see `selection.Allowed`.
         block: Lists of what may not be used; see `leakage.block.Block`.
         ear: What of a clip counts as audible; files are not read again for another.
+        labels: What stands for labels of the library.
     """
 
     source: Source | Unheard
@@ -424,3 +444,4 @@ class Intake:
     licences: tuple[str, ...] | None = None
     block: tuple[Path, ...] = ()
     ear: Ear = field(default_factory=Ear)
+    labels: Mapping[str, str] = field(default_factory=dict)

@@ -21,6 +21,7 @@ from synth.export.base import RANDOMNESS, ExportFormat, Whole, add_member, json_
 from synth.export.folder import Writer
 from synth.export.hf import AUDIO_TYPE, DECODING, card_facts, name_file, with_features
 from synth.export.items import ExportItem, Shard
+from synth.labels.own import name_of
 from synth.scene.scene import from_text
 from synth.scene.timeline import duration
 
@@ -221,7 +222,7 @@ def _store(side: PairSide, out: Writer) -> dict[str, Any]:
     for stem in side.stems:
         path = f"stems/{item.split}/{stem.name}{item.suffix}"
         out.write(path, stem.audio)
-        stems.append({"label": stem.label, "audio": path})
+        stems.append({"label": name_of(stem.label), "audio": path})
     return {"audio": item.path, "stems": stems}
 
 
@@ -291,7 +292,7 @@ class EditsWebDataset(EditFormat):
                 for row in group.rows:
                     for which in SIDES:
                         side = group.sides[row[which]]
-                        row[f"{which}_stems"] = [stem.label for stem in side.stems]
+                        row[f"{which}_stems"] = [name_of(stem.label) for stem in side.stems]
                         parts = [which, *(f"{which}-stem{at}" for at in range(len(side.stems)))]
                         audio = [side.item.audio, *(stem.audio for stem in side.stems)]
                         for part, data in zip(parts, audio, strict=True):
@@ -337,7 +338,7 @@ def _embed(row: dict[str, Any], sides: Mapping[str, PairSide]) -> dict[str, Any]
         embedded[which] = {"bytes": item.audio, "path": f"{item.id}{item.suffix}"}
         embedded[f"{which}_stems"] = [
             {
-                "label": stem.label,
+                "label": name_of(stem.label),
                 "audio": {"bytes": stem.audio, "path": f"{stem.name}{item.suffix}"},
             }
             for stem in stems

@@ -44,6 +44,7 @@ from synth.recipes.base import (
     check_splits,
     share_out,
     take,
+    tell_room,
     to_frame_range,
 )
 from synth.recipes.casting import DrawnCast, cast_sounds, explain_uncast, random_sequence
@@ -126,7 +127,8 @@ class Edits(Recipe):
             raise PlanError(
                 f"{self.max_events} sounds with pauses of {self.pause_s[1]:g} s leave no room for "
                 "them",
-                fix="raise audio.length, or lower recipe.edits.max_events or pause_s",
+                fix=tell_room(self.max_events, self.max_event_s, self.pause_s[1])
+                + ", or lower recipe.edits.max_events or pause_s",
             )
 
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
@@ -157,11 +159,6 @@ class EditPairs(SplitGroups[Edits]):
     """Groups of a scene before and after an edit."""
 
     def __post_init__(self) -> None:
-        if not self.clips:
-            raise PlanError(
-                f"split {self.split}: edits need clips, found none",
-                fix="add clips, or change the splits",
-            )
         _ = self.cast
 
     @cached_property
@@ -187,7 +184,7 @@ class EditPairs(SplitGroups[Edits]):
         raise LeftOutError(
             f"no pair of kind {family.value!r} could be proven before and after",
             example=f"pair {index} of split {self.split}, {count} sounds",
-            fix="add clips of other labels, or lower recipe.edits.max_events",
+            fix="add clips of other labels, or set `recipe.edits.max_events: 2`",
         )
 
     def _find_family(self, index: int) -> EditFamily:

@@ -44,6 +44,7 @@ from synth.recipes.base import (
     check_unpadded,
     make_listener,
     share_out,
+    tell_room,
     to_frame_range,
 )
 from synth.recipes.bed import Background
@@ -58,6 +59,7 @@ from synth.recipes.casting import (
     explain_uncast,
     random_sequence,
     random_template,
+    refuse_few,
 )
 from synth.recipes.composing import (
     Composer,
@@ -216,7 +218,8 @@ class Scenes(Recipe):
             raise PlanError(
                 f"{max(sizes)} sounds in a row leave {longest / setting.rate:g} s for "
                 f"each; less than {setting.audible / setting.rate:g} s cannot be made out",
-                fix="raise audio.length or max_event_s, or lower truth.min_overlap_s",
+                fix=tell_room(max(sizes), self.max_event_s, self.pause_s[1])
+                + ", raise max_event_s, or lower truth.min_overlap_s",
             )
 
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
@@ -273,20 +276,17 @@ class SceneGroups(SplitGroups[Scenes]):
     """Groups of one drawn scene and its edits."""
 
     def __post_init__(self) -> None:
-        if not self.clips:
-            raise PlanError(
-                f"split {self.split}: scenes need clips, found none",
-                fix="add clips, or change the splits",
-            )
         _ = self.cast, self.bed_clips
         _ = self.dealer and self.dealer.sizes
         for template in self.templates:
             self.cast.check(template, "recipe.scenes.expressions")
+        refuse_few(self.split, "scenes", self.cast.labels, 3)
 
     @cached_property
     def templates(self) -> Mapping[Scene, float]:
         """Scenes of labels, categories or `any`, with their weights; none to draw them."""
-        return self.settings.templates
+        templates = self.settings.templates.items()
+        return {self.cast.spell(template): weight for template, weight in templates}
 
     @cached_property
     def listener(self) -> Listener:

@@ -18,8 +18,8 @@ from torch import Tensor
 from synth.base.rng import digest
 from synth.base.units import Frames
 from synth.corpus.schema import canonical_json, read_timeline
+from synth.labels.lexicon import MUSIC
 from synth.recipes.clips import UNNAMED
-from synth.recipes.tag_pairs import MUSIC
 from synth.scene.claim import claim_from_text, claim_to_text
 from synth.scene.scene import Event
 from synth.truth.relations import Tolerance

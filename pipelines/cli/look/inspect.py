@@ -107,7 +107,7 @@ def _print_sample(console: Console, row: dict[str, Any]) -> None:
 
 def _print_labels(console: Console, labels: dict[str, Any]) -> None:
     """Clips and recordings by label and split, the rarest labels first."""
-    from pipelines.builder.findings import Lacking
+    from pipelines.builder.coverage import Lacking
 
     if not labels["rarest"]:
         return

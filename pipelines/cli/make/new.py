@@ -115,7 +115,7 @@ def _find_notes(path: Path, source: str, library: LibraryFacts | None) -> list[s
         reads = Phrase.of_label(unlisted[0]).clause
         notes.append(
             f"Segue's lexicon lacks {len(unlisted):,} of the labels; {unlisted[0]!r}, for example, "
-            f"becomes {reads!r}: rename labels that read badly"
+            f"becomes {reads!r}: word them under `labels` in {path}"
         )
     return notes
 

@@ -144,7 +144,7 @@ def plan_command(
         )
         blocked = report.blocked
     seconds = round(time.monotonic() - started, 2)
-    findings = Findings.read(places.manifests, parsed.splits, quarantine)
+    findings = Findings.read(places.manifests, parsed.splits, quarantine, parsed.seed)
     return describe_plan(parsed.source.chosen, places, samples, seconds, blocked, findings, report)
 
 

@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 import soundfile
 import soxr
 
+from pipelines.builder.coverage import Lacking
 from pipelines.builder.documents import licence_facts, used_clips
 from pipelines.builder.finalise import SPEC_FILE
-from pipelines.builder.findings import Lacking
 from pipelines.checks.audit import audit
 from pipelines.look.browse.drawing import Drawing, SampleAudio
 from pipelines.look.browse.drawing import draw as drawing_of

@@ -387,9 +387,9 @@ def test_errors_name_the_key_and_the_mend(settings: dict[str, Any], message: str
 
 
 def test_what_leaves_nothing_to_say_is_a_clear_error() -> None:
-    with pytest.raises(PlanError, match="no scene found") as caught:
+    with pytest.raises(PlanError, match=r"need 3 labels .* found Bark, Rain") as caught:
         plan(Scenes(scenes=24), spread_clips(("Bark", "Rain")))
-    assert "add clips of other labels" in caught.value.fix
+    assert "add sounds of other labels" in caught.value.fix
     padded = replace(make_setting(), least_frames=RATE)
     with pytest.raises(PlanError, match="leave position out of recipe"):
         Scenes(tell=("position",)).check(padded, ("train",))
