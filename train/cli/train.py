@@ -40,7 +40,7 @@ def train_command(
     corpus: CorpusArgument,
     config: Annotated[
         Path | None,
-        typer.Option(help="Settings, a YAML file; by default the demo's, fitted to the corpus."),
+        typer.Option(help="YAML file of settings; by default the demo's, fitted to the corpus."),
     ] = None,
     clap: Annotated[
         str | None,
@@ -54,8 +54,8 @@ def train_command(
         int | None,
         typer.Option(
             min=1,
-            help="Scale all stages to this many steps in total, at least one each: 2 or "
-            "more with the demo's settings.",
+            help="Scale the stages to this many steps in total, at least one per stage (the "
+            "demo's settings have 2).",
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the run.")] = None,
@@ -66,7 +66,7 @@ def train_command(
         bool, typer.Option("--resume", help="Resume from the run's last checkpoint.")
     ] = False,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Start anew if the folder holds a run.")
+        bool, typer.Option("--overwrite", help="Start again if the folder already has a run.")
     ] = False,
     as_json: JsonOption = False,
     *,
@@ -84,11 +84,11 @@ def train_command(
     if clap is not None:
         if is_checkpoint(Path(clap)):
             raise SpecError(
-                f"--clap {clap}: a checkpoint, which is converted first",
+                f"--clap {clap}: expected a folder or OWNER/NAME, got a checkpoint",
                 fix=f"run `segue export {clap} --to transformers --out FOLDER`, then --clap FOLDER",
             )
         if not (Path(clap).is_dir() or is_hub_name(Path(clap))):
-            raise SpecError(f"--clap {clap}: no such folder", fix="give one, or OWNER/NAME")
+            raise SpecError(f"--clap {clap}: no such folder", fix="give a folder, or OWNER/NAME")
         tell_of_hub(clap)
     with show_waiting("loading torch"):
         from train.engine.loop import train
@@ -97,7 +97,7 @@ def train_command(
 
     settings = make_config(corpus, config, clap, head, virtual, steps, seed, out)
     if resume and not has_checkpoint(settings.out) and is_leader():
-        print(f"no checkpoint in {settings.out}: this run starts anew", file=sys.stderr)
+        print(f"no checkpoint in {settings.out}: starting from step 0", file=sys.stderr)
     quieten_transformers()
     observer = observer if is_leader() else Silent()
     result = train(settings, observer, resume=resume, overwrite=overwrite)
@@ -132,7 +132,7 @@ def make_config(
     where: str | YamlFile = "options"
     if clap is not None:
         if file is not None:
-            raise SpecError("--clap and --config both set the model", fix="give one")
+            raise SpecError("--clap and --config both set the model", fix="leave out one of them")
         values = fine_tuning(corpus, folder, clap, chosen).model_dump(mode="json")
     elif file is None:
         values = default(corpus, folder).model_dump(mode="json")
@@ -210,14 +210,14 @@ def _print_result(result: TrainResult, corpus: Path, steps: int) -> None:
         f"{result.step:,} steps, {result.samples_per_s:.0f} samples/s, "
         f"data wait {result.data_wait:.0%}"
         if result.samples_per_s
-        else f"{result.step:,} steps were already done, nothing left to do"
+        else f"{result.step:,} steps were already done: nothing to do"
     )
     if result.step < steps:
-        console.print(f"stopped early: no better validation after {result.best_step:,}")
+        console.print(f"stopped early: validation did not improve after step {result.best_step:,}")
     if result.best_loss is not None:
         console.print(f"weights of step {result.best_step:,} kept, val_loss {result.best_loss:.3f}")
     elif VAL in splits:
-        console.print(f"too few samples of split {VAL} are in play: the last weights are kept")
+        console.print(f"split {VAL} has too few usable samples: the last weights are kept")
     else:
         console.print(f"no split {VAL}: the last weights are kept")
     if result.cut.cut:
