@@ -117,7 +117,7 @@ def _choose(built: Sequence[BuiltSet], only: Sequence[str]) -> Sequence[BuiltSet
     names = {name for each in built for name in (each.name, each.corpus)}
     for name in only:
         if name not in names:
-            raise SpecError(f"--only {name}: is not built here", fix=suggestion(name, names))
+            raise SpecError(f"--only {name}: not built here", fix=suggestion(name, names))
     return [each for each in built if not only or {each.name, each.corpus} & set(only)]
 
 

@@ -250,7 +250,7 @@ class AttributePairs(SplitGroups[Attributes]):
             if drafts:
                 return drafts
         raise LeftOutError(
-            "no clips are found of which the attribute can be proven",
+            "found no clips for which the attribute can be proven",
             example=attribute,
             fix=f"add clips to split {self.split}, or leave the attribute out",
         )

@@ -78,8 +78,8 @@ class Counts(Recipe):
         check_pauses("recipe.counts.pause_s", self.pause_s[0], setting)
         if self.longest(setting) < setting.audible:
             raise PlanError(
-                f"{TIMES[max(self.times) - 1]} with pauses of {self.pause_s[0]:g} s leaves no room "
-                "for a sound",
+                f"a sound heard {TIMES[max(self.times) - 1]} with pauses of {self.pause_s[0]:g} s "
+                "does not fit into a sample",
                 fix="raise audio.length or recipe.counts.max_event_s, or lower times or pause_s",
             )
         check_splits("recipe.counts.repeats", self.repeats, splits)

@@ -112,20 +112,20 @@ class Edits(Recipe):
         check_splits("recipe.edits.pairs", self.pairs, splits)
         if setting.max_frames is None or setting.least_frames < setting.max_frames:
             raise PlanError(
-                "edits need samples of one length: else a sound that goes makes its sample shorter",
+                "edits need samples of one length: removing a sound would make its sample shorter",
                 fix="set audio.length, as in `length: exact 10 s`",
             )
         if self.peak_db > setting.peak_db:
             raise PlanError(
                 f"recipe.edits.peak_db is {self.peak_db:g}, above audio.peak_db "
-                f"({setting.peak_db:g}): before and after would be turned down differently",
+                f"({setting.peak_db:g}): before and after would not be turned down equally",
                 fix=f"set recipe.edits.peak_db to {setting.peak_db:g} or less",
             )
         check_pauses("recipe.edits.pause_s", self.pause_s[0], setting)
         if self.longest_sound(self.max_events, setting) < setting.audible:
             raise PlanError(
-                f"{self.max_events} sounds with pauses of {self.pause_s[1]:g} s leave no room for "
-                "them",
+                f"{self.max_events} sounds with pauses of {self.pause_s[1]:g} s do not fit into a "
+                "sample",
                 fix="raise audio.length, or lower recipe.edits.max_events or pause_s",
             )
 

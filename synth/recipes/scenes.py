@@ -199,7 +199,7 @@ class Scenes(Recipe):
         if count > self.polyphony and not is_sequence(template, self.polyphony):
             raise PlanError(
                 f"recipe.scenes.expressions: {text!r} has {count} sounds, more than "
-                f"{self.polyphony} (polyphony), and is no sequence of single sounds and overlays "
+                f"{self.polyphony} (polyphony), but is not a sequence of sounds and overlays "
                 f"of up to {self.polyphony}",
                 fix="write it as a + b * c + d, or give it fewer sounds",
             )
@@ -346,7 +346,7 @@ class SceneGroups(SplitGroups[Scenes]):
                 if drafts is not None:
                     return drafts
         raise PlanError(
-            f"split {self.split}: no scene found whose captions can be told true from false",
+            f"split {self.split}: found no scene whose captions can be proven true and false",
             fix="add clips of other labels or lengths"
             + (", or allow other expressions" if self.templates else ""),
         )

@@ -96,7 +96,7 @@ class FolderSource(FileSource):
         if len(indexes) > 1:
             raise SourceError(
                 f"{self.root}: each of {', '.join(indexes)} could be the index",
-                fix=f"name one, as in index: {indexes[0]}",
+                fix=f"choose one, as in index: {indexes[0]}",
             )
         return Path(indexes[0]) if indexes else None
 

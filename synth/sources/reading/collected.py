@@ -118,7 +118,7 @@ class Listing:
         """What the catalogue would say of a clip that sounds for as long as the index says."""
         if ref.duration_s is None:
             raise SourceError(
-                f"{ref.id}: its length is not known without its audio", fix="set audio: FOLDER"
+                f"{ref.id}: its length is unknown without its audio", fix="set audio: FOLDER"
             )
         return unheard_row(ref.duration_s, self.name, ref.id)
 

@@ -89,8 +89,8 @@ def read_credits(root: Path) -> dict[str, Credit]:
         stem, credit = _entry(line, f"{path}: line {number}")
         if found.setdefault(stem, credit) != credit:
             raise SourceError(
-                f"{path}: line {number}: says other things of {stem} than line {first[stem]}",
-                fix="keep the line that is right",
+                f"{path}: line {number}: contradicts line {first[stem]} about {stem}",
+                fix="keep only the right line",
             )
         first.setdefault(stem, number)
     return found
