@@ -80,12 +80,12 @@ class Edits(Recipe):
             and `order`.
         max_events: Scenes have 2 to this many sounds, each number equally often; two of them may be
             heard at once.
-        change_db: Least and greatest change of a level, in whole dB, 3 to 20.
+        change_db: Smallest and largest change of a level, in whole dB, 3 to 20.
         pause_s: Range of the silence between sounds that follow one another.
         max_event_s: Longer sounds are cut to an excerpt of this length.
         peak_db: Level in dBFS that no sample can exceed, as its sounds' peaks add up; at most
             `audio.peak_db`.
-        captions: Most true captions of a sample, and most false ones.
+        captions: Maximum number of true captions per sample, and of false ones.
         style: Caption style.
     """
 

@@ -88,19 +88,21 @@ class Scenes(Recipe):
     Args:
         scenes: Total samples, shared among the splits by their number of clips; or samples per
             split. Multiples of `variants`.
-        variants: Scenes of a minimal-pair group: one, another with one sound exchanged, and further
-            recompositions; of more sounds than `polyphony` in pairs that differ in one sound.
+        variants: Number of scenes in a minimal-pair group: a scene, the same with one sound
+            exchanged, and edits of the first. Scenes of more sounds than `polyphony` come in pairs
+            that differ in one sound.
         max_events: Scenes hold 2 to this many sounds, at most 12, each number equally often.
         polyphony: Most sounds at once, up to 4; beds and crossfades do not count. Scenes of no more
             sounds are nested at will; larger ones are sequences of single sounds and overlays.
         categories: Relative weight of each category's labels; 1 by default, 0 for never.
-        without_replacement: Use every clip of a split once before any is used again. Expressions,
-            and weights of categories other than 0 and 1, are refused then.
+        without_replacement: Use every clip of a split once before any is used again. This refuses
+            expressions, and weights of categories other than 0 and 1.
         expressions: Scenes to choose from, such as "(dog + rain) * vehicle", of labels, categories
             or `any`: a list, a mapping to weights, or a file with one per line (empty lines and `#`
             comments are skipped). If null, operators and nesting are drawn.
-        captions: Most true captions of a sample, the main one included, and most false ones, which
-            are the main captions of others of its group; at least 2 for an odd number of variants.
+        captions: Maximum number of true captions per sample, the main one included, and of false
+            ones (main captions of other members of the group); at least 2 for an odd number of
+            variants.
         denials: Share of groups whose captions deny a sound.
         crossfade: Overlap of two joined parts, as a share of the shorter one; a part that overlaps
             for more than half of what is heard of it is not said to follow. In sequences of more
@@ -114,8 +116,8 @@ class Scenes(Recipe):
         background: Steady background sound under whole scenes, which captions do not mention.
         max_event_s: Longer sounds are cut to an excerpt of this length.
         style: Caption style.
-        tell: What captions may tell besides, as those of `counts` and `attributes` do: `count`,
-            `duration`, `onset`, `position`, `gap`, `longer` and `louder`.
+        tell: What captions may also state, as in `counts` and `attributes`: `count`, `duration`,
+            `onset`, `position`, `gap`, `longer` and `louder`.
     """
 
     name: ClassVar[str] = "scenes"
