@@ -84,7 +84,7 @@ def read_rows(source: Input, prompt: Prompt) -> list[TaskItem]:
             fields = cells | dealt | dict(source.constants)
             found.append(_make_row(name, fields, prompt, where))
     if not found:
-        raise SourceError(f"{source.path}: holds no rows", fix=f"name {_KINDS}")
+        raise SourceError(f"{source.path}: has no rows", fix=f"name {_KINDS}")
     return found
 
 

@@ -246,7 +246,7 @@ def read_expressions(path: Path) -> list[str]:
         raise ValueError(f"{path}: cannot be read: {error}") from error
     scenes = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
     if not scenes:
-        raise ValueError(f"{path}: holds no scene; give one per line")
+        raise ValueError(f"{path}: has no scene; give one per line")
     return scenes
 
 

@@ -134,7 +134,7 @@ def _read_captions(
     """The captions of all columns, row by row; what is empty is an empty caption."""
     rows = [row for _, row in read_data_file(path)]
     if not rows:
-        raise SourceError(f"{path}: holds no rows", fix="name a file of captions")
+        raise SourceError(f"{path}: has no rows", fix="name a file of captions")
     present = [name for name in rows[0] if isinstance(name, str)]
     id_column = id_column or ("audiocap_id" if "audiocap_id" in present else "id")
     for name, option in [(id_column, "--id-column"), *((name, "--column") for name in columns)]:

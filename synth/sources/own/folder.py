@@ -108,7 +108,7 @@ class FolderSource(FileSource):
     def _by_folder(self) -> Iterator[ClipRef]:
         if not any(path.is_dir() for path in self.root.iterdir()):
             raise SourceError(
-                f"{self.root}: holds no sub-folders",
+                f"{self.root}: has no sub-folders",
                 fix="put the files of each label into a folder of that name, or set index: FILE",
             )
         paths = [path.relative_to(self.root) for path in walk(self.root)]

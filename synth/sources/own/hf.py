@@ -105,7 +105,7 @@ class RowSource(Settings):
                     ref = self._join(clips[ref.id], ref)
                 clips[ref.id] = ref
         if not clips:
-            raise SourceError(f"{self.root}: its tables hold no rows", fix="give tables with rows")
+            raise SourceError(f"{self.root}: its tables have no rows", fix="give tables with rows")
         yield from clips.values()
 
     def _join(self, first: ClipRef, other: ClipRef) -> ClipRef:

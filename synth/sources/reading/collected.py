@@ -160,7 +160,7 @@ def refuse_absent(root: Path, present: Sequence[Path], expected: str, fix: str) 
     """Check that a folder holds at least one of a library's index files."""
     require_folder(root, "the dataset folder", fix)
     if not present:
-        raise SourceError(f"{root}: holds no {expected}", fix=fix)
+        raise SourceError(f"{root}: has no {expected}", fix=fix)
 
 
 # Is a library on disk what it should be? Its files against its index and their checksums.

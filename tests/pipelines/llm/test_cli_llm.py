@@ -136,7 +136,7 @@ def test_rows_that_cannot_be_asked_about_and_wrong_options(tmp_path: Path) -> No
     cases: list[tuple[str, tuple[str, ...], str]] = [
         ("id,caption\na,x\na,y\n", (), "line 3: the id 'a' is also that of line 2"),
         ("id,caption\n,x\n", (), "line 2: lacks an id"),
-        ("id,caption\n", (), "holds no rows"),
+        ("id,caption\n", (), "has no rows"),
         ("id,text\na,x\n", (), "no column 'caption', which prompt say needs"),
         ("name,caption\na,x\n", (), "no column 'id' for the ids"),
         ("id,caption\na\n", (), "line 2: prompt say: item 'a': 'caption' is missing"),

@@ -329,7 +329,7 @@ def test_a_file_without_scenes_is_refused(tmp_path: Path, text: str | None) -> N
     path = tmp_path / "scenes.txt"
     if text is not None:
         path.write_text(text)
-    with pytest.raises(ValidationError, match=r"scenes\.txt: (cannot be read|holds no scene)"):
+    with pytest.raises(ValidationError, match=r"scenes\.txt: (cannot be read|has no scene)"):
         Scenes(expressions=str(path))
 
 
