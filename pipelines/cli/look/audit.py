@@ -95,7 +95,7 @@ def audit_command(
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Prove a corpus's captions true and its negatives false, again, from its manifest.
+    """Prove a corpus's captions true, and its negatives false, from its manifest.
 
     Takes a finished corpus or a plan. Trusts the files, which `segue check` checks. `--audio` also
     checks captions against the measured sounds. Instead of proving captions, `--leakage` compares

@@ -122,7 +122,7 @@ def gc_command(
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Remove the shards of old versions, which can be rebuilt.
+    """Remove the shards of old versions. They can be rebuilt.
 
     The manifests stay. `segue rebuild` makes the shards again.
 
