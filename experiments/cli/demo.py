@@ -40,7 +40,7 @@ def demo_command(
     source: Annotated[
         str | None,
         typer.Option(
-            help="Sounds to use instead of the embedded ones, as NAME:PATH. They need folds.",
+            help="Use these sounds, as NAME:PATH, not the embedded ones. They need folds.",
             metavar="NAME:PATH",
         ),
     ] = None,
@@ -51,7 +51,8 @@ def demo_command(
     workers: WorkersOption = None,
     prefect: PrefectOption = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Train few steps: shows that it runs, teaches little.")
+        bool,
+        typer.Option("--quick", help="Train few steps: enough to see it run, too few to learn."),
     ] = False,
     *,
     observer: Observer,
@@ -82,7 +83,7 @@ def demo_command(
         console.print(_make_table(metrics))
         if quick:
             console.print(
-                f"trained for {QUICK_STEPS} steps, too few to learn order: leave out --quick"
+                f"trained for {QUICK_STEPS} steps, too few to learn order: run it without --quick"
             )
         console.print("listen:")
         for caption, path in wavs.items():
@@ -123,8 +124,8 @@ def make_demo_spec(source: str | None, test_folds: str) -> Spec:
     train = [fold for fold in folds if fold not in test]
     if not set(test) <= set(folds) or not train:
         raise SpecError(
-            f"--test-folds {test_folds}: the source has the folds {', '.join(folds)}",
-            fix="name some of them, and leave some for training",
+            f"--test-folds {test_folds}: expected some of the folds {', '.join(folds)}",
+            fix="give folds of the source, and leave some for training",
         )
     pairs = len({ref.labels for ref in refs}) * (len({ref.labels for ref in refs}) - 1)
     values["splits"] = {"train": train, "test": test}

@@ -160,7 +160,7 @@ def refuse_unheard(spec: Spec) -> None:
     if isinstance(source, Unheard):
         raise SpecError(
             f"source {source.name} has no recordings, so nothing can be rendered",
-            fix="`segue plan SPEC` plans over it",
+            fix="use `segue plan SPEC`, which needs no recordings",
         )
 
 

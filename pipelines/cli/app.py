@@ -62,10 +62,10 @@ def _translate(
     if isinstance(error, MemoryError):
         return SegueError(
             "out of memory",
-            fix="close other programs, give fewer --workers, or use a machine with more memory",
+            fix="close other programs, use fewer --workers, or a machine with more memory",
         )
     if str(error) == NO_THREAD:
-        return SegueError("this machine allows no further thread", fix=_LIMITS)
+        return SegueError("this machine allows no more threads", fix=_LIMITS)
     if isinstance(error, RuntimeError | UnicodeDecodeError):
         return SegueError(
             f"a file is damaged: {error}",

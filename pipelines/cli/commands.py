@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 GROUPS: Final[dict[str, str]] = {
-    "night": "Rebuild a corpus every night and promote it if it passes.",
-    "text": "Make texts from captions and tags, without audio: probes, negations, swaps.",
-    "bench": "Frozen test sets: build them, score models on them, compare models on one page.",
-    "llm": "Ask a language model about captions: answers are checked and paid for once.",
+    "night": "Rebuild a corpus every night, and promote it if it passes.",
+    "text": "Make probes, negations, captions and swaps from text alone, without audio.",
+    "bench": "Build frozen test sets, and score and compare models on them.",
+    "llm": "Have a language model write captions, checked and paid for once.",
 }
 """The line of help of each group of commands, by their first word."""
 COMMANDS: Final[dict[str, str]] = {

@@ -137,8 +137,9 @@ class AudioSpec(StrictModel):
             `exact N s`: padded to N s, with long sounds cut to excerpts that fit.
         fade: Crossfade law.
         target_lufs: Loudness of every sound before mixing.
-        max_gain_db: Most that a quiet sound is amplified.
-        max_below_db: Sounds that then are still further below the target are not used.
+        max_gain_db: Maximum amplification of a quiet sound.
+        max_below_db: Sounds that are still further below the target after amplification are not
+            used.
         peak_db: Peak level in dBFS that no sample exceeds; no true peak exceeds 0 dBTP.
     """
 
@@ -196,11 +197,11 @@ class ClipsSpec(StrictModel):
         max_s: Longest file.
         active_range_db: A 50 ms block belongs to the active span if it is at most this far below
             the loudest one.
-        max_channels: Most channels of a file; they are mixed down to one.
+        max_channels: Maximum number of channels of a file; they are mixed to one.
         min_rate: Lowest sampling rate in Hz.
         max_rate: Highest sampling rate in Hz; raise it for a corpus at a higher rate.
         mislabelled: `refuse` or `accept` files whose format does not match their name.
-        decode_timeout_s: Most processor time that reading and measuring one clip may take.
+        decode_timeout_s: Maximum processor time for reading and measuring one clip.
     """
 
     min_active_s: Seconds = Field(default=0.1, gt=0, le=36_000)
@@ -224,8 +225,8 @@ class TruthSpec(StrictModel):
     Args:
         min_overlap_s: Shortest overlap in which two sounds can be told apart.
         clear_db: A clearly audible stretch starts where the level is at most this far down.
-        leave_db: It ends where the level falls further down than this.
-        faint_db: Down to this level a sound may be faintly audible.
+        leave_db: The stretch ends where the level falls further down than this.
+        faint_db: A sound may be faintly audible down to this level.
         pause_s: Shorter pauses do not interrupt a stretch.
         blip_s: Shorter stretches may be missed.
         masked_db: A sound that is further below the sum of all sounds at that time may be missed.

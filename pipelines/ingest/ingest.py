@@ -168,7 +168,9 @@ def _refuse_repeated(refs: Sequence[ClipRef]) -> None:
                 f"{ref.location!a}: its name is not UTF-8", fix="rename the file"
             ) from error
         if ref.id in seen:
-            raise SourceError(f"two clips are called {ref.id}", fix="rename one, or list it once")
+            raise SourceError(
+                f"two clips have the id {ref.id}", fix="rename one, or list the clip once"
+            )
         seen.add(ref.id)
 
 

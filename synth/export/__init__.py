@@ -65,6 +65,6 @@ def find_format(name: str, allow_long: bool = False) -> ExportFormat:
         return kind()  # type: ignore[no-any-return]
     if name != "laion":
         raise SpecError(
-            f"export format {name} takes samples of any length", fix="drop --allow-long"
+            f"export format {name} takes samples of any length", fix="leave out --allow-long"
         )
     return kind(allow_long=True)  # type: ignore[no-any-return]

@@ -104,14 +104,14 @@ class Attributes(Recipe):
     Args:
         pairs: Total groups, shared among the splits by their number of clips; or groups per
             split. The attributes take turns.
-        attributes: Which: `duration`, `longer`, `gap`, `onset`, `position`, `louder`, `background`
-            and `again_louder` of any clips; `trend`, `again_farther`, `again_roomier`,
+        attributes: Attributes to make: `duration`, `longer`, `gap`, `onset`, `position`, `louder`,
+            `background` and `again_louder` of any clips; `trend`, `again_farther`, `again_roomier`,
             `again_higher` and `again_faster` of the source `treated`.
         max_event_s: Longer sounds are cut to an excerpt of this length. Recordings whose treatment
             is heard are played whole, and may be twice as long, a hall's tail and a slower tempo
             not counted.
-        apart_db: How far two sounds lie apart of which one is louder; more where their peaks ask
-            for it.
+        apart_db: Level difference of two sounds of which one is louder; larger if their peaks
+            require it.
         style: Caption style. `paper` gives each sample every false sentence of its group;
             `natural` deals them, so that text alone reveals nothing.
     """
@@ -248,7 +248,7 @@ class AttributePairs(SplitGroups[Attributes]):
             if drafts:
                 return drafts
         raise LeftOutError(
-            "no clips are found of which the attribute can be proven",
+            "found no clips for which the attribute can be proven",
             example=attribute,
             fix=f"add clips to split {self.split}, or leave the attribute out",
         )

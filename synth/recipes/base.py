@@ -390,7 +390,7 @@ def check_unpadded(setting_name: str, setting: Setting) -> None:
     """Positions are of the whole sample: what is padded ends later."""
     if setting.least_frames:
         raise PlanError(
-            "position tells where in a sample a sound lies, and padding moves it",
+            "position says where in a sample a sound is, but padding moves sounds",
             fix=f"set audio.length: natural, or leave position out of {setting_name}",
         )
 
@@ -400,7 +400,7 @@ def check_pauses(setting_name: str, shortest_s: Seconds, setting: Setting) -> No
     least = setting.tolerance.pause
     if to_frames(shortest_s, setting.rate) < least:
         raise PlanError(
-            f"pauses of {shortest_s:g} s may go unheard",
+            f"pauses of {shortest_s:g} s may not be heard",
             fix=f"give {setting_name} at least {least / setting.rate:g} s",
         )
 

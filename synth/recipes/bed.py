@@ -29,10 +29,10 @@ class Background(StrictModel):
 
     Args:
         of: Labels or categories of sounds that serve as beds.
-        share: Share of the groups that get one, where a clip is long enough.
-        snr_db: How far the bed lies below the scene's sounds.
-        repeat_crossfade_s: Crossfade with which a clip that is shorter than the scene is repeated;
-            if null, such clips do not serve.
+        share: Share of the groups with a bed, if a clip is long enough.
+        snr_db: Level of the scene's sounds above the bed.
+        repeat_crossfade_s: Crossfade for repeating a clip that is shorter than the scene; if null,
+            such clips are not used.
     """
 
     of: tuple[str, ...] = Field(min_length=1)

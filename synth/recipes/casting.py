@@ -339,7 +339,7 @@ class ClipDealer:
             left -= size
         if not sizes:
             raise PlanError(
-                f"recipe.scenes.without_replacement: {len(self.clips)} clips do not make one group",
+                f"recipe.scenes.without_replacement: {len(self.clips)} clips do not fill a group",
                 fix="add clips, or set without_replacement: false",
             )
         return tuple(sizes)

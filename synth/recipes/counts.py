@@ -50,10 +50,10 @@ class Counts(Recipe):
     """Settings of the recipe.
 
     Args:
-        repeats: Groups per clip, each with another of its sounds or other pauses; one number for
-            all splits, or a number per split.
-        times: How often the members of a group have the sound, 1 to 5.
-        pause_s: Shortest and longest pause between two of it, where it is heard most often. The
+        repeats: Groups per clip, each with another sound of the clip or other pauses; one number
+            for all splits, or a number per split.
+        times: Numbers of sounds in the members of a group, 1 to 5.
+        pause_s: Shortest and longest pause between sounds, in the member with the most sounds. The
             other members spread over the same time.
         max_event_s: Longer sounds are not used.
         style: `paper` gives each sample every other count as a negative; `natural` deals them, so

@@ -81,12 +81,12 @@ class Edits(Recipe):
             and `order`.
         max_events: Scenes have 2 to this many sounds, each number equally often; two of them may be
             heard at once.
-        change_db: Least and greatest change of a level, in whole dB, 3 to 20.
+        change_db: Smallest and largest change of a level, in whole dB, 3 to 20.
         pause_s: Range of the silence between sounds that follow one another.
         max_event_s: Longer sounds are cut to an excerpt of this length.
         peak_db: Level in dBFS that no sample can exceed, as its sounds' peaks add up; at most
             `audio.peak_db`.
-        captions: Most true captions of a sample, and most false ones.
+        captions: Maximum number of true captions per sample, and of false ones.
         style: Caption style.
     """
 
@@ -113,13 +113,13 @@ class Edits(Recipe):
         check_splits("recipe.edits.pairs", self.pairs, splits)
         if setting.max_frames is None or setting.least_frames < setting.max_frames:
             raise PlanError(
-                "edits need samples of one length: else a sound that goes makes its sample shorter",
+                "edits need samples of one length: removing a sound would make its sample shorter",
                 fix="set audio.length, as in `length: exact 10 s`",
             )
         if self.peak_db > setting.peak_db:
             raise PlanError(
                 f"recipe.edits.peak_db is {self.peak_db:g}, above audio.peak_db "
-                f"({setting.peak_db:g}): before and after would be turned down differently",
+                f"({setting.peak_db:g}): before and after would not be turned down equally",
                 fix=f"set recipe.edits.peak_db to {setting.peak_db:g} or less",
             )
         check_pauses("recipe.edits.pause_s", self.pause_s[0], setting)

@@ -90,19 +90,21 @@ class Scenes(Recipe):
     Args:
         scenes: Total samples, shared among the splits by their number of clips; or samples per
             split. Multiples of `variants`.
-        variants: Scenes of a minimal-pair group: one, another with one sound exchanged, and further
-            recompositions; of more sounds than `polyphony` in pairs that differ in one sound.
+        variants: Number of scenes in a minimal-pair group: a scene, the same with one sound
+            exchanged, and edits of the first. Scenes of more sounds than `polyphony` come in pairs
+            that differ in one sound.
         max_events: Scenes hold 2 to this many sounds, at most 12, each number equally often.
         polyphony: Most sounds at once, up to 4; beds and crossfades do not count. Scenes of no more
             sounds are nested at will; larger ones are sequences of single sounds and overlays.
         categories: Relative weight of each category's labels; 1 by default, 0 for never.
-        without_replacement: Use every clip of a split once before any is used again. Expressions,
-            and weights of categories other than 0 and 1, are refused then.
+        without_replacement: Use every clip of a split once before any is used again. This refuses
+            expressions, and weights of categories other than 0 and 1.
         expressions: Scenes to choose from, such as "(dog + rain) * vehicle", of labels, categories
             or `any`: a list, a mapping to weights, or a file with one per line (empty lines and `#`
             comments are skipped). If null, operators and nesting are drawn.
-        captions: Most true captions of a sample, the main one included, and most false ones, which
-            are the main captions of others of its group; at least 2 for an odd number of variants.
+        captions: Maximum number of true captions per sample, the main one included, and of false
+            ones (main captions of other members of the group); at least 2 for an odd number of
+            variants.
         denials: Share of groups whose captions deny a sound.
         crossfade: Overlap of two joined parts, as a share of the shorter one; a part that overlaps
             for more than half of what is heard of it is not said to follow. In sequences of more
@@ -116,8 +118,8 @@ class Scenes(Recipe):
         background: Steady background sound under whole scenes, which captions do not mention.
         max_event_s: Longer sounds are cut to an excerpt of this length.
         style: Caption style.
-        tell: What captions may tell besides, as those of `counts` and `attributes` do: `count`,
-            `duration`, `onset`, `position`, `gap`, `longer` and `louder`.
+        tell: What captions may also state, as in `counts` and `attributes`: `count`, `duration`,
+            `onset`, `position`, `gap`, `longer` and `louder`.
     """
 
     name: ClassVar[str] = "scenes"
@@ -201,7 +203,7 @@ class Scenes(Recipe):
         if count > self.polyphony and not is_sequence(template, self.polyphony):
             raise PlanError(
                 f"recipe.scenes.expressions: {text!r} has {count} sounds, more than "
-                f"{self.polyphony} (polyphony), and is no sequence of single sounds and overlays "
+                f"{self.polyphony} (polyphony), but is not a sequence of sounds and overlays "
                 f"of up to {self.polyphony}",
                 fix="write it as a + b * c + d, or give it fewer sounds",
             )
@@ -247,7 +249,7 @@ def read_expressions(path: Path) -> list[str]:
         raise ValueError(f"{path}: cannot be read: {error}") from error
     scenes = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
     if not scenes:
-        raise ValueError(f"{path}: holds no scene; give one per line")
+        raise ValueError(f"{path}: has no scene; give one per line")
     return scenes
 
 
@@ -346,7 +348,7 @@ class SceneGroups(SplitGroups[Scenes]):
                 if drafts is not None:
                     return drafts
         raise PlanError(
-            f"split {self.split}: no scene found whose captions can be told true from false",
+            f"split {self.split}: found no scene whose captions can be proven true and false",
             fix="add clips of other labels or lengths"
             + (", or allow other expressions" if self.templates else ""),
         )

@@ -99,7 +99,7 @@ class TagGroups(SplitGroups[S]):
         drafts = self.draft(*clips, self.rng(index)) if len(clips) == 2 else None
         if drafts is None:
             raise LeftOutError(
-                "its tags tell it from no other clip",
+                "its tags do not distinguish it from any other clip",
                 example=clips[0].id,
                 fix="add clips with other tags, or set `style: paper`",
             )

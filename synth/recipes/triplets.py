@@ -59,7 +59,8 @@ class Triplets(Recipe):
     Args:
         repeats: Groups per ordered pair of classes, each with newly drawn clips; one number for all
             splits, or a number per split.
-        most_groups: Most groups of a split, of pairs drawn at random; null for every pair.
+        most_groups: Maximum number of groups per split, with pairs drawn at random; null for all
+            pairs.
         crossfade_s: Overlap of joined sounds; shorter if it would cover more than half of one. The
             paper has none.
         max_event_s: Longer sounds are cut to an excerpt of this length.

@@ -330,7 +330,7 @@ class Listener:
     def _envelope(self, clip: str) -> Envelope:
         envelope = self._read.get(clip) or self.envelopes.get(clip)
         if envelope is None:
-            raise SceneError(f"no levels are known of clip {clip!r}", fix="build again")
+            raise SceneError(f"no levels are known for clip {clip!r}", fix="build again")
         if isinstance(envelope, StoredEnvelope):
             envelope = envelope.read()
             if len(self._read) >= _READ:

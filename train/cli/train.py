@@ -43,7 +43,7 @@ def train_command(
     corpus: CorpusArgument,
     config: Annotated[
         Path | None,
-        typer.Option(help="Settings, a YAML file; by default the demo's, fitted to the corpus."),
+        typer.Option(help="YAML file of settings; by default the demo's, fitted to the corpus."),
     ] = None,
     clap: Annotated[
         str | None,
@@ -60,8 +60,8 @@ def train_command(
         int | None,
         typer.Option(
             min=1,
-            help="Scale all stages to this many steps in total, at least one each: 2 or "
-            "more with the demo's settings.",
+            help="Scale the stages to this many steps in total, at least one per stage (the "
+            "demo's settings have 2).",
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the run.")] = None,
@@ -72,7 +72,7 @@ def train_command(
         bool, typer.Option("--resume", help="Resume from the run's last checkpoint.")
     ] = False,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Start anew if the folder holds a run.")
+        bool, typer.Option("--overwrite", help="Start again if the folder already has a run.")
     ] = False,
     as_json: JsonOption = False,
     *,
@@ -99,7 +99,7 @@ def train_command(
 
     settings = make_config(corpus, config, clap, head, virtual, steps, seed, out)
     if resume and not has_checkpoint(settings.out) and is_leader():
-        print(f"no checkpoint in {settings.out}: this run starts anew", file=sys.stderr)
+        print(f"no checkpoint in {settings.out}: starting from step 0", file=sys.stderr)
     quieten_transformers()
     observer = observer if is_leader() else Silent()
     result = train(settings, observer, resume=resume, overwrite=overwrite)
@@ -223,14 +223,14 @@ def _print_result(result: TrainResult, corpus: Path, steps: int) -> None:
         f"{result.step:,} steps, {result.samples_per_s:.0f} samples/s, "
         f"data wait {result.data_wait:.0%}"
         if result.samples_per_s
-        else f"{result.step:,} steps were already done, nothing left to do"
+        else f"{result.step:,} steps were already done: nothing to do"
     )
     if result.step < steps:
-        console.print(f"stopped early: no better validation after {result.best_step:,}")
+        console.print(f"stopped early: validation did not improve after step {result.best_step:,}")
     if result.best_loss is not None:
         console.print(f"weights of step {result.best_step:,} kept, val_loss {result.best_loss:.3f}")
     elif VAL in splits:
-        console.print(f"too few samples of split {VAL} are in play: the last weights are kept")
+        console.print(f"split {VAL} has too few usable samples: the last weights are kept")
     else:
         console.print(f"no split {VAL}: the last weights are kept")
     if result.cut.cut:

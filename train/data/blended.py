@@ -114,7 +114,7 @@ def open_splits(config: TrainConfig) -> list[SplitData]:
         if data.stated_audible != main.stated_audible:
             raise SpecError(
                 f"{where}: was built with another `truth.min_overlap_s` than {config.corpus}",
-                fix="build both with the same",
+                fix="build both with the same `truth.min_overlap_s`",
             )
         splits.append(data)
     return splits

@@ -85,7 +85,7 @@ class TextSampler:
         if asked and not any(tags.values()):
             raise SpecError(
                 f"{' and '.join(asked)} needs tags, but no clip of the corpus has one",
-                fix="drop it, or build the corpus from a source with tags",
+                fix="leave it out, or build the corpus from a source with tags",
             )
         found = {tag for each in tags.values() for tag in each}
         if sampling.p_insert != NEVER and all(map(explain_never_denied, found)):

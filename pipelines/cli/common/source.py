@@ -34,7 +34,7 @@ def parse_source(text: str) -> Settings:
         raise _explain_bare(text)
     found = source_class(name)
     if separator and not root:
-        raise SpecError(f"{text}: expected NAME:ROOT", fix="as in esc50:/data/ESC-50")
+        raise SpecError(f"{text}: expected NAME:ROOT", fix="write it as in esc50:/data/ESC-50")
     settings: dict[str, object] = {}
     if root and HELD in found.model_fields:
         settings[HELD] = {root.partition(":")[0]: parse_source(root)}
@@ -62,11 +62,11 @@ def _explain_bare(text: str) -> SpecError:
     if path.is_dir():
         near = nearest(path.resolve().name, source_names()) or "folder"
         fix = f"give {near}:{text}" + ("" if near == "folder" else f", or folder:{text}")
-        return SpecError(f"{text}: is a folder; expected NAME:ROOT", fix=fix)
-    what = "is a file" if path.exists() else "is a URL"
+        return SpecError(f"{text}: expected NAME:ROOT, got a folder", fix=fix)
+    what = "a file" if path.exists() else "a URL"
     verb = "unpack" if path.exists() else "download and unpack"
     return SpecError(
-        f"{text}: {what}; expected NAME:ROOT",
+        f"{text}: expected NAME:ROOT, got {what}",
         fix=f"{verb} the library and give its folder, as in esc50:/data/ESC-50",
     )
 
@@ -87,7 +87,9 @@ def apply_settings(source: Settings, changes: Sequence[str]) -> Settings:
         try:
             given[key] = yaml.safe_load(value)
         except yaml.YAMLError as error:
-            raise SpecError(f"--set {change}: the value is not YAML", fix="quote it") from error
+            raise SpecError(
+                f"--set {change}: the value is not YAML", fix="put it in quotes"
+            ) from error
     try:
         return type(source).model_validate(source.model_dump() | given)
     except ValidationError as error:
@@ -124,7 +126,7 @@ def refuse_fleeting(out: Path) -> None:
     url = format_place(out)
     if is_private(url):
         raise SpecError(
-            f"--out {url}: exists in this process only, and ends with this command",
+            f"--out {url}: exists only in this process, and ends with this command",
             fix="give a folder, file:///FOLDER or a store; "
             "`pipelines.builder.build.build(spec, URL, 0)` builds there from Python",
         )

@@ -25,7 +25,7 @@ _SHOWN_LETTERS = 12
 
 
 def diff_command(first: CorpusArgument, second: CorpusArgument) -> CommandResult:
-    """Show what differs between two corpora or two versions, and why: causes first.
+    """Show why and how two corpora, or two versions of one, differ.
 
     Example: `segue diff data_manifests/acba/OLD data_manifests/acba/NEW`
     """

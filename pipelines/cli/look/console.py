@@ -38,7 +38,7 @@ def sql_command(
     query: Annotated[
         str | None,
         typer.Argument(
-            help="One SELECT; - reads it from standard input. Without it the tables and their "
+            help="One SELECT; - reads it from standard input. Without it, the tables and their "
             "columns are listed.",
             show_default=False,
         ),
@@ -61,7 +61,7 @@ def sql_command(
     ] = None,
     as_json: JsonOption = False,
 ) -> CommandResult:
-    """Ask a corpus's manifests by SQL: one SELECT over its tables.
+    """Query a corpus's manifests with SQL: one SELECT over its tables.
 
     Examples: `segue sql data_manifests/acba`,
     `segue sql data_manifests/acba "select split, count(*) from plan group by split"`

@@ -29,9 +29,10 @@ def inspect_command(
     ] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of --captions.")] = 0,
 ) -> CommandResult:
-    """Show what was built or planned: counts, durations, balance, samples.
+    """Show what was built or planned: counts, labels, licences and samples.
 
-    `check` checks its files, `audit` its captions; `sql` asks its tables, `diff` compares two.
+    `segue check` checks the files of a corpus, `audit` its captions; `sql` queries its tables, and
+    `diff` compares two corpora.
 
     Example: `segue inspect data_manifests/acba --samples 3`
     """

@@ -73,7 +73,7 @@ def _page(path: Path, samples: int | None, observer: Observer) -> Page:
 
     if expect(path, PathKind.CORPUS, PathKind.RUN) is PathKind.RUN:
         if samples is not None:
-            raise SpecError(f"{path}: is a training run and has no samples", fix="omit --samples")
+            raise SpecError(f"{path}: a training run has no samples", fix="leave out --samples")
         with show_waiting("reading the run"):
             return run_page(path)
     return corpus_page(path, SHOWN if samples is None else samples, observer)

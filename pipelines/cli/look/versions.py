@@ -35,10 +35,10 @@ VersionsArgument: TypeAlias = Annotated[
 
 
 def versions_command(corpus: VersionsArgument) -> CommandResult:
-    """List the versions of a corpus, oldest first, and what each still has on disk.
+    """List the versions of a corpus, oldest first, and the bytes each has on disk.
 
-    Bytes count a version's manifests and shards. A shard shared by several versions is on disk
-    once, and counts once in the total; in an object store each version has its own.
+    Bytes count manifests and shards. A shard shared by several versions is on disk once, and counts
+    once in the total. In an object store every version has its own shards.
 
     Example: `segue versions data_manifests/acba`
     """
@@ -63,11 +63,11 @@ def promote_command(
         bool,
         typer.Option(
             "--override-gates",
-            help="Also if it failed a gate of its nightly build. This is recorded.",
+            help="Promote the version even if it failed a gate of its night. This is recorded.",
         ),
     ] = False,
 ) -> CommandResult:
-    """Point `latest` to a finished version, which is what others read by default.
+    """Make a finished version the latest, which is read by default.
 
     Example: `segue promote data_manifests/acba 2f6c01d9a4b8`
     """
@@ -104,26 +104,28 @@ def gc_command(
         int,
         typer.Option(
             min=1,
-            help="How many of the newest finished versions keep their shards; the latest "
+            help="How many of the newest finished versions keep their shards. `latest` "
             "always does.",
             show_default=False,
         ),
     ],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be removed, and remove nothing.")
+        bool, typer.Option("--dry-run", help="Only show what would be removed.")
     ] = False,
     banks: Annotated[
         bool,
         typer.Option(
             "--banks",
-            help="Also remove decoded clips that no version with shards uses, in any "
-            "corpus of this folder.",
+            help="Also remove decoded clips that no version with shards uses, in any corpus "
+            "of this folder.",
         ),
     ] = False,
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Remove the shards of old versions. Their manifests stay, so the shards can be rebuilt.
+    """Remove the shards of old versions. They can be rebuilt.
+
+    The manifests stay. `segue rebuild` makes the shards again.
 
     Example: `segue gc data_manifests/acba --keep 2 --dry-run`
     """

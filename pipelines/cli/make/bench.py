@@ -27,24 +27,25 @@ def bench_build_command(
     name: Annotated[
         str,
         typer.Argument(
-            help="The set, such as order-v3; or all; or the YAML file of your own.",
+            help="A set such as order-v3, all, or your own YAML file.",
             show_default=False,
         ),
     ],
     source: Annotated[
         str,
-        typer.Option(help="Your copy of the library, as NAME:PATH; foley needs none."),
+        typer.Option(help="Your copy of the library, as NAME:PATH; foley needs no path."),
     ] = "foley",
     settings: SetOption = None,
-    out: Annotated[Path, typer.Option(help="Folder of all sets.", file_okay=False)] = ROOT,
+    out: Annotated[Path, typer.Option(help="Folder for the sets.", file_okay=False)] = ROOT,
     workers: WorkersOption = None,
     *,
     observer: Observer,
 ) -> CommandResult:
     """Build a frozen test set from your copy of a library, byte for byte as published.
 
-    A set whose digest is not the published one is refused, with what differs. Over a source without
-    a published digest the set is built, and marked as unpublished. A killed build resumes.
+    If the digest differs from the published one, the set is refused, and the differences are
+    listed. Without a published digest for the source, the set is built and marked as unpublished.
+    A killed build resumes.
 
     Examples: `segue bench build order-v3`,
     `segue bench build all --source esc50:/data/ESC-50`
@@ -81,14 +82,14 @@ def _print_sets(made: Sequence[MadeSet], out: Path) -> None:
         )
         if not built.published:
             console.print(
-                f"[yellow]note[/]: no digest of {built.name} over {built.source} is published: "
-                "whether this is the set that others score cannot be told"
+                f"[yellow]note[/]: no digest of {built.name} over {built.source} is published, so "
+                "Segue cannot tell whether others score the same set"
             )
     print_next(console, "segue", "bench", "run", "random", "MODEL", "--sets", out)
 
 
 def bench_list_command() -> CommandResult:
-    """List the frozen test sets: what each asks, and over which sources it is published.
+    """List the frozen test sets, what each one asks, and the sources it is published for.
 
     Example: `segue bench list --json`
     """

@@ -57,7 +57,7 @@ def export_command(
     out: Annotated[
         Path,
         typer.Option(
-            help="A new or empty folder, or that of the same export.",
+            help="A new or empty folder, or the folder of the same export.",
             file_okay=False,
             show_default=False,
         ),
@@ -70,14 +70,14 @@ def export_command(
         bool,
         typer.Option(
             "--allow-long",
-            help="With `laion`: also write samples over 10 s, which its readers cut.",
+            help="With `laion`: also write samples over 10 s, which LAION-CLAP's readers cut.",
         ),
     ] = False,
     workers: WorkersOption = None,
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Export a corpus to another program's format, or a trained model to a folder of its own.
+    """Export a corpus to another program's format, or a trained model to a folder.
 
     Repeating the command resumes an interrupted export of a corpus. A model's folder appears whole
     or not at all.
@@ -134,7 +134,9 @@ def _export_model(
 ) -> CommandResult:
     """The trained model's way, whose package is imported only here."""
     if split or workers is not None:
-        raise SpecError(f"--to {to} has no splits and no workers", fix="leave them out")
+        raise SpecError(
+            f"--to {to}: a model has no splits and no workers", fix="leave out these options"
+        )
     fix = f"give --to {', '.join(FORMATS)}, or the --out of `segue train`"
     expect(run, PathKind.RUN, PathKind.OTHER, fix=fix)
     module, function = MODEL_EXPORT.split(":")

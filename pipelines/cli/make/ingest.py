@@ -42,12 +42,12 @@ LibraryArgument: TypeAlias = Annotated[
     str,
     typer.Argument(
         metavar="SPEC|NAME:ROOT",
-        help="A corpus spec, or a source and its folder, as in esc50:/data/ESC-50.",
+        help="A corpus spec, or a source and its folder, such as esc50:/data/ESC-50.",
         show_default=False,
     ),
 ]
 LimitOption: TypeAlias = Annotated[
-    int | None, typer.Option(min=1, help="Take only this many clips, the library's first.")
+    int | None, typer.Option(min=1, help="Take only the first clips of the library, this many.")
 ]
 _NAMED: Final = re.compile(r"[\w-]+(:.*)?", re.S)
 
@@ -64,7 +64,7 @@ def ingest_command(
 ) -> CommandResult:
     """Read a sound library: check and measure every clip, and fill the bank.
 
-    `segue build` does this by itself; use this to look at the clips first. Repeating the command
+    `segue build` also does this; use `ingest` to look at the clips first. Repeating the command
     resumes an interrupted run.
 
     Examples: `segue ingest esc50:/data/ESC-50 --out /data/segue`,

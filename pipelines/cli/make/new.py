@@ -25,14 +25,14 @@ def new_command(
         str | None,
         typer.Argument(
             metavar="[RECIPE]",
-            help="Recipe of the corpus; without it, the recipes are listed.",
+            help="Recipe of the corpus. Without it, the recipes are listed.",
             autocompletion=start_completions,
         ),
     ] = None,
     source: Annotated[
         str | None,
         typer.Option(
-            help="A library from `segue sources`, as NAME or NAME:FOLDER. By default one "
+            help="A library from `segue sources`, as NAME or NAME:FOLDER. The default is one "
             "that ships with Segue.",
             show_default=False,
             autocompletion=source_completions,
@@ -45,7 +45,7 @@ def new_command(
 ) -> CommandResult:
     """Write a spec with every setting explained, or list the recipes.
 
-    The spec's splits are those that the library has.
+    The spec uses the library's own splits.
 
     Examples: `segue new`, `segue new scenes`,
     `segue new triplets --source esc50:/data/ESC-50 --out corpora/esc50.yaml`
@@ -114,8 +114,8 @@ def _find_notes(path: Path, source: str, library: LibraryFacts | None) -> list[s
     if unlisted := library.unlisted_labels:
         reads = Phrase.of_label(unlisted[0]).clause
         notes.append(
-            f"Segue's lexicon lacks {len(unlisted):,} of the labels; {unlisted[0]!r}, for example, "
-            f"becomes {reads!r}: word them under `labels` in {path}"
+            f"{len(unlisted):,} of the labels are not in Segue's lexicon; {unlisted[0]!r}, for "
+            f"example, becomes {reads!r}: word them under `labels` in {path}"
         )
     return notes
 
@@ -153,7 +153,7 @@ def _list_recipes(source: str | None, out: Path | None) -> CommandResult:
     from pipelines.config.new import summarise_starts
 
     if source is not None or out is not None:
-        raise SpecError("no recipe given", fix="give one: `segue new` lists them")
+        raise SpecError("expected a recipe", fix="give one; `segue new` lists them")
     rows = summarise_starts()
 
     def show() -> None:

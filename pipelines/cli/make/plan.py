@@ -38,7 +38,7 @@ def plan_command(
         int | None,
         typer.Option(
             min=0,
-            help="Worker processes; 0 runs in this process. By default one per processor. "
+            help="Worker processes; 0 works in this process. The default is one per processor. "
             "With --gpus: loader workers per GPU, by default 1.",
         ),
     ] = None,
@@ -54,8 +54,8 @@ def plan_command(
         list[LoaderKind] | None,
         typer.Option(
             help="Loaders that the plan must work with; by default trainer and bounded. trainer: "
-            "segue train. bounded: dealt shards, epochs of fixed length (open_clip, LAION-CLAP). "
-            "plain: dealt shards, each rank until it runs out.",
+            "segue train. bounded: whole shards, epochs of fixed length (open_clip, LAION-CLAP). "
+            "plain: whole shards, each rank until it runs out.",
             rich_help_panel=_TRAINING,
         ),
     ] = None,
@@ -91,9 +91,9 @@ def plan_command(
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Plan a corpus: every scene, caption, positive and negative, before any audio is made.
+    """Plan a corpus: make its scenes and captions, but no audio.
 
-    `segue build` does this by itself. A plan can be audited, inspected and queried. It needs no
+    `segue build` also does this. A plan can be audited, inspected and queried. It needs no
     recordings if the source is a `vocabulary`.
 
     `--gpus` and `--batch` check the plan for a training run: what every rank and loader worker
@@ -128,8 +128,8 @@ def plan_command(
         )
     elif loader or split or steps_per_s is not None or price_per_gpu_hour is not None:
         raise SpecError(
-            "--loader, --split, --steps-per-s and --price-per-gpu-hour are for a training run",
-            fix="describe it: --gpus 8 --workers 4 --batch 256",
+            "--loader, --split, --steps-per-s and --price-per-gpu-hour need --gpus and --batch",
+            fix="describe the run, as in: --gpus 8 --workers 4 --batch 256",
         )
     out = resolve_destination(out, stage)
     parsed = read_spec(spec)

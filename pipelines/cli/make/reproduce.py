@@ -33,12 +33,12 @@ TimeoutOption: TypeAlias = Annotated[
     typer.Option(
         min=1,
         max=MOST_TIMEOUT_S,
-        help="Seconds a worker may take for one shard; waiting for a worker does not count.",
+        help="Seconds a worker may take for one shard. Waiting for a worker does not count.",
     ),
 ]
 RetriesOption: TypeAlias = Annotated[
     int,
-    typer.Option(min=0, max=MOST_RETRIES, help="Retries of a shard after a file system error."),
+    typer.Option(min=0, max=MOST_RETRIES, help="Retries of a shard after a file-system error."),
 ]
 
 
@@ -80,7 +80,7 @@ def read_request(
     if spec.version not in (None, version):
         raise SpecError(
             f"{path}: version: {spec.version}, but --version says {version}",
-            fix="drop one of them",
+            fix="leave out one of them",
         )
     try:
         spec = Spec.model_validate(spec.model_dump() | {"version": version})
@@ -109,7 +109,7 @@ def _find_version(path: Path, version: str | None, out: Path, stage: Path | None
     if out != Path() and resolve_place(out) != root:
         raise SpecError(
             f"{format_place(path)} is below {root}, but --out says {format_place(out)}",
-            fix="drop --out",
+            fix="leave out --out",
         )
     return Places(open_store(root, stage), name, version)
 
@@ -119,7 +119,7 @@ def _agree_on_version(path: Path, name: str, version: str | None) -> str:
     if version not in (None, name):
         raise SpecError(
             f"{format_place(path)} is version {name}, but --version says {version}",
-            fix="drop one of them",
+            fix="leave out one of them",
         )
     return name
 
@@ -157,7 +157,7 @@ def rebuild_command(
     corpus: CorpusArgument,
     version: Annotated[
         str | None,
-        typer.Argument(help="The version; by default the one that `latest` names."),
+        typer.Argument(help="The version; by default the latest."),
     ] = None,
     out: StoreOption = Path(),
     stage: StageOption = None,
@@ -167,11 +167,11 @@ def rebuild_command(
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Rebuild the lost shards of a finished version, byte for byte.
+    """Rebuild the missing shards of a finished version, byte for byte.
 
     If settings, clips, libraries and algorithms are unchanged, missing shards are rendered and
     every shard is compared with its receipt. Otherwise the differences are listed, nothing is
-    changed, and the status is 1.
+    changed, and the exit status is 1.
 
     Example: `segue rebuild data_manifests/acba/2f6c01d9a4b8`
     """

@@ -21,7 +21,7 @@ NameArgument = Annotated[
     str | None,
     typer.Argument(
         metavar="[NAME]",
-        help="A source whose settings to show.",
+        help="Show the settings of this library.",
         autocompletion=source_completions,
     ),
 ]
@@ -29,7 +29,7 @@ _CITED: Final = re.compile(r" \([^()]*\d{4}\)\.$")
 
 
 def sources_command(name: NameArgument = None) -> CommandResult:
-    """List the supported sound libraries; with a name, show one library's settings.
+    """List the sound libraries, or show the settings of one.
 
     Example: `segue sources clotho`
     """

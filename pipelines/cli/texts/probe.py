@@ -37,7 +37,7 @@ class TaggerName(StrEnum):
 
 
 def probe_command(
-    tool: Annotated[Probe, typer.Argument(help="What to make of each caption.")],
+    tool: Annotated[Probe, typer.Argument(help="The kind of probe.")],
     captions: Annotated[
         Path,
         typer.Argument(help="Captions: .csv, .parquet, .jsonl, or .json (a list of objects)."),
@@ -45,29 +45,28 @@ def probe_command(
     out: Annotated[Path, typer.Option(help="The Parquet file to write.")],
     column: Annotated[
         list[str] | None,
-        typer.Option(help="Column of captions, 'caption' by default; may be given several times."),
+        typer.Option(help="Column of captions, 'caption' by default; repeatable."),
     ] = None,
     id_column: Annotated[
         str | None,
-        typer.Option(help="Column that names a row; by default 'audiocap_id', or 'id'."),
+        typer.Option(help="Column with row ids; by default 'audiocap_id' or 'id'."),
     ] = None,
     tagger: Annotated[
         TaggerName,
-        typer.Option(help="auto: spaCy for nv where its model is installed, else our own."),
+        typer.Option(help="auto: spaCy for nv if its model is installed, otherwise our own."),
     ] = TaggerName.AUTO,
     balanced: Annotated[
-        bool, typer.Option(help="bat: as many sentences with before as with after.")
+        bool, typer.Option(help="bat: equally many sentences with before and after.")
     ] = True,
-    size: Annotated[
-        int | None, typer.Option(min=0, help="bat: how many sentences, an even number.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Decides what a balanced bat holds.")] = 0,
+    size: Annotated[int | None, typer.Option(min=0, help="bat: number of sentences, even.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of a balanced bat.")] = 0,
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Temporal text probes of free captions: reduced, reordered, or cut to a test set.
+    """Make probes of temporal order from captions.
 
-    Every caption is in the output, with its new text or the reason why it was left out.
+    A probe reduces a caption, reorders it, or selects it for a test set. Every caption is in the
+    output, with its new text or the reason why it was left out.
 
     Example: `segue text probe pte test.csv --out pte.parquet`
     """
@@ -129,7 +128,7 @@ def _read_captions(
 
     rows = [row for _, row in read_data_file(path)]
     if not rows:
-        raise SourceError(f"{path}: holds no rows", fix="name a file of captions")
+        raise SourceError(f"{path}: has no rows", fix="name a file of captions")
     present = [name for name in rows[0] if isinstance(name, str)]
     id_column = id_column or ("audiocap_id" if "audiocap_id" in present else "id")
     for name, option in [(id_column, "--id-column"), *((name, "--column") for name in columns)]:

@@ -26,7 +26,7 @@ OutFile: TypeAlias = Annotated[
 ]
 SeedOption: TypeAlias = Annotated[int, typer.Option(min=0, max=2**64 - 1, help="The seed.")]
 StyleOption: TypeAlias = Annotated[
-    Style, typer.Option(help="As printed in the papers, or as a person would write it.")
+    Style, typer.Option(help="Wording of the papers, or natural sentences.")
 ]
 
 
@@ -56,12 +56,12 @@ def negate_command(
         Path, typer.Option(help="Tags: JSON list, MTG-Jamendo TSV, MusicCaps or CSV.")
     ],
     style: StyleOption = Style.NATURAL,
-    mode: Annotated[Modes, typer.Option(help="How much of a caption is negated.")] = Modes.ALL,
+    mode: Annotated[Modes, typer.Option(help="How much of a caption to negate.")] = Modes.ALL,
     seed: SeedOption = 0,
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Negate captions: deny a tag that is absent, or half or all of the tags in each.
+    """Negate captions: deny an absent tag, or half or all of a caption's tags.
 
     Example: `segue text negate captions.csv --vocabulary tags.json --out no.parquet --mode full`
     """
@@ -76,7 +76,7 @@ def tag_captions_command(
     tags: Annotated[Path, typer.Argument(help="Tags by item: MTG-Jamendo TSV, MusicCaps, CSV.")],
     out: OutFile,
     style: StyleOption = Style.NATURAL,
-    views: Annotated[int, typer.Option(min=0, max=100, help="Partial views of each item.")] = 10,
+    views: Annotated[int, typer.Option(min=0, max=100, help="Partial views per item.")] = 10,
     per_category: Annotated[
         int, typer.Option(min=1, help="Most tags of one category in a view.")
     ] = 3,
@@ -84,7 +84,7 @@ def tag_captions_command(
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Write captions from tags: one over all tags of each item, and balanced partial views.
+    """Write captions from tags: one of all tags per item, and balanced partial views.
 
     Example: `segue text tag-captions autotagging.tsv --out captions.parquet --views 10`
     """
@@ -101,12 +101,12 @@ def textswap_command(
     out: OutFile,
     max_share: Annotated[
         float,
-        typer.Option(min=0, max=1, help="Share of the rarer tag's items that may bear both."),
+        typer.Option(min=0, max=1, help="Share of the rarer tag's items that may have both tags."),
     ] = 0.05,
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Make a TextSwap dictionary: for each tag, its contraries, and why others are none.
+    """Make a TextSwap dictionary: the contraries of every tag, and why other tags are none.
 
     Example: `segue text textswap autotagging.tsv --out textswap.parquet`
     """

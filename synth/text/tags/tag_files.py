@@ -76,7 +76,7 @@ def read_jamendo(
     except UnicodeDecodeError as error:
         raise SourceError(f"{path}: is not text in UTF-8", fix="save it as UTF-8") from error
     if track is None:
-        raise SourceError(f"{path}: holds no rows", fix="use the file as published")
+        raise SourceError(f"{path}: has no rows", fix="use the file as published")
 
 
 def _read_tracks(
@@ -158,7 +158,7 @@ def read_captions(path: Path) -> list[TaggedRecording]:
     items = [item for item in read_items(path) if item.caption]
     if not items:
         raise SourceError(
-            f"{path}: holds no caption", fix="expected a caption column, or LP-MusicCaps JSON"
+            f"{path}: has no caption", fix="expected a caption column, or LP-MusicCaps JSON"
         )
     return items
 

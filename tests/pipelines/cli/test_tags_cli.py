@@ -125,7 +125,7 @@ def test_textswap_writes_every_pair_with_its_reason(files: Path) -> None:
 
 def test_a_file_without_what_is_asked_is_refused_and_nothing_written(files: Path) -> None:
     out = files / "x.parquet"
-    with pytest.raises(SourceError, match="holds no caption"):
+    with pytest.raises(SourceError, match="has no caption"):
         run(negate_command, files / "tags.csv", "--vocabulary", files / "tags.csv", "--out", out)
     with pytest.raises(SourceError, match="no item has a tag"):
         run(tag_captions_command, files / "captions.csv", "--out", out)

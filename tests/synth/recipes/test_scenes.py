@@ -329,7 +329,7 @@ def test_a_file_without_scenes_is_refused(tmp_path: Path, text: str | None) -> N
     path = tmp_path / "scenes.txt"
     if text is not None:
         path.write_text(text)
-    with pytest.raises(ValidationError, match=r"scenes\.txt: (cannot be read|holds no scene)"):
+    with pytest.raises(ValidationError, match=r"scenes\.txt: (cannot be read|has no scene)"):
         Scenes(expressions=str(path))
 
 
@@ -361,11 +361,11 @@ def test_weights_of_categories() -> None:
         ({"expressions": [" + ".join(["any"] * 13)]}, r"expressions: 'any.*' has 13 sounds"),
         (
             {"expressions": ["(Bark + Rain) * Moo + Meow + Siren"]},
-            r"has 5 sounds, more than 4 \(polyphony\), and is no sequence",
+            r"has 5 sounds, more than 4 \(polyphony\), but is not a sequence",
         ),
         (
             {"expressions": ["Bark * Rain * Moo"], "polyphony": 2},
-            r"has 3 sounds, more than 2 \(polyphony\), and is no sequence",
+            r"has 3 sounds, more than 2 \(polyphony\), but is not a sequence",
         ),
         *(
             ({"expressions": [text]}, r"recipe\.scenes\.expressions: .*column")
