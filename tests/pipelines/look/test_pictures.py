@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import soundfile
 from PIL import Image
+
+import segue
 
 from pipelines.look.page import write_page
 from pipelines.look.report.corpus import corpus_page
@@ -72,3 +75,13 @@ def test_report(reader: Reader, scenes: Path, tmp_path: Path) -> None:
     page.wait_for_function(LOADED)
     page.set_viewport_size({"width": 1120, "height": 1760})
     save(page, "report")
+
+
+def test_scene(reader: Reader, tmp_path: Path) -> None:
+    scene = segue.scene("(dog + rain) * wind")
+    page = tmp_path / "scene.html"
+    page.write_text(f"<body style='margin: 1rem'>{scene._repr_html_()}", encoding="utf-8")
+    shown = reader.open(page.as_uri())
+    shown.set_viewport_size({"width": 1000, "height": 760})
+    save(shown, "scene")
+    soundfile.write(Path(os.environ[SCREENSHOTS]) / "scene.mp3", *scene.render())
