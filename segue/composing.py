@@ -127,7 +127,7 @@ class Studio:
         )
         row: dict[str, Any]
         (row,) = drafter.draft(GroupRun(_SPLIT, range(1))).rows.to_pylist()
-        return row | {"id": row["notation"]}
+        return row | {"id": f"seed-{self.spec.seed}", "split": ""}
 
     def render(self, row: Mapping[str, Any]) -> Pcm:
         """The sound of a row."""
