@@ -37,7 +37,8 @@ from synth.recipes.casting import ANY, DrawnCast, cast_sounds, fill_labels
 from synth.recipes.composing import Placed, make_teller
 from synth.recipes.scenes import SceneGroups, Scenes
 from synth.scene.edit import EditSelection, Outline, recompositions, rename_labels
-from synth.scene.scene import Scene, format_scene, from_text, labels
+from synth.scene.scene import Concat, Scene, format_scene, from_text, labels
+from synth.scene.timeline import recompose
 from synth.storage.copies import cache_folder
 
 _MOST: Final = 8
@@ -78,11 +79,16 @@ class OneScene(SceneGroups):
         base = placed.statement
         names = self.cast.exchange(base, rng)
         others = [rename_labels(base, names)] if names else []
+        most = self.settings.polyphony
+        if isinstance(base, Concat) and len(labels(base)) > most:
+            others += recompose(base, most)
+        else:
+            others += recompositions(base)
         tell = make_teller(self.settings.style, self.setting.rate, rng)
         selection = EditSelection(base)
         true: dict[str, Caption] = {}
         false: dict[str, Caption] = {}
-        for claim in chain([base], pool([base, *others, *recompositions(base)])):
+        for claim in chain([base], pool([base, *others])):
             if placed.hearing.proves(claim):
                 true.setdefault((caption := tell(claim)).text, caption)
             elif placed.hearing.refutes(claim):
@@ -145,6 +151,8 @@ def _find_labels(wanted: Scene, cast: DrawnCast) -> Scene:
         raise PlanError(f"scene: no recording has the label {names}")
     wanted = fill_labels(wanted, [name if name in known else folded[_fold(name)] for name in named])
     cast.check(wanted, "scene")
+    if len(named) > 1:  # what the recipe cannot tell it refuses
+        _ = Scenes(expressions={format_scene(wanted): 1}).templates
     return wanted
 
 

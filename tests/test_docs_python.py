@@ -1,4 +1,4 @@
-"""What docs/python.md shows happens as it says: its blocks run one after the other, as a notebook."""
+"""docs/python.md is a notebook: its blocks, run one after the other, print what it shows."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.kit.builds import PLAIN
+from tests.kit.corpora import caching  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
@@ -24,7 +25,6 @@ def test_the_cells_print_what_the_page_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SEGUE_CACHE", str(tmp_path / "cache"))
     notebook: dict[str, Any] = {}
     cells = [(code, shown) for code, shown in CELL.findall(PAGE) if shown]
     assert len(cells) == 5
