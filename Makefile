@@ -21,16 +21,20 @@ demo: env
 
 env: $(STAMP)
 
+# A step of `make env`: its line, then one every 15 s while its command, which is quiet, runs.
+STEP = step() { echo "make env, $$1"; shift; \
+	(s=0; while sleep 15 >/dev/null 2>&1; do s=$$((s + 15)); echo "  under way, $$s s"; done) & \
+	trap "kill $$! 2>/dev/null" EXIT INT TERM; "$$@"; }; step
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
 $(STAMP): pyproject.toml constraints.txt
-	@echo "make env, 1 of 3: $(VENV) with torch, the largest download"
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install torch==2.13.0 $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
-	@echo "make env, 2 of 3: Segue, and the packages of constraints.txt"
-	$(BIN)/python -m pip install -c constraints.txt -e '.[dev]'
-	@echo "make env, 3 of 3: open_clip, for the tests"
-	# Its loss is what ours is tested against; what else it needs has no build for every torch.
-	$(BIN)/python -m pip install --no-deps open_clip_torch==3.3.0
-	touch $(STAMP)
+	@test -x $(BIN)/python || { $(STEP) "1 of 4: a new environment, $(VENV)" $(PYTHON) -m venv $(VENV); }
+	@$(STEP) "2 of 4: torch, the largest download" \
+		$(PIP) torch==2.13.0 $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
+	@$(STEP) "3 of 4: Segue, and the packages of constraints.txt" $(PIP) -c constraints.txt -e '.[dev]'
+	@# Its loss is what ours is tested against; what else it needs has no build for every torch.
+	@$(STEP) "4 of 4: open_clip, for the tests" $(PIP) --no-deps open_clip_torch==3.3.0
+	@touch $(STAMP)
 	@echo "done; now: source $(BIN)/activate"
 
 # One thread each: more would fight over the processors. Byte code is kept: without it every worker

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from pipelines.cli.common.progress_display import show_progress
 from pipelines.cli.common.source import apply_settings, parse_source
-from pipelines.frozen.description import ROOT, open_set, shipped_sets
+from pipelines.frozen import ROOT
+from pipelines.frozen.description import open_set, shipped_sets
 from pipelines.frozen.make import MadeSet, make_set
 from synth.base.processors import processors
 

@@ -44,7 +44,7 @@ def compare(before: Path, now: Path) -> Iterator[tuple[str, ...]]:
     pages = [(earlier, page) for earlier, page in both if earlier is not None]
     if not pages:
         raise SegueError(
-            f"{before} and {now} have no page in common", fix="give folders of results"
+            f"{before} and {now} have no page in common", fix="give two folders of results"
         )
     for earlier, page in pages:
         old, new = _read(earlier), _read(page)

@@ -25,17 +25,17 @@ from synth.base.rng import Randomness
 from synth.captions.caption import Style
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import canonical_json
-from synth.export import ExportFormat, find_format
-from synth.export.base import README, Whole, identify_export
+from synth.export import find_format
+from synth.export.base import README, ExportFormat, Whole, identify_export
 from synth.export.folder import KEPT, Folder, Writer
 from synth.export.items import Shard, list_shards
 from synth.labels.lexicon import Tag
 from synth.storage import refuse_url
 from synth.text.negation.negation import Negation, negate
-from synth.text.negation.negators import NegationExtent, NegationOutcome, Negators, shipped_negators
+from synth.text.negation.negators import NegationExtent, NegationOutcome
 from synth.text.tags.tag_captions import FRAMES, TagSentence, describe, draw_views, join_tags
 from synth.text.tags.tag_files import TaggedRecording, read_captions, read_items, read_vocabulary
-from synth.text.tags.tags import TagVocabulary, find_category
+from synth.text.tags.tags import TagCategory, TagVocabulary, find_category
 from synth.text.textswap import Dictionary
 
 PHASE: Final = "export"
@@ -223,27 +223,38 @@ def _remove_partials(root: Path) -> None:
 # Tag tools over whole files: negated captions, captions from tags, TextSwap dictionaries.
 
 
-NEGATED: Final = pa.schema(
-    [
-        pa.field("id", pa.string(), nullable=False),
-        pa.field("caption", pa.string(), nullable=False),
-        pa.field("mode", pa.string(), nullable=False),
-        pa.field("outcome", pa.string(), nullable=False),
-        pa.field("reason", pa.string(), nullable=False),
-        pa.field("text", pa.string(), nullable=False),
-        pa.field("tags", pa.list_(pa.string()), nullable=False),
-    ]
+_TEXT: Final = pa.string(), False
+_NAMES: Final = pa.list_(pa.string()), False
+_OF_RECORDING: Final = {"id": _TEXT, "path": _TEXT, "tags": _NAMES}
+"""What a text is about, in columns that the source `parquet` and these tools read."""
+
+
+def _make_schema(columns: dict[str, tuple[pa.DataType, bool]]) -> pa.Schema:
+    return pa.schema([pa.field(name, *kind) for name, kind in (_OF_RECORDING | columns).items()])
+
+
+NEGATED: Final = _make_schema(
+    dict.fromkeys(("original", "mode", "outcome", "reason", "text", "false_text"), _TEXT)
+    | {"denied": _NAMES}
 )
-CAPTIONS: Final = pa.schema(
-    [
-        pa.field("id", pa.string(), nullable=False),
-        pa.field("kind", pa.string(), nullable=False),
-        pa.field("view", pa.int64(), nullable=False),
-        pa.field("text", pa.string(), nullable=False),
-        pa.field("tags", pa.list_(pa.string()), nullable=False),
-        pa.field("unsaid", pa.list_(pa.string()), nullable=False),
-    ]
+"""`text` is true of the recording, `false_text` denies what it bears."""
+CAPTIONS: Final = _make_schema(
+    {
+        "kind": _TEXT,
+        "view": (pa.int64(), False),
+        "text": _TEXT,
+        "said": _NAMES,
+        "unsaid": _NAMES,
+    }
 )
+
+
+def _describe_recording(item: TaggedRecording) -> dict[str, Any]:
+    known = set(TagCategory)
+    tags = [
+        f"{tag.category}:{tag.name}" if tag.category in known else tag.name for tag in item.tags
+    ]
+    return {"id": item.id, "path": item.path, "tags": tags}
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,16 +281,14 @@ def write_negated_file(
     modes: Sequence[NegationExtent],
     style: Style,
     seed: int,
-    negators: Path | None = None,
     observer: Observer | None = None,
 ) -> ToolReport:
     """Write a row for each caption and mode, negated or with the reason why not.
 
     Counts are by mode and outcome: "full/negated", "half/none: no tag".
     """
-    check_output(out, captions, vocabulary, negators)
-    words = Negators.read(negators) if negators else shipped_negators()
-    how = Negation(read_vocabulary(vocabulary), style is Style.NATURAL, words)
+    check_output(out, captions, vocabulary)
+    how = Negation(read_vocabulary(vocabulary), style is Style.NATURAL)
     items = track(read_captions(captions), observer or Silent(), "negate", "captions")
     rows = list(_negate_rows(items, modes, how, Randomness(seed)))
     _write(out, rows, NEGATED)
@@ -296,14 +305,15 @@ def _negate_rows(
         for mode in modes:
             rng = randomness.at(f"negate/{mode.value}", index)
             found = negate(item.caption, mode, how, rng, item.tags)
-            yield {
-                "id": item.id,
-                "caption": item.caption,
+            is_true = mode is NegationExtent.INSERT
+            yield _describe_recording(item) | {
+                "original": item.caption,
                 "mode": mode.value,
                 "outcome": found.outcome.value,
                 "reason": found.reason,
-                "text": found.text,
-                "tags": [tag.name for tag in found.denied],
+                "text": found.text if is_true else "",
+                "false_text": "" if is_true else found.text,
+                "denied": [tag.name for tag in found.denied],
             }
 
 
@@ -351,12 +361,11 @@ def _caption_tags(style: Style, tags: Sequence[Tag], frame: int) -> TagSentence:
 
 
 def _make_caption_row(item: TaggedRecording, at: int, told: TagSentence) -> dict[str, Any]:
-    return {
-        "id": item.id,
+    return _describe_recording(item) | {
         "kind": "view" if at else "caption",
         "view": at,
         "text": told.text,
-        "tags": [tag.name for tag in told.present],
+        "said": [tag.name for tag in told.present],
         "unsaid": [tag.name for tag in told.unsaid],
     }
 

@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from rich.table import Table
 
-from pipelines.frozen.description import ROOT, BuiltSet, read_records
+from pipelines.frozen import ROOT
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError, suggestion
 from synth.base.progress import Observer, show_waiting, track
 from train.bench.settings import Padding
 from train.cli.show import quieten_transformers, tell_of_hub
+
+if TYPE_CHECKING:
+    from pipelines.frozen.description import BuiltSet
 
 if TYPE_CHECKING:
     from experiments.frozen.results import Result
@@ -31,42 +34,42 @@ def bench_run_command(
     models: Annotated[
         list[str],
         typer.Argument(
-            help="Whatever `segue eval` opens; or random, or bag-of-words:MODEL.",
+            help="A model that `segue eval` opens, random, or bag-of-words:MODEL; one or more.",
             show_default=False,
         ),
     ],
-    sets: Annotated[
-        Path, typer.Option(help="Folder of the sets that are built.", file_okay=False)
-    ] = ROOT,
+    sets: Annotated[Path, typer.Option(help="Folder of the built sets.", file_okay=False)] = ROOT,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="Score this set alone, such as order-v3; repeatable."),
+        typer.Option(help="Score only this set, such as order-v3; repeatable."),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for scores and page; by default `results` in that of the sets. The page "
-            "shows every score that is there.",
+            help="Folder for scores and page; by default `results` in the folder of the sets. "
+            "The page shows all scores in it.",
             show_default=False,
             file_okay=False,
         ),
     ] = None,
     pad: Annotated[
         Padding,
-        typer.Option(help="What fills up a CLAP's input behind a shorter sound."),
+        typer.Option(help="What fills a CLAP's input after a shorter sound."),
     ] = Padding.PAD,
     device: Annotated[str, typer.Option(help="cpu, cuda, ...")] = "cpu",
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Score models on the sets that are built, and compare them on one page.
+    """Score models on the frozen test sets, and compare them on one page.
 
-    Every score comes with its chance level and a 95 % interval, and again with the sounds played
-    backwards. What is scored already is not scored again.
+    Every score has its chance level and a 95 % interval, and is repeated with the sounds played
+    backwards. Existing scores are kept.
 
     Examples: `segue bench run random runs/demo bag-of-words:runs/demo`,
     `segue bench run laion/clap-htsat-unfused --pad repeatpad --only order-v3`
     """
+    from pipelines.frozen.description import read_records
+
     quieten_transformers()
     built = read_records(sets)
     chosen = _choose(built, only or ())
@@ -107,7 +110,9 @@ def bench_run_command(
         _print(shown)
         console = make_console()
         for name in (each.corpus for each in chosen if not each.published):
-            console.print(f"[yellow]note[/]: {name} is unpublished: compare it with nothing else")
+            console.print(
+                f"[yellow]note[/]: {name} is unpublished: compare its scores on this page only"
+            )
         console.print(f"page    {folder / PAGE}", markup=False)
 
     return CommandResult({"results": rows, "page": str(folder / PAGE)}, show)
@@ -117,7 +122,7 @@ def _choose(built: Sequence[BuiltSet], only: Sequence[str]) -> Sequence[BuiltSet
     names = {name for each in built for name in (each.name, each.corpus)}
     for name in only:
         if name not in names:
-            raise SpecError(f"--only {name}: is not built here", fix=suggestion(name, names))
+            raise SpecError(f"--only {name}: not built here", fix=suggestion(name, names))
     return [each for each in built if not only or {each.name, each.corpus} & set(only)]
 
 

@@ -7,27 +7,24 @@ import time
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-import yaml
 from rich.table import Table
 
 from pipelines.cli.common.options import PrefectOption, WorkersOption
 from pipelines.cli.common.show import print_next
 from pipelines.cli.make.build import choose_worker_count, print_summary, run_build
-from pipelines.config.file import check_values
-from pipelines.config.spec import Spec
-from pipelines.look.inspection import rebuild
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
-from synth.base.rng import digest
-from synth.corpus.corpus import Corpus
-from train.bench.metrics import Metric
 from train.config.model import HeadKind
-from train.config.run import AudioMode
+
+if TYPE_CHECKING:
+    from pipelines.config.spec import Spec
+    from synth.corpus.corpus import Corpus
+    from train.bench.metrics import Metric
 
 # Groups to train on and to test on, over however many classes the source has.
 TRAIN_GROUPS: Final = 720
@@ -43,7 +40,7 @@ def demo_command(
     source: Annotated[
         str | None,
         typer.Option(
-            help="Sounds to use instead of the embedded ones, as NAME:PATH. They need folds.",
+            help="Use these sounds, as NAME:PATH, not the embedded ones. They need folds.",
             metavar="NAME:PATH",
         ),
     ] = None,
@@ -54,7 +51,8 @@ def demo_command(
     workers: WorkersOption = None,
     prefect: PrefectOption = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Train few steps: shows that it runs, teaches little.")
+        bool,
+        typer.Option("--quick", help="Train few steps: enough to see it run, too few to learn."),
     ] = False,
     *,
     observer: Observer,
@@ -65,6 +63,8 @@ def demo_command(
 
     Example: `segue demo --source esc10:/data/ESC-10 --test-folds 4`
     """
+    from synth.corpus.corpus import Corpus
+
     started = time.monotonic()
     spec = make_demo_spec(source, test_folds)
     summary = run_build(spec, out, choose_worker_count(workers), prefect, observer)
@@ -83,7 +83,7 @@ def demo_command(
         console.print(_make_table(metrics))
         if quick:
             console.print(
-                f"trained for {QUICK_STEPS} steps, too few to learn order: leave out --quick"
+                f"trained for {QUICK_STEPS} steps, too few to learn order: run it without --quick"
             )
         console.print("listen:")
         for caption, path in wavs.items():
@@ -106,6 +106,11 @@ def demo_command(
 
 def make_demo_spec(source: str | None, test_folds: str) -> Spec:
     """The demo's spec, over another source and other folds where they are given."""
+    import yaml
+
+    from pipelines.config.file import check_values
+    from pipelines.config.spec import Spec
+
     shipped = files("pipelines").joinpath("config/shipped/demo.yaml")
     values = yaml.safe_load(shipped.read_text("utf-8"))
     if source is not None:
@@ -119,8 +124,8 @@ def make_demo_spec(source: str | None, test_folds: str) -> Spec:
     train = [fold for fold in folds if fold not in test]
     if not set(test) <= set(folds) or not train:
         raise SpecError(
-            f"--test-folds {test_folds}: the source has the folds {', '.join(folds)}",
-            fix="name some of them, and leave some for training",
+            f"--test-folds {test_folds}: expected some of the folds {', '.join(folds)}",
+            fix="give folds of the source, and leave some for training",
         )
     pairs = len({ref.labels for ref in refs}) * (len({ref.labels for ref in refs}) - 1)
     values["splits"] = {"train": train, "test": test}
@@ -134,7 +139,9 @@ def make_demo_spec(source: str | None, test_folds: str) -> Spec:
 def _train_and_test(
     corpus: Path, runs: Path, head: HeadKind, steps: int | None, observer: Observer
 ) -> Mapping[str, Metric]:
+    from synth.base.rng import digest
     from train.bench.evaluate import evaluate
+    from train.config.run import AudioMode
     from train.engine.loop import train
     from train.engine.presets import demo
 
@@ -151,6 +158,8 @@ def _train_and_test(
 
 def _save_one_group(corpus: Corpus, folder: Path) -> dict[str, Path]:
     """The members of the first test group as WAV files, by caption."""
+    from pipelines.look.inspection import rebuild
+
     rows: list[dict[str, Any]] = corpus.samples("test").to_pylist()
     members = [row for row in rows if row["group"] == rows[0]["group"]]
     return {row["caption"]: rebuild(corpus, row, folder) for row in members}

@@ -34,7 +34,7 @@ def experiments_command(
     source: Annotated[
         str | None,
         typer.Option(
-            help="Sounds to use instead of the embedded ones, as NAME:PATH.", metavar="NAME:PATH"
+            help="Use these sounds, as NAME:PATH, not the embedded ones.", metavar="NAME:PATH"
         ),
     ] = None,
     scale: Annotated[
@@ -57,16 +57,16 @@ def experiments_command(
         Path, typer.Option(help="Folder for corpora and models.", file_okay=False)
     ] = Path("out/reproduce"),
     results: Annotated[
-        Path, typer.Option(help="Folder for the table, its plot and its figures.", file_okay=False)
+        Path, typer.Option(help="Folder for the table, plot and figures.", file_okay=False)
     ] = Path("docs/results"),
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")] = "cpu",
     workers: WorkersOption = None,
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Reproduce a paper's experiment: build, train, test, and judge its claims; or run our own.
+    """Reproduce a paper's experiment, or run ours: build, train, test, and judge claims.
 
-    Repeating the command resumes a killed run: what is in --out is kept.
+    Repeating the command resumes a killed run: finished work in --out is kept.
 
     Example: `segue reproduce acba --source esc10:/data/ESC-10 --scale tiny`
     """

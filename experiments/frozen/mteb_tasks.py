@@ -14,7 +14,8 @@ from mteb.abstasks import AbsTask
 from torch.utils.data import DataLoader, Dataset
 
 from experiments.frozen.score import OpenSet, score_set
-from pipelines.frozen.description import ROOT, SPLIT, BuiltSet, read_records
+from pipelines.frozen import ROOT
+from pipelines.frozen.description import SPLIT, BuiltSet, read_records
 from synth.audio.dsp import Audio
 from synth.base.progress import Silent
 from train.bench.embedder import Embeddings, unit_length

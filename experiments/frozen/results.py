@@ -111,7 +111,7 @@ def _read(path: Path) -> Result:
     try:
         return Result.model_validate(read_json(path, fix=_MEND))
     except ValidationError as error:
-        raise CorpusError(f"{path}: holds no scores of `segue bench run`", fix=_MEND) from error
+        raise CorpusError(f"{path}: has no scores of `segue bench run`", fix=_MEND) from error
 
 
 # One page that compares models on frozen test sets.

@@ -192,7 +192,7 @@ def _plan_tests(
     asked |= {cell.metric for claim in experiment.claims for cell in claim.cells}
     if missing := sorted(asked - given):
         raise SpecError(
-            f"{experiment.name}: its tests do not give {', '.join(missing)}",
+            f"{experiment.name}: its tests lack {', '.join(missing)}",
             fix=f"give a library with more recordings in split {split}, or correct the experiment: "
             f"its tests give {', '.join(sorted(given))}",
         )

@@ -71,7 +71,9 @@ def _make_compa(folders: Folders, split: ExamSplit, corpus: str, members: Member
     rows, settings = data.rows(range(len(data))), BenchSettings()
     instances = list(_make_instances(rows, members, data.audible))
     if not instances:
-        raise SpecError(f"no group of {corpus} makes an instance of CompA", fix="add groups")
+        raise SpecError(
+            f"no group of {corpus} makes a CompA test item", fix="add groups to the corpus"
+        )
     heard = sorted({sound for each in instances for sound in each.sounds})
     place = {sound: number for number, sound in enumerate(heard)}
     renumbered = [

@@ -160,7 +160,7 @@ def refuse_unheard(spec: Spec) -> None:
     if isinstance(source, Unheard):
         raise SpecError(
             f"source {source.name} has no recordings, so nothing can be rendered",
-            fix="`segue plan SPEC` plans over it",
+            fix="use `segue plan SPEC`, which needs no recordings",
         )
 
 
@@ -313,7 +313,8 @@ def conclude(prepared: Prepared, promote: bool = True) -> Summary:
     if promote:
         promote_to_latest(places)
     quarantine = prepared.library.quarantine
-    findings = Findings.read(places.manifests, prepared.spec.splits, quarantine)
+    spec = prepared.spec
+    findings = Findings.read(places.manifests, spec.splits, quarantine, spec.seed)
     return Summary(
         corpus=places.corpus,
         version=places.version,

@@ -80,7 +80,7 @@ def refuse_other_build(places: Places, owner: str, digest: str) -> None:
         raise CorpusError(
             f"{places.manifests / CORPUS_FILE}: version {places.version!r} was built from another "
             "spec or other clips",
-            fix="a finished version never changes: give the spec another `version` or none",
+            fix="a finished version never changes: give the spec another `version`, or none",
         )
 
 

@@ -280,7 +280,7 @@ def promote(places: Places, override: bool = False) -> None:
             f"{places.corpus} {places.version} is built, but not promoted: it failed the gates "
             f"{', '.join(gates)} in its last nightly build; `latest` is unchanged",
             fix=f"see {places.format_path(places.manifests)}/nightly.md; run `segue night run` "
-            f"again once they are met, or `segue promote {folder} {places.version} "
+            f"again once the gates pass, or `segue promote {folder} {places.version} "
             "--override-gates`",
         )
     if failed:

@@ -4,125 +4,26 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pipelines.builder.coverage import SHOWN, Coverage, Lacking, advise_splits
 from pipelines.builder.drafting import DraftedRows
 from pipelines.builder.usable import Shortage
-from pipelines.config.spec import SPLITS, SplitName
+from pipelines.config.spec import SplitName
 from pipelines.ingest.parts import RefusalKind, count_refusals, format_refusals
+from pipelines.ingest.remedies import find_remedy, with_clip
 from pipelines.store.row_file import read_columns
 from synth.base.errors import LeftOutError
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE
-from synth.labels.lexicon import shipped_phrases
-
-# How many clips and recordings each label has in each split, of those that a recipe can use.
-
-
-SHOWN: Final = 10
-"""Labels that are named, or shown; of the others the number is told."""
-
-Row: TypeAlias = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Lacking:
-    """A split that lacks labels.
-
-    Args:
-        labels: The labels of which it has no clip.
-        of: Labels in all.
-    """
-
-    split: str
-    labels: Sequence[str]
-    of: int
-
-    @property
-    def line(self) -> str:
-        """For people: the first ten by name."""
-        more = len(self.labels) - SHOWN
-        rest = f" and {more:,} more" if more > 0 else ""
-        return (
-            f"split {self.split} has no clip of: {', '.join(self.labels[:SHOWN])}{rest} "
-            f"({len(self.labels):,} of {self.of:,} labels)"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """The recordings of the clips of each label in each split.
-
-    Args:
-        splits: Names of the splits, in the order of `SPLITS`.
-        recordings: By label and split one entry a clip; labels that every clip lost have none.
-    """
-
-    splits: tuple[str, ...]
-    recordings: Mapping[str, Mapping[str, list[str]]]
-
-    @classmethod
-    def of(cls, clips: Iterable[Row], refused: Collection[str]) -> Coverage:
-        """Count clips.
-
-        Args:
-            clips: Rows of `schema.CLIPS`, with `id`, `split`, `labels` and `recording` at least;
-                those outside of all splits count for nothing.
-            refused: Ids of the clips that the recipe refused.
-        """
-        within = [clip for clip in clips if clip["split"]]
-        named = {clip["split"] for clip in within}
-        splits = tuple(split for split in SPLITS if split in named)
-        recordings: dict[str, dict[str, list[str]]] = {}
-        for clip in within:
-            for label in clip["labels"]:
-                places = recordings.setdefault(label, {split: [] for split in splits})
-                if clip["id"] not in refused:
-                    places[clip["split"]].append(clip["recording"])
-        return cls(splits, recordings)
-
-    @property
-    def lacking(self) -> list[Lacking]:
-        """The splits that lack labels; none for clips without labels."""
-        missing = (
-            (
-                split,
-                [label for label in sorted(self.recordings) if not self.recordings[label][split]],
-            )
-            for split in self.splits
-        )
-        return [Lacking(split, labels, len(self.recordings)) for split, labels in missing if labels]
-
-    @property
-    def rarest(self) -> dict[str, dict[str, int]]:
-        """Clips and recordings by split of the ten labels with the fewest clips in any split."""
-
-        def rarity(label: str) -> tuple[int, int, str]:
-            sizes = [len(clips) for clips in self.recordings[label].values()]
-            return min(sizes), sum(sizes), label
-
-        return {
-            label: {
-                f"{split} {what}": count
-                for split, clips in self.recordings[label].items()
-                for what, count in (("clips", len(clips)), ("recordings", len(set(clips))))
-            }
-            for label in sorted(self.recordings, key=rarity)[:SHOWN]
-        }
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values: the rarest, how many labels more there are, and what splits lack."""
-        return {
-            "rarest": self.rarest,
-            "more": max(0, len(self.recordings) - SHOWN),
-            "lacking": [asdict(split) for split in self.lacking],
-        }
-
+from synth.labels.lexicon import Phrase
+from synth.labels.own import name_of
+from synth.text.label_search import suggest_words
 
 # Groups that a plan goes without: how many of each split, and why.
 
@@ -197,7 +98,10 @@ class Tally:
         ]
 
 
-_CLIPS: Final = ("id", "split", "source_split", "labels", "recording")
+_CLIPS: Final = (
+    *("id", "split", "source_split", "labels", "recording"),
+    *("onset", "offset", "sample_rate"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +115,7 @@ class Findings:
             one.
         left_out: Groups that the plan goes without.
         absent: Splits of the library that the spec names and no clip is from.
+        advice: What gives splits the labels that they lack.
     """
 
     refusals: Sequence[RefusalKind]
@@ -218,6 +123,7 @@ class Findings:
     unphrased: Sequence[str]
     left_out: Sequence[LeftOut] = ()
     absent: Sequence[str] = ()
+    advice: Sequence[str] = ()
 
     @classmethod
     def read(
@@ -225,6 +131,7 @@ class Findings:
         manifests: Path,
         splits: Mapping[SplitName, Any],
         quarantine: Sequence[Mapping[str, str]] | None = None,
+        seed: int = 0,
     ) -> Findings:
         """From the tables that a plan leaves in its folder.
 
@@ -239,6 +146,8 @@ class Findings:
             catalogued = {clip["id"] for clip in clips}
             refused = [*quarantine, *(row for row in refused if row["id"] in catalogued)]
         coverage = Coverage.of(clips, {row["id"] for row in refused})
+        heard = {clip["id"]: clip for clip in clips}
+        refused = [with_clip(row, heard.get(row["id"])) for row in refused]
         metadata = pq.read_metadata(manifests / PLAN_FILE).metadata or {}
         named = (
             str(name) for names in splits.values() if isinstance(names, list) for name in names
@@ -250,6 +159,7 @@ class Findings:
             _find_unphrased(coverage.recordings, manifests / PLAN_FILE),
             [LeftOut(**groups) for groups in json.loads(metadata.get(LEFT_OUT.encode(), b"[]"))],
             [name for name in named if name not in present],
+            advise_splits(coverage, splits, seed),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -264,17 +174,21 @@ class Findings:
             for name in self.absent
         ]
         notes += [split.line for split in self.lacking]
-        if self.lacking:
-            notes.append("to fill them, add clips; with shares, another `seed` may do")
-        notes += [groups.line for groups in self.left_out]
+        notes += self.advice
+        notes += [
+            "; ".join(filter(None, (groups.line, find_remedy([{"reason": groups.reason}]))))
+            for groups in self.left_out
+        ]
         if self.unphrased:
             count = len(self.unphrased)
-            have, read = ("label has", "reads") if count == 1 else ("labels have", "read")
-            more = f" and {count - SHOWN:,} more" if count > SHOWN else ""
+            have, read, it = (
+                ("label has", "reads", "it") if count == 1 else ("labels have", "read", "them")
+            )
+            more = "; `segue labels SPEC` writes them all" if count > SHOWN else ""
             notes.append(
-                f"{count:,} {have} no phrase and {read} 'the sound of …': "
-                f"{', '.join(self.unphrased[:SHOWN])}{more}; "
-                "write labels as you would say them, such as 'a hound'"
+                f"{count:,} {have} no phrase and {read} 'the sound of …'; to word {it}, paste this "
+                f"into the spec and mend it{more}:\n"
+                + "\n".join(suggest_words(self.unphrased[:SHOWN]))
             )
         return notes
 
@@ -285,7 +199,11 @@ class Findings:
 
 
 def _find_unphrased(labels: Iterable[str], plan: Path) -> list[str]:
-    unlisted = sorted(set(labels) - shipped_phrases().keys())
+    unlisted = [
+        name
+        for label in sorted(labels)
+        if Phrase.of_label(label) == Phrase.fallback(name := name_of(label))
+    ]
     if not unlisted:
         return []
     captions = read_columns(plan, ["caption"]).column("caption")

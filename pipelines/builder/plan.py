@@ -123,7 +123,7 @@ def plan(
     setting = spec.setting
     usable = UsableClips.choose(recipe, library, spec)
     listener = make_listener(usable, setting)
-    with usable.shortage.explained():
+    with usable.shortage.explained(advise=lambda: usable.advise(library, spec)):
         made = recipe.groups(usable.clips, setting)
         groups = {split: some for split, some in made.items() if len(some)}
     enrichment = Enrichment.read(spec.enrich, setting.audible)

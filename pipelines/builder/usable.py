@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow.compute as pc
 
+from pipelines.builder.coverage import Coverage, advise_splits
 from pipelines.config.spec import Spec, TruthSpec
 from pipelines.ingest.ingest import IngestedLibrary
+from pipelines.ingest.parts import list_remedies
+from pipelines.ingest.remedies import with_clip
 from pipelines.store.row_file import RowFile
 from synth.base.errors import PlanError
 from synth.corpus.schema import read_levels
@@ -32,6 +35,7 @@ _COLUMNS: Final = (
     "peak_db",
 )
 _SEGMENTS: Final = "segments"
+_COVERED: Final = ("id", "split", "labels", "recording")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +45,27 @@ class Shortage:
     Args:
         refused: Which were refused, and why; "" where none was.
         thresholds: Those of the spec that are not the usual ones; "" where all are.
+        remedies: Settings that would have kept clips, or filled splits.
     """
 
     refused: str
     thresholds: str
+    remedies: Sequence[str] = ()
 
     @contextmanager
-    def explained(self, by_ear: bool = False) -> Iterator[None]:
+    def explained(
+        self, by_ear: bool = False, advise: Callable[[], Sequence[str]] = tuple
+    ) -> Iterator[None]:
         """Within it, an error tells why clips are missing.
 
         Args:
             by_ear: Whether what is heard decides: then thresholds are told, too.
+            advise: Tells what else would have given the recipe clips.
         """
         try:
             yield
         except PlanError as error:
-            fix = error.fix
+            fix = "; or ".join((*self.remedies, *advise(), error.fix))
             if by_ear and self.thresholds:
                 fix = f"{fix}; or change `truth`: {self.thresholds}"
             raise PlanError(error.message + self.refused, fix=fix) from error
@@ -85,6 +94,7 @@ class UsableClips:
         clips: dict[str, list[Clip]] = {split: [] for split in spec.splits}
         numbers: dict[str, int] = {}
         refused: list[dict[str, str]] = []
+        heard: dict[str, Mapping[str, Any]] = {}
         for number, row, clip in _read(library.clips, setting.rate):
             reason = setting.levels.refusal(clip.loudness_lufs)
             if reason is None and not row[_SEGMENTS]:
@@ -96,51 +106,64 @@ class UsableClips:
             else:
                 stage = f"recipe {recipe.name}"
                 refused.append(quarantine_row(clip.id, row["location"], stage, reason))
-        everything = refused + library.quarantine
-        _refuse_empty(clips, refused, everything, recipe, library)
-        shortage = Shortage(_tell_refused(everything), _list_changed(spec.truth))
-        return cls(clips, numbers, refused, shortage)
+                heard[clip.id] = row
+        everything = [with_clip(row, heard.get(row["id"])) for row in refused + library.quarantine]
+        shortage = Shortage(
+            _tell_refused(everything), _list_changed(spec.truth), list_remedies(everything)
+        )
+        usable = cls(clips, numbers, refused, shortage)
+        if not all(clips.values()):
+            usable._refuse_empty(everything, recipe, library, spec)
+        return usable
 
     def __iter__(self) -> Iterator[Clip]:
         for clips in self.clips.values():
             yield from clips
 
+    def advise(self, library: IngestedLibrary, spec: Spec) -> list[str]:
+        """What gives splits the labels that they lack."""
+        gone = {row["id"] for row in self.refused}
+        return advise_splits(
+            Coverage.of(library.clips.rows(*_COVERED), gone), spec.splits, spec.seed
+        )
 
-def _tell_refused(refused: Sequence[Mapping[str, str]]) -> str:
+    def _refuse_empty(
+        self,
+        refused: Sequence[Mapping[str, Any]],
+        recipe: Recipe,
+        library: IngestedLibrary,
+        spec: Spec,
+    ) -> None:
+        empty = [split for split, some in self.clips.items() if not some]
+        own = _named_splits(library)
+        if len(empty) == len(self.clips):
+            fix = "the source has no splits; use shares, such as `splits: {train: 0.8, test: 0.2}`"
+            if own:
+                fix = f"no clip is in a split of the spec; the source's own are {own}"
+            if self.refused:
+                fix = "; or ".join(self.shortage.remedies) or "add sounds that are not refused so"
+            raise PlanError(
+                f"recipe {recipe.name}: none of {len(library.clips)} clips can be used"
+                + self.shortage.refused,
+                fix=fix,
+            )
+        within = {row["id"] for row in library.clips.rows("id", "split") if row["split"] in empty}
+        told = [row for row in refused if row["id"] in within]
+        named = [f"name some of the source's own splits ({own})"] if own else []
+        advice = self.advise(library, spec)
+        raise PlanError(
+            f"recipe {recipe.name} can use no clip of split {', '.join(empty)}"
+            + (_tell_refused(told) or self.shortage.refused),
+            fix="; or ".join((*list_remedies(told), *named, *advice, "add clips, or drop it")),
+        )
+
+
+def _tell_refused(refused: Sequence[Mapping[str, Any]]) -> str:
     """How many clips were refused, and why the first was."""
     if not refused:
         return ""
     clips = "1 clip was" if len(refused) == 1 else f"{len(refused):,} clips were"
     return f" ({clips} refused; {refused[0]['id']} {refused[0]['reason']})"
-
-
-def _refuse_empty(
-    clips: Mapping[str, list[Clip]],
-    refused: Sequence[Mapping[str, str]],
-    everything: Sequence[Mapping[str, str]],
-    recipe: Recipe,
-    library: IngestedLibrary,
-) -> None:
-    """Check that each split has a clip."""
-    empty = [split for split, some in clips.items() if not some]
-    own = _named_splits(library) if empty else ""
-    if len(empty) == len(clips):
-        fix = "the source has no splits; use shares, such as `splits: {train: 0.8, test: 0.2}`"
-        if own:
-            fix = f"no clip is in a split of the spec; the source's own are {own}"
-        if refused:
-            fix = f"the first was refused because it {refused[0]['reason']}"
-        raise PlanError(
-            f"recipe {recipe.name}: none of {len(library.clips)} clips can be used", fix=fix
-        )
-    if empty:
-        within = {row["id"] for row in library.clips.rows("id", "split") if row["split"] in empty}
-        raise PlanError(
-            f"recipe {recipe.name} can use no clip of split {', '.join(empty)}"
-            + _tell_refused([row for row in refused if row["id"] in within] or everything),
-            fix=(f"name some of the source's own splits ({own}), " if own else "")
-            + "give it a larger share, try another `seed`, add clips, or drop the split",
-        )
 
 
 def _read(rows: RowFile, rate: int) -> Iterator[tuple[int, Mapping[str, Any], Clip]]:

@@ -192,7 +192,7 @@ def compare_treatments(
         if how.recording != other.recording or how.treatment or not other.treatment:
             continue
         if other.treatment not in tuple(Treatment):
-            said = f"{other.treatment!r} is no treatment: expected {', '.join(Treatment)}"
+            said = f"{other.treatment!r} is not a treatment: expected {', '.join(Treatment)}"
             yield "treatment", said
             continue
         lack = explain_lack(Treatment(other.treatment), before, after, plan.rate, _SHARE)
@@ -278,7 +278,7 @@ def find_rendered(path: Path) -> Path:
     if manifest.name != SAMPLES_FILE:
         raise CorpusError(
             f"{display_path(manifest)}: a plan has no audio yet",
-            fix="`segue build SPEC` renders it; without --audio its captions are judged",
+            fix="run `segue build SPEC` first, or leave out --audio to check only the captions",
         )
     return manifest.parent
 
@@ -405,7 +405,7 @@ def _read_ear(file: pq.ParquetFile, path: Path) -> Ear:
     told = (file.schema_arrow.metadata or {}).get(EAR.encode())
     if told is None:
         raise CorpusError(
-            f"{display_path(path)}: does not say what counts as audible",
+            f"{display_path(path)}: does not define what is audible",
             fix="it was made by an older version: build again, or audit without --audio",
         )
     try:

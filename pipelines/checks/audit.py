@@ -138,7 +138,7 @@ def read_audible(file: pq.ParquetFile, path: Path) -> Frames:
     value = (file.schema_arrow.metadata or {}).get(AUDIBLE.encode())
     if value is None:
         raise CorpusError(
-            f"{path}: does not say from what overlap sounds are heard together",
+            f"{path}: does not define the overlap from which sounds are heard together",
             fix="it was made by an older version: build or plan again",
         )
     return int(value)

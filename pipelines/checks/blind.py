@@ -45,7 +45,7 @@ def refuse_no_answers(out: Path) -> None:
     name = read_identity(out)["format"]
     if name not in ("chat", "preference"):
         raise SpecError(
-            f"{out}: exports as {name} have no wrong answers by themselves",
+            f"{out}: exports as {name} have no wrong answers",
             fix="give --blind for chat or preference, or for the corpus",
         )
 

@@ -118,7 +118,7 @@ def read_identity(out: Path) -> Mapping[str, Any]:
                     return dict(identity)
     except (FileNotFoundError, NotADirectoryError):
         pass
-    raise SpecError(f"{out}: holds no export of a corpus", fix=fix)
+    raise SpecError(f"{out}: is not an export of a corpus", fix=fix)
 
 
 def verify_export(out: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
@@ -134,7 +134,7 @@ def verify_export(out: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
             case {"digest": str(digest), "files": dict(sizes)} if digest == identity.get("digest"):
                 pass
             case _:
-                raise CorpusError(f"{receipt}: is no receipt of this export", fix=again)
+                raise CorpusError(f"{receipt}: is not the receipt of this export", fix=again)
         for name, size in sizes.items():
             path = own_file(out, name)
             found = path.stat().st_size if path.is_file() else None
@@ -171,7 +171,7 @@ def _find_export(corpus: Corpus, out: Path) -> tuple[ExportFormat, tuple[Shard, 
             fix="audit it with the Segue that wrote it, or export again",
         )
     if identity != expected:
-        raise SpecError(f"{out}: does not say of itself what its corpus says", fix=_AGAIN)
+        raise SpecError(f"{out}: its description differs from its corpus", fix=_AGAIN)
     return made, shards
 
 
@@ -183,7 +183,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         for number, line in enumerate(file, 1):
             row = parse_json(line, f"{path}: line {number}", fix=_AGAIN)
             if not isinstance(row, dict):
-                raise CorpusError(f"{path}: line {number} is no object", fix=_AGAIN)
+                raise CorpusError(f"{path}: line {number} is not an object", fix=_AGAIN)
             yield number, row
 
 

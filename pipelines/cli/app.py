@@ -8,9 +8,9 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from functools import partial, wraps
-from importlib import import_module, metadata
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -62,10 +62,10 @@ def _translate(
     if isinstance(error, MemoryError):
         return SegueError(
             "out of memory",
-            fix="close other programs, give fewer --workers, or use a machine with more memory",
+            fix="close other programs, use fewer --workers, or a machine with more memory",
         )
     if str(error) == NO_THREAD:
-        return SegueError("this machine allows no further thread", fix=_LIMITS)
+        return SegueError("this machine allows no more threads", fix=_LIMITS)
     if isinstance(error, RuntimeError | UnicodeDecodeError):
         return SegueError(
             f"a file is damaged: {error}",
@@ -186,14 +186,16 @@ def main() -> None:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from importlib import metadata
+
         print(f"segue {metadata.version('segue-audio')}")
         raise typer.Exit
 
 
-def present(function: Callable[..., Any]) -> Callable[..., None]:
+def present(function: Callable[..., Any], name: str = "segue") -> Callable[..., None]:
     """A command that prints the `CommandResult` that it returns, or those that it tells.
 
-    It gets `--json`, and progress if it takes an `observer`; it ends with the status of its result.
+    It gets `--json`, and shows its progress; it ends with the status of its result.
     """
     accepted = inspect.signature(function, eval_str=True).parameters
 
@@ -201,20 +203,24 @@ def present(function: Callable[..., Any]) -> Callable[..., None]:
     def printed(**given: Any) -> None:
         as_json = bool(given.get(JSON))
         arguments = {name: value for name, value in given.items() if name in accepted}
-        if TELL in accepted:
-            arguments[TELL] = partial(_print_result, as_json=as_json)
-        progress = _show_progress(as_json) if OBSERVER in accepted else nullcontext()
-        with progress as observer:
-            if OBSERVER in accepted:
-                arguments[OBSERVER] = observer
+        is_shown = OBSERVER in accepted or not sys.stderr.isatty()
+        with ExitStack() as stack:
+            progress = _show_progress(as_json, name) if is_shown else nullcontext()
+            observer = stack.enter_context(progress)
+
+            def tell(result: CommandResult) -> None:
+                stack.close()  # it has begun: from now on it waits
+                _print_result(result, as_json)
+
+            offered = {OBSERVER: observer, TELL: tell}
+            arguments |= {key: value for key, value in offered.items() if key in accepted}
             result = function(**arguments)
         if result is not None:
             _print_result(result, as_json)
             if result.status:
                 raise typer.Exit(result.status)
 
-    given_by_us = (OBSERVER, TELL)
-    parameters = [parameter for name, parameter in accepted.items() if name not in given_by_us]
+    parameters = [each for key, each in accepted.items() if key not in (OBSERVER, TELL)]
     if JSON not in accepted:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         parameters.append(inspect.Parameter(JSON, kind, default=False, annotation=JsonOption))
@@ -232,7 +238,7 @@ def _print_result(result: CommandResult, as_json: bool) -> None:
 
 def mount(name: str, function: Callable[..., Any]) -> Callable[..., None]:
     """The command as the program mounts it: an error is one clear line and exit code 1."""
-    command = present(function)
+    command = present(function, name)
     offered = inspect.signature(command, eval_str=True).parameters
     completed = COMPLETED.get(name, {})
 
@@ -262,10 +268,10 @@ def _is_fault(error: Exception) -> bool:
     return isinstance(error, RuntimeError) and not is_known
 
 
-def _show_progress(as_json: bool) -> AbstractContextManager[Observer]:
+def _show_progress(as_json: bool, command: str) -> AbstractContextManager[Observer]:
     from pipelines.cli.common.progress_display import show_progress
 
-    return show_progress(as_json)
+    return show_progress(as_json, command)
 
 
 def _print_error(error: SegueError | OSError, as_json: bool) -> None:

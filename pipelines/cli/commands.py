@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 GROUPS: Final[dict[str, str]] = {
-    "night": "Rebuild a corpus every night and promote it if it passes.",
-    "text": "Make texts from captions and tags, without audio: probes, negations, swaps.",
-    "bench": "Frozen test sets: build them, score models on them, compare models on one page.",
-    "llm": "Ask a language model about captions: answers are checked and paid for once.",
+    "night": "Rebuild a corpus every night, and promote it if it passes.",
+    "text": "Make probes, negations, captions and swaps from text alone, without audio.",
+    "bench": "Build frozen test sets, and score and compare models on them.",
+    "llm": "Have a language model write captions, checked and paid for once.",
 }
 """The line of help of each group of commands, by their first word."""
 COMMANDS: Final[dict[str, str]] = {
     "sources": "pipelines.cli.make.sources:sources_command",
     "new": "pipelines.cli.make.new:new_command",
+    "labels": "pipelines.cli.make.labels:labels_command",
     "check": "pipelines.cli.make.check:check_command",
     "ingest": "pipelines.cli.make.ingest:ingest_command",
     "build": "pipelines.cli.make.build:build_command",
@@ -38,7 +39,7 @@ COMMANDS: Final[dict[str, str]] = {
     "llm run": "pipelines.cli.texts.llm:llm_run_command",
     "llm stats": "pipelines.cli.texts.llm:llm_stats_command",
     "llm tasks": "pipelines.cli.texts.llm:llm_tasks_command",
-    "train": "train.cli.train:train_command",
+    "train": "experiments.cli.train:train_command",
     "eval": "train.cli.eval:eval_command",
     "compare": "train.cli.compare:compare_command",
     "export": "pipelines.cli.make.export:export_command",

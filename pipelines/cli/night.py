@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -21,25 +21,19 @@ from pipelines.cli.common.options import (
 from pipelines.cli.common.show import print_next, quieten_prefect
 from pipelines.cli.common.source import refuse_fleeting, resolve_destination
 from pipelines.cli.make.build import choose_engine
-from pipelines.config.file import read_spec
-from pipelines.flows.schedule import (
-    FLOW,
-    Night,
-    Times,
-    read_nightly,
-    settings_beside,
-    write_prefect_yaml,
-)
 from synth.base.command import CommandResult, Tell
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer, show_waiting
 
+if TYPE_CHECKING:
+    from pipelines.flows.schedule import Night, Times
+
 CronOption = Annotated[
     str | None, typer.Option(help='When: minute, hour, day, month, weekday, as in "0 3 * * *".')
 ]
-EveryOption = Annotated[str | None, typer.Option(help="Or every 10s, 30m, 6h, 1d.")]
-TimezoneOption = Annotated[str, typer.Option(help="Of --cron, as in Europe/Berlin.")]
+EveryOption = Annotated[str | None, typer.Option(help="Or an interval: 10s, 30m, 6h, 1d.")]
+TimezoneOption = Annotated[str, typer.Option(help="Time zone of --cron, as in Europe/Berlin.")]
 NightlyOption = Annotated[
     Path | None,
     typer.Option(help="Settings of the night; by default NAME.nightly.yaml beside NAME.yaml."),
@@ -51,7 +45,7 @@ def schedule_command(
     cron: CronOption = None,
     every: EveryOption = None,
     timezone: TimezoneOption = "UTC",
-    now: Annotated[bool, typer.Option("--now", help="Begin with a run at once.")] = False,
+    now: Annotated[bool, typer.Option("--now", help="Start with a run at once.")] = False,
     nightly: NightlyOption = None,
     out: StoreOption = Path(),
     workers: WorkersOption = None,
@@ -59,20 +53,22 @@ def schedule_command(
     *,
     tell: Tell,
 ) -> None:
-    """Run a corpus's night on a schedule, from this process, until Ctrl-C.
+    """Run a corpus's night on a schedule, in this process, until Ctrl-C.
 
-    A night rebuilds what changed, judges it, and points `latest` to it only if it passes. The
-    server is the one that PREFECT_API_URL names, or one of this schedule's own, whose address is
-    printed: with PREFECT_API_URL set to it, `prefect deployment` lists, pauses and starts nights.
+    A night rebuilds what changed, checks the new version, and makes it the latest only if it
+    passes. Without PREFECT_API_URL, the schedule starts its own server and prints the address. With
+    PREFECT_API_URL set to that address, `prefect deployment` lists, pauses and starts nights.
 
     Example: `segue night schedule corpora/acba.yaml --cron "0 3 * * *"`
     """
+    from pipelines.flows.schedule import Times
+
     out = resolve_destination(out)
     quieten_prefect()
     times = Times.of(cron, every, timezone)
     night = make_night(spec, out, choose_engine(engine, workers), nightly, times)
     if not (cron or every or now):
-        raise SpecError("no time given", fix='give --cron "0 3 * * *", --every 6h or --now')
+        raise SpecError("expected a time", fix='give --cron "0 3 * * *", --every 6h or --now')
     with show_waiting("loading Prefect"):
         from pipelines.flows.serving import NightRun, serve
 
@@ -81,7 +77,7 @@ def schedule_command(
             pages = address.removesuffix("/api")
             console = make_console()
             console.print(f"{night.corpus} is scheduled: {pages} (Ctrl-C stops it)")
-            console.print(f"to look or pause from elsewhere: PREFECT_API_URL={address} prefect ...")
+            console.print(f"to list or pause it elsewhere: PREFECT_API_URL={address} prefect ...")
 
         tell(CommandResult({"corpus": night.corpus, "api": address}, show))
 
@@ -100,6 +96,9 @@ def make_night(
     spec: Path, out: Path, workers: str | int, nightly: Path | None, times: Times
 ) -> Night:
     """A night, its files read and checked."""
+    from pipelines.config.file import read_spec
+    from pipelines.flows.schedule import Night, read_nightly, settings_beside
+
     parsed = read_spec(spec)
     settings = nightly or settings_beside(spec)
     read_nightly(settings)
@@ -119,13 +118,15 @@ def run_command(
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Run a corpus's night once: rebuild what changed, judge it, promote it if it passes.
+    """Run a corpus's night once: rebuild what changed, check it, and promote it if it passes.
 
-    Ends with status 1 where a gate is not passed; `latest` then stays where it was, and the new
-    version stays as it was built.
+    If a gate fails, the exit status is 1, `latest` stays where it was, and the new version is kept.
 
     Example: `segue night run corpora/acba.yaml --out /data/segue`
     """
+    from pipelines.config.file import read_spec
+    from pipelines.flows.schedule import read_nightly, settings_beside
+
     out = resolve_destination(out, stage)
     quieten_prefect()
     read_spec(spec)
@@ -158,7 +159,7 @@ def _print(found: dict[str, Any]) -> None:
 def deploy_command(
     spec: SpecArgument,
     pool: Annotated[
-        str, typer.Option(help="A process work pool; made if it is not there.", show_default=False)
+        str, typer.Option(help="A process work pool, created if missing.", show_default=False)
     ],
     cron: CronOption = None,
     every: EveryOption = None,
@@ -168,14 +169,14 @@ def deploy_command(
         "prefect.yaml"
     ),
     no_register: Annotated[
-        bool, typer.Option("--no-register", help="Write the file, and tell no server.")
+        bool, typer.Option("--no-register", help="Only write the file; contact no server.")
     ] = False,
     env: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="An environment variable of its runs; may be given several times. A value may "
-            "name a block or a variable of Prefect: {{ prefect.blocks.secret.NAME }}, "
+            help="An environment variable of the runs; repeatable. A value may name a block or "
+            "a variable of Prefect: {{ prefect.blocks.secret.NAME }}, "
             "{{ prefect.variables.NAME }}.",
         ),
     ] = None,
@@ -183,12 +184,14 @@ def deploy_command(
     workers: WorkersOption = None,
     engine: EngineOption = None,
 ) -> CommandResult:
-    """Have a corpus's night run by the workers of a Prefect work pool.
+    """Have the workers of a Prefect work pool run a corpus's night.
 
-    Paths are made absolute: spec and --out must lie there on the workers' machines too.
+    Paths are made absolute, and must exist on the workers' machines too.
 
     Example: `segue night deploy corpora/acba.yaml --pool nights --cron "0 3 * * *" --out /data`
     """
+    from pipelines.flows.schedule import FLOW, Times, write_prefect_yaml
+
     quieten_prefect()
     times = Times.of(cron, every, timezone)
     refuse_fleeting(out)
@@ -214,8 +217,8 @@ def deploy_command(
         plain = sorted(name for name, value in night.variables.items() if "{{" not in value)
         if plain:
             console.print(
-                f"warning: {file} holds the values of {', '.join(plain)}, and only its owner may "
-                "read it; a secret is safer in a block of Prefect: "
+                f"warning: {file} contains the values of {', '.join(plain)}; only its owner may "
+                "read it. A secret is safer in a Prefect block: "
                 "{{ prefect.blocks.secret.NAME }}",
                 style="yellow",
                 markup=False,
@@ -236,7 +239,7 @@ def _read_variables(given: Iterable[str]) -> dict[str, str]:
         name, equals, value = text.partition("=")
         if not (name.isidentifier() and equals):
             raise SpecError(
-                f"--env number {number}: expected NAME=VALUE, and a name of letters, digits and _",
+                f"--env number {number}: expected NAME=VALUE, with a name of letters, digits and _",
                 fix="as in --env 'LLM_KEY={{ prefect.blocks.secret.llm-key }}'",
             )
         variables[name] = value

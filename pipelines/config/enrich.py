@@ -142,8 +142,8 @@ def _refuse_shared(answer: ModelAnswer, sample: Sample, contrary: set[str]) -> N
     for text in answer.prompt.texts(answer.value):
         if text in contrary:
             raise PlanError(
-                f"{answer.path}: {sample.id}: {text!r} would be a true and a false caption of it",
-                fix="drop one of the files from `enrich`, or ask again with another model",
+                f"{answer.path}: {sample.id}: {text!r} would be both true and false of it",
+                fix="remove one of the files from `enrich`, or ask another model",
             )
 
 

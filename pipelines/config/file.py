@@ -22,7 +22,7 @@ def read_spec(path: Path) -> Spec:
     """Read and check a spec; relative paths in it are taken from its folder."""
     if path.is_dir():
         raise SpecError(
-            f"{path}: is a folder; expected a spec",
+            f"{path}: expected a spec, got a folder",
             fix=f"write one with `segue new triplets --source folder:{path}`",
         )
     try:

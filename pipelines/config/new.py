@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import chain
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Final, Literal, get_args, get_origin
@@ -20,10 +21,11 @@ from pydantic_core import to_jsonable_python
 from pipelines.config.spec import SPLITS, Spec
 from synth.base.choice import Choice
 from synth.base.errors import SegueError, SourceError, SpecError, suggestion
-from synth.labels.lexicon import shipped_phrases
+from synth.labels.lexicon import spell_listed
 from synth.recipes import recipe_class, recipe_names
 from synth.sources import HELD, Settings, Source, open_source, source_class
 from synth.sources.reading.files import MISSING
+from synth.text.label_search import suggest_words
 
 WIDTH: Final = 100
 _INDENT: Final = "  "
@@ -64,7 +66,10 @@ def render_spec(
     lines = [*_wrap_comment(f"{name}: {start.summary}", ""), *_wrap_comment(_HEAD, ""), "#"]
     lines += [*_wrap_comment(_TRAINING.get(start.recipe, _LENGTH), ""), ""]
     for key, info in Spec.model_fields.items():
-        lines += [*_render_setting(key, info, told[key], own, ""), ""]
+        setting = [*_render_setting(key, info, told[key], own, "")]
+        if key == "labels" and library and library.unlisted_labels:
+            setting[-1:] = [f"# {line}" for line in suggest_words(library.unlisted_labels)]
+        lines += [*setting, ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -144,7 +149,8 @@ def _render_commented(model: type[BaseModel], indent: str) -> Iterator[str]:
 
 def _find_model(field: FieldInfo) -> type[BaseModel] | None:
     """The class of a setting that has settings of its own."""
-    for each in (field.annotation, *get_args(field.annotation)):
+    kinds = (field.annotation, *get_args(field.annotation))
+    for each in chain(kinds, *map(get_args, kinds)):
         if isinstance(each, type) and issubclass(each, BaseModel):
             return each
     return None
@@ -215,8 +221,7 @@ class LibraryFacts:
     @property
     def unlisted_labels(self) -> tuple[str, ...]:
         """Labels that the lexicon has no phrase for."""
-        known = shipped_phrases()
-        return tuple(label for label in self.labels if label not in known)
+        return tuple(label for label in self.labels if spell_listed(label) is None)
 
 
 def find_innermost(name: str, given: Mapping[str, Any]) -> str:
@@ -308,11 +313,6 @@ _KNOWN: Final[Mapping[str, Start]] = {
 def list_starts() -> tuple[str, ...]:
     """All that a spec can start from."""
     return tuple(dict.fromkeys((*recipe_names(), *_KNOWN)))
-
-
-def complete_starts(incomplete: str) -> list[str]:
-    """For a shell: the names that begin so."""
-    return [name for name in list_starts() if name.startswith(incomplete)]
 
 
 def find_start(name: str) -> Start:

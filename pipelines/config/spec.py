@@ -14,12 +14,13 @@ from pipelines.config.enrich import enrichment_digest
 from synth.audio.decoding import Mislabelled
 from synth.audio.render import RENDER_VERSION, Mixdown
 from synth.base.choice import Choice, StrictModel
-from synth.base.errors import SpecError
+from synth.base.errors import SpecError, suggestion
 from synth.base.rng import Randomness, digest
 from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.corpus.schema import FORMAT_VERSION, canonical_json
 from synth.corpus.shards import AudioFormat
-from synth.labels.lexicon import words_digest
+from synth.labels.lexicon import shipped_phrases, spell_listed, words_digest
+from synth.labels.own import OwnLabel
 from synth.recipes import Recipe, recipe_class, recipe_names
 from synth.recipes.base import Levels, Setting
 from synth.scene.timeline import Fade
@@ -136,8 +137,9 @@ class AudioSpec(StrictModel):
             `exact N s`: padded to N s, with long sounds cut to excerpts that fit.
         fade: Crossfade law.
         target_lufs: Loudness of every sound before mixing.
-        max_gain_db: Most that a quiet sound is amplified.
-        max_below_db: Sounds that then are still further below the target are not used.
+        max_gain_db: Maximum amplification of a quiet sound.
+        max_below_db: Sounds that are still further below the target after amplification are not
+            used.
         peak_db: Peak level in dBFS that no sample exceeds; no true peak exceeds 0 dBTP.
     """
 
@@ -195,11 +197,11 @@ class ClipsSpec(StrictModel):
         max_s: Longest file.
         active_range_db: A 50 ms block belongs to the active span if it is at most this far below
             the loudest one.
-        max_channels: Most channels of a file; they are mixed down to one.
+        max_channels: Maximum number of channels of a file; they are mixed to one.
         min_rate: Lowest sampling rate in Hz.
         max_rate: Highest sampling rate in Hz; raise it for a corpus at a higher rate.
         mislabelled: `refuse` or `accept` files whose format does not match their name.
-        decode_timeout_s: Most processor time that reading and measuring one clip may take.
+        decode_timeout_s: Maximum processor time for reading and measuring one clip.
     """
 
     min_active_s: Seconds = Field(default=0.1, gt=0, le=36_000)
@@ -223,8 +225,8 @@ class TruthSpec(StrictModel):
     Args:
         min_overlap_s: Shortest overlap in which two sounds can be told apart.
         clear_db: A clearly audible stretch starts where the level is at most this far down.
-        leave_db: It ends where the level falls further down than this.
-        faint_db: Down to this level a sound may be faintly audible.
+        leave_db: The stretch ends where the level falls further down than this.
+        faint_db: A sound may be faintly audible down to this level.
         pause_s: Shorter pauses do not interrupt a stretch.
         blip_s: Shorter stretches may be missed.
         masked_db: A sound that is further below the sum of all sounds at that time may be missed.
@@ -282,6 +284,7 @@ class Spec(StrictModel):
         enrich: Files of `segue llm run` about this spec's plan; their answers become captions.
         licences: Use only clips under these licences, such as `[CC0, CC-BY]`; null allows all.
         block: Lists of recordings or clips, or corpora, whose sounds must not be used.
+        labels: How labels of the library are said, and what they are like.
     """
 
     corpus: str = Field(pattern=CORPUS, max_length=CORPUS_LETTERS)
@@ -299,6 +302,7 @@ class Spec(StrictModel):
     enrich: tuple[Path, ...] = ()
     licences: tuple[str, ...] | None = None
     block: tuple[Path, ...] = ()
+    labels: dict[str, OwnLabel] | None = None
 
     @field_validator("version")
     @classmethod
@@ -319,6 +323,16 @@ class Spec(StrictModel):
         if licences is not None:
             check_licences(licences)
         return licences
+
+    @field_validator("labels")
+    @classmethod
+    def _check_labels(cls, labels: dict[str, OwnLabel] | None) -> dict[str, OwnLabel] | None:
+        for name, own in (labels or {}).items():
+            for other in filter(None, (own.like, *own.also)):
+                if spell_listed(other) is None:
+                    near = suggestion(other, shipped_phrases(), "`segue labels` searches them")
+                    raise ValueError(f"{name}: no label {other!r} is listed; {near}")
+        return labels
 
     @field_validator("splits")
     @classmethod
@@ -345,12 +359,7 @@ class Spec(StrictModel):
     @property
     def split_rules(self) -> tuple[SplitRule, ...]:
         """The splits as the catalogue takes them."""
-        return tuple(
-            SplitRule(name, fraction=share)
-            if isinstance(share, float)
-            else SplitRule(name, source_splits=tuple(map(str, share)))
-            for name, share in self.splits.items()
-        )
+        return split_rules(self.splits)
 
     @property
     def intake(self) -> Intake:
@@ -364,6 +373,7 @@ class Spec(StrictModel):
             licences=self.licences,
             block=self.block,
             ear=self.truth.ear,
+            labels={name: own.label(name) for name, own in (self.labels or {}).items()},
         )
 
     def make_source(self) -> Source | Unheard:
@@ -399,6 +409,16 @@ class Spec(StrictModel):
         return digest(self.plan_digest(catalogue_digest), self.render_digest())
 
 
+def split_rules(splits: Mapping[Any, Any]) -> tuple[SplitRule, ...]:
+    """Splits as the catalogue takes them."""
+    return tuple(
+        SplitRule(name, fraction=share)
+        if isinstance(share, float)
+        else SplitRule(name, source_splits=tuple(map(str, share)))
+        for name, share in splits.items()
+    )
+
+
 # What ingest is given: a library, and which of its clips are wanted in which form.
 
 
@@ -413,6 +433,7 @@ class Intake:
         licences: The licences that clips may have, None for any; see `selection.Allowed`.
         block: Lists of what may not be used; see `leakage.block.Block`.
         ear: What of a clip counts as audible; files are not read again for another.
+        labels: What stands for labels of the library.
     """
 
     source: Source | Unheard
@@ -424,3 +445,4 @@ class Intake:
     licences: tuple[str, ...] | None = None
     block: tuple[Path, ...] = ()
     ear: Ear = field(default_factory=Ear)
+    labels: Mapping[str, str] = field(default_factory=dict)

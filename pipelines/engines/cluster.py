@@ -76,7 +76,7 @@ def _connect(distributed: Any, address: str) -> Any:
         return answer.result(CONNECT_S + GRACE_S)
     except Exception as error:
         raise SegueError(
-            f"no Dask scheduler answers at {address}",
+            f"no Dask scheduler responds at {address}",
             fix="start one with `dask scheduler`, or fix the address; see docs/clusters.md",
         ) from error
 
@@ -202,7 +202,7 @@ class Cluster:
                     )
         except self._distributed.KilledWorker as error:
             raise SegueError(
-                f"{about}: {error.allowed_failures + 1} workers died while they had it",
+                f"{about}: {error.allowed_failures + 1} workers died while rendering it",
                 fix="see the workers' logs, give them more memory, then run the same command "
                 "again; finished shards are kept",
             ) from error
@@ -229,7 +229,7 @@ class Cluster:
         }
         if failed := {worker: str(e) for worker, e in answers.items() if isinstance(e, Exception)}:
             raise SegueError(
-                f"{self._address}: workers that cannot work: {_list_reasons(failed)}",
+                f"{self._address}: these workers cannot run Segue: {_list_reasons(failed)}",
                 fix="install segue there: one environment, or one container image",
             )
         if answers:

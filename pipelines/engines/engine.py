@@ -189,8 +189,8 @@ def check_engine(where: str | int) -> None:
         _ADDRESS.fullmatch(where) or _count_processes(where) is not None
     ):
         raise SpecError(
-            f"no engine is called {where!r}",
-            fix="local, local:4 for four processes, or dask://HOST:8786 for a Dask scheduler",
+            f"unknown engine {where!r}",
+            fix="give local, local:4 for four processes, or dask://HOST:8786 for a Dask scheduler",
         )
 
 

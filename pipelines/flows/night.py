@@ -452,6 +452,6 @@ def _run_segue(words: Sequence[str], launcher: Sequence[str], hours: float) -> M
         raise CorpusError(
             f"`{shown}` ended with status {done.returncode}: "
             f"{why or done.stderr.strip()[-_SHOWN:] or 'no word'}",
-            fix="run that command by itself",
+            fix="run that command on its own",
         )
     return facts

@@ -47,7 +47,9 @@ class Times:
     def of(cls, cron: str | None, every: str | None, timezone: str = "UTC") -> Times:
         """Times as the command line takes them."""
         if cron and every:
-            raise SpecError("both --cron and --every are given", fix="give one")
+            raise SpecError(
+                "got both --cron and --every: expected one", fix="leave out one of them"
+            )
         if every is None:
             return cls(cron, timezone)
         span = _SPAN.fullmatch(every)

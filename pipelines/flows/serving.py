@@ -219,7 +219,7 @@ def last_runs(corpus: str, most: int) -> list[NightRun]:
         except ObjectNotFound as error:
             raise SpecError(
                 f"corpus {corpus} has no schedule",
-                fix="`prefect deployment ls` lists those that have",
+                fix="`prefect deployment ls` lists the corpora that have one",
             ) from error
         runs = client.read_flow_runs(
             deployment_filter=DeploymentFilter.model_validate({"id": {"any_": [deployment.id]}}),
@@ -256,7 +256,7 @@ def known_server(out: Path) -> Iterator[str]:
             yield address
     except httpx.HTTPError as error:
         raise SegueError(
-            f"the Prefect server at {address} does not answer: {type(error).__name__}",
+            f"the Prefect server at {address} does not respond: {type(error).__name__}",
             fix="start it, or set PREFECT_API_URL to another server",
         ) from error
 

@@ -144,7 +144,7 @@ def open_set(name: str) -> FrozenSet:
     file = read_yaml(path)
     if not _NAME.fullmatch(path.stem):
         raise SpecError(
-            f"{path}: the file's name is the set's: expected NAME-vN, lowercase",
+            f"{path}: expected a file named like its set: NAME-vN, lowercase",
             fix="as in order-v3.yaml",
         )
     try:
@@ -167,8 +167,6 @@ def shipped_sets() -> Iterator[FrozenSet]:
 # The record of a built test set, from which it is scored.
 
 
-ROOT: Final = Path("out/bench")
-"""Where sets are built unless another folder is given."""
 RECORDS: Final = "sets"
 
 
@@ -247,5 +245,5 @@ def _read(path: Path) -> BuiltSet:
         return BuiltSet.model_validate_json(read_regular(path))
     except ValidationError as error:
         raise CorpusError(
-            f"{path}: is no record of a test set", fix="remove it, and build the set again"
+            f"{path}: is not a record of a test set", fix="remove it, and build the set again"
         ) from error

@@ -87,8 +87,8 @@ class PublishedSet(BaseModel):
         known = read_published(path)
         if known is not None and known.digest != self.digest:
             raise CorpusError(
-                f"{path}: publishes another digest, {known.digest[:_LETTERS]}",
-                fix="a published set never changes: give the changed one the next version",
+                f"{path}: already publishes another digest, {known.digest[:_LETTERS]}",
+                fix="a published set never changes: give the changed set the next version",
             )
         write_text(path, self.model_dump_json(indent=1) + "\n")
 

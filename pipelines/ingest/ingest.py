@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.config.spec import Intake
@@ -23,6 +25,7 @@ from pipelines.ingest.parts import (
     PART_ROWS,
     LibraryPart,
     ingest_part,
+    list_remedies,
     read_part,
     read_receipt,
     read_rows,
@@ -35,10 +38,11 @@ from pipelines.store.row_file import BATCH_ROWS, RowFile
 from pipelines.store.stage import store_at
 from synth.audio.bank import INDEX_SCHEMA, read_index
 from synth.base.atomic import remove_partials, replacing
-from synth.base.errors import CorpusError, SourceError
+from synth.base.errors import CorpusError, SourceError, SpecError, suggestion
 from synth.base.progress import Observer, tell_damage
 from synth.base.rng import digest_all, digest_pieces
 from synth.corpus.schema import CLIPS, INCIDENTAL, canonical_json, read_levels, to_table
+from synth.labels.lexicon import MUSIC, spell_listed
 from synth.sources import ClipRef, Unheard
 from synth.sources.block import Blocked
 from synth.sources.catalogue import Acceptance, find_segments, library_columns, quarantine_row
@@ -80,12 +84,14 @@ def ingest(intake: Intake, banks: Path, where: Engine, observer: Observer) -> In
     source = intake.source
     refs = list(islice(list_refs(source), intake.limit))
     _refuse_repeated(refs)
+    _refuse_strangers(intake.labels, refs)
     refused = [
         quarantine_row(ref.id, ref.location, "source", ref.refusal) for ref in refs if ref.refusal
     ]
     refs = [ref for ref in refs if not ref.refusal]
     if isinstance(source, Unheard):
         listed = _list_rows(source, refs, intake.acceptance, refused)
+        listed = map(partial(_name, labels=intake.labels), listed)
         rows = RowFile.write(banks.parent, LISTED_ROWS, listed)
         del refs, listed  # a million take half a gigabyte
         return _make_library(admission, intake.ear, rows, refused, banks / source.name)
@@ -162,8 +168,36 @@ def _refuse_repeated(refs: Sequence[ClipRef]) -> None:
                 f"{ref.location!a}: its name is not UTF-8", fix="rename the file"
             ) from error
         if ref.id in seen:
-            raise SourceError(f"two clips are called {ref.id}", fix="rename one, or list it once")
+            raise SourceError(
+                f"two clips have the id {ref.id}", fix="rename one, or list the clip once"
+            )
         seen.add(ref.id)
+
+
+def _refuse_strangers(labels: Mapping[str, str], refs: Sequence[ClipRef]) -> None:
+    known = {label for ref in refs for label in ref.labels} if labels else set()
+    for name in labels:
+        if name not in known:
+            raise SpecError(
+                f"labels: no clip is labelled {name!r}", fix=suggestion(name, sorted(known))
+            )
+
+
+def _name(rows: pa.Table, labels: Mapping[str, str]) -> pa.Table:
+    """The rows with the labels that the spec puts for the library's, or as the lexicon spells them.
+
+    What a whole recording is called that tags tell of stays.
+    """
+    at = rows.schema.get_field_index("labels")
+    column = rows.column(at)
+    names = {
+        label: labels.get(label) or (label != MUSIC and spell_listed(label)) or label
+        for label in pc.unique(pc.list_flatten(column)).to_pylist()
+    }
+    if all(label == name for label, name in names.items()):
+        return rows
+    named = [[*dict.fromkeys(names[label] for label in own)] for own in column.to_pylist()]
+    return rows.set_column(at, rows.schema.field(at), pa.array(named, column.type))
 
 
 def _assemble(
@@ -176,13 +210,14 @@ def _assemble(
     quarantine = list(refused)
     for part in parts:
         quarantine += read_receipt(part.path_with(".json")).quarantine
-    rows = RowFile.write(folder.parent.parent, PART_ROWS, map(read_rows, parts))
+    named = map(partial(_name, labels=intake.labels), map(read_rows, parts))
+    rows = RowFile.write(folder.parent.parent, PART_ROWS, named)
     if not len(rows):
+        first = f" ({quarantine[0]['location']} {quarantine[0]['reason']})" if quarantine else ""
+        remedy = "; or ".join(list_remedies(quarantine))
         raise SourceError(
-            f"source {intake.source.name}: none of {len(quarantine)} clips can be used",
-            fix=f"{quarantine[0]['location']}: {quarantine[0]['reason']}"
-            if quarantine
-            else "the library lists no clips",
+            f"source {intake.source.name}: none of {len(quarantine)} clips can be used{first}",
+            fix=remedy or ("add clips that can be used" if first else "the library lists no clips"),
         )
     index = _write_index(folder, rows, intake.rate)
     return _make_library(admission, intake.ear, rows, quarantine, index)

@@ -24,6 +24,7 @@ from pydantic import BaseModel
 
 from pipelines.ingest.decoder import Decoder
 from pipelines.ingest.decoding import DecodingTask, Outcome
+from pipelines.ingest.remedies import find_remedy
 from pipelines.store.store import Store
 from synth.audio.bank import read_index
 from synth.audio.fingerprint import FINGERPRINT_VERSION
@@ -288,6 +289,8 @@ def chunk_refs(refs: Iterable[ClipRef]) -> Iterator[tuple[ClipRef, ...]]:
 
 SHOWN: Final = 20
 KIND_WORDS: Final = 4
+_REMEDIES: Final = 2
+"""Kinds of which the remedies are told where clips are missing."""
 _NUMBER: Final = re.compile(r"\d[\d,.]*")
 
 
@@ -299,35 +302,46 @@ class RefusalKind:
         clips: How many clips it holds of.
         reason: The words that all share, with `…` for those that differ.
         location: Of the first of these clips.
+        remedy: What would have kept them; see `find_remedy`.
     """
 
     clips: int
     reason: str
     location: str
+    remedy: str = ""
 
     @property
     def line(self) -> str:
         """For people."""
-        return f"{self.clips:,} quarantined: {self.reason} (as {self.location})"
+        told = f"{self.clips:,} quarantined: {self.reason} (as {self.location})"
+        return f"{told}; {self.remedy}" if self.remedy else told
 
 
-def count_refusals(quarantine: Iterable[Mapping[str, str]]) -> list[RefusalKind]:
+def count_refusals(quarantine: Iterable[Mapping[str, Any]]) -> list[RefusalKind]:
     """Quarantined clips, counted by kind of reason, the most frequent first.
 
     Args:
         quarantine: Rows of `schema.QUARANTINE`.
     """
-    kinds: dict[str, list[Mapping[str, str]]] = {}
+    kinds: dict[str, list[Mapping[str, Any]]] = {}
     for row in quarantine:
         words = _NUMBER.sub("#", row["reason"]).split()[:KIND_WORDS]
         kinds.setdefault(" ".join(words), []).append(row)
     ranked = sorted(kinds.values(), key=lambda rows: (-len(rows), rows[0]["reason"]))
     return [
         RefusalKind(
-            len(rows), _find_common_reason([row["reason"] for row in rows]), rows[0]["location"]
+            len(rows),
+            _find_common_reason([row["reason"] for row in rows]),
+            rows[0]["location"],
+            find_remedy(rows),
         )
         for rows in ranked
     ]
+
+
+def list_remedies(quarantine: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The settings that would have kept the most clips."""
+    return [kind.remedy for kind in count_refusals(quarantine)[:_REMEDIES] if kind.remedy]
 
 
 def format_refusals(kinds: Sequence[RefusalKind]) -> list[str]:

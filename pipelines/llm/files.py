@@ -76,7 +76,7 @@ def read_rows(source: Input, prompt: Prompt) -> list[TaskItem]:
         key = (name, values[_CAPTION] if source.positives else "")
         if not name or key in seen:
             told = f"the id {name!r} is also that of {seen[key]}" if name else "lacks an id"
-            raise SourceError(f"{where}: {told}", fix="give every row an id of its own")
+            raise SourceError(f"{where}: {told}", fix="give every row its own id")
         seen[key] = place
         cells = {name: values.get(column) for name, column in columns.items()}
         for variant in range(source.variants):
@@ -84,7 +84,7 @@ def read_rows(source: Input, prompt: Prompt) -> list[TaskItem]:
             fields = cells | dealt | dict(source.constants)
             found.append(_make_row(name, fields, prompt, where))
     if not found:
-        raise SourceError(f"{source.path}: holds no rows", fix=f"name {_KINDS}")
+        raise SourceError(f"{source.path}: has no rows", fix=f"name {_KINDS}")
     return found
 
 
@@ -130,7 +130,7 @@ def _check_constants(source: Input, prompt: Prompt) -> None:
         schema = _find_schema(prompt, name)
         faults = find_violations(_parse_cell(value, schema), schema, repr(name)) if schema else []
         if faults:
-            raise SpecError(f"--set {name}={value}: {faults[0]}", fix="give such a value")
+            raise SpecError(f"--set {name}={value}: {faults[0]}", fix="give a value of that kind")
 
 
 def _find_schema(prompt: Prompt, name: str) -> Mapping[str, Any]:
@@ -206,9 +206,13 @@ def _read_values(source: Input) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield from number_rows(_add_positives(rows) if source.positives else rows)
         return
     if source.positives:
-        raise SpecError("--positives is for corpora", fix=f"drop it: {path} is a file")
+        raise SpecError(
+            "--positives goes only with a corpus", fix=f"leave out --positives: {path} is a file"
+        )
     if source.split is not None:
-        raise SpecError("--split is for corpora", fix=f"drop it: {path} is a file")
+        raise SpecError(
+            "--split goes only with a corpus", fix=f"leave out --split: {path} is a file"
+        )
     yield from read_data_file(path, _KINDS)
 
 

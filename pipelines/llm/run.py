@@ -62,12 +62,13 @@ class PromptRun:
         verification = load_verification(prompt)
         if verification is None and settings.verify_model:
             raise SpecError(
-                f"--verify-model: prompt {prompt.id} has no `verify`", fix="drop the option"
+                f"--verify-model: prompt {prompt.id} has no `verify`",
+                fix="leave out --verify-model",
             )
         if verification is None and settings.source.positives:
             raise SpecError(
-                f"--positives: answers to {prompt.id} do not tell which caption they are of",
-                fix="drop it; it is for prompts that have a `verify`",
+                f"--positives: answers to {prompt.id} do not say which caption they belong to",
+                fix="leave out --positives: only prompts with a `verify` take it",
             )
         rows = read_rows(settings.source, prompt)
         if verification is None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.builder.claim import SHARDS_FILE
-from pipelines.builder.findings import Coverage
+from pipelines.builder.coverage import Coverage
 from pipelines.builder.render import parse_receipt
 from pipelines.ingest.parts import count_refusals, find_pcm_fault, is_certified, list_parts
 from pipelines.store.places import find_manifest
@@ -31,6 +31,7 @@ from synth.corpus.receipt import VersionReceipt
 from synth.corpus.schema import CLIPS, PLAN, QUARANTINE
 from synth.corpus.shards import AudioFormat, encode_audio
 from synth.corpus.validation import check_columns, explain_damage
+from synth.labels.own import name_of
 from synth.storage import display_path, fetch, open_file
 
 _DESCRIBED: Final = (
@@ -64,6 +65,7 @@ def describe(path: Path) -> dict[str, Any]:
     columns = ["id", "split", "licence", "labels", "recording"]
     clips = _read_table(manifest.with_name(CLIPS_FILE), columns).to_pylist()
     used = set(pc.list_flatten(table.column("clips")).to_pylist())
+    named = pc.list_flatten(table.column("labels")).to_pylist()
     licences = [clip["licence"] for clip in clips if clip["id"] in used]
     refused = _read_table(manifest.with_name(QUARANTINE_FILE)).to_pylist()
     names = {row["id"] for row in refused}
@@ -77,9 +79,7 @@ def describe(path: Path) -> dict[str, Any]:
             [str(place) for size in sizes for place in range(1, size + 1)]
         ),
         "licence of the clips used": count_shares(licences),
-        "label (ten most frequent)": dict(
-            list(count_shares(pc.list_flatten(table.column("labels")).to_pylist()).items())[:10]
-        ),
+        "label (ten most frequent)": dict(list(count_shares([*map(name_of, named)]).items())[:10]),
         "reason for quarantine": {
             kind.reason: _share(kind.clips, len(refused)) for kind in count_refusals(refused)
         },
@@ -276,8 +276,3 @@ def _share(count: int, total: int) -> dict[str, float]:
 
 
 # Counts in words, for pages and the command line.
-
-
-def format_count(count: int, noun: str) -> str:
-    """`1 sample`, `1,200 samples`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

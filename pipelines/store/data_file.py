@@ -70,7 +70,7 @@ def _read_json(path: Path) -> Iterator[tuple[str, DataRow]]:
 def _parse_object(text: str, where: str) -> DataRow:
     value = parse_json(text, where, refuse=SourceError, fix="fix the line")
     if not isinstance(value, dict):
-        raise SourceError(f"{where}: an object was expected", fix="fix the line")
+        raise SourceError(f"{where}: expected an object", fix="fix the line")
     return value
 
 

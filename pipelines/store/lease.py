@@ -97,7 +97,7 @@ class Lease:
     def _make_lost_error(self) -> CorpusError:
         return CorpusError(
             f"{self.remote.address(self.folder)}: another machine took the lease, as this "
-            f"one gave no sign of life for {EXPIRY_S:g} s",
+            f"one did not renew it for {EXPIRY_S:g} s",
             fix="wait for the other machine, then run the same command again",
         )
 

@@ -205,7 +205,7 @@ class StagedStore(Store):
         """Check that the store is not one of this process alone."""
         if is_private(self._remote.url):
             raise SpecError(
-                f"{self._remote.url}: exists in this process only, so no worker sees it",
+                f"{self._remote.url}: exists only in this process, so workers cannot see it",
                 fix="use 0 workers, a folder, file:///FOLDER or a store",
             )
 
@@ -319,7 +319,7 @@ class StagedStore(Store):
                 return stored
             seen = self._see([key])  # a former holder's last words, or a request that was repeated
         raise CorpusError(
-            f"{self._remote.address(key)}: others keep writing it",
+            f"{self._remote.address(key)}: other machines keep writing it",
             fix="build a corpus on one machine at a time",
         )
 
@@ -355,7 +355,9 @@ def choose_stage(out: Path | str, stage: Path | None = None) -> Path:
     url = url_of(out)
     if url is None:
         if stage is not None:
-            raise SpecError(f"--stage needs a URL, but {out} is a path", fix="drop it")
+            raise SpecError(
+                f"--stage needs a URL as --out, got the path {out}", fix="leave out --stage"
+            )
         return Path(out)
     # The same URL at another endpoint is another place.
     name = digest(url, find_endpoint())[:16]

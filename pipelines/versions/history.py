@@ -167,7 +167,7 @@ def read_facts(places: Places) -> dict[str, Any]:
     path = places.manifests / CORPUS_FILE
     if not path.is_file():
         raise CorpusError(
-            f"{places.manifests}: no finished version here", fix="`segue build SPEC` makes one"
+            f"{places.manifests}: no finished version here", fix="run `segue build SPEC` first"
         )
     return corpus_facts.read_facts(path)
 

@@ -85,7 +85,7 @@ def read_index(index: Path) -> tuple[pa.Table, int]:
 def _make_index_error(index: Path, reason: str) -> CorpusError:
     return CorpusError(
         f"{index}: {reason}",
-        fix="ingest the library again, or copy the bank again",
+        fix="run `segue ingest` again, or copy the bank again",
     )
 
 
@@ -157,9 +157,9 @@ class Bank:
         entry = self._entry(clip)
         if start + frames > entry.frames:
             raise CorpusError(
-                f"clip {clip!r} has {entry.frames} frames in the bank, "
-                f"frames {start} to {start + frames} were requested",
-                fix="the plan is for another bank; build again",
+                f"clip {clip!r} has {entry.frames} frames in the bank: "
+                f"expected frames {start} to {start + frames}",
+                fix="the plan belongs to another bank: run `segue build` again",
             )
         begin = entry.start + start
         pcm = self._part(entry.part)[begin : begin + frames]

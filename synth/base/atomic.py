@@ -92,6 +92,11 @@ def free_bytes(path: Path) -> int:
     return shutil.disk_usage(path).free
 
 
+def format_count(count: int, noun: str) -> str:
+    """`1 sample`, `1,200 samples`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def format_bytes(count: int) -> str:
     """Bytes as a person reads them."""
     for unit, size in (("GB", 1e9), ("MB", 1e6)):

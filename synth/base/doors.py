@@ -65,7 +65,7 @@ def own_file(folder: Path, name: str) -> Path:
     if not path.resolve().is_relative_to(folder.resolve()):
         raise CorpusError(
             f"{plain_text(path)}: is a link that leads out of its folder",
-            fix="replace the link with the file, if it is yours",
+            fix="replace the link with the file, if the file is yours",
         )
     return path
 

@@ -118,15 +118,15 @@ def nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | Non
     return spelt[near[0]] if near else None
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
+def suggestion(name: str, known: Iterable[str], otherwise: str = "") -> str:
     """The fix for a name that is none of the known ones.
 
     Returns:
-        `did you mean 'esc50'?`, or all that there are where none is near.
+        `did you mean 'esc50'?`, or `otherwise`, by default all there are, where none is near.
     """
     names = tuple(known)
     near = nearest(name, names)
-    return f"did you mean {near!r}?" if near else list_known(names)
+    return f"did you mean {near!r}?" if near else otherwise or list_known(names)
 
 
 def list_known(names: Sequence[str]) -> str:

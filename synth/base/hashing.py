@@ -89,12 +89,12 @@ def unseal(text: bytes, where: str) -> dict[str, Any]:
     values = parse_json(text, where)
     if isinstance(values, dict) and _SEAL not in values:
         raise UnsealedError(
-            f"{where}: has no hashes, as an earlier Segue wrote it", fix="build again"
+            f"{where}: has no hashes, because an older Segue wrote it", fix="build again"
         )
     if not isinstance(values, dict) or seal(
         {name: value for name, value in values.items() if name != _SEAL}
     ) != _encode(values):
-        raise CorpusError(f"{where}: is no receipt, or was changed", fix="build again")
+        raise CorpusError(f"{where}: is not a receipt, or was changed", fix="build again")
     return values
 
 

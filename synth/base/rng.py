@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 T = TypeVar("T")
 
@@ -60,6 +61,8 @@ class Randomness:
 
     def at(self, operation: str, index: int) -> np.random.Generator:
         """The generator of item `index` of `operation`."""
+        import numpy as np
+
         counter = np.array([0, 0, int(digest(operation)[:16], 16), index], dtype=np.uint64)
         key = np.array([self.seed, 0], dtype=np.uint64)
         return np.random.Generator(np.random.Philox(key=key, counter=counter))

@@ -98,7 +98,7 @@ class YamlFile:
             reason = getattr(error, "strerror", None) or error
             name = ".".join(map(str, keys))
             raise SpecError(
-                f"{self.place(keys)}: {name}: is no path: {reason}", fix="give another path"
+                f"{self.place(keys)}: {name}: is not a path: {reason}", fix="give another path"
             ) from error
         return path
 

@@ -141,8 +141,8 @@ def say_seconds(frames: Frames, rate: int) -> str:
     tenths = (20 * frames + rate) // (2 * rate)
     if abs(10 * frames - tenths * rate) >= 10:  # a frame: at 11,025 Hz 0.1 s is no whole frames
         raise SceneError(
-            f"{frames} frames at {rate} Hz are no whole tenths of a second",
-            fix="say lengths that are",
+            f"{frames} frames at {rate} Hz are not whole tenths of a second",
+            fix="use lengths in whole tenths of a second",
         )
     if tenths % 10:
         return f"{tenths / 10:.1f} seconds"

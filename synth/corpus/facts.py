@@ -124,8 +124,8 @@ def follow_latest(pointer: Path) -> Path:
     if name is None:
         said = shorten(data.decode("utf-8", "replace"))
         raise CorpusError(
-            f"{display_path(pointer)}: says {said}: expected the name of a version",
-            fix="write the name of a folder beside it into it, or give that folder",
+            f"{display_path(pointer)}: expected the name of a version, got {said}",
+            fix="write the name of a folder next to it into it, or give that folder",
         )
     return pointer.parent / name
 
@@ -133,7 +133,7 @@ def follow_latest(pointer: Path) -> Path:
 def memory_error(path: Path) -> CorpusError:
     """What is to be told where a file needs more memory than there is."""
     return CorpusError(
-        f"{display_path(path)}: needs more memory than there is",
+        f"{display_path(path)}: needs more memory than this machine has",
         fix="close other programs, or open it on a machine with more memory",
     )
 

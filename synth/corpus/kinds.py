@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Final
 
 from synth.base.errors import SegueError, SpecError
-from synth.base.yaml_file import read_yaml
-from synth.corpus.corpus import holds_corpus
 
 
 class PathKind(Enum):
@@ -36,6 +34,8 @@ _FIXES: Final = {
 
 def find_kind(path: Path) -> PathKind:
     """What a path leads to; a URL leads to a corpus."""
+    from synth.corpus.corpus import holds_corpus
+
     if path.suffix == ".parquet" or holds_corpus(path):
         return PathKind.CORPUS
     if path.suffix in (".yaml", ".yml"):
@@ -64,6 +64,8 @@ def expect(path: Path, *wanted: PathKind, fix: str = "") -> PathKind:
 
 def _read_name(spec: Path) -> str:
     """The name of the corpus that a spec makes."""
+    from synth.base.yaml_file import read_yaml
+
     try:
         return str(read_yaml(spec).value["corpus"])
     except (SegueError, TypeError, KeyError):

@@ -102,6 +102,6 @@ def replacing_certified(path: Path, receipt: VersionReceipt | None) -> Iterator[
             if path.exists():
                 raise _KeptError
             raise CorpusError(
-                f"{path}: was damaged, and cannot be made again as it was: {DIFFERS}",
+                f"{path}: damaged, and cannot be made again as it was: {DIFFERS}",
                 fix="restore it from a copy, or give the spec another `version`",
             )

@@ -28,6 +28,7 @@ from synth.base.units import to_seconds
 from synth.corpus.licence import effective_licence, parse_licence
 from synth.corpus.schema import read_dense, read_timeline
 from synth.labels.lexicon import Phrase
+from synth.labels.own import name_of
 from synth.scene.timeline import Timeline
 from synth.storage import display_path, read_at
 from synth.truth.frames import Audibility, find_runs, frame_length, label_frames
@@ -94,7 +95,7 @@ def document(row: Mapping[str, Any], clips: Mapping[str, Mapping[str, str]]) -> 
     return {
         "id": row["id"],
         "text": [row["caption"], *(caption["text"] for caption in row["positives"])],
-        "tag": list(dict.fromkeys(row["labels"])),
+        "tag": list(dict.fromkeys(map(name_of, row["labels"]))),
         "negatives": [caption["text"] for caption in row["negatives"]],
         "negative_kinds": [caption["kind"] for caption in row["negatives"]],
         "negative_against": [caption.get("against", "") for caption in row["negatives"]],
@@ -109,7 +110,7 @@ def document(row: Mapping[str, Any], clips: Mapping[str, Mapping[str, str]]) -> 
         ).id,
         "events": [
             {
-                "label": place.label,
+                "label": name_of(place.label),
                 "clip": place.excerpt.clip,
                 "onset_s": to_seconds(place.onset, rate),
                 "offset_s": to_seconds(place.offset, rate),
@@ -147,7 +148,7 @@ def _tell_frames(row: Mapping[str, Any], heard: Timeline) -> list[dict[str, Any]
         states = label_frames(label, heard, row["frames"], frame_length(row["sample_rate"]))
         sentences.append(
             {
-                "label": label,
+                "label": name_of(label),
                 "text": Phrase.of_label(label).clause,
                 "clear": find_runs(states, Audibility.CLEAR),
                 "faint": find_runs(states, Audibility.FAINT),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from synth.base.errors import SpecError, suggestion
-from synth.export.base import ExportFormat
+
+if TYPE_CHECKING:
+    from synth.export.base import ExportFormat
 
 FORMATS: Final[Mapping[str, tuple[str, str]]] = {
     "hf": ("synth.export.hf:HuggingFace", "Parquet with embedded audio, for Hugging Face datasets"),
@@ -48,8 +50,6 @@ FORMATS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Where each format is, and what it is in a few words."""
 
-__all__ = ["FORMATS", "ExportFormat", "find_format"]
-
 
 def find_format(name: str, allow_long: bool = False) -> ExportFormat:
     """The format of a name.
@@ -65,6 +65,6 @@ def find_format(name: str, allow_long: bool = False) -> ExportFormat:
         return kind()  # type: ignore[no-any-return]
     if name != "laion":
         raise SpecError(
-            f"export format {name} takes samples of any length", fix="drop --allow-long"
+            f"export format {name} takes samples of any length", fix="leave out --allow-long"
         )
     return kind(allow_long=True)  # type: ignore[no-any-return]

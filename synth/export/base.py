@@ -41,6 +41,8 @@ class ExportFormat(Protocol):
     name: ClassVar[str]
     version: ClassVar[int]
     """Raised whenever the same corpus would give other bytes."""
+    needs: ClassVar[str] = ""
+    """What reading it takes besides, and how to get that."""
 
     def check(self, shards: Sequence[Shard]) -> None:
         """Refuse a corpus that readers of this layout cannot take, before anything is written."""

@@ -19,8 +19,9 @@ from synth.corpus.shards import AudioFormat, decode_audio, encode_audio
 from synth.derived.edits import EDIT, Edit, find_edits
 from synth.export.base import RANDOMNESS, ExportFormat, Whole, add_member, json_line
 from synth.export.folder import Writer
-from synth.export.hf import AUDIO_TYPE, card_facts, name_file, with_features
+from synth.export.hf import AUDIO_TYPE, DECODING, card_facts, name_file, with_features
 from synth.export.items import ExportItem, Shard
+from synth.labels.own import name_of
 from synth.scene.scene import from_text
 from synth.scene.timeline import duration
 
@@ -221,7 +222,7 @@ def _store(side: PairSide, out: Writer) -> dict[str, Any]:
     for stem in side.stems:
         path = f"stems/{item.split}/{stem.name}{item.suffix}"
         out.write(path, stem.audio)
-        stems.append({"label": stem.label, "audio": path})
+        stems.append({"label": name_of(stem.label), "audio": path})
     return {"audio": item.path, "stems": stems}
 
 
@@ -291,7 +292,7 @@ class EditsWebDataset(EditFormat):
                 for row in group.rows:
                     for which in SIDES:
                         side = group.sides[row[which]]
-                        row[f"{which}_stems"] = [stem.label for stem in side.stems]
+                        row[f"{which}_stems"] = [name_of(stem.label) for stem in side.stems]
                         parts = [which, *(f"{which}-stem{at}" for at in range(len(side.stems)))]
                         audio = [side.item.audio, *(stem.audio for stem in side.stems)]
                         for part, data in zip(parts, audio, strict=True):
@@ -305,6 +306,7 @@ class EditsHuggingFace(EditFormat):
     name: ClassVar[str] = "edits-hf"
     version: ClassVar[int] = 3
     how = _HOW_PARQUET
+    needs = DECODING
 
     def write(self, shard: Shard, groups: Iterator[EditGroup], out: Writer) -> None:
         """The edits of a shard, a row group each group."""
@@ -336,7 +338,7 @@ def _embed(row: dict[str, Any], sides: Mapping[str, PairSide]) -> dict[str, Any]
         embedded[which] = {"bytes": item.audio, "path": f"{item.id}{item.suffix}"}
         embedded[f"{which}_stems"] = [
             {
-                "label": stem.label,
+                "label": name_of(stem.label),
                 "audio": {"bytes": stem.audio, "path": f"{stem.name}{item.suffix}"},
             }
             for stem in stems

@@ -84,11 +84,15 @@ on them as captions. `dense` are captions with times, at three resolutions (`str
 """
 
 
+DECODING: Final = "decoding its sounds needs datasets and torchcodec: pip install 'segue-audio[hf]'"
+
+
 class HuggingFace(ExportFormat):
     """One Parquet file a shard, and a card that names the splits."""
 
     name: ClassVar[str] = "hf"
     version: ClassVar[int] = 3
+    needs = DECODING
 
     def part(self, shard: Shard, out: Writer) -> None:
         """The Parquet file; its row groups are small, and an index says where their pages lie."""

@@ -184,7 +184,7 @@ class Shard:
         metadata = pq.read_schema(folder / SAMPLES_FILE).metadata or {}
         if AUDIBLE.encode() not in metadata:
             raise CorpusError(
-                f"{folder / SAMPLES_FILE}: does not say which overlaps can be heard",
+                f"{folder / SAMPLES_FILE}: does not say which overlaps are audible",
                 fix="it was made by an older version: build again",
             )
         rows = list(self.rows()) if rows is None else rows

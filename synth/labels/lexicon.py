@@ -15,6 +15,7 @@ from typing import Final
 
 from synth.base.rng import digest
 from synth.base.shipped import read_shipped_rows, shipped_path
+from synth.labels.own import name_of, read_own
 from synth.labels.words import plain_words
 
 PHRASES: Final = "lexicons/phrases.csv"
@@ -26,6 +27,7 @@ OTHER: Final = "other"
 _UNLISTED: Final = frozenset({"again", "long", "pitch"})
 """What can be said of a label that is not listed."""
 _KIN_CACHE: Final = 1 << 16
+_SEPARATORS: Final = re.compile(r"[\s_-]+")
 _SINGULAR: Final = re.compile("the [a-z-]*[^s ] of ")
 """What starts so is a sound already, and one: "the hum of an engine", not "the bells of"."""
 
@@ -129,22 +131,57 @@ def wordings(label: str, said: Collection[str] = ()) -> tuple[Phrase, ...]:
     Args:
         said: Those by which all this can be said: see `benchmarks.lexicon`.
     """
-    listed = shipped_phrases().get(label) or {Phrase.fallback(label): _UNLISTED}
-    return tuple(phrase for phrase, its in listed.items() if its.issuperset(said))
+    return tuple(phrase for phrase, its in _find_wordings(label).items() if its.issuperset(said))
+
+
+@lru_cache(maxsize=_KIN_CACHE)
+def _find_wordings(label: str) -> Mapping[Phrase, frozenset[str]]:
+    name, own = read_own(label)
+    listed = shipped_phrases().get(find_listed(label) or "", {Phrase.fallback(name): _UNLISTED})
+    if own is None:
+        return listed
+    if own.noun and own.clause and own.gerund:
+        said = next(iter(listed.values()))
+        forms = own.noun, own.clause, own.gerund
+        listed = {Phrase(name.replace("_", " "), *forms, "long" in said): said}
+    if own.countable is None:
+        return listed
+    counted = frozenset({"count"})
+    change = frozenset.union if own.countable else frozenset.difference
+    return {phrase: change(said, counted) for phrase, said in listed.items()}
+
+
+@lru_cache(maxsize=_KIN_CACHE)
+def find_listed(label: str) -> str | None:
+    """The listed label that one is, or is like."""
+    name, own = read_own(label)
+    if own is None:
+        return label if label in _read_phrases() else None
+    return spell_listed(own.like or name)
+
+
+def spell_listed(label: str) -> str | None:
+    """The listed label that is spelt so, or so but for case and separators: "Car-Horn"."""
+    return label if label in _read_phrases() else _read_spellings().get(_spell(label))
 
 
 @lru_cache(maxsize=_KIN_CACHE)
 def families(label: str) -> tuple[str, ...]:
     """The family paths of a listed label, as "animal/dog"; none for a label that is not listed."""
-    row = _read_phrases().get(label)
-    return tuple(row["family"].split(";")) if row is not None else ()
+    return _read_paths(label, "family")
 
 
 @lru_cache(maxsize=_KIN_CACHE)
 def other_families(label: str) -> tuple[str, ...]:
     """The family paths of what a listed label's recordings could be called besides, often none."""
-    row = _read_phrases().get(label)
-    return tuple(row["also"].split(";")) if row is not None and row["also"] else ()
+    _, own = read_own(label)
+    also = (path for other in (own.also if own else ()) for path in families(other))
+    return (*_read_paths(label, "also"), *also)
+
+
+def _read_paths(label: str, column: str) -> tuple[str, ...]:
+    listed = find_listed(label)
+    return tuple(filter(None, _read_phrases()[listed][column].split(";"))) if listed else ()
 
 
 def is_countable(label: str) -> bool:
@@ -167,17 +204,27 @@ def category(label: str) -> str:
 def are_kin(first: str, second: str) -> bool:
     """Whether one recording could be called by either label.
 
-    True for equal labels. Two listed labels are kin if `are_related` holds of their family paths.
-    Any other two are kin if the words of one are a run of the other's: "rock" and "alternative
-    rock".
+    True for equal labels, and not for those that a spec says exclude one another. Two listed labels
+    are kin if `are_related` holds of their family paths. Any other two are kin if the words of one
+    are a run of the other's: "rock" and "alternative rock".
     """
     if first == second:
         return True
+    if _exclude(first, second):
+        return False
     ours, theirs = families(first), families(second)
     if ours and theirs:
         return are_related(ours, theirs)
-    words, others = sorted((f" {plain_words(first)} ", f" {plain_words(second)} "), key=len)
+    both = (f" {plain_words(name_of(label))} " for label in (first, second))
+    words, others = sorted(both, key=len)
     return words.strip() != "" and words in others
+
+
+def _exclude(first: str, second: str) -> bool:
+    return any(
+        own is not None and plain_words(name_of(other)) in map(plain_words, own.excludes)
+        for (_, own), other in ((read_own(first), second), (read_own(second), first))
+    )
 
 
 @lru_cache(maxsize=_KIN_CACHE)
@@ -187,7 +234,9 @@ def could_be_called(sound: str, name: str) -> bool:
     True for kin, and where `name` is related to what the sound is called besides: an airplane could
     be called an engine, an engine no airplane.
     """
-    return are_kin(sound, name) or are_related(other_families(sound), families(name))
+    if are_kin(sound, name):
+        return True
+    return are_related(other_families(sound), families(name)) and not _exclude(sound, name)
 
 
 def are_confusable(first: str, second: str) -> bool:
@@ -229,6 +278,16 @@ def _read_phrases() -> Mapping[str, Mapping[str, str]]:
     return {row["label"]: row for row in read_shipped_rows(PHRASES)}
 
 
+@cache
+def _read_spellings() -> Mapping[str, str]:
+    """Listed labels as all spell them; of "Dog" and "dog" the latter, the sound that most mean."""
+    return {_spell(label): label for label in sorted(_read_phrases())}
+
+
+def _spell(label: str) -> str:
+    return " ".join(_SEPARATORS.split(label.casefold()))
+
+
 def _lower_title(plain: str) -> str:
     """A label within a sentence: "Kettle Boiling" as "kettle boiling", "Türklingel" as it is.
 
@@ -262,6 +321,10 @@ class Tag:
 
     category: str
     name: str
+
+
+MUSIC: Final = "music"
+"""The label of a clip that has none: tags tell of it."""
 
 
 # Treatments by name, and how a clip tells its own.

@@ -178,7 +178,7 @@ def file_text(id_or_path: str | Path) -> tuple[str, str]:
         near = nearest(name, shipped)
         hint = f"did you mean {near!r}? " if near else ""
         raise SpecError(
-            f"there is no prompt {name!r}",
+            f"no prompt {name!r}",
             fix=f"{hint}Shipped prompts: {', '.join(shipped)}; the name of your own file "
             "must end in .yaml",
         )

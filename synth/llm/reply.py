@@ -42,7 +42,7 @@ def read_reply(text: str) -> dict[str, dict[str, Any]]:
         if name is None:
             continue
         if name in answers:
-            raise AnswerError(f"the id {name!r} is answered twice", fix="answer each item once")
+            raise AnswerError(f"the id {name!r} is answered twice", fix="answer every item once")
         answers[name] = {key: value for key, value in entry.items() if key != "id"}
     return answers
 
@@ -99,7 +99,7 @@ def _explain(plain: str, error: json.JSONDecodeError) -> str:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        raise AnswerError("an object of the reply has a key twice", fix="give each key once")
+        raise AnswerError("an object of the reply has a key twice", fix="give every key once")
     return fields
 
 

@@ -54,7 +54,10 @@ def load_verification(prompt: Prompt) -> Verification | None:
         name = Path(prompt.where).parent / name
     second = load_prompt(name)
     if second.file.verify is not None:
-        raise SpecError(f"{where}.prompt: {second.id} has a `verify` itself", fix="drop one")
+        raise SpecError(
+            f"{where}.prompt: {second.id} has a `verify` itself",
+            fix="remove the `verify` of one prompt",
+        )
     for number, check in enumerate(verify.checks):
         for missing in sorted(
             {*check.named(SettingRole.NEEDED), *check.when} - prompt.file.fields.keys()

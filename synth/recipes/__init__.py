@@ -10,6 +10,7 @@ from synth.base.errors import PlanError
 from synth.recipes.acba import Acba
 from synth.recipes.attributes import Attributes
 from synth.recipes.base import Recipe
+from synth.recipes.clips import Clips
 from synth.recipes.counts import Counts
 from synth.recipes.edits import Edits
 from synth.recipes.negation import NegationRecipe
@@ -24,6 +25,7 @@ __all__ = ["ENTRY_POINTS", "Recipe", "recipe_class", "recipe_names"]
 _OURS: Final[Mapping[str, type[Recipe]]] = {
     "acba": Acba,
     "attributes": Attributes,
+    "clips": Clips,
     "counts": Counts,
     "edits": Edits,
     "negation": NegationRecipe,

@@ -43,6 +43,7 @@ from synth.recipes.base import (
     is_proven,
     longest_event,
     make_listener,
+    require_two,
     share_out,
 )
 from synth.scene.scene import Concat, Event
@@ -181,11 +182,9 @@ class ClipPairs(SplitGroups[Acba]):
 
     def __post_init__(self) -> None:
         recordings = {clip.recording for clip in self.clips}
-        if len(recordings) < 2:
-            raise PlanError(
-                f"split {self.split}: acba needs clips of two recordings, found {len(recordings)}",
-                fix="add clips, change the splits, or try another `seed`",
-            )
+        require_two(self.split, "acba needs", "recordings", recordings)
+        said = {clip.id if clip.captions else clip.labels for clip in self.clips}
+        require_two(self.split, "acba needs", "labels", said)
 
     @property
     def _group_size(self) -> int:
@@ -200,16 +199,15 @@ class ClipPairs(SplitGroups[Acba]):
         pair = self._find_new(index) or self._find_any(index, rng)
         if pair is not None:
             return self._members(pair, rng)[: self.count - index * self._group_size]
-        fix = "add clips"
-        if self.settings.crossfade_s > 0:
-            fix += ", or shorten recipe.acba.crossfade_s"
-        alike = ""
+        fixes, alike = ["add clips"], ""
         if not self.settings.share_words:
             alike = ", whose captions share no word, nor name the same kind of sound"
-            fix += ", or set recipe.acba.share_words: true"
+            fixes.insert(0, "set `recipe.acba.share_words: true`")
+        if self.settings.crossfade_s > 0:
+            fixes.append("shorten recipe.acba.crossfade_s")
         raise PlanError(
             f"split {self.split}: no two clips found that can be heard one after the other{alike}",
-            fix=fix,
+            fix=", or ".join(fixes),
         )
 
     @cached_property

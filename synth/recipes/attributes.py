@@ -35,9 +35,11 @@ from synth.recipes.base import (
     check_unpadded,
     explain_unnamed,
     make_listener,
+    require_two,
     retake,
     share_out,
     take,
+    tell_room,
 )
 from synth.recipes.composing import amplify_sound
 from synth.recipes.evening import even_out
@@ -102,14 +104,14 @@ class Attributes(Recipe):
     Args:
         pairs: Total groups, shared among the splits by their number of clips; or groups per
             split. The attributes take turns.
-        attributes: Which: `duration`, `longer`, `gap`, `onset`, `position`, `louder`, `background`
-            and `again_louder` of any clips; `trend`, `again_farther`, `again_roomier`,
+        attributes: Attributes to make: `duration`, `longer`, `gap`, `onset`, `position`, `louder`,
+            `background` and `again_louder` of any clips; `trend`, `again_farther`, `again_roomier`,
             `again_higher` and `again_faster` of the source `treated`.
         max_event_s: Longer sounds are cut to an excerpt of this length. Recordings whose treatment
             is heard are played whole, and may be twice as long, a hall's tail and a slower tempo
             not counted.
-        apart_db: How far two sounds lie apart of which one is louder; more where their peaks ask
-            for it.
+        apart_db: Level difference of two sounds of which one is louder; larger if their peaks
+            require it.
         style: Caption style. `paper` gives each sample every false sentence of its group;
             `natural` deals them, so that text alone reveals nothing.
     """
@@ -126,15 +128,15 @@ class Attributes(Recipe):
     def check(self, setting: Setting, splits: Collection[str]) -> None:
         """A sample must have room for its sounds, and the pause between them."""
         check_splits("recipe.attributes.pairs", self.pairs, splits)
-        for attribute in self.attributes:
-            seconds = measure_room(attribute, self.max_event_s)
-            if setting.max_frames is not None and setting.max_frames < seconds * setting.rate:
-                raise PlanError(
-                    f"samples of {setting.max_frames / setting.rate:g} s are too short for "
-                    f"{attribute}: it needs {seconds:g} s",
-                    fix="raise audio.length, lower recipe.attributes.max_event_s, or leave "
-                    f"{attribute} out of recipe.attributes.attributes",
-                )
+        rooms = {name: measure_room(name, self.max_event_s) for name in self.attributes}
+        attribute = max(rooms, key=rooms.__getitem__)
+        if setting.max_frames is not None and setting.max_frames < rooms[attribute] * setting.rate:
+            raise PlanError(
+                f"samples of {setting.max_frames / setting.rate:g} s are too short for "
+                f"{attribute}: it needs {rooms[attribute]:g} s",
+                fix=f"{tell_room(1, rooms[attribute], 0)}, lower recipe.attributes.max_event_s, "
+                f"or leave {attribute} out of recipe.attributes.attributes",
+            )
         if Quantity.POSITION in self.attributes:
             check_unpadded("recipe.attributes.attributes", setting)
 
@@ -191,11 +193,7 @@ class AttributePairs(SplitGroups[Attributes]):
 
     def __post_init__(self) -> None:
         labels = {clip.labels[0] for clip in self.clips}
-        if len(labels) < 2:
-            raise PlanError(
-                f"split {self.split}: attributes needs clips of two labels, found {len(labels)}",
-                fix="add clips of other labels, or change the splits",
-            )
+        require_two(self.split, "attributes needs", "labels", labels)
         missing = list(filter(needs_treatment, self.settings.attributes))
         if missing and not any(clip.treatment for clip in self.clips):
             raise PlanError(
@@ -250,7 +248,7 @@ class AttributePairs(SplitGroups[Attributes]):
             if drafts:
                 return drafts
         raise LeftOutError(
-            "no clips are found of which the attribute can be proven",
+            "found no clips for which the attribute can be proven",
             example=attribute,
             fix=f"add clips to split {self.split}, or leave the attribute out",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -360,6 +361,21 @@ class SplitGroups(Generic[S]):
         return drafts
 
 
+def require_two(split: str, who: str, what: str, some: Collection[object]) -> None:
+    """Check that there are two of what groups differ in."""
+    if len(some) < 2:
+        raise PlanError(
+            f"split {split}: {who} clips of two {what}, found {len(some)}",
+            fix=f"add clips of other {what} to {split}, or leave it out of `splits`",
+        )
+
+
+def tell_room(count: int, sound_s: Seconds | None, pause_s: Seconds) -> str:
+    """The length that has room for so many sounds in a row, of 1 s where they may be any."""
+    seconds = count * (sound_s or 1.0) + (count - 1) * max(pause_s, 0)
+    return f"set `audio.length: exact {math.ceil(seconds)} s`"
+
+
 def check_splits(setting_name: str, counts: object, splits: Collection[str]) -> None:
     """Counts by split must be for the spec's splits, no fewer and no others."""
     if isinstance(counts, Mapping) and set(counts) != set(splits):
@@ -374,7 +390,7 @@ def check_unpadded(setting_name: str, setting: Setting) -> None:
     """Positions are of the whole sample: what is padded ends later."""
     if setting.least_frames:
         raise PlanError(
-            "position tells where in a sample a sound lies, and padding moves it",
+            "position says where in a sample a sound is, but padding moves sounds",
             fix=f"set audio.length: natural, or leave position out of {setting_name}",
         )
 
@@ -384,7 +400,7 @@ def check_pauses(setting_name: str, shortest_s: Seconds, setting: Setting) -> No
     least = setting.tolerance.pause
     if to_frames(shortest_s, setting.rate) < least:
         raise PlanError(
-            f"pauses of {shortest_s:g} s may go unheard",
+            f"pauses of {shortest_s:g} s may not be heard",
             fix=f"give {setting_name} at least {least / setting.rate:g} s",
         )
 
@@ -431,10 +447,12 @@ def longest_event(
     """Frames that each of two joined events may last, None for any."""
     longest = setting.longest_of(2, -crossfade, max_event_s)
     if longest is not None and longest < max(1, 2 * crossfade):
+        most = (setting.max_frames or math.inf) / setting.rate
+        fitting = math.floor(100 * min(most / 3, (max_event_s or math.inf) / 2)) / 100
         raise PlanError(
             f"events of {longest / setting.rate:g} s are too short for a crossfade of "
             f"{crossfade / setting.rate:g} s: half of each must be heard alone",
-            fix="shorten crossfade_s, or raise max_event_s or audio.length",
+            fix=f"set `crossfade_s: {fitting:g}`, or raise max_event_s or audio.length",
         )
     return longest
 

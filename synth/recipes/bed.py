@@ -14,6 +14,7 @@ from synth.base.errors import PlanError
 from synth.base.rng import pick
 from synth.base.units import Decibels, Frames, to_frames
 from synth.labels.lexicon import category, could_be_called
+from synth.labels.own import name_of
 from synth.recipes.base import Clip, Length, Setting, retake, take
 from synth.recipes.composing import amplify_sound
 from synth.scene.scene import Concat, Event, Overlay, Scene
@@ -28,10 +29,10 @@ class Background(StrictModel):
 
     Args:
         of: Labels or categories of sounds that serve as beds.
-        share: Share of the groups that get one, where a clip is long enough.
-        snr_db: How far the bed lies below the scene's sounds.
-        repeat_crossfade_s: Crossfade with which a clip that is shorter than the scene is repeated;
-            if null, such clips do not serve.
+        share: Share of the groups with a bed, if a clip is long enough.
+        snr_db: Level of the scene's sounds above the bed.
+        repeat_crossfade_s: Crossfade for repeating a clip that is shorter than the scene; if null,
+            such clips are not used.
     """
 
     of: tuple[str, ...] = Field(min_length=1)
@@ -43,17 +44,13 @@ class Background(StrictModel):
         """The clips that can serve."""
         labels = {clip.labels[0] for clip in clips}
         for name in self.of:
-            if not any(name in (label, category(label)) for label in labels):
+            if not any(name in _names(label) for label in labels):
                 raise PlanError(
                     f"recipe.scenes.background.of: no clip is labelled {name!r}, or of that "
                     "category",
                     fix=f"there are {', '.join(sorted({category(label) for label in labels}))}",
                 )
-        return [
-            clip
-            for clip in clips
-            if clip.labels[0] in self.of or category(clip.labels[0]) in self.of
-        ]
+        return [clip for clip in clips if not _names(clip.labels[0]).isdisjoint(self.of)]
 
     def draw(
         self,
@@ -117,3 +114,8 @@ class Bed:
 
     def _cut(self, frames: Frames) -> Event:
         return retake(self.event, frames=min(self.event.heard.frames, frames))
+
+
+def _names(label: str) -> frozenset[str]:
+    """By which a spec may name a label."""
+    return frozenset({label, name_of(label), category(label)})

@@ -15,7 +15,8 @@ from synth.base.errors import PlanError
 from synth.base.rng import Randomness, pick, shuffle
 from synth.base.units import Frames
 from synth.captions.caption import Style
-from synth.labels.lexicon import are_confusable, are_kin, category
+from synth.labels.lexicon import are_confusable, are_kin, category, spell_listed
+from synth.labels.own import name_of
 from synth.recipes.base import (
     Clip,
     Setting,
@@ -24,6 +25,7 @@ from synth.recipes.base import (
     explain_unnamed,
     take,
 )
+from synth.scene.edit import rename_labels
 from synth.scene.scene import Concat, Event, Overlay, Scene, events, format_scene, labels
 from synth.scene.timeline import make_sequence
 
@@ -108,6 +110,17 @@ def explain_uncast(clip: Clip, recipe: str, style: Style, setting: Setting) -> s
     return explain_unnamed(clip, f"{recipe} need", style, 0, setting)
 
 
+def refuse_few(split: str, recipe: str, known: Collection[str], count: int) -> None:
+    """Check that there are labels for a scene and for what is exchanged in it."""
+    sets = combinations(sorted(known), count)
+    if not any(all(not are_confusable(*pair) for pair in combinations(some, 2)) for some in sets):
+        named = ", ".join(map(name_of, sorted(known)[:5]))
+        raise PlanError(
+            f"split {split}: {recipe} need {count} labels that nobody could confuse, found {named}",
+            fix=f"add sounds of other labels to {split}, or leave it out of `splits`",
+        )
+
+
 @dataclass(frozen=True)
 class DrawnCast:
     """Every clip of a split, again and again.
@@ -158,11 +171,24 @@ class DrawnCast:
         """All that may be drawn."""
         return frozenset().union(*self.categories.values())
 
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return self.labels | {ANY, *self.categories}
+
+    @cached_property
+    def _names(self) -> Mapping[str, str]:
+        return {name_of(label): label for label in self.labels}
+
+    def spell(self, template: Scene) -> Scene:
+        """The template with its leaves as the clips' labels are spelt."""
+        leaves = {*labels(template)} - self._known
+        spelt = {leaf: self._names.get(leaf) or spell_listed(leaf) or leaf for leaf in leaves}
+        return rename_labels(template, spelt)
+
     def check(self, template: Scene, where: str) -> None:
         """Every leaf of a template must be a label, a category or `any`, no two labels kin."""
-        known = {ANY, *self.categories, *self.labels}
         for leaf in labels(template):
-            if leaf not in known:
+            if leaf not in self._known:
                 raise PlanError(
                     f"{where}: {format_scene(template)} names {leaf!r}, which is not the "
                     "label of any clip",
@@ -313,7 +339,7 @@ class ClipDealer:
             left -= size
         if not sizes:
             raise PlanError(
-                f"recipe.scenes.without_replacement: {len(self.clips)} clips do not make one group",
+                f"recipe.scenes.without_replacement: {len(self.clips)} clips do not fill a group",
                 fix="add clips, or set without_replacement: false",
             )
         return tuple(sizes)

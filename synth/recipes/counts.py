@@ -34,6 +34,7 @@ from synth.recipes.base import (
     check_pauses,
     check_splits,
     repeat_each,
+    tell_room,
     to_frame_range,
 )
 from synth.recipes.evening import even_out
@@ -49,10 +50,10 @@ class Counts(Recipe):
     """Settings of the recipe.
 
     Args:
-        repeats: Groups per clip, each with another of its sounds or other pauses; one number for
-            all splits, or a number per split.
-        times: How often the members of a group have the sound, 1 to 5.
-        pause_s: Shortest and longest pause between two of it, where it is heard most often. The
+        repeats: Groups per clip, each with another sound of the clip or other pauses; one number
+            for all splits, or a number per split.
+        times: Numbers of sounds in the members of a group, 1 to 5.
+        pause_s: Shortest and longest pause between sounds, in the member with the most sounds. The
             other members spread over the same time.
         max_event_s: Longer sounds are not used.
         style: `paper` gives each sample every other count as a negative; `natural` deals them, so
@@ -80,7 +81,8 @@ class Counts(Recipe):
             raise PlanError(
                 f"{TIMES[max(self.times) - 1]} with pauses of {self.pause_s[0]:g} s leaves no room "
                 "for a sound",
-                fix="raise audio.length or recipe.counts.max_event_s, or lower times or pause_s",
+                fix=tell_room(max(self.times), self.max_event_s, self.pause_s[0])
+                + ", raise recipe.counts.max_event_s, or lower times or pause_s",
             )
         check_splits("recipe.counts.repeats", self.repeats, splits)
 
@@ -110,14 +112,6 @@ class Counts(Recipe):
 @dataclass(frozen=True)
 class Repetitions(SplitGroups[Counts]):
     """Groups of one sound."""
-
-    def __post_init__(self) -> None:
-        if not self.clips:
-            raise PlanError(
-                f"split {self.split}: counts needs clips of short sounds, found none",
-                fix="add clips of countable sounds, such as dog, cat or car_horn, "
-                "or change the splits",
-            )
 
     def __len__(self) -> int:
         return self.count * len(self.clips)

@@ -24,7 +24,7 @@ from pydantic import Field
 from synth.base.errors import LeftOutError, PlanError
 from synth.base.rng import pick, shuffle
 from synth.base.units import Decibels, Frames, to_decibels, to_frames, to_gain
-from synth.captions.balance import Member, deal, deal_alone, print_captions
+from synth.captions.balance import Dealer, Member
 from synth.captions.caption import Style
 from synth.captions.contrast import CaptionSet, pool
 from synth.labels.lexicon import could_be_meant
@@ -44,6 +44,7 @@ from synth.recipes.base import (
     check_splits,
     share_out,
     take,
+    tell_room,
     to_frame_range,
 )
 from synth.recipes.casting import DrawnCast, cast_sounds, explain_uncast, random_sequence
@@ -80,12 +81,12 @@ class Edits(Recipe):
             and `order`.
         max_events: Scenes have 2 to this many sounds, each number equally often; two of them may be
             heard at once.
-        change_db: Least and greatest change of a level, in whole dB, 3 to 20.
+        change_db: Smallest and largest change of a level, in whole dB, 3 to 20.
         pause_s: Range of the silence between sounds that follow one another.
         max_event_s: Longer sounds are cut to an excerpt of this length.
         peak_db: Level in dBFS that no sample can exceed, as its sounds' peaks add up; at most
             `audio.peak_db`.
-        captions: Most true captions of a sample, and most false ones.
+        captions: Maximum number of true captions per sample, and of false ones.
         style: Caption style.
     """
 
@@ -112,13 +113,13 @@ class Edits(Recipe):
         check_splits("recipe.edits.pairs", self.pairs, splits)
         if setting.max_frames is None or setting.least_frames < setting.max_frames:
             raise PlanError(
-                "edits need samples of one length: else a sound that goes makes its sample shorter",
+                "edits need samples of one length: removing a sound would make its sample shorter",
                 fix="set audio.length, as in `length: exact 10 s`",
             )
         if self.peak_db > setting.peak_db:
             raise PlanError(
                 f"recipe.edits.peak_db is {self.peak_db:g}, above audio.peak_db "
-                f"({setting.peak_db:g}): before and after would be turned down differently",
+                f"({setting.peak_db:g}): before and after would not be turned down equally",
                 fix=f"set recipe.edits.peak_db to {setting.peak_db:g} or less",
             )
         check_pauses("recipe.edits.pause_s", self.pause_s[0], setting)
@@ -126,7 +127,8 @@ class Edits(Recipe):
             raise PlanError(
                 f"{self.max_events} sounds with pauses of {self.pause_s[1]:g} s leave no room for "
                 "them",
-                fix="raise audio.length, or lower recipe.edits.max_events or pause_s",
+                fix=tell_room(self.max_events, self.max_event_s, self.pause_s[1])
+                + ", or lower recipe.edits.max_events or pause_s",
             )
 
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
@@ -157,11 +159,6 @@ class EditPairs(SplitGroups[Edits]):
     """Groups of a scene before and after an edit."""
 
     def __post_init__(self) -> None:
-        if not self.clips:
-            raise PlanError(
-                f"split {self.split}: edits need clips, found none",
-                fix="add clips, or change the splits",
-            )
         _ = self.cast
 
     @cached_property
@@ -187,7 +184,7 @@ class EditPairs(SplitGroups[Edits]):
         raise LeftOutError(
             f"no pair of kind {family.value!r} could be proven before and after",
             example=f"pair {index} of split {self.split}, {count} sounds",
-            fix="add clips of other labels, or lower recipe.edits.max_events",
+            fix="add clips of other labels, or set `recipe.edits.max_events: 2`",
         )
 
     def _find_family(self, index: int) -> EditFamily:
@@ -298,16 +295,16 @@ class EditPairs(SplitGroups[Edits]):
         tell = make_teller(self.settings.style, self.setting.rate, rng)
         statements = [member.statement for member in members]
         claims = list(pool(statements))
+        dealer = Dealer(tell, self.settings.captions, rng, _DENIALS)
         if self.settings.style is Style.PAPER:
-            return print_captions(members, claims, tell, self.settings.captions, rng)
-        limit = self.settings.captions
+            return dealer.print_captions(members, claims)
         if statements[0] != statements[1]:
-            dealt = deal(members, claims, tell, limit, rng, _DENIALS)
+            dealt = dealer.deal(members, claims)
             if dealt is not None:
                 return dealt
         names = self.cast.exchange(statements[0], rng) or {}
         claims = list(pool([statements[0], rename_labels(statements[0], dict(names))]))
-        return deal_alone(members, claims, tell, limit, rng, _DENIALS)
+        return dealer.deal_alone(members, claims)
 
 
 def _swap(placed: Sequence[PlacedEvent], rng: np.random.Generator) -> list[PlacedEvent] | None:

@@ -14,7 +14,6 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float
 
-from synth.base.rng import shuffle
 from synth.base.units import Decibels, Frames
 from synth.recipes.base import Draft, Setting, retake
 from synth.recipes.composing import amplify
@@ -103,14 +102,15 @@ def draw_part(
     frames = round(max(round(length / block), 1) * block)
     (place,) = listener.hear(event).placements
     clear = place.heard.clear
-    starts = [
-        round(number * block)
-        for onset, offset in clear
-        for number in range(int(-(-onset // block)), int(-(-offset // block)))
-    ]
-    if from_onset:
-        starts = [stretch.onset for stretch in clear]
-    for start in shuffle(starts, rng)[:_PLACES]:
+    if not clear:
+        return None
+    starts: Sequence[float] | Float[np.ndarray, " starts"] = (
+        [stretch.onset for stretch in clear]
+        if from_onset
+        else np.concatenate([np.arange(-(-a // block), -(-b // block)) for a, b in clear]) * block
+    )
+    for at in rng.permutation(len(starts))[:_PLACES]:
+        start = round(starts[at])
         end = min(start + frames, excerpt.frames)
         extent = hull(cut(clear, start, end))
         if extent and extent.offset - extent.onset >= _FILLED * length:

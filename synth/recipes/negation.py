@@ -68,8 +68,8 @@ class NegationRecipe(Recipe):
         style: `paper` puts a plain negator before a tag, in the paper's distribution: the text
             alone reveals what is false. `natural` makes each kind of caption as often true as
             false.
-        inserts: Captions per clip that deny one absent tag; in `natural` style whether there are
-            such.
+        inserts: Captions per clip that deny one absent tag; in `natural` style, whether to make
+            any.
         half: Make captions with half of the tags denied.
         full: Make captions with all tags denied.
     """

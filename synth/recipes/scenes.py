@@ -26,9 +26,9 @@ from pydantic import Field, field_validator, model_validator
 
 from synth.base.errors import NotationError, PlanError
 from synth.base.units import Decibels, Frames, Seconds, to_frames
-from synth.captions.balance import deal, print_captions
+from synth.captions.balance import Dealer
 from synth.captions.caption import Style
-from synth.captions.contrast import CaptionSet, pool
+from synth.captions.contrast import pool
 from synth.captions.measuring import SceneMeasure, measured_pool
 from synth.recipes.base import (
     IN_ORDER,
@@ -44,6 +44,7 @@ from synth.recipes.base import (
     check_unpadded,
     make_listener,
     share_out,
+    tell_room,
     to_frame_range,
 )
 from synth.recipes.bed import Background
@@ -58,6 +59,7 @@ from synth.recipes.casting import (
     explain_uncast,
     random_sequence,
     random_template,
+    refuse_few,
 )
 from synth.recipes.composing import (
     Composer,
@@ -88,19 +90,21 @@ class Scenes(Recipe):
     Args:
         scenes: Total samples, shared among the splits by their number of clips; or samples per
             split. Multiples of `variants`.
-        variants: Scenes of a minimal-pair group: one, another with one sound exchanged, and further
-            recompositions; of more sounds than `polyphony` in pairs that differ in one sound.
+        variants: Number of scenes in a minimal-pair group: a scene, the same with one sound
+            exchanged, and edits of the first. Scenes of more sounds than `polyphony` come in pairs
+            that differ in one sound.
         max_events: Scenes hold 2 to this many sounds, at most 12, each number equally often.
         polyphony: Most sounds at once, up to 4; beds and crossfades do not count. Scenes of no more
             sounds are nested at will; larger ones are sequences of single sounds and overlays.
         categories: Relative weight of each category's labels; 1 by default, 0 for never.
-        without_replacement: Use every clip of a split once before any is used again. Expressions,
-            and weights of categories other than 0 and 1, are refused then.
+        without_replacement: Use every clip of a split once before any is used again. This refuses
+            expressions, and weights of categories other than 0 and 1.
         expressions: Scenes to choose from, such as "(dog + rain) * vehicle", of labels, categories
             or `any`: a list, a mapping to weights, or a file with one per line (empty lines and `#`
             comments are skipped). If null, operators and nesting are drawn.
-        captions: Most true captions of a sample, the main one included, and most false ones, which
-            are the main captions of others of its group; at least 2 for an odd number of variants.
+        captions: Maximum number of true captions per sample, the main one included, and of false
+            ones (main captions of other members of the group); at least 2 for an odd number of
+            variants.
         denials: Share of groups whose captions deny a sound.
         crossfade: Overlap of two joined parts, as a share of the shorter one; a part that overlaps
             for more than half of what is heard of it is not said to follow. In sequences of more
@@ -114,8 +118,8 @@ class Scenes(Recipe):
         background: Steady background sound under whole scenes, which captions do not mention.
         max_event_s: Longer sounds are cut to an excerpt of this length.
         style: Caption style.
-        tell: What captions may tell besides, as those of `counts` and `attributes` do: `count`,
-            `duration`, `onset`, `position`, `gap`, `longer` and `louder`.
+        tell: What captions may also state, as in `counts` and `attributes`: `count`, `duration`,
+            `onset`, `position`, `gap`, `longer` and `louder`.
     """
 
     name: ClassVar[str] = "scenes"
@@ -199,7 +203,7 @@ class Scenes(Recipe):
         if count > self.polyphony and not is_sequence(template, self.polyphony):
             raise PlanError(
                 f"recipe.scenes.expressions: {text!r} has {count} sounds, more than "
-                f"{self.polyphony} (polyphony), and is no sequence of single sounds and overlays "
+                f"{self.polyphony} (polyphony), but is not a sequence of sounds and overlays "
                 f"of up to {self.polyphony}",
                 fix="write it as a + b * c + d, or give it fewer sounds",
             )
@@ -216,7 +220,8 @@ class Scenes(Recipe):
             raise PlanError(
                 f"{max(sizes)} sounds in a row leave {longest / setting.rate:g} s for "
                 f"each; less than {setting.audible / setting.rate:g} s cannot be made out",
-                fix="raise audio.length or max_event_s, or lower truth.min_overlap_s",
+                fix=tell_room(max(sizes), self.max_event_s, self.pause_s[1])
+                + ", raise max_event_s, or lower truth.min_overlap_s",
             )
 
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
@@ -244,7 +249,7 @@ def read_expressions(path: Path) -> list[str]:
         raise ValueError(f"{path}: cannot be read: {error}") from error
     scenes = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
     if not scenes:
-        raise ValueError(f"{path}: holds no scene; give one per line")
+        raise ValueError(f"{path}: has no scene; give one per line")
     return scenes
 
 
@@ -273,20 +278,17 @@ class SceneGroups(SplitGroups[Scenes]):
     """Groups of one drawn scene and its edits."""
 
     def __post_init__(self) -> None:
-        if not self.clips:
-            raise PlanError(
-                f"split {self.split}: scenes need clips, found none",
-                fix="add clips, or change the splits",
-            )
         _ = self.cast, self.bed_clips
         _ = self.dealer and self.dealer.sizes
         for template in self.templates:
             self.cast.check(template, "recipe.scenes.expressions")
+        refuse_few(self.split, "scenes", self.cast.labels, 3)
 
     @cached_property
     def templates(self) -> Mapping[Scene, float]:
         """Scenes of labels, categories or `any`, with their weights; none to draw them."""
-        return self.settings.templates
+        templates = self.settings.templates.items()
+        return {self.cast.spell(template): weight for template, weight in templates}
 
     @cached_property
     def listener(self) -> Listener:
@@ -346,7 +348,7 @@ class SceneGroups(SplitGroups[Scenes]):
                 if drafts is not None:
                     return drafts
         raise PlanError(
-            f"split {self.split}: no scene found whose captions can be told true from false",
+            f"split {self.split}: found no scene whose captions can be proven true and false",
             fix="add clips of other labels or lengths"
             + (", or allow other expressions" if self.templates else ""),
         )
@@ -523,11 +525,9 @@ class SceneGroups(SplitGroups[Scenes]):
             claims += measured_pool(
                 [member.heard for member in laid], self.settings.tell, named, self.setting.rate
             )
-        limit = self.settings.captions
-        if self.settings.style is Style.PAPER:
-            dealt: list[CaptionSet] | None = print_captions(laid, claims, tell, limit, rng)
-        else:
-            dealt = deal(laid, claims, tell, limit, rng, self.settings.denials)
+        dealer = Dealer(tell, self.settings.captions, rng, self.settings.denials)
+        is_printed = self.settings.style is Style.PAPER
+        dealt = dealer.print_captions(laid, claims) if is_printed else dealer.deal(laid, claims)
         if dealt is None:
             return None
         drafts = [member.draft(captions) for member, captions in zip(laid, dealt, strict=True)]

@@ -54,7 +54,7 @@ class TagCaptions(Recipe):
             what is false. `natural` writes sentences; each
             false one is true of another clip.
         views: Partial views of each clip's tags; the paper makes 10.
-        per_category: Most tags of one category in a view.
+        per_category: Maximum number of tags of one category in a view.
         swaps: In `paper`: false captions per clip, with one keyword per category exchanged.
         max_share: Two tags contradict only if at most this share of the rarer tag's clips have
             both.

@@ -18,7 +18,7 @@ from synth.base.errors import LeftOutError
 from synth.base.rng import shuffle
 from synth.captions.balance import exchange
 from synth.captions.caption import Caption
-from synth.labels.lexicon import Tag
+from synth.labels.lexicon import MUSIC, Tag
 from synth.recipes.base import Clip, Draft, Recipe, Setting, SplitGroups, excerpt
 from synth.scene.claim import Claim, claim_labels, parts_of
 from synth.scene.edit import EditKind
@@ -28,8 +28,6 @@ from synth.truth.change import annotate
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing
 
-MUSIC: Final = "music"
-"""The label of a clip that has none."""
 _LOOKED_AT: Final = 1024
 """Clips among which the nearest partner is looked for."""
 _TRIED: Final = 4096
@@ -101,7 +99,7 @@ class TagGroups(SplitGroups[S]):
         drafts = self.draft(*clips, self.rng(index)) if len(clips) == 2 else None
         if drafts is None:
             raise LeftOutError(
-                "its tags tell it from no other clip",
+                "its tags do not distinguish it from any other clip",
                 example=clips[0].id,
                 fix="add clips with other tags, or set `style: paper`",
             )

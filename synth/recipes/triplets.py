@@ -28,6 +28,7 @@ from synth.captions.contrast import Wording, judge
 from synth.captions.narrative import Narrator
 from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase, are_kin
+from synth.labels.own import name_of
 from synth.recipes.base import (
     Clip,
     Count,
@@ -43,6 +44,7 @@ from synth.recipes.base import (
     explain_unnamed,
     longest_event,
     repeat_each,
+    require_two,
 )
 from synth.recipes.evening import even_out
 from synth.recipes.fitting import DO_NOT_FIT, FittedPair, Fitting
@@ -57,7 +59,8 @@ class Triplets(Recipe):
     Args:
         repeats: Groups per ordered pair of classes, each with newly drawn clips; one number for all
             splits, or a number per split.
-        most_groups: Most groups of a split, of pairs drawn at random; null for every pair.
+        most_groups: Maximum number of groups per split, with pairs drawn at random; null for all
+            pairs.
         crossfade_s: Overlap of joined sounds; shorter if it would cover more than half of one. The
             paper has none.
         max_event_s: Longer sounds are cut to an excerpt of this length.
@@ -113,18 +116,14 @@ class ClassPairs(SplitGroups[Triplets]):
 
     def __post_init__(self) -> None:
         labels = sorted(self._by_label)
-        if len(labels) < 2:
-            raise PlanError(
-                f"split {self.split}: triplets need clips of two classes, found {len(labels)}",
-                fix=f"give {self.split} more of the library's splits or a larger share, try "
-                "another `seed`, add clips, or leave it out",
-            )
+        require_two(self.split, "triplets need", "classes", labels)
         _refuse_namesakes(self._by_label)
         if not self.pairs:
             raise PlanError(
                 f"split {self.split}: each of the labels {', '.join(labels)} could "
                 "describe the others' sounds",
-                fix="add clips of other sounds",
+                fix="add other sounds; or, if nobody could confuse these, say so: "
+                f"`labels: {{{name_of(labels[0])}: {{excludes: [{name_of(labels[1])}]}}}}`",
             )
 
     def __len__(self) -> int:
@@ -231,8 +230,8 @@ class ClassPairs(SplitGroups[Triplets]):
         return LeftOutError(
             reason,
             example=" and ".join(sorted(self.pairs[number % len(self.pairs)])),
-            fix=f"add clips of these labels to split {self.split}, by a larger share or another "
-            "`seed`" + ("" if self.fitting.longest is None else longer),
+            fix=f"add recordings of these labels to split {self.split}"
+            + ("" if self.fitting.longest is None else longer),
         )
 
     def _draft_single_and_combined(self, pair: FittedPair) -> list[Draft]:

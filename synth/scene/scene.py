@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, TypeAlias, assert_never
 from synth.base.doors import parse_json
 from synth.base.errors import NotationError, SceneError, shorten
 from synth.base.units import Decibels, Frames
+from synth.labels.own import name_of
 
 MAX_DEPTH: Final = 100
 """Compositions within compositions; deeper scenes are refused when they are made."""
@@ -238,10 +239,11 @@ def parse(text: str) -> Scene:
 
 
 def format_scene(scene: Scene) -> str:
-    """The canonical notation of a scene's labels and composition; `parse` is its inverse."""
+    """The canonical notation of a scene's labels, by name, and composition; `parse` reads it."""
     match scene:
         case Event(label):
-            return label if _reads_bare(label) else _quote(label)
+            name = name_of(label)
+            return name if _reads_bare(name) else _quote(name)
         case Concat(first, second):
             right = format_scene(second)
             return f"{format_scene(first)} + {_parenthesise(right, isinstance(second, Concat))}"

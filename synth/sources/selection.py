@@ -45,8 +45,8 @@ class Allowed:
         """
         if not names:
             raise SpecError(
-                "licences: the list is empty and would keep no clip",
-                fix="name licences, as in [CC0, CC-BY], or leave `licences` out",
+                "licences: expected a list of licences, got an empty one",
+                fix="list licences, as in [CC0, CC-BY], or leave out `licences`",
             )
         return cls(tuple(dict.fromkeys(_parse_name(name) for name in names)))
 

@@ -95,7 +95,7 @@ def to_storage_error(error: BaseException, url: str, action: str) -> StorageErro
     if code == "NoSuchBucket" or (status == 404 and "written" in action):
         return StorageError(
             f"{url}: no bucket {store!r}{_endpoint()}",
-            fix="create it, or fix the URL; AWS_ENDPOINT_URL names the store's endpoint",
+            fix="create the bucket, or fix the URL; AWS_ENDPOINT_URL names the store's endpoint",
         )
     if isinstance(error, PermissionError) or status in (401, 403):
         return StorageError(

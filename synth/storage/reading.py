@@ -106,7 +106,8 @@ def _open_copy(
             raise FileNotFoundError(path)
         copies.fetch(key, stored, _certified_hash(receipt), since_ns)
     raise NoRoomError(
-        f"{display_path(path)}: its copy keeps disappearing", fix=f"raise {LIMIT_VARIABLE}"
+        f"{display_path(path)}: its copy in the cache keeps disappearing",
+        fix=f"raise {LIMIT_VARIABLE}",
     )
 
 

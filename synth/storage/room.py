@@ -202,7 +202,7 @@ class CopySpace:
         allowed = self._compute_limit(total, written)
         if total + size > allowed:
             raise NoRoomError(
-                f"{own.path.name}: {format_bytes(size)} find no room beside the "
+                f"{own.path.name}: {format_bytes(size)} do not fit next to the "
                 f"{format_bytes(total)} of copies that are in use; "
                 f"they may take {format_bytes(max(0, allowed))}",
                 fix=f"raise {LIMIT_VARIABLE}, or free disk space",

@@ -52,11 +52,13 @@ class _Bounds(NamedTuple):
         high: or louder.
         sure: Of the clip's own blocks there, the loudest that the excerpt does not cut: what is
             cut may be silent, and hides nothing.
+        loudest: The greatest of each event's whole clip, or of `high`, by weighting and event.
     """
 
     low: WeightedPowers
     high: WeightedPowers
     sure: WeightedPowers
+    loudest: Float[np.ndarray, " sounds"]
 
 
 class _Alone(NamedTuple):
@@ -146,17 +148,22 @@ class Listener:
         Args:
             length: Of the scene, in blocks.
         """
-        low, high, sure = self._bounds(placed, clips)
+        low, high, sure, loudest = self._bounds(placed, clips)
         rest = np.sqrt(np.maximum(high.sum(axis=1, keepdims=True) - high, 0))
         amplitude = np.sqrt(low)
         loudest_mix = amplitude + rest  # where they are in step
         audible = amplitude >= loudest_mix * to_gain(-self.ear.masked_db)
-        gains = [to_gain(place.excerpt.gain_db) ** 2 for place in placed.placements]
-        whole = np.array([clip.loudest for clip in clips]).T * gains
-        loudest = np.maximum(high.max(axis=2), whole).ravel()
         low, high, audible = (each.reshape(len(loudest), -1) for each in (low, high, audible))
         clear = self.ear.find_clear(low, loudest, length, audible)
         return clear, self.ear.find_faint(high, sure.max(axis=2).ravel())
+
+    def _find_clear(self, placed: Timeline) -> Stretches:
+        """Where everybody hears the only sound of a timeline: nothing masks it."""
+        (place,), block = placed.placements, BLOCK_S * self.rate
+        low, _, _, loudest = self._bounds(placed, [self._envelope(place.excerpt.clip)])
+        length = placed.frames / block
+        clear = self.ear.find_clear(low[:, 0], loudest, length)
+        return self._to_frames(self.ear.join_clear(clear, length), place, block)
 
     def extent(self, scene: Scene) -> Stretch:
         """From where to where anything of a scene is heard clearly, each sound by itself."""
@@ -182,10 +189,9 @@ class Listener:
         key = excerpt.clip, excerpt.start, excerpt.frames
         alone = self._alone.get(key)
         if alone is None:
-            scene = Event("sound", Excerpt(*key))
-            powers = self._event_powers(timeline(scene), weighted=True)
-            (place,) = self.hear(scene).placements
-            extent = hull(place.heard.clear) or Stretch(0, excerpt.frames)
+            placed = timeline(Event("sound", Excerpt(*key)))
+            powers = self._event_powers(placed, weighted=True)
+            extent = hull(self._find_clear(placed)) or Stretch(0, excerpt.frames)
             alone = _Alone(extent, 10 * float(np.log10(max(powers.max(), SILENCE))))
             if len(self._alone) < _KEPT:
                 self._alone[key] = alone
@@ -232,15 +238,18 @@ class Listener:
         moments = np.minimum(np.maximum(edges, onsets), offsets)
         bounds = self._bound_clips(clips, moments + (starts - onsets), starts, offsets - onsets)
         gains = np.zeros((len(places), count))
-        for place, row in zip(places, gains, strict=True):
+        powers = [to_gain(place.excerpt.gain_db) ** 2 for place in places]
+        for place, power, row in zip(places, powers, gains, strict=True):
             first, last = self._blocks(place)
-            row[first:last] = to_gain(place.excerpt.gain_db) ** 2
+            row[first:last] = power
         bounds *= gains
         lengths = (1 - BRUSHED) * (edges[1:] - edges[:-1])
         bounds[0] *= moments[:, 1:] - moments[:, :-1] >= lengths
         begins, ends = edges[:-1], edges[1:]
         self._fade(placed, bounds, np.array((begins, ends, ends)), np.array((ends, begins, begins)))
-        return _Bounds(*bounds)
+        whole = np.array([clip.loudest for clip in clips]).T * powers
+        low, high, sure = bounds
+        return _Bounds(low, high, sure, np.maximum(high.max(axis=2), whole).ravel())
 
     def _bound_clips(
         self,
@@ -321,7 +330,7 @@ class Listener:
     def _envelope(self, clip: str) -> Envelope:
         envelope = self._read.get(clip) or self.envelopes.get(clip)
         if envelope is None:
-            raise SceneError(f"no levels are known of clip {clip!r}", fix="build again")
+            raise SceneError(f"no levels are known for clip {clip!r}", fix="build again")
         if isinstance(envelope, StoredEnvelope):
             envelope = envelope.read()
             if len(self._read) >= _READ:

@@ -147,7 +147,7 @@ def test_a_claim_that_no_test_can_judge_is_refused_before_anything_is_trained(
         {"claims": (claim_near("of another kind", cell, 0.5),)},
         {"lines": (Line(cell.metric, "longer"),)},
     ):
-        with pytest.raises(SpecError, match=r"miniature: .* do not give order\.negatives_longer"):
+        with pytest.raises(SpecError, match=r"miniature: .* tests lack order\.negatives_longer"):
             carry_out(miniature(**asked), (0,), machine, Silent())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from tests.kit.waiting import PATIENCE_S
 
 PLAIN = {"COLUMNS": "100", "NO_COLOR": "1"}
 """What output is compared in."""
+PROGRESS = re.compile(r"^[\w -]+: (?:under way|[\d,]+ of [\d,]+ ).*\n", re.MULTILINE)
 
 TINY: dict[str, Any] = {
     "corpus": "tiny",
@@ -81,8 +83,8 @@ def ingested(corpus: Path, folder: Path) -> Path:
 def segue(
     *arguments: str | Path, env: Mapping[str, str] | None = None, **options: Any
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command line in a process of its own."""
-    return subprocess.run(
+    """Run the command line in a process of its own; how far it came is no part of its errors."""
+    done = subprocess.run(
         [sys.executable, "-m", "pipelines.cli", *map(str, arguments)],
         capture_output=True,
         text=True,
@@ -91,6 +93,8 @@ def segue(
         env=os.environ | PLAIN | dict(env or {}),
         **options,
     )
+    done.stderr = PROGRESS.sub("", done.stderr)
+    return done
 
 
 def flip(path: Path, at: int | None = None) -> None:
@@ -134,4 +138,5 @@ def segue_here(
             main()
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else int(end.code is not None)
-    return subprocess.CompletedProcess(words, status, output.getvalue(), errors.getvalue())
+    shown = PROGRESS.sub("", errors.getvalue())
+    return subprocess.CompletedProcess(words, status, output.getvalue(), shown)

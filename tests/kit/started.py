@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.kit.builds import PLAIN
+from tests.kit.builds import PLAIN, PROGRESS
 from tests.kit.waiting import PATIENCE_S
 
 MARK = "SEGUE_TEST_MARK"
@@ -33,7 +33,7 @@ def interrupt(process: subprocess.Popen[str]) -> str:
     _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
-    return str(errors)
+    return PROGRESS.sub("", errors)
 
 
 def kill(process: subprocess.Popen[str]) -> None:

@@ -53,10 +53,10 @@ def test_what_runs_share_is_told_side_by_side(
 
 
 def test_what_cannot_be_compared_is_one_clear_error(runs: list[Path], tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="nothing to compare"):
+    with pytest.raises(SpecError, match="expected two runs or more"):
         compare_command([runs[0], runs[0] / ".." / "seed-0"])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(CorpusError, match="holds no test"):
+    with pytest.raises(CorpusError, match="has no test results"):
         compare_command([runs[0], tmp_path / "empty"])
     with pytest.raises(CorpusError, match="no test nowhere"):
         compare_command(runs, "nowhere")

@@ -243,7 +243,7 @@ def fill_up(
         return sounds
     if longest is None:
         raise SpecError(
-            "the model takes sounds of any length, there is nothing to fill up",
+            "the model takes sounds of any length, so there is nothing to pad",
             fix=f"leave out --pad {padding}",
         )
 
@@ -307,7 +307,7 @@ def fuse(embedder: Embedder) -> Fused:
         or tower.tokens is not TokenKind.POOLED
     ):
         raise SpecError(
-            "the model is no fused CLAP, it cannot hear longer sounds by fusion",
+            "--fusion needs a fused CLAP, and this model is not one",
             fix="leave out --fusion, or give one such as laion/clap-htsat-fused",
         )
     return Fused(embedder, tower)

@@ -105,7 +105,7 @@ def open_benchmark(
     match kind:
         case DataKind.CORPUS:
             if audio is not None:
-                raise SpecError(f"{data} is a corpus", fix="drop the folder of audio")
+                raise SpecError(f"{data} is a corpus", fix="leave out the folder of audio")
             return corpus_benchmark(data, split, mode, settings, sample_rate)
         case DataKind.PROBES:
             return probes_benchmark(data, folder, settings)
@@ -157,7 +157,7 @@ def assess(
     chosen = benchmark.settings
     plans = benchmark.plans(tasks)
     if not len(benchmark.sounds):
-        raise SpecError(f"{benchmark.name}: holds no sound", fix="give other data")
+        raise SpecError(f"{benchmark.name}: has no sounds", fix="give other data")
     if any(plan.measure_frames for plan in plans.values()):
         refuse_missing()
     texts = [text for plan in plans.values() for text in plan.texts]

@@ -53,9 +53,7 @@ def open_embedder(
     if kind is ModelKind.HUB:
         kind = transformers_kind(model, hub_config(model.as_posix()))
     if tokenizer is not None and kind is not ModelKind.CHECKPOINT:
-        raise SpecError(
-            f"{model}: a {kind} has a tokenizer of its own", fix="leave out the tokenizer"
-        )
+        raise SpecError(f"{model}: a {kind} has its own tokenizer", fix="leave out the tokenizer")
     if kind is ModelKind.PE_AUDIO:
         return open_pe_audio(model.as_posix(), place)
     if kind is ModelKind.OPEN_CLIP:
@@ -63,7 +61,7 @@ def open_embedder(
     if kind is ModelKind.CODE:
         if place.type != "cpu":
             raise SpecError(
-                f"{model}: a Python object computes where it likes, not on {device}",
+                f"{model}: a Python object chooses its own device, not {device}",
                 fix="leave out the device, and let the factory choose one",
             )
         return open_foreign(model.as_posix())
@@ -202,8 +200,8 @@ def _check_answers(found: Foreign) -> None:
     heard, said = found.audio([noise, noise[: -(-second // 2)]]), found.texts(_TEXTS)
     if heard.shape[1] != said.shape[1]:
         raise SpecError(
-            f"{found.name}: audio gives {heard.shape[1]} numbers, texts {said.shape[1]}: no one "
-            "space",
+            f"{found.name}: audio gives {heard.shape[1]} numbers, texts {said.shape[1]}: "
+            "expected equally many",
             fix=_FIX,
         )
 

@@ -156,7 +156,7 @@ def _figure_class() -> Any:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise SpecError(
-            "matplotlib is not installed", fix="pip install matplotlib, or omit the plot"
+            "matplotlib is not installed", fix="pip install matplotlib, or leave out the plot"
         ) from error
     return Figure
 

@@ -107,7 +107,7 @@ class BenchSettings:
                 raise SpecError(f"{name}: {seconds}", fix=f"give {LEAST_S} to {MOST_S} s")
         if self.cut and self.fusion:
             raise SpecError(
-                "cut and fusion: both say what is heard of longer sounds", fix="give one"
+                "got both cut and fusion for longer sounds: expected one", fix="give one"
             )
         if not self.templates:
             raise SpecError("no templates", fix="give one, such as 'the sound of {}'")

@@ -74,7 +74,7 @@ def _load_file(path: Path, rate: int) -> Audio:
         raise CorpusError(f"{path}: {error}", fix="replace the file") from error
     mono = samples.mean(axis=1, dtype=np.float32)
     if not len(mono) or not np.isfinite(mono).all():
-        fault = "holds samples that are not numbers" if len(mono) else "holds no samples"
+        fault = "holds samples that are not numbers" if len(mono) else "has no samples"
         raise CorpusError(f"{path}: {fault}", fix="replace the file")
     return resample(mono, own, rate)
 
@@ -121,5 +121,5 @@ class Files:
                 fix="give the folder that holds every audio file, or remove the rows",
             )
         if not self._numbers:
-            raise CorpusError(f"{self._table}: holds no rows", fix="give a table with rows")
+            raise CorpusError(f"{self._table}: has no rows", fix="give a table with rows")
         return list(map(file_sound, self._numbers))

@@ -119,7 +119,7 @@ def captions_benchmark(
     folder = table.parent
     if table.suffix == AUDIOTIME:
         if file_column or caption_columns:
-            raise SpecError(f"{table}: JSON has no columns", fix="leave out columns")
+            raise SpecError(f"{table}: JSON has no columns", fix="leave out the column options")
         said = _read_audiotime(table)
         folder = folder / "audio" if (folder / "audio").is_dir() else folder
     else:

@@ -17,7 +17,6 @@ from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.kinds import PathKind, expect
-from train.bench.verdicts import format_cells, format_value
 
 if TYPE_CHECKING:
     from train.bench.metrics import Metric
@@ -30,33 +29,33 @@ def compare_command(
         typer.Argument(help="Folders of trained models, two or more.", show_default=False),
     ],
     test: Annotated[
-        str | None, typer.Option(help="This test alone; by default all that two runs share.")
+        str | None, typer.Option(help="Compare only this test; by default all that two runs share.")
     ] = None,
 ) -> CommandResult:
-    """Compare trained models by the tests that `segue eval` left in their folders.
+    """Compare trained models by the results that `segue eval` left in their folders.
 
-    Each value stands with its 95 % interval and, first, the metric's chance level. A model is not
-    tested here: `segue eval RUN DATA` does that, `segue bench run` on frozen test sets.
+    Every metric has its chance level, every value its 95 % interval. This command tests no model:
+    `segue eval RUN DATA` does, and `segue bench run` on frozen test sets.
 
     Example: `segue compare runs/baseline runs/hard-negatives`
     """
     from train.report.results import read_evaluations  # torch takes a while
 
     if len({run.resolve() for run in runs}) < 2:
-        raise SpecError("nothing to compare", fix="give two runs or more")
+        raise SpecError("expected two runs or more, got one", fix="give another run")
     for run in runs:
         expect(run, PathKind.RUN, PathKind.OTHER)
     tests = {run: {tested.name: tested for tested in read_evaluations(run)} for run in runs}
     for run, tested in tests.items():
         if not tested:
-            raise CorpusError(f"{run}: holds no test", fix=f"`segue eval {run} DATA` makes one")
+            raise CorpusError(f"{run}: has no test results", fix=f"run `segue eval {run} DATA`")
     names = list(dict.fromkeys(name for tested in tests.values() for name in tested))
     shared = [name for name in names if sum(name in tested for tested in tests.values()) > 1]
     chosen = shared if test is None else [name for name in names if name == test]
     if not chosen:
         raise CorpusError(
             f"no test {'that two runs share' if test is None else test}",
-            fix=f"test them alike; there is {', '.join(names)}",
+            fix=f"test the runs on the same data; tests found: {', '.join(names)}",
         )
     found = {
         name: {run: tested[name] for run, tested in tests.items() if name in tested}
@@ -73,6 +72,8 @@ def compare_command(
 
 
 def _print(found: Mapping[str, Mapping[Path, Tested]]) -> None:
+    from train.bench.verdicts import format_value
+
     console = make_console(soft_wrap=False)
     for name, of_runs in found.items():
         titles = _shorten([*of_runs])
@@ -90,11 +91,13 @@ def _print(found: Mapping[str, Mapping[Path, Tested]]) -> None:
         for run, tested in of_runs.items():
             if tested.other_weights:
                 console.print(
-                    f"[yellow]note[/]: {run} was tested with other weights than it has now"
+                    f"[yellow]note[/]: the weights of {run} have changed since it was tested"
                 )
 
 
 def _format(name: str, metric: Metric | None) -> str:
+    from train.bench.verdicts import format_cells
+
     if metric is None:
         return "-"
     cells = format_cells(name, metric)

@@ -16,9 +16,7 @@ from synth.base.doors import make_console
 from synth.base.progress import Observer, show_waiting
 from synth.corpus.kinds import PathKind, expect
 from train.bench.settings import BenchSettings, Padding, Task
-from train.bench.verdicts import explain_metrics, verdicts
 from train.cli.show import VirtualOption, metric_table, quieten_transformers, tell_of_hub
-from train.config.run import AudioMode
 from train.export.files import checkpoint_tokenizer, is_checkpoint
 
 if TYPE_CHECKING:
@@ -34,7 +32,7 @@ def eval_command(
         typer.Argument(
             help="A run folder, an exported model, any ClapModel or PE-AV model, a LAION-CLAP "
             "checkpoint (.pt), a CLAP of open_clip (folder, hf-hub:OWNER/NAME or "
-            "open_clip:MODEL:CHECKPOINT), or module:factory of your own.",
+            "open_clip:MODEL:CHECKPOINT), or your own module:factory.",
             show_default=False,
         ),
     ],
@@ -43,37 +41,39 @@ def eval_command(
         typer.Argument(
             help="Manifest folder of a corpus, or a benchmark file: CompA's CSV, a table of "
             "captions (AudioCaps, Clotho, AudioTime), classes (ESC-50, UrbanSound8K, FSD50K, "
-            "VGGSound) or questions (TREA), a probe set from `segue text probe`.",
+            "VGGSound) or questions (TREA), or a probe set from `segue text probe`.",
             show_default=False,
         ),
     ],
     task: Annotated[
         list[Task] | None,
         typer.Option(
-            help="Task to run, repeatable; by default all that the data allows but localisation."
+            help="Task to run, repeatable; by default all that the data allows except localisation."
         ),
     ] = None,
     split: Annotated[str, typer.Option(help="Split of a corpus.")] = "test",
     audio: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of the file's audio; by default as published, or the file's own."
+            help="Audio folder of a benchmark file; by default as published, or its own folder."
         ),
     ] = None,
     fold: Annotated[
         str | None,
         typer.Option(help="Fold or split of a table of classes; by default as published."),
     ] = None,
-    file_column: Annotated[str | None, typer.Option(help="Of a table of captions.")] = None,
+    file_column: Annotated[
+        str | None, typer.Option(help="Column of file names in a table of captions.")
+    ] = None,
     caption_column: Annotated[
-        list[str] | None, typer.Option(help="Of a table of captions.")
+        list[str] | None, typer.Option(help="Column of a table of captions; repeatable.")
     ] = None,
     every_caption: Annotated[
         bool,
         typer.Option(
             "--every-caption",
-            help="Of a table of captions: each is a query, as in published figures; by default "
-            "equal captions are one.",
+            help="Make every caption of a table a query, as in published figures; by default "
+            "equal captions are one query.",
         ),
     ] = False,
     template: Annotated[
@@ -82,14 +82,14 @@ def eval_command(
     ] = None,
     subset_size: Annotated[
         int | None,
-        typer.Option(help="Retrieval in random subsets of this many sounds, instead of all."),
+        typer.Option(help="Test retrieval in random subsets of this many sounds, not in all."),
     ] = None,
     subsets: Annotated[int, typer.Option(help="Number of subsets.")] = 10,
     prompts: Annotated[
         int, typer.Option(help="Prompts to choose from in ZSTE T4 and T5B.")
     ] = BenchSettings().prompts,
     negation_sample: Annotated[
-        int, typer.Option(help="Most samples in the negation tasks.")
+        int, typer.Option(help="Limit of samples in the negation tasks.")
     ] = BenchSettings().negation_sample or 512,
     seed: Annotated[int, typer.Option(help="Seed of subsets and bootstrap intervals.")] = 0,
     cut: Annotated[
@@ -98,25 +98,25 @@ def eval_command(
     pad: Annotated[
         Padding,
         typer.Option(
-            help="What fills up a CLAP's input behind a shorter sound: silence (pad), or the "
-            "sound again (repeat; repeatpad, the default of transformers and LAION)."
+            help="What fills a CLAP's input after a shorter sound: silence (pad), or the "
+            "sound again (repeat, or repeatpad as in transformers and LAION)."
         ),
     ] = Padding.PAD,
     fusion: Annotated[
-        bool, typer.Option("--fusion", help="Hear longer sounds whole, with a fused CLAP.")
+        bool, typer.Option("--fusion", help="With a fused CLAP: hear longer sounds whole.")
     ] = False,
     window: Annotated[
         float | None,
         typer.Option(
-            help="Localisation: seconds of the windows that are embedded; by default the model's "
-            "own frames, or 1 s where it has none, or with `--hop`.",
+            help="Localisation: window length in seconds. By default the model's own frames; "
+            "1 s if it has none, or with `--hop`.",
             show_default=False,
         ),
     ] = None,
     hop: Annotated[
         float | None,
         typer.Option(
-            help="Localisation: seconds from one window to the next; by default 0.2.",
+            help="Localisation: seconds between the starts of windows; by default 0.2.",
             show_default=False,
         ),
     ] = None,
@@ -124,8 +124,8 @@ def eval_command(
     tokenizer: Annotated[
         str | None,
         typer.Option(
-            help="Of a LAION-CLAP checkpoint, by folder or name; by default the one beside it, "
-            "else RoBERTa's.",
+            help="Tokenizer of a LAION-CLAP checkpoint, by folder or name; by default the one in "
+            "its folder, otherwise RoBERTa's.",
             show_default=False,
         ),
     ] = None,
@@ -133,8 +133,8 @@ def eval_command(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for metrics.json, facts.json, report.md and report.png. By "
-            "default a folder in the run, without the picture, where `segue report` finds it.",
+            help="Folder for metrics.json, facts.json, report.md and report.png. By default a "
+            "folder in the run, without report.png, for `segue report`.",
             show_default=False,
             file_okay=False,
         ),
@@ -142,11 +142,14 @@ def eval_command(
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Test a model; each metric has its chance level and a 95 % interval.
+    """Test a model. Every metric has its chance level and a 95 % interval.
 
     Examples: `segue eval runs/foley data_manifests/foley --split test`,
     `segue eval laion-clap CompA_order.csv --audio CompA_order_files --out results`
     """
+    from train.bench.verdicts import explain_metrics, verdicts
+    from train.config.run import AudioMode
+
     quieten_transformers()
     expect(data, PathKind.CORPUS, PathKind.OTHER)
     tell_of_hub(checkpoint_tokenizer(model, tokenizer) if is_checkpoint(model) else str(model))

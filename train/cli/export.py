@@ -24,7 +24,7 @@ def export_command(
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Write a trained model as a folder that needs neither its run nor its base models.
+    """Write a trained model to a folder that needs neither its run nor its base models.
 
     Example: `segue export runs/triplets --to onnx --out exported/triplets`
     """

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from train.bench.verdicts import format_cells, list_columns
 from train.export.files import is_hub_name
 
 if TYPE_CHECKING:
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
 
 def metric_table(title: str, metrics: Mapping[str, Metric]) -> Table:
     """Metrics as a table for the terminal; shares in percent."""
+    from train.bench.verdicts import format_cells, list_columns
+
     table = Table(title=title)
     table.add_column("metric", no_wrap=True)
     columns = list_columns(metrics.values())

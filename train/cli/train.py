@@ -17,8 +17,8 @@ from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer, Silent, show_waiting
-from synth.base.yaml_file import YamlFile
 from synth.corpus.kinds import PathKind, expect
+from synth.storage import format_place
 from train.cli.show import (
     CorpusArgument,
     JsonOption,
@@ -27,8 +27,11 @@ from train.cli.show import (
     tell_of_hub,
 )
 from train.config.model import HeadKind
-from train.config.run import AudioMode, TrainConfig, parse_config, read_settings
 from train.export.files import is_checkpoint, is_hub_name
+
+if TYPE_CHECKING:
+    from synth.base.yaml_file import YamlFile
+    from train.config.run import TrainConfig
 
 if TYPE_CHECKING:
     from train.engine.loop import TrainResult
@@ -41,11 +44,14 @@ def train_command(
     corpus: CorpusArgument,
     config: Annotated[
         Path | None,
-        typer.Option(help="Settings, a YAML file; by default the demo's, fitted to the corpus."),
+        typer.Option(help="YAML file of settings; by default the demo's, fitted to the corpus."),
     ] = None,
     clap: Annotated[
         str | None,
-        typer.Option(help="Fine-tune this CLAP: a folder, or a name on huggingface.co."),
+        typer.Option(
+            help="Fine-tune this CLAP: a folder, or a name on huggingface.co. Then the corpus may "
+            "be a CSV of sounds and captions."
+        ),
     ] = None,
     head: Annotated[
         HeadKind | None, typer.Option(help="Head that turns tokens into an embedding.")
@@ -55,8 +61,8 @@ def train_command(
         int | None,
         typer.Option(
             min=1,
-            help="Scale all stages to this many steps in total, at least one each: 2 or "
-            "more with the demo's settings.",
+            help="Scale the stages to this many steps in total, at least one per stage (the "
+            "demo's settings have 2).",
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the run.")] = None,
@@ -67,29 +73,25 @@ def train_command(
         bool, typer.Option("--resume", help="Resume from the run's last checkpoint.")
     ] = False,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Start anew if the folder holds a run.")
+        bool, typer.Option("--overwrite", help="Start again if the folder already has a run.")
     ] = False,
     as_json: JsonOption = False,
     *,
     observer: Observer,
 ) -> CommandResult | None:
-    """Train a CLAP model on a corpus.
+    """Train a CLAP model on a corpus, or fine-tune one on a CSV of sounds and captions.
 
     Use torchrun for several GPUs.
 
     Examples: `segue train data_manifests/foley --head transformer --out runs/foley`,
+    `segue train --clap laion/clap-htsat-unfused my.csv`,
     `torchrun --nproc-per-node 4 --no-python segue train data_manifests/foley --out runs/foley`
     """
     # Torch takes seconds: it is loaded once the options are known to be right.
+
     expect(corpus, PathKind.CORPUS, PathKind.OTHER)
     if clap is not None:
-        if is_checkpoint(Path(clap)):
-            raise SpecError(
-                f"--clap {clap}: a checkpoint, which is converted first",
-                fix=f"run `segue export {clap} --to transformers --out FOLDER`, then --clap FOLDER",
-            )
-        if not (Path(clap).is_dir() or is_hub_name(Path(clap))):
-            raise SpecError(f"--clap {clap}: no such folder", fix="give one, or OWNER/NAME")
+        check_clap(clap, config)
         tell_of_hub(clap)
     with show_waiting("loading torch"):
         from train.engine.loop import train
@@ -98,7 +100,7 @@ def train_command(
 
     settings = make_config(corpus, config, clap, head, virtual, steps, seed, out)
     if resume and not has_checkpoint(settings.out) and is_leader():
-        print(f"no checkpoint in {settings.out}: this run starts anew", file=sys.stderr)
+        print(f"no checkpoint in {settings.out}: starting from step 0", file=sys.stderr)
     quieten_transformers()
     observer = observer if is_leader() else Silent()
     result = train(settings, observer, resume=resume, overwrite=overwrite)
@@ -114,6 +116,19 @@ def train_command(
     )
 
 
+def check_clap(clap: str, file: Path | None) -> None:
+    """Check what is named as the CLAP to fine-tune, before anything is opened."""
+    if file is not None:
+        raise SpecError("--clap and --config both set the model", fix="give one")
+    if is_checkpoint(Path(clap)):
+        raise SpecError(
+            f"--clap {clap}: a checkpoint, which is converted first",
+            fix=f"run `segue export {clap} --to transformers --out FOLDER`, then --clap FOLDER",
+        )
+    if not (Path(clap).is_dir() or is_hub_name(Path(clap))):
+        raise SpecError(f"--clap {clap}: no such folder", fix="give one, or OWNER/NAME")
+
+
 def make_config(
     corpus: Path,
     file: Path | Mapping[str, Any] | None,
@@ -125,6 +140,7 @@ def make_config(
     out: Path | None,
 ) -> TrainConfig:
     """The settings of a run: those of the file, or of the demo, and the options over them."""
+    from train.config.run import AudioMode, parse_config, read_settings
     from train.engine.presets import default, fine_tuning
 
     chosen = head or (HeadKind.PROJECTION if clap else HeadKind.TRANSFORMER)
@@ -132,8 +148,6 @@ def make_config(
     values: dict[str, Any]
     where: str | YamlFile = "options"
     if clap is not None:
-        if file is not None:
-            raise SpecError("--clap and --config both set the model", fix="give one")
         values = fine_tuning(corpus, folder, clap, chosen).model_dump(mode="json")
     elif file is None:
         values = default(corpus, folder).model_dump(mode="json")
@@ -198,7 +212,6 @@ def _fact(value: float, chance: float | None = None, n: int | None = None) -> di
 
 def _print_result(result: TrainResult, corpus: Path, steps: int) -> None:
     from synth.corpus.corpus import Corpus
-    from synth.storage import format_place
     from train.data.split import VAL
 
     console = make_console()
@@ -211,14 +224,14 @@ def _print_result(result: TrainResult, corpus: Path, steps: int) -> None:
         f"{result.step:,} steps, {result.samples_per_s:.0f} samples/s, "
         f"data wait {result.data_wait:.0%}"
         if result.samples_per_s
-        else f"{result.step:,} steps were already done, nothing left to do"
+        else f"{result.step:,} steps were already done: nothing to do"
     )
     if result.step < steps:
-        console.print(f"stopped early: no better validation after {result.best_step:,}")
+        console.print(f"stopped early: validation did not improve after step {result.best_step:,}")
     if result.best_loss is not None:
         console.print(f"weights of step {result.best_step:,} kept, val_loss {result.best_loss:.3f}")
     elif VAL in splits:
-        console.print(f"too few samples of split {VAL} are in play: the last weights are kept")
+        console.print(f"split {VAL} has too few usable samples: the last weights are kept")
     else:
         console.print(f"no split {VAL}: the last weights are kept")
     if result.cut.cut:

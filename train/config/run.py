@@ -249,7 +249,7 @@ class TrainConfig(Section):
         if steps < len(self.stages):
             names = "; ".join(", ".join(stage.relations) or "all" for stage in self.stages)
             raise SpecError(
-                f"--steps {steps} cannot hold the {len(self.stages)} stages of these settings "
+                f"--steps {steps} are too few for the {len(self.stages)} stages of these settings "
                 f"(relations in play: {names})",
                 fix=f"give {len(self.stages)} or more, one per stage",
             )

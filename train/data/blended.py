@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import accumulate, chain, count, groupby, pairwise
+from itertools import accumulate, count, groupby, pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +23,6 @@ from train.data.order import Blend, Stream, refuse_few
 from train.data.rows import Row
 from train.data.samples import read_sample
 from train.data.split import TRAIN, SplitData
-from train.data.texts import NAMELESS
 from train.data.tokenizer import CutTexts, TextTokenizer
 
 
@@ -60,7 +59,9 @@ class MixedData(SplitData):
             part = self._parts[number]
             own = part.rows([position - start for position in run])
             if number:
-                own = [_mix_in(row, number, part.clip_captions) for row in own]
+                own = [
+                    replace(row.retell(group=f"{number}/{row['group']}"), mixed=True) for row in own
+                ]
             found += [replace(row, position=row.position + start) for row in own]
         return found
 
@@ -92,11 +93,7 @@ class MixedData(SplitData):
 
     def vocabulary(self) -> set[str]:
         """Every word, as spaces part them, of the texts, true or false."""
-        words = set().union(*(part.vocabulary() for part in self._parts))
-        for part in self._parts[1:]:
-            said = (part.clip_captions.get(clip, ()) for clip in part.find_clips())
-            words.update(word for text in chain.from_iterable(said) for word in text.split(" "))
-        return words
+        return set().union(*(part.vocabulary() for part in self._parts))
 
     def count_cut(self, tokenizer: TextTokenizer) -> CutTexts:
         """How many of the texts of all splits a tokenizer cuts."""
@@ -104,17 +101,6 @@ class MixedData(SplitData):
         return CutTexts(
             sum(part.cut for part in counts), sum(part.texts for part in counts), counts[0].tokens
         )
-
-
-def _mix_in(row: Row, number: int, captions: Mapping[str, Sequence[str]]) -> Row:
-    """A row of the split of that number; a clip that nothing but captions describes has all."""
-    row = replace(row.retell(group=f"{number}/{row['group']}"), mixed=True)
-    if row["claim"] == NAMELESS:
-        own = captions.get(row["clips"][0], ())
-        others = [text for text in dict.fromkeys(own) if text != row["caption"]]
-        told = [{"text": text, "claim": NAMELESS, "connective": ""} for text in others]
-        row = row.retell(positives=[*row["positives"], *told])
-    return row
 
 
 def open_splits(config: TrainConfig) -> list[SplitData]:
@@ -129,7 +115,7 @@ def open_splits(config: TrainConfig) -> list[SplitData]:
         if data.stated_audible != main.stated_audible:
             raise SpecError(
                 f"{where}: was built with another `truth.min_overlap_s` than {config.corpus}",
-                fix="build both with the same",
+                fix="build both with the same `truth.min_overlap_s`",
             )
         splits.append(data)
     return splits

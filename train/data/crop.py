@@ -21,9 +21,9 @@ from synth.truth.change import annotate
 from synth.truth.frames import Crop
 from synth.truth.relations import Tolerance
 from train.config.run import CropTold, Stage
+from train.data.meaning import NAMELESS
 from train.data.rows import Row
 from train.data.split import SplitData
-from train.data.texts import NAMELESS
 
 _TRIES: Final = 8
 _PLACES: Final = 5
@@ -112,7 +112,7 @@ def _keep_proven(row: Row, stage: Stage, crop: Crop) -> Row | None:
     true = [
         text
         for text in (own, *row["positives"])
-        if text["claim"] != NAMELESS and hearing.proves(_parse_claim(text))
+        if text["claim"] not in NAMELESS and hearing.proves(_parse_claim(text))
     ]
     texts = {"", *(text["text"] for text in true)}
     in_play = [text for text in true if stage.tells(text["connective"])]

@@ -225,7 +225,7 @@ def refuse_unsuitable(data: SplitData, stage: Stage) -> None:
     if Role.DENIED in stage.roles and FULLY_NEGATED not in data.negative_kinds:
         raise SpecError(
             f"`dissimilarity` needs fully negated captions, and corpus {data.corpus.name} has none",
-            fix="drop it, or build a corpus with the `negation` recipe",
+            fix="leave out `dissimilarity`, or build a corpus with the `negation` recipe",
         )
     if stage.frames and not data.is_labelled.any():
         raise SpecError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import torch
 from jaxtyping import Bool
@@ -18,10 +18,16 @@ from torch import Tensor
 from synth.base.rng import digest
 from synth.base.units import Frames
 from synth.corpus.schema import canonical_json, read_timeline
-from synth.scene.claim import claim_from_text
+from synth.labels.lexicon import MUSIC
+from synth.recipes.clips import UNNAMED
+from synth.scene.claim import claim_from_text, claim_to_text
+from synth.scene.scene import Event
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing
 from train.data.rows import Row
+
+NAMELESS: Final = frozenset(claim_to_text(Event(label)) for label in (MUSIC, UNNAMED))
+"""The claims of captions that claim neither a label nor a tag."""
 
 
 @lru_cache(maxsize=65536)
@@ -39,6 +45,11 @@ def meaning(claim: str) -> str:
             three compositions join the same parts however they are nested.
     """
     return canonical_json(_sort_operands(json.loads(claim)))
+
+
+def find_meaning(caption: str, claim: str) -> str:
+    """What a caption says: its claim, or its own words where that names nothing."""
+    return caption if claim in NAMELESS else meaning(claim)
 
 
 def _sort_operands(value: Any) -> Any:

@@ -297,9 +297,11 @@ class Blend:
         if batch < 1:
             raise SpecError(f"a batch of {batch} samples: expected 1 or more")
         if not weights:
-            raise SpecError("nothing is to be blended", fix="name a corpus")
+            raise SpecError("expected corpora to blend, got none", fix="name a corpus")
         if not all(math.isfinite(weight) and weight > 0 for weight in weights):
-            raise SpecError(f"weights {told}: expected numbers above 0", fix="drop that corpus")
+            raise SpecError(
+                f"weights {told}: expected numbers above 0", fix="leave out that corpus"
+            )
         exact = [Fraction(str(weight)) for weight in weights]  # as written, not as stored
         found = cls(tuple(weight / sum(exact) for weight in exact), batch)
         if found._cycle > _LONGEST_CYCLE:

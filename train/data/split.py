@@ -237,7 +237,7 @@ class SplitData:
             raise CorpusError(
                 f"{self.corpus.folder}: does not say when its sounds are heard: it is of "
                 "an older version, so captions of a part of a sample cannot be judged",
-                fix="build the corpus again, or drop `crop_s`",
+                fix="build the corpus again, or leave out `crop_s`",
             )
         return self.stated_audible
 

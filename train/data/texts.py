@@ -12,10 +12,8 @@ import numpy as np
 from synth.base.errors import SpecError
 from synth.base.rng import Randomness
 from synth.labels.lexicon import Tag
-from synth.recipes.tag_pairs import MUSIC
 from synth.scene.claim import claim_to_text
 from synth.scene.edit import EditKind
-from synth.scene.scene import Event
 from synth.text.negation.negation import Negation, negate
 from synth.text.negation.negators import NegationExtent, shipped_negators
 from synth.text.tags.tag_captions import join_tags
@@ -25,11 +23,9 @@ from synth.truth.change import tag_claim
 from train.config.loss import Role
 from train.config.run import Stage
 from train.config.text import NEVER, TextSampling
-from train.data.meaning import meaning
+from train.data.meaning import find_meaning
 from train.data.rows import Row
 
-NAMELESS: Final = claim_to_text(Event(MUSIC))
-"""The claim of a caption of a clip that bears no label, and no tag that the caption states."""
 FULLY_NEGATED: Final = EditKind.NEGATE_FULL.value
 
 Sentence = Mapping[str, str]
@@ -89,7 +85,7 @@ class TextSampler:
         if asked and not any(tags.values()):
             raise SpecError(
                 f"{' and '.join(asked)} needs tags, but no clip of the corpus has one",
-                fix="drop it, or build the corpus from a source with tags",
+                fix="leave it out, or build the corpus from a source with tags",
             )
         found = {tag for each in tags.values() for tag in each}
         if sampling.p_insert != NEVER and all(map(explain_never_denied, found)):
@@ -112,10 +108,7 @@ class TextSampler:
         return Texts(
             captions=tuple(each.caption for each in told),
             claims=tuple(each.claim for each in told),
-            # A claim that names neither a label nor a tag does not say what its caption says.
-            meanings=tuple(
-                each.caption if each.claim == NAMELESS else meaning(each.claim) for each in told
-            ),
+            meanings=tuple(find_meaning(each.caption, each.claim) for each in told),
             positives=tuple(each.positives for each in told),
             negatives=tuple(each.negatives for each in told),
             denied=denied,

@@ -56,7 +56,10 @@ class CutTexts:
     tokens: int = 0
 
     def __str__(self) -> str:
-        return f"{self.cut:,} of {self.texts:,} texts are cut at {self.tokens} tokens"
+        return (
+            f"{self.cut:,} of {self.texts:,} texts are longer than the {self.tokens} tokens that "
+            "the model reads"
+        )
 
 
 class TextTokenizer:

@@ -220,7 +220,7 @@ def load_checkpoint(
         load_weights(state.model, saved, path)
         _take_up(state, config, saved, process.rank)
     except (KeyError, TypeError, ValueError, RuntimeError, AttributeError, IndexError) as error:
-        raise CorpusError(f"{path}: contradicts itself", fix=_ANEW) from error
+        raise CorpusError(f"{path}: its contents contradict each other", fix=_ANEW) from error
     if not is_finite(state):
         raise CorpusError(f"{path}: its numbers are not finite", fix=_ANEW)
     best = config.out / BEST_FILE

@@ -137,7 +137,7 @@ def _wandb(config: TrainConfig) -> Iterator[Callable[[Facts], None]]:
         import wandb
     except ImportError as error:
         raise SpecError(
-            "wandb is not installed", fix="pip install wandb, or drop `wandb`"
+            "wandb is not installed", fix="pip install wandb, or leave out `wandb`"
         ) from error
     run = wandb.init(
         project=config.wandb,

@@ -135,7 +135,7 @@ def _train(
     origin = RunData.of([split.corpus for split in splits], tokenizer)
     cut = data.count_cut(tokenizer) if process.is_leader else CutTexts()
     if cut.cut:
-        print(f"note: {cut}: whatever follows is not learnt", file=sys.stderr)
+        print(f"note: {cut}; their ends are not learnt", file=sys.stderr)
     state = create_state(config, corpus.sample_rate, len(tokenizer), process)
     tower = state.model.audio_tower
     assembler = Assembler.of(data, tokenizer, config, cached=False, tower=tower)

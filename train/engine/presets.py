@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from math import ceil
 from pathlib import Path
 from typing import Final
 
+import torch
+
 from synth.corpus.corpus import Corpus
 from synth.labels.connective import Connective
-from train.config.model import AudioConfig, HeadConfig, HeadKind, ModelConfig, TokenKind
+from synth.recipes.clips import Clips
+from train.config.model import (
+    ALL_GROUPS,
+    AudioConfig,
+    Group,
+    HeadConfig,
+    HeadKind,
+    LastLayers,
+    ModelConfig,
+    TokenKind,
+)
 from train.config.run import Stage, TrainConfig
-from train.data.split import TRAIN, find_labelled
+from train.data.split import TRAIN, VAL, find_labelled
 from train.model.clap import clap_config
+from train.model.loading import load_config
 
 FINE_TUNING_RATE: Final = 3e-5
 FRAMES_WEIGHT: Final = 3.0
@@ -18,6 +32,9 @@ FRAMES_WEIGHT: Final = 3.0
 _BEFORE: Final = Connective.BEFORE.value
 _STAGES: Final = (Stage(steps=400, relations=(_BEFORE,)), Stage(steps=1000))
 _STEPS: Final = sum(stage.steps for stage in _STAGES)
+_EPOCHS: Final = 20
+_LEAST_STEPS: Final = 100
+_LAST: Final = (Group.AUDIO_TOWER_LAST, Group.TEXT_TOWER_LAST, *ALL_GROUPS[2:])
 
 
 def default(corpus: Path, out: Path) -> TrainConfig:
@@ -64,10 +81,41 @@ def fine_tuning(corpus: Path, out: Path, clap: str, head: HeadKind) -> TrainConf
         head: `projection` keeps the model whole; others hear its feature map a second at a time.
     """
     config, model = _make_small(corpus, out, _choose_stages(corpus)), clap_config(clap)
+    if head is HeadKind.PROJECTION and Corpus.open(corpus).facts["recipe"] == Clips.name:
+        return _tune_on_clips(config, model)
     if head is not HeadKind.PROJECTION:
         audio = _token_per_second(model.audio)
         model = model.model_copy(update={"audio": audio, "head": HeadConfig(kind=head)})
     return config.model_copy(update={"model": model, "lr": FINE_TUNING_RATE})
+
+
+def _tune_on_clips(config: TrainConfig, model: ModelConfig) -> TrainConfig:
+    """The settings of docs/training.md for captioned sounds, in so many steps as these suit."""
+    facts = load_config(model.audio.name)
+    layers = LastLayers(
+        audio_tower=min(2, len(facts.audio_config.depths)),
+        text_tower=min(4, facts.text_config.num_hidden_layers),
+    )
+    splits = Corpus.open(config.corpus).facts["splits"]
+    batch = min(256, max(splits[TRAIN]["samples"], 2))
+    epoch = splits[TRAIN]["samples"] // batch or 1
+    return config.model_copy(
+        update={
+            "model": model.model_copy(update={"trainable": _LAST, "last_layers": layers}),
+            "stages": (Stage(steps=max(_EPOCHS * epoch, _LEAST_STEPS)),),
+            "batch": batch,
+            "accumulate": ceil(batch / 64),
+            "lr": 1e-4,
+            "lr_of": {Group.AUDIO_TOWER_LAST: 1e-5, Group.TEXT_TOWER_LAST: 1e-5},
+            "layer_decay": 0.9,
+            "weight_decay": 0.1,
+            "betas": (0.9, 0.98),
+            "eps": 1e-6,
+            "eval_every": max(epoch, _LEAST_STEPS // _EPOCHS),
+            "patience": 5 if splits.get(VAL, {"samples": 0})["samples"] > 1 else 0,
+            "device": "cuda" if torch.cuda.is_available() else "cpu",
+        }
+    )
 
 
 def _make_small(

@@ -224,7 +224,7 @@ def refuse_occupied(config: TrainConfig, resume: bool, overwrite: bool) -> None:
     out = config.out
     refuse_url(out, "runs are written to folders", fix="give --out a folder")
     if resume and overwrite:
-        raise SpecError("--resume and --overwrite exclude each other", fix="give one of them")
+        raise SpecError("got both --resume and --overwrite: expected one", fix="give one of them")
     require_regular_files(out)
     begun = has_checkpoint(out)
     if not (overwrite or (resume and begun)) and any(

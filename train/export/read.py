@@ -86,4 +86,4 @@ def _load_weights(model: Clap, file: Path) -> None:
         raise SpecError(f"{file}: missing or damaged", fix=EXPORT_AGAIN) from error
     needed = "" if file.name == WEIGHTS_FILE else HEAD_PREFIXES
     if found.unexpected_keys or any(name.startswith(needed) for name in found.missing_keys):
-        raise SpecError(f"{file}: of another model", fix=EXPORT_AGAIN)
+        raise SpecError(f"{file}: belongs to another model", fix=EXPORT_AGAIN)

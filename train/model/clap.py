@@ -52,7 +52,7 @@ def build_model(
         raise SpecError(
             f"the settings{f' and the files of {names}' if names else ''} make no model: "
             f"{explain(error)}",
-            fix="correct them; --debug shows where it fails",
+            fix="correct the settings or files; --debug shows where it fails",
         ) from error
 
 

@@ -21,7 +21,7 @@ def torch_device(name: str) -> torch.device:
         device = torch.device(name)
     except RuntimeError as error:
         raise SpecError(
-            f"device {name!r}: no such kind", fix="use cpu, cuda, cuda:1, ..., or mps"
+            f"device {name!r}: unknown device", fix="use cpu, cuda, cuda:1, ..., or mps"
         ) from error
     there = {
         "cpu": True,
@@ -29,7 +29,7 @@ def torch_device(name: str) -> torch.device:
         "mps": torch.backends.mps.is_available(),
     }
     if not there.get(device.type, False):
-        raise SpecError(f"device {name!r}: not on this machine", fix="use cpu")
+        raise SpecError(f"device {name!r}: this machine has no such device", fix="use cpu")
     return device
 
 

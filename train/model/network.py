@@ -126,7 +126,8 @@ def checkpoint_activations(model: Clap) -> None:
     layers = [layer for tower in towers for layer in tower.layers()]
     if not layers:
         raise SpecError(
-            "checkpoint_activations: no tower has layers at a known place", fix="drop it"
+            "checkpoint_activations: no tower has layers at a known place",
+            fix="leave out `checkpoint_activations`",
         )
     for tower in towers:
         config: Any = getattr(tower.pretrained, "config", None)

@@ -8,7 +8,9 @@ from itertools import islice
 from math import ceil
 from typing import TypeAlias
 
-from pipelines.checks.preflight.splits import LoaderKind, PlannedSplit, Training
+from pipelines.checks.preflight.splits import PlannedSplit
+from pipelines.checks.preflight.training import LoaderKind, Training
+from synth.base.atomic import format_count
 from synth.base.errors import PlanError
 
 Change: TypeAlias = tuple[str, Training]
@@ -68,7 +70,7 @@ def _judge_bounded(split: PlannedSplit, training: Training) -> Iterator[str]:
     shards, places = len(split.shards), training.places
     if shards < places:
         yield (
-            f"split {split.name} has {_format_count(shards, 'shard')} for {training.gpus} ranks x "
+            f"split {split.name} has {format_count(shards, 'shard')} for {training.gpus} ranks x "
             f"{training.readers} loader workers = {places}: {places - shards} of these would get "
             "none, and the other ranks would hang"
         )
@@ -76,7 +78,7 @@ def _judge_bounded(split: PlannedSplit, training: Training) -> Iterator[str]:
     count, samples = split.deal(training).poorest
     if samples < training.rank_batch:
         yield (
-            f"split {split.name}: a loader worker may get {_format_count(samples, 'sample')} (in "
+            f"split {split.name}: a loader worker may get {format_count(samples, 'sample')} (in "
             f"{count} of {shards} shards), a rank's part of a batch is {training.rank_batch}: it "
             "would make no batch, and the other ranks would hang"
         )
@@ -91,10 +93,6 @@ def _judge_plain(split: PlannedSplit, training: Training) -> Iterator[str]:
             f"split {split.name}: ranks would take {steps.min()} to {steps.max()} steps, and those "
             "with more would hang"
         )
-
-
-def _format_count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def describe_fixes(splits: Sequence[PlannedSplit], training: Training) -> str:

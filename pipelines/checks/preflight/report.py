@@ -31,12 +31,11 @@ from pipelines.checks.preflight.judge import (
     refuse_unfit,
 )
 from pipelines.checks.preflight.splits import (
-    LoaderKind,
     PlannedSplit,
-    Training,
     read_splits,
     select_trained,
 )
+from pipelines.checks.preflight.training import LoaderKind, Training
 from pipelines.config.spec import Spec
 from pipelines.engines.engine import engine
 from pipelines.store.places import Places

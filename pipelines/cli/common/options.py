@@ -26,6 +26,13 @@ def source_completions(incomplete: str) -> list[str]:
     return [name for name in source_names() if name.startswith(incomplete)]
 
 
+def start_completions(incomplete: str) -> list[str]:
+    """What `segue new` writes, by name."""
+    from pipelines.config.new import list_starts
+
+    return [name for name in list_starts() if name.startswith(incomplete)]
+
+
 def corpus_completions(incomplete: str) -> list[str]:
     """Manifest folders, and folders on the way to one, which end in a slash."""
     folder, _, begun = incomplete.rpartition("/")
@@ -69,7 +76,7 @@ StoreOption: TypeAlias = Annotated[
 StageOption: TypeAlias = Annotated[
     Path | None,
     typer.Option(
-        help="With a URL: local working folder; by default one in the user's cache folder.",
+        help="Local working folder, if --out is a URL. The default is in the user's cache folder.",
         file_okay=False,
         show_default=False,
     ),
@@ -77,14 +84,14 @@ StageOption: TypeAlias = Annotated[
 WorkersOption: TypeAlias = Annotated[
     int | None,
     typer.Option(
-        min=0, help="Worker processes; 0 runs in this process. By default one per processor."
+        min=0, help="Worker processes; 0 works in this process. The default is one per processor."
     ),
 ]
 EngineOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--engine",
-        help="Where to work: local, local:N or dask://HOST:PORT. The output is the same.",
+        help="Where to render: local, local:N or dask://HOST:PORT. The output is the same.",
         show_default=False,
     ),
 ]
@@ -95,8 +102,8 @@ PrefectOption: TypeAlias = Annotated[
     bool | None,
     typer.Option(
         "--prefect/--no-prefect",
-        help="Build as a Prefect flow; without a configured server, start one. On by "
-        "default where PREFECT_API_URL or Prefect's active profile names a server.",
+        help="Build as a Prefect flow, and start a server if none is configured. On by "
+        "default if PREFECT_API_URL or Prefect's active profile names a server.",
         show_default=False,
     ),
 ]

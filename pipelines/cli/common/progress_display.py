@@ -1,235 +1,121 @@
-"""Progress as people and programs see it: bars on a terminal, lines of JSON for a program."""
+"""Progress as people and programs see it: bars on a terminal, else plain lines or lines of JSON."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Final
 
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.table import Column
-from rich.text import Text
-
+from pipelines.cli.common.tracker import Phase, Tracker
 from synth.base.doors import make_console, plain_text
 from synth.base.progress import Observer
 
 INTERVAL_S: Final = 1.0
 """Least time between two lines of JSON of one phase, but for its last."""
+SOON_S: Final = 0.1
+"""How long a command lasts before its first plain line."""
+LASTS_S: Final = 0.5
+"""How long a phase lasts before its own."""
+BEAT_S: Final = 15.0
+"""Longest time without a line."""
 
 TOLD: Final = ("mend", "block")
 """Phases that end with a note which everybody needs."""
 
 
-@dataclass(slots=True)
-class Phase:
-    """How far a phase has come.
-
-    Args:
-        unit: What its units are, in the plural.
-        done: Those that are done.
-        is_kept: Whether they stay done when the command is stopped.
-        begun: When it began, in s of the clock.
-        is_over: Whether it has ended.
-    """
-
-    name: str
-    unit: str
-    total: int
-    done: int
-    is_kept: bool
-    begun: float
-    is_over: bool = False
-
-
-class Tracker:
-    """An observer that knows how far every phase has come.
-
-    It shows no progress, but for what went wrong and was mended.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self.clock = clock
-        self._phases: dict[str, Phase] = {}
-        self._lock = threading.Lock()
-
-    def begin(self, phase: Phase) -> None:
-        """Show that a phase has begun."""
-
-    def move(self, phase: Phase, note: str) -> None:
-        """Show that it has come further, or has ended."""
-        if phase.is_over and note and phase.name in TOLD:
-            print(f"{phase.name}: {plain_text(note)}", file=sys.stderr, flush=True)
-
-    def start(self, phase: str, total: int, unit: str, done: int | None = None) -> None:
-        """Add the phase."""
-        begun = Phase(phase, unit, total, done or 0, done is not None, self.clock())
-        with self._lock:
-            self._phases.pop(phase, None)  # one that comes again is the latest
-            self._phases[phase] = begun
-            self.begin(begun)
-
-    def advance(self, phase: str, units: int = 1, note: str = "") -> None:
-        """Count on."""
-        with self._lock:
-            self._phases[phase].done += units
-            self.move(self._phases[phase], note)
-
-    def finish(self, phase: str, note: str = "") -> None:
-        """Complete the phase."""
-        with self._lock:
-            ended = self._phases[phase]
-            ended.done, ended.is_over = ended.total, True
-            self.move(ended, note)
-
-    def close(self) -> None:
-        """Leave the phases that are under way as far as they have come."""
-        with self._lock:
-            for phase in self._phases.values():
-                if not phase.is_over:
-                    phase.is_over = True
-                    self.move(phase, "")
-
-    @property
-    def kept(self) -> str:
-        """What the same command will not do again, as `5 of 12 shards are done`; may be empty.
-
-        Where another phase was under way, it is named.
-        """
-        last = next((each for each in reversed(self._phases.values()) if each.is_kept), None)
-        if last is None:
-            return ""
-        current = next(reversed(self._phases.values()))
-        stopped = "" if current is last or current.is_over else f"; {current.name} was under way"
-        return f"{last.done:,} of {last.total:,} {last.unit} are done{stopped}"
-
-
 class JsonLines(Tracker):
     """A line of JSON on stdout for each phase: one a second at most, and one at its end."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(clock)
-        self._shown: dict[str, float] = {}
+    def move(self, phase: Phase) -> None:
+        """Write a line, where one is due; the first when the first second is over."""
+        since = phase.begun if phase.shown is None else phase.shown
+        is_due = self.clock() - since >= INTERVAL_S and phase.done < phase.total
+        if is_due or phase.is_over:
+            self._write(phase)
 
-    def begin(self, phase: Phase) -> None:
-        """The first line comes when the first second is over."""
-        self._shown[phase.name] = phase.begun
+    def wait(self, phase: Phase) -> None:
+        """Write the phase's line again."""
+        if self.clock() - self.last >= BEAT_S:
+            self._write(phase)
 
-    def move(self, phase: Phase, note: str) -> None:
-        """Write a line, where one is due."""
-        now = self.clock()
-        is_due = now - self._shown[phase.name] >= INTERVAL_S and phase.done < phase.total
-        if not (is_due or phase.is_over):
-            return
-        self._shown[phase.name] = now
+    def _write(self, phase: Phase) -> None:
+        self.last = phase.shown = self.clock()
         line = {
             "progress": phase.name,
             "done": phase.done,
             "total": phase.total,
             "unit": phase.unit,
-            "seconds": round(now - phase.begun, 2),
+            "seconds": round(self.last - phase.begun, 2),
         }
-        if note and phase.name in TOLD:
-            line["note"] = note
-        print(json.dumps(line, ensure_ascii=False), flush=True)
+        if phase.note and phase.name in TOLD:
+            line["note"] = phase.note
+        sys.stdout.write(f"{json.dumps(line, ensure_ascii=False)}\n")
+        sys.stdout.flush()
 
 
-class Bars(Tracker):
-    """Bars on a terminal, one a phase."""
+class Lines(Tracker):
+    """Plain lines on the standard error: one of each phase that lasts, then one every `BEAT_S`.
 
-    def __init__(self, progress: Progress) -> None:
-        super().__init__()
-        self._progress = progress
-        self._tasks: dict[str, TaskID] = {}
+    A long phase has one at its end, too.
+    """
 
-    def begin(self, phase: Phase) -> None:
-        """Add the phase's bar."""
-        task = self._progress.add_task(
-            phase.name, total=phase.total, completed=phase.done, unit=phase.unit, note=""
-        )
-        self._tasks[phase.name] = task
+    def move(self, phase: Phase) -> None:
+        """Write the end of a long phase, and what everybody needs."""
+        if phase.is_over and phase.note and phase.name in TOLD:
+            self._write(phase, phase.note)
+        elif phase.is_over and self.clock() - phase.begun >= BEAT_S:
+            self._write(phase, self._describe(phase))
 
-    def move(self, phase: Phase, note: str) -> None:
-        """Move the phase's bar."""
-        task = self._tasks[phase.name]
-        self._progress.update(task, completed=phase.done, note=note)
-        if phase.is_over:
-            self._progress.stop_task(task)
+    def wait(self, phase: Phase) -> None:
+        """Write how far the phase is."""
+        now = self.clock()
+        soon = SOON_S if self.command.shown is None else LASTS_S
+        if (phase.shown is None and now - phase.begun >= soon) or now - self.last >= BEAT_S:
+            self._write(phase, self._describe(phase))
 
+    def _describe(self, phase: Phase) -> str:
+        """As `120 of 1,400 steps, 35 s, loss 2.1`."""
+        done = f"{phase.done:,} of {phase.total:,} {phase.unit}" if phase.unit else "under way"
+        lasted = "" if phase.shown is None else f"{self.clock() - phase.begun:,.0f} s"
+        return ", ".join(filter(None, (done, lasted, phase.note)))
 
-class Rate(ProgressColumn):
-    """Units a second, of late or in all."""
-
-    def render(self, task: Task) -> Text:
-        """As `12.5/s`; empty where it is not known."""
-        speed = task.finished_speed or task.speed
-        if not speed:
-            return Text("")
-        return Text(f"{speed:.3g}/s" if speed < 100 else f"{speed:,.0f}/s")
-
-
-class LeftOrTaken(TimeRemainingColumn):
-    """Time left; in the end, time taken."""
-
-    def __init__(self) -> None:
-        column = Column(no_wrap=True)
-        super().__init__(compact=True, elapsed_when_finished=True, table_column=column)
-
-    def render(self, task: Task) -> Text:
-        """As `00:12 left`, then `01:30 taken`."""
-        return super().render(task).append(" taken" if task.finished else " left")
+    def _write(self, phase: Phase, text: str) -> None:
+        self.last = phase.shown = self.command.shown = self.clock()
+        sys.stderr.write(plain_text(f"{phase.name}: {text}") + "\n")
+        sys.stderr.flush()
 
 
 @contextmanager
-def show_progress(as_json: bool) -> Iterator[Observer]:
-    """Show what is done while the block runs; off a terminal nothing but notes of `TOLD`.
+def show_progress(as_json: bool, command: str = "segue") -> Iterator[Observer]:
+    """Show what is done while the block runs.
 
     An error that ends the block gets a note of what the same command will not do again.
 
     Args:
         as_json: Whether to write lines of JSON to stdout, and no bars.
+        command: What is under way before and between the phases.
     """
     console = make_console(stderr=True, soft_wrap=False)
-    if as_json or not console.is_terminal:
-        with _note_kept(JsonLines() if as_json else Tracker()) as tracker:
-            yield tracker
-        return
-    columns = (
-        TextColumn("[bold]{task.description:<8}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[unit]}"),
-        Rate(),
-        LeftOrTaken(),
-        TextColumn("{task.fields[note]}", markup=False),
-    )
-    with (
-        Progress(*columns, console=console) as progress,
-        _note_kept(Bars(progress)) as tracker,
-    ):
-        yield tracker
+    with ExitStack() as stack:
+        if os.environ.get("RANK", "0") != "0":
+            tracker = Tracker(command)  # torchrun's first process shows what all do
+        elif as_json:
+            tracker = JsonLines(command)
+        elif not console.is_terminal:
+            tracker = Lines(command)
+        else:
+            from pipelines.cli.common.bars import show_bars
 
-
-@contextmanager
-def _note_kept(tracker: Tracker) -> Iterator[Tracker]:
-    try:
-        yield tracker
-    except BaseException as error:
-        if tracker.kept:
-            error.add_note(tracker.kept)
-        raise
-    finally:
-        tracker.close()
+            tracker = stack.enter_context(show_bars(console))
+        try:
+            with tracker.beating():
+                yield tracker
+        except BaseException as error:
+            if tracker.kept:
+                error.add_note(tracker.kept)
+            raise
+        finally:
+            tracker.close()

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
-import yaml
-from pydantic import ValidationError
 from rich.console import Console
 
-from pipelines.store.stage import choose_stage
 from synth.base.errors import SpecError, nearest
-from synth.sources import HELD, Settings, source_class, source_names
-from synth.sources.own.folder import index_line
 from synth.storage import format_place
-from synth.storage.filesystems import is_private
+
+if TYPE_CHECKING:
+    from synth.sources import Settings
 
 SetOption: TypeAlias = Annotated[
     list[str] | None, typer.Option("--set", help="A setting of the library, such as subset=large.")
@@ -28,12 +25,16 @@ def parse_source(text: str) -> Settings:
 
     One that takes another's clips is written before it: `treated:esc50:ROOT`.
     """
+    from pydantic import ValidationError
+
+    from synth.sources import HELD, source_class, source_names
+
     name, separator, root = text.partition(":")
     if name not in source_names() and (Path(text).exists() or root.startswith("//")):
         raise _explain_bare(text)
     found = source_class(name)
     if separator and not root:
-        raise SpecError(f"{text}: expected NAME:ROOT", fix="as in esc50:/data/ESC-50")
+        raise SpecError(f"{text}: expected NAME:ROOT", fix="write it as in esc50:/data/ESC-50")
     settings: dict[str, object] = {}
     if root and HELD in found.model_fields:
         settings[HELD] = {root.partition(":")[0]: parse_source(root)}
@@ -55,21 +56,26 @@ def parse_source(text: str) -> Settings:
 
 def _explain_bare(text: str) -> SpecError:
     """What is wrong with a folder, an archive or a URL where NAME:ROOT is expected."""
+    from synth.sources import source_names
+
     path = Path(text)
     if path.is_dir():
         near = nearest(path.resolve().name, source_names()) or "folder"
         fix = f"give {near}:{text}" + ("" if near == "folder" else f", or folder:{text}")
-        return SpecError(f"{text}: is a folder; expected NAME:ROOT", fix=fix)
-    what = "is a file" if path.exists() else "is a URL"
+        return SpecError(f"{text}: expected NAME:ROOT, got a folder", fix=fix)
+    what = "a file" if path.exists() else "a URL"
     verb = "unpack" if path.exists() else "download and unpack"
     return SpecError(
-        f"{text}: {what}; expected NAME:ROOT",
+        f"{text}: expected NAME:ROOT, got {what}",
         fix=f"{verb} the library and give its folder, as in esc50:/data/ESC-50",
     )
 
 
 def apply_settings(source: Settings, changes: Sequence[str]) -> Settings:
     """The source with settings of the form `key=value`, the value as a spec would have it."""
+    import yaml
+    from pydantic import ValidationError
+
     given: dict[str, object] = {}
     for change in changes:
         key, parted, value = change.partition("=")
@@ -81,7 +87,9 @@ def apply_settings(source: Settings, changes: Sequence[str]) -> Settings:
         try:
             given[key] = yaml.safe_load(value)
         except yaml.YAMLError as error:
-            raise SpecError(f"--set {change}: the value is not YAML", fix="quote it") from error
+            raise SpecError(
+                f"--set {change}: the value is not YAML", fix="put it in quotes"
+            ) from error
     try:
         return type(source).model_validate(source.model_dump() | given)
     except ValidationError as error:
@@ -94,6 +102,8 @@ def apply_settings(source: Settings, changes: Sequence[str]) -> Settings:
 
 def print_index(console: Console, source: object) -> None:
     """Tell the index of a folder of sounds, which it may have chosen by itself."""
+    from synth.sources.own.folder import index_line
+
     if line := index_line(source):
         console.print(line, markup=False)
 
@@ -103,16 +113,20 @@ def print_index(console: Console, source: object) -> None:
 
 def resolve_destination(out: Path, stage: Path | None = None) -> Path:
     """The folder to work in for `--out` and `--stage`."""
+    from pipelines.store.stage import choose_stage
+
     refuse_fleeting(out)
     return choose_stage(out, stage)
 
 
 def refuse_fleeting(out: Path) -> None:
     """Check that what is written outlives the command."""
+    from synth.storage.filesystems import is_private
+
     url = format_place(out)
     if is_private(url):
         raise SpecError(
-            f"--out {url}: exists in this process only, and ends with this command",
+            f"--out {url}: exists only in this process, and ends with this command",
             fix="give a folder, file:///FOLDER or a store; "
             "`pipelines.builder.build.build(spec, URL, 0)` builds there from Python",
         )

@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from rich.table import Table
 
-from pipelines.checks.audio import AudioAudit, audit_audio, find_rendered
-from pipelines.checks.audit import Audit, audit
-from pipelines.checks.leakage import compare_corpora, compare_splits
 from pipelines.cli.common.options import corpus_completions
 from pipelines.cli.common.show import print_first, print_next
-from pipelines.store.places import find_manifest
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
-from synth.corpus.corpus import PLAN_FILE, Corpus
-from synth.corpus.leakage import Leakage
-from synth.shortcuts.figures import Shortcuts
 from synth.storage import format_place
+
+if TYPE_CHECKING:
+    from pipelines.checks.audio import AudioAudit
+    from pipelines.checks.audit import Audit
+    from synth.corpus.leakage import Leakage
+    from synth.shortcuts.figures import Shortcuts
 
 if TYPE_CHECKING:
     from pipelines.checks.exported import ExportAudit  # loads every format
@@ -38,7 +37,7 @@ def audit_command(
         list[Path],
         typer.Argument(
             help="Manifest folder: data_manifests/CORPUS (the latest build) or one of its "
-            "versions; with --leakage two folders, or one to compare its splits.",
+            "versions. With --leakage: two folders, or one to compare its splits.",
             show_default=False,
             autocompletion=corpus_completions,
         ),
@@ -46,14 +45,14 @@ def audit_command(
     leakage: Annotated[
         bool,
         typer.Option(
-            "--leakage", help="Prove that two corpora, or the splits of one, share no recording."
+            "--leakage", help="Check that two corpora, or the splits of one, share no recording."
         ),
     ] = False,
     blind: Annotated[
         bool,
         typer.Option(
             "--blind",
-            help="Try to tell true from false captions by their text alone; with `--export` right "
+            help="Try to tell true from false captions by text alone. With `--export`: right "
             "from wrong answers.",
         ),
     ] = False,
@@ -61,15 +60,15 @@ def audit_command(
         bool,
         typer.Option(
             "--trivial",
-            help="Try to tell them by trivial features of the audio: length, level, pauses.",
+            help="Try to tell true from false captions by length, level and pauses of the audio.",
         ),
     ] = False,
     samples: Annotated[
         int | None,
         typer.Option(
             min=100,
-            help="Approximate number of samples for the blind test (by default 8000; with "
-            "`--export` of lines of a split) and the trivial one (4000).",
+            help="Approximate number of samples for --blind (8000 by default) and --trivial "
+            "(4000). With `--export`: lines of a split for --blind.",
             show_default=False,
         ),
     ] = None,
@@ -79,7 +78,7 @@ def audit_command(
             "--audio",
             min=1,
             metavar="N",
-            help="Decode N samples, drawn evenly: are their sounds where the plan says?",
+            help="Also decode N samples, drawn evenly, and check their sounds against the plan.",
             show_default=False,
         ),
     ] = None,
@@ -88,35 +87,38 @@ def audit_command(
         typer.Option(
             "--export",
             metavar="FOLDER",
-            help="Make an export of the corpus again instead, and compare each line and file.",
+            help="Instead, make this export of the corpus again, and compare every line and file.",
             show_default=False,
         ),
     ] = None,
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Check a corpus's captions: prove them true and their negatives false from its manifest.
+    """Prove a corpus's captions true, and its negatives false, from its manifest.
 
-    It trusts the files, which `segue check` checks.
+    Takes a finished corpus or a plan. Trusts the files, which `segue check` checks. `--audio` also
+    checks captions against the measured sounds. Instead of proving captions, `--leakage` compares
+    the clips that samples use, by recording, bytes and sound, and `--export` makes an export again.
 
-    Takes a finished corpus or a plan. Exits with status 1 if a caption fails its check. `--audio`
-    also decodes samples and checks their captions against the measured sounds. `--leakage` compares
-    the clips that samples use instead, by recording, bytes and sound, and exits with status 1 if
-    any is shared. `--export` makes an export again, and exits with status 1 if a line or a file is
-    not what the corpus makes.
+    The exit status is 1 if a caption fails, a clip is shared, or an export differs.
 
     Examples: `segue audit data_manifests/scenes --blind`,
     `segue audit data_manifests/scenes --audio 500`,
     `segue audit data_manifests/scenes --export exported/preference`,
     `segue audit --leakage data_manifests/train data_manifests/benchmark`
     """
+    from pipelines.checks.audio import audit_audio, find_rendered
+    from pipelines.checks.audit import audit
+    from pipelines.store.places import find_manifest
+    from synth.corpus.corpus import Corpus
+
     if leakage:
         if audio is not None:
-            raise SpecError("--leakage does not decode audio", fix="give --audio without it")
+            raise SpecError("--leakage and --audio do not go together", fix="leave out one of them")
         if blind or trivial or export is not None:
             raise SpecError(
-                "--leakage compares clips alone",
-                fix="give the other options without it",
+                "--leakage goes with no other option",
+                fix="leave out the others",
             )
         return _compare_clips(corpora, observer)
     if len(corpora) > 1:
@@ -127,7 +129,7 @@ def audit_command(
     if export is not None:
         if audio is not None or trivial:
             raise SpecError(
-                "--export does not decode audio", fix="give --audio or --trivial without it"
+                "--export goes with neither --audio nor --trivial", fix="leave out one of them"
             )
         return _audit_export(corpus, export, (samples or _BLIND) if blind else None, observer)
     if audio is not None or trivial:
@@ -185,8 +187,10 @@ def _audit_export(
 
 def _compare_clips(corpora: list[Path], observer: Observer) -> CommandResult:
     """Compare two corpora, or the splits of one; status 1 where they share a recording."""
+    from pipelines.checks.leakage import compare_corpora, compare_splits
+
     if len(corpora) > 2:
-        raise SpecError("--leakage compares two corpora", fix="compare them pair by pair")
+        raise SpecError("--leakage: expected one or two corpora", fix="compare them pair by pair")
     if len(corpora) == 2:
         name = f"{corpora[0]} and {corpora[1]}"
         found = {name: compare_corpora(corpora[0], corpora[1], observer=observer)}
@@ -212,6 +216,9 @@ def _compare_clips(corpora: list[Path], observer: Observer) -> CommandResult:
 
 
 def _print_next(corpus: Path, found: Audit, heard: AudioAudit | None) -> None:
+    from pipelines.store.places import find_manifest
+    from synth.corpus.corpus import PLAN_FILE
+
     console = make_console()
     if found.violations:
         console.print("next: fix the source of these sentences, then build and audit again")

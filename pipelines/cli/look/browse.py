@@ -28,7 +28,7 @@ def browse_command(
     host: Annotated[
         str,
         typer.Option(
-            help="Address to listen on. Any other than loopback exposes the corpus to the network."
+            help="Address to listen on. Any but loopback exposes the corpus to the network."
         ),
     ] = "127.0.0.1",
     port: Annotated[
@@ -40,9 +40,9 @@ def browse_command(
     *,
     tell: Tell,
 ) -> None:
-    """Browse a corpus on a local web page: search, filter, play, compare.
+    """Browse a corpus on a local web page: search, filter, play and compare.
 
-    Nothing is changed, and nothing leaves this machine. A plan is shown without audio.
+    The page changes nothing, and nothing leaves this machine. A plan is shown without audio.
 
     Example: `segue browse data_manifests/triplets`
     """

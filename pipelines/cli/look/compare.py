@@ -11,7 +11,6 @@ from rich.console import Console
 from pipelines.cli.common.options import CorpusArgument
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
-from synth.corpus.schema import canonical_json
 
 if TYPE_CHECKING:
     from pipelines.look.comparison import (
@@ -26,7 +25,7 @@ _SHOWN_LETTERS = 12
 
 
 def diff_command(first: CorpusArgument, second: CorpusArgument) -> CommandResult:
-    """Show what differs between two corpora or two versions, and why: causes first.
+    """Show why and how two corpora, or two versions of one, differ.
 
     Example: `segue diff data_manifests/acba/OLD data_manifests/acba/NEW`
     """
@@ -78,6 +77,8 @@ def _print_changes(console: Console, name: str, changes: Sequence[ValueChange]) 
 
 def _format_value(value: Any) -> str:
     """A value; of a hash the first letters."""
+    from synth.corpus.schema import canonical_json
+
     if value is None:
         return "nothing"
     is_hash = isinstance(value, str) and len(value) == 64

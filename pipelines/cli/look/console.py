@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipelines.cli.common.options import CorpusArgument, JsonOption
-from pipelines.look.inspection import format_count
+from synth.base.atomic import format_count
 from synth.base.command import CommandResult
 from synth.base.doors import make_console, plain_text
 from synth.base.errors import SpecError
@@ -38,7 +38,7 @@ def sql_command(
     query: Annotated[
         str | None,
         typer.Argument(
-            help="One SELECT; - reads it from standard input. Without it the tables and their "
+            help="One SELECT; - reads it from standard input. Without it, the tables and their "
             "columns are listed.",
             show_default=False,
         ),
@@ -61,7 +61,7 @@ def sql_command(
     ] = None,
     as_json: JsonOption = False,
 ) -> CommandResult:
-    """Ask a corpus's manifests by SQL: one SELECT over its tables.
+    """Query a corpus's manifests with SQL: one SELECT over its tables.
 
     Examples: `segue sql data_manifests/acba`,
     `segue sql data_manifests/acba "select split, count(*) from plan group by split"`
@@ -129,6 +129,7 @@ def _list_tables(corpus: Path) -> CommandResult:
 
 
 def _print(answer: QueryAnswer, rows: Sequence[Mapping[str, Any]], total: int) -> None:
+
     console = _make_console()
     if len(answer.columns) > _ABREAST:
         for number, row in enumerate(rows, 1):

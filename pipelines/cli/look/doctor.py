@@ -11,7 +11,6 @@ from rich.table import Table
 from rich.text import Text
 
 from pipelines.checks.doctor.check import CheckState, DoctorCheck
-from pipelines.checks.doctor.machine import run_checks
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.progress import show_waiting
@@ -25,6 +24,8 @@ _STYLES: Final = {
 
 def check_machine(out: Path, endpoint: str | None) -> CommandResult:
     """What is missing here, what needs it, how to fix it."""
+    from pipelines.checks.doctor.machine import run_checks
+
     with show_waiting("checking"):
         found = list(run_checks(out, endpoint))
     is_wrong = any(check.state is CheckState.WRONG for check in found)

@@ -11,21 +11,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from pipelines.builder.findings import Lacking
 from pipelines.cli.common.options import CorpusArgument
 from pipelines.cli.common.show import print_next
-from pipelines.look.inspection import (
-    describe,
-    draw,
-    draw_captions,
-    format_count,
-    format_sample,
-    rebuild,
-    summarise_row,
-)
+from synth.base.atomic import format_count
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
-from synth.corpus.corpus import Corpus
 
 
 def inspect_command(
@@ -39,12 +29,22 @@ def inspect_command(
     ] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of --captions.")] = 0,
 ) -> CommandResult:
-    """Show what was built or planned: counts, durations, balance, samples.
+    """Show what was built or planned: counts, labels, licences and samples.
 
-    `check` checks its files, `audit` its captions; `sql` asks its tables, `diff` compares two.
+    `segue check` checks the files of a corpus, `audit` its captions; `sql` queries its tables, and
+    `diff` compares two corpora.
 
     Example: `segue inspect data_manifests/acba --samples 3`
     """
+    from pipelines.look.inspection import (
+        describe,
+        draw,
+        draw_captions,
+        rebuild,
+        summarise_row,
+    )
+    from synth.corpus.corpus import Corpus
+
     if captions:
         drawn = draw_captions(corpus, captions, seed)
         return CommandResult(
@@ -63,6 +63,8 @@ def inspect_command(
 def _print(
     corpus: Path, facts: dict[str, Any], rows: list[dict[str, Any]], paths: list[str]
 ) -> None:
+    from pipelines.look.inspection import format_sample
+
     console = make_console()
     console.print(f"[bold]{facts['corpus']}[/] {facts['version']}  recipe {facts['recipe']}")
     for row in rows:
@@ -93,6 +95,8 @@ def _print(
 
 def _print_labels(console: Console, labels: dict[str, Any]) -> None:
     """Clips and recordings by label and split, the rarest labels first."""
+    from pipelines.builder.coverage import Lacking
+
     if not labels["rarest"]:
         return
     columns = next(iter(labels["rarest"].values()))

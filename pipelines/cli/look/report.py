@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.look.page import Page, write_page
-from pipelines.look.report.corpus import SHOWN, corpus_page, run_page
+from pipelines.look.report import SHOWN
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer, show_waiting
 from synth.corpus.kinds import PathKind, expect
+
+if TYPE_CHECKING:
+    from pipelines.look.page import Page
 
 
 def report_command(
@@ -51,6 +53,8 @@ def report_command(
 
     Examples: `segue report data_manifests/acba`, `segue report runs/acba --out acba.html`
     """
+    from pipelines.look.page import write_page
+
     page = _page(path, samples, observer)
     target = out or Path(f"{page.name}-report.html")
     write_page(page, target)
@@ -65,9 +69,11 @@ def report_command(
 
 def _page(path: Path, samples: int | None, observer: Observer) -> Page:
     """The page of what the folder holds."""
+    from pipelines.look.report.corpus import corpus_page, run_page
+
     if expect(path, PathKind.CORPUS, PathKind.RUN) is PathKind.RUN:
         if samples is not None:
-            raise SpecError(f"{path}: is a training run and has no samples", fix="omit --samples")
+            raise SpecError(f"{path}: a training run has no samples", fix="leave out --samples")
         with show_waiting("reading the run"):
             return run_page(path)
     return corpus_page(path, SHOWN if samples is None else samples, observer)

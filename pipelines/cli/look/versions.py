@@ -5,25 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from pipelines.cli.common.show import print_first, print_next
-from pipelines.versions.gc import Sweep, collect_garbage
-from pipelines.versions.history import (
-    Version,
-    measure_size,
-    open_versions,
-    promote_version,
-)
 from synth.base.atomic import format_bytes
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.progress import Observer
 from synth.storage import format_place
+
+if TYPE_CHECKING:
+    from pipelines.versions.gc import Sweep
+    from pipelines.versions.history import Version
 
 MINUTES = len("2026-01-31T12:00")
 WIDTH = 500  # at most: a terminal that is narrower breaks lines, and no name is cut
@@ -38,13 +35,15 @@ VersionsArgument: TypeAlias = Annotated[
 
 
 def versions_command(corpus: VersionsArgument) -> CommandResult:
-    """List the versions of a corpus, oldest first, and what each still has on disk.
+    """List the versions of a corpus, oldest first, and the bytes each has on disk.
 
-    Bytes count a version's manifests and shards. A shard shared by several versions is on disk
-    once, and counts once in the total; in an object store each version has its own.
+    Bytes count manifests and shards. A shard shared by several versions is on disk once, and counts
+    once in the total. In an object store every version has its own shards.
 
     Example: `segue versions data_manifests/acba`
     """
+    from pipelines.versions.history import measure_size, open_versions
+
     versions = open_versions(corpus)
     total = measure_size(file for version in versions for file in version.files)
     name = versions[0].places.corpus
@@ -64,14 +63,16 @@ def promote_command(
         bool,
         typer.Option(
             "--override-gates",
-            help="Also if it failed a gate of its nightly build. This is recorded.",
+            help="Promote the version even if it failed a gate of its night. This is recorded.",
         ),
     ] = False,
 ) -> CommandResult:
-    """Point `latest` to a finished version, which is what others read by default.
+    """Make a finished version the latest, which is read by default.
 
     Example: `segue promote data_manifests/acba 2f6c01d9a4b8`
     """
+    from pipelines.versions.history import promote_version
+
     promote_version(corpus, version, override_gates)
     return versions_command(corpus)
 
@@ -103,29 +104,33 @@ def gc_command(
         int,
         typer.Option(
             min=1,
-            help="How many of the newest finished versions keep their shards; the latest "
+            help="How many of the newest finished versions keep their shards. `latest` "
             "always does.",
             show_default=False,
         ),
     ],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be removed, and remove nothing.")
+        bool, typer.Option("--dry-run", help="Only show what would be removed.")
     ] = False,
     banks: Annotated[
         bool,
         typer.Option(
             "--banks",
-            help="Also remove decoded clips that no version with shards uses, in any "
-            "corpus of this folder.",
+            help="Also remove decoded clips that no version with shards uses, in any corpus "
+            "of this folder.",
         ),
     ] = False,
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Remove the shards of old versions. Their manifests stay, so the shards can be rebuilt.
+    """Remove the shards of old versions. They can be rebuilt.
+
+    The manifests stay. `segue rebuild` makes the shards again.
 
     Example: `segue gc data_manifests/acba --keep 2 --dry-run`
     """
+    from pipelines.versions.gc import collect_garbage
+
     sweep = collect_garbage(corpus, keep, banks, dry_run, observer)
     return CommandResult(
         {"dry_run": dry_run, **sweep.to_json()}, partial(_print_sweep, corpus, sweep, dry_run)
@@ -133,6 +138,7 @@ def gc_command(
 
 
 def _print_sweep(corpus: Path, sweep: Sweep, dry_run: bool) -> None:
+
     console = make_console()
     for removal in sweep.removals:
         console.print(

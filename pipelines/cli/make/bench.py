@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -14,40 +14,45 @@ from pipelines.cli.common.options import WorkersOption
 from pipelines.cli.common.show import print_next
 from pipelines.cli.common.source import SetOption, apply_settings, parse_source
 from pipelines.cli.make.build import choose_worker_count
-from pipelines.frozen.description import ROOT, open_set, shipped_sets
-from pipelines.frozen.digests import read_published
-from pipelines.frozen.make import MadeSet, make_set
+from pipelines.frozen import ROOT
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.progress import Observer
+
+if TYPE_CHECKING:
+    from pipelines.frozen.make import MadeSet
 
 
 def bench_build_command(
     name: Annotated[
         str,
         typer.Argument(
-            help="The set, such as order-v3; or all; or the YAML file of your own.",
+            help="A set such as order-v3, all, or your own YAML file.",
             show_default=False,
         ),
     ],
     source: Annotated[
         str,
-        typer.Option(help="Your copy of the library, as NAME:PATH; foley needs none."),
+        typer.Option(help="Your copy of the library, as NAME:PATH; foley needs no path."),
     ] = "foley",
     settings: SetOption = None,
-    out: Annotated[Path, typer.Option(help="Folder of all sets.", file_okay=False)] = ROOT,
+    out: Annotated[Path, typer.Option(help="Folder for the sets.", file_okay=False)] = ROOT,
     workers: WorkersOption = None,
     *,
     observer: Observer,
 ) -> CommandResult:
     """Build a frozen test set from your copy of a library, byte for byte as published.
 
-    A set whose digest is not the published one is refused, with what differs. Over a source without
-    a published digest the set is built, and marked as unpublished. A killed build resumes.
+    If the digest differs from the published one, the set is refused, and the differences are
+    listed. Without a published digest for the source, the set is built and marked as unpublished.
+    A killed build resumes.
 
     Examples: `segue bench build order-v3`,
     `segue bench build all --source esc50:/data/ESC-50`
     """
+    from pipelines.frozen.description import open_set, shipped_sets
+    from pipelines.frozen.make import make_set
+
     sets = list(shipped_sets()) if name == "all" else [open_set(name)]
     library = apply_settings(parse_source(source), settings or ())
     for each in sets:
@@ -77,17 +82,20 @@ def _print_sets(made: Sequence[MadeSet], out: Path) -> None:
         )
         if not built.published:
             console.print(
-                f"[yellow]note[/]: no digest of {built.name} over {built.source} is published: "
-                "whether this is the set that others score cannot be told"
+                f"[yellow]note[/]: no digest of {built.name} over {built.source} is published, so "
+                "Segue cannot tell whether others score the same set"
             )
     print_next(console, "segue", "bench", "run", "random", "MODEL", "--sets", out)
 
 
 def bench_list_command() -> CommandResult:
-    """List the frozen test sets: what each asks, and over which sources it is published.
+    """List the frozen test sets, what each one asks, and the sources it is published for.
 
     Example: `segue bench list --json`
     """
+    from pipelines.frozen.description import shipped_sets
+    from pipelines.frozen.digests import read_published
+
     found = list(shipped_sets())
     published = {
         each.name: {

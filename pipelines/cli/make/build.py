@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from pipelines.builder.build import Summary
-from pipelines.builder.schedule import RenderSettings
-from pipelines.cli.common.findings import print_findings
 from pipelines.cli.common.options import (
     EngineOption,
     PrefectOption,
@@ -32,18 +29,21 @@ from pipelines.cli.make.reproduce import (
     read_request,
     reproduce_version,
 )
-from pipelines.config.spec import Spec
 from pipelines.engines.engine import check_engine
-from pipelines.look.inspection import format_count
+from synth.base.atomic import format_count
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.processors import processors
 from synth.base.progress import Observer
-from synth.corpus.corpus import holds_corpus
 from synth.storage import format_place
 
-LOCALLY: Final = "--workers N is the same as --engine local:N"
+if TYPE_CHECKING:
+    from pipelines.builder.build import Summary
+    from pipelines.builder.schedule import RenderSettings
+    from pipelines.config.spec import Spec
+
+LOCALLY: Final = "give --workers N alone; it is the same as --engine local:N"
 
 
 def build_command(
@@ -60,27 +60,33 @@ def build_command(
     retries: RetriesOption = DEFAULTS.retries,
     version: Annotated[
         str | None,
-        typer.Option(help="Name of the version; a finished one is reproduced byte for byte."),
+        typer.Option(help="Name of the version. A finished version is rebuilt byte for byte."),
     ] = None,
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Build a corpus from a spec, skipping what is already built.
+    """Build a corpus from a spec. Finished shards are kept.
 
-    Naming a finished version reproduces it, as `segue rebuild` does: if settings, clips, libraries
-    and algorithms are unchanged, missing shards are rebuilt and every shard is compared with its
-    receipt. Otherwise the differences are listed, nothing is changed, and the status is 1.
+    If --version names a finished version, it is rebuilt as with `segue rebuild`: if settings,
+    clips, libraries and algorithms are unchanged, missing shards are rendered and every shard is
+    compared with its receipt. Otherwise the differences are listed, nothing is changed, and the
+    exit status is 1.
 
     Example: `segue build corpora/acba.yaml --out /data/segue --workers 8`
     """
+    from pipelines.builder.schedule import RenderSettings
+    from synth.corpus.corpus import holds_corpus
+
     if holds_corpus(spec):
         place = format_place(spec)
-        raise SpecError(f"{place}: is a corpus, not a spec", fix=f"use `segue rebuild {place}`")
+        raise SpecError(
+            f"{place}: expected a spec, got a corpus", fix=f"use `segue rebuild {place}`"
+        )
     asked, out = read_request(spec, version, out, stage)
     settings = RenderSettings(timeout_s=timeout, retries=retries)
     if isinstance(asked, ReproductionRequest):
         if engine is not None:
-            raise SpecError("--engine: versions are rebuilt on this machine", fix=LOCALLY)
+            raise SpecError("--engine: a version is rebuilt on this machine only", fix=LOCALLY)
         return reproduce_version(asked, choose_worker_count(workers), settings, observer)
     summary = run_build(asked, out, choose_engine(engine, workers), prefect, observer, settings)
     return CommandResult(summary.to_json(), partial(print_summary, summary))
@@ -115,7 +121,7 @@ def choose_engine(engine: str | None, workers: int | None) -> str | int:
     if engine is None:
         return choose_worker_count(workers)
     if workers is not None:
-        raise SpecError("--engine and --workers are both given", fix=LOCALLY)
+        raise SpecError("got both --engine and --workers: expected one", fix=LOCALLY)
     check_engine(engine)
     return engine
 
@@ -129,6 +135,8 @@ def choose_worker_count(workers: int | None) -> int:
 
 def print_summary(summary: Summary) -> None:
     """What was made, skipped and quarantined, and what to do next."""
+    from pipelines.cli.common.findings import print_findings
+
     console = make_console()
     console.print(
         f"[bold]{summary.corpus}[/] {summary.version}: {format_count(summary.samples, 'sample')}, "
@@ -144,8 +152,8 @@ def print_summary(summary: Summary) -> None:
     if summary.excerpts_of_captioned_clips:
         console.print(
             f"[yellow]note[/]: {summary.excerpts_of_captioned_clips:,} sounds are excerpts "
-            "of captioned clips, but their captions describe the whole clips; `length: "
-            "natural` or a longer exact length keeps them whole"
+            "of captioned clips, but their captions describe whole clips; to keep clips whole, "
+            "set `length: natural` or a longer exact length"
         )
     console.print(f"manifests  {manifests}", markup=False)
     console.print(f"shards     {summary.paths['shards']}", markup=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -21,18 +21,12 @@ from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SourceError, SpecError
 from synth.base.progress import Observer
-from synth.corpus.corpus import Corpus, holds_corpus
 from synth.corpus.kinds import PathKind, expect
-from synth.sources import Settings, Source, innermost, open_source, source_names
-from synth.sources.reading.collected import (
-    Integrity,
-    check_files,
-    list_files,
-    read_index,
-    write_index,
-)
-from synth.sources.reading.files import list_refs, path_of
 from synth.storage import format_place, is_url
+
+if TYPE_CHECKING:
+    from synth.sources import Settings
+    from synth.sources.reading.collected import Integrity
 
 SAMPLES: Final = 5
 
@@ -42,40 +36,40 @@ def check_command(
         str | None,
         typer.Argument(
             metavar="[NAME:ROOT|CORPUS|EXPORT]",
-            help="A library, as in esc50:/data/ESC-50; a corpus's manifest folder or its URL; or "
-            "an export's folder. Without it this machine is checked.",
+            help="A library such as esc50:/data/ESC-50, a corpus's manifest folder or URL, or "
+            "an export's folder. Without it, this machine is checked.",
             show_default=False,
             autocompletion=corpus_completions,
         ),
     ] = None,
     index: Annotated[
         Path | None,
-        typer.Option(help="Of a library: its checksums, an index from --write, mirdata, soundata."),
+        typer.Option(help="Checksums of a library: an index from --write, mirdata or soundata."),
     ] = None,
     write: Annotated[
         Path | None,
-        typer.Option(help="Of a library: write an index of the files as they are now."),
+        typer.Option(help="Write an index of a library's files as they are now."),
     ] = None,
     settings: SetOption = None,
     samples: Annotated[
         int | None,
         typer.Option(
             min=0,
-            help=f"Of a corpus: samples to render again, drawn evenly; {SAMPLES} by default.",
+            help=f"Samples of a corpus to render again, drawn evenly; {SAMPLES} by default.",
             show_default=False,
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Of the machine: where corpora are built, a folder or a URL; by default here.",
+            help="Check this machine for building in a folder or at a URL; by default here.",
             show_default=False,
         ),
     ] = None,
     endpoint: Annotated[
         str | None,
         typer.Option(
-            help="Of the machine: address of a language model's API, as for `segue llm run "
+            help="Also check a language model's API at this address, as for `segue llm run "
             "--base-url`.",
             show_default=False,
         ),
@@ -83,18 +77,21 @@ def check_command(
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Check that all is well: this machine, or the files of a library, a corpus or an export.
+    """Check this machine, or the files of a library, a corpus or an export.
 
-    The machine: what is missing, what needs it, how to fix it. A library: which files are missing,
-    changed or unknown, by the checksums that it publishes and by --index; no sound is decoded. A
-    corpus: every manifest and shard is hashed, and samples are rendered again. An export: are all
-    its files there, as long as they were written?
+    - This machine: what is missing, which commands need it, and how to fix it.
+    - A library: which files are missing, changed or unknown, by published checksums and by --index.
+      No sound is decoded.
+    - A corpus: every manifest and shard is hashed, and some samples are rendered again.
+    - An export: whether all files are there, with their original sizes.
 
-    Exits with status 1 if something is wrong. `segue audit` proves a corpus's captions, and
-    compares an export with what the corpus makes.
+    The exit status is 1 if something is wrong. `segue audit` proves a corpus's captions, and
+    compares an export with its corpus.
 
     Examples: `segue check`, `segue check esc50:/data/ESC-50`, `segue check data_manifests/acba`
     """
+    from synth.sources import innermost
+
     of_library: dict[str, object] = {"--index": index, "--write": write, "--set": settings}
     of_machine: dict[str, object] = {"--out": out, "--endpoint": endpoint}
     of_corpus: dict[str, object] = {"--samples": samples}
@@ -115,7 +112,7 @@ def check_command(
     source = innermost(apply_settings(parse_source(what), settings or ()))
     root: Path | None = getattr(source, "folder", getattr(source, "root", None))
     if root is None:
-        raise SourceError(f"{what}: has no files", fix="name a library in a folder")
+        raise SourceError(f"{what}: this library has no files", fix="give a library in a folder")
     if write is not None:
         count = _write(root, write, observer)
 
@@ -136,11 +133,16 @@ def check_command(
 def _refuse(options: Mapping[str, object], why: str) -> None:
     given = [name for name, value in options.items() if value is not None]
     if given:
-        raise SpecError(f"{given[0]}: {why}", fix="`segue check --help` says what goes with what")
+        raise SpecError(
+            f"{given[0]}: {why}", fix="`segue check --help` says which options go together"
+        )
 
 
 def _find_kind(what: str) -> PathKind:
     """What a word names: what its path leads to, else a library; of a missing path a corpus."""
+    from synth.corpus.corpus import holds_corpus
+    from synth.sources import source_names
+
     path, (name, colon, _) = Path(what), what.partition(":")
     if colon and (name in source_names() or not (is_url(path) or holds_corpus(path))):
         return PathKind.OTHER
@@ -152,6 +154,7 @@ def _find_kind(what: str) -> PathKind:
 def _check_corpus(corpus: Path, samples: int, observer: Observer) -> CommandResult:
     """Check a corpus's files against their receipts, and by rendering samples again."""
     from pipelines.look.inspection import draw, verify, verify_manifests
+    from synth.corpus.corpus import Corpus
 
     checks = verify_manifests(corpus)
     opened = Corpus.open(corpus)
@@ -185,11 +188,13 @@ def _check_export(out: Path) -> CommandResult:
 
 def _write(root: Path, target: Path, observer: Observer) -> int:
     """The number of files that were written down."""
+    from synth.sources.reading.collected import list_files, write_index
+
     if target.exists():
         raise SourceError(f"{target}: already exists", fix="give another name")
     count = sum(1 for _ in list_files(root))
     if not count:
-        raise SourceError(f"{root}: holds no file", fix="give the folder of a library")
+        raise SourceError(f"{root}: contains no files", fix="give a library's folder")
     observer.start("index", count, "files")
     write_index(root, target, lambda: observer.advance("index"))
     observer.finish("index")
@@ -200,6 +205,10 @@ def _check(
     source: Settings, root: Path, index: Path | None, observer: Observer
 ) -> tuple[Integrity, int, bool]:
     """What was found, how many clips the library lists, and whether their audio is there."""
+    from synth.sources import Source, open_source
+    from synth.sources.reading.collected import check_files, read_index
+    from synth.sources.reading.files import list_refs, path_of
+
     checksums = dict(source.checksums()) if hasattr(source, "checksums") else {}
     if index is not None:
         checksums |= read_index(index)

@@ -15,9 +15,11 @@ from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError, suggestion
 from synth.base.progress import Observer
-from synth.corpus.corpus import Corpus
 from synth.corpus.kinds import PathKind, expect
-from synth.export import FORMATS
+from synth.export import FORMATS, find_format
+
+if TYPE_CHECKING:
+    from synth.corpus.corpus import Corpus
 
 if TYPE_CHECKING:
     from pipelines.export import ExportSummary
@@ -55,7 +57,7 @@ def export_command(
     out: Annotated[
         Path,
         typer.Option(
-            help="A new or empty folder, or that of the same export.",
+            help="A new or empty folder, or the folder of the same export.",
             file_okay=False,
             show_default=False,
         ),
@@ -68,14 +70,14 @@ def export_command(
         bool,
         typer.Option(
             "--allow-long",
-            help="With `laion`: also write samples over 10 s, which its readers cut.",
+            help="With `laion`: also write samples over 10 s, which LAION-CLAP's readers cut.",
         ),
     ] = False,
     workers: WorkersOption = None,
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Export a corpus to another program's format, or a trained model to a folder of its own.
+    """Export a corpus to another program's format, or a trained model to a folder.
 
     Repeating the command resumes an interrupted export of a corpus. A model's folder appears whole
     or not at all.
@@ -83,6 +85,8 @@ def export_command(
     Examples: `segue export data_manifests/acba --to hf --out exported/acba`,
     `segue export runs/acba --to onnx --out exported/model`
     """
+    from synth.corpus.corpus import Corpus
+
     if to in MODEL_FORMATS:
         return _export_model(path, out, to, split, workers, observer)
     if to not in FORMATS:
@@ -115,6 +119,8 @@ def _print(corpus: Corpus, summary: ExportSummary) -> None:
     if summary.counts:
         console.print(", ".join(f"{name}: {count:,}" for name, count in summary.counts.items()))
     console.print(f"export  {summary.paths['export']}", markup=False)
+    if needs := find_format(summary.format).needs:
+        console.print(f"note: {needs}", markup=False)
     console.print(f"next: read {summary.paths['readme']}", markup=False)
 
 
@@ -128,7 +134,9 @@ def _export_model(
 ) -> CommandResult:
     """The trained model's way, whose package is imported only here."""
     if split or workers is not None:
-        raise SpecError(f"--to {to} has no splits and no workers", fix="leave them out")
+        raise SpecError(
+            f"--to {to}: a model has no splits and no workers", fix="leave out these options"
+        )
     fix = f"give --to {', '.join(FORMATS)}, or the --out of `segue train`"
     expect(run, PathKind.RUN, PathKind.OTHER, fix=fix)
     module, function = MODEL_EXPORT.split(":")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 from rich.console import Console
@@ -25,31 +25,29 @@ from pipelines.cli.common.source import (
     resolve_destination,
 )
 from pipelines.cli.make.build import choose_worker_count
-from pipelines.config.file import read_spec
-from pipelines.config.spec import AudioSpec, ClipsSpec, Intake
 from pipelines.engines.engine import engine
-from pipelines.ingest.ingest import IngestedLibrary, ingest
-from pipelines.ingest.parts import count_refusals, format_refusals
-from pipelines.look.inspection import format_count
-from pipelines.store.store import BANKS
+from synth.base.atomic import format_count
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
-from synth.sources import ClipRef, Unheard, open_source, source_names
-from synth.sources.reading.files import list_refs
 from synth.storage import format_place
+
+if TYPE_CHECKING:
+    from pipelines.config.spec import Intake
+    from pipelines.ingest.ingest import IngestedLibrary
+    from synth.sources import ClipRef
 
 LibraryArgument: TypeAlias = Annotated[
     str,
     typer.Argument(
         metavar="SPEC|NAME:ROOT",
-        help="A corpus spec, or a source and its folder, as in esc50:/data/ESC-50.",
+        help="A corpus spec, or a source and its folder, such as esc50:/data/ESC-50.",
         show_default=False,
     ),
 ]
 LimitOption: TypeAlias = Annotated[
-    int | None, typer.Option(min=1, help="Take only this many clips, the library's first.")
+    int | None, typer.Option(min=1, help="Take only the first clips of the library, this many.")
 ]
 _NAMED: Final = re.compile(r"[\w-]+(:.*)?", re.S)
 
@@ -66,12 +64,16 @@ def ingest_command(
 ) -> CommandResult:
     """Read a sound library: check and measure every clip, and fill the bank.
 
-    `segue build` does this by itself; use this to look at the clips first. Repeating the command
+    `segue build` also does this; use `ingest` to look at the clips first. Repeating the command
     resumes an interrupted run.
 
     Examples: `segue ingest esc50:/data/ESC-50 --out /data/segue`,
     `segue ingest corpora/acba.yaml --workers 8`
     """
+    from pipelines.ingest.ingest import ingest
+    from pipelines.store.store import BANKS
+    from synth.sources import Unheard
+
     named = [] if out == Path() else ["--out", format_place(out)]
     out = resolve_destination(out, stage)
     intake = replace(_read_intake(library, settings or ()), limit=limit)
@@ -84,6 +86,10 @@ def ingest_command(
 
 
 def _read_intake(text: str, settings: Sequence[str] = ()) -> Intake:
+    from pipelines.config.file import read_spec
+    from pipelines.config.spec import AudioSpec, ClipsSpec, Intake
+    from synth.sources import open_source, source_names
+
     if Path(text).is_dir() and text not in source_names():
         parse_source(text)
     # What has the form of a name is none of a missing file: the nearest source is told.
@@ -131,6 +137,7 @@ def _describe_library(
 def _print_library(
     intake: Intake, library: IngestedLibrary, splits: Mapping[str, int], above: int
 ) -> None:
+
     console = make_console()
     print_index(console, intake.source)
     labels: set[str] = set()
@@ -172,6 +179,8 @@ def _print_library(
 
 def _describe_listing(intake: Intake, following: Callable[[], None]) -> CommandResult:
     """What a table without its audio lists."""
+    from synth.sources.reading.files import list_refs
+
     refs = list(islice(list_refs(intake.source), intake.limit))
     refusals = {ref.id: _find_refusal(ref, intake) for ref in refs}
     refused = [
@@ -234,5 +243,7 @@ def _print_table(console: Console, heads: tuple[str, str], counts: Mapping[str, 
 
 
 def _print_reasons(console: Console, quarantine: Iterable[Mapping[str, str]]) -> None:
+    from pipelines.ingest.parts import count_refusals, format_refusals
+
     for line in format_refusals(count_refusals(quarantine)):
         console.print(f"  {line}", markup=False)

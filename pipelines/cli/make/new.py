@@ -4,32 +4,20 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
-from pipelines.cli.common.options import source_completions
+from pipelines.cli.common.options import source_completions, start_completions
 from pipelines.cli.common.show import print_next
 from pipelines.cli.common.source import parse_source
-from pipelines.config.new import (
-    ROOT,
-    LibraryFacts,
-    choose_splits,
-    complete_starts,
-    find_innermost,
-    find_start,
-    inspect_library,
-    render_spec,
-    summarise_starts,
-)
-from pipelines.config.spec import make_corpus_name
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
-from synth.labels.lexicon import Phrase
-from synth.sources import HELD, source_class, source_names
-from synth.sources.own.folder import FolderSource, index_line
+
+if TYPE_CHECKING:
+    from pipelines.config.new import LibraryFacts
 
 
 def new_command(
@@ -37,14 +25,14 @@ def new_command(
         str | None,
         typer.Argument(
             metavar="[RECIPE]",
-            help="Recipe of the corpus; without it, the recipes are listed.",
-            autocompletion=complete_starts,
+            help="Recipe of the corpus. Without it, the recipes are listed.",
+            autocompletion=start_completions,
         ),
     ] = None,
     source: Annotated[
         str | None,
         typer.Option(
-            help="A library from `segue sources`, as NAME or NAME:FOLDER. By default one "
+            help="A library from `segue sources`, as NAME or NAME:FOLDER. The default is one "
             "that ships with Segue.",
             show_default=False,
             autocompletion=source_completions,
@@ -57,11 +45,16 @@ def new_command(
 ) -> CommandResult:
     """Write a spec with every setting explained, or list the recipes.
 
-    The spec's splits are those that the library has.
+    The spec uses the library's own splits.
 
     Examples: `segue new`, `segue new scenes`,
     `segue new triplets --source esc50:/data/ESC-50 --out corpora/esc50.yaml`
     """
+    from pipelines.config.new import find_innermost, find_start, inspect_library, render_spec
+    from pipelines.config.spec import make_corpus_name
+    from synth.sources import source_names
+    from synth.sources.own.folder import index_line
+
     if recipe is None:
         return _list_recipes(source, out)
     path = out or Path(f"{recipe}.yaml")
@@ -110,6 +103,10 @@ def _describe(library: LibraryFacts) -> str:
 
 def _find_notes(path: Path, source: str, library: LibraryFacts | None) -> list[str]:
     """What the user has to do, or might not expect."""
+    from pipelines.config.new import ROOT, choose_splits
+    from synth.labels.lexicon import Phrase
+    from synth.sources import source_class
+
     if library is None:
         needs_root = ROOT in source_class(source).model_fields
         return [f"write the library's folder into {path}, as source.{source}.root"] * needs_root
@@ -117,8 +114,8 @@ def _find_notes(path: Path, source: str, library: LibraryFacts | None) -> list[s
     if unlisted := library.unlisted_labels:
         reads = Phrase.of_label(unlisted[0]).clause
         notes.append(
-            f"Segue's lexicon lacks {len(unlisted):,} of the labels; {unlisted[0]!r}, for example, "
-            f"becomes {reads!r}: rename labels that read badly"
+            f"{len(unlisted):,} of the labels are not in Segue's lexicon; {unlisted[0]!r}, for "
+            f"example, becomes {reads!r}: word them under `labels` in {path}"
         )
     return notes
 
@@ -130,6 +127,10 @@ def _find_given(text: str, source: Any, folder: Path) -> dict[str, Any]:
         text: What stands before the root are names of sources, each of which holds the next.
         source: That the text is of.
     """
+    from pipelines.config.new import ROOT
+    from synth.sources import HELD
+    from synth.sources.own.folder import FolderSource
+
     _, _, rest = text.partition(":")
     held = getattr(source, HELD, None)
     if held is not None:
@@ -149,8 +150,10 @@ def _make_relative(folder: Path, root: str) -> str:
 
 def _list_recipes(source: str | None, out: Path | None) -> CommandResult:
     """One line a recipe."""
+    from pipelines.config.new import summarise_starts
+
     if source is not None or out is not None:
-        raise SpecError("no recipe given", fix="give one: `segue new` lists them")
+        raise SpecError("expected a recipe", fix="give one; `segue new` lists them")
     rows = summarise_starts()
 
     def show() -> None:

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pydantic import BaseModel
 
-from pipelines.builder.build import plan_library
-from pipelines.builder.findings import Findings
-from pipelines.checks.preflight.report import PreflightReport, run_preflight
-from pipelines.checks.preflight.splits import MOST_LOST, LoaderKind, Training
-from pipelines.cli.common.findings import print_findings
+from pipelines.checks.preflight.training import MOST_LOST, LoaderKind, Training
 from pipelines.cli.common.options import SpecArgument, StageOption, StoreOption
 from pipelines.cli.common.show import print_blocked, print_next
 from pipelines.cli.common.source import print_index, resolve_destination
 from pipelines.cli.make.build import choose_worker_count
-from pipelines.config.file import read_spec
-from pipelines.look.inspection import format_count
-from pipelines.store.places import Places
+from synth.base.atomic import format_count
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
-from synth.sources.block import Blocked
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from pipelines.builder.findings import Findings
+    from pipelines.checks.preflight.report import PreflightReport
+    from pipelines.store.places import Places
+    from synth.sources.block import Blocked
 
 _TRAINING = "Preflight of a training run"
 
@@ -38,7 +38,7 @@ def plan_command(
         int | None,
         typer.Option(
             min=0,
-            help="Worker processes; 0 runs in this process. By default one per processor. "
+            help="Worker processes; 0 works in this process. The default is one per processor. "
             "With --gpus: loader workers per GPU, by default 1.",
         ),
     ] = None,
@@ -54,8 +54,8 @@ def plan_command(
         list[LoaderKind] | None,
         typer.Option(
             help="Loaders that the plan must work with; by default trainer and bounded. trainer: "
-            "segue train. bounded: dealt shards, epochs of fixed length (open_clip, LAION-CLAP). "
-            "plain: dealt shards, each rank until it runs out.",
+            "segue train. bounded: whole shards, epochs of fixed length (open_clip, LAION-CLAP). "
+            "plain: whole shards, each rank until it runs out.",
             rich_help_panel=_TRAINING,
         ),
     ] = None,
@@ -91,9 +91,9 @@ def plan_command(
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Plan a corpus: every scene, caption, positive and negative, before any audio is made.
+    """Plan a corpus: make its scenes and captions, but no audio.
 
-    `segue build` does this by itself. A plan can be audited, inspected and queried. It needs no
+    `segue build` also does this. A plan can be audited, inspected and queried. It needs no
     recordings if the source is a `vocabulary`.
 
     `--gpus` and `--batch` check the plan for a training run: what every rank and loader worker
@@ -103,6 +103,11 @@ def plan_command(
     Examples: `segue plan corpora/acba.yaml`,
     `segue plan corpora/acba.yaml --gpus 8 --workers 4 --batch 256`
     """
+    from pipelines.builder.build import plan_library
+    from pipelines.builder.findings import Findings
+    from pipelines.checks.preflight.report import run_preflight
+    from pipelines.config.file import read_spec
+
     if (gpus is None) != (batch is None):
         raise SpecError(
             "--gpus and --batch go together", fix="as in: --gpus 8 --workers 4 --batch 256"
@@ -123,8 +128,8 @@ def plan_command(
         )
     elif loader or split or steps_per_s is not None or price_per_gpu_hour is not None:
         raise SpecError(
-            "--loader, --split, --steps-per-s and --price-per-gpu-hour are for a training run",
-            fix="describe it: --gpus 8 --workers 4 --batch 256",
+            "--loader, --split, --steps-per-s and --price-per-gpu-hour need --gpus and --batch",
+            fix="describe the run, as in: --gpus 8 --workers 4 --batch 256",
         )
     out = resolve_destination(out, stage)
     parsed = read_spec(spec)
@@ -139,7 +144,7 @@ def plan_command(
         )
         blocked = report.blocked
     seconds = round(time.monotonic() - started, 2)
-    findings = Findings.read(places.manifests, parsed.splits, quarantine)
+    findings = Findings.read(places.manifests, parsed.splits, quarantine, parsed.seed)
     return describe_plan(parsed.source.chosen, places, samples, seconds, blocked, findings, report)
 
 
@@ -153,6 +158,8 @@ def describe_plan(
     report: PreflightReport | None = None,
 ) -> CommandResult:
     """What was planned."""
+    from pipelines.cli.common.findings import print_findings
+
     facts: dict[str, Any] = {
         "samples": samples,
         "quarantined": sum(refusal.clips for refusal in findings.refusals),

@@ -6,29 +6,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
-from pydantic import ValidationError
 
 from pipelines.builder.schedule import MOST_RETRIES, MOST_TIMEOUT_S, RenderSettings
 from pipelines.cli.common.options import CorpusArgument, StageOption, StoreOption, WorkersOption
 from pipelines.cli.common.show import print_next
 from pipelines.cli.common.source import resolve_destination
-from pipelines.config.file import read_spec
-from pipelines.config.spec import Spec
-from pipelines.store.places import Places
-from pipelines.store.stage import open_store, store_at
-from pipelines.store.store import MANIFESTS
-from pipelines.versions.history import Version, open_versions, split_place
-from pipelines.versions.reproduce import Reproduction, reproduce
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import CorpusError, SpecError
 from synth.base.processors import processors
 from synth.base.progress import Observer
-from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE
 from synth.storage import format_place, may_be_folder, resolve_place
+
+if TYPE_CHECKING:
+    from pipelines.config.spec import Spec
+    from pipelines.store.places import Places
+    from pipelines.versions.history import Version
+    from pipelines.versions.reproduce import Reproduction
 
 DEFAULTS: Final = RenderSettings()
 TimeoutOption: TypeAlias = Annotated[
@@ -36,12 +33,12 @@ TimeoutOption: TypeAlias = Annotated[
     typer.Option(
         min=1,
         max=MOST_TIMEOUT_S,
-        help="Seconds a worker may take for one shard; waiting for a worker does not count.",
+        help="Seconds a worker may take for one shard. Waiting for a worker does not count.",
     ),
 ]
 RetriesOption: TypeAlias = Annotated[
     int,
-    typer.Option(min=0, max=MOST_RETRIES, help="Retries of a shard after a file system error."),
+    typer.Option(min=0, max=MOST_RETRIES, help="Retries of a shard after a file-system error."),
 ]
 
 
@@ -65,6 +62,14 @@ def read_request(
     Returns:
         The spec to be built, or the finished version to be reproduced; and the folder to work in.
     """
+    from pydantic import ValidationError
+
+    from pipelines.config.file import read_spec
+    from pipelines.config.spec import Spec
+    from pipelines.store.places import Places
+    from pipelines.store.stage import store_at
+    from synth.corpus.corpus import CORPUS_FILE
+
     if may_be_folder(path):
         places = _find_version(path, version, out, stage)
         return ReproductionRequest(places, None), places.out
@@ -75,7 +80,7 @@ def read_request(
     if spec.version not in (None, version):
         raise SpecError(
             f"{path}: version: {spec.version}, but --version says {version}",
-            fix="drop one of them",
+            fix="leave out one of them",
         )
     try:
         spec = Spec.model_validate(spec.model_dump() | {"version": version})
@@ -89,6 +94,12 @@ def read_request(
 
 def _find_version(path: Path, version: str | None, out: Path, stage: Path | None) -> Places:
     """The version that a manifest folder, or its URL, and `--version` name."""
+    from pipelines.store.places import Places
+    from pipelines.store.stage import open_store
+    from pipelines.store.store import MANIFESTS
+    from pipelines.versions.history import open_versions, split_place
+    from synth.corpus.corpus import CORPUS_FILE
+
     corpus = Path(resolve_place(path))
     if corpus.parent.parent.name == MANIFESTS or (corpus / CORPUS_FILE).is_file():
         version = _agree_on_version(path, corpus.name, version)
@@ -98,7 +109,7 @@ def _find_version(path: Path, version: str | None, out: Path, stage: Path | None
     if out != Path() and resolve_place(out) != root:
         raise SpecError(
             f"{format_place(path)} is below {root}, but --out says {format_place(out)}",
-            fix="drop --out",
+            fix="leave out --out",
         )
     return Places(open_store(root, stage), name, version)
 
@@ -108,13 +119,15 @@ def _agree_on_version(path: Path, name: str, version: str | None) -> str:
     if version not in (None, name):
         raise SpecError(
             f"{format_place(path)} is version {name}, but --version says {version}",
-            fix="drop one of them",
+            fix="leave out one of them",
         )
     return name
 
 
 def _find_finished(versions: Sequence[Version], path: Path, version: str | None) -> str:
     """A version that is finished, by default the one that `latest` names."""
+    from synth.corpus.corpus import LATEST_FILE
+
     version = version or next((each.name for each in versions if each.latest), "")
     known = [each.name for each in versions if each.finished]
     if version not in known:
@@ -132,6 +145,8 @@ def reproduce_version(
     request: ReproductionRequest, workers: int, settings: RenderSettings, observer: Observer
 ) -> CommandResult:
     """Reproduce a version; status 1 where something is other than it was."""
+    from pipelines.versions.reproduce import reproduce
+
     found = reproduce(request.places, request.given, workers, observer, settings)
     return CommandResult(
         found.to_json(), partial(_print, found), status=int(bool(found.differences))
@@ -142,7 +157,7 @@ def rebuild_command(
     corpus: CorpusArgument,
     version: Annotated[
         str | None,
-        typer.Argument(help="The version; by default the one that `latest` names."),
+        typer.Argument(help="The version; by default the latest."),
     ] = None,
     out: StoreOption = Path(),
     stage: StageOption = None,
@@ -152,11 +167,11 @@ def rebuild_command(
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Rebuild the lost shards of a finished version, byte for byte.
+    """Rebuild the missing shards of a finished version, byte for byte.
 
     If settings, clips, libraries and algorithms are unchanged, missing shards are rendered and
     every shard is compared with its receipt. Otherwise the differences are listed, nothing is
-    changed, and the status is 1.
+    changed, and the exit status is 1.
 
     Example: `segue rebuild data_manifests/acba/2f6c01d9a4b8`
     """

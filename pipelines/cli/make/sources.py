@@ -13,17 +13,15 @@ from rich.markup import escape
 from rich.padding import Padding
 
 from pipelines.cli.common.options import source_completions
-from pipelines.config.new import read_layout, read_meanings, read_summary
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SourceError
-from synth.sources import source_class, source_names
 
 NameArgument = Annotated[
     str | None,
     typer.Argument(
         metavar="[NAME]",
-        help="A source whose settings to show.",
+        help="Show the settings of this library.",
         autocompletion=source_completions,
     ),
 ]
@@ -31,10 +29,12 @@ _CITED: Final = re.compile(r" \([^()]*\d{4}\)\.$")
 
 
 def sources_command(name: NameArgument = None) -> CommandResult:
-    """List the supported sound libraries; with a name, show one library's settings.
+    """List the sound libraries, or show the settings of one.
 
     Example: `segue sources clotho`
     """
+    from synth.sources import source_names
+
     names = source_names() if name is None else (name,)
     rows = {each: _describe_source(each, of_many=name is None) for each in names}
     show = partial(_print_list, rows) if name is None else partial(_show, name, rows[name])
@@ -52,6 +52,9 @@ def _print_list(rows: Mapping[str, Mapping[str, Any]]) -> None:
 
 def _describe_source(name: str, of_many: bool) -> dict[str, Any]:
     """What is known of a source, as JSON values; one of many that is broken spoils no list."""
+    from pipelines.config.new import read_layout, read_meanings, read_summary
+    from synth.sources import source_class
+
     try:
         found = source_class(name)
     except SourceError as error:

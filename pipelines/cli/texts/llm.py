@@ -5,27 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from pipelines.cli.common.show import print_read
-from pipelines.llm.files import Input
-from pipelines.llm.money.ledger import Stat, read_stats
 from pipelines.llm.money.prices import Nano, format_cost
-from pipelines.llm.run import GenerateEstimate, GenerateSummary, estimate, generate
-from pipelines.llm.runner import StopKind
-from pipelines.llm.stage import GenerateSettings
-from pipelines.llm.wire.endpoint import EndpointSettings
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
-from synth.llm.prompt import load_prompt, shipped_prompts
 
-EXIT_CODES: Final = {StopKind.ENDPOINT: 1, StopKind.BUDGET: 3, StopKind.INTERRUPTED: 130}
+if TYPE_CHECKING:
+    from pipelines.llm.money.ledger import Stat
+    from pipelines.llm.run import GenerateEstimate, GenerateSummary
+
+EXIT_CODES: Final = {"endpoint": 1, "budget": 3, "interrupted": 130}
+"""By what stopped a run, as `StopKind` names it."""
 _STORE: Final = Path("llm-store.sqlite")
 
 
@@ -37,7 +35,7 @@ def llm_run_command(
         Path,
         typer.Argument(
             metavar="INPUT",
-            help="Items: a .csv, .parquet, .jsonl or .json file, or a corpus's manifest folder.",
+            help="A .csv, .parquet, .jsonl or .json file, or a corpus's manifest folder.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="The Parquet file to write.", dir_okay=False)],
@@ -48,21 +46,21 @@ def llm_run_command(
     key_variable: Annotated[
         str,
         typer.Option(
-            help="Environment variable that holds the key; none for a server without keys."
+            help="Environment variable that holds the key; `none` for a server without keys."
         ),
     ] = "OPENAI_API_KEY",
     budget: Annotated[
         float | None,
-        typer.Option(min=0, help="Most dollars that all runs for this --out may cost together."),
+        typer.Option(min=0, help="Limit in dollars for all runs with this --out together."),
     ] = None,
     prices: Annotated[
-        Path | None, typer.Option(help="YAML file with your own prices, by model.")
+        Path | None, typer.Option(help="YAML file with your own prices per model.")
     ] = None,
     local: Annotated[
         bool, typer.Option("--local", help="The model is self-hosted and costs nothing.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Estimate the cost; send nothing.")
+        bool, typer.Option("--dry-run", help="Estimate the cost and send nothing.")
     ] = False,
     batch: Annotated[
         bool, typer.Option("--batch", help="Use the batch API: cheaper, answers within a day.")
@@ -78,21 +76,23 @@ def llm_run_command(
     positives: Annotated[
         bool,
         typer.Option(
-            "--positives", help="Also the further true captions of a corpus, but none by a model."
+            "--positives", help="Include further true captions of a corpus, but none by a model."
         ),
     ] = False,
     variants: Annotated[
-        int, typer.Option(min=1, help="Items of a row, each in another style and language.")
+        int, typer.Option(min=1, help="Items per row, in different styles and languages.")
     ] = 1,
     verify_model: Annotated[
-        str, typer.Option(help="Model of the second request, if the task has one; else --model.")
+        str,
+        typer.Option(help="Model of the second request, if the task has one; by default --model."),
     ] = "",
     id_column: Annotated[str, typer.Option(help="Column with row ids.")] = "id",
     column: Annotated[
-        list[str] | None, typer.Option(help="FIELD=COLUMN, if the names differ.")
+        list[str] | None, typer.Option(help="FIELD=COLUMN, if the names differ; repeatable.")
     ] = None,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="FIELD=VALUE, for all rows.")
+        list[str] | None,
+        typer.Option("--set", help="FIELD=VALUE, the same for all rows; repeatable."),
     ] = None,
     store: Annotated[Path, typer.Option(help="File that keeps all paid answers.")] = _STORE,
     seed: Annotated[
@@ -105,15 +105,20 @@ def llm_run_command(
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Ask a language model about every item of a file: once, within a budget, resumable.
+    """Ask a language model about every item of a file, within a budget.
 
     Every item is in the output: answered, failed with a reason, or open if the run ended early.
-    Repeating the command resumes the run; nothing is paid for twice. Exit status: 0 if all items
-    are settled, 3 if the budget stopped the run, 130 on Ctrl-C, else 1.
+    Repeating the command resumes the run, and nothing is paid for twice. Exit status: 0 if no item
+    is open, 3 if the budget stopped the run, 130 on Ctrl-C, otherwise 1.
 
     Example: `segue llm run paraphrase captions.csv --out said.parquet --model gpt-4o-mini
     --budget 2`
     """
+    from pipelines.llm.files import Input
+    from pipelines.llm.run import estimate, generate
+    from pipelines.llm.stage import GenerateSettings
+    from pipelines.llm.wire.endpoint import EndpointSettings
+
     settings = GenerateSettings(
         task=task,
         source=Input(
@@ -155,10 +160,12 @@ def llm_run_command(
 def llm_stats_command(
     store: Annotated[Path, typer.Option(help="File that keeps all paid answers.")] = _STORE,
 ) -> CommandResult:
-    """Show what a store holds and what it cost, by task and model.
+    """Show what a store of answers holds and what it cost, by task and model.
 
     Example: `segue llm stats --store llm-store.sqlite`
     """
+    from pipelines.llm.money.ledger import read_stats
+
     found = read_stats(store)
     facts = {"store": str(store), "tasks": [stat.to_json() for stat in found]}
     return CommandResult(facts, partial(_show_stats, found))
@@ -169,6 +176,8 @@ def llm_tasks_command() -> CommandResult:
 
     Example: `segue llm tasks`
     """
+    from synth.llm.prompt import load_prompt, shipped_prompts
+
     prompts = [load_prompt(name) for name in shipped_prompts()]
     rows = [
         {
@@ -222,7 +231,7 @@ def _show_estimate(found: GenerateEstimate, model: str, reader: str) -> None:
     )
     console.print(
         f"{format_cost(found.low)} with short answers, {format_cost(found.high)} if every "
-        "answer has the maximal length and is asked for twice; nothing was sent"
+        "answer has the maximum length and is requested twice; nothing was sent"
     )
 
 
@@ -246,7 +255,7 @@ def _show_summary(found: GenerateSummary) -> None:
     if faults:
         console.print(f"faults: {faults}", markup=False)
     cost = format_cost(account.cost) + _tell_uncertain(account.uncertain)
-    console.print(f"cost {cost}; {format_cost(found.spent)} in all runs for it")
+    console.print(f"cost {cost}; {format_cost(found.spent)} in all runs with this --out")
     if found.travelling:
         console.print(
             f"{found.travelling:,} items are in a batch: run with --batch to collect them"
@@ -255,7 +264,7 @@ def _show_summary(found: GenerateSummary) -> None:
         console.print(f"[bold red]stopped[/]: {escape(found.stopped.message)}")
         console.print(f"fix: {found.stopped.fix}", markup=False)
     elif found.left and not found.travelling:
-        console.print("repeat the command to ask for the open items")
+        console.print("repeat the command to request the open items")
     console.print(f"wrote {found.out}", markup=False)
     if not found.left:
         print_read(console, found.out)

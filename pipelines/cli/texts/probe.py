@@ -6,38 +6,24 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from pipelines.cli.common.show import print_next, print_read
-from pipelines.store.data_file import read_data_file
-from pipelines.store.places import check_output
 from synth.base.atomic import replacing
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SourceError, SpecError
 from synth.base.progress import Observer, track
-from synth.text.grammar.tagger import SPACY_MODEL, EmbeddedTagger, SpacyTagger, Tagger, best_tagger
-from synth.text.order.clause_swap import SETS, Probe, ProbeCaption, Probed, probe
+from synth.text.order.clause_swap import Probe
 
-SCHEMA: Final = pa.schema(
-    [
-        ("id", pa.string()),
-        ("column", pa.string()),
-        ("caption", pa.string()),
-        ("outcome", pa.string()),
-        ("reason", pa.string()),
-        ("text", pa.string()),
-        ("connective", pa.string()),
-        ("steps", pa.list_(pa.string())),
-        ("order", pa.string()),
-    ]
-)
+if TYPE_CHECKING:
+    from synth.text.grammar.tagger import Tagger
+    from synth.text.order.clause_swap import ProbeCaption, Probed
+
 MADE: Final = "made"
 LEFT_OUT: Final = "left out"
 
@@ -51,7 +37,7 @@ class TaggerName(StrEnum):
 
 
 def probe_command(
-    tool: Annotated[Probe, typer.Argument(help="What to make of each caption.")],
+    tool: Annotated[Probe, typer.Argument(help="The kind of probe.")],
     captions: Annotated[
         Path,
         typer.Argument(help="Captions: .csv, .parquet, .jsonl, or .json (a list of objects)."),
@@ -59,32 +45,34 @@ def probe_command(
     out: Annotated[Path, typer.Option(help="The Parquet file to write.")],
     column: Annotated[
         list[str] | None,
-        typer.Option(help="Column of captions, 'caption' by default; may be given several times."),
+        typer.Option(help="Column of captions, 'caption' by default; repeatable."),
     ] = None,
     id_column: Annotated[
         str | None,
-        typer.Option(help="Column that names a row; by default 'audiocap_id', or 'id'."),
+        typer.Option(help="Column with row ids; by default 'audiocap_id' or 'id'."),
     ] = None,
     tagger: Annotated[
         TaggerName,
-        typer.Option(help="auto: spaCy for nv where its model is installed, else our own."),
+        typer.Option(help="auto: spaCy for nv if its model is installed, otherwise our own."),
     ] = TaggerName.AUTO,
     balanced: Annotated[
-        bool, typer.Option(help="bat: as many sentences with before as with after.")
+        bool, typer.Option(help="bat: equally many sentences with before and after.")
     ] = True,
-    size: Annotated[
-        int | None, typer.Option(min=0, help="bat: how many sentences, an even number.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Decides what a balanced bat holds.")] = 0,
+    size: Annotated[int | None, typer.Option(min=0, help="bat: number of sentences, even.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of a balanced bat.")] = 0,
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Temporal text probes of free captions: reduced, reordered, or cut to a test set.
+    """Make probes of temporal order from captions.
 
-    Every caption is in the output, with its new text or the reason why it was left out.
+    A probe reduces a caption, reorders it, or selects it for a test set. Every caption is in the
+    output, with its new text or the reason why it was left out.
 
     Example: `segue text probe pte test.csv --out pte.parquet`
     """
+    from pipelines.store.places import check_output
+    from synth.text.order.clause_swap import SETS, probe
+
     check_output(out, captions)
     columns = column or ["caption"]
     chosen = _load_tagger(tagger, tool)
@@ -118,6 +106,8 @@ def probe_command(
 
 def _load_tagger(name: TaggerName, tool: Probe) -> Tagger:
     """The swaps were judged with the embedded tagger, so only nv takes spaCy unasked."""
+    from synth.text.grammar.tagger import SPACY_MODEL, EmbeddedTagger, SpacyTagger, best_tagger
+
     if name is TaggerName.EMBEDDED or (name is TaggerName.AUTO and tool is not Probe.NV):
         return EmbeddedTagger()
     best = best_tagger()
@@ -133,9 +123,12 @@ def _read_captions(
     path: Path, columns: Sequence[str], id_column: str | None
 ) -> Iterable[ProbeCaption]:
     """The captions of all columns, row by row; what is empty is an empty caption."""
+    from pipelines.store.data_file import read_data_file
+    from synth.text.order.clause_swap import ProbeCaption
+
     rows = [row for _, row in read_data_file(path)]
     if not rows:
-        raise SourceError(f"{path}: holds no rows", fix="name a file of captions")
+        raise SourceError(f"{path}: has no rows", fix="name a file of captions")
     present = [name for name in rows[0] if isinstance(name, str)]
     id_column = id_column or ("audiocap_id" if "audiocap_id" in present else "id")
     for name, option in [(id_column, "--id-column"), *((name, "--column") for name in columns)]:
@@ -155,6 +148,9 @@ def _to_text(value: Any) -> str:
 
 
 def _write(probed: Sequence[Probed], out: Path, facts: Mapping[str, Any]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     rows = [
         {
             "id": each.caption.id,
@@ -169,7 +165,9 @@ def _write(probed: Sequence[Probed], out: Path, facts: Mapping[str, Any]) -> Non
         }
         for each in probed
     ]
-    schema = SCHEMA.with_metadata({key: str(value) for key, value in facts.items()})
+    names = ("id", "column", "caption", "outcome", "reason", "text", "connective", "steps", "order")
+    kinds = [(name, pa.list_(pa.string()) if name == "steps" else pa.string()) for name in names]
+    schema = pa.schema(kinds, {key: str(value) for key, value in facts.items()})
     with replacing(out) as partial:
         pq.write_table(pa.Table.from_pylist(rows, schema=schema), partial)
 

@@ -5,31 +5,28 @@ from __future__ import annotations
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from pipelines.cli.common.show import print_read
-from pipelines.export import (
-    ToolReport,
-    write_caption_file,
-    write_negated_file,
-    write_textswap_file,
-)
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.progress import Observer
 from synth.captions.caption import Style
 from synth.text.negation.negators import NegationExtent
 
+if TYPE_CHECKING:
+    from pipelines.export import ToolReport
+
 OutFile: TypeAlias = Annotated[
     Path, typer.Option("--out", help="The Parquet file to write.", dir_okay=False)
 ]
 SeedOption: TypeAlias = Annotated[int, typer.Option(min=0, max=2**64 - 1, help="The seed.")]
 StyleOption: TypeAlias = Annotated[
-    Style, typer.Option(help="As printed in the papers, or as a person would write it.")
+    Style, typer.Option(help="Wording of the papers, or natural sentences.")
 ]
 
 
@@ -52,27 +49,26 @@ _MODES: Final[dict[Modes, tuple[NegationExtent, ...]]] = {
 
 def negate_command(
     captions: Annotated[
-        Path, typer.Argument(help="Captions: CSV with a caption column, or LP-MusicCaps JSON.")
+        Path, typer.Argument(help="Captions: CSV, Parquet of `tag-captions`, LP-MusicCaps JSON.")
     ],
     out: OutFile,
     vocabulary: Annotated[
         Path, typer.Option(help="Tags: JSON list, MTG-Jamendo TSV, MusicCaps or CSV.")
     ],
     style: StyleOption = Style.NATURAL,
-    mode: Annotated[Modes, typer.Option(help="How much of a caption is negated.")] = Modes.ALL,
+    mode: Annotated[Modes, typer.Option(help="How much of a caption to negate.")] = Modes.ALL,
     seed: SeedOption = 0,
-    negators: Annotated[
-        Path | None, typer.Option(help="CSV with negator, style and slot, for the shipped one.")
-    ] = None,
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Negate captions: deny a tag that is absent, or half or all of the tags in each.
+    """Negate captions: deny an absent tag, or half or all of a caption's tags.
 
     Example: `segue text negate captions.csv --vocabulary tags.json --out no.parquet --mode full`
     """
+    from pipelines.export import write_negated_file
+
     modes = _MODES[mode]
-    report = write_negated_file(captions, vocabulary, out, modes, style, seed, negators, observer)
+    report = write_negated_file(captions, vocabulary, out, modes, style, seed, observer)
     return CommandResult(report.to_json(), partial(_show, report, "mode and outcome"))
 
 
@@ -80,7 +76,7 @@ def tag_captions_command(
     tags: Annotated[Path, typer.Argument(help="Tags by item: MTG-Jamendo TSV, MusicCaps, CSV.")],
     out: OutFile,
     style: StyleOption = Style.NATURAL,
-    views: Annotated[int, typer.Option(min=0, max=100, help="Partial views of each item.")] = 10,
+    views: Annotated[int, typer.Option(min=0, max=100, help="Partial views per item.")] = 10,
     per_category: Annotated[
         int, typer.Option(min=1, help="Most tags of one category in a view.")
     ] = 3,
@@ -88,10 +84,12 @@ def tag_captions_command(
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Write captions from tags: one over all tags of each item, and balanced partial views.
+    """Write captions from tags: one of all tags per item, and balanced partial views.
 
     Example: `segue text tag-captions autotagging.tsv --out captions.parquet --views 10`
     """
+    from pipelines.export import write_caption_file
+
     report = write_caption_file(tags, out, style, views, per_category, seed, observer)
     return CommandResult(report.to_json(), partial(_show, report, "rows"))
 
@@ -103,15 +101,17 @@ def textswap_command(
     out: OutFile,
     max_share: Annotated[
         float,
-        typer.Option(min=0, max=1, help="Share of the rarer tag's items that may bear both."),
+        typer.Option(min=0, max=1, help="Share of the rarer tag's items that may have both tags."),
     ] = 0.05,
     *,
     observer: Observer,
 ) -> CommandResult:
-    """Make a TextSwap dictionary: for each tag, its contraries, and why others are none.
+    """Make a TextSwap dictionary: the contraries of every tag, and why other tags are none.
 
     Example: `segue text textswap autotagging.tsv --out textswap.parquet`
     """
+    from pipelines.export import write_textswap_file
+
     report = write_textswap_file(vocabulary, out, max_share, observer)
     return CommandResult(report.to_json(), partial(_show, report, "pairs"))
 

@@ -489,6 +489,6 @@ class Stat:
 def read_stats(path: Path) -> list[Stat]:
     """What a store holds, by prompt and model."""
     if not path.is_file():
-        raise SpecError(f"--store {path}: no such file", fix="name a store")
+        raise SpecError(f"--store {path}: no such file", fix="give the file of a store")
     with AnswerStore.open(path) as store:
         return [Stat(**row) for row in store.select(_STATS)]

@@ -173,7 +173,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute(f"PRAGMA user_version = {STORE_VERSION}")
     elif application != _APPLICATION:
         raise SpecError(
-            f"--store {path}: this is another program's database",
+            f"--store {path}: the database of another program",
             fix="name a store, or a new file",
         )
     elif version != STORE_VERSION:

@@ -235,7 +235,9 @@ class GatheredAnswer:
             words = f"the content is of type {self._no_text}, not text"
             return AttemptError(FaultKind.BAD_REQUEST, words, usage=usage)
         if not self._finish and not self._id and not self._text:
-            return AttemptError(FaultKind.SERVER, "the answer is no chat completion", usage=usage)
+            return AttemptError(
+                FaultKind.SERVER, "the answer is not a chat completion", usage=usage
+            )
         if not self._finish:
             return AttemptError(FaultKind.CONNECTION, "the answer broke off", usage=usage)
         if not self._text.strip():

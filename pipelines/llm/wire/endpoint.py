@@ -284,7 +284,7 @@ def _read_key(variable: str) -> str:
         shown = "environment variable that --key-variable names"
     if not key:
         raise SpecError(
-            f"the {shown} holds no key",
+            f"the {shown} has no key",
             fix=f"export {variable}=..., or use --key-variable none for a server without keys",
         )
     if not (key.isascii() and key.isprintable()) or " " in key:

@@ -43,8 +43,8 @@ from pipelines.look.browse.view import (
     make_view,
     mark_words,
 )
-from pipelines.look.inspection import format_count
 from pipelines.store.places import find_manifest
+from synth.base.atomic import format_count
 from synth.base.errors import SegueError, shorten
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
 from synth.corpus.validation import is_key

@@ -16,6 +16,7 @@ from synth.corpus.corpus import Corpus
 from synth.corpus.facts import GET_AGAIN
 from synth.corpus.shards import AudioFormat, read_member
 from synth.corpus.validation import MAX_MEMBER_BYTES
+from synth.labels.own import name_of
 from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.scene.timeline import Timeline, duration, timeline
 from synth.storage import display_path
@@ -142,7 +143,7 @@ def draw(
     return Drawing(
         bars=tuple(
             Bar(
-                label=place.label,
+                label=name_of(place.label),
                 clip=place.excerpt.clip,
                 start_s=place.onset / sample_rate,
                 end_s=place.offset / sample_rate,

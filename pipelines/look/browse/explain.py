@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import Final, assert_never
 
 from synth.labels.lexicon import could_be_called
+from synth.labels.own import name_of
 from synth.scene.activity import hull, intersect, measure
 from synth.scene.claim import And, Claim, Count, Measured, Not, Only, Part, Quantity, claim_labels
 from synth.scene.scene import Concat, Event, Overlay, format_scene, operands
@@ -132,7 +133,7 @@ class Explainer:
                 how = f"{heard.mean_dba:.1f} dBA, at most {heard.peak_dba:.1f}"
             else:
                 how = heard.treatment or "as recorded"
-            told.append(f"{place.label} {how}")
+            told.append(f"{name_of(place.label)} {how}")
         return f"{times}; {'; '.join(told)}"
 
     def _fails(self, claim: Claim) -> bool:
@@ -155,9 +156,8 @@ class Explainer:
         told = []
         for place in sorted(sounds, key=lambda place: place.onset):
             onset, offset = hull(place.heard.clear) or (place.onset, place.offset)
-            told.append(
-                f"{place.label} {self._format_seconds(onset)} to {self._format_seconds(offset)} s"
-            )
+            seconds = f"{self._format_seconds(onset)} to {self._format_seconds(offset)} s"
+            told.append(f"{name_of(place.label)} {seconds}")
         return ", ".join(told) or "none of it is heard"
 
     def _format_seconds(self, frames: int) -> str:
@@ -187,8 +187,8 @@ def describe_claim(claim: Claim) -> str:
 
 
 def _quote(text: str) -> str:
-    return f"“{text}”"
+    return f"“{name_of(text)}”"
 
 
 def _join_labels(labels: list[str]) -> str:
-    return ", ".join(labels) or "nothing"
+    return ", ".join(map(name_of, labels)) or "nothing"

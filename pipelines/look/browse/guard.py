@@ -164,7 +164,7 @@ class Workers:
                 await self._free[work].acquire()
         except TimeoutError as error:
             raise BusyError(
-                f"other searches ran for {WAIT_S:g} s, so this one did not start",
+                f"other searches have run for {WAIT_S:g} s, so this one did not start",
                 fix="search again in a moment",
             ) from error
         try:

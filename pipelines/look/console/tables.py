@@ -32,33 +32,33 @@ class TableDescription:
 _PLANNED: Final = {
     "id": "Key of the sample in its shard.",
     "index": "Position in the plan, from 0.",
-    "group": "Minimal-pair group: samples of the same clips in another composition.",
+    "group": "Minimal-pair group: samples of the same clips in different compositions.",
     "split": "train, val or test.",
     "shard": "File name of the shard that holds it.",
     "recipe": "Recipe that made it.",
     "relation": "Connective of the main caption, such as before or while; empty if it has "
-    "none. It does not say which sound is first.",
+    "none. It does not say which sound comes first.",
     "caption": "The main caption, proven true.",
-    "claim": "What the main caption says, as a scene over labels.",
+    "claim": "What the main caption states, as a scene over labels.",
     "generator": "Rule, source or language model that wrote the main caption.",
     "positives": "Further captions, each proven true: text, claim, kind, connective, generator.",
-    "negatives": "Captions, each proven false; kind is the edit that made it false, against the "
-    "true text with which it is compared.",
+    "negatives": "Captions, each proven false: kind is the edit that made it false, against is "
+    "the true text it is compared with.",
     "labels": "Labels of the sounds, in scene order.",
     "clips": "Ids of the clips heard, in scene order.",
     "notation": "The scene in the papers' notation: + is then, * is with.",
     "scene": "The scene as JSON, from which the audio can be rendered again.",
-    "activity": "When each of its sounds is heard, in scene order: clear to everybody, faint, or "
-    "likely to most (strong labels), in frames; and how often anybody may say that it begins, at "
-    "most (`onsets`, -1 if unknown); and how it sounds (`acoustics`, in corpora of `attributes`): "
-    "A-weighted levels in dBFS, on average, at its loudest and by thirds, its loudness in LUFS, "
-    "the recording and its treatment.",
-    "dense": "Captions with times: `stretch` for every stretch in which a sound is heard, `sound` "
-    "for every sound from its first frame to its last, `scene` for every change of what is "
-    "heard. Onset and offset in frames; empty where sounds are not named by labels.",
+    "activity": "When each sound is heard, in scene order and in frames: clear (to everybody), "
+    "faint, or likely (to most people: strong labels). `onsets` is the highest number of times "
+    "that anybody may say it begins, -1 if unknown. `acoustics`, in corpora of `attributes`, has "
+    "A-weighted levels in dBFS (average, loudest, by thirds), loudness in LUFS, the recording and "
+    "its treatment.",
+    "dense": "Captions with times, in frames: `stretch` for every stretch in which a sound is "
+    "heard, `sound` for every sound from its first frame to its last, `scene` for every change of "
+    "what is heard. Empty where sounds have no labels.",
     "lead": "Silence before the scene, in frames.",
     "frames": "Exact length of the audio, in frames at sample_rate.",
-    "excerpts": "How many of its sounds are heard only in part.",
+    "excerpts": "Number of sounds that are heard only in part.",
     "sample_rate": "In Hz.",
 }
 _MEASURED: Final = {
@@ -66,7 +66,7 @@ _MEASURED: Final = {
     "offset": "Where the audio begins in the shard, in bytes.",
     "size": "Size of the encoded audio, in bytes.",
     "sha256": "SHA-256 of the encoded audio.",
-    "gain_db": "Gain that the whole mix was given so as not to exceed the peak level, in dB.",
+    "gain_db": "Gain applied to the whole mix to keep it below the peak level, in dB.",
     "peak_db": "Highest level of the audio, in dBFS.",
 }
 _SAMPLE: Final = "Id of the sample."
@@ -75,7 +75,7 @@ _WHEN: Final = "in frames at the corpus's rate"
 TABLES: Final = (
     TableDescription(
         "samples",
-        "A sample, planned and rendered; not there before a build has ended.",
+        "A sample, planned and rendered. The table exists once a build has ended.",
         {**_PLANNED, **_MEASURED},
         file=SAMPLES_FILE,
     ),
@@ -89,14 +89,14 @@ TABLES: Final = (
             "id": "Id of the clip.",
             "source": "Sound library.",
             "location": "Path in the library, or how it is made.",
-            "labels": "What sounds in it.",
+            "labels": "The sounds in it.",
             "captions": "The library's own captions.",
             "tags": "Tags by category.",
             "split": "Split of the corpus; empty if it is in none.",
             "source_split": "The library's own split or fold.",
             "recording": "Recording it was cut from; a recording is never in two splits.",
             "licence": "SPDX id, or what the library says; empty if it says nothing.",
-            "attribution": "Whom to name.",
+            "attribution": "Whom to credit.",
             "sample_rate": "Of the file, in Hz.",
             "channels": "Of the file.",
             "frames": "Length of the file, in frames at its own rate.",
@@ -107,10 +107,10 @@ TABLES: Final = (
             "levels_db": "RMS level of each 50 ms of the active span, at the corpus's rate, in "
             "dBFS.",
             "levels_dba": "The same, A-weighted.",
-            "attacks": "How often the clip may be said to begin, in each of these blocks.",
+            "attacks": "How often the clip may be said to begin, in each 50 ms block.",
             "segments": "Where the clip is audible: onset and offset, at the file's rate.",
             "sha256": "SHA-256 of the file.",
-            "fingerprint": "What the sound is recognised by in other encodings.",
+            "fingerprint": "Identifies the sound in other encodings.",
         },
         file=CLIPS_FILE,
     ),
@@ -121,7 +121,7 @@ TABLES: Final = (
             "id": "Id of the clip.",
             "location": "Path in the library.",
             "stage": "What refused it: source, ingest, licence, block, split, or a recipe.",
-            "reason": "Why.",
+            "reason": "Why it was refused.",
         },
         file=QUARANTINE_FILE,
     ),
@@ -131,9 +131,9 @@ TABLES: Final = (
         {
             "shard": "File name.",
             "split": "Split, which is also its folder.",
-            "samples": "How many samples it holds.",
+            "samples": "Number of samples it holds.",
             "row_group": "Row group of plan.parquet that its samples are in.",
-            "digest": "Of all that determines its bytes: rows, clips' content, render settings.",
+            "digest": "Digest of what determines its bytes: rows, clips' content, settings.",
             "row": "Its first row in the row group.",
         },
         file=SHARDS_FILE,
@@ -143,7 +143,7 @@ TABLES: Final = (
         "A finished shard, and what certifies it.",
         {
             "shard": "File name.",
-            "digest": "Digest of the shard as it was planned when it was rendered.",
+            "digest": "Digest of the planned shard when it was rendered.",
             "bytes": "Size of the file.",
             "sha256": "SHA-256 of the file.",
             "libraries": "Versions of the libraries that made it, by name.",
@@ -156,14 +156,14 @@ TABLES: Final = (
         {
             "sample": _SAMPLE,
             "split": "Split of the sample.",
-            "place": "Place in the notation, from left to right, from 1; not in time.",
-            "label": "What it is.",
-            "clip": "Id of the clip that it is heard from.",
+            "place": "Place in the notation, left to right, from 1; not the order in time.",
+            "label": "Label of the sound.",
+            "clip": "Id of the clip it comes from.",
             "onset": f"When it begins, {_WHEN}.",
             "offset": f"When it ends, {_WHEN}.",
-            "onset_s": "When it begins, in seconds; the least of a sample is heard first.",
+            "onset_s": "When it begins, in seconds; the sound with the lowest value comes first.",
             "offset_s": "When it ends, in seconds.",
-            "start": f"Where in the clip's active span it starts, {_WHEN}.",
+            "start": f"Where in the clip's active span the excerpt starts, {_WHEN}.",
             "gain_db": "Gain applied to the clip, in dB.",
         },
         query="""
@@ -187,11 +187,11 @@ TABLES: Final = (
             "role": "main, positive (true as well) or negative (false).",
             "place": "Place among those of its role, from 1.",
             "text": "The sentence.",
-            "claim": "What it says, as a scene over labels.",
-            "kind": "caption for the main one, else restatement or the edit that made it.",
+            "claim": "What it states, as a scene over labels.",
+            "kind": "caption for the main one, otherwise restatement, or the edit that made it.",
             "connective": "Such as before or while; empty if it has none.",
             "generator": "Rule, source or language model that wrote it.",
-            "against": "Of a false one the true text with which it is compared; empty for any.",
+            "against": "The true text a false one is compared with; empty for any.",
         },
         query="""
             SELECT id AS sample, split, 'main' AS role, 1::BIGINT AS place, caption AS text,

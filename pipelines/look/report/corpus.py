@@ -17,15 +17,16 @@ import pyarrow.parquet as pq
 import soundfile
 import soxr
 
+from pipelines.builder.coverage import Lacking
 from pipelines.builder.documents import licence_facts, used_clips
 from pipelines.builder.finalise import SPEC_FILE
-from pipelines.builder.findings import Lacking
 from pipelines.checks.audit import audit
 from pipelines.look.browse.drawing import Drawing, SampleAudio
 from pipelines.look.browse.drawing import draw as drawing_of
 from pipelines.look.browse.explain import Explainer
 from pipelines.look.inspection import count_shares, describe, draw
 from pipelines.look.page import Histogram, Page, histogram, plot, render_page
+from pipelines.look.report import SHOWN
 from pipelines.store.places import find_manifest
 from synth.audio.dsp import Pcm
 from synth.base.doors import own_file, read_regular
@@ -99,9 +100,6 @@ def rights(clips: Sequence[Mapping[str, Any]], used: Sequence[Sequence[str]]) ->
         creditors=len(set(attributions)),
     )
 
-
-SHOWN: Final = 10
-"""Samples that are shown where no number is asked for."""
 
 PACKAGES: Final = {"report": "pipelines.look.report", "browse": "pipelines.look.browse"}
 _CLIPS: Final = (

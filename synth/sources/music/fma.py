@@ -171,7 +171,7 @@ def _tracks(path: Path) -> Iterator[TableRow]:
         row = TableRow(dict(zip(header, cells, strict=True)), f"{where}: track {cells[0]}")
         yield row
     if row is None:
-        raise SourceError(f"{path}: holds no rows below its header", fix=_MEND)
+        raise SourceError(f"{path}: has no rows below its header", fix=_MEND)
 
 
 def _genres(path: Path) -> dict[str, str]:

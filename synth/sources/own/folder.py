@@ -96,7 +96,7 @@ class FolderSource(FileSource):
         if len(indexes) > 1:
             raise SourceError(
                 f"{self.root}: each of {', '.join(indexes)} could be the index",
-                fix=f"name one, as in index: {indexes[0]}",
+                fix=f"choose one, as in index: {indexes[0]}",
             )
         return Path(indexes[0]) if indexes else None
 
@@ -108,7 +108,7 @@ class FolderSource(FileSource):
     def _by_folder(self) -> Iterator[ClipRef]:
         if not any(path.is_dir() for path in self.root.iterdir()):
             raise SourceError(
-                f"{self.root}: holds no sub-folders",
+                f"{self.root}: has no sub-folders",
                 fix="put the files of each label into a folder of that name, or set index: FILE",
             )
         paths = [path.relative_to(self.root) for path in walk(self.root)]

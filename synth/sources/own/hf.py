@@ -105,7 +105,7 @@ class RowSource(Settings):
                     ref = self._join(clips[ref.id], ref)
                 clips[ref.id] = ref
         if not clips:
-            raise SourceError(f"{self.root}: its tables hold no rows", fix="give tables with rows")
+            raise SourceError(f"{self.root}: its tables have no rows", fix="give tables with rows")
         yield from clips.values()
 
     def _join(self, first: ClipRef, other: ClipRef) -> ClipRef:
@@ -115,7 +115,7 @@ class RowSource(Settings):
             raise SourceError(
                 f"{self._place(other)}: the id {other.id!r} is already used in "
                 f"{self._place(first)}",
-                fix="give each row an id of its own; rows of one clip differ in captions alone",
+                fix="give every row its own id; rows of one clip may differ only in captions",
             )
         return joined
 
@@ -180,7 +180,7 @@ class RowSource(Settings):
         if not columns["audio"]:
             raise SourceError(
                 f"{path}: no column audio, path or file_name",
-                fix=f"name it, as in columns: {{audio: {schema.names[0]}}}; "
+                fix=f"name the column of the audio, as in columns: {{audio: {schema.names[0]}}}; "
                 f"it has {', '.join(schema.names)}",
             )
         return columns
@@ -208,7 +208,7 @@ class RowSource(Settings):
         split = text("split") or table.split
         if split is None:
             raise SourceError(
-                f"{path}: its name tells no split, as others in {self.folder} do",
+                f"{path}: its name does not contain a split, unlike others in {self.folder} do",
                 fix="rename it, as in train.parquet, or give all tables a column split",
             )
         return make_ref(

@@ -89,8 +89,8 @@ class Treated(Settings):
         opened = open_source(self.of.chosen)  # type: ignore[arg-type]
         if not isinstance(opened, Source):
             raise SourceError(
-                f"treated: {opened.name} has no recordings here that could be treated",
-                fix="name a source with audio as `of`",
+                f"treated: {opened.name} has no recordings here to treat",
+                fix="give a source with audio as `of`",
             )
         return opened
 

@@ -118,7 +118,7 @@ class Listing:
         """What the catalogue would say of a clip that sounds for as long as the index says."""
         if ref.duration_s is None:
             raise SourceError(
-                f"{ref.id}: its length is not known without its audio", fix="set audio: FOLDER"
+                f"{ref.id}: its length is unknown without its audio", fix="set audio: FOLDER"
             )
         return unheard_row(ref.duration_s, self.name, ref.id)
 
@@ -160,7 +160,7 @@ def refuse_absent(root: Path, present: Sequence[Path], expected: str, fix: str) 
     """Check that a folder holds at least one of a library's index files."""
     require_folder(root, "the dataset folder", fix)
     if not present:
-        raise SourceError(f"{root}: holds no {expected}", fix=fix)
+        raise SourceError(f"{root}: has no {expected}", fix=fix)
 
 
 # Is a library on disk what it should be? Its files against its index and their checksums.

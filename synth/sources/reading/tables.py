@@ -201,7 +201,7 @@ def read_rows(
     for number, row in enumerate(rows, start=1):  # noqa: B007
         yield row
     if number == 0:
-        raise SourceError(f"{path}: holds no rows below its header", fix=columns.fix)
+        raise SourceError(f"{path}: has no rows below its header", fix=columns.fix)
 
 
 def _csv_rows(path: Path, columns: Columns, delimiter: str, fallback: str) -> Iterator[TableRow]:

@@ -149,7 +149,7 @@ def _segments(path: Path, names: dict[str, str]) -> dict[str, list[_Event]]:
         event = _Event(onset, seconds_of(end, "end_time_seconds", where), intern(mid))
         segments.setdefault(segment, {})[event] = None
     if not segments:
-        raise SourceError(f"{path}: holds no rows below its header", fix=_MEND)
+        raise SourceError(f"{path}: has no rows below its header", fix=_MEND)
     return {segment: list(events) for segment, events in segments.items()}
 
 

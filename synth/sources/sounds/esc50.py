@@ -89,8 +89,8 @@ def read_credits(root: Path) -> dict[str, Credit]:
         stem, credit = _entry(line, f"{path}: line {number}")
         if found.setdefault(stem, credit) != credit:
             raise SourceError(
-                f"{path}: line {number}: says other things of {stem} than line {first[stem]}",
-                fix="keep the line that is right",
+                f"{path}: line {number}: contradicts line {first[stem]} about {stem}",
+                fix="keep only the right line",
             )
         first.setdefault(stem, number)
     return found
@@ -212,12 +212,12 @@ class Esc10(FileSource):
         if not folders:
             as_esc50 = (self.root / "meta" / "esc50.csv").is_file()
             raise SourceError(
-                f"{self.root}: holds no 'NNN - Name' folder",
+                f"{self.root}: has no 'NNN - Name' folder",
                 fix="it is laid out as ESC-50: use the source esc50" if as_esc50 else fix,
             )
         paths = {folder: [p for p in walk(folder) if p.suffix == ".ogg"] for folder in folders}
         if not any(paths.values()):
-            raise SourceError(f"{self.root}: its folders hold no .ogg file", fix=fix)
+            raise SourceError(f"{self.root}: its folders have no .ogg file", fix=fix)
         credits = read_credits(self.root)
         for folder in folders:
             name = folder.name.split(" - ", 1)[1]

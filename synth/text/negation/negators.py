@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from synth.base.errors import LexiconError
-from synth.base.shipped import read_shipped_rows, shipped_path
+from synth.base.shipped import read_shipped_rows
 from synth.labels.lexicon import Tag
 from synth.scene.edit import EditKind
 from synth.text.tags.tags import TagCategory, TagMatch, phrase_tag
 
 LISTING: Final = "lexicons/negators.csv"
-_COLUMNS: Final = ("negator", "style", "slot")
 _CUE: Final = re.compile(
     r"(?i)\b(?:no|not|without|never|neither|nor|none|hardly|lack(?:s|ing)?|devoid of|free of"
     r"|absence of|sans|minus|instead of|rather than|anything but|cannot|[a-z]+n['’]t)\b(?!-)"  # noqa: RUF001
@@ -54,47 +50,14 @@ class Negators:
     quality: tuple[str, ...]
     thing: tuple[str, ...]
 
-    @classmethod
-    def read(cls, path: Path) -> Negators:
-        """From a CSV with the columns negator, style and slot, as the shipped one has them."""
-        try:
-            return cls._of_text(path.read_text(encoding="utf-8-sig"), str(path))
-        except OSError as error:
-            raise LexiconError(
-                f"{path}: {error.strerror or error}", fix="check the path"
-            ) from error
-        except UnicodeDecodeError as error:
-            raise LexiconError(f"{path}: not UTF-8", fix="save it as UTF-8") from error
-
-    @classmethod
-    def _of_text(cls, text: str, where: str) -> Negators:
-        slots: dict[tuple[str, str], list[str]] = {
-            ("paper", "any"): [],
-            ("natural", "quality"): [],
-            ("natural", "thing"): [],
-        }
-        reader = csv.DictReader(text.splitlines())
-        if tuple(reader.fieldnames or ()) != _COLUMNS:
-            raise LexiconError(f"{where}: wrong columns", fix=f"expected {','.join(_COLUMNS)}")
-        for row in reader:
-            slot = slots.get((row["style"] or "", row["slot"] or ""))
-            if slot is None or not (row["negator"] or "").strip() or None in row:
-                raise LexiconError(
-                    f"{where}, line {reader.line_num}: no negator of a known style and slot",
-                    fix="expected WORD,paper,any or WORD,natural,quality or WORD,natural,thing",
-                )
-            slot.append(" ".join(row["negator"].split()))
-        for (style, name), words in slots.items():
-            if not words:
-                raise LexiconError(f"{where}: no {style} negator for slot {name}", fix="add one")
-        return cls(*(tuple(dict.fromkeys(words)) for words in slots.values()))
-
 
 @cache
 def shipped_negators() -> Negators:
     """The negators that ship with the project."""
-    text = shipped_path(LISTING).read_text(encoding="utf-8")
-    return Negators._of_text(text, LISTING)
+    slots: dict[str, list[str]] = defaultdict(list)
+    for row in read_shipped_rows(LISTING):
+        slots[row["slot"]].append(row["negator"])
+    return Negators(*(tuple(slots[slot]) for slot in ("any", "quality", "thing")))
 
 
 def find_denials(caption: str, tags: Sequence[TagMatch] = ()) -> tuple[range, ...]:

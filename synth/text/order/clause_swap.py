@@ -396,7 +396,9 @@ def probe(
         size: For BAT: the number of sentences, an even one; by default as many as there are.
     """
     if size is not None and (kind is not Probe.BAT or not balanced):
-        raise SpecError(f"a size is for a balanced BAT, not for {kind}", fix="leave out the size")
+        raise SpecError(
+            f"a size goes only with a balanced BAT, not with {kind}", fix="leave out the size"
+        )
     tool, chosen = TOOLS[kind], tagger or EmbeddedTagger()
     probed = [Probed(caption, tool(caption.text, chosen)) for caption in captions]
     if kind in SETS:

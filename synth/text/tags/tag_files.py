@@ -11,7 +11,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -76,7 +76,7 @@ def read_jamendo(
     except UnicodeDecodeError as error:
         raise SourceError(f"{path}: is not text in UTF-8", fix="save it as UTF-8") from error
     if track is None:
-        raise SourceError(f"{path}: holds no rows", fix="use the file as published")
+        raise SourceError(f"{path}: has no rows", fix="use the file as published")
 
 
 def _read_tracks(
@@ -123,11 +123,13 @@ class TaggedRecording:
         tags: Its tags, each once, as listed; a listed name stands as it is spelled in sentences
             ("electricguitar" as "electric guitar").
         caption: Its caption, "" where the file has none.
+        path: Of its sound, "" where the file has none.
     """
 
     id: str
     tags: tuple[Tag, ...] = ()
     caption: str = ""
+    path: str = ""
 
 
 def read_items(path: Path) -> list[TaggedRecording]:
@@ -138,7 +140,7 @@ def read_items(path: Path) -> list[TaggedRecording]:
         return list(_table_items(path, *_read_parquet(path)))
     text = _text(path)
     if text.startswith("\t".join(HEADER[:2])):
-        return [TaggedRecording(track.id, track.tags) for track in read_jamendo(path)]
+        return [TaggedRecording(each.id, each.tags, "", each.path) for each in read_jamendo(path)]
     reader = csv.DictReader(io.StringIO(text, newline=""))
     return list(_table_items(path, reader.fieldnames or (), _number_lines(path, reader)))
 
@@ -156,7 +158,7 @@ def read_captions(path: Path) -> list[TaggedRecording]:
     items = [item for item in read_items(path) if item.caption]
     if not items:
         raise SourceError(
-            f"{path}: holds no caption", fix="expected a caption column, or LP-MusicCaps JSON"
+            f"{path}: has no caption", fix="expected a caption column, or LP-MusicCaps JSON"
         )
     return items
 
@@ -291,8 +293,8 @@ def _table_items(
         if key is None or "caption" in columns:
             yield item
         else:
-            before = gathered.get(item.id, TaggedRecording(item.id))
-            gathered[item.id] = TaggedRecording(item.id, _drop_repeats((*before.tags, *item.tags)))
+            before = gathered.get(item.id, item)
+            gathered[item.id] = replace(before, tags=_drop_repeats((*before.tags, *item.tags)))
     yield from gathered.values()
 
 
@@ -317,6 +319,7 @@ def _csv_item(
         row[key].strip() if key else str(line - 1),
         _drop_repeats(tags),
         _tidy(row.get("caption") or ""),
+        row.get("path") or row.get("file_name") or "",
     )
 
 

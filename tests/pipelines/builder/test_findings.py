@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.builder.build import Summary
-from pipelines.builder.findings import Coverage, Findings, Lacking
+from pipelines.builder.coverage import Coverage, Lacking
+from pipelines.builder.findings import Findings
 from pipelines.cli.make.build import print_summary
 from pipelines.cli.make.plan import describe_plan
 from pipelines.config.spec import SplitName
@@ -23,18 +24,22 @@ from synth.sources.procedural.foley.source import Foley
 SHORT = "is too short: {} s of sound; a crossfade of 0.5 s needs 1 s"
 SPLITS: dict[SplitName, list[str]] = {"train": ["train", "extra"], "test": ["test"]}
 LINES = (
-    "  2 quarantined: is too short: … s of sound; a crossfade of 0.5 s needs 1 s (as dog/0.wav)",
+    "  2 quarantined: is too short: … s of sound; a crossfade of 0.5 s needs 1 s (as dog/0.wav); "
+    "`recipe.triplets.crossfade_s: 0.37` keeps them",
     "  1 quarantined: is silent (as cat/2.wav)",
     "note: no clip is from the library's split extra, which the spec names",
     "note: split test has no clip of: hound (1 of 2 labels)",
-    "note: to fill them, add clips; with shares, another `seed` may do",
-    "note: 1 label has no phrase and reads 'the sound of …': hound; "
-    "write labels as you would say them, such as 'a hound'",
+    "note: each of 2 splits needs a recording of its own, and there are fewer of hound: add some, "
+    "or name fewer `splits`",
+    "note: 1 label has no phrase and reads 'the sound of …'; to word it, paste this into the spec "
+    "and mend it:",
+    "  hound: {noun: a hound, clause: a hound is heard, gerund: a hound being heard}",
 )
 
 
 def refused(name: str, location: str, reason: str) -> dict[str, str]:
-    return {"id": name, "location": location, "reason": reason}
+    stage = "recipe triplets" if "crossfade" in reason else "ingest"
+    return {"id": name, "location": location, "stage": stage, "reason": reason}
 
 
 REFUSED = [
@@ -56,6 +61,9 @@ def places(tmp_path: Path) -> Places:
             "source_split": split,
             "labels": [label],
             "recording": label,
+            "onset": 0,
+            "offset": 8000,
+            "sample_rate": 8000,
         }
         for label in ("dog", "hound")
         for split in ("train", "test")

@@ -283,7 +283,7 @@ def test_manifest_without_an_ear_is_a_clear_error(own: Path, value: bytes | None
     if value is not None:
         metadata[b"ear"] = value
     pq.write_table(table.replace_schema_metadata(metadata), path)
-    said = "does not say what counts as audible" if value is None else "levels and times of an ear"
+    said = "does not define what is audible" if value is None else "levels and times of an ear"
     with pytest.raises(CorpusError, match=said) as caught:
         audit_audio(own)
     assert caught.value.fix
@@ -318,7 +318,7 @@ def test_command_ends_with_status_1_where_something_is_found(own: Path) -> None:
 def test_leakage_does_not_listen(built: Path) -> None:
     done = segue_here("audit", "--leakage", built / "data_manifests/heard", "--audio", "5")
     assert done.returncode == 1
-    assert "--leakage does not decode audio" in done.stderr
+    assert "--leakage and --audio do not go together" in done.stderr
 
 
 # Measuring

@@ -27,13 +27,12 @@ from pipelines.checks.preflight.judge import (
 from pipelines.checks.preflight.report import PreflightReport, run_preflight
 from pipelines.checks.preflight.splits import (
     Deal,
-    LoaderKind,
     PlannedSplit,
     TrainerShare,
-    Training,
     deal_shards,
     pack_shards,
 )
+from pipelines.checks.preflight.training import LoaderKind, Training
 from pipelines.config.spec import Spec
 from synth.base.errors import PlanError, SpecError
 from synth.base.progress import Silent
@@ -297,7 +296,7 @@ def test_a_batch_that_ranks_cannot_share_is_refused_before_anything_is_planned(
     tiny: Callable[..., Spec], tmp_path: Path
 ) -> None:
     for training, fix in (
-        (Training(8, 1, 4), "--batch 8 at least"),
+        (Training(8, 1, 4), "--batch 8 or more"),
         (Training(8, 1, 250), "--batch 248 or --batch 256"),
         (Training(1, 1, 8, price_per_gpu_hour=2.0), "--steps-per-s"),
         (Training(1, 1, 8, steps_per_s=float("nan")), "a number"),

@@ -11,8 +11,12 @@ import pytest
 
 from pipelines.cli.app import load_command
 from pipelines.cli.commands import COMMANDS
-from pipelines.cli.common.options import MARKS, corpus_completions, source_completions
-from pipelines.config.new import complete_starts
+from pipelines.cli.common.options import (
+    MARKS,
+    corpus_completions,
+    source_completions,
+    start_completions,
+)
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE
 from tests.kit.builds import segue_here
 
@@ -58,7 +62,7 @@ def test_commands_options_and_their_values_are_completed() -> None:
     assert {"--head", "--out", "--resume"} <= set(complete("train", "x", "--"))
     assert complete("train", "x", "--head", "tr") == ["transformer"]
     assert complete("text", "probe", "cl") == ["clause-swap"]
-    assert complete_starts("t") == ["tag_captions", "triplets"]
+    assert start_completions("t") == ["tag_captions", "triplets"]
     assert source_completions("esc") == ["esc10", "esc50"]
 
 

@@ -59,7 +59,7 @@ def run(code: str, *arguments: str | Path) -> str:
 
 
 def test_help_of_no_command_loads_what_is_slow() -> None:
-    run(OFFER, *SLOW)
+    run(OFFER, *SLOW, "jaxtyping", "pyarrow", "rich.progress", "scipy")
 
 
 @pytest.mark.slow

@@ -229,7 +229,7 @@ def test_shard_that_kills_its_workers_is_named(cluster: OwnCluster) -> None:
 
     with (
         engine(cluster.address) as it,
-        pytest.raises(SegueError, match=r"train-00007\.tar: 2 workers died while they had it"),
+        pytest.raises(SegueError, match=r"train-00007\.tar: 2 workers died while rendering it"),
     ):
         it.submit(Call(die, "train-00007.tar", HOUR_S)).result()
 
@@ -423,10 +423,10 @@ def test_scheduler_that_does_not_answer_is_refused(
     with socket.socket() as deaf:
         deaf.bind(("127.0.0.1", 0))
         address = f"dask://127.0.0.1:{deaf.getsockname()[1]}"
-        with pytest.raises(SegueError, match="no Dask scheduler answers"), engine(address):
+        with pytest.raises(SegueError, match="no Dask scheduler responds"), engine(address):
             pass
         deaf.listen()  # it connects, and then says nothing
-        with pytest.raises(SegueError, match="no Dask scheduler answers"), engine(address):
+        with pytest.raises(SegueError, match="no Dask scheduler responds"), engine(address):
             pass
 
 

@@ -243,8 +243,11 @@ def test_a_run_is_no_corpus_and_a_corpus_no_run(manifests: Path, tmp_path: Path)
     assert not out.exists()
 
 
-def test_an_exported_corpus_is_no_corpus(corpus: Corpus, tmp_path: Path) -> None:
-    export_corpus(corpus, "hf", tmp_path / "out")
+def test_an_exported_corpus_says_what_it_needs_and_is_no_corpus(
+    manifests: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    export_command(manifests, "hf", tmp_path / "out", workers=0, observer=Silent()).show()
+    assert "note: decoding its sounds needs datasets and torchcodec" in capsys.readouterr().out
     with pytest.raises(SpecError, match="is an export of a corpus, not a corpus"):
         export_command(tmp_path / "out", "esc", tmp_path / "esc", observer=Silent())
 

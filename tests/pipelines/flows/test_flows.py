@@ -334,7 +334,7 @@ def test_flow_that_fails_is_one_clear_line_and_exit_code_one(
     assert failed.returncode == 1
     assert "error: split train: triplets need clips of two classes, found 1" in failed.stderr
     assert "Traceback" not in failed.stderr
-    with pytest.raises(SpecError, match="no engine is called 'foo'"):
+    with pytest.raises(SpecError, match="unknown engine 'foo'"):
         build_with_prefect(read_spec(spec), tmp_path / "out", "foo")
 
 

@@ -178,7 +178,7 @@ def test_wrong_descriptions_and_sources_are_told(tiny_set: Path, tmp_path: Path)
     assert "not defined over jam" in refusal(tiny_set, name="jam")
     assert "sets takes of foley itself" in refusal(tiny_set, takes=7)
     for name, changes, what in (
-        ("Tiny.yaml", {}, "expected NAME-vN"),
+        ("Tiny.yaml", {}, "like its set: NAME-vN"),
         ("a-v1.yaml", {"backwards": "sideways"}, "backwards"),
         ("b-v1.yaml", {"spec": {"recipe": {"triplets": {"style": "grand"}}}}, "style"),
     ):

@@ -136,14 +136,14 @@ def test_rows_that_cannot_be_asked_about_and_wrong_options(tmp_path: Path) -> No
     cases: list[tuple[str, tuple[str, ...], str]] = [
         ("id,caption\na,x\na,y\n", (), "line 3: the id 'a' is also that of line 2"),
         ("id,caption\n,x\n", (), "line 2: lacks an id"),
-        ("id,caption\n", (), "holds no rows"),
+        ("id,caption\n", (), "has no rows"),
         ("id,text\na,x\n", (), "no column 'caption', which prompt say needs"),
         ("name,caption\na,x\n", (), "no column 'id' for the ids"),
         ("id,caption\na\n", (), "line 2: prompt say: item 'a': 'caption' is missing"),
         ("id,caption\na, \n", (), "line 2: 'caption' is blank"),
         (good, ("--column", "caption"), "expected FIELD=..."),
         (good, ("--column", "noise=a"), "the prompt has no such field"),
-        (good, ("--split", "train"), "--split is for corpora"),
+        (good, ("--split", "train"), "--split goes only with a corpus"),
         (good, ("--prices", "none.yaml"), "no such file"),
         (good, ("--out", "out.csv"), "the result is a Parquet file"),
         (good, ("--out", str(source)), "the result is a Parquet file"),
@@ -229,5 +229,5 @@ def test_all_true_captions_of_a_corpus(path: Path, tiny_corpus: Path) -> None:
     assert all(row.fields["sample_rate"] == 16_000 for row in found)
     with pytest.raises(SpecError, match=r"has no split 'dev' \(its splits are train"):
         read_rows(Input(folder, split="dev"), REWRITE)
-    with pytest.raises(SpecError, match="--positives is for corpora"):
+    with pytest.raises(SpecError, match="--positives goes only with a corpus"):
         read_rows(Input(path, positives=True), REWRITE)

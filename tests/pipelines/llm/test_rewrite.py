@@ -197,7 +197,7 @@ def test_another_model_may_verify(tmp_path: Path, rows: list[dict[str, Any]]) ->
         plain, positives = replace(run, task="paraphrase"), replace(source, positives=True)
         with pytest.raises(SpecError, match="has no `verify`"):
             generate(plain, Silent())
-        with pytest.raises(SpecError, match="do not tell which caption"):
+        with pytest.raises(SpecError, match="do not say which caption"):
             generate(replace(plain, verify_model="", source=positives), Silent())
     assert models == {("tiny", False), ("reader", True)}
 

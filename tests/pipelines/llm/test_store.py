@@ -215,7 +215,7 @@ def test_what_is_no_store_is_left_alone(tmp_path: Path) -> None:
     _foreign(newer, f"PRAGMA user_version = {STORE_VERSION + 1}")
     for path, said in (
         (text, "cannot be opened"),
-        (foreign, "another program's database"),
+        (foreign, "the database of another program"),
         (newer, f"this program reads version {STORE_VERSION}"),
     ):
         before = path.read_bytes()

@@ -75,8 +75,12 @@ def test_every_table_and_column_is_described_and_on_the_page(database: Database)
         assert [column.name for column in columns] == list(table.columns)
         section = page.partition(f"### `{table.name}`\n\n{table.about}\n")[2].partition("\n#")[0]
         documented = re.findall(r"^\| `(\w+)` \| (\S+) \| (.+) \|$", section, re.MULTILINE)
+        # Of a rendered sample the page lists what a planned one has not.
+        repeated = TABLES[1].columns if table.name == "samples" else ()
         assert documented == [
-            (each.name, each.outer_type, table.columns[each.name]) for each in columns
+            (each.name, each.outer_type, table.columns[each.name])
+            for each in columns
+            if each.name not in repeated
         ]
 
 

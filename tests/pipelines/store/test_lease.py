@@ -117,7 +117,7 @@ def test_a_lease_is_kept_by_signs_of_life_and_lost_without(timeless: Remote) -> 
     second.check()
     again = taken(timeless, "b", EXPIRY_S + 101)  # after a restart in the same stage
     again.check()
-    with pytest.raises(CorpusError, match=r"took the lease, as .* no sign of life for \d+ s"):
+    with pytest.raises(CorpusError, match=r"took the lease, as .* not renew it for \d+ s"):
         second.check()
     again.release()
     taken(timeless, "c", EXPIRY_S + 102).check()

@@ -285,7 +285,7 @@ def test_a_store_of_one_process_is_refused_to_others_before_any_work(
     tiny: Tiny, tiny_file: Callable[..., Path], tmp_path: Path, cache: Path
 ) -> None:
     url = f"memory:/{tmp_path}"
-    with pytest.raises(SpecError, match="only, so no worker sees it") as told:
+    with pytest.raises(SpecError, match="process, so workers cannot see it") as told:
         build(tiny(), Path(url), 2)
     assert "0 workers" in told.value.fix
     assert not list(cache.rglob("*.pcm")), "no clip was read"

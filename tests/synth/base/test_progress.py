@@ -1,4 +1,4 @@
-"""Progress as programs read it, what a stopped command has kept, a sign of life on a terminal."""
+"""Progress as programs read it, and as logs keep it; what a stopped command has kept."""
 
 from __future__ import annotations
 
@@ -8,21 +8,24 @@ import os
 import pty
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
+from pipelines.cli.common.bars import Bars, LeftOrTaken, Rate
 from pipelines.cli.common.progress_display import (
-    Bars,
+    BEAT_S,
+    LASTS_S,
     JsonLines,
-    LeftOrTaken,
-    Rate,
-    Tracker,
+    Lines,
     show_progress,
 )
+from pipelines.cli.common.tracker import Tracker
 from synth.base.progress import Silent, track
 from tests.kit.cases import cases
 
@@ -44,7 +47,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def tracker(clock: Clock) -> Tracker:
-    return JsonLines(clock)
+    return JsonLines("audit", clock)
 
 
 def told(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
@@ -138,11 +141,58 @@ def test_an_interrupt_bears_what_will_not_be_done_again(
     assert getattr(caught.value, "__notes__", [None]) == [note]
 
 
-def test_nothing_is_written_where_there_is_no_terminal(capfd: pytest.CaptureFixture[str]) -> None:
-    with show_progress(as_json=False) as observer:
+def test_plain_lines_come_soon_then_in_intervals_and_at_the_end_of_what_is_long(
+    clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = Lines("train", clock)
+
+    def wait(seconds: float) -> list[str]:
+        """The lines of so many seconds; a beat comes with each eighth of one."""
+        for _ in range(round(8 * seconds)):
+            clock.now += 1 / 8
+            lines.beat()
+        return capsys.readouterr().err.splitlines()
+
+    assert wait(0) == []
+    assert wait(1 / 8) == ["train: under way"]
+    lines.start("features", 2, "samples")
+    assert wait(LASTS_S / 2) == []
+    lines.finish("features")
+    assert wait(2 * BEAT_S) == ["train: under way, 15 s", "train: under way, 30 s"]
+    lines.start("train", 1400, "steps", done=100)
+    assert wait(1) == ["train: 100 of 1,400 steps"]
+    lines.advance("train", 20, "loss 2.1")
+    assert wait(BEAT_S) == ["train: 120 of 1,400 steps, 16 s, loss 2.1"]
+    lines.start("mend", 1, "files")
+    lines.finish("mend", "made again: a\x1b.csv")
+    lines.finish("train")
+    assert wait(1) == [
+        "mend: made again: a\\x1b.csv",
+        "train: 1,400 of 1,400 steps, 16 s",
+    ]
+
+
+def test_a_program_is_told_of_what_does_not_move(
+    tracker: Tracker, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for phase in ("audit", "bank"):
+        for _ in range(2):
+            clock.now += BEAT_S
+            tracker.beat()
+            tracker.beat()
+        assert [line["progress"] for line in told(capsys)] == [phase, phase]
+        tracker.start("bank", 10, "banks")
+
+
+def test_the_beat_ends_with_the_block(capfd: pytest.CaptureFixture[str]) -> None:
+    threads = threading.active_count()
+    with suppress(KeyboardInterrupt), show_progress(as_json=False) as observer:
+        assert threading.active_count() == threads + 1
         for _ in track(range(5), observer, "audit", "samples"):
             pass
-    assert capfd.readouterr() == ("", "")
+        raise KeyboardInterrupt
+    assert threading.active_count() == threads
+    assert capfd.readouterr().out == ""
     assert list(track(("a", "b"), Tracker(), "text", "captions")) == ["a", "b"]
     assert list(track((), Silent(), "text", "captions")) == []
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from synth.base.rng import pick
-from synth.captions.balance import Member, _denies, deal, deal_alone, print_captions
+from synth.captions.balance import Dealer, Member, _denies
 from synth.captions.caption import Style
 from synth.captions.contrast import CaptionSet, pool
 from synth.captions.narrative import Narrator
@@ -57,10 +57,10 @@ def group(
     if not all(each.hearing.proves(each.statement) for each in members):
         return None
     rng = np.random.default_rng(seed)
-    claims = list(pool(statements))
+    claims, dealer = list(pool(statements)), Dealer(tell, limit, rng, 0.25)
     if style is Style.PAPER:
-        return print_captions(members, claims, tell, limit, rng)
-    return deal(members, claims, tell, limit, rng, 0.25)
+        return dealer.print_captions(members, claims)
+    return dealer.deal(members, claims)
 
 
 GROUPS = [
@@ -164,9 +164,10 @@ def test_members_that_cannot_be_told_apart_have_true_captions_alone(
     statements: tuple[Scene, Scene],
 ) -> None:
     # "A" is heard in both; nothing of the pool can be said of the first that is false of the other.
-    members, rng = list(map(member, statements)), np.random.default_rng(0)
-    assert deal(members, [], narrator(0).tell, 7, rng, 0.5) is None
-    for captions in deal_alone(members, [], narrator(0).tell, 3, rng, 0.5):
+    members = list(map(member, statements))
+    dealer = Dealer(narrator(0).tell, 7, np.random.default_rng(0), 0.5)
+    assert dealer.deal(members, []) is None
+    for captions in dealer.deal_alone(members, []):
         assert not captions.negatives
 
 

@@ -322,7 +322,7 @@ def test_a_family_admits_its_versions_and_an_id_only_that(
         ([""], "is not known", ""),
         (["n/a"], "is not known", ""),
         (["free stuff"], "is not known", ""),
-        ([], "no clip", ""),
+        ([], "got an empty one", ""),
     ],
 )
 def test_a_name_that_is_not_known_gets_the_nearest(

@@ -15,7 +15,8 @@ import pytest
 
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
-from synth.export import FORMATS, ExportFormat, find_format
+from synth.export import FORMATS, find_format
+from synth.export.base import ExportFormat
 from synth.export.items import list_shards
 from tests.kit.builds import UNCERTIFIED
 from tests.kit.cases import cases

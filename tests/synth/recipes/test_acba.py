@@ -203,7 +203,7 @@ def test_captions_that_all_share_a_word_are_a_plan_error_with_the_fix() -> None:
     clips = [clip(i, f"A dog barks {i} times") for i in range(5)]
     with pytest.raises(PlanError, match="share no word") as caught:
         plan(Acba(pairs=2, crossfade_s=0.0), clips)
-    assert caught.value.fix == "add clips, or set recipe.acba.share_words: true"
+    assert caught.value.fix == "set `recipe.acba.share_words: true`, or add clips"
     assert len(plan(Acba(pairs=2, share_words=True), clips)) == 1
     # What is set already is no remedy.
     deaf = replace(make_setting(), audible=5 * RATE)

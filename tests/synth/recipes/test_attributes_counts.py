@@ -77,7 +77,7 @@ def test_what_is_treated_does_not_tell_which_is_more(
 
 def test_what_cannot_be_proven_is_left_out() -> None:
     quiet = [level_clip("rain", (-20.0, -90.0, -90.0, -90.0) * 20), asked.PLAIN[2]]
-    with pytest.raises(LeftOutError, match="no clips are found"):
+    with pytest.raises(LeftOutError, match="found no clips"):
         plan(Attributes(pairs=1, attributes=("duration",)), quiet)
     for recipe, clips, told in (
         (Attributes(attributes=("trend",)), asked.PLAIN, "trend need treated clips, found none"),
@@ -87,7 +87,7 @@ def test_what_cannot_be_proven_is_left_out() -> None:
             recipe.groups({"train": clips}, make_setting())
     # A position is that in a sample to which nothing is added.
     Attributes().check(make_setting(), ("train",))
-    with pytest.raises(PlanError, match="padding moves it"):
+    with pytest.raises(PlanError, match="padding moves sounds"):
         Attributes().check(make_setting(least_frames=RATE), ("train",))
 
 
@@ -201,9 +201,9 @@ def test_samples_fit_their_length() -> None:
     recipe.check(where, ("train",))
     for group in plan(recipe, [ONE, THREE], where):
         assert max(duration(draft.scene) for draft in group) <= 3 * RATE // 2
-    with pytest.raises(PlanError, match="leaves no room"):
+    with pytest.raises(PlanError, match="does not fit into a sample"):
         recipe.check(make_setting(max_frames=RATE // 2), ("train",))
-    with pytest.raises(PlanError, match="may go unheard") as error:
+    with pytest.raises(PlanError, match="may not be heard") as error:
         Counts(pause_s=(0.1, 0.5)).check(where, ("train",))
     assert "at least 0.2 s" in error.value.fix
 
@@ -214,5 +214,3 @@ def test_a_sound_that_fades_too_late_is_left_out() -> None:
     with pytest.raises(LeftOutError, match="surely heard as often") as error:
         plan(Counts(pause_s=(0.21, 0.22)), [clip(6, (tail, (1, *[0] * 21)))])
     assert "dog" in error.value.fix
-    with pytest.raises(PlanError, match="split test: counts needs clips of short sounds"):
-        Counts(repeats={"train": 1, "test": 1}).groups({"train": [ONE]}, make_setting())

@@ -130,9 +130,9 @@ def test_no_pair_has_two_sounds_that_one_noun_could_mean() -> None:
     [
         (Edits(), setting(least_frames=0), "one length"),
         (Edits(), replace(setting(), max_frames=None), "one length"),
-        (Edits(), setting(peak_db=-3.0), "turned down differently"),
-        (Edits(pause_s=(0.01, 0.02)), setting(), "unheard"),
-        (Edits(max_event_s=0.05), setting(), "no room"),
+        (Edits(), setting(peak_db=-3.0), "not be turned down equally"),
+        (Edits(pause_s=(0.01, 0.02)), setting(), "not be heard"),
+        (Edits(max_event_s=0.05), setting(), "do not fit"),
     ],
 )
 def test_a_setting_that_breaks_the_promise_is_refused(

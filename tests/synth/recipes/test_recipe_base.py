@@ -227,5 +227,5 @@ def test_a_label_that_most_clips_bear_leaves_some_to_the_next_round() -> None:
 
 
 def test_too_few_clips_are_a_clear_error() -> None:
-    with pytest.raises(PlanError, match="2 clips do not make one group"):
+    with pytest.raises(PlanError, match="2 clips do not fill a group"):
         _ = dealer(clips()[:2]).sizes

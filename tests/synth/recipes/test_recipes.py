@@ -39,6 +39,7 @@ CLASSES = [
 PLANS: dict[str, tuple[dict[str, Any], Sequence[Clip]]] = {
     "acba": ({"pairs": 48, "max_event_s": 2.5}, CAPTIONED),
     "attributes": ({"pairs": 30}, asked.PLAIN),
+    "clips": ({}, [replace(clip, captions=(*clip.captions, "It is loud.")) for clip in CAPTIONED]),
     "counts": ({"repeats": 5}, SHORT),
     "edits": ({"pairs": 20}, [clip for clip in asked.clips() if clip.frames >= RATE]),
     "negation": ({}, TAGGED),
@@ -153,6 +154,8 @@ def test_events_too_short_for_the_crossfade_are_a_clear_error(
         ("acba", make_clip("a", "dog", "cat"), "no caption and 2 labels"),
         ("acba", make_clip("a", "dog", frames=2 * RATE - 1), "crossfade of 1 s"),
         ("acba", make_clip("a", "dog"), ""),
+        ("clips", make_clip("a", "dog", "cat"), "has no caption and 2 labels"),
+        ("clips", make_clip("a", "dog"), ""),
         ("counts", replace(SHORT[0], labels=("dog", "cat")), "has 2 labels"),
         ("counts", SHORT[0], ""),
         ("edits", make_clip("a", "x", "y"), "2 labels; edits need exactly one"),

@@ -329,7 +329,7 @@ def test_a_file_without_scenes_is_refused(tmp_path: Path, text: str | None) -> N
     path = tmp_path / "scenes.txt"
     if text is not None:
         path.write_text(text)
-    with pytest.raises(ValidationError, match=r"scenes\.txt: (cannot be read|holds no scene)"):
+    with pytest.raises(ValidationError, match=r"scenes\.txt: (cannot be read|has no scene)"):
         Scenes(expressions=str(path))
 
 
@@ -361,11 +361,11 @@ def test_weights_of_categories() -> None:
         ({"expressions": [" + ".join(["any"] * 13)]}, r"expressions: 'any.*' has 13 sounds"),
         (
             {"expressions": ["(Bark + Rain) * Moo + Meow + Siren"]},
-            r"has 5 sounds, more than 4 \(polyphony\), and is no sequence",
+            r"has 5 sounds, more than 4 \(polyphony\), but is not a sequence",
         ),
         (
             {"expressions": ["Bark * Rain * Moo"], "polyphony": 2},
-            r"has 3 sounds, more than 2 \(polyphony\), and is no sequence",
+            r"has 3 sounds, more than 2 \(polyphony\), but is not a sequence",
         ),
         *(
             ({"expressions": [text]}, r"recipe\.scenes\.expressions: .*column")
@@ -387,9 +387,9 @@ def test_errors_name_the_key_and_the_mend(settings: dict[str, Any], message: str
 
 
 def test_what_leaves_nothing_to_say_is_a_clear_error() -> None:
-    with pytest.raises(PlanError, match="no scene found") as caught:
+    with pytest.raises(PlanError, match=r"need 3 labels .* found Bark, Rain") as caught:
         plan(Scenes(scenes=24), spread_clips(("Bark", "Rain")))
-    assert "add clips of other labels" in caught.value.fix
+    assert "add sounds of other labels" in caught.value.fix
     padded = replace(make_setting(), least_frames=RATE)
     with pytest.raises(PlanError, match="leave position out of recipe"):
         Scenes(tell=("position",)).check(padded, ("train",))

@@ -138,7 +138,7 @@ def test_vague_tags_are_neither_exchanged_nor_denied(recipe: NegationRecipe | Ta
             assert "not groove" not in caption.text
             assert "not alternative" not in caption.text
     only = [clip("a", "contemporary"), clip("b", "groove")]
-    with pytest.raises(LeftOutError, match="tell it from no other"):
+    with pytest.raises(LeftOutError, match="do not distinguish it from any other"):
         plan(recipe, only, SETTING)
 
 

@@ -163,8 +163,8 @@ def test_what_is_left_out_is_told_with_split_and_setting() -> None:
         list(map(groups.group, range(2)))
     assert caught.value.example == "class_00 and class_01"
     assert (
-        "to split test, by a larger share or another `seed`, "
-        "or let sounds last longer (recipe.triplets.max" in caught.value.fix
+        "add recordings of these labels to split test, or let sounds last longer (recipe"
+        in caught.value.fix
     )
     alike = [make_clip(label, label, frames=RATE) for label in ("dog_bark", "Dog bark", "rain")]
     for few, told in (

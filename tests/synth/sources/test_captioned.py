@@ -259,7 +259,7 @@ def test_wavtext5k_is_read_as_it_is_published(tmp_path: Path) -> None:
     assert (forest.tags, bone.tags) == ((), ())
     listing = open_source(source)
     assert isinstance(listing, Unheard)
-    with pytest.raises(SourceError, match="length is not known") as caught:
+    with pytest.raises(SourceError, match="length is unknown") as caught:
         listing.row(forest)
     assert "audio" in caught.value.fix
     # A resampled copy gives way to the one that was downloaded.

@@ -142,7 +142,7 @@ def test_the_tags_of_msd_are_a_vocabulary_and_no_clips(tmp_path: Path) -> None:
     dump(tmp_path / "msd_tags.json", ["rock", "80s"])
     source = LpMusicCaps(root=tmp_path)
     assert set(source.vocabulary()) == {Tag("genre", "rock"), Tag("era", "80s")}
-    refused(source, "holds no Parquet or JSON")
+    refused(source, "has no Parquet or JSON")
 
 
 @cases(

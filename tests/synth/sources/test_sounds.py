@@ -160,7 +160,7 @@ def test_header_and_headings_are_passed_over(tmp_path: Path, end: str) -> None:
         ([ENTRY.replace("CC0", "free")], r"line 1: the licence \[free\] is not known"),
         (
             [ENTRY, "", ENTRY.replace("CC0", "CC-BY")],
-            "line 3: says other things of 1-100-A than line 1",
+            "line 3: contradicts line 1 about 1-100-A",
         ),
         (["\udcff\udcfe"], "utf-8"),
     ],

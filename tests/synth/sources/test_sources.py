@@ -210,9 +210,9 @@ def test_a_library_without_its_name_is_told_with_the_form(
 ) -> None:
     monkeypatch.chdir(here)
     for place, told, fix in (
-        ("ESC-50", "is a folder; expected NAME:ROOT", "give esc50:ESC-50, or folder:ESC-50"),
-        ("ESC-50.zip", "is a file; expected NAME:ROOT", "unpack the library"),
-        ("https://github.com/x/ESC-50", "is a URL; expected NAME:ROOT", "download and unpack"),
+        ("ESC-50", "expected NAME:ROOT, got a folder", "give esc50:ESC-50, or folder:ESC-50"),
+        ("ESC-50.zip", "expected NAME:ROOT, got a file", "unpack the library"),
+        ("https://github.com/x/ESC-50", "expected NAME:ROOT, got a URL", "download and unpack"),
     ):
         with pytest.raises(SpecError, match=told) as caught:
             parse_source(place)

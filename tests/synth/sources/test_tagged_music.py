@@ -224,7 +224,7 @@ def test_other_splits_subsets_and_tables(tmp_path: Path) -> None:
     assert genre.tags == (Tag("genre", "rock"),)
     whole = check(repository(tmp_path, split=None))
     assert [(ref.recording, ref.split) for ref in whole] == [("jamendo/773", ""), ("jamendo/5", "")]
-    refused(repository(tmp_path, subset="moodtheme"), r"holds no autotagging_moodtheme\*\.tsv")
+    refused(repository(tmp_path, subset="moodtheme"), r"has no autotagging_moodtheme\*\.tsv")
     (raw,) = check(repository(tmp_path, table=Path("data/raw_30s.tsv")))
     assert raw.tags == (Tag("genre", "ambient"),)
     assert raw.licence == "unknown"

@@ -99,8 +99,8 @@ def test_a_plan_over_the_vocabulary_holds_no_violation(planned: Path) -> None:
 @cases(
     ("changes", "error", "message"),
     [
-        ({"source": {"vocabulary": {"labels": ["Dog", "Dog"]}}}, SourceError, "two clips are call"),
-        ({"source": {"vocabulary": {"labels": ["Dog", "Bark"]}}}, PlanError, "no scene found"),
+        ({"source": {"vocabulary": {"labels": ["Dog", "Dog"]}}}, SourceError, "two clips have"),
+        ({"source": {"vocabulary": {"labels": ["Dog", "Bark"]}}}, PlanError, "found no scene"),
     ],
 )
 def test_labels_that_make_no_plan_are_a_clear_error(
@@ -183,7 +183,7 @@ def test_plan_ends_with_one_json_line_and_build_refuses_with_the_fix(
     assert failed.returncode == 1
     error, fix = failed.stderr.splitlines()
     assert error == "error: source vocabulary has no recordings, so nothing can be rendered"
-    assert fix == "fix:   `segue plan SPEC` plans over it"
+    assert fix == "fix:   use `segue plan SPEC`, which needs no recordings"
     assert json.loads(failed.stdout.splitlines()[-1])["error"] in error
 
 

@@ -116,7 +116,7 @@ def test_what_finds_no_room_is_read_from_the_store(copies: Copies) -> None:
     files = [open_file(copies.path(f"{name}.tar")) for name in "abc"]
     read(copies, "d")
     assert there(copies) == "abc"
-    with pytest.raises(StorageError, match=r"d\.tar: .* no room .*SEGUE_CACHE_LIMIT"):
+    with pytest.raises(StorageError, match=r"d\.tar: .* do not fit .*SEGUE_CACHE_LIMIT"):
         open_mapped(copies.path("d.tar"))
     for file in files:
         file.close()
@@ -329,7 +329,7 @@ def test_a_file_made_here_takes_its_room_once(
     leave_free(monkeypatch, cache, "*rows.arrow*", 3 * SHARD // 2)
     with open_made("rows.arrow", make) as held:
         assert held.read() == b"r" * SHARD
-        with pytest.raises(StorageError, match="find no room") as told:
+        with pytest.raises(StorageError, match="do not fit next to") as told:
             open_made("other-rows.arrow", make)
     assert "free disk space" in str(told.value.fix)
     assert not list(cache.rglob("*.partial"))

@@ -8,11 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.base.errors import LexiconError
 from synth.base.rng import Randomness
 from synth.base.shipped import read_shipped_rows
 from synth.labels.lexicon import Tag
@@ -268,23 +266,6 @@ def test_a_negator_that_would_make_another_tag_is_not_used() -> None:
     only_no = Negation(words, negators=Negators(("no",), ("not",), ("without",)))
     found = negate("a wave song", NegationExtent.FULL, only_no, Randomness(1).at("x", 0))
     assert found.reason == NegationReason.MISREAD
-
-
-def test_negators_are_read_and_bad_ones_refused(tmp_path: Path) -> None:
-    path = tmp_path / "n.csv"
-    path.write_text(
-        "negator,style,slot\nnever,paper,any\nhardly,natural,quality\nminus,natural,thing\n"
-    )
-    own = made(PAPER, NegationExtent.FULL, negators=Negators.read(path))
-    assert own.text == "A never rock tune with never guitar and never bass"
-    for content, fault in (
-        ("negator,style\nno,paper\n", "wrong columns"),
-        ("negator,style,slot\nno,paper,thing\n", "line 2"),
-        ("negator,style,slot\nno,paper,any\n", "no natural negator for slot quality"),
-    ):
-        path.write_text(content)
-        with pytest.raises(LexiconError, match=fault):
-            Negators.read(path)
 
 
 @cases("natural", [False, True])

@@ -116,7 +116,7 @@ def test_files_that_cannot_be_read(file: Write) -> None:
         (read_vocabulary, "a.csv", "id,tag\n1,rock,pop\n", "line 2: has more or fewer cells"),
         (read_vocabulary, "a.csv", "id,aspect_list\n1,[rock]\n", "line 2: the tags are not a list"),
         (read_vocabulary, "a.csv", "id,tag\n1,\n", "names no tag"),
-        (read_captions, "t.csv", "id,tag\n1,rock\n", "holds no caption"),
+        (read_captions, "t.csv", "id,tag\n1,rock\n", "has no caption"),
         (read_items, "none.csv", None, "cannot be read"),
         (read_items, "b.csv", b"\xff\xfe\x00", "not text in UTF-8"),
         (read_items, "a.tsv", f"{HEADER}track_7\tartist_1\n", "line 2: 2 columns"),

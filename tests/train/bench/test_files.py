@@ -96,7 +96,7 @@ def test_faults_of_a_table_are_found_before_anything_is_heard(
         ((COMPA, *missing), audio, r"row 2: 'x.wav' .* nor are 2 more"),
         ((COMPA[:3], ("a", "b", "c")), audio, "reversed_pair_file"),
         ((COMPA,), tmp_path / "music", "no such folder"),
-        ((COMPA,), audio, "holds no rows"),
+        ((COMPA,), audio, "has no rows"),
         (((*COMPA, "triplet_file"),), audio, "has only the column"),
     ):
         with pytest.raises(CorpusError, match=expected):

@@ -107,12 +107,12 @@ def test_what_a_model_cannot_do_is_refused(
     tones: Any, clap_folder: Path, sound: Callable[..., str], tmp_path: Path
 ) -> None:
     files = [file_sound(tmp_path / "audio" / sound("low", "low"))]
-    with pytest.raises(SpecError, match="any length, there is nothing to fill up"):
+    with pytest.raises(SpecError, match="any length, so there is nothing to pad"):
         fill_up(files, Padding.REPEAT, None)
     for model in (tones, open_embedder(clap_folder)):
-        with pytest.raises(SpecError, match="no fused CLAP"):
+        with pytest.raises(SpecError, match="needs a fused CLAP"):
             fuse(model)
-    with pytest.raises(SpecError, match="cut and fusion"):
+    with pytest.raises(SpecError, match="both cut and fusion"):
         BenchSettings(cut=True, fusion=True)
 
 

@@ -130,7 +130,7 @@ MISSING = {
     "strange_clap:Ragged": "texts gives list, not one vector for each of 2",
     "strange_clap:Mute": "texts gives NoneType, not one vector",
     "strange_clap:Silent": "audio gives a vector of zeros",
-    "strange_clap:Apart": "audio gives 2 numbers, texts 3: no one space",
+    "strange_clap:Apart": "audio gives 2 numbers, texts 3: expected equally many",
     "strange_clap:Wordy": "texts: fails with RuntimeError: CUDA is out of memory$",
     "strange_clap:Broken": "audio: fails with ValueError: all input arrays must have the",
 }
@@ -154,7 +154,7 @@ def test_it_chooses_its_own_device_and_has_no_weights_to_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("train.bench.opening.torch_device", torch.device)
-    with pytest.raises(SpecError, match="computes where it likes, not on cuda"):
+    with pytest.raises(SpecError, match="chooses its own device, not cuda"):
         open_embedder(Path("strange_clap:Good"), "cuda")
     with pytest.raises(CorpusError, match="a Python object, which is not opened as a CLAP"):
         open_model(Path("strange"))

@@ -113,7 +113,7 @@ def test_stages_are_scaled_to_any_number_of_steps(steps: int) -> None:
     scaled = config.scale_steps(steps)
     assert scaled.steps == steps
     assert len(scaled.stages) == 2
-    with pytest.raises(SpecError, match="cannot hold the 2 stages") as error:
+    with pytest.raises(SpecError, match="are too few for the 2 stages") as error:
         demo(Path("c"), Path("o")).scale_steps(1)
     assert "(relations in play: before; all)" in str(error.value)
     assert error.value.fix == "give 2 or more, one per stage"

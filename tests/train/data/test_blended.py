@@ -102,7 +102,7 @@ def test_what_cannot_be_blended_is_told(corpus: Path, other: Path, tmp_path: Pat
         ({corpus: 1}, {"rank": -1, "ranks": 2}, "rank -1 of 2"),
         ({corpus: 1}, {"ranks": 0}, "rank 0 of 0"),
         ({corpus: 1}, {"batch": 0}, "a batch of 0 samples"),
-        ({}, {}, "nothing is to be blended"),
+        ({}, {}, "expected corpora to blend"),
     ]
     for weights, changes, told in cases:
         with pytest.raises(SpecError, match=told):

@@ -235,7 +235,7 @@ def captioned(tmp_path_factory: pytest.TempPathFactory, build_corpus: Callable[.
                 table.writerow([hertz, f"video{hertz}", 0, f"{what} at {hertz} hertz"])
     return build_corpus(
         source={"audiocaps": {"root": str(root)}},
-        recipe={"negation": {}},
+        recipe="clips",
         splits={"train": ["train"]},
     )
 

@@ -232,7 +232,7 @@ def test_damaged_and_other_folders_are_told(make_run: Any, tmp_path: Path) -> No
     settings = json.loads((out / SETTINGS_FILE).read_text())
     settings["model"]["head"]["layers"] = 1
     (out / SETTINGS_FILE).write_text(json.dumps(settings))
-    with pytest.raises(SpecError, match=r"model.safetensors: of another model"):
+    with pytest.raises(SpecError, match=r"model.safetensors: belongs to another model"):
         load_exported(out)
     settings["model"]["audio"]["kind"] = "patches"
     (out / SETTINGS_FILE).write_text(json.dumps(settings))

@@ -14,12 +14,12 @@ from train.bench.plan import TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings
 from train.bench.tasks.choosing import AFTER, BEFORE
 from train.bench.tasks.samples import Samples, retrieval_both_ways, similarities
-from train.data.meaning import meaning
+from train.data.meaning import find_meaning
 from train.data.split import number_keys
 
 
 def plan_samples(samples: Samples, settings: BenchSettings) -> TaskPlan:
-    """Each different caption is one text; every sample whose claim means the same is right.
+    """Each different caption is one text; every sample whose caption says the same is right.
 
     A text counts to the group of the first sample that it is the caption of.
     """
@@ -31,7 +31,7 @@ def plan_samples(samples: Samples, settings: BenchSettings) -> TaskPlan:
         first.setdefault(row["caption"], position)
 
     def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
-        heard = number_keys([meaning(row["claim"]) for row in rows]).numpy()
+        heard = number_keys([find_meaning(row["caption"], row["claim"]) for row in rows]).numpy()
         said_by = list(first.values())
         correct = heard[:, None] == heard[said_by][None, :]
         similarity = audio @ np.stack([said[text] for text in first]).T

@@ -1,0 +1,238 @@
+"""Own labels: what a spec says of a label goes with it, and decides what is said and denied."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import soundfile
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from pipelines.builder.build import build, plan_library
+from pipelines.builder.findings import Findings
+from pipelines.checks.audit import audit
+from pipelines.config.spec import Spec
+from synth.base.errors import SpecError
+from synth.base.progress import Silent
+from synth.corpus.corpus import Corpus
+from synth.labels.lexicon import (
+    Phrase,
+    are_kin,
+    could_be_called,
+    families,
+    is_countable,
+    shipped_phrases,
+    spell_listed,
+)
+from synth.labels.own import OwnLabel, name_of, read_own
+from synth.sources import open_source, source_class
+from synth.text.label_search import guess_words, search_labels, suggest_words
+from tests.kit.cases import cases
+
+BUDGIE = {"noun": "a budgie", "clause": "a budgie chirps", "gerund": "a budgie chirping"}
+WORDS = st.text("abc '-", min_size=1).map(lambda text: " ".join(text.split())).filter(bool)
+LISTS = st.lists(WORDS, max_size=3).map(tuple)
+
+
+def own(name: str = "budgie", **settings: Any) -> str:
+    return OwnLabel(**settings).label(name)
+
+
+@given(
+    st.text(min_size=1).filter(lambda text: text == text.strip()),
+    st.none() | WORDS,
+    st.none() | st.tuples(WORDS, WORDS, WORDS),
+    st.none() | st.booleans(),
+    LISTS,
+    LISTS,
+)
+def test_a_label_carries_what_is_said_of_it(
+    name: str,
+    like: str | None,
+    forms: tuple[str, str, str] | None,
+    countable: bool | None,
+    also: tuple[str, ...],
+    excludes: tuple[str, ...],
+) -> None:
+    words = dict(zip(("noun", "clause", "gerund"), forms or (), strict=False))
+    told = OwnLabel(like=like, countable=countable, also=also, excludes=excludes, **words)
+    label = told.label(name)
+    expected = (name, told) if told != OwnLabel() else read_own(name)
+    assert read_own(label) == expected
+
+
+@cases(
+    ("label", "clause", "paths", "countable"),
+    [
+        (own(**BUDGIE), "a budgie chirps", (), False),
+        (own(**BUDGIE, like="bird"), "a budgie chirps", ("animal/bird",), False),
+        (own(**BUDGIE, countable=True), "a budgie chirps", (), True),
+        (own("Hund", like="DOG"), "a dog barks", ("animal/dog",), True),
+        (own("Hund", like="dog", countable=False), "a dog barks", ("animal/dog",), False),
+        (own("dog", **BUDGIE), "a budgie chirps", ("animal/dog",), True),
+        (own("waterphone", countable=True), "the sound of waterphone is heard", (), True),
+        ("dog {barks}", "the sound of dog {barks} is heard", (), False),
+    ],
+)
+def test_words_and_kin(label: str, clause: str, paths: tuple[str, ...], countable: bool) -> None:
+    assert Phrase.of_label(label).clause == clause
+    assert (families(label), is_countable(label)) == (paths, countable)
+
+
+@cases(
+    ("sound", "name", "called"),
+    [
+        (own(like="Bird"), "crow", True),
+        (own(like="Bird", excludes=("crow",)), "crow", False),
+        ("crow", own(like="Bird", excludes=("CROW",)), False),
+        (own(**BUDGIE), "dog", False),
+        (own("strimmer", also=("engine",), **BUDGIE), "engine", True),
+        ("engine", own("strimmer", also=("engine",), **BUDGIE), False),
+        (own("strimmer", also=("engine",), excludes=("engine",)), "engine", False),
+        ("alternative rock", own("rock", **BUDGIE), True),
+        ("alternative rock", own("rock", excludes=("alternative rock",)), False),
+        (own(**BUDGIE), own("budgie", like="Bird"), True),
+    ],
+)
+def test_what_a_sound_could_be_called(sound: str, name: str, called: bool) -> None:
+    assert could_be_called(sound, name) is called
+    assert are_kin(sound, name) is are_kin(name, sound)
+
+
+@cases(
+    ("label", "listed"),
+    [
+        ("RAIN", "rain"),
+        ("Rain", "Rain"),
+        ("Car-Horn", "car_horn"),
+        ("car horn", "car_horn"),
+        ("VEHICLE horn, car horn, honking", "Vehicle horn, car horn, honking"),
+        ("dog [bark]", None),
+        ("carhorn", None),
+        ("", None),
+    ],
+)
+def test_case_and_separators_do_not_count(label: str, listed: str | None) -> None:
+    assert spell_listed(label) == listed
+
+
+def test_listed_labels_are_themselves() -> None:
+    assert [label for label in shipped_phrases() if spell_listed(label) != label] == []
+
+
+@cases(
+    ("label", "clause"),
+    [
+        ("budgie", "a budgie is heard"),
+        ("An_Owl", "an owl is heard"),
+        ("Kettle_Boiling", "a kettle is boiling"),
+        ("bells", "bells are heard"),
+        ("whittling", "whittling is heard"),
+        ("old thing", "an old thing is heard"),
+        ("a; {b}", "a b is heard"),
+    ],
+)
+def test_words_are_guessed(label: str, clause: str) -> None:
+    assert guess_words(label).clause == clause
+
+
+def test_what_is_suggested_can_be_pasted() -> None:
+    labels = ["budgie", "a; {b}: c", "yes", "puppy bark", "#1"]
+    lines = suggest_words(labels)
+    pasted = yaml.safe_load("\n".join(lines))["labels"]
+    assert {label: OwnLabel(**told) for label, told in pasted.items()} == {
+        label: guess_words(label) for label in labels
+    }
+    assert lines[4].endswith("# or {like: Bark}")
+
+
+def test_search() -> None:
+    assert search_labels("DOG")[:2] == ["Dog", "dog"]
+    assert "Vehicle horn, car horn, honking" in search_labels("honk")
+    assert search_labels("zorble") == []
+
+
+@cases(
+    ("settings", "said"),
+    [
+        ({"noun": "a budgie"}, "give noun, clause and gerund"),
+        ({**BUDGIE, "noun": "a budgie; two"}, "expected words without"),
+        ({**BUDGIE, "clause": "a budgie chirps."}, "no final stop"),
+        ({"like": "dogg"}, "did you mean 'dog'"),
+        ({"also": ["enginee"]}, "did you mean 'engine'"),
+    ],
+)
+def test_wrong_settings_are_refused(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        make_spec(Path(), {"budgie": settings})
+
+
+def make_spec(root: Path, labels: dict[str, Any] | None, **changes: Any) -> Spec:
+    recipe = {"scenes": {"scenes": 16, "expressions": {"budgie + RAIN": 1.0, "any * any": 1.0}}}
+    return Spec.model_validate(
+        {
+            "corpus": "own",
+            "source": {"folder": {"root": root}},
+            "recipe": recipe,
+            "audio": {"sample_rate": 16_000},
+            "labels": labels,
+            **changes,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three sounds under names that the lexicon lacks, or spells otherwise."""
+    root = tmp_path_factory.mktemp("library")
+    names = {"crow": "budgie", "rain": "RAIN", "siren": "klaxon"}
+    source = open_source(source_class("foley")(takes=3, classes=[*names]))  # type: ignore[call-arg]
+    for ref in source.refs():
+        sound = source.load(ref)  # type: ignore[union-attr]
+        folder = root / names[ref.labels[0]]
+        folder.mkdir(exist_ok=True)
+        path = folder / f"{ref.id.replace('/', '-')}.wav"
+        soundfile.write(path, np.asarray(sound.audio), sound.rate)
+    return root
+
+
+def test_a_corpus_says_and_proves_its_own_labels(library: Path, tmp_path: Path) -> None:
+    labels = {"budgie": BUDGIE | {"like": "Bird"}, "klaxon": {"like": "siren"}}
+    summary = build(make_spec(library, labels), tmp_path, 0)
+    corpus = Corpus.open(tmp_path / "data_manifests" / "own")
+    assert audit(corpus.folder).violations == ()
+    rows = pq.read_table(corpus.folder / "samples.parquet").to_pylist()
+    captions = " ".join(row["caption"].lower() for row in rows)
+    assert "budgie" in captions
+    assert "the sound of" not in captions
+    assert {name_of(label) for row in rows for label in row["labels"]} == {
+        "budgie",
+        "rain",
+        "klaxon",
+    }
+    assert not any("{" in row["notation"] for row in rows)
+    assert summary.findings.unphrased == []
+
+
+def test_labels_decide_on_the_plan_and_none_change_nothing(library: Path, tmp_path: Path) -> None:
+    plans = []
+    for labels in (None, {}, {"budgie": {"like": "Bird"}}):
+        spec = make_spec(library, labels)
+        _, places, _ = plan_library(spec, tmp_path, 0, Silent())
+        plans.append(places.version)
+        findings = Findings.read(places.manifests, spec.splits)
+    assert plans[0] == plans[1] != plans[2]
+    assert findings.unphrased == ["klaxon"]
+    assert "klaxon: {noun: a klaxon" in findings.notes[-1]
+
+
+def test_a_label_that_no_clip_has_is_refused(library: Path, tmp_path: Path) -> None:
+    with pytest.raises(SpecError) as caught:
+        plan_library(make_spec(library, {"budgy": {"like": "Bird"}}), tmp_path, 0, Silent())
+    assert caught.value.fix == "did you mean 'budgie'?"
