@@ -191,7 +191,7 @@ def build(
     else:
         known = read_spec(Path(spec))
     count = choose_worker_count(workers)
-    with show_progress(as_json=False) as observer:
+    with show_progress(False, "build") as observer:
         summary = run_build(known, Path(out), count, False, observer)
     with redirect_stdout(sys.stderr):
         print_summary(summary)

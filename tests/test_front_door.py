@@ -150,7 +150,7 @@ def test_segue_works_beside_what_is_named_alike(
         (tmp_path / name).write_text(text)
     done = run(tmp_path, *words)
     assert done.returncode == 0, done.stderr
-    told = [line for line in done.stderr.splitlines() if line.startswith("segue: ")]
+    told = [line for line in done.stderr.splitlines() if "Segue has a package" in line]
     assert len(told) == bool(hidden), done.stderr
     assert all(str(tmp_path / name) in line for line in told for name in hidden)
     assert "Traceback" not in done.stderr
