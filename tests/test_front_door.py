@@ -109,7 +109,7 @@ def test_a_corpus_is_read_in_every_way(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_a_picture_of_a_sample_holds_all_and_escapes_it(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    for label in (MARK, "dog"):
+    for label in (MARK, "dog", "rain"):
         (tmp_path / label).mkdir()
         for take in range(2):
             noise = rng.normal(0, 0.1, 32_000)
