@@ -1,37 +1,51 @@
-"""What docs/python.md shows of building and reading from a program works as it says."""
+"""docs/python.md is a notebook: its blocks, run one after the other, print what it shows."""
 
 from __future__ import annotations
 
+import os
 import re
-import shutil
+import subprocess
+import sys
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pipelines.builder.build import Summary, build
+from tests.kit.builds import PLAIN
+from tests.kit.corpora import caching  # noqa: F401
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+CELL = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.M | re.S)
 
 
-def test_the_program_prints_what_the_page_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_cells_print_what_the_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.syspath_prepend(str(DOCS / "examples"))
     monkeypatch.chdir(tmp_path)
-    shutil.copy(DOCS / "examples" / "triplets.yaml", tmp_path)
-    import from_python  # type: ignore[import-not-found]
+    notebook: dict[str, Any] = {}
+    cells = [(code, shown) for code, shown in CELL.findall(PAGE) if shown]
+    assert len(cells) == 5
+    for code, shown in cells:
+        with redirect_stdout(StringIO()) as printed:
+            exec(code, notebook)
+        assert printed.getvalue() == shown, code
 
-    assert not (tmp_path / "out").exists(), "importing the program builds nothing"
 
-    def here(spec: Any, out: Path, worker_count: int) -> Summary:
-        assert worker_count > 0
-        return build(spec, out, 0)
-
-    monkeypatch.setattr(from_python, "build", here)
-    from_python.main()
-    page = (DOCS / "python.md").read_text(encoding="utf-8")
-    shown = re.search(r"\$ python from_python\.py\n((?: {4}\S.*\n| {6}\S.*\n)+)", page)
-    assert shown is not None
-    lines = [line[4:] for line in shown[1].splitlines() if line.strip() != "..."]
-    assert capsys.readouterr().out.splitlines()[: len(lines)] == lines
+def test_the_script_runs_unguarded(tmp_path: Path) -> None:
+    examples = ROOT / "docs" / "examples"
+    for name in ("from_python.py", "triplets.yaml"):
+        (tmp_path / name).write_text((examples / name).read_text("utf-8"), "utf-8")
+    done = subprocess.run(
+        [sys.executable, "from_python.py"],
+        cwd=tmp_path,
+        env=os.environ | PLAIN | {"PYTHONPATH": str(ROOT), "SEGUE_CACHE": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    shown = re.search(r"\$ python from_python\.py\n((?: {4}\S.*\n)+)", PAGE)
+    assert shown is not None, done.stderr
+    assert done.stdout == re.sub("^ {4}", "", shown[1], flags=re.M), done.stderr

@@ -17,6 +17,7 @@ from pipelines.cli.commands import COMMANDS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 WHOLE: Final = "segue"
+"""The drawing of all packages, and the box of the one on top: `import segue`, and the command."""
 PACKAGES: Final = ("experiments", "pipelines", "train", "synth", "prompts")
 FEWEST: Final = 4
 """A package with fewer modules is not drawn."""
@@ -45,7 +46,7 @@ class ModuleDrawing:
 
 def drawings() -> Iterator[ModuleDrawing]:
     """All of them, in the order of the page."""
-    graph = grimp.build_graph(*PACKAGES, cache_dir=None)
+    graph = grimp.build_graph(WHOLE, *PACKAGES, cache_dir=None)
     yield _whole(graph)
     for package in PACKAGES:
         for each in sorted([package, *graph.find_descendants(package)]):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -25,10 +24,9 @@ from typing import Any, Final, Generic, ParamSpec, Protocol, TypeVar, runtime_ch
 from pipelines.engines.executor import (
     FEWER_PROCESSES,
     end_pool,
-    hold_interrupts,
     make_context,
     start_worker,
-    suggest_guard,
+    starting_process,
 )
 from synth.base.errors import CorpusError, MachineError, SegueError, SpecError
 from synth.base.processors import processors
@@ -173,9 +171,6 @@ def engine(where: str | int | Engine | None = None) -> Iterator[Engine]:
         with cluster(f"{'tcp' if scheme == 'dask' else scheme}://{host}:{port}") as there:
             yield there
         return
-    script = sys.modules.get("__mp_main__")
-    if script is not None and script is not sys.modules["__main__"]:  # it is being run
-        raise SegueError("a script started its work again in a child process")
     count = _count_processes(where)
     if not count:
         yield _Here()
@@ -244,7 +239,7 @@ class _Pool:
     def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         answer: Future[T] = Future()
         # Nothing answers for a pool that could not start, so no call may wait for it.
-        with self._lock, hold_interrupts():
+        with self._lock, starting_process():
             if self.cancelled.is_set():
                 raise GivenUpError("given up")
             if self._broken is not None:
@@ -287,8 +282,7 @@ class _Pool:
                 if late
                 else MachineError(
                     "a worker process was killed",
-                    fix=suggest_guard()
-                    or "free some memory or use fewer --workers, then run the same command again; "
+                    fix="free some memory or use fewer --workers, then run the same command again; "
                     "finished shards are kept",
                 )
             )

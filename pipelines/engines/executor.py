@@ -22,6 +22,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 PARENT_POLL_S = 1.0
@@ -34,6 +35,9 @@ PRELOADED: Final = ("pipelines.builder.render", "pipelines.ingest.decoding", "pa
 """What processes share on Linux. None of it starts a thread of Python's; OpenBLAS and jemalloc end
 theirs as they are forked. Most is SciPy, behind the meter, and pandas, behind Arrow.
 """
+
+
+_ONE_AT_A_TIME: Final = threading.Lock()
 
 
 @cache
@@ -56,23 +60,30 @@ def end_pool(pool: Executor) -> None:
                 child.kill()
 
 
-def suggest_guard() -> str:
-    """What to do where a process failed that the script which is run now keeps from starting.
+@contextmanager
+def starting_process() -> Iterator[None]:
+    """What starts a process within it gets one that knows our modules, and runs nothing else.
 
-    A new process runs the script once more, to know what it defines: an unguarded one begins its
-    work again there. Returns "" where the script says `__main__`, or where there is none.
+    By itself it would run the script once more that this process runs, to know what it defines,
+    and one that is not guarded by `__main__` would begin its work again. What workers are forks of
+    would look for modules in the folder that it is started in, before all others: a `train.py`
+    there is not ours.
     """
-    script = getattr(sys.modules["__main__"], "__file__", None)
-    try:
-        text = Path(script).read_text("utf-8", errors="replace") if script else "__main__"
-    except OSError:
-        return ""
-    if "__main__" in text:
-        return ""
-    return (
-        f"{script} is run again by every process that it starts: put its work under "
-        '`if __name__ == "__main__":`'
-    )
+    places = os.pathsep.join(place or str(Path.cwd()) for place in sys.path)
+    paths = {"PYTHONPATH": places, "PYTHONSAFEPATH": "1"}
+    with _ONE_AT_A_TIME, hold_interrupts():
+        main, before = sys.modules["__main__"], {name: os.environ.get(name) for name in paths}
+        sys.modules["__main__"] = ModuleType("__main__")
+        os.environ.update(paths)
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
 
 
 @contextmanager

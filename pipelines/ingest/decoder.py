@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
-from pipelines.engines.executor import FEWER_PROCESSES, hold_interrupts, make_context, suggest_guard
+from pipelines.engines.executor import FEWER_PROCESSES, make_context, starting_process
 from pipelines.ingest.decoding import (
     READY,
     DecoderVerdict,
@@ -123,7 +123,7 @@ class Decoder:
         process = context.Process(target=serve_decoding, args=given)
         process.daemon = True
         try:
-            with hold_interrupts():
+            with starting_process():
                 process.start()
         except (OSError, EOFError, RuntimeError) as error:
             raise MachineError(
@@ -141,8 +141,7 @@ class Decoder:
                 died += f" {START_S:g} s without getting ready"
             raise MachineError(
                 f"a process that decodes audio could not be started: {died}",
-                fix=suggest_guard()
-                or "free some memory or use fewer --workers, then run the same command again",
+                fix="free some memory or use fewer --workers, then run the same command again",
             )
         return ours
 

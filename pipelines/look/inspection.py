@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -141,6 +141,29 @@ def draw(path: Path, count: int) -> list[dict[str, Any]]:
     picked = np.unique(np.linspace(0, table.num_rows - 1, count).astype(np.int64))
     rows: list[dict[str, Any]] = table.take(picked).to_pylist()
     return rows
+
+
+def summarise_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What is shown of a sample as text."""
+    return {
+        "id": row["id"],
+        "notation": row["notation"],
+        "caption": row["caption"],
+        "positives": [caption["text"] for caption in row["positives"]],
+        "negatives": [f"{caption['text']} [{caption['kind']}]" for caption in row["negatives"]],
+        "seconds": round(row["frames"] / row["sample_rate"], 3),
+    }
+
+
+def format_sample(row: Mapping[str, Any]) -> list[str]:
+    """The same as lines."""
+    shown = summarise_row(row)
+    return [
+        f"{shown['id']}  {shown['seconds']} s  {shown['notation']}",
+        f"  caption   {shown['caption']}",
+        *(f"  true      {text}" for text in shown["positives"]),
+        *(f"  false     {text}" for text in shown["negatives"]),
+    ]
 
 
 def draw_captions(path: Path, count: int, seed: int) -> list[str]:

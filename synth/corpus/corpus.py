@@ -205,7 +205,7 @@ class Corpus:
         """Rows of `schema.SAMPLES`, in plan order."""
         if split is None:
             return pq.read_table(self.folder / SAMPLES_FILE, columns=columns)
-        self._refuse_unknown(split)
+        self.refuse_unknown(split)
         return pq.read_table(
             self.folder / SAMPLES_FILE, columns=columns, filters=pc.field("split") == split
         )
@@ -220,7 +220,7 @@ class Corpus:
         Args:
             columns: The columns; those of `schema.ADDED` that the manifest lacks are left out.
         """
-        self._refuse_unknown(split)
+        self.refuse_unknown(split)
         path = self.folder / SAMPLES_FILE
         with explain_damage(path), pq.ParquetFile(path) as file:
             whole = file.schema_arrow
@@ -237,7 +237,8 @@ class Corpus:
                         )
                         yield chosen.select(schema.names).cast(schema)
 
-    def _refuse_unknown(self, split: str) -> None:
+    def refuse_unknown(self, split: str) -> None:
+        """Check that there is a split of a name."""
         if split not in self.splits:
             raise CorpusError(
                 f"corpus {self.name} has no split {split!r}",

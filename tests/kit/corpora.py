@@ -51,3 +51,9 @@ def manifests(spec: Spec | Mapping[str, Any], tmp_path_factory: pytest.TempPathF
     """The manifest folder of its corpus; its `latest` names the only version."""
     known = Spec.model_validate(spec)
     return built(known, tmp_path_factory) / "data_manifests" / known.corpus
+
+
+@pytest.fixture(autouse=True)
+def caching(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Segue's cache is one of all tests that import this: the sounds of scenes are made once."""
+    monkeypatch.setenv("SEGUE_CACHE", str(made_once("cache", lambda _: None, tmp_path_factory)))

@@ -6,6 +6,7 @@ import math
 import os
 import shlex
 import sys
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -130,7 +131,7 @@ def check_clap(clap: str, file: Path | None) -> None:
 
 def make_config(
     corpus: Path,
-    file: Path | None,
+    file: Path | Mapping[str, Any] | None,
     clap: str | None,
     head: HeadKind | None,
     virtual: bool,
@@ -151,8 +152,8 @@ def make_config(
     elif file is None:
         values = default(corpus, folder).model_dump(mode="json")
     else:
-        settings, where = read_settings(file)
-        values = {"out": str(folder)} | settings
+        settings, where = (file, "config") if isinstance(file, Mapping) else read_settings(file)
+        values = {"out": str(folder), **settings}
     values["corpus"] = str(corpus)
     if out is not None:
         values["out"] = str(out)

@@ -21,6 +21,7 @@ from synth.storage import format_place
 from train.config.run import AudioMode, TrainConfig
 from train.data.order import Blend, Stream, refuse_few
 from train.data.rows import Row
+from train.data.samples import read_sample
 from train.data.split import TRAIN, SplitData
 from train.data.tokenizer import CutTexts, TextTokenizer
 
@@ -155,9 +156,8 @@ _OPENED: Final = ("_parts", "_streams")
 class BlendedCorpora(IterableDataset[list[dict[str, Any]]]):
     """Batches without end, in which each corpus has its share of the samples.
 
-    A batch is a list of samples: `id`, `corpus`, `caption`, `positives` and `negatives` (further
-    true, and false captions), `pcm` (int16, mono), `sample_rate` in Hz. It depends on nothing but
-    the arguments and its number, so give it to `DataLoader(..., batch_size=None)`, with any number
+    A batch is a list of samples, as `read_sample` gives them. It depends on nothing but the
+    arguments and its number, so give it to `DataLoader(..., batch_size=None)`, with any number
     of workers. After every batch, each corpus is within one sample of its share. It is passed
     through wholly before it repeats, in another order each time.
 
@@ -195,7 +195,8 @@ class BlendedCorpora(IterableDataset[list[dict[str, Any]]]):
             for number, (start, stop) in enumerate(zip(starts, stops, strict=True))
             for position in self._streams[number].take(start, stop).tolist()
         ]
-        return [self._sample(*each) for each in drawn[self._rank :: self._ranks]]
+        mine = drawn[self._rank :: self._ranks]
+        return [read_sample(self._parts[number], position) for number, position in mine]
 
     def __iter__(self) -> Iterator[list[dict[str, Any]]]:
         worker = get_worker_info()
@@ -215,19 +216,6 @@ class BlendedCorpora(IterableDataset[list[dict[str, Any]]]):
     def load_state_dict(self, state: Mapping[str, int]) -> None:
         """Let the next iteration begin with batch number `state["step"]`."""
         self._step = state["step"]
-
-    def _sample(self, number: int, position: int) -> dict[str, Any]:
-        data = self._parts[number]
-        (row,) = data.rows([position])
-        return {
-            "id": row["id"],
-            "corpus": data.corpus.name,
-            "caption": row["caption"],
-            "positives": [each["text"] for each in row["positives"]],
-            "negatives": [each["text"] for each in row["negatives"]],
-            "pcm": data.pcm(row),
-            "sample_rate": data.corpus.sample_rate,
-        }
 
     def _open(self) -> None:
         self._parts: list[SplitData] = []

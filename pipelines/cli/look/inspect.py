@@ -36,7 +36,13 @@ def inspect_command(
 
     Example: `segue inspect data_manifests/acba --samples 3`
     """
-    from pipelines.look.inspection import describe, draw, draw_captions, rebuild
+    from pipelines.look.inspection import (
+        describe,
+        draw,
+        draw_captions,
+        rebuild,
+        summarise_row,
+    )
     from synth.corpus.corpus import Corpus
 
     if captions:
@@ -47,32 +53,24 @@ def inspect_command(
     facts = describe(corpus)
     picked = draw(corpus, samples)
     paths = [str(rebuild(Corpus.open(corpus), row, save)) for row in picked] if save else []
-    rows = [_summarise_row(row) for row in picked]
+    rows = [summarise_row(row) for row in picked]
     return CommandResult(
         {**facts, "samples": rows, "saved": paths},
         partial(_print, corpus, facts, picked, paths),
     )
 
 
-def _summarise_row(row: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "id": row["id"],
-        "notation": row["notation"],
-        "caption": row["caption"],
-        "positives": [caption["text"] for caption in row["positives"]],
-        "negatives": [f"{caption['text']} [{caption['kind']}]" for caption in row["negatives"]],
-        "seconds": round(row["frames"] / row["sample_rate"], 3),
-    }
-
-
 def _print(
     corpus: Path, facts: dict[str, Any], rows: list[dict[str, Any]], paths: list[str]
 ) -> None:
+    from pipelines.look.inspection import format_sample
 
     console = make_console()
     console.print(f"[bold]{facts['corpus']}[/] {facts['version']}  recipe {facts['recipe']}")
     for row in rows:
-        _print_sample(console, row)
+        head, *lines = format_sample(row)
+        console.print(f"\n{head}", style="bold", markup=False)
+        console.print("\n".join(lines), markup=False)
     if rows:
         console.print()
     for name, counts in facts["counts"].items():
@@ -93,17 +91,6 @@ def _print(
     for path in paths:
         console.print(f"saved {path}", markup=False)
     print_next(console, "segue", "browse", corpus)
-
-
-def _print_sample(console: Console, row: dict[str, Any]) -> None:
-    shown = _summarise_row(row)
-    console.print(f"\n[bold]{shown['id']}[/]  {shown['seconds']} s  ", end="")
-    console.print(shown["notation"], markup=False)
-    console.print(f"  caption   {shown['caption']}", markup=False)
-    for text in shown["positives"]:
-        console.print(f"  true      {text}", markup=False)
-    for text in shown["negatives"]:
-        console.print(f"  false     {text}", markup=False)
 
 
 def _print_labels(console: Console, labels: dict[str, Any]) -> None:

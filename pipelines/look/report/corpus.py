@@ -6,7 +6,7 @@ import base64
 import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -101,7 +101,7 @@ def rights(clips: Sequence[Mapping[str, Any]], used: Sequence[Sequence[str]]) ->
     )
 
 
-_PACKAGES: Final = {"report": "pipelines.look.report", "browse": "pipelines.look.browse"}
+PACKAGES: Final = {"report": "pipelines.look.report", "browse": "pipelines.look.browse"}
 _CLIPS: Final = (
     "id",
     "recording",
@@ -169,7 +169,7 @@ def _page(manifest: Path, samples: int, observer: Observer) -> Page:
     }
     html = render_page(
         "report/corpus.html",
-        _PACKAGES,
+        PACKAGES,
         described=described,
         lacking=[Lacking(**each).line for each in described["labels"]["lacking"]],
         built=_read_facts(manifest),
@@ -295,6 +295,9 @@ class Negative:
     kind: str
     reason: str
 
+    def __str__(self) -> str:
+        return f"{self.text} [{self.kind}: {self.reason}]"
+
 
 @dataclass(frozen=True, slots=True)
 class ReportedSample:
@@ -308,8 +311,8 @@ class ReportedSample:
     row: Mapping[str, Any]
     drawing: Drawing
     negatives: tuple[Negative, ...]
-    sound: str
-    silence: str
+    sound: str = ""
+    silence: str = ""
 
 
 def examples(
@@ -324,23 +327,31 @@ def examples(
     """
     rendered = manifest.name == SAMPLES_FILE
     listening = Listening(Corpus.open(manifest.parent) if rendered else None)
-    audible = int(pq.read_schema(manifest).metadata[AUDIBLE.encode()])
+    audible = read_audible(manifest)
     return tuple(
-        _example(row, tags, audible, listening)
+        replace(report_sample(row, tags, audible), sound=sound, silence=silence)
         for row in track(draw(manifest, count), observer, "samples", "samples")
+        for sound, silence in [listening.hear(row)]
     )
 
 
-def _example(
-    row: Mapping[str, Any],
-    tags: Mapping[str, Sequence[str]],
-    audible: int,
-    listening: Listening,
+def read_audible(manifest: Path) -> int:
+    """Shortest overlap that can be heard, in frames, by what a manifest says."""
+    return int(pq.read_schema(manifest).metadata[AUDIBLE.encode()])
+
+
+def report_sample(
+    row: Mapping[str, Any], tags: Mapping[str, Sequence[str]], audible: int
 ) -> ReportedSample:
+    """A sample drawn and explained, without its sound.
+
+    Args:
+        tags: Names of the tags of each clip that has any.
+    """
     scene = from_text(row["scene"])
-    heard = annotate(read_timeline(row), tags)
-    judge = Explainer(heard, Tolerance(audible=audible), row["sample_rate"])
-    sound, silence = listening.hear(row)
+    judge = Explainer(
+        annotate(read_timeline(row), tags), Tolerance(audible=audible), row["sample_rate"]
+    )
     return ReportedSample(
         row=row,
         drawing=drawing_of(scene, row["frames"], row["sample_rate"], heard=read_timeline(row)),
@@ -352,6 +363,4 @@ def _example(
             )
             for each in row["negatives"]
         ),
-        sound=sound,
-        silence=silence,
     )
