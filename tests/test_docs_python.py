@@ -18,7 +18,9 @@ from tests.kit.corpora import caching  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
-CELL = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.M | re.S)
+CELL = re.compile(
+    r"^```python\n(.*?)^```\n(?:\n(?:<!-- given -->\n)?```text\n(.*?)^```\n)?", re.M | re.S
+)
 
 
 def test_the_cells_print_what_the_page_says(

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any, Final, TypeAlias
 
 from pipelines.config.spec import SPLITS, split_rules
-from synth.labels.own import name_of
+from synth.base.own_label import name_of
 from synth.sources.selection import split_finder
 
 SHOWN: Final = 10

@@ -20,9 +20,9 @@ from pipelines.ingest.parts import RefusalKind, count_refusals, format_refusals
 from pipelines.ingest.remedies import find_remedy, with_clip
 from pipelines.store.row_file import read_columns
 from synth.base.errors import LeftOutError
+from synth.base.own_label import name_of
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE
 from synth.labels.lexicon import Phrase
-from synth.labels.own import name_of
 from synth.text.label_search import suggest_words
 
 # Groups that a plan goes without: how many of each split, and why.

@@ -15,12 +15,12 @@ from synth.audio.decoding import Mislabelled
 from synth.audio.render import RENDER_VERSION, Mixdown
 from synth.base.choice import Choice, StrictModel
 from synth.base.errors import SpecError, suggestion
+from synth.base.own_label import OwnLabel
 from synth.base.rng import Randomness, digest
 from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.corpus.schema import FORMAT_VERSION, canonical_json
 from synth.corpus.shards import AudioFormat
 from synth.labels.lexicon import shipped_phrases, spell_listed, words_digest
-from synth.labels.own import OwnLabel
 from synth.recipes import Recipe, recipe_class, recipe_names
 from synth.recipes.base import Levels, Setting
 from synth.scene.timeline import Fade

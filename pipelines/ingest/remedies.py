@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from synth.base.own_label import name_of
 from synth.labels.lexicon import spell_listed
-from synth.labels.own import name_of
 
 Row: TypeAlias = Mapping[str, Any]
 _NAMED: Final = 3

@@ -23,6 +23,7 @@ from synth.base.atomic import write_bytes
 from synth.base.doors import own_file
 from synth.base.errors import CorpusError
 from synth.base.hashing import sha256_of
+from synth.base.own_label import name_of
 from synth.base.progress import Observer, Silent, track
 from synth.base.rng import Randomness
 from synth.corpus.corpus import CLIPS_FILE, QUARANTINE_FILE, Corpus, find_finished
@@ -31,7 +32,6 @@ from synth.corpus.receipt import VersionReceipt
 from synth.corpus.schema import CLIPS, PLAN, QUARANTINE
 from synth.corpus.shards import AudioFormat, encode_audio
 from synth.corpus.validation import check_columns, explain_damage
-from synth.labels.own import name_of
 from synth.storage import display_path, fetch, open_file
 
 _DESCRIBED: Final = (

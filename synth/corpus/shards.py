@@ -24,11 +24,11 @@ from synth.audio.dsp import Pcm
 from synth.audio.render import Rendering
 from synth.base.atomic import replacing
 from synth.base.errors import ClipError, CorpusError
+from synth.base.own_label import name_of
 from synth.base.units import to_seconds
 from synth.corpus.licence import effective_licence, parse_licence
 from synth.corpus.schema import read_dense, read_timeline
 from synth.labels.lexicon import Phrase
-from synth.labels.own import name_of
 from synth.scene.timeline import Timeline
 from synth.storage import display_path, read_at
 from synth.truth.frames import Audibility, find_runs, frame_length, label_frames

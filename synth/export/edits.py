@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from synth.audio.render import quantise_stems, render_stems
 from synth.base.errors import CorpusError
+from synth.base.own_label import name_of
 from synth.base.units import to_seconds
 from synth.corpus.shards import AudioFormat, decode_audio, encode_audio
 from synth.derived.edits import EDIT, Edit, find_edits
@@ -21,7 +22,6 @@ from synth.export.base import RANDOMNESS, ExportFormat, Whole, add_member, json_
 from synth.export.folder import Writer
 from synth.export.hf import AUDIO_TYPE, DECODING, card_facts, name_file, with_features
 from synth.export.items import ExportItem, Shard
-from synth.labels.own import name_of
 from synth.scene.scene import from_text
 from synth.scene.timeline import duration
 

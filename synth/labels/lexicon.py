@@ -13,9 +13,9 @@ from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Final
 
+from synth.base.own_label import name_of, read_own
 from synth.base.rng import digest
 from synth.base.shipped import read_shipped_rows, shipped_path
-from synth.labels.own import name_of, read_own
 from synth.labels.words import plain_words
 
 PHRASES: Final = "lexicons/phrases.csv"

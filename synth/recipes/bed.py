@@ -11,10 +11,10 @@ from pydantic import Field
 
 from synth.base.choice import StrictModel
 from synth.base.errors import PlanError
+from synth.base.own_label import name_of
 from synth.base.rng import pick
 from synth.base.units import Decibels, Frames, to_frames
 from synth.labels.lexicon import category, could_be_called
-from synth.labels.own import name_of
 from synth.recipes.base import Clip, Length, Setting, retake, take
 from synth.recipes.composing import amplify_sound
 from synth.scene.scene import Concat, Event, Overlay, Scene

@@ -12,11 +12,11 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from synth.base.errors import PlanError
+from synth.base.own_label import name_of
 from synth.base.rng import Randomness, pick, shuffle
 from synth.base.units import Frames
 from synth.captions.caption import Style
 from synth.labels.lexicon import are_confusable, are_kin, category, spell_listed
-from synth.labels.own import name_of
 from synth.recipes.base import (
     Clip,
     Setting,

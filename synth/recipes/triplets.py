@@ -21,6 +21,7 @@ from jaxtyping import Int64
 from pydantic import Field
 
 from synth.base.errors import LeftOutError, PlanError
+from synth.base.own_label import name_of
 from synth.base.rng import pick
 from synth.base.units import Seconds, to_frames
 from synth.captions.caption import Caption, Pair, Provenance, Style
@@ -28,7 +29,6 @@ from synth.captions.contrast import Wording, judge
 from synth.captions.narrative import Narrator
 from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase, are_kin
-from synth.labels.own import name_of
 from synth.recipes.base import (
     Clip,
     Count,

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Final, TypeAlias, assert_never
 
 from synth.base.doors import parse_json
 from synth.base.errors import NotationError, SceneError, shorten
+from synth.base.own_label import name_of
 from synth.base.units import Decibels, Frames
-from synth.labels.own import name_of
 
 MAX_DEPTH: Final = 100
 """Compositions within compositions; deeper scenes are refused when they are made."""

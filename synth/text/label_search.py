@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import yaml
 
 from synth.base.errors import nearest
+from synth.base.own_label import OwnLabel
 from synth.labels.lexicon import Phrase, shipped_phrases, wordings
-from synth.labels.own import OwnLabel
 from synth.labels.words import plain_words
 from synth.text.tags.tags import add_article, is_plural
 

@@ -26,7 +26,7 @@ from tests.kit.waiting import PATIENCE_S
 
 PLAIN = {"COLUMNS": "100", "NO_COLOR": "1"}
 """What output is compared in."""
-PROGRESS = re.compile(r"^[\w -]+: (?:under way|[\d,]+ of [\d,]+ ).*\n", re.MULTILINE)
+PROGRESS = re.compile(r"^(?!note:)[\w -]+: (?:under way|[\d,]+ of [\d,]+ ).*\n", re.MULTILINE)
 
 TINY: dict[str, Any] = {
     "corpus": "tiny",

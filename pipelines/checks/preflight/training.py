@@ -79,7 +79,7 @@ class Training:
         if self.batch < self.gpus:
             raise SpecError(
                 f"a batch of {self.batch} samples is too small for {self.gpus} GPUs",
-                fix=f"--batch {self.gpus} at least (samples of all GPUs together), or fewer GPUs",
+                fix=f"give --batch {self.gpus} or more (over all GPUs), or fewer GPUs",
             )
         if self.batch % self.gpus:
             below = self.batch - self.batch % self.gpus
@@ -89,6 +89,6 @@ class Training:
             )
         if self.price_per_gpu_hour is not None and self.steps_per_s is None:
             raise SpecError(
-                "--price-per-gpu-hour alone gives no cost: the run's duration is unknown",
+                "--price-per-gpu-hour needs --steps-per-s: the run's duration is unknown",
                 fix="measure your model's speed and give --steps-per-s",
             )

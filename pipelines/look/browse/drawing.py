@@ -11,12 +11,12 @@ from typing import Any, Final, assert_never
 
 from pipelines.look.page.page import find_round_numbers
 from synth.base.errors import CorpusError
+from synth.base.own_label import name_of
 from synth.base.units import Frames
 from synth.corpus.corpus import Corpus
 from synth.corpus.facts import GET_AGAIN
 from synth.corpus.shards import AudioFormat, read_member
 from synth.corpus.validation import MAX_MEMBER_BYTES
-from synth.labels.own import name_of
 from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.scene.timeline import Timeline, duration, timeline
 from synth.storage import display_path

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, assert_never
 
+from synth.base.own_label import name_of
 from synth.labels.lexicon import could_be_called
-from synth.labels.own import name_of
 from synth.scene.activity import hull, intersect, measure
 from synth.scene.claim import And, Claim, Count, Measured, Not, Only, Part, Quantity, claim_labels
 from synth.scene.scene import Concat, Event, Overlay, format_scene, operands

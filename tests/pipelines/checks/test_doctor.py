@@ -19,7 +19,6 @@ from packaging.requirements import Requirement
 
 from pipelines.checks.doctor import machine, packages
 from pipelines.checks.doctor.check import CheckState, DoctorCheck, SilentModuleError
-from pipelines.cli.look import doctor as command
 from pipelines.cli.make.check import check_command
 from tests.kit.builds import invoke
 
@@ -204,7 +203,7 @@ def test_a_prefect_server_that_is_set_up_and_does_not_answer_is_wrong() -> None:
 def test_only_what_is_wrong_ends_with_status_one(monkeypatch: pytest.MonkeyPatch) -> None:
     for state in CheckState:
         check = DoctorCheck("disk", state, "full", "all", "free some")
-        monkeypatch.setattr(command, "run_checks", lambda *_, check=check: iter([check]))
+        monkeypatch.setattr(machine, "run_checks", lambda *_, check=check: iter([check]))
         done = invoke(check_command, "--json")
         assert done.exit_code == (state is CheckState.WRONG)
         assert json.loads(done.stdout)["checks"][0]["state"] == state

@@ -13,7 +13,6 @@ import soundfile
 from PIL import Image
 
 import segue
-
 from pipelines.look.page import write_page
 from pipelines.look.report.corpus import corpus_page
 from tests.kit.browsing import served

@@ -19,6 +19,7 @@ from pipelines.builder.findings import Findings
 from pipelines.checks.audit import audit
 from pipelines.config.spec import Spec
 from synth.base.errors import SpecError
+from synth.base.own_label import OwnLabel, name_of, read_own
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from synth.labels.lexicon import (
@@ -30,7 +31,6 @@ from synth.labels.lexicon import (
     shipped_phrases,
     spell_listed,
 )
-from synth.labels.own import OwnLabel, name_of, read_own
 from synth.sources import open_source, source_class
 from synth.text.label_search import guess_words, search_labels, suggest_words
 from tests.kit.cases import cases

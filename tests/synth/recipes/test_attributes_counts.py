@@ -201,7 +201,7 @@ def test_samples_fit_their_length() -> None:
     recipe.check(where, ("train",))
     for group in plan(recipe, [ONE, THREE], where):
         assert max(duration(draft.scene) for draft in group) <= 3 * RATE // 2
-    with pytest.raises(PlanError, match="does not fit into a sample"):
+    with pytest.raises(PlanError, match="leaves no room for a sound"):
         recipe.check(make_setting(max_frames=RATE // 2), ("train",))
     with pytest.raises(PlanError, match="may not be heard") as error:
         Counts(pause_s=(0.1, 0.5)).check(where, ("train",))

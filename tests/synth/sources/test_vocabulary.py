@@ -100,7 +100,7 @@ def test_a_plan_over_the_vocabulary_holds_no_violation(planned: Path) -> None:
     ("changes", "error", "message"),
     [
         ({"source": {"vocabulary": {"labels": ["Dog", "Dog"]}}}, SourceError, "two clips have"),
-        ({"source": {"vocabulary": {"labels": ["Dog", "Bark"]}}}, PlanError, "found no scene"),
+        ({"source": {"vocabulary": {"labels": ["Dog", "Bark"]}}}, PlanError, "need 3 labels"),
     ],
 )
 def test_labels_that_make_no_plan_are_a_clear_error(

@@ -289,7 +289,7 @@ def test_latest_at_a_url_that_is_no_plain_name_is_not_followed(
     remote.write("data_manifests/c/latest", text)
     folder = local_place(f"{remote.url}/data_manifests/c")
     assert [path.name for path in folder.parent.rglob("*.*")] == []
-    with pytest.raises(CorpusError, match=r"latest: says .*: expected the name of a version"):
+    with pytest.raises(CorpusError, match="latest: expected the name of a version"):
         Corpus.open(Path(f"{remote.url}/data_manifests/c"))
 
 
