@@ -21,8 +21,6 @@ PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
 CELL = re.compile(
     r"^```python\n(.*?)^```\n(?:\n(?:<!-- given -->\n)?```text\n(.*?)^```\n)?", re.M | re.S
 )
-    r"^```python\n(.*?)^```\n(?:\n(?:<!-- given -->\n)?```text\n(.*?)^```\n)?", re.M | re.S
-)
 
 
 def test_the_cells_print_what_the_page_says(
