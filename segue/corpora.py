@@ -185,10 +185,12 @@ def build(
     from pipelines.cli.make.build import choose_worker_count, print_summary, run_build
     from pipelines.config.file import parse_spec, read_spec
     from synth.base.yaml_file import YamlFile
+    from synth.corpus.kinds import PathKind, expect
 
     if isinstance(spec, Mapping):
         known = parse_spec(YamlFile("spec", dict(spec)), Path())
     else:
+        expect(Path(spec), PathKind.SPEC, PathKind.OTHER, fix="segue.open opens a corpus")
         known = read_spec(Path(spec))
     count = choose_worker_count(workers)
     with show_progress(False, "build") as observer:
@@ -201,5 +203,7 @@ def build(
 def open(path: str | Path) -> BuiltCorpus:
     """Open a corpus: `data_manifests/NAME` for its latest version, or one of its versions."""
     from synth.corpus.corpus import Corpus
+    from synth.corpus.kinds import PathKind, expect
 
+    expect(Path(path), PathKind.CORPUS, PathKind.OTHER)
     return BuiltCorpus(Corpus.open(Path(path)), Path(path))

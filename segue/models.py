@@ -46,11 +46,13 @@ def train(
         config: A file of settings, or what one says; by default those of the demo.
     """
     from pipelines.cli.common.progress_display import show_progress
+    from synth.corpus.kinds import PathKind, expect
     from train.cli.train import make_config
     from train.config.model import HeadKind
     from train.engine.loop import train as run
 
     place = Path(corpus)
+    expect(place, PathKind.CORPUS, PathKind.OTHER)
     settings = make_config(
         place,
         config if config is None or isinstance(config, Mapping) else Path(config),

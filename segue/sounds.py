@@ -28,7 +28,7 @@ class Sounds(Heard):
 
     Args:
         wanted: The scene over labels, categories or `any`.
-        source: Whose recordings they are; None for any.
+        source: Whose recordings they are; None for those that Segue computes.
         seed: Draws recordings, their places and words; None for any.
     """
 
@@ -45,19 +45,20 @@ class Sounds(Heard):
     def _join(self, composition: type[Concat | Overlay], other: Sounds) -> Sounds:
         if not isinstance(other, Sounds):
             return NotImplemented
-        settings: dict[str, Any] = {}
-        for name in ("source", "seed"):
-            given = [value for one in (self, other) if (value := getattr(one, name)) is not None]
-            if given[1:] and given[0] != given[1]:
+        seeds = {one.seed for one in (self, other)} - {None}
+        for name, differ in (("source", self.source != other.source), ("seed", len(seeds) > 1)):
+            if differ:
                 raise SpecError(f"{self} and {other} have another {name}", fix="give both the same")
-            settings[name] = given[0] if given else None
-        return Sounds(composition(self.wanted, other.wanted), **settings)
+        return Sounds(composition(self.wanted, other.wanted), self.source, next(iter(seeds), None))
 
     def __str__(self) -> str:
         return format_scene(self.wanted)
 
     def __repr__(self) -> str:
-        return f"segue.scene({str(self)!r})"
+        settings = [
+            f", {key}={value!r}" for key in ("source", "seed") if (value := getattr(self, key))
+        ]
+        return f"segue.scene({str(self)!r}{''.join(settings)})"
 
     @cached_property
     def _studio(self) -> Studio:

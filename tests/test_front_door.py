@@ -69,6 +69,12 @@ def test_operators_write_the_notation() -> None:
     assert str(segue.sound("dog", seed=2) + rain) == "dog + rain"
     with pytest.raises(SegueError, match="another seed"):
         segue.sound("dog", seed=2) + segue.sound("rain", seed=3)
+    with pytest.raises(SegueError, match="another source"):
+        dog + segue.sound("rain", source="folder:mine")
+    assert repr(segue.scene("dog", seed=3)) == "segue.scene('dog', seed=3)"
+    for call, kind in ((segue.open, "a spec"), (segue.train, "a spec")):
+        with pytest.raises(SegueError, match=f"is {kind}, not a corpus"):
+            call("docs/examples/triplets.yaml")
     with pytest.raises(TypeError):
         dog + 1  # type: ignore[operator]
 

@@ -124,7 +124,7 @@ def _read_help(place: str) -> str:
     module, function = place.split(":")
     source = Path(__file__).parents[2].joinpath(*module.split(".")).with_suffix(".py")
     _, _, body = source.read_text("utf-8").partition(f"\ndef {function}(")
-    return body.partition('"""')[2].partition("\n")[0]
+    return body.partition('"""')[2].partition("\n")[0].removesuffix('"""')
 
 
 def _to_plain_words(message: str) -> str:

@@ -85,7 +85,7 @@ def schedule_command(
         def show() -> None:
             lasted = f" in {run.seconds:g} s: {run.message}" if run.message else ""
             begun = run.begun[:19].replace("T", " ")
-            make_console().print(f"{begun} UTC  {run.name} {run.state}{lasted}")
+            make_console().print(f"begun {begun} UTC  {run.name} {run.state}{lasted}")
 
         tell(CommandResult(run.to_json(), show))
 

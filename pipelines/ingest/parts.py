@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any, Final
 
@@ -300,8 +299,8 @@ class RefusalKind:
 
     Args:
         clips: How many clips it holds of.
-        reason: The words that all share, with `…` for those that differ.
-        location: Of the first of these clips.
+        reason: That of the first of these clips.
+        location: Of that clip.
         remedy: What would have kept them; see `find_remedy`.
     """
 
@@ -331,7 +330,7 @@ def count_refusals(quarantine: Iterable[Mapping[str, Any]]) -> list[RefusalKind]
     return [
         RefusalKind(
             len(rows),
-            _find_common_reason([row["reason"] for row in rows]),
+            rows[0]["reason"],
             rows[0]["location"],
             find_remedy(rows),
         )
@@ -349,10 +348,3 @@ def format_refusals(kinds: Sequence[RefusalKind]) -> list[str]:
     lines = [kind.line for kind in kinds[:SHOWN]]
     others = sum(kind.clips for kind in kinds[SHOWN:])
     return [*lines, f"and {others:,} for other reasons"] if others else lines
-
-
-def _find_common_reason(reasons: list[str]) -> str:
-    """The words that all share, with `…` for those that differ."""
-    columns = [set(words) for words in zip_longest(*(reason.split() for reason in reasons))]
-    shared = [words.pop() if len(words) == 1 else "…" for words in columns]
-    return " ".join(word for word, _ in groupby(shared))

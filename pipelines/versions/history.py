@@ -278,8 +278,8 @@ def _find(versions: Sequence[Version], name: str, where: str) -> Version:
     wanted = [name] if name in names else [known for known in names if known.startswith(name)]
     if len(wanted) != 1:
         raise CorpusError(
-            f"{where}: {len(wanted)} versions begin with {name!r}",
-            fix=f"the versions are {', '.join(names)}",
+            f"{where}: {len(wanted) or 'no'} versions begin with {name!r}",
+            fix=f"choose one of {', '.join(names)}",
         )
     version = next(version for version in versions if version.name == wanted[0])
     if not version.finished:

@@ -42,7 +42,8 @@ def find_nearest(label: str) -> str | None:
 
 def guess_words(label: str) -> OwnLabel:
     """Words for a label, to be mended: "a kettle is boiling", "a budgie is heard"."""
-    plain = Phrase.fallback(label).noun.removeprefix("the sound of ")
+    plain = Phrase.fallback(label).noun.removeprefix("the sound of ").removeprefix("my ")
+    plain = plain.lower() if plain.isupper() else plain
     plain = " ".join(re.sub("[;|{}]", " ", plain).split()).strip(" .") or "sound"
     head, _, last = plain.rpartition(" ")
     goes_on = bool(head and _PARTICIPLE.search(last))

@@ -88,6 +88,12 @@ def _print(found: Mapping[str, Mapping[Path, Tested]]) -> None:
                 *(_format(metric, value) for value in values),
             )
         console.print(table)
+        versions = {str(run): tested.facts.get("version", "") for run, tested in of_runs.items()}
+        if len(set(versions.values())) > 1:
+            told = ", ".join(
+                f"{run} on {version or 'an unknown one'}" for run, version in versions.items()
+            )
+            console.print(f"[yellow]note[/]: not one test, but of several versions: {escape(told)}")
         for run, tested in of_runs.items():
             if tested.other_weights:
                 console.print(

@@ -148,6 +148,8 @@ def make_config(
     values: dict[str, Any]
     where: str | YamlFile = "options"
     if clap is not None:
+        if Path(clap).is_dir():  # the run is used from other folders, too
+            clap = str(Path(clap).resolve())
         values = fine_tuning(corpus, folder, clap, chosen).model_dump(mode="json")
     elif file is None:
         values = default(corpus, folder).model_dump(mode="json")

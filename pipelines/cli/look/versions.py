@@ -153,8 +153,8 @@ def _print_sweep(corpus: Path, sweep: Sweep, dry_run: bool) -> None:
         console.print("nothing to remove")
     kept = ", ".join(sweep.kept) or "no version"
     console.print(
-        f"{sweep.corpus}: {format_bytes(sweep.freed)} {'to be freed' if dry_run else 'freed'}; "
-        f"{kept} with shards",
+        f"{sweep.corpus}: {'would free' if dry_run else 'freed'} {format_bytes(sweep.freed)}, "
+        f"kept the shards of {kept}",
         markup=False,
     )
     if sweep.versions and not dry_run:

@@ -164,8 +164,8 @@ def _print_library(
         _print_table(console, ("split", "clips"), splits)
     if above:
         console.print(
-            f"above full scale, and used as others are: {format_count(above, 'clip')} "
-            "(column peak_db)"
+            f"{format_count(above, 'clip')} with peaks above full scale (column peak_db), "
+            "used as others are"
         )
     if silent:
         console.print(

@@ -176,7 +176,7 @@ def describe_plan(
         print_index(console, source)
         console.print(
             f"[bold]{places.corpus}[/] {places.version}: "
-            f"{format_count(facts['samples'], 'sample')}, {facts['seconds']} s"
+            f"{format_count(facts['samples'], 'sample')}, planned in {facts['seconds']} s"
         )
         if facts["quarantined"]:
             console.print(f"{format_count(facts['quarantined'], 'clip')} quarantined")

@@ -55,4 +55,4 @@ def test_a_version_is_promoted_by_hand_as_to_go_back(
     (versions / "latest").write_text("bad\n")
     assert segue_here("promote", versions, "goo").returncode == 0
     assert (versions / "latest").read_text() == "good\n"
-    assert "0 versions begin with 'none'" in segue_here("promote", versions, "none").stderr
+    assert "no versions begin with 'none'" in segue_here("promote", versions, "none").stderr
