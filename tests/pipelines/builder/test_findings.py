@@ -24,8 +24,8 @@ from synth.sources.procedural.foley.source import Foley
 SHORT = "is too short: {} s of sound; a crossfade of 0.5 s needs 1 s"
 SPLITS: dict[SplitName, list[str]] = {"train": ["train", "extra"], "test": ["test"]}
 LINES = (
-    "  2 quarantined: is too short: 0.75 s of sound; a crossfade of 0.5 s needs 1 s (as dog/0.wav); "
-    "`recipe.triplets.crossfade_s: 0.37` keeps them",
+    "  2 quarantined: is too short: 0.75 s of sound; a crossfade of 0.5 s needs 1 s "
+    "(as dog/0.wav); `recipe.triplets.crossfade_s: 0.37` keeps them",
     "  1 quarantined: is silent (as cat/2.wav)",
     "note: no clip is from the library's split extra, which the spec names",
     "note: split test has no clip of: hound (1 of 2 labels)",
