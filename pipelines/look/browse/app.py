@@ -46,6 +46,7 @@ from pipelines.look.browse.view import (
 from pipelines.store.places import find_manifest
 from synth.base.atomic import format_count
 from synth.base.errors import SegueError, shorten
+from synth.base.own_label import name_of
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
 from synth.corpus.validation import is_key
 from synth.storage import format_place, is_url
@@ -221,7 +222,7 @@ def create_app(library: BrowsedCorpus, hosts: Hosts) -> Starlette:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["mark_words"] = mark_words
+    environment.filters |= {"mark_words": mark_words, "name_of": name_of}
     environment.globals |= {
         "add_sample": add_sample,
         "find_words": find_words,

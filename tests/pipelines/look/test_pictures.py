@@ -79,7 +79,9 @@ def test_report(reader: Reader, scenes: Path, tmp_path: Path) -> None:
 def test_scene(reader: Reader, tmp_path: Path) -> None:
     scene = segue.scene("(dog + rain) * wind")
     page = tmp_path / "scene.html"
-    page.write_text(f"<body style='margin: 1rem'>{scene._repr_html_()}", encoding="utf-8")
+    page.write_text(
+        f"<body style='font-family: sans-serif'>{scene._repr_html_()}", encoding="utf-8"
+    )
     shown = reader.open(page.as_uri())
     shown.set_viewport_size({"width": 1000, "height": 760})
     save(shown, "scene")
