@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -29,14 +28,16 @@ from synth.audio.dsp import Pcm
 from synth.audio.render import render
 from synth.base.errors import PlanError, suggestion
 from synth.base.yaml_file import YamlFile
+from synth.captions.balance import tell_claims
 from synth.captions.caption import Caption
 from synth.captions.contrast import CaptionSet, pool
 from synth.corpus.schema import canonical_json
+from synth.labels.lexicon import fold_spelling
 from synth.recipes.base import Draft
 from synth.recipes.casting import ANY, DrawnCast, cast_sounds, fill_labels
 from synth.recipes.composing import Placed, make_teller
 from synth.recipes.scenes import SceneGroups, Scenes
-from synth.scene.edit import EditSelection, Outline, recompositions, rename_labels
+from synth.scene.edit import recompositions, rename_labels
 from synth.scene.scene import Concat, Scene, format_scene, from_text, labels
 from synth.scene.timeline import recompose
 from synth.storage.copies import cache_folder
@@ -85,20 +86,11 @@ class OneScene(SceneGroups):
         else:
             others += recompositions(base)
         tell = make_teller(self.settings.style, self.setting.rate, rng)
-        selection = EditSelection(base)
-        true: dict[str, Caption] = {}
-        false: dict[str, Caption] = {}
-        for claim in chain([base], pool([base, *others])):
-            if placed.hearing.proves(claim):
-                true.setdefault((caption := tell(claim)).text, caption)
-            elif placed.hearing.refutes(claim):
-                caption = tell(claim).as_false(selection.kind(Outline.of(claim)))
-                false.setdefault(caption.text, caption)
-        main, *positives = true.values()
+        claims = chain([base], pool([base, *others]))
+        (main, *positives), false = tell_claims(placed, claims, tell)
         by_kind: dict[str, list[Caption]] = {}
-        for text, caption in false.items():
-            if text not in true:
-                by_kind.setdefault(str(caption.edit), []).append(caption)
+        for caption in false:
+            by_kind.setdefault(str(caption.edit), []).append(caption)
         negatives = filter(None, chain.from_iterable(zip_longest(*by_kind.values())))
         limit = self.settings.captions
         return CaptionSet(main, tuple(positives[: limit - 1]), tuple(islice(negatives, limit)))
@@ -144,20 +136,16 @@ class Studio:
 def _find_labels(wanted: Scene, cast: DrawnCast) -> Scene:
     """The scene over names that the cast knows: case and separators do not count."""
     known = [ANY, *cast.categories, *sorted(cast.labels)]
-    folded = {_fold(name): name for name in reversed(known)}
+    spelt = {fold_spelling(name): name for name in reversed(known)} | {each: each for each in known}
     named = labels(wanted)
-    if unknown := [name for name in named if name not in known and _fold(name) not in folded]:
+    if unknown := [name for name in named if not {name, fold_spelling(name)} & spelt.keys()]:
         names = ", ".join(f"{name!r} ({suggestion(name, known)})" for name in unknown)
         raise PlanError(f"scene: no recording has the label {names}")
-    wanted = fill_labels(wanted, [name if name in known else folded[_fold(name)] for name in named])
+    wanted = fill_labels(wanted, [spelt.get(name) or spelt[fold_spelling(name)] for name in named])
     cast.check(wanted, "scene")
     if len(named) > 1:  # what the recipe cannot tell it refuses
         _ = Scenes(expressions={format_scene(wanted): 1}).templates
     return wanted
-
-
-def _fold(name: str) -> str:
-    return re.sub(r"[\s_-]+", " ", name).strip().casefold()
 
 
 def open_studio(source: str | Mapping[str, Any], seed: int) -> Studio:

@@ -8,7 +8,7 @@ and wrong at all others, whatever he compares.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
@@ -160,20 +160,30 @@ class Dealer:
         compositions = [claim for claim in pool if isinstance(claim, Concat | Overlay)]
         sets = []
         for member in members:
-            main = self.tell(member.statement)
-            selection = EditSelection(member.statement)
-            true = {main.text: main}
-            false: dict[str, Caption] = {}
-            for claim in shuffle(compositions, self.rng):
-                if member.hearing.proves(claim):
-                    true.setdefault((caption := self.tell(claim)).text, caption)
-                elif member.hearing.refutes(claim):
-                    caption = self.tell(claim).as_false(selection.kind(Outline.of(claim)))
-                    false.setdefault(caption.text, caption)
-            negatives = [caption for text, caption in false.items() if text not in true]
-            positives = [*true.values()][1 : self.limit]
-            sets.append(CaptionSet(main, tuple(positives), tuple(negatives[: self.limit])))
+            claims = (member.statement, *shuffle(compositions, self.rng))
+            (main, *positives), negatives = tell_claims(member, claims, self.tell)
+            limit = self.limit
+            sets.append(CaptionSet(main, tuple(positives[: limit - 1]), tuple(negatives[:limit])))
         return sets
+
+
+def tell_claims(
+    member: Member, claims: Iterable[Claim], tell: Tell
+) -> tuple[list[Caption], list[Caption]]:
+    """Captions of the claims that are surely true, and of those surely false, each text once.
+
+    What reads like a true one is no false one.
+    """
+    selection = EditSelection(member.statement)
+    true: dict[str, Caption] = {}
+    false: dict[str, Caption] = {}
+    for claim in claims:
+        if member.hearing.proves(claim):
+            true.setdefault((caption := tell(claim)).text, caption)
+        elif member.hearing.refutes(claim):
+            caption = tell(claim).as_false(selection.kind(Outline.of(claim)))
+            false.setdefault(caption.text, caption)
+    return [*true.values()], [caption for text, caption in false.items() if text not in true]
 
 
 def _denies(claim: Claim) -> bool:

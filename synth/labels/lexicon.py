@@ -162,7 +162,7 @@ def find_listed(label: str) -> str | None:
 
 def spell_listed(label: str) -> str | None:
     """The listed label that is spelt so, or so but for case and separators: "Car-Horn"."""
-    return label if label in _read_phrases() else _read_spellings().get(_spell(label))
+    return label if label in _read_phrases() else _read_spellings().get(fold_spelling(label))
 
 
 @lru_cache(maxsize=_KIN_CACHE)
@@ -281,10 +281,11 @@ def _read_phrases() -> Mapping[str, Mapping[str, str]]:
 @cache
 def _read_spellings() -> Mapping[str, str]:
     """Listed labels as all spell them; of "Dog" and "dog" the latter, the sound that most mean."""
-    return {_spell(label): label for label in sorted(_read_phrases())}
+    return {fold_spelling(label): label for label in sorted(_read_phrases())}
 
 
-def _spell(label: str) -> str:
+def fold_spelling(label: str) -> str:
+    """A label by which spellings compare: no case, and one kind of separators."""
     return " ".join(_SEPARATORS.split(label.casefold()))
 
 

@@ -19,9 +19,7 @@ class SampleDataset(Dataset[dict[str, Any]]):
         corpus: The manifest folder of a corpus, or its URL.
     """
 
-    def __init__(
-        self, corpus: Path, split: str = TRAIN, mode: AudioMode = AudioMode.SHARDS
-    ) -> None:
+    def __init__(self, corpus: Path, split: str = TRAIN) -> None:
         self._opened = corpus, split
         self._data = SplitData(Corpus.open(corpus), split, AudioMode.SHARDS)
 
