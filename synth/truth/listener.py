@@ -7,13 +7,13 @@ levels of its blocks.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float
 
 from synth.base.errors import SceneError
 from synth.base.units import Decibels, Frames, to_gain
@@ -33,32 +33,21 @@ from synth.truth.ear import (
     StoredEnvelope,
     find_acoustics,
 )
+from synth.truth.part import Part
 
 _KEPT: Final = 1 << 16
 _READ: Final = 8192
 """Envelopes that are kept once they are read."""
+_HELD: Final = 1024
+"""Parts that are kept."""
+_MIDDLE: Final = ((0.5, 0.5),)
+_WORST: Final = ((0.0, 1.0), (1.0, 0.0), (1.0, 0.0))
+"""Where in a block a crossfade leaves least of a sound, for the lower bound, and most."""
 _RECENT: Final = 64
 """Scenes whose timelines are kept: a recipe that tries several hears most of them again soon."""
 
 
 WeightedPowers = Float[np.ndarray, "weightings events blocks"]
-
-
-class _Bounds(NamedTuple):
-    """Least and greatest mean square of each event in each block of time, by each weighting.
-
-    Args:
-        low: No block of a sound is quieter,
-        high: or louder.
-        sure: Of the clip's own blocks there, the loudest that the excerpt does not cut: what is
-            cut may be silent, and hides nothing.
-        loudest: The greatest of each event's whole clip, or of `high`, by weighting and event.
-    """
-
-    low: WeightedPowers
-    high: WeightedPowers
-    sure: WeightedPowers
-    loudest: Float[np.ndarray, " sounds"]
 
 
 class _Alone(NamedTuple):
@@ -95,10 +84,9 @@ class Listener:
         return placed
 
     def _listen(self, placed: Timeline) -> Timeline:
-        block = BLOCK_S * self.rate
-        length = placed.frames / block
-        clips = [self._envelope(place.excerpt.clip) for place in placed.placements]
-        clear, faint = self._find_runs(placed, clips, length)
+        parts = [self._find_part(place) for place in placed.placements]
+        length = placed.frames / self._block
+        clear, faint = self._find_runs(placed, parts, length)
         heard = tuple(
             Placement(
                 place.label,
@@ -108,16 +96,18 @@ class Listener:
                 place.event,
                 Activity(
                     self._to_frames(
-                        self.ear.join_clear(clear[number :: len(clips)], length), place, block
+                        self.ear.join_clear(clear[number :: len(parts)], length), place, self._block
                     ),
-                    self._to_frames(self.ear.join_faint(faint[number :: len(clips)]), place, block),
-                    clip.count_attacks(place.excerpt.start, place.excerpt.frames),
+                    self._to_frames(
+                        self.ear.join_faint(faint[number :: len(parts)]), place, self._block
+                    ),
+                    part.attacks,
                     None
                     if self.treated is None
-                    else find_acoustics(placed, number, clip, self.fade, self.treated),
+                    else find_acoustics(placed, number, part.envelope, self.fade, self.treated),
                 ),
             )
-            for number, (place, clip) in enumerate(zip(placed.placements, clips, strict=True))
+            for number, (place, part) in enumerate(zip(placed.placements, parts, strict=True))
         )
         return Timeline(heard, placed.frames, placed.joins)
 
@@ -130,7 +120,7 @@ class Listener:
             inside = slice(*np.searchsorted(moments, (place.onset, place.offset)))
             at = moments[inside] + (place.excerpt.start - place.onset)
             powers[0, :, number, inside] = self._envelope(place.excerpt.clip).interpolate(at)
-        self._fade(heard, powers, moments[np.newaxis], moments[np.newaxis])
+        self._fade(heard, powers, step, _MIDDLE)
         placements = []
         for place, sound in zip(heard.placements, powers[0].swapaxes(0, 1), strict=True):
             runs = self._to_frames(self.ear.find_likely(sound), place, step)
@@ -139,7 +129,7 @@ class Listener:
         return replace(heard, placements=tuple(placements))
 
     def _find_runs(
-        self, placed: Timeline, clips: list[Envelope], length: float
+        self, placed: Timeline, parts: Sequence[Part], length: float
     ) -> tuple[list[list[Run]], list[list[Run]]]:
         """The runs of blocks of each event that everybody hears, and those that somebody may.
 
@@ -148,22 +138,36 @@ class Listener:
         Args:
             length: Of the scene, in blocks.
         """
-        low, high, sure, loudest = self._bounds(placed, clips)
-        rest = np.sqrt(np.maximum(high.sum(axis=1, keepdims=True) - high, 0))
-        amplitude = np.sqrt(low)
-        loudest_mix = amplitude + rest  # where they are in step
-        audible = amplitude >= loudest_mix * to_gain(-self.ear.masked_db)
-        low, high, audible = (each.reshape(len(loudest), -1) for each in (low, high, audible))
+        low, high, sure = self._bound(placed, parts)
+        gains = [to_gain(place.excerpt.gain_db) ** 2 for place in placed.placements]
+        loudest = (np.array([part.envelope.loudest for part in parts]).T * gains).ravel()
+        audible = self._find_audible(placed, low, high)
+        low, high, audible = (
+            marks if marks is None else marks.reshape(len(loudest), -1)
+            for marks in (low, high, audible)
+        )
         clear = self.ear.find_clear(low, loudest, length, audible)
         return clear, self.ear.find_faint(high, sure.max(axis=2).ravel())
 
-    def _find_clear(self, placed: Timeline) -> Stretches:
-        """Where everybody hears the only sound of a timeline: nothing masks it."""
-        (place,), block = placed.placements, BLOCK_S * self.rate
-        low, _, _, loudest = self._bounds(placed, [self._envelope(place.excerpt.clip)])
-        length = placed.frames / block
-        clear = self.ear.find_clear(low[:, 0], loudest, length)
-        return self._to_frames(self.ear.join_clear(clear, length), place, block)
+    def _find_audible(
+        self, placed: Timeline, low: WeightedPowers, high: WeightedPowers
+    ) -> Bool[np.ndarray, "weightings events blocks"] | None:
+        """Which blocks of a sound can be heard beside the others, None for all."""
+        spans = sorted(map(self._blocks, placed.placements))
+        first, last, end = low.shape[2], 0, spans[0][1]
+        for start, stop in spans[1:]:
+            if start < end:
+                first, last = min(first, start), max(last, min(stop, end))
+            end = max(end, stop)
+        if first >= last:
+            return None
+        audible = np.ones(low.shape, dtype=np.bool_)
+        loud = high[:, :, first:last]
+        rest = np.sqrt(np.maximum(loud.sum(axis=1, keepdims=True) - loud, 0))
+        amplitude = np.sqrt(low[:, :, first:last])
+        loudest_mix = amplitude + rest  # where they are in step
+        audible[:, :, first:last] = amplitude >= loudest_mix * to_gain(-self.ear.masked_db)
+        return audible
 
     def extent(self, scene: Scene) -> Stretch:
         """From where to where anything of a scene is heard clearly, each sound by itself."""
@@ -190,9 +194,13 @@ class Listener:
         alone = self._alone.get(key)
         if alone is None:
             placed = timeline(Event("sound", Excerpt(*key)))
-            powers = self._event_powers(placed, weighted=True)
-            extent = hull(self._find_clear(placed)) or Stretch(0, excerpt.frames)
-            alone = _Alone(extent, 10 * float(np.log10(max(powers.max(), SILENCE))))
+            part = self._find_part(placed.placements[0])
+            length = excerpt.frames / self._block
+            runs = self.ear.find_clear(part.bounds[0], part.envelope.loudest, length)
+            clear = self.ear.join_clear(runs, length)
+            extent = hull(self._to_frames(clear, placed.placements[0], self._block))
+            loudest = 10 * float(np.log10(max(part.powers[1].max(), SILENCE)))
+            alone = _Alone(extent or Stretch(0, excerpt.frames), loudest)
             if len(self._alone) < _KEPT:
                 self._alone[key] = alone
         return alone
@@ -206,126 +214,100 @@ class Listener:
         return {}
 
     @cached_property
+    def _parts(self) -> dict[tuple[str, Frames, Frames, float], Part]:
+        return {}
+
+    @cached_property
     def _alone(self) -> dict[tuple[str, Frames, Frames], _Alone]:
         return {}
 
     def _event_powers(self, placed: Timeline, *, weighted: bool) -> Powers:
         """Mean square of each event in each block of the scene's time."""
-        block = BLOCK_S * self.rate
-        powers = np.zeros((len(placed.placements), int(-(-placed.frames // block))))
+        powers = np.zeros((len(placed.placements), int(-(-placed.frames // self._block))))
         for place, row in zip(placed.placements, powers, strict=True):
-            first, last = self._blocks(place)
-            moments = np.arange(first, last + 1) * block - place.onset
-            moments[0], moments[-1] = 0, place.frames
-            envelope = self._envelope(place.excerpt.clip)
-            energy = envelope.energy(moments + place.excerpt.start, weighted=weighted)
-            row[first:last] = np.diff(energy) * (to_gain(place.excerpt.gain_db) ** 2 / block)
-        centres = (np.arange(powers.shape[1]) + 0.5) * block
-        self._fade(placed, powers[np.newaxis, np.newaxis], centres[np.newaxis], centres[np.newaxis])
+            part = self._find_part(place)
+            row[slice(*self._blocks(place))] = (
+                part.powers[int(weighted)] * to_gain(place.excerpt.gain_db) ** 2
+            )
+        self._fade(placed, powers[np.newaxis, np.newaxis], self._block, _MIDDLE)
         return powers
 
-    def _bounds(self, placed: Timeline, clips: list[Envelope]) -> _Bounds:
-        """How loud each event may be in each block of the scene's time.
+    def _bound(
+        self, placed: Timeline, parts: Sequence[Part]
+    ) -> Float[np.ndarray, "3 weightings events blocks"]:
+        """How soft and how loud each event may be in each block of the scene's time.
 
         A block that is an event's in part only may be its silence: it is not known to be loud.
+        See `Part.bounds`.
         """
-        block = BLOCK_S * self.rate
-        count = int(-(-placed.frames // block))
-        edges = np.minimum(np.arange(count + 1) * block, placed.frames)
-        places = placed.placements
-        extents = [(place.onset, place.offset, place.excerpt.start) for place in places]
-        onsets, offsets, starts = np.array(extents).T[:, :, np.newaxis]
-        moments = np.minimum(np.maximum(edges, onsets), offsets)
-        bounds = self._bound_clips(clips, moments + (starts - onsets), starts, offsets - onsets)
-        gains = np.zeros((len(places), count))
-        powers = [to_gain(place.excerpt.gain_db) ** 2 for place in places]
-        for place, power, row in zip(places, powers, gains, strict=True):
+        block, frames = self._block, placed.frames
+        count = int(-(-frames // block))
+        bounds = np.zeros((3, 2, len(parts), count))
+        for number, (place, part) in enumerate(zip(placed.placements, parts, strict=True)):
             first, last = self._blocks(place)
-            row[first:last] = power
-        bounds *= gains
-        lengths = (1 - BRUSHED) * (edges[1:] - edges[:-1])
-        bounds[0] *= moments[:, 1:] - moments[:, :-1] >= lengths
-        begins, ends = edges[:-1], edges[1:]
-        self._fade(placed, bounds, np.array((begins, ends, ends)), np.array((ends, begins, begins)))
-        whole = np.array([clip.loudest for clip in clips]).T * powers
-        low, high, sure = bounds
-        return _Bounds(low, high, sure, np.maximum(high.max(axis=2), whole).ravel())
-
-    def _bound_clips(
-        self,
-        clips: list[Envelope],
-        moments: Float[np.ndarray, "events edges"],
-        starts: Int[np.ndarray, "events 1"],
-        lengths: Int[np.ndarray, "events 1"],
-    ) -> Float[np.ndarray, "3 weightings events blocks"]:
-        """How soft and how loud stretches of the events' clips may be, as `_Bounds`.
-
-        Where in its own block of 50 ms a sound falls is not known. So what lies over two of them
-        counts as no louder than the quieter one, and as no quieter than the louder one. All of a
-        block's sound may lie in the part that an excerpt cuts off: what is left may be silent. Much
-        of it may lie in the 5 ms in which a cut begins or ends.
-
-        A stretch may be louder than both by 3 dB, or silent between them for less than two blocks.
-        The bounds of an ear lie further apart, and a pause so short does not interrupt.
-
-        Third comes the louder one that the excerpt does not cut. The rest of a block at a clip's
-        end counts for as much of one as it is.
-
-        Args:
-            moments: From each of these to the next, in frames from the clip's start; no two of
-                them more than a block apart.
-            starts: First frame of each excerpt.
-            lengths: Its length in frames.
-        """
-        facts = [(len(clip.levels_db), clip.block) for clip in clips]
-        counts, blocks = np.array(facts, dtype=np.float64).T[:, :, np.newaxis]
-        slack = BRUSHED * blocks
-        first = np.floor((moments[:, :-1] + slack) / blocks)
-        final = np.ceil((moments[:, 1:] - slack) / blocks) - 1
-        numbers = np.minimum(np.array((first, np.maximum(first, final))), counts - 1)
-        before = np.cumsum(counts, axis=0) - counts
-        kept = [
-            clip.keep(int(start), int(length), CUT_S * self.rate)
-            for clip, start, length in zip(clips, starts[:, 0], lengths[:, 0], strict=True)
-        ]
-        powers = np.concatenate([clip.powers for clip in clips], axis=1)
-        lowered = powers * np.concatenate(kept)
-        shares = np.concatenate([clip.shares for clip in clips])
-        bounds = np.array((lowered, powers, lowered * shares))
-        bounds = bounds[:, :, (numbers + before).astype(np.int64)]
-        one, other = bounds[:, :, 0], bounds[:, :, 1]
-        both: Float[np.ndarray, "3 weightings events blocks"] = np.maximum(one, other)
-        np.minimum(one[0], other[0], out=both[0])
-        return both
+            power = to_gain(place.excerpt.gain_db) ** 2
+            np.multiply(part.bounds, power, out=bounds[:, :, number, first:last])
+            for at in {first, last - 1}:
+                begin, end = at * block, min((at + 1) * block, frames)
+                inside = min(place.offset, end) - max(place.onset, begin)
+                if inside < (1 - BRUSHED) * (end - begin):
+                    bounds[0, :, number, at] = 0
+        self._fade(placed, bounds, block, _WORST)
+        return bounds
 
     def _fade(
         self,
         placed: Timeline,
         powers: Float[np.ndarray, "bounds weightings events blocks"],
-        rising: Float[np.ndarray, "bounds blocks"],
-        falling: Float[np.ndarray, "bounds blocks"],
+        step: float,
+        moments: Sequence[tuple[float, float]],
     ) -> None:
         """Apply the crossfades of a scene to its powers.
 
         Args:
             powers: They are changed.
-            rising: The moment of each block whose gain a rising sound has in it.
-            falling: The same of a falling one.
+            step: Frames of a block.
+            moments: Of each bound, where in a block a rising sound has the gain that it has in all
+                of it, and where a falling one does: 0 at its begin, 1 at its end.
         """
+        rising, falling = np.array(moments).T[:, :, np.newaxis]
         for join in placed.joins:
             if join.crossfade > 0:
+                stop = join.seam + join.crossfade
+                blocks = np.arange(int(join.seam // step), int(-(-stop // step)))
                 gone, come = (
-                    np.minimum(np.maximum((moments - join.seam) / join.crossfade, 0), 1)
-                    for moments in (falling, rising)
+                    np.minimum(
+                        np.maximum(((blocks + at) * step - join.seam) / join.crossfade, 0), 1
+                    )
+                    for at in (falling, rising)
                 )
                 falls, rises = self.fade.rise(1 - gone) ** 2, self.fade.rise(come) ** 2
-                powers[:, :, join.start : join.middle] *= falls[:, np.newaxis, np.newaxis]
-                powers[:, :, join.middle : join.stop] *= rises[:, np.newaxis, np.newaxis]
+                over = slice(blocks[0], blocks[-1] + 1)
+                powers[:, :, join.start : join.middle, over] *= falls[:, np.newaxis, np.newaxis]
+                powers[:, :, join.middle : join.stop, over] *= rises[:, np.newaxis, np.newaxis]
+
+    @property
+    def _block(self) -> float:
+        """Frames of a block of a scene's time."""
+        return BLOCK_S * self.rate
+
+    def _find_part(self, place: Placement) -> Part:
+        """What is placed, which is kept: most sounds are heard in several scenes."""
+        excerpt, phase = place.excerpt, place.onset % self._block
+        key = excerpt.clip, excerpt.start, excerpt.frames, phase
+        part = self._parts.get(key)
+        if part is None:
+            envelope = self._envelope(excerpt.clip)
+            ramp = CUT_S * self.rate
+            part = Part(envelope, excerpt.start, excerpt.frames, phase, self._block, ramp)
+            if len(self._parts) >= _HELD:
+                self._parts.pop(next(iter(self._parts)), None)
+            self._parts[key] = part
+        return part
 
     def _blocks(self, place: Placement) -> tuple[int, int]:
         """The blocks that a placement lies in, as [start, end)."""
-        block = BLOCK_S * self.rate
-        return int(place.onset // block), int(-(-place.offset // block))
+        return int(place.onset // self._block), int(-(-place.offset // self._block))
 
     def _envelope(self, clip: str) -> Envelope:
         envelope = self._read.get(clip) or self.envelopes.get(clip)
