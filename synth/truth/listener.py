@@ -10,14 +10,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from synth.base.errors import SceneError
 from synth.base.units import Decibels, Frames, to_gain
-from synth.scene.activity import Activity, Stretch, Stretches, hull, intersect, unite
+from synth.scene.activity import Activity, Stretch, Stretches, cut, hull, intersect, unite
 from synth.scene.scene import Event, Excerpt, Scene
 from synth.scene.timeline import CUT_S, Fade, Placement, Timeline, timeline
 from synth.truth.ear import (
@@ -35,26 +35,21 @@ from synth.truth.ear import (
 )
 from synth.truth.part import Part
 
-_KEPT: Final = 1 << 16
+K = TypeVar("K")
+V = TypeVar("V")
+
 _READ: Final = 8192
 """Envelopes that are kept once they are read."""
 _HELD: Final = 1024
 """Parts that are kept."""
-_MIDDLE: Final = ((0.5, 0.5),)
-_WORST: Final = ((0.0, 1.0), (1.0, 0.0), (1.0, 0.0))
+_MIDDLE: Final = np.full((2, 1, 1), 0.5)
+_WORST: Final = np.array(((0.0, 1.0, 1.0), (1.0, 0.0, 0.0)))[:, :, np.newaxis]
 """Where in a block a crossfade leaves least of a sound, for the lower bound, and most."""
 _RECENT: Final = 64
 """Scenes whose timelines are kept: a recipe that tries several hears most of them again soon."""
 
 
 WeightedPowers = Float[np.ndarray, "weightings events blocks"]
-
-
-class _Alone(NamedTuple):
-    """A sound by itself: from where to where it is heard, and how loud it gets, A-weighted."""
-
-    extent: Stretch
-    loudest_weighted: Decibels
 
 
 @dataclass(frozen=True)
@@ -77,10 +72,7 @@ class Listener:
         recent = self._recent
         placed = recent.get(scene)
         if placed is None:
-            placed = self._listen(timeline(scene))
-            if len(recent) >= _RECENT:
-                recent.pop(next(iter(recent)), None)
-            recent[scene] = placed
+            placed = _remember(recent, scene, self._listen(timeline(scene)), _RECENT)
         return placed
 
     def _listen(self, placed: Timeline) -> Timeline:
@@ -170,17 +162,20 @@ class Listener:
         return audible
 
     def extent(self, scene: Scene) -> Stretch:
-        """From where to where anything of a scene is heard clearly, each sound by itself."""
+        """From where to where anything of a scene is heard clearly, each sound by itself.
+
+        Of an excerpt, what is heard of the whole clip.
+        """
+        if isinstance(scene, Event):
+            return self._find_extent(scene.heard)
         edges = []
         for place in timeline(scene).placements:
-            alone = self._hear_alone(place.excerpt).extent
+            alone = self._find_extent(place.excerpt)
             edges.append(Stretch(alone.onset + place.onset, alone.offset + place.onset))
         return Stretch(min(edge.onset for edge in edges), max(edge.offset for edge in edges))
 
     def loudest_weighted(self, scene: Scene) -> Decibels:
         """A-weighted level in dB of the scene's loudest block."""
-        if isinstance(scene, Event):
-            return self._hear_alone(scene.heard).loudest_weighted + scene.heard.gain_db
         powers = self._event_powers(timeline(scene), weighted=True).sum(axis=0)
         return 10 * float(np.log10(max(powers.max(), SILENCE)))
 
@@ -189,21 +184,16 @@ class Listener:
         mixed = self._event_powers(timeline(scene), weighted=False).sum(axis=0)
         return np.asarray(np.maximum(mixed, SILENCE))
 
-    def _hear_alone(self, excerpt: Excerpt) -> _Alone:
-        key = excerpt.clip, excerpt.start, excerpt.frames
-        alone = self._alone.get(key)
-        if alone is None:
-            placed = timeline(Event("sound", Excerpt(*key)))
-            part = self._find_part(placed.placements[0])
-            length = excerpt.frames / self._block
-            runs = self.ear.find_clear(part.bounds[0], part.envelope.loudest, length)
-            clear = self.ear.join_clear(runs, length)
-            extent = hull(self._to_frames(clear, placed.placements[0], self._block))
-            loudest = 10 * float(np.log10(max(part.powers[1].max(), SILENCE)))
-            alone = _Alone(extent or Stretch(0, excerpt.frames), loudest)
-            if len(self._alone) < _KEPT:
-                self._alone[key] = alone
-        return alone
+    def _find_extent(self, excerpt: Excerpt) -> Stretch:
+        clear = self._clear.get(excerpt.clip)
+        if clear is None:
+            whole = Excerpt(excerpt.clip, 0, self._envelope(excerpt.clip).frames)
+            (place,) = self._listen(timeline(Event("sound", whole))).placements
+            clear = _remember(self._clear, excerpt.clip, place.heard.clear, _READ)
+        extent = hull(cut(clear, excerpt.start, excerpt.start + excerpt.frames))
+        if extent is None:
+            return Stretch(0, excerpt.frames)
+        return Stretch(extent.onset - excerpt.start, extent.offset - excerpt.start)
 
     @cached_property
     def _recent(self) -> dict[Scene, Timeline]:
@@ -218,7 +208,7 @@ class Listener:
         return {}
 
     @cached_property
-    def _alone(self) -> dict[tuple[str, Frames, Frames], _Alone]:
+    def _clear(self) -> dict[str, Stretches]:
         return {}
 
     def _event_powers(self, placed: Timeline, *, weighted: bool) -> Powers:
@@ -260,7 +250,7 @@ class Listener:
         placed: Timeline,
         powers: Float[np.ndarray, "bounds weightings events blocks"],
         step: float,
-        moments: Sequence[tuple[float, float]],
+        moments: Float[np.ndarray, "2 bounds 1"],
     ) -> None:
         """Apply the crossfades of a scene to its powers.
 
@@ -270,21 +260,16 @@ class Listener:
             moments: Of each bound, where in a block a rising sound has the gain that it has in all
                 of it, and where a falling one does: 0 at its begin, 1 at its end.
         """
-        rising, falling = np.array(moments).T[:, :, np.newaxis]
         for join in placed.joins:
             if join.crossfade > 0:
                 stop = join.seam + join.crossfade
-                blocks = np.arange(int(join.seam // step), int(-(-stop // step)))
-                gone, come = (
-                    np.minimum(
-                        np.maximum(((blocks + at) * step - join.seam) / join.crossfade, 0), 1
-                    )
-                    for at in (falling, rising)
-                )
-                falls, rises = self.fade.rise(1 - gone) ** 2, self.fade.rise(come) ** 2
-                over = slice(blocks[0], blocks[-1] + 1)
-                powers[:, :, join.start : join.middle, over] *= falls[:, np.newaxis, np.newaxis]
-                powers[:, :, join.middle : join.stop, over] *= rises[:, np.newaxis, np.newaxis]
+                first, last = int(join.seam // step), int(-(-stop // step))
+                times = (np.arange(first, last) + moments) * step
+                come = np.minimum(np.maximum((times - join.seam) / join.crossfade, 0), 1)
+                come[1] = 1 - come[1]
+                rises, falls = self.fade.rise(come)[:, :, np.newaxis, np.newaxis] ** 2
+                powers[:, :, join.start : join.middle, first:last] *= falls
+                powers[:, :, join.middle : join.stop, first:last] *= rises
 
     @property
     def _block(self) -> float:
@@ -300,9 +285,7 @@ class Listener:
             envelope = self._envelope(excerpt.clip)
             ramp = CUT_S * self.rate
             part = Part(envelope, excerpt.start, excerpt.frames, phase, self._block, ramp)
-            if len(self._parts) >= _HELD:
-                self._parts.pop(next(iter(self._parts)), None)
-            self._parts[key] = part
+            _remember(self._parts, key, part, _HELD)
         return part
 
     def _blocks(self, place: Placement) -> tuple[int, int]:
@@ -314,10 +297,7 @@ class Listener:
         if envelope is None:
             raise SceneError(f"no levels are known for clip {clip!r}", fix="build again")
         if isinstance(envelope, StoredEnvelope):
-            envelope = envelope.read()
-            if len(self._read) >= _READ:
-                self._read.pop(next(iter(self._read)), None)
-            self._read[clip] = envelope
+            envelope = _remember(self._read, clip, envelope.read(), _READ)
         return envelope
 
     def _to_frames(self, runs: list[Run], place: Placement, block: float) -> Stretches:
@@ -326,3 +306,11 @@ class Listener:
             Stretch(max(round(start * block), place.onset), min(round(end * block), place.offset))
             for start, end in runs
         )
+
+
+def _remember(values: dict[K, V], key: K, value: V, most: int) -> V:
+    """Keep a value, in the place of the oldest where there are `most`."""
+    if len(values) >= most:
+        values.pop(next(iter(values)), None)
+    values[key] = value
+    return value

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from synth.base.units import Frames
 from synth.truth.ear import BRUSHED, Envelope, LevelBlocks
@@ -36,21 +36,44 @@ class Part:
     ramp: float
 
     @cached_property
+    def _count(self) -> int:
+        """How many blocks of the scene it lies in."""
+        return math.ceil((self.phase + self.frames) / self.block)
+
+    @cached_property
+    def _first(self) -> int | None:
+        """The block of the clip in which it begins, if blocks of both coincide."""
+        clip = self.envelope
+        at = (self.start - self.phase) / clip.block
+        first = round(at)
+        if (
+            self.block == clip.block
+            and abs(at - first) <= BRUSHED
+            and self.phase < (1 - BRUSHED) * self.block
+            and first + self._count <= len(clip.shares)
+        ):
+            return first
+        return None
+
+    @property
     def _edges(self) -> Float[np.ndarray, " edges"]:
         """The edges of the blocks in the clip, within the excerpt."""
-        count = math.ceil((self.phase + self.frames) / self.block)
-        edges = np.arange(count + 1) * self.block + (self.start - self.phase)
+        edges = np.arange(self._count + 1) * self.block + (self.start - self.phase)
         edges[0], edges[-1] = self.start, self.start + self.frames
         return edges
 
     @cached_property
     def powers(self) -> Float[np.ndarray, "weightings blocks"]:
         """Mean square of each block, of which a part only may be the excerpt's."""
-        clip, edges, (first, final) = self.envelope, self._edges, self._clip_blocks
-        if (first == final).all():
-            return clip.powers[:, first] * (np.diff(edges) / self.block)
-        energies = [clip.energy(edges, weighted=weighted) for weighted in (False, True)]
-        return np.diff(energies) / self.block
+        clip, first, last = self.envelope, self._first, self._count - 1
+        if first is None:
+            edges = self._edges
+            energies = [clip.energy(edges, weighted=weighted) for weighted in (False, True)]
+            return np.diff(energies) / self.block
+        powers = clip.powers[:, first : first + last + 1].copy()
+        powers[:, last] *= (self.phase + self.frames) / self.block - last
+        powers[:, 0] *= 1 - self.phase / self.block if last else self.frames / self.block
+        return powers
 
     @cached_property
     def bounds(self) -> Float[np.ndarray, "bounds weightings blocks"]:
@@ -67,27 +90,26 @@ class Part:
         Third comes the louder one that the excerpt does not cut: what is cut may be silent, and
         hides nothing. The rest of a block at a clip's end counts for as much of one as it is.
         """
-        clip, (first, final) = self.envelope, self._clip_blocks
-        begin, end = int(first[0]), int(final[-1]) + 1
-        bounds = clip.bounds[:, :, begin:end].copy()
-        bounds[::2] *= self._keep(begin, end)
-        if len(first) == end - begin and (first == final).all():
-            return bounds
-        one, other = bounds[:, :, first - begin], bounds[:, :, final - begin]
-        both: Float[np.ndarray, "bounds weightings blocks"] = np.maximum(one, other)
-        np.minimum(one[0], other[0], out=both[0])
-        return both
-
-    @cached_property
-    def _clip_blocks(self) -> tuple[Int[np.ndarray, " blocks"], Int[np.ndarray, " blocks"]]:
-        """The first and the last block of the clip that each block lies over."""
-        clip = self.envelope
+        clip, begin = self.envelope, self._first
+        if begin is not None:
+            return self._weaken(begin, begin + self._count)
         edges = self._edges / clip.block
         first = np.floor(edges[:-1] + BRUSHED)
         final = np.maximum(np.ceil(edges[1:] - BRUSHED) - 1, first)
-        most = len(clip.shares) - 1
-        first, final = (np.minimum(numbers, most).astype(np.intp) for numbers in (first, final))
-        return first, final
+        numbers = np.minimum(np.array((first, final)), len(clip.shares) - 1).astype(np.intp)
+        begin = int(numbers[0, 0])
+        one, other = self._weaken(begin, int(numbers[1, -1]) + 1)[..., numbers - begin].transpose(
+            2, 0, 1, 3
+        )
+        bounds: Float[np.ndarray, "bounds weightings blocks"] = np.maximum(one, other)
+        np.minimum(one[0], other[0], out=bounds[0])
+        return bounds
+
+    def _weaken(self, first: int, last: int) -> Float[np.ndarray, "bounds weightings blocks"]:
+        """The bounds of blocks of the clip, of which it may cut some off."""
+        bounds = self.envelope.bounds[:, :, first:last].copy()
+        bounds[::2] *= self._keep(first, last)
+        return bounds
 
     def _keep(self, first: int, last: int) -> LevelBlocks:
         """By how much it weakens blocks of the clip at most, 0 where it cuts some of one off."""
