@@ -13,7 +13,7 @@ from jaxtyping import Float
 from synth.base.units import Frames
 from synth.truth.ear import BRUSHED, Envelope, LevelBlocks
 
-_RAMPED: Final = 10**-0.6
+RAMPED: Final = 10**-0.6
 """So much the ramp of a cut leaves of a block's power at least: of 99.9 % of ESC-50's blocks."""
 
 
@@ -119,10 +119,10 @@ class Part:
             return kept
         begin, end, ramp = (frames / clip.block for frames in (self.start, stop, self.ramp))
         if self.start > 0:
-            kept[: max(math.ceil(begin + ramp - BRUSHED) - first, 0)] *= _RAMPED
+            kept[: max(math.ceil(begin + ramp - BRUSHED) - first, 0)] *= RAMPED
             kept[: max(math.ceil(begin - BRUSHED) - first, 0)] = 0
         if stop < clip.frames:
-            kept[max(math.floor(end - ramp + BRUSHED) - first, 0) :] *= _RAMPED
+            kept[max(math.floor(end - ramp + BRUSHED) - first, 0) :] *= RAMPED
             if stop + BRUSHED * clip.block < clip.frames:
                 kept[max(math.floor(end + BRUSHED) - first, 0) :] = 0
         return kept
