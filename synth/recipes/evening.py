@@ -92,7 +92,7 @@ def draw_part(
 ) -> Event | None:
     """A part of an event that is heard for about so long, in frames; None where none is found."""
     strip = Strip.of(event, listener)
-    lengths = np.array([max(round(length / strip.block), 1)])
+    lengths = np.array([max(round(length / (BLOCK_S * listener.rate)), 1)])
     part = strip.draw(lengths, strip.starts, rng)
     return part.take(0) if part.lengths[0] else None
 

@@ -279,12 +279,10 @@ class Fitting:
         self, one: Event, other: Event, rng: np.random.Generator
     ) -> Iterator[FittedPair]:
         """Parts of two sounds at once, and of those in a row the most alike; unproven."""
-        extents = [self.listener.extent(event) for event in (one, other)]
-        block = BLOCK_S * self.setting.rate
-        most = int(min(extent.offset - extent.onset for extent in extents) // block)
+        strips = self._strip(one), self._strip(other)
+        most = min(strip.extent for strip in strips)
         if most < _EVEN_S / BLOCK_S:
             return
-        strips = self._strip(one), self._strip(other)
         nests = draw_together(strips, most, self.setting.tolerance, rng)
         if not len(nests.lengths):
             return

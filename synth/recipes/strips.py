@@ -16,14 +16,12 @@ from jaxtyping import Bool, Float, Int
 from synth.base.units import Decibels, Frames, to_gain
 from synth.recipes.base import retake
 from synth.scene.scene import Event
-from synth.truth.ear import BLOCK_S, LevelBlocks
+from synth.truth.ear import _RAMPED, BLOCK_S, ROUNDED_DB, SILENCE, StoredEnvelope
 from synth.truth.listener import Listener
 from synth.truth.relations import LEAST_COMPANY, LEAST_REMAINDER, MOST_FADED, Tolerance
 
 _FILLED: Final = 0.85
 """Share of its length that a part is heard for, from its begin, at least."""
-_RAMP_DB: Final[Decibels] = 6.0
-"""By so much the ramp of a cut may weaken a block."""
 _TOGETHER: Final = 24
 _IN_A_ROW: Final = 32
 _LEAST_KEPT: Final = 0.5
@@ -44,38 +42,48 @@ class Strip:
     """A sound by itself, block by block.
 
     Args:
-        powers: Mean squares.
-        clear: Where everybody hears it.
-        faint: Where anybody may hear it.
+        powers: Mean squares, as recorded and A-weighted.
+        least: Of the softest block that everybody hears.
     """
 
     sound: Event
     listener: Listener
-    powers: LevelBlocks
-    clear: Bool[np.ndarray, " blocks"]
-    faint: Bool[np.ndarray, " blocks"]
+    powers: Float[np.ndarray, "2 blocks"]
+    least: Float[np.ndarray, "2 1"]
 
     @classmethod
     def of(cls, sound: Event, listener: Listener) -> Strip:
-        """As it is heard."""
-        (place,) = listener.hear(sound).placements
-        powers, block = listener.powers(sound), BLOCK_S * listener.rate
-        marks = np.zeros((2, len(powers)), dtype=np.bool_)
-        for row, stretches in zip(marks, (place.heard.clear, place.heard.faint), strict=True):
-            for onset, offset in stretches:
-                row[round(onset / block) : int(-(-offset // block))] = True
-        return cls(sound, listener, powers, *marks)
+        """That of a sound which begins with a block of its clip."""
+        excerpt, block = sound.heard, BLOCK_S * listener.rate
+        envelope = listener.envelopes[excerpt.clip]
+        if isinstance(envelope, StoredEnvelope):
+            envelope = envelope.read()
+        count = int(-(-excerpt.frames // block))
+        moments = excerpt.start + np.minimum(np.arange(count + 1) * block, excerpt.frames)
+        energies = [envelope.energy(moments, weighted=weighted) for weighted in (False, True)]
+        power = to_gain(excerpt.gain_db) ** 2
+        least = envelope.loudest * power * to_gain(ROUNDED_DB - listener.ear.leave_db) ** 2
+        return cls(sound, listener, np.diff(energies) * power / block, least[:, np.newaxis])
+
+    @cached_property
+    def clear(self) -> Bool[np.ndarray, " blocks"]:
+        """Where everybody hears it."""
+        return _find_clear(self.powers >= self.least)
 
     @cached_property
     def starts(self) -> Numbers:
         """The blocks that everybody hears."""
         return np.flatnonzero(self.clear)
 
+    @property
+    def extent(self) -> int:
+        """From the first of them to the last."""
+        return int(self.starts[-1] - self.starts[0] + 1) if len(self.starts) else 0
+
     @cached_property
     def onsets(self) -> Numbers:
         """Those in which everybody hears it begin, also where it is cut there."""
-        least = self.powers.max() * to_gain(_RAMP_DB - self.listener.ear.clear_db) ** 2
-        loud = self.clear & (self.powers >= least)
+        loud = self.clear & (self.powers * _RAMPED >= self.least).all(axis=0)
         loud[0] = self.clear[0]
         return np.flatnonzero(np.diff(loud, prepend=False) & loud)
 
@@ -90,7 +98,7 @@ class Strip:
         wanted = lengths[:, np.newaxis]
         if not len(starts):
             return Cuts(self, 0 * lengths, 0 * lengths)
-        ends = np.minimum(starts + wanted, len(self.powers))
+        ends = np.minimum(starts + wanted, len(self.clear))
         fits = self._ends[ends] - starts >= _FILLED * wanted
         rows, drawn = np.arange(len(lengths)), (rng.random(fits.shape) * fits).argmax(axis=1)
         return Cuts(self, starts[drawn], (ends[rows, drawn] - starts[drawn]) * fits[rows, drawn])
@@ -104,12 +112,18 @@ class Cuts:
     starts: Numbers
     lengths: Numbers
 
-    def lay(self, values: Float[np.ndarray, " blocks"], width: int, onset: Numbers) -> Rows:
-        """The values of the sound's blocks in rows in which the parts begin there, 0 elsewhere."""
-        at = np.arange(width) - onset[:, np.newaxis]
+    def lay(self, width: int, onsets: Numbers) -> Float[np.ndarray, "2 rows blocks"]:
+        """The powers of rows in which the parts begin there, 0 elsewhere."""
+        at = np.arange(width) - onsets[:, np.newaxis]
         inside = (at >= 0) & (at < self.lengths[:, np.newaxis])
-        moments = np.minimum(self.starts[:, np.newaxis] + at, len(values) - 1)
-        return np.asarray(values[moments] * inside)
+        powers = self.strip.powers
+        moments = np.minimum(self.starts[:, np.newaxis] + at, powers.shape[1] - 1)
+        return np.asarray(powers[:, moments] * inside)
+
+    def count_clear(self) -> Numbers:
+        """How many blocks of each everybody hears."""
+        count = np.append(0, np.cumsum(self.strip.clear))
+        return np.asarray(count[self.starts + self.lengths] - count[self.starts])
 
     def take(self, row: int) -> Event:
         """One of them."""
@@ -153,12 +167,18 @@ def draw_together(
         strip.draw(lengths - 2 * shorter, strip.onsets, rng)
         for strip, shorter in zip(strips, (is_inner, 1 - is_inner), strict=True)
     ]
-    powers, clear, faint = (
-        np.stack([cut.lay(getattr(cut.strip, name), most, 0 * lengths) for cut in cuts])
-        for name in ("powers", "clear", "faint")
-    )
+    powers = np.stack([cut.lay(most, 0 * lengths) for cut in cuts], axis=1)
+    low = powers.copy()
+    for sound, cut in enumerate(cuts):
+        low[:, sound, cut.starts > 0, 0] *= _RAMPED
+        ends = np.flatnonzero(cut.starts + cut.lengths < len(cut.strip.clear))
+        low[:, sound, ends, cut.lengths[ends] - 1] *= _RAMPED
     masked = to_gain(-listener.ear.masked_db)
-    clear &= powers >= powers[::-1] * (masked / (1 - masked)) ** 2
+    marked = low >= powers[:, ::-1] * (masked / (1 - masked)) ** 2
+    marked &= low >= np.stack([strip.least for strip in strips], axis=1)[:, :, np.newaxis]
+    clear = _find_clear(marked)
+    audible = powers.max(axis=3, keepdims=True) * to_gain(-ROUNDED_DB - listener.ear.faint_db) ** 2
+    faint = (powers >= np.maximum(audible, SILENCE)).any(axis=0)
     at = np.arange(1, most + 1)
     clear_end, end = (clear * at).max(axis=2), (faint * at).max(axis=2)
     rest = (faint & (at > clear_end[::-1, :, np.newaxis])).sum(axis=2)
@@ -170,7 +190,7 @@ def draw_together(
         & (rest < np.minimum(LEAST_REMAINDER * clear.sum(axis=2), remainder)).all(axis=0)
         & ((clear[0] & clear[1]).sum(axis=1) >= least)
     )
-    return _pick(fits, *cuts, 0 * lengths, 0.0 * lengths, powers.sum(axis=0), lengths)
+    return _pick(fits, *cuts, 0 * lengths, 0.0 * lengths, powers[0].sum(axis=0), lengths)
 
 
 def draw_in_a_row(
@@ -195,8 +215,7 @@ def draw_in_a_row(
     first, second = cuts = [
         strip.draw(length, strip.starts, rng) for strip, length in zip(strips, asked, strict=True)
     ]
-    clear = [cut.lay(cut.strip.clear, asked.max(), 0 * cut.lengths).sum(axis=1) for cut in cuts]
-    longest = MOST_FADED * np.minimum(*clear) * block
+    longest = MOST_FADED * np.minimum(*(cut.count_clear() for cut in cuts)) * block
     joins = crossfades[(crossfades <= longest[:, np.newaxis]).argmax(axis=1)]
     seams = first.lengths - np.rint(joins / block).astype(int)
     lengths = seams + second.lengths
@@ -204,12 +223,22 @@ def draw_in_a_row(
     width = lengths.max()
     past = (np.arange(width) + 0.5 - seams[:, np.newaxis]) * block
     past = np.clip(past / np.maximum(joins, 1)[:, np.newaxis], 0, 1)
-    powers = first.lay(first.strip.powers, width, 0 * seams) * listener.fade.rise(1 - past) ** 2
+    powers = first.lay(width, 0 * seams)[0] * listener.fade.rise(1 - past) ** 2
     gains = 10 ** (gains_db[:, np.newaxis] / 10) * listener.fade.rise(past) ** 2
-    powers += second.lay(second.strip.powers, width, seams) * gains
+    powers += second.lay(width, seams)[0] * gains
     is_short = lengths * block <= (most or np.inf)
     fits = np.flatnonzero((first.lengths > 0) & (second.lengths > 0) & is_short)
     return _pick(fits, first, second, joins, gains_db, powers, lengths)
+
+
+def _find_clear(
+    marked: Bool[np.ndarray, "weightings *sounds blocks"],
+) -> Bool[np.ndarray, "*sounds blocks"]:
+    """What everybody hears of what is loud enough: no blip, and without pauses of one block."""
+    joined = marked.copy()
+    joined[..., 1:-1] |= marked[..., :-2] & marked[..., 2:]
+    clear = np.pad(joined.all(axis=0), [(0, 0)] * (marked.ndim - 2) + [(1, 1)])
+    return np.asarray(clear[..., 1:-1] & (clear[..., :-2] | clear[..., 2:]))
 
 
 def _pick(rows: Numbers, first: Cuts, second: Cuts, *values: np.ndarray) -> CutPairs:
