@@ -78,8 +78,17 @@ def find_outlines(powers: Rows, lengths: Numbers) -> Outlines:
 
 def outline(scene: Scene, listener: Listener) -> Outline:
     """The same of one scene."""
-    powers = listener.powers(scene)
-    return find_outlines(powers[np.newaxis], np.array([len(powers)]))[0]
+    return outline_all([scene], listener)[0]
+
+
+def outline_all(scenes: Sequence[Scene], listener: Listener) -> Outlines:
+    """The same of scenes that were composed."""
+    levels = [listener.powers(scene) for scene in scenes]
+    lengths = np.array(list(map(len, levels)))
+    powers = np.zeros((len(levels), lengths.max()))
+    for row, level in zip(powers, levels, strict=True):
+        row[: len(level)] = level
+    return find_outlines(powers, lengths)
 
 
 def compare(one: Outline, other: Outline) -> float:
