@@ -11,9 +11,9 @@ form that its place in the sentence asks for, and one that has none is not used.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import cycle, islice
 from typing import Annotated, ClassVar, Final, NamedTuple
 
 import numpy as np
@@ -227,15 +227,14 @@ class ClipPairs(SplitGroups[Acba]):
         wording = Wording(relations, pair.phrases.__getitem__, style, frame)
         opposite = _OPPOSITE.get(word, word)
         words = word, opposite if opposite in relations else word
-        orders = list(zip(self._orders(pair.first, pair.second), words, strict=True))
-        drafts = [
-            self.draft_contrast(scene, connective, wording)
-            for scene, connective in orders[: self._group_size]
-        ]
+        orders = zip(self._orders(pair.first, pair.second), words, strict=True)
         is_labelled = all(
             phrase == Phrase.of_label(label) for label, phrase in pair.phrases.items()
         )
-        return [replace(draft, is_labelled=is_labelled) for draft in drafts]
+        return [
+            self.draft_contrast(scene, connective, wording, is_labelled)
+            for scene, connective in islice(orders, self._group_size)
+        ]
 
     def _orders(self, a: Event, b: Event) -> tuple[Concat, Concat]:
         return Concat(a, b, self.crossfade), Concat(b, a, self.crossfade)
@@ -304,7 +303,7 @@ class ClipPairs(SplitGroups[Acba]):
         order = rng.choice(len(distances), few, replace=False)
         used: set[int] = set()
         # Another of its captions may fit.
-        for at in np.resize(order, min(MAX_DRAWS, _CAPTIONS * few)).tolist():
+        for at in islice(cycle(order.tolist()), min(MAX_DRAWS, _CAPTIONS * few)):
             partner = self._circle[(leader + distances[at]) % len(self.clips)]
             if at in used or partner.recording == lead.recording:
                 continue
