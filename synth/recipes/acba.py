@@ -147,6 +147,8 @@ class Acba(Recipe):
 MAX_DRAWS: Final = 300
 _CAPTIONS: Final = 4
 """So often a partner is asked for one of its captions."""
+_KNOWN: Final = 1 << 16
+"""Pairs of which it is kept whether they can be joined."""
 _OPPOSITE: Final = {
     Connective.BEFORE: Connective.AFTER,
     Connective.AFTER: Connective.BEFORE,
@@ -311,14 +313,29 @@ class ClipPairs(SplitGroups[Acba]):
             if not self._can_meet(saying, answer):
                 continue
             second = self._cut(partner, answer, rng)
-            scenes = self._orders(first, second)
-            if all(is_proven(scene, self.listener, self.setting) for scene in scenes):
+            if self._can_be_joined(first, second):
                 used.add(at)
                 phrases = {saying.label: saying.phrase, answer.label: answer.phrase}
                 yield JoinedPair(first, second, phrases)
 
     def _cut(self, clip: Clip, saying: Saying, rng: np.random.Generator) -> Event:
         return Event(saying.label, excerpt(clip, self.longest, self.setting, rng))
+
+    def _can_be_joined(self, first: Event, second: Event) -> bool:
+        """Whether both orders are proven; once few partners are left, most were tried before."""
+        pair = frozenset((first, second))
+        proven = self._known.get(pair)
+        if proven is None:
+            scenes = self._orders(first, second)
+            proven = all(is_proven(scene, self.listener, self.setting) for scene in scenes)
+            if len(self._known) >= _KNOWN:
+                self._known.pop(next(iter(self._known)))
+            self._known[pair] = proven
+        return proven
+
+    @cached_property
+    def _known(self) -> dict[frozenset[Event], bool]:
+        return {}
 
     def _can_meet(self, one: Saying, other: Saying) -> bool:
         """Whether neither can name the other's sound: labels by the lexicon, captions by words."""
