@@ -79,7 +79,8 @@ def find_outlines(powers: Rows, lengths: Numbers) -> Outlines:
 def outline(scene: Scene, listener: Listener) -> Outline:
     """The same of one scene."""
     powers = listener.powers(scene)
-    return find_outlines(powers[np.newaxis], np.array([len(powers)]))[0]
+    outlines = find_outlines(powers[np.newaxis], np.array([len(powers)]))
+    return np.asarray(outlines[0])
 
 
 def compare(one: Outline, other: Outline) -> float:
