@@ -35,6 +35,7 @@ SHARES: Final = (1, 2, 4, 1 << 40)
 """Crossfades that are tried: all, half, a quarter, none."""
 
 Numbers: TypeAlias = Int[np.ndarray, " rows"]
+Starts: TypeAlias = Int[np.ndarray, " starts"]
 Rows: TypeAlias = Float[np.ndarray, "rows blocks"]
 
 
@@ -94,7 +95,7 @@ class Strip:
         ends = np.arange(1, len(self.clear) + 1) * self.clear
         return np.maximum.accumulate(np.append(0, ends))
 
-    def draw(self, lengths: Numbers, starts: Numbers, rng: np.random.Generator) -> Cuts:
+    def draw(self, lengths: Numbers, starts: Starts, rng: np.random.Generator) -> Cuts:
         """Parts of about these lengths, each from one of the starts; of 0 where none fits."""
         wanted = lengths[:, np.newaxis]
         if not len(starts):
@@ -221,7 +222,7 @@ def draw_in_a_row(
     seams = first.lengths - np.rint(joins / block).astype(int)
     lengths = seams + second.lengths
     gains_db = np.round(rng.uniform(-_LOUDER_DB, _LOUDER_DB, _IN_A_ROW), 2)
-    width = lengths.max()
+    width = int(lengths.max())
     past = (np.arange(width) + 0.5 - seams[:, np.newaxis]) * block
     past = np.clip(past / np.maximum(joins, 1)[:, np.newaxis], 0, 1)
     powers = first.lay(width, 0 * seams)[0] * listener.fade.rise(1 - past) ** 2

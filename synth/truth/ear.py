@@ -60,7 +60,8 @@ class Envelope:
             return None
         first, last = int(start // self.block), int(-(-(start + frames) // self.block))
         totals = self._attack_totals
-        return totals[min(last + 1, len(totals) - 1)] - totals[max(first - 1, 0)]
+        begin, end = (min(max(at, 0), len(totals) - 1) for at in (first - 1, last + 1))
+        return totals[end] - totals[begin]
 
     def weigh(
         self,
