@@ -40,7 +40,8 @@ _PARTNERS: Final = 6
 _WINDOWS: Final = 8
 _EVEN_S: Final[Seconds] = 1.0
 """Shorter sounds cannot be shortened further."""
-_EVEN_TRIES: Final = 30
+_EVEN_TRIES: Final = 16
+_DRAWS: Final = 40
 _PROVEN: Final = 4
 """So many are proven of those that are drawn of two sounds, the most alike first."""
 _STRIPS: Final = 4096
@@ -130,9 +131,7 @@ class Fitting:
         drawn = self._draw_sounds(first, second, half, rng)
         sounds = list(islice(drawn, _PARTNERS))
         if self.is_even:
-            pair = self._find_even(
-                chain(sounds, islice(drawn, _EVEN_TRIES - len(sounds))), taken, rng
-            )
+            pair = self._find_even(chain(sounds, islice(drawn, _DRAWS)), taken, rng)
             if pair is not None:
                 return pair
         best: FittedPair | None = None
@@ -246,8 +245,11 @@ class Fitting:
         What is unlike is proven last.
         """
         unlike: list[FittedPair] = []
-        for one, other in sounds:
-            for pair in self._draw_even(one, other, rng):
+        strips = (tuple(map(self._strip, pair)) for pair in sounds)
+        least = _EVEN_S / BLOCK_S
+        lasting = (pair for pair in strips if min(strip.extent for strip in pair) >= least)
+        for pair_of_strips in islice(lasting, _EVEN_TRIES):
+            for pair in self._draw_even(pair_of_strips, rng):
                 if taken and pair.sounds == taken.sounds:
                     continue
                 if pair.unlike > ALIKE:
@@ -261,28 +263,21 @@ class Fitting:
     def _proves(self, pair: FittedPair) -> bool:
         """Whether two parts are heard in either order, and others together and in none."""
         orders = Concat(pair.first, pair.second), Concat(pair.second, pair.first)
+        rows = (replace(order, crossfade=pair.crossfade) for order in orders)
+        if not all(is_proven(row, self.listener, self.setting) for row in rows):
+            return False
         hearing = Hearing(self.listener.hear(pair.overlay), self.setting.tolerance)
-        return (
-            hearing.proves(statement(pair.overlay))
-            and all(hearing.refutes(statement(order)) for order in orders)
-            and all(
-                is_proven(replace(order, crossfade=pair.crossfade), self.listener, self.setting)
-                for order in orders
-            )
+        return hearing.proves(statement(pair.overlay)) and all(
+            hearing.refutes(statement(order)) for order in orders
         )
 
     @cached_property
     def _strip(self) -> Callable[[Event], Strip]:
         return lru_cache(_STRIPS)(partial(Strip.of, listener=self.listener))
 
-    def _draw_even(
-        self, one: Event, other: Event, rng: np.random.Generator
-    ) -> Iterator[FittedPair]:
+    def _draw_even(self, strips: Sequence[Strip], rng: np.random.Generator) -> Iterator[FittedPair]:
         """Parts of two sounds at once, and of those in a row the most alike; unproven."""
-        strips = self._strip(one), self._strip(other)
         most = min(strip.extent for strip in strips)
-        if most < _EVEN_S / BLOCK_S:
-            return
         nests = draw_together(strips, most, self.setting.tolerance, rng)
         if not len(nests.lengths):
             return

@@ -14,8 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from synth.base.units import Decibels, Frames, to_gain
-from synth.recipes.base import retake
-from synth.scene.scene import Event
+from synth.scene.scene import Event, Excerpt
 from synth.truth.ear import BLOCK_S, ROUNDED_DB, SILENCE, StoredEnvelope
 from synth.truth.listener import Listener
 from synth.truth.part import RAMPED
@@ -23,8 +22,8 @@ from synth.truth.relations import LEAST_COMPANY, LEAST_REMAINDER, MOST_FADED, To
 
 _FILLED: Final = 0.85
 """Share of its length that a part is heard for, from its begin, at least."""
-_TOGETHER: Final = 24
-_IN_A_ROW: Final = 32
+_TOGETHER: Final = 16
+_IN_A_ROW: Final = 48
 _LEAST_KEPT: Final = 0.5
 """Share of the shorter of two sounds that is heard of it, at least."""
 _LARGER: Final = 0.7
@@ -35,7 +34,6 @@ SHARES: Final = (1, 2, 4, 1 << 40)
 """Crossfades that are tried: all, half, a quarter, none."""
 
 Numbers: TypeAlias = Int[np.ndarray, " rows"]
-Starts: TypeAlias = Int[np.ndarray, " starts"]
 Rows: TypeAlias = Float[np.ndarray, "rows blocks"]
 
 
@@ -73,7 +71,7 @@ class Strip:
         return _find_clear(self.powers >= self.least)
 
     @cached_property
-    def starts(self) -> Numbers:
+    def starts(self) -> Int[np.ndarray, " starts"]:
         """The blocks that everybody hears."""
         return np.flatnonzero(self.clear)
 
@@ -83,19 +81,21 @@ class Strip:
         return int(self.starts[-1] - self.starts[0] + 1) if len(self.starts) else 0
 
     @cached_property
-    def onsets(self) -> Numbers:
+    def onsets(self) -> Int[np.ndarray, " starts"]:
         """Those in which everybody hears it begin, also where it is cut there."""
         loud = self.clear & (self.powers * RAMPED >= self.least).all(axis=0)
         loud[0] = self.clear[0]
         return np.flatnonzero(np.diff(loud, prepend=False) & loud)
 
     @cached_property
-    def _ends(self) -> Numbers:
+    def _ends(self) -> Int[np.ndarray, " edges"]:
         """Where that ends that everybody hears before each block, and before the end."""
         ends = np.arange(1, len(self.clear) + 1) * self.clear
         return np.maximum.accumulate(np.append(0, ends))
 
-    def draw(self, lengths: Numbers, starts: Starts, rng: np.random.Generator) -> Cuts:
+    def draw(
+        self, lengths: Numbers, starts: Int[np.ndarray, " starts"], rng: np.random.Generator
+    ) -> Cuts:
         """Parts of about these lengths, each from one of the starts; of 0 where none fits."""
         wanted = lengths[:, np.newaxis]
         if not len(starts):
@@ -114,25 +114,31 @@ class Cuts:
     starts: Numbers
     lengths: Numbers
 
-    def lay(self, width: int, onsets: Numbers) -> Float[np.ndarray, "2 rows blocks"]:
-        """The powers of rows in which the parts begin there, 0 elsewhere."""
+    def lay(
+        self, powers: Float[np.ndarray, "*weightings blocks"], width: int, onsets: Numbers
+    ) -> Float[np.ndarray, "*weightings rows width"]:
+        """The sound's powers in rows in which the parts begin there, 0 elsewhere."""
         at = np.arange(width) - onsets[:, np.newaxis]
         inside = (at >= 0) & (at < self.lengths[:, np.newaxis])
-        powers = self.strip.powers
-        moments = np.minimum(self.starts[:, np.newaxis] + at, powers.shape[1] - 1)
-        return np.asarray(powers[:, moments] * inside)
+        blocks = np.minimum(self.starts[:, np.newaxis] + at, powers.shape[-1] - 1)
+        return np.asarray(powers[..., blocks] * inside)
 
     def count_clear(self) -> Numbers:
         """How many blocks of each everybody hears."""
         count = np.append(0, np.cumsum(self.strip.clear))
         return np.asarray(count[self.starts + self.lengths] - count[self.starts])
 
+    def pick(self, rows: Int[np.ndarray, " picked"]) -> Cuts:
+        """Some of them."""
+        return Cuts(self.strip, self.starts[rows], self.lengths[rows])
+
     def take(self, row: int) -> Event:
         """One of them."""
         excerpt, block = self.strip.sound.heard, BLOCK_S * self.strip.listener.rate
         start = round(self.starts[row] * block)
         frames = min(round(self.lengths[row] * block), excerpt.frames - start)
-        return retake(self.strip.sound, start=excerpt.start + start, frames=frames)
+        part = Excerpt(excerpt.clip, excerpt.start + start, frames, excerpt.gain_db)
+        return Event(self.strip.sound.label, part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +175,11 @@ def draw_together(
         strip.draw(lengths - 2 * shorter, strip.onsets, rng)
         for strip, shorter in zip(strips, (is_inner, 1 - is_inner), strict=True)
     ]
-    powers = np.stack([cut.lay(most, 0 * lengths) for cut in cuts], axis=1)
+    drawn = np.flatnonzero(cuts[0].lengths * cuts[1].lengths)
+    first, second = cuts = [cut.pick(drawn) for cut in cuts]
+    lengths = np.maximum(first.lengths, second.lengths)
+    most = int(lengths.max(initial=1))
+    powers = np.stack([cut.lay(cut.strip.powers, most, 0 * lengths) for cut in cuts], axis=1)
     low = powers.copy()
     for sound, cut in enumerate(cuts):
         low[:, sound, cut.starts > 0, 0] *= RAMPED
@@ -180,10 +190,9 @@ def draw_together(
     marked &= low >= np.stack([strip.least for strip in strips], axis=1)[:, :, np.newaxis]
     clear = _find_clear(marked)
     audible = powers.max(axis=3, keepdims=True) * to_gain(-ROUNDED_DB - listener.ear.faint_db) ** 2
-    faint = (powers >= np.maximum(audible, SILENCE)).any(axis=0)
-    at = np.arange(1, most + 1)
-    clear_end, end = (clear * at).max(axis=2), (faint * at).max(axis=2)
-    rest = (faint & (at > clear_end[::-1, :, np.newaxis])).sum(axis=2)
+    faint = np.logical_or(*(powers >= np.maximum(audible, SILENCE)))
+    clear_end, end = (most - marks[:, :, ::-1].argmax(axis=2) for marks in (clear, faint))
+    rest = (faint & (np.arange(most) >= clear_end[::-1, :, np.newaxis])).sum(axis=2)
     remainder = tolerance.remainder / (BLOCK_S * listener.rate)
     least = LEAST_COMPANY * faint.sum(axis=2).min(axis=0)
     fits = np.flatnonzero(
@@ -192,7 +201,7 @@ def draw_together(
         & (rest < np.minimum(LEAST_REMAINDER * clear.sum(axis=2), remainder)).all(axis=0)
         & ((clear[0] & clear[1]).sum(axis=1) >= least)
     )
-    return _pick(fits, *cuts, 0 * lengths, 0.0 * lengths, powers[0].sum(axis=0), lengths)
+    return _pick(fits, first, second, 0 * lengths, 0.0 * lengths, powers[0].sum(axis=0), lengths)
 
 
 def draw_in_a_row(
@@ -210,7 +219,8 @@ def draw_in_a_row(
     """
     listener = strips[0].listener
     block = BLOCK_S * listener.rate
-    crossfades = np.array([crossfade // share for share in SHARES])
+    shorter = [round(crossfade / share // block * block) for share in SHARES[1:]]
+    crossfades = np.array([crossfade, *shorter])
     share = rng.uniform(1 - _LARGER, _LARGER, _IN_A_ROW)
     whole = np.resize(lengths, _IN_A_ROW) * np.exp(rng.normal(0, _UNEVEN, _IN_A_ROW))
     asked = np.rint(whole * (share, 1 - share) + crossfade / block / 2).astype(int)
@@ -225,9 +235,9 @@ def draw_in_a_row(
     width = int(lengths.max())
     past = (np.arange(width) + 0.5 - seams[:, np.newaxis]) * block
     past = np.clip(past / np.maximum(joins, 1)[:, np.newaxis], 0, 1)
-    powers = first.lay(width, 0 * seams)[0] * listener.fade.rise(1 - past) ** 2
+    powers = first.lay(first.strip.powers[0], width, 0 * seams) * listener.fade.rise(1 - past) ** 2
     gains = 10 ** (gains_db[:, np.newaxis] / 10) * listener.fade.rise(past) ** 2
-    powers += second.lay(width, seams)[0] * gains
+    powers += second.lay(second.strip.powers[0], width, seams) * gains
     is_short = lengths * block <= (most or np.inf)
     fits = np.flatnonzero((first.lengths > 0) & (second.lengths > 0) & is_short)
     return _pick(fits, first, second, joins, gains_db, powers, lengths)
@@ -239,10 +249,14 @@ def _find_clear(
     """What everybody hears of what is loud enough: no blip, and without pauses of one block."""
     joined = marked.copy()
     joined[..., 1:-1] |= marked[..., :-2] & marked[..., 2:]
-    clear = np.pad(joined.all(axis=0), [(0, 0)] * (marked.ndim - 2) + [(1, 1)])
-    return np.asarray(clear[..., 1:-1] & (clear[..., :-2] | clear[..., 2:]))
+    clear = joined[0] & joined[1]
+    beside = np.zeros_like(clear)
+    beside[..., 1:] = clear[..., :-1]
+    beside[..., :-1] |= clear[..., 1:]
+    return np.asarray(clear & beside)
 
 
-def _pick(rows: Numbers, first: Cuts, second: Cuts, *values: np.ndarray) -> CutPairs:
-    cuts = [Cuts(cut.strip, cut.starts[rows], cut.lengths[rows]) for cut in (first, second)]
-    return CutPairs(*cuts, *(value[rows] for value in values))
+def _pick(
+    rows: Int[np.ndarray, " picked"], first: Cuts, second: Cuts, *values: np.ndarray
+) -> CutPairs:
+    return CutPairs(first.pick(rows), second.pick(rows), *(value[rows] for value in values))
