@@ -9,7 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from benchmarks.soak.processes import children, end_all, free_port, start
+from benchmarks.core.contenders import free_port
+from benchmarks.soak.processes import children, end_all, start
 from pipelines.flows.servers import QUIET
 from tests.kit.pools import pool_workers
 
