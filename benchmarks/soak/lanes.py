@@ -24,11 +24,7 @@ _HERE: Final = ("--host", "127.0.0.1", "--no-dashboard")
 
 
 class Lane:
-    """A build without Prefect, with two worker processes.
-
-    Args:
-        home: Where the services of the lane keep their files.
-    """
+    """A build without Prefect, with two worker processes; services keep their files in `home`."""
 
     options: tuple[str, ...] = ("--no-prefect", "--workers", "2")
     env: Mapping[str, str] = {}
