@@ -291,8 +291,8 @@ class Fitting:
             yield FittedPair(
                 rows.first.take(row),
                 amplify_sound(rows.second.take(row), float(rows.gains_db[row])),
-                Overlay(nests.first.take(nest), nests.second.take(nest)),
-                int(rows.crossfades[row]),
+                Overlay(nests.first.take(nest), nests.second.take(nest), int(nests.shifts[nest])),
+                int(rows.shifts[row]),
                 2,
                 float(apart[nest, row]),
             )
