@@ -15,9 +15,9 @@ from jaxtyping import Bool, Float, Int
 
 from synth.base.units import Decibels, Frames, to_gain
 from synth.scene.scene import Event, Excerpt
+from synth.truth.blocks import RAMPED
 from synth.truth.ear import BLOCK_S, ROUNDED_DB, SILENCE, StoredEnvelope
 from synth.truth.listener import Listener
-from synth.truth.part import RAMPED
 from synth.truth.relations import LEAST_COMPANY, LEAST_REMAINDER, MOST_FADED, Tolerance
 
 _FILLED: Final = 0.85

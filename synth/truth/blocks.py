@@ -18,7 +18,7 @@ RAMPED: Final = 10**-0.6
 
 
 @dataclass(frozen=True)
-class Part:
+class ExcerptBlocks:
     """An excerpt of a clip, as it was recorded, in the blocks of a scene's time.
 
     Args:
