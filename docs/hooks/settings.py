@@ -11,7 +11,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
-from pipelines.config.new import describe_allowed, read_meanings
+from pipelines.config.meanings import read_meanings
+from pipelines.config.new import describe_allowed
 
 MARKER = re.compile(r"<!-- settings: ([\w.]+):(\w+) -->")
 

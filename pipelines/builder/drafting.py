@@ -27,7 +27,7 @@ from synth.base.atomic import PARTIAL_SUFFIX, translate_disk_errors
 from synth.base.errors import CorpusError, LeftOutError, PlanError
 from synth.base.units import Frames
 from synth.captions.narrative import dense_captions
-from synth.corpus.schema import PLAN, Sample, canonical_json, to_table
+from synth.corpus.schema import PLAN, Sample, plan_text, to_table
 from synth.recipes.base import Draft, Groups
 from synth.scene.scene import events
 from synth.scene.timeline import delay, duration
@@ -64,7 +64,7 @@ class DraftedRows:
     ) -> Self:
         """From the samples of each group."""
         rows = [sample.row() for group in groups for sample in group]
-        texts = [canonical_json(row) for row in rows]
+        texts = [plan_text(row) for row in rows]
         sizes = [len(group) for group in groups]
         return cls(split, to_table(rows, PLAN), texts, sizes, left_out)
 

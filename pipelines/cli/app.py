@@ -27,6 +27,7 @@ from synth.base.command import CommandResult
 from synth.base.doors import make_console, plain_text
 from synth.base.errors import SegueError, nearest
 from synth.base.progress import Observer
+from synth.base.shipped import read_module
 
 DEBUG: Final = "--debug"
 HELP: Final[dict[str, Any]] = {"no_args_is_help": True, "rich_markup_mode": "markdown"}
@@ -122,8 +123,7 @@ class LazyGroup(TyperGroup):
 def _read_help(place: str) -> str:
     """The first line of a function's docstring; its module is read, and not imported."""
     module, function = place.split(":")
-    source = Path(__file__).parents[2].joinpath(*module.split(".")).with_suffix(".py")
-    _, _, body = source.read_text("utf-8").partition(f"\ndef {function}(")
+    _, _, body = read_module(module).partition(f"\ndef {function}(")
     return body.partition('"""')[2].partition("\n")[0].removesuffix('"""')
 
 

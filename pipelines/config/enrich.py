@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,13 +22,13 @@ from synth.base.rng import digest
 from synth.base.units import Frames
 from synth.captions.caption import Caption, Provenance
 from synth.corpus.schema import Sample
-from synth.llm.checks.claim_checks import scene_fields
-from synth.llm.prompt import Prompt, load_prompt
-from synth.llm.reply import PromptItem
-from synth.llm.verification import Verification, load_verification
 from synth.scene.claim import Claim, Not, claim_to_text
 from synth.scene.edit import EditKind
 from synth.scene.scene import parse
+
+if TYPE_CHECKING:
+    from synth.llm.prompt import Prompt
+    from synth.llm.verification import Verification
 
 _EDITS: Final = {
     "order-negatives": EditKind.REORDER,
@@ -120,6 +120,9 @@ class Enrichment:
         )
 
     def _find_faults(self, answer: ModelAnswer, sample: Sample, original: Caption) -> list[str]:
+        from synth.llm.checks.claim_checks import scene_fields
+        from synth.llm.reply import PromptItem
+
         activity = [item.shift(-sample.lead) for item in sample.activity]  # on the scene's clock
         fields = {
             "caption": original.text,
@@ -185,6 +188,9 @@ def _make_captions(
 
 
 def _read(path: Path) -> Iterator[tuple[str, ModelAnswer]]:
+    from synth.llm.prompt import load_prompt
+    from synth.llm.verification import load_verification
+
     try:
         table = pq.read_table(require_regular(path, refuse=SpecError))
     except (OSError, pa.ArrowException) as error:

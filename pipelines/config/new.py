@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -18,6 +16,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
+from pipelines.config.meanings import read_meanings, read_purpose, read_summary
 from pipelines.config.spec import SPLITS, Spec
 from synth.base.choice import Choice
 from synth.base.errors import SegueError, SourceError, SpecError, suggestion
@@ -165,39 +164,6 @@ def _wrap_comment(text: str, indent: str) -> list[str]:
     return textwrap.wrap(
         text, WIDTH, initial_indent=prefix, subsequent_indent=prefix, break_on_hyphens=False
     )
-
-
-# What the classes of settings say of themselves: their docstrings are the one source of it.
-
-
-_ARGUMENT: Final = re.compile(r"^ {4}(?P<key>\w+): (?P<told>.*(?:\n {8}.*|\n(?=\n {8}))*)", re.M)
-
-
-def read_meanings(model: type[BaseModel]) -> dict[str, str]:
-    """What the docstrings of a class and those above it say of each setting; "" for nothing."""
-    told: dict[str, str] = {}
-    for each in reversed(model.__mro__):
-        page = inspect.cleandoc(each.__doc__ or "") if issubclass(each, BaseModel) else ""
-        for match in _ARGUMENT.finditer(page.partition("Args:\n")[2]):
-            told[match["key"]] = " ".join(match["told"].split())
-    return {key: told.get(key, "") for key in model.model_fields}
-
-
-def read_purpose(model: type[BaseModel]) -> str:
-    """The first sentences of a class's docstring."""
-    return " ".join((inspect.getdoc(model) or "").partition("\n\n")[0].split())
-
-
-def read_summary(model: type[BaseModel]) -> str:
-    """The first sentences of the file that a class has for itself, or of the class."""
-    page = inspect.getdoc(inspect.getmodule(model)) or inspect.getdoc(model) or ""
-    return " ".join(page.partition("\n\n")[0].split())
-
-
-def read_layout(model: type[BaseModel]) -> str:
-    """What follows on the summary."""
-    page = inspect.getdoc(inspect.getmodule(model)) or inspect.getdoc(model) or ""
-    return page.partition("\n\n")[2]
 
 
 # What a new spec has to know of the library that it is written for: its clips and its splits.

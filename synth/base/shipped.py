@@ -1,4 +1,4 @@
-"""The files that ship: lexicons in `data_manifests/`, beside this package.
+"""The files that ship: modules, and lexicons in `data_manifests/`, beside this package.
 
 Found by place, not by import: a folder of built corpora is called `data_manifests` too, and a
 script run where one lies would find that instead.
@@ -14,6 +14,12 @@ from pathlib import Path
 def shipped_path(name: str) -> Path:
     """A file that ships, by its path below `data_manifests`."""
     return Path(__file__).resolve().parents[2] / "data_manifests" / name
+
+
+def read_module(name: str) -> str:
+    """The text of a module of ours, which is not imported."""
+    path = Path(__file__).resolve().parents[2].joinpath(*name.split(".")).with_suffix(".py")
+    return path.read_text(encoding="utf-8")
 
 
 def read_shipped_rows(name: str) -> list[dict[str, str]]:

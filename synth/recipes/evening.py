@@ -16,8 +16,8 @@ from jaxtyping import Float
 from synth.base.units import Decibels, Frames
 from synth.recipes.base import Draft, Setting
 from synth.recipes.composing import amplify
-from synth.recipes.strips import Numbers, Rows, Strip
-from synth.scene.scene import Event, Scene
+from synth.recipes.strips import Numbers, Rows
+from synth.scene.scene import Scene
 from synth.scene.timeline import Timeline, duration
 from synth.truth.ear import BLOCK_S, SILENCE
 from synth.truth.listener import Listener
@@ -78,24 +78,22 @@ def find_outlines(powers: Rows, lengths: Numbers) -> Outlines:
 
 def outline(scene: Scene, listener: Listener) -> Outline:
     """The same of one scene."""
-    powers = listener.powers(scene)
-    outlines = find_outlines(powers[np.newaxis], np.array([len(powers)]))
-    return np.asarray(outlines[0])
+    return outline_all([scene], listener)[0]
+
+
+def outline_all(scenes: Sequence[Scene], listener: Listener) -> Outlines:
+    """The same of scenes that were composed."""
+    levels = [listener.powers(scene) for scene in scenes]
+    lengths = np.array(list(map(len, levels)))
+    powers = np.zeros((len(levels), lengths.max()))
+    for row, level in zip(powers, levels, strict=True):
+        row[: len(level)] = level
+    return find_outlines(powers, lengths)
 
 
 def compare(one: Outline, other: Outline) -> float:
     """How far two outlines are apart; 0 if they are equal."""
     return float(np.abs(one - other).sum())
-
-
-def draw_part(
-    event: Event, length: float, listener: Listener, rng: np.random.Generator
-) -> Event | None:
-    """A part of an event that is heard for about so long, in frames; None where none is found."""
-    strip = Strip.of(event, listener)
-    lengths = np.array([max(round(length / (BLOCK_S * listener.rate)), 1)])
-    part = strip.draw(lengths, strip.starts, rng)
-    return part.take(0) if part.lengths[0] else None
 
 
 def even_out(

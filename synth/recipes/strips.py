@@ -16,8 +16,9 @@ from jaxtyping import Bool, Float, Int
 from synth.base.units import Decibels, Frames, to_gain
 from synth.recipes.base import retake
 from synth.scene.scene import Event
-from synth.truth.ear import _RAMPED, BLOCK_S, ROUNDED_DB, SILENCE, StoredEnvelope
+from synth.truth.ear import BLOCK_S, ROUNDED_DB, SILENCE, StoredEnvelope
 from synth.truth.listener import Listener
+from synth.truth.part import RAMPED
 from synth.truth.relations import LEAST_COMPANY, LEAST_REMAINDER, MOST_FADED, Tolerance
 
 _FILLED: Final = 0.85
@@ -83,7 +84,7 @@ class Strip:
     @cached_property
     def onsets(self) -> Int[np.ndarray, " starts"]:
         """Those in which everybody hears it begin, also where it is cut there."""
-        loud = self.clear & (self.powers * _RAMPED >= self.least).all(axis=0)
+        loud = self.clear & (self.powers * RAMPED >= self.least).all(axis=0)
         loud[0] = self.clear[0]
         return np.flatnonzero(np.diff(loud, prepend=False) & loud)
 
@@ -185,9 +186,9 @@ def draw_together(
     low = powers.copy()
     for sound, cut in enumerate(cuts):
         begun = np.flatnonzero(cut.starts)
-        low[:, sound, begun, onsets[sound][begun]] *= _RAMPED
+        low[:, sound, begun, onsets[sound][begun]] *= RAMPED
         ended = np.flatnonzero(cut.starts + cut.lengths < len(cut.strip.clear))
-        low[:, sound, ended, ends[sound][ended] - 1] *= _RAMPED
+        low[:, sound, ended, ends[sound][ended] - 1] *= RAMPED
     masked = to_gain(-listener.ear.masked_db)
     marked = low >= powers[:, ::-1] * (masked / (1 - masked)) ** 2
     marked &= low >= np.stack([strip.least for strip in strips], axis=1)[:, :, np.newaxis]

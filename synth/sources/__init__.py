@@ -13,7 +13,6 @@ from synth.base.choice import Choice
 from synth.base.entry_points import find_entry_points, load_class
 from synth.base.errors import SourceError, suggestion
 from synth.sources.reading.base import ClipRef, Recording, Settings, Source, Unheard
-from synth.sources.reading.collected import Collected, Listing
 
 SOURCES: Final[Mapping[str, str]] = {
     "audiocaps": "synth.sources.captioned.audiocaps:AudioCaps",
@@ -90,6 +89,8 @@ def source_class(name: str) -> type[Settings]:
 
 def open_source(source: Settings) -> Source | Unheard:
     """The source, or its listing where its audio has not been collected."""
+    from synth.sources.reading.collected import Collected, Listing
+
     if isinstance(source, Collected) and source.files() is None:
         return Listing(source)  # type: ignore[return-value]
     return source  # type: ignore[return-value]

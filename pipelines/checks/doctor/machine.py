@@ -38,6 +38,7 @@ LEAST_FILES: Final = 1024
 LEAST_MEMORY: Final = 2_000_000_000
 CGROUP: Final = Path("/sys/fs/cgroup")
 DEVICES: Final = "train.model.device"
+CODEC: Final = "pipelines.checks.doctor.codec" if sys.platform == "linux" else "torchcodec.version"
 _TRAINING: Final = "segue train and eval; they are slow on a CPU"
 
 
@@ -71,10 +72,15 @@ def check_machine() -> Iterator[DoctorCheck]:
 
 
 def check_devices() -> Iterator[DoctorCheck]:
-    """GPUs, as torch finds them in a process of its own."""
-    if find_spec("torch") is None:
+    """GPUs, as torch finds them in a process of its own; a build for CPUs finds none."""
+    version = find_version("torch")
+    if version is None:
         fix = "pip install -c constraints.txt torch"
         yield DoctorCheck.of("gpu", "", _TRAINING, "torch is not installed", fix)
+        return
+    if version.endswith("+cpu"):
+        found = {"torch": version, "build": "built for CPU", "devices": []}
+        yield from _check_found_devices(found)
         return
     try:
         yield from _check_found_devices(json.loads(run_module(DEVICES)))
@@ -243,9 +249,9 @@ def check_decoders() -> Iterator[DoctorCheck]:
 
 
 def _check_torchcodec() -> DoctorCheck:
-    """Whether it finds ffmpeg's libraries and fits torch: only importing it tells."""
+    """Whether it finds ffmpeg's libraries and fits torch: only loading it tells."""
     try:
-        run_module(f"{_TORCHCODEC}.version")
+        run_module(CODEC)
         fault = ""
     except SilentModuleError:
         fault = "does not load: ffmpeg's libraries are missing, or it was built for another torch"

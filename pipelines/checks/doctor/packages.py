@@ -16,7 +16,8 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from pipelines.checks.doctor.check import CheckState, DoctorCheck, SilentModuleError, run_module
+from pipelines.checks.doctor.check import CheckState, DoctorCheck
+from pipelines.flows.address import find_server
 from pipelines.llm.wire.endpoint import (
     Endpoint,
     EndpointSettings,
@@ -161,7 +162,6 @@ def _check_tested(constraints: str, required: list[Requirement]) -> DoctorCheck:
 ANSWER_TIMEOUT_S: Final = 10.0
 OPENAI: Final = "https://api.openai.com/v1"
 KEY_VARIABLE: Final = "OPENAI_API_KEY"
-SETTINGS: Final = "pipelines.flows.address"
 _FLOWS: Final = "segue build --prefect, segue night"
 _TEXTS: Final = "segue llm; without it rules write the captions"
 
@@ -173,9 +173,10 @@ def check_prefect() -> Iterator[DoctorCheck]:
         yield DoctorCheck.of("prefect", "", _FLOWS, "not installed", fix)
         return
     try:
-        address = run_module(SETTINGS).strip()
-    except SilentModuleError as error:
-        yield DoctorCheck.of("prefect", "", _FLOWS, f"does not start: {error}", fix)
+        address = find_server()
+    except SegueError as error:
+        state = CheckState.WRONG
+        yield DoctorCheck.of("prefect", "", _FLOWS, error.message, error.fix, state)
         return
     yield _check_prefect_server(address)
 

@@ -6,14 +6,11 @@ import json
 import logging
 import os
 import shlex
-import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
-
-from synth.base.errors import SegueError
 
 if TYPE_CHECKING:
     from synth.sources.block import Blocked
@@ -50,26 +47,6 @@ def print_read(console: Console, table: Path) -> None:
 
 
 # How the command line sets Prefect up, before it is imported.
-
-
-def is_server_configured() -> bool:
-    """Whether the environment or Prefect's active profile names a server; Prefect stays unread."""
-    if "PREFECT_API_URL" in os.environ:
-        return bool(os.environ["PREFECT_API_URL"])
-    home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect")
-    path = Path(os.environ.get("PREFECT_PROFILES_PATH") or home / "profiles.toml").expanduser()
-    try:
-        known = tomllib.loads(path.read_text("utf-8"))
-        active = os.environ.get("PREFECT_PROFILE") or known.get("active", "")
-        return bool(known.get("profiles", {}).get(active, {}).get("PREFECT_API_URL"))
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except (OSError, ValueError, AttributeError, TypeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise SegueError(
-            f"{path}: Prefect's profiles cannot be read: {reason}",
-            fix="fix or move the file, or use --no-prefect, which ignores it",
-        ) from error
 
 
 def quieten_prefect() -> None:

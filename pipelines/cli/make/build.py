@@ -16,7 +16,6 @@ from pipelines.cli.common.options import (
     WorkersOption,
 )
 from pipelines.cli.common.show import (
-    is_server_configured,
     print_blocked,
     print_next,
     quieten_prefect,
@@ -30,6 +29,7 @@ from pipelines.cli.make.reproduce import (
     reproduce_version,
 )
 from pipelines.engines.engine import check_engine
+from pipelines.flows.address import find_server
 from synth.base.atomic import format_count
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
@@ -106,7 +106,7 @@ def run_build(
         where: An engine's name, or a number of worker processes.
         prefect: Whether as a Prefect flow; None for a flow if a server is configured.
     """
-    if not (is_server_configured() if prefect is None else prefect):
+    if not (find_server() if prefect is None else prefect):
         from pipelines.builder.build import build
 
         return build(spec, out, where, observer, settings)

@@ -90,8 +90,6 @@ def check_command(
 
     Examples: `segue check`, `segue check esc50:/data/ESC-50`, `segue check data_manifests/acba`
     """
-    from synth.sources import innermost
-
     of_library: dict[str, object] = {"--index": index, "--write": write, "--set": settings}
     of_machine: dict[str, object] = {"--out": out, "--endpoint": endpoint}
     of_corpus: dict[str, object] = {"--samples": samples}
@@ -109,6 +107,8 @@ def check_command(
         _refuse(of_library | of_machine | of_corpus, "an export is checked")
         return _check_export(Path(what))
     _refuse(of_machine | of_corpus, "a library is checked")
+    from synth.sources import innermost
+
     source = innermost(apply_settings(parse_source(what), settings or ()))
     root: Path | None = getattr(source, "folder", getattr(source, "root", None))
     if root is None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any, Final
@@ -12,10 +13,11 @@ import typer
 from rich.markup import escape
 from rich.padding import Padding
 
-from pipelines.cli.common.options import source_completions
+from pipelines.cli.common.options import JsonOption, source_completions
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SourceError
+from synth.base.shipped import read_module
 
 NameArgument = Annotated[
     str | None,
@@ -28,31 +30,42 @@ NameArgument = Annotated[
 _CITED: Final = re.compile(r" \([^()]*\d{4}\)\.$")
 
 
-def sources_command(name: NameArgument = None) -> CommandResult:
+def sources_command(name: NameArgument = None, as_json: JsonOption = False) -> CommandResult:
     """List the sound libraries, or show the settings of one.
 
     Example: `segue sources clotho`
     """
     from synth.sources import source_names
 
+    if name is None and not as_json:
+        return CommandResult({}, partial(_print_list, source_names()))
     names = source_names() if name is None else (name,)
     rows = {each: _describe_source(each, of_many=name is None) for each in names}
-    show = partial(_print_list, rows) if name is None else partial(_show, name, rows[name])
-    return CommandResult(rows, show)
+    return CommandResult(rows, partial(_show, *next(iter(rows.items()))))
 
 
-def _print_list(rows: Mapping[str, Mapping[str, Any]]) -> None:
+def _print_list(names: Sequence[str]) -> None:
     console = make_console(soft_wrap=False)
-    width = max(map(len, rows))
-    for name, row in rows.items():
-        summary = escape(_CITED.sub(".", row["summary"]))
+    width = max(map(len, names))
+    for name in names:
+        summary = escape(_CITED.sub(".", _summarise(name)))
         console.print(f"[bold]{escape(name):<{width}}[/]  {summary}", soft_wrap=True)
     console.print("\n`segue sources NAME` shows its settings, licence and where to get it.")
 
 
+def _summarise(name: str) -> str:
+    """What a source's file says first; the files of ours are read, and not imported."""
+    from synth.sources import SOURCES
+
+    if name not in SOURCES:
+        return str(_describe_source(name, of_many=True)["summary"])
+    page = inspect.cleandoc(read_module(SOURCES[name].partition(":")[0]).split('"""')[1])
+    return " ".join(page.partition("\n\n")[0].split())
+
+
 def _describe_source(name: str, of_many: bool) -> dict[str, Any]:
     """What is known of a source, as JSON values; one of many that is broken spoils no list."""
-    from pipelines.config.new import read_layout, read_meanings, read_summary
+    from pipelines.config.meanings import read_layout, read_meanings, read_summary
     from synth.sources import source_class
 
     try:

@@ -122,6 +122,12 @@ def test_a_torchcodec_that_does_not_load_is_told_with_what_it_needs(
     assert "torchcodec" not in by_name(machine.check_decoders())  # the extra is told as missing
 
 
+@pytest.mark.slow
+def test_libraries_that_load_are_those_that_importing_loads() -> None:
+    for name in (machine.CODEC, "torchcodec.version"):
+        machine.run_module(name)
+
+
 def test_the_extra_that_decodes_an_export_is_one_of_those_checked() -> None:
     project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.cli.common.show import is_server_configured
 from pipelines.cli.make.build import run_build
 from pipelines.config.spec import Spec
+from pipelines.flows.address import find_server
 from synth.base.errors import SegueError
 from synth.base.progress import Silent
 
@@ -33,23 +33,23 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_server_is_configured_by_the_environment_or_the_active_profile(
     monkeypatch: pytest.MonkeyPatch, home: Path
 ) -> None:
-    assert not is_server_configured()
+    assert not find_server()
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:4200/api")
-    assert is_server_configured()
+    assert find_server()
     monkeypatch.delenv("PREFECT_API_URL")
     (home / "profiles.toml").write_text(PROFILES)
-    assert is_server_configured()
+    assert find_server()
     monkeypatch.setenv("PREFECT_PROFILE", "empty")
-    assert not is_server_configured()
+    assert not find_server()
     monkeypatch.delenv("PREFECT_PROFILE")
     monkeypatch.setenv("PREFECT_API_URL", "")  # the environment outranks the profile
-    assert not is_server_configured()
+    assert not find_server()
 
 
 def test_profiles_that_name_no_server_configure_none(home: Path) -> None:
     for text in ("", "[profiles.night]", 'active = "gone"'):
         (home / "profiles.toml").write_text(text)
-        assert not is_server_configured(), text
+        assert not find_server(), text
 
 
 def test_profiles_that_cannot_be_read_are_an_error_that_names_the_file(home: Path) -> None:
@@ -58,13 +58,13 @@ def test_profiles_that_cannot_be_read_are_an_error_that_names_the_file(home: Pat
     for data in (b"[", b"profiles = 1", b'active = "a"\nprofiles.a = 1', b"active = []", b"\xff"):
         path.write_bytes(data)
         with pytest.raises(SegueError, match="Prefect's profiles cannot be read") as caught:
-            is_server_configured()
+            find_server()
         assert str(path) in caught.value.message
         assert "--no-prefect" in caught.value.fix
     path.unlink()
     path.mkdir()
     with pytest.raises(SegueError, match="Is a directory"):
-        is_server_configured()
+        find_server()
 
 
 def test_a_build_says_so_before_it_begins(home: Path, tmp_path: Path) -> None:

@@ -16,12 +16,12 @@ from click.testing import Result
 from pipelines.builder.build import plan_library
 from pipelines.cli.make.new import new_command
 from pipelines.config.file import parse_spec, read_spec
+from pipelines.config.meanings import read_meanings
 from pipelines.config.new import (
     LibraryFacts,
     choose_splits,
     find_start,
     list_starts,
-    read_meanings,
     render_spec,
 )
 from pipelines.config.spec import Spec

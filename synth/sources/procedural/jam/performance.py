@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
+import scipy
 from jaxtyping import Float32
-from scipy import fft, signal
 
 from synth.base.units import to_frames, to_gain
 from synth.sources.procedural.jam.timbres import (
@@ -93,7 +93,9 @@ def _player(part: PlayerPart, beat: float, rng: np.random.Generator) -> Callable
 def _amplify(x: Signal, drive: float) -> Signal:
     """A valve amplifier driven into its limits, and a loudspeaker that gives no highs."""
     hot = np.tanh(x * (drive / (4 * _rms(x))))
-    return np.asarray(signal.sosfilt(signal.butter(3, 4000, fs=RATE, output="sos"), hot))
+    return np.asarray(
+        scipy.signal.sosfilt(scipy.signal.butter(3, 4000, fs=RATE, output="sos"), hot)
+    )
 
 
 def _reverberate(x: Signal, room: Reverb, rng: np.random.Generator) -> Signal:
@@ -101,9 +103,11 @@ def _reverberate(x: Signal, room: Reverb, rng: np.random.Generator) -> Signal:
     m = to_frames(room.decay, RATE)
     tail = rng.standard_normal(m) * np.exp(-6.9 * np.arange(m) / m)
     tail[: to_frames(0.01, RATE)] = 0.0
-    size = fft.next_fast_len(x.size + m, real=True)
+    size = scipy.fft.next_fast_len(x.size + m, real=True)
     f = np.fft.rfftfreq(size, 1 / RATE)
-    wet = fft.irfft(fft.rfft(x, size) * fft.rfft(tail, size) / (1 + (f / 3000) ** 2), size)
+    wet = scipy.fft.irfft(
+        scipy.fft.rfft(x, size) * scipy.fft.rfft(tail, size) / (1 + (f / 3000) ** 2), size
+    )
     wet[:m] += wet[x.size : x.size + m]
     wet = wet[: x.size]
     return np.asarray(wet * (room.wet * _rms(x) / _rms(wet)))

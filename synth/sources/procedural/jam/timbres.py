@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
+import scipy
 from jaxtyping import Float64
-from scipy import signal
 
 from synth.base.units import Decibels, Seconds, to_frames
 from synth.sources.procedural.foley.signals import band_noise
@@ -386,7 +386,7 @@ def _cymbal(rng: np.random.Generator, duration: Seconds, decay: Seconds) -> Sign
     t = _time(duration)
     f = rng.uniform(3000, 11_000, 12)
     metal = partials(t.size, f, np.full(12, decay), rng.uniform(0.05, 0.15, 12))
-    hiss = signal.lfilter((1.0, -0.95), (1.0,), band_noise(t.size, rng, 4000, 16_000))
+    hiss = scipy.signal.lfilter((1.0, -0.95), (1.0,), band_noise(t.size, rng, 4000, 16_000))
     return np.asarray((metal + 0.15 * hiss * np.exp(-t / decay)) * np.minimum(1.0, t[::-1] / 0.01))
 
 

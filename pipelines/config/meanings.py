@@ -1,0 +1,38 @@
+"""What the classes of settings say of themselves: their docstrings are the one source of it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Final
+
+from pydantic import BaseModel
+
+_ARGUMENT: Final = re.compile(r"^ {4}(?P<key>\w+): (?P<told>.*(?:\n {8}.*|\n(?=\n {8}))*)", re.M)
+
+
+def read_meanings(model: type[BaseModel]) -> dict[str, str]:
+    """What the docstrings of a class and those above it say of each setting; "" for nothing."""
+    told: dict[str, str] = {}
+    for each in reversed(model.__mro__):
+        page = inspect.cleandoc(each.__doc__ or "") if issubclass(each, BaseModel) else ""
+        for match in _ARGUMENT.finditer(page.partition("Args:\n")[2]):
+            told[match["key"]] = " ".join(match["told"].split())
+    return {key: told.get(key, "") for key in model.model_fields}
+
+
+def read_purpose(model: type[BaseModel]) -> str:
+    """The first sentences of a class's docstring."""
+    return " ".join((inspect.getdoc(model) or "").partition("\n\n")[0].split())
+
+
+def read_summary(model: type[BaseModel]) -> str:
+    """The first sentences of the file that a class has for itself, or of the class."""
+    page = inspect.getdoc(inspect.getmodule(model)) or inspect.getdoc(model) or ""
+    return " ".join(page.partition("\n\n")[0].split())
+
+
+def read_layout(model: type[BaseModel]) -> str:
+    """What follows on the summary."""
+    page = inspect.getdoc(inspect.getmodule(model)) or inspect.getdoc(model) or ""
+    return page.partition("\n\n")[2]
