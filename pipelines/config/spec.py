@@ -115,7 +115,7 @@ class RecipeChoice(Choice):
         return recipe_class(name)
 
 
-PLAN_VERSION: Final = 14
+PLAN_VERSION: Final = 15
 SPLITS: Final = ("train", "val", "test")
 SplitName = Literal["train", "val", "test"]
 

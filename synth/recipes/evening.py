@@ -78,7 +78,7 @@ def find_outlines(powers: Rows, lengths: Numbers) -> Outlines:
 
 def outline(scene: Scene, listener: Listener) -> Outline:
     """The same of one scene."""
-    return outline_all([scene], listener)[0]
+    return np.asarray(outline_all([scene], listener)[0])
 
 
 def outline_all(scenes: Sequence[Scene], listener: Listener) -> Outlines:

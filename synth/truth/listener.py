@@ -134,16 +134,13 @@ class Listener:
         gains = [to_gain(place.excerpt.gain_db) ** 2 for place in placed.placements]
         loudest = (np.array([part.envelope.loudest for part in parts]).T * gains).ravel()
         audible = self._find_audible(placed, low, high)
-        low, high, audible = (
-            marks if marks is None else marks.reshape(len(loudest), -1)
-            for marks in (low, high, audible)
-        )
+        low, high = (bound.reshape(len(loudest), -1) for bound in (low, high))
         clear = self.ear.find_clear(low, loudest, length, audible)
         return clear, self.ear.find_faint(high, sure.max(axis=2).ravel())
 
     def _find_audible(
         self, placed: Timeline, low: WeightedPowers, high: WeightedPowers
-    ) -> Bool[np.ndarray, "weightings events blocks"] | None:
+    ) -> Bool[np.ndarray, "sounds blocks"] | None:
         """Which blocks of a sound can be heard beside the others, None for all."""
         spans = sorted(map(self._blocks, placed.placements))
         first, last, end = low.shape[2], 0, spans[0][1]
@@ -159,7 +156,7 @@ class Listener:
         amplitude = np.sqrt(low[:, :, first:last])
         loudest_mix = amplitude + rest  # where they are in step
         audible[:, :, first:last] = amplitude >= loudest_mix * to_gain(-self.ear.masked_db)
-        return audible
+        return audible.reshape(-1, low.shape[2])
 
     def extent(self, scene: Scene) -> Stretch:
         """From where to where anything of a scene is heard clearly, each sound by itself.

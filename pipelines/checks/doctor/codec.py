@@ -13,7 +13,7 @@ from pathlib import Path
 
 def main() -> None:
     """Load them: those for one version of ffmpeg are enough."""
-    torch, codec = (Path(find_spec(name).origin).parent for name in ("torch", "torchcodec"))
+    torch, codec = map(_find_folder, ("torch", "torchcodec"))
     CDLL(str(torch / "lib" / "libtorch.so"), RTLD_GLOBAL)
     for core in codec.glob("libtorchcodec_core*.so"):
         with suppress(OSError):
@@ -21,6 +21,13 @@ def main() -> None:
                 CDLL(str(path))
             return
     raise SystemExit("no version of ffmpeg fits")
+
+
+def _find_folder(package: str) -> Path:
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        raise SystemExit(f"{package} is not installed")
+    return Path(spec.origin).parent
 
 
 if __name__ == "__main__":
