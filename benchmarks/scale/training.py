@@ -78,7 +78,8 @@ def enlarge(corpus: Corpus, rows: int, folder: Path) -> Path:
             at = np.arange(start, min(start + ROW_GROUP, rows))
             at += at // (MISSING - 1) + 1  # the first of every hundred is left out
             writer.write_table(_repeat(base, at))
-    facts: dict[str, Any] = {**corpus.facts, "splits": {TRAIN: {"samples": rows, "shards": 1}}}
+    shards = {TRAIN: {"samples": rows, "shards": len(base["shard"].unique())}}
+    facts: dict[str, Any] = {**corpus.facts, "splits": shards}
     facts |= {
         "shards": str(corpus.shards),
         "bank": str((corpus.folder / corpus.facts["bank"]).resolve()),

@@ -14,8 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from synth.base.units import Decibels, Frames, to_gain
-from synth.recipes.base import retake
-from synth.scene.scene import Event
+from synth.scene.scene import Event, Excerpt
 from synth.truth.ear import BLOCK_S, ROUNDED_DB, SILENCE, StoredEnvelope
 from synth.truth.listener import Listener
 from synth.truth.part import RAMPED
@@ -138,7 +137,8 @@ class Cuts:
         excerpt, block = self.strip.sound.heard, BLOCK_S * self.strip.listener.rate
         start = round(self.starts[row] * block)
         frames = min(round(self.lengths[row] * block), excerpt.frames - start)
-        return retake(self.strip.sound, start=excerpt.start + start, frames=frames)
+        part = Excerpt(excerpt.clip, excerpt.start + start, frames, excerpt.gain_db)
+        return Event(self.strip.sound.label, part)
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,10 +215,9 @@ class Listener:
         """Mean square of each event in each block of the scene's time."""
         powers = np.zeros((len(placed.placements), int(-(-placed.frames // self._block))))
         for place, row in zip(placed.placements, powers, strict=True):
-            part = self._find_part(place)
-            row[slice(*self._blocks(place))] = (
-                part.powers[int(weighted)] * to_gain(place.excerpt.gain_db) ** 2
-            )
+            powers_of_part = self._find_part(place).find_powers(weighted=weighted)
+            power = to_gain(place.excerpt.gain_db) ** 2
+            np.multiply(powers_of_part, power, out=row[slice(*self._blocks(place))])
         self._fade(placed, powers[np.newaxis, np.newaxis], self._block, _MIDDLE)
         return powers
 
