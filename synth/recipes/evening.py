@@ -76,11 +76,6 @@ def find_outlines(powers: Rows, lengths: Numbers) -> Outlines:
     )
 
 
-def outline(scene: Scene, listener: Listener) -> Outline:
-    """The same of one scene."""
-    return np.asarray(outline_all([scene], listener)[0])
-
-
 def outline_all(scenes: Sequence[Scene], listener: Listener) -> Outlines:
     """The same of scenes that were composed."""
     levels = [listener.powers(scene) for scene in scenes]

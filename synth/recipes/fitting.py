@@ -6,6 +6,7 @@ over. Clips of similar activity are looked for first; then the longer one is hea
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
@@ -18,12 +19,7 @@ from synth.base.rng import shuffle
 from synth.base.units import Frames, Seconds, to_frames
 from synth.recipes.base import Clip, Setting, is_proven, retake, take
 from synth.recipes.composing import amplify_sound
-from synth.recipes.evening import (
-    ALIKE,
-    compare,
-    find_outlines,
-    outline,
-)
+from synth.recipes.evening import ALIKE, find_outlines
 from synth.recipes.strips import SHARES, Strip, draw_in_a_row, draw_together
 from synth.scene.scene import Concat, Event, Overlay, statement
 from synth.scene.timeline import duration
@@ -56,7 +52,7 @@ class FittedPair:
         overlay: Both at once. It proves that they are together.
         crossfade: By how much they overlap where one follows the other, in either order.
         unordered: How many of the two orders it refutes.
-        unlike: How far the envelopes in a row and at once are apart (`evening.compare`).
+        unlike: How far the envelopes in a row and at once are apart (`evening.compare`), if even.
     """
 
     first: Event
@@ -64,12 +60,7 @@ class FittedPair:
     overlay: Overlay
     crossfade: Frames
     unordered: int
-    unlike: float = 0.0
-
-    @property
-    def rank(self) -> tuple[int, float]:
-        """The better of two pairs has the higher one."""
-        return self.unordered, -self.unlike
+    unlike: float = math.inf
 
     @property
     def sounds(self) -> frozenset[Event]:
@@ -125,9 +116,9 @@ class Fitting:
             pair = self._fit(one, other)
             if pair is None or (taken and pair.sounds == taken.sounds):
                 continue
-            if best is None or pair.rank > best.rank:
+            if best is None or pair.unordered > best.unordered:
                 best = pair
-            if pair.unordered == 2 and pair.unlike <= ALIKE:
+            if pair.unordered == 2:
                 break
         return best
 
@@ -212,11 +203,7 @@ class Fitting:
         a, b = Event(first.label), Event(second.label)
         hearing = Hearing(self.listener.hear(overlay), self.setting.tolerance)
         unordered = sum(hearing.refutes(claim) for claim in (Concat(a, b), Concat(b, a)))
-        unlike = 0.0
-        if self.is_even:
-            row = Concat(first, second, crossfade)
-            unlike = compare(outline(row, self.listener), outline(overlay, self.listener))
-        return FittedPair(first, second, overlay, crossfade, unordered, unlike)
+        return FittedPair(first, second, overlay, crossfade, unordered)
 
     def _find_even(
         self,

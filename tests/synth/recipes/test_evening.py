@@ -11,7 +11,7 @@ import pytest
 from synth.captions.caption import Style
 from synth.recipes.base import Clip, Draft, make_listener
 from synth.recipes.counts import Counts
-from synth.recipes.evening import compare, outline
+from synth.recipes.evening import compare, outline_all
 from synth.recipes.scenes import Scenes
 from synth.recipes.strips import Strip
 from synth.recipes.triplets import Triplets
@@ -89,9 +89,10 @@ def test_envelopes_of_a_group_are_alike_but_in_the_style_of_the_paper(recipe: st
         if recipe == "scenes":
             made = plan(Scenes(scenes=80, max_events=2, style=style), library(), SETTING)
         unlike = [
-            compare(outline(group[0].scene, listener), outline(draft.scene, listener))
+            compare(first, other)
             for group in made
-            for draft in group[1:]
+            for first, *others in [outline_all([draft.scene for draft in group], listener)]
+            for other in others
         ]
         return float(np.median(unlike))
 
@@ -103,7 +104,7 @@ def test_an_outline_is_that_of_the_levels() -> None:
     clip = level_clip("rain", levels)
     listener = make_listener([clip], SETTING)
     scene = Event("rain", Excerpt(clip.id, 0, clip.frames))
-    active, pauses, longest, thirds, centre, spread, _, crest = outline(scene, listener)
+    active, pauses, longest, thirds, centre, spread, _, crest = outline_all([scene], listener)[0]
     assert (active * 0.4, pauses * 0.5, longest * 0.2) == pytest.approx((1.0, 1, 0.2))
     assert (thirds, centre) == pytest.approx((0, 0), abs=1e-6)
     powers = 10 ** (np.array(levels) / 10)
@@ -112,7 +113,7 @@ def test_an_outline_is_that_of_the_levels() -> None:
     expected = np.sqrt((powers * (moments - 12) ** 2).sum() / powers.sum()) / 24
     assert spread * 0.007 == pytest.approx(expected)
     twice = Concat(scene, replace(scene), -4 * BLOCK)
-    assert outline(twice, listener)[1] * 0.5 == pytest.approx(3)
+    assert outline_all([twice], listener)[0][1] * 0.5 == pytest.approx(3)
 
 
 def test_parts_are_heard_for_about_as_long_as_asked() -> None:
