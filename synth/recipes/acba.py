@@ -147,7 +147,7 @@ class Acba(Recipe):
 MAX_DRAWS: Final = 300
 _CAPTIONS: Final = 4
 """So often a partner is asked for one of its captions."""
-_KNOWN: Final = 1 << 16
+_KNOWN: Final = 1 << 14
 """Pairs of which it is kept whether they can be joined."""
 _OPPOSITE: Final = {
     Connective.BEFORE: Connective.AFTER,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -39,7 +39,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _READ: Final = 8192
-"""Envelopes that are kept once they are read."""
+"""Envelopes that are kept once they are read, and where most listeners hear what is of them."""
 _HELD: Final = 1024
 """Parts that are kept."""
 _MIDDLE: Final = np.full((2, 1, 1), 0.5)
@@ -106,19 +106,52 @@ class Listener:
     def locate(self, heard: Timeline) -> Timeline:
         """The same timeline, with where most listeners hear each sound."""
         step = STEP_S * self.rate
-        moments = (np.arange(math.ceil(heard.frames / step)) + 0.5) * step
-        powers = np.zeros((1, 2, len(heard.placements), len(moments)))
-        for number, place in enumerate(heard.placements):
-            inside = slice(*np.searchsorted(moments, (place.onset, place.offset)))
-            at = moments[inside] + (place.excerpt.start - place.onset)
-            powers[0, :, number, inside] = self._envelope(place.excerpt.clip).interpolate(at)
-        self._fade(heard, powers, step, _MIDDLE)
         placements = []
-        for place, sound in zip(heard.placements, powers[0].swapaxes(0, 1), strict=True):
-            runs = self._to_frames(self.ear.find_likely(sound), place, step)
-            likely = intersect(unite((*runs, *place.heard.clear)), place.heard.faint)
-            placements.append(replace(place, activity=replace(place.heard, likely=likely)))
-        return replace(heard, placements=tuple(placements))
+        for number, place in enumerate(heard.placements):
+            first = int(place.onset // step)
+            shift, excerpt, its = first * step, place.excerpt, place.heard
+            joins = tuple(
+                (join.seam - shift, join.crossfade, number >= join.middle)
+                for join in heard.joins
+                if join.crossfade > 0 and join.start <= number < join.stop
+            )
+            key = excerpt.clip, excerpt.start, excerpt.frames, place.onset - shift, joins
+            runs = self._likely.get(key)
+            if runs is None:
+                runs = _remember(self._likely, key, self._find_likely(*key), _READ)
+            moved = [(start + first, end + first) for start, end in runs]
+            stretches = unite((*self._to_frames(moved, place, step), *its.clear))
+            likely = intersect(stretches, its.faint)
+            activity = Activity(its.clear, its.faint, its.onsets, its.acoustics, likely)
+            placements.append(
+                Placement(place.label, place.onset, place.offset, excerpt, place.event, activity)
+            )
+        return Timeline(tuple(placements), heard.frames, heard.joins)
+
+    def _find_likely(
+        self,
+        clip: str,
+        start: Frames,
+        frames: Frames,
+        phase: float,
+        joins: tuple[tuple[float, Frames, bool], ...],
+    ) -> list[Run]:
+        """The runs of moments in which most listeners hear an excerpt.
+
+        Args:
+            phase: Frames from the begin of the first moment to its own.
+            joins: The seam, on the same clock, of each crossfade that it is in; how long that is;
+                and whether it rises there.
+        """
+        step, end = STEP_S * self.rate, phase + frames
+        moments = (np.arange(math.ceil(end / step)) + 0.5) * step
+        inside = slice(*np.searchsorted(moments, (phase, end)))
+        powers = np.zeros((2, len(moments)))
+        powers[:, inside] = self._envelope(clip).interpolate(moments[inside] + (start - phase))
+        for seam, crossfade, rises in joins:
+            come = np.minimum(np.maximum((moments - seam) / crossfade, 0), 1)
+            powers *= self.fade.rise(come if rises else 1 - come) ** 2
+        return self.ear.find_likely(powers)
 
     def _find_runs(
         self, placed: Timeline, parts: Sequence[ExcerptBlocks], length: float
@@ -205,6 +238,10 @@ class Listener:
         return {}
 
     @cached_property
+    def _likely(self) -> dict[tuple[Any, ...], list[Run]]:
+        return {}
+
+    @cached_property
     def _clear(self) -> dict[str, Stretches]:
         return {}
 
@@ -215,7 +252,7 @@ class Listener:
             powers_of_part = self._find_part(place).find_powers(weighted=weighted)
             power = to_gain(place.excerpt.gain_db) ** 2
             np.multiply(powers_of_part, power, out=row[slice(*self._blocks(place))])
-        self._fade(placed, powers[np.newaxis, np.newaxis], self._block, _MIDDLE)
+        self._fade(placed, powers[np.newaxis, np.newaxis], _MIDDLE)
         return powers
 
     def _bound(
@@ -238,29 +275,27 @@ class Listener:
                 inside = min(place.offset, end) - max(place.onset, begin)
                 if inside < (1 - BRUSHED) * (end - begin):
                     bounds[0, :, number, at] = 0
-        self._fade(placed, bounds, block, _WORST)
+        self._fade(placed, bounds, _WORST)
         return bounds
 
     def _fade(
         self,
         placed: Timeline,
         powers: Float[np.ndarray, "bounds weightings events blocks"],
-        step: float,
         moments: Float[np.ndarray, "2 bounds 1"],
     ) -> None:
         """Apply the crossfades of a scene to its powers.
 
         Args:
             powers: They are changed.
-            step: Frames of a block.
             moments: Of each bound, where in a block a rising sound has the gain that it has in all
                 of it, and where a falling one does: 0 at its begin, 1 at its end.
         """
         for join in placed.joins:
             if join.crossfade > 0:
                 stop = join.seam + join.crossfade
-                first, last = int(join.seam // step), int(-(-stop // step))
-                times = (np.arange(first, last) + moments) * step
+                first, last = int(join.seam // self._block), int(-(-stop // self._block))
+                times = (np.arange(first, last) + moments) * self._block
                 come = np.minimum(np.maximum((times - join.seam) / join.crossfade, 0), 1)
                 come[1] = 1 - come[1]
                 rises, falls = self.fade.rise(come)[:, :, np.newaxis, np.newaxis] ** 2

@@ -77,6 +77,22 @@ def test_labels_follow_crossfades() -> None:
         assert np.abs(np.subtract(hull(place.heard.likely), expected)).max() <= NEAR
 
 
+def test_labels_that_were_found_move_with_their_sounds() -> None:
+    barks = noise(2.0, lambda t: np.where(t % 0.6 < 0.2, 0, -60))
+    clips = {"dog": barks, "rain": noise(1.5, lambda t: -30 * t, seed=1)}
+    dog, rain = (event(name, audio) for name, audio in clips.items())
+    tail = Concat(rain, dog, 3_000)
+    scenes = [
+        *(Concat(dog, rain, fade) for fade in (0, 4_000, 8_000)),
+        *(Overlay(dog, rain, offset) for offset in (777, 937, -777)),
+        *(Concat(dog, tail, 4_000), Concat(tail, dog, 4_000), tail),
+    ]
+    often = listen(**clips)
+    for scene in scenes:
+        once = listen(**clips)
+        assert often.locate(often.hear(scene)) == once.locate(once.hear(scene))
+
+
 @cases(
     ("gap_db", "low_db", "pauses"),
     [(-29.0, -90.0, False), (-31.0, -90.0, False), (-60.0, -90.0, True), (-60.0, -25.0, False)],
