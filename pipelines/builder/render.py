@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow.parquet as pq
 
@@ -131,7 +131,7 @@ def render_shard(job: RenderJob, shard: ShardPlan) -> None:
     bank = _bank(job.index, file_state(job.index))
     rights = _rights(clips, file_state(clips))
     planned = shard.rows(places.manifests / PLAN_FILE)
-    measured = []
+    measured: list[dict[str, Any]] = []
     with writing(path, job.audio_format) as writer:
         for run in _runs(planned["frames"].to_pylist()):
             # Each kind of work in turn: the encoder leaves nothing in a processor's caches.
