@@ -93,12 +93,9 @@ class ShardPlan:
     digest: str
     row: int = 0
 
-    def rows(self, plan: Path) -> list[dict[str, Any]]:
+    def rows(self, plan: Path) -> pa.Table:
         """Its rows of `schema.PLAN`."""
-        rows: list[dict[str, Any]] = read_rows(
-            plan, self.row_group, self.row, self.samples
-        ).to_pylist()
-        return rows
+        return read_rows(plan, self.row_group, self.row, self.samples)
 
 
 def plan(

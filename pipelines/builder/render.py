@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow.parquet as pq
 
@@ -130,20 +130,18 @@ def render_shard(job: RenderJob, shard: ShardPlan) -> None:
     clips = places.manifests / CLIPS_FILE
     bank = _bank(job.index, file_state(job.index))
     rights = _rights(clips, file_state(clips))
-    rows = shard.rows(places.manifests / PLAN_FILE)
-    # Each kind of work on many samples in turn: the encoder leaves nothing in a processor's caches.
-    texts = [serialise_document(row, rights) for row in rows]
-    scenes = [from_text(row["scene"]) for row in rows]
-    measurements = []
+    planned = shard.rows(places.manifests / PLAN_FILE)
+    measured: list[dict[str, Any]] = []
     with writing(path, job.audio_format) as writer:
-        for run in _runs([row["frames"] for row in rows]):
-            heard = [
-                render(scenes[k], bank, job.mixdown, rows[k]["frames"], rows[k]["lead"])
-                for k in run
+        for run in _runs(planned["frames"].to_pylist()):
+            # Each kind of work in turn: the encoder leaves nothing in a processor's caches.
+            rows = planned.slice(run.start, len(run)).to_pylist()
+            texts = [serialise_document(row, rights) for row in rows]
+            sounds = [
+                render(from_text(row["scene"]), bank, job.mixdown, row["frames"], row["lead"])
+                for row in rows
             ]
-            for k, rendering in zip(run, heard, strict=True):
-                measurements.append(writer.append(rows[k], rendering, texts[k]))
-    measured = [asdict(measurement) for measurement in measurements]
+            measured += map(asdict, map(writer.append, rows, sounds, texts))
     with replacing(places.measurements_path(shard.shard)) as partial:
         pq.write_table(to_table(measured, MEASUREMENTS), partial)
     receipt = ShardReceipt(

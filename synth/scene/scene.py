@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar, Final, TypeAlias, assert_never
 
 from synth.base.doors import parse_json
@@ -165,6 +166,7 @@ def _number(value: float) -> str:
     return float.__repr__(value) if isinstance(value, float) else str(value)
 
 
+@lru_cache(maxsize=256)  # a sample's document, sound and timeline ask for it in turn
 def from_text(text: str) -> Scene:
     """The scene that `to_text` wrote."""
     return from_json(read_json_text(text))

@@ -7,10 +7,12 @@ nobody hears anything in it that could be called by its name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from fractions import Fraction
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -66,25 +68,24 @@ def label_frames(
         length: Of the sample, in samples of audio. Behind the end of the timeline there is silence.
         step: Length of a frame, in samples of audio.
     """
+    samples, parts = step.as_integer_ratio()  # integers divide ten times as fast as fractions
+    faint, clear = Audibility.FAINT.value, Audibility.CLEAR.value
     count = count_frames(length, step)
-    states = np.full(count, Audibility.ABSENT, dtype=np.int8)
+    states = np.zeros(count, dtype=np.int8)
     for place in heard.placements:
         if are_confusable(place.label, label):
             for onset, offset in place.heard.faint:
-                states[int(onset // step) : -int(-offset // step)] = Audibility.FAINT
+                states[onset * parts // samples : -(-offset * parts // samples)] = faint
     own = (place.heard.clear for place in heard.placements if place.label == label)
-    for onset, offset in unite(stretch for clear in own for stretch in clear):
-        stop = count if offset >= length else int(offset // step)
-        states[-int(-onset // step) : stop] = Audibility.CLEAR
+    for onset, offset in unite(chain.from_iterable(own)):
+        stop = count if offset >= length else offset * parts // samples
+        states[-(-onset * parts // samples) : stop] = clear
     return states
 
 
 def find_runs(states: Int8[np.ndarray, " frames"], state: Audibility) -> list[list[int]]:
     """The runs of frames in a state: first frame, and the frame after the last."""
-    inside = np.zeros(len(states) + 2, dtype=bool)
-    inside[1:-1] = states == state
-    runs: list[list[int]] = np.flatnonzero(inside[1:] != inside[:-1]).reshape(-1, 2).tolist()
-    return runs
+    return [[*run.span()] for run in re.finditer(b"%c+" % state, states.tobytes())]
 
 
 # A part of a recording: what is heard in it, and which captions still hold.
