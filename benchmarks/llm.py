@@ -5,76 +5,103 @@ Run from the repository root: `python -m benchmarks.llm`. README.md tells what i
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import tempfile
-import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from pipelines.llm.run import generate
+from benchmarks.core import table
+from benchmarks.core.contenders import Contender, take_turns
+from benchmarks.core.turn import Done, Job, Stopwatch, Work
+from pipelines.llm.run import GenerateSummary, generate
 from pipelines.llm.wire.errors import Policy
 from synth.base.progress import Silent
 
-FAULTS = (
+FAULTS: Final = (
     *("rate_limit", "server", "connection", "drop", "stream_error", "html", "no_finish", "empty"),
     *("cut_off", "refusal", "content_filter", "repetition", "whitespace", "timeout", "stall"),
 )
-TIMEOUT_S = 2.0
+TIMEOUT_S: Final = 2.0
 
 
-def measure(captions: int, latency: float, concurrency: int, rate: float) -> dict[str, Any]:
+def prepare(job: Job) -> Work:
     """One run, and what the least time for its requests would have been."""
     from tests.kit.llm_server import LlmServer
-    from tests.kit.llm_tasks import KEY, KEY_VARIABLE, obliging, settings
-    from tests.kit.llm_tasks import captions as captions_of
+    from tests.kit.llm_tasks import KEY, KEY_VARIABLE, captions, obliging, settings
 
     os.environ[KEY_VARIABLE] = KEY
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        LlmServer(
-            obliging, key=KEY, fault_rate=rate, faults=FAULTS, seed=1, latency_s=latency
-        ) as server,
-    ):
-        run = settings(
-            Path(folder),
-            server.base_url,
-            captions_of(captions),
-            concurrency=concurrency,
-            timeout_s=TIMEOUT_S,
-            policy=Policy(attempts=8, base_s=0.1, cap_s=1.0),
-        )
-        started = time.monotonic()
-        summary = generate(run, Silent())
-        seconds = time.monotonic() - started
-        asked = summary.account.requests
+    rate, latency, concurrency = job["rate"], job["latency"], job["concurrency"]
+
+    def run(name: str, count: int, watch: Stopwatch, **faults: Any) -> GenerateSummary:
+        folder = Path(job["out"]) / name
+        folder.mkdir()
+        with LlmServer(obliging, key=KEY, **faults) as server:
+            wanted = settings(
+                folder,
+                server.base_url,
+                captions(count),
+                concurrency=concurrency,
+                timeout_s=TIMEOUT_S,
+                policy=Policy(attempts=8, base_s=0.1, cap_s=1.0),
+            )
+            with watch:
+                return generate(wanted, Silent())
+
+    run("warm", 16, Stopwatch())
+
+    def work(watch: Stopwatch) -> Done:
+        faults = {"fault_rate": rate, "faults": FAULTS, "seed": 1, "latency_s": latency}
+        summary = run("measured", job["captions"], watch, **faults)
+        requests = summary.account.requests
         slow = summary.account.faults.get("timeout", 0)
-    least = ((asked - slow) * latency + slow * TIMEOUT_S) / concurrency
-    return {
-        "fault_rate": rate,
-        "latency_s": latency,
-        "concurrency": concurrency,
-        "answered": summary.answered,
-        "failed": sum(summary.failed.values()),
-        "open": summary.left,
-        "requests": asked,
-        "seconds": round(seconds, 2),
-        "least_seconds": round(least, 2),
-        "ratio": round(seconds / least, 2),
-    }
+        facts = {
+            "requests": requests,
+            "answered": summary.answered,
+            "failed": sum(summary.failed.values()),
+            "open": summary.left,
+            "least_s": ((requests - slow) * latency + slow * TIMEOUT_S) / concurrency,
+        }
+        return Done(job["captions"], facts=facts)
+
+    return work
 
 
 def main() -> None:
-    """Run with and without faults, and print a line of JSON for each."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.llm", description=__doc__)
+    """Run with and without faults, and print the table."""
+    parser = table.make_parser("llm", __doc__, repeats=1)
     parser.add_argument("--captions", type=int, default=5000)
     parser.add_argument("--latency", type=float, nargs="+", default=[0.25, 0.4])
     parser.add_argument("--concurrency", type=int, default=16)
     given = parser.parse_args()
-    for latency in given.latency:
-        for rate in (0.0, 0.2):
-            print(json.dumps(measure(given.captions, latency, given.concurrency, rate)), flush=True)
+    job = {"captions": 40 if given.quick else given.captions, "concurrency": given.concurrency}
+    contenders = [
+        Contender(
+            f"{latency:g} s, {given.concurrency}",
+            f"{rate:.0%}",
+            "benchmarks.llm",
+            job | {"latency": latency, "rate": rate},
+        )
+        for latency in given.latency
+        for rate in (0.0, 0.2)
+    ]
+    with tempfile.TemporaryDirectory(dir=given.folder) as scratch:
+        turns = take_turns(contenders, given.repeats, Path(scratch))
+    rows = (
+        (
+            case,
+            name,
+            f"{values['requests']:,.0f}",
+            f"{values['answered']:,.0f}, {values['failed']:.0f}, {values['open']:.0f}",
+            f"{values['wall_s']:.1f} s",
+            f"{values['least_s']:.1f} s",
+            f"{values['wall_s'] / values['least_s']:.2f}",
+        )
+        for case, own in table.medians(turns).items()
+        for name, values in own.items()
+    )
+    columns = "latency, at once|faults|requests|answered, failed, open|wall|least|ratio"
+    print(f"{table.machine()}\n\n{table.markdown(columns.split('|'), rows)}")
+    table.write_json(given.json, turns)
 
 
 if __name__ == "__main__":

@@ -18,13 +18,12 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
-from benchmarks.speed.table import own_versions
+from benchmarks.core.table import versions
 from synth.base.errors import SpecError
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -144,7 +143,7 @@ def main() -> None:
             steps = run(jobs[name], given.data, folder)
         told = {
             "command": f"python -m benchmarks.figures DATA {name}",
-            "versions": own_versions() | {"torch": version("torch")},
+            "versions": versions("segue-audio", "numpy", "soundfile", "pyarrow", "torch"),
             "files": dict(jobs[name].files),
             "steps": steps,
         }

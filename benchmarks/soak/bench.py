@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NoReturn
@@ -28,12 +27,10 @@ class ScenarioRow:
     """What was seen of a scenario.
 
     Args:
-        name: Its name and way.
         points: Writes of the undisturbed command.
         killed: Points at which it was killed.
         refused: Points after which the other command refused, as it may.
         wrong: What must not be.
-        done: Whether all points were taken.
     """
 
     name: str
@@ -46,13 +43,7 @@ class ScenarioRow:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a process ended.
-
-    Args:
-        signal: That killed it; 0 for none.
-        status: Its exit status.
-        told: What it said.
-    """
+    """How a process ended: the signal that killed it or 0, its status, what it printed."""
 
     signal: int
     status: int
@@ -64,24 +55,14 @@ class Ended:
 
 
 class Bench:
-    """Takes the points of one scenario.
+    """Takes the points of one scenario in a folder of its own: all, or so many spread evenly."""
 
-    Args:
-        scenario: The scenario.
-        home: A folder of its own.
-        most: Points, spread evenly; 0 for all.
-        tell: Told whenever something was done.
-    """
-
-    def __init__(
-        self, scenario: Scenario, home: Path, most: int, tell: Callable[[ScenarioRow], None]
-    ) -> None:
+    def __init__(self, scenario: Scenario, home: Path, most: int) -> None:
         self._scenario = scenario
         self._site = Site(home / "root", scenario.way)
         self._begin = home / "begin"
         self._log = home / "log"
         self._most = most
-        self._tell = tell
         self.row = ScenarioRow(describe(scenario))
 
     def run(self) -> None:
@@ -99,9 +80,7 @@ class Bench:
             if fault:
                 before = writes[number - 1].replace(f"{self._site.root}/", "")
                 self.row.wrong.append(f"{self.row.name}, before {number}, {before}: {fault}")
-            self._tell(self.row)
         self.row.done = True
-        self._tell(self.row)
 
     def _take(
         self, number: int, expected: dict[str, str], other: dict[str, str] | None

@@ -9,27 +9,28 @@ from __future__ import annotations
 
 import importlib
 import json
+import multiprocessing
 import os
-import select
 import shutil
-import signal
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from benchmarks.soak.bench import Bench, ScenarioRow, describe, write_to
+from benchmarks.core.table import markdown
+from benchmarks.soak.bench import Bench, ScenarioRow, describe
 from benchmarks.soak.scenarios import (
     FOLDER,
     LIBRARY,
     REHEARSAL,
     STORE,
-    Scenario,
     Site,
     list_scenarios,
     parse_spec,
@@ -38,17 +39,9 @@ from benchmarks.soak.scenarios import (
 )
 from synth.base.processors import processors
 
-TELL_S: Final = 5.0
-
 
 def soak(only: Sequence[str], points: int, as_json: bool) -> int:
-    """Take the points of all scenarios, some at a time. Returns the exit status.
-
-    Args:
-        only: Parts of the names of those that are wanted.
-        points: So many of each; 0 for all.
-        as_json: End with one line of JSON.
-    """
+    """Take so many points (0 for all) of the scenarios of these names. Returns the exit status."""
     wanted = [
         each for each in list_scenarios() if any(part in describe(each) for part in only or [""])
     ]
@@ -59,96 +52,44 @@ def soak(only: Sequence[str], points: int, as_json: bool) -> int:
     os.environ[LIBRARY] = str(home / "library")
     write_library(home / "library")
     import_all(home / "first")
-    rows = {describe(each): ScenarioRow(describe(each)) for each in wanted}
-    lanes: dict[int, int] = {}
-    try:
-        _run_lanes(wanted, home, points, rows, lanes)
-    finally:
-        for process in lanes.values():
-            _end(process)
-        wrong = [fault for row in rows.values() for fault in row.wrong]
-        if not wrong:
-            shutil.rmtree(home, ignore_errors=True)
-    return _report(list(rows.values()), home, as_json)
-
-
-def _run_lanes(
-    wanted: Sequence[Scenario],
-    home: Path,
-    points: int,
-    rows: dict[str, ScenarioRow],
-    lanes: dict[int, int],
-) -> None:
-    started = told = time.monotonic()
+    started = time.monotonic()
 
     def tell(text: str) -> None:
         print(f"{time.monotonic() - started:6.1f} s  {text}", file=sys.stderr, flush=True)
 
     tell(f"{len(wanted)} commands, in {home}")
-    pending = list(enumerate(wanted))[::-1]
-    rest: dict[int, bytes] = {}
-    while pending or lanes:
-        while pending and len(lanes) < processors():
-            number, scenario = pending.pop()
-            pipe, process = _start_lane(scenario, home / str(number), points)
-            lanes[pipe], rest[pipe] = process, b""
-        for pipe in select.select(list(lanes), [], [], 1.0)[0]:
-            data = os.read(pipe, 1 << 20)
-            *lines, rest[pipe] = (rest[pipe] + data).split(b"\n")
-            for line in lines:
-                row = ScenarioRow(**json.loads(line))
-                for fault in row.wrong[len(rows[row.name].wrong) :]:
+    rows = []
+    with ProcessPoolExecutor(processors(), multiprocessing.get_context("fork")) as lanes:
+        numbers = range(len(wanted))
+        taken = [lanes.submit(_take_points, number, home, points, only) for number in numbers]
+        try:
+            for lane in as_completed(taken):
+                rows.append(row := lane.result())
+                for fault in row.wrong:
                     tell(f"WRONG: {fault}")
-                rows[row.name] = row
-                if row.done:
-                    tell(f"{row.name}: {row.killed} kills")
-            if not data:
-                os.close(pipe)
-                os.waitpid(lanes.pop(pipe), 0)
-        if time.monotonic() - told > TELL_S:
-            told = time.monotonic()
-            tell(f"{sum(row.killed for row in rows.values())} kills, {len(pending)} commands left")
+                tell(f"{row.name}: {row.killed} kills, {len(wanted) - len(rows)} commands left")
+        except BaseException:
+            lanes.shutdown(wait=False, cancel_futures=True)
+            raise
+    if not any(row.wrong for row in rows):
+        shutil.rmtree(home, ignore_errors=True)
+    return _report(sorted(rows, key=lambda row: row.name), home, as_json)
 
 
-def _end(lane: int) -> None:
-    """End a lane, and what it started."""
-    with suppress(ProcessLookupError):
-        os.killpg(lane, signal.SIGKILL)
-    with suppress(ChildProcessError):
-        os.waitpid(lane, 0)
-    with suppress(ProcessLookupError):
-        while True:  # they write until they are gone
-            os.killpg(lane, signal.SIGKILL)
-            time.sleep(0.01)
-
-
-def _start_lane(scenario: Scenario, home: Path, points: int) -> tuple[int, int]:
-    """A process that takes the points of a scenario. Returns where it tells of them, and its id."""
-    ours, theirs = os.pipe()
-    process = os.fork()
-    if process:
-        os.close(theirs)
-        with suppress(OSError):
-            os.setpgid(process, process)
-        return ours, process
-    row = ScenarioRow(describe(scenario))
+def _take_points(number: int, home: Path, points: int, only: Sequence[str]) -> ScenarioRow:
+    """In a process of its own: the points of one scenario."""
+    scenarios = (
+        each for each in list_scenarios() if any(part in describe(each) for part in only or [""])
+    )
+    bench = Bench(next(islice(scenarios, number, None)), home / str(number), points)
     try:
-        os.setpgid(0, 0)
-        os.close(ours)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        bench = Bench(
-            scenario, home, points, lambda row: write_to(theirs, f"{json.dumps(asdict(row))}\n")
-        )
-        row = bench.row
-        home.mkdir()
+        (home / str(number)).mkdir()
         bench.run()
-        if not row.wrong:
-            shutil.rmtree(home)
-    except BaseException:
-        row.wrong.append(traceback.format_exc())
-        write_to(theirs, f"{json.dumps(asdict(row))}\n")
-    finally:
-        os._exit(0)
+        if not bench.row.wrong:
+            shutil.rmtree(home / str(number))
+    except Exception:
+        bench.row.wrong.append(traceback.format_exc())
+    return bench.row
 
 
 def import_all(home: Path) -> None:
@@ -177,23 +118,12 @@ def _report(rows: Sequence[ScenarioRow], home: Path, as_json: bool) -> int:
     """Print what was seen. Returns the exit status."""
     columns = ("points", "killed", "refused")
     total: dict[str, Any] = {name: sum(getattr(row, name) for row in rows) for name in columns}
-    total["wrong"] = sum(len(row.wrong) for row in rows)
-    width = max(len(row.name) for row in rows) + 2
-    print(f"{'':{width}}" + "".join(f"{name:>9}" for name in total))
-    for row in rows:
-        counts = [*(getattr(row, name) for name in columns), len(row.wrong)]
-        print(f"{row.name:{width}}" + "".join(f"{count:9}" for count in counts))
-    print(f"{'all':{width}}" + "".join(f"{count:9}" for count in total.values()))
-    wrong = list(_list_wrong(rows))
+    wrong = [fault for row in rows for fault in row.wrong]
+    total["wrong"] = len(wrong)
+    cells = ([row.name, *(getattr(row, name) for name in columns), len(row.wrong)] for row in rows)
+    print(markdown(("Command", *total), [*cells, ["all", *total.values()]]))
     if wrong:
         print(f"WRONG: {len(wrong)}, the first: {wrong[0]}; see {home}")
     if as_json:
         print(json.dumps({"rows": [asdict(row) for row in rows], "total": total, "wrong": wrong}))
     return int(bool(wrong))
-
-
-def _list_wrong(rows: Sequence[ScenarioRow]) -> Iterator[str]:
-    for row in rows:
-        yield from row.wrong
-        if not row.done and not row.wrong:
-            yield f"{row.name}: not ended"

@@ -23,6 +23,7 @@ from typing import Any, Final
 
 import yaml
 
+from benchmarks.core.table import markdown
 from benchmarks.soak.lanes import FLOW, LANES, SCHEDULER, SERVER, WORKER
 from benchmarks.soak.processes import ExpiredError, command, end_all, of, start
 from benchmarks.soak.rounds import CLI, Round, RoundOutcome
@@ -49,14 +50,7 @@ PLAN: Final[tuple[tuple[str, str, int], ...]] = (
 
 @dataclass
 class SummaryRow:
-    """A line of the summary.
-
-    Args:
-        lane: How it was built.
-        victim: Who was killed.
-        wanted: Kills that were planned.
-        outcome: Of all rounds.
-    """
+    """A line of the summary: how it was built, who was killed, and what was seen in all rounds."""
 
     lane: str
     victim: str
@@ -65,29 +59,21 @@ class SummaryRow:
 
     @property
     def name(self) -> str:
-        """As it is told."""
         return f"{self.lane}/{self.victim}"
 
-    def add(self, found: RoundOutcome) -> None:
-        """Count a round."""
-        for name, value in vars(found).items():
+    def add(self, seen: RoundOutcome) -> None:
+        for name, value in vars(seen).items():
             setattr(self.outcome, name, getattr(self.outcome, name) + value)
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON values; of what is wrong the numbers and, in `wrong`, the words."""
+        """Of what is wrong the numbers and, in `wrong`, the words."""
         counts = {k: len(v) if isinstance(v, list) else v for k, v in asdict(self.outcome).items()}
         names = {"lane": self.lane, "victim": self.victim, "wanted": self.wanted}
         return {**names, **counts, "wrong": self.outcome.wrong}
 
 
 class Soak:
-    """All rounds, some at a time.
-
-    Args:
-        home: A folder of its own.
-        seed: Of the moments.
-        deadline: When it ends, by `time.monotonic`.
-    """
+    """All rounds, some at a time, until a deadline of `time.monotonic`."""
 
     def __init__(self, home: Path, seed: int, deadline: float) -> None:
         self._home = home
@@ -171,14 +157,7 @@ class Soak:
 
 
 def kill_builds(minutes: float, seed: int | None, only: Sequence[str], as_json: bool) -> int:
-    """Run a soak. Returns the exit status.
-
-    Args:
-        minutes: The most that it may take.
-        seed: Of the moments; else a new one.
-        only: Parts of the names of the rows that are wanted.
-        as_json: End with one line of JSON.
-    """
+    """Run a soak of the rows of these names, at moments of a seed. Returns the exit status."""
     seed = random.SystemRandom().randrange(10**6) if seed is None else seed
     rows = [
         row
@@ -209,9 +188,10 @@ def report(
     columns = ["kills", "wanted", "builds", "resumed", "lost", "differing", "leftover"]
     columns += ["temporary", "faults"]
     total = {name: sum(value[name] for value in values) for name in columns}
-    print(f"{'':16}" + "".join(f"{name:>11}" for name in columns))
-    for name, value in [*((row.name, row.to_json()) for row in rows), ("all", total)]:
-        print(f"{name:16}" + "".join(f"{value[column]:11}" for column in columns))
+    names = [*(row.name for row in rows), "all"]
+    cells = [[value[column] for column in columns] for value in (*values, total)]
+    lines = ([name, *own] for name, own in zip(names, cells, strict=True))
+    print(markdown(("Build/victim", *columns), lines))
     wrong = [fault for row in rows for fault in row.outcome.wrong] + list(left)
     short = total["kills"] < total["wanted"]
     if wrong:

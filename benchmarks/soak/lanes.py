@@ -9,7 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from benchmarks.soak.processes import children, end_all, free_port, start
+from benchmarks.core.contenders import free_port
+from benchmarks.soak.processes import children, end_all, start
 from pipelines.flows.servers import QUIET
 from tests.kit.pools import pool_workers
 
@@ -23,11 +24,7 @@ _HERE: Final = ("--host", "127.0.0.1", "--no-dashboard")
 
 
 class Lane:
-    """A build without Prefect, with two worker processes.
-
-    Args:
-        home: Where the services of the lane keep their files.
-    """
+    """A build without Prefect, with two worker processes; services keep their files in `home`."""
 
     options: tuple[str, ...] = ("--no-prefect", "--workers", "2")
     env: Mapping[str, str] = {}

@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -35,44 +35,11 @@ LIMIT_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class MutatedRun:
-    """What became of the files.
-
-    Args:
-        clips: Rows of the accepted ones, as text, by id.
-        refused: Why the others were not, by id.
-        seconds: That it took.
-    """
+    """What became of the files: rows of the accepted ones as text, and why the others were not."""
 
     clips: dict[str, str]
     refused: dict[str, str]
     seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class MutatedReport:
-    """What both runs showed.
-
-    Args:
-        files: Given.
-        loops: Busy processes of the second run.
-        accepted: Files, in each run.
-        quarantined: Files, in each run.
-        seconds: Of each run.
-        unlike: Files of which the runs say different things.
-    """
-
-    files: int
-    loops: int
-    accepted: tuple[int, int]
-    quarantined: tuple[int, int]
-    seconds: tuple[float, float]
-    unlike: list[str]
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether every file is accounted for, alike in both."""
-        pairs = zip(self.accepted, self.quarantined, strict=True)
-        return not self.unlike and all(sum(pair) == self.files for pair in pairs)
 
 
 def compare(files: int, as_json: bool) -> int:
@@ -86,29 +53,27 @@ def compare(files: int, as_json: bool) -> int:
             busy = _read(source, home / "busy", as_json)
     finally:
         shutil.rmtree(home)
-    runs = quiet, busy
-    report = MutatedReport(
-        files=files,
-        loops=loops,
-        accepted=(len(quiet.clips), len(busy.clips)),
-        quarantined=(len(quiet.refused), len(busy.refused)),
-        seconds=(quiet.seconds, busy.seconds),
-        unlike=[
-            f"{name}: {quiet.refused.get(name, 'accepted')} / {busy.refused.get(name, 'accepted')}"
-            for name in sorted({name for run in runs for name in (*run.clips, *run.refused)})
-            if len({(run.clips.get(name), run.refused.get(name)) for run in runs}) > 1
-        ],
-    )
-    for name, run in (("quiet", quiet), (f"{loops} busy loops", busy)):
+    runs = {"quiet": quiet, f"{loops} busy loops": busy}
+    unlike = [
+        f"{name}: {quiet.refused.get(name, 'accepted')} / {busy.refused.get(name, 'accepted')}"
+        for name in sorted({name for run in runs.values() for name in (*run.clips, *run.refused)})
+        if len({(run.clips.get(name), run.refused.get(name)) for run in runs.values()}) > 1
+    ]
+    for name, run in runs.items():
         print(
             f"{name}: {len(run.clips)} accepted + {len(run.refused)} quarantined "
             f"of {files} in {run.seconds} s"
         )
-    for line in report.unlike:
+    for line in unlike:
         print(f"WRONG: {line}")
+    counts = [(len(run.clips), len(run.refused)) for run in runs.values()]
+    is_sound = not unlike and all(sum(pair) == files for pair in counts)
     if as_json:
-        print(json.dumps(asdict(report) | {"sound": report.is_sound}))
-    return 0 if report.is_sound else 1
+        accepted, quarantined = zip(*counts, strict=True)
+        report = {"files": files, "loops": loops, "accepted": accepted, "quarantined": quarantined}
+        seconds = [run.seconds for run in runs.values()]
+        print(json.dumps(report | {"seconds": seconds, "unlike": unlike, "sound": is_sound}))
+    return 0 if is_sound else 1
 
 
 def _read(source: FolderSource, banks: Path, as_json: bool) -> MutatedRun:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-REPO: Final = Path(__file__).resolve().parents[2]
+from benchmarks.core.contenders import ROOT
+from benchmarks.core.turn import read_stat
+
 MARK: Final = "SEGUE_SOAK"
 POLL_S: Final = 0.03
 
@@ -30,7 +31,7 @@ def start(
     It leads a session of its own, so that Ctrl-C reaches the soak alone.
     """
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("PREFECT_")}
-    marks = {MARK: f"{home}/", "PYTHONPATH": str(REPO), "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
+    marks = {MARK: f"{home}/", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
     home.mkdir(parents=True, exist_ok=True)
     with (home / f"{name}.out").open("ab") as out, (home / f"{name}.err").open("ab") as err:
         return subprocess.Popen(
@@ -44,6 +45,24 @@ def start(
         )
 
 
+@contextmanager
+def running(*words: object, output: int = subprocess.PIPE) -> Iterator[subprocess.Popen[str]]:
+    """A segue command without the Prefect server of whoever runs this, ended on leaving."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that it ends with this
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pipelines.cli", *map(str, words)],
+        stdout=output,
+        stderr=output,
+        text=True,
+        env={name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"},
+    )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
+
+
 def kill(process: int) -> None:
     """What `kill -9` does; somebody else may have been faster."""
     with suppress(ProcessLookupError):
@@ -53,13 +72,13 @@ def kill(process: int) -> None:
 def of(home: Path) -> list[int]:
     """Living processes of a folder, or of one below it: those started there and all their kin."""
     mark = f"{MARK}={home}/".encode()
-    return [process for process in _processes() if mark in _read(process, "environ")]
+    return [process for process in _list_processes() if mark in _read(process, "environ")]
 
 
 def end_all(home: Path) -> None:
     """Kill the processes of a folder until there are none."""
-    while found := of(home):
-        for process in found:
+    while living := of(home):
+        for process in living:
             kill(process)
         time.sleep(POLL_S)
 
@@ -68,22 +87,20 @@ def children(parent: int, words: str) -> list[int]:
     """Living children of a process whose command line holds `words`."""
     return [
         process
-        for process in _processes()
-        if _parent(process) == parent and words.encode() in _command(process)
+        for process in _list_processes()
+        if read_stat(process)[1] == str(parent) and words in command(process)
     ]
 
 
 def command(process: int) -> str:
     """The command line of a process, for people; empty if it has ended."""
-    return _command(process).decode(errors="replace")[:200]
+    return _read(process, "cmdline").replace(b"\0", b" ").decode(errors="replace")[:1000]
 
 
 def wait_for(condition: Callable[[], bool], seconds: float, over: Callable[[], bool]) -> bool:
     """Wait until something holds, for so many seconds.
 
     Args:
-        condition: What is waited for.
-        seconds: The most.
         over: Whether the whole soak is over.
 
     Raises:
@@ -99,34 +116,12 @@ def wait_for(condition: Callable[[], bool], seconds: float, over: Callable[[], b
     return condition()
 
 
-def environment() -> dict[str, str]:
-    """That of this process, without the Prefect server of whoever runs this."""
-    return {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
-
-
-def free_port() -> int:
-    """A port on loopback that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _processes() -> Iterator[int]:
+def _list_processes() -> Iterator[int]:
     """All that live; a zombie has no environment and no command line."""
     return (int(entry) for entry in os.listdir("/proc") if entry.isdigit())  # noqa: PTH208
 
 
 def _read(process: int, what: str) -> bytes:
-    try:
+    with suppress(OSError):
         return Path(f"/proc/{process}/{what}").read_bytes()
-    except OSError:
-        return b""
-
-
-def _command(process: int) -> bytes:
-    return _read(process, "cmdline").replace(b"\0", b" ")
-
-
-def _parent(process: int) -> int:
-    fields = _read(process, "stat").rpartition(b")")[2].split()
-    return int(fields[1]) if fields else 0
+    return b""

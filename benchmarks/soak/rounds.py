@@ -30,16 +30,13 @@ Shards = dict[str, tuple[int, int]]
 
 @dataclass
 class RoundOutcome:
-    """What was seen in a round.
+    """What was seen in a round, or in all of a row.
 
     Args:
-        kills: Processes killed.
-        builds: Builds that were finished.
         resumed: Attempts that began with finished shards.
         lost: Shards that were finished, and were made again or are gone.
         differing: Files that differ from the undisturbed build's, or that one of both lacks.
         leftover: Processes that were still there.
-        temporary: Temporary files that were still there.
         faults: Hangs, tracebacks, wrong statuses, errors that are not one clear line.
     """
 
@@ -58,50 +55,37 @@ class RoundOutcome:
         return self.lost + self.differing + self.leftover + self.temporary + self.faults
 
 
+@dataclass
 class Round:
-    """A build in a fresh folder.
+    """A build in a fresh folder, whose processes of one kind are killed.
 
     Args:
-        lane: How it is built.
-        victim: Who is killed.
-        spec: Of what.
-        home: The fresh folder.
         undisturbed: The root of the same corpus, built in peace.
-        kills: The most.
+        most: Kills.
         moments: When, and which of several.
         over: Whether the whole soak is over.
         killed: Told of each kill.
         tell: Told what a build ended with.
     """
 
-    def __init__(
-        self,
-        lane: Lane,
-        victim: str,
-        spec: Path,
-        home: Path,
-        undisturbed: Path,
-        kills: int,
-        moments: random.Random,
-        over: Callable[[], bool],
-        killed: Callable[[str], None],
-        tell: Callable[[str], None],
-    ) -> None:
-        self._lane = lane
-        self._victim = victim
-        self._spec = spec
-        self._home = home
-        self._out = home / "out"
-        self._expected = product(undisturbed)
-        self._shards = len(finished(undisturbed))
-        self._most = kills
-        self._moments = moments
-        self._over = over
-        self._killed = killed
-        self._tell = tell
+    lane: Lane
+    victim: str
+    spec: Path
+    home: Path
+    undisturbed: Path
+    most: int
+    moments: random.Random
+    over: Callable[[], bool]
+    killed: Callable[[str], None]
+    tell: Callable[[str], None]
+    outcome: RoundOutcome = field(default_factory=RoundOutcome)
+
+    def __post_init__(self) -> None:
+        self.out = self.home / "out"
+        self._expected = product(self.undisturbed)
+        self._shards = len(finished(self.undisturbed))
         self._kept: Shards = {}
         self._attempts = 0
-        self.outcome = RoundOutcome()
 
     def run(self) -> RoundOutcome:
         """Kill and go on until the build is done, then look at what it made and left.
@@ -113,16 +97,16 @@ class Round:
             while not self._attempt() and len(self.outcome.faults) < 3:
                 pass
             self.look()
-            if not wait_for(lambda: not of(self._home), GONE_S, self._over):
-                self.outcome.leftover += [f"process {command(each)}" for each in of(self._home)]
+            if not wait_for(lambda: not of(self.home), GONE_S, self.over):
+                self.outcome.leftover += [f"process {command(each)}" for each in of(self.home)]
             self.compare()
         finally:
-            end_all(self._home)
+            end_all(self.home)
         return self.outcome
 
     def _attempt(self) -> bool:
         """Start the build and kill what is to be killed. Returns whether it is finished."""
-        if not wait_for(self._lane.ready, START_S, self._over):
+        if not wait_for(self.lane.ready, START_S, self.over):
             self.outcome.faults.append("the lane's services do not start")
             return False
         self.look()
@@ -130,21 +114,21 @@ class Round:
         self.outcome.resumed += before > 0
         self._attempts += 1
         name = f"attempt-{self._attempts}"
-        arguments = (self._spec, "--out", self._out, *self._lane.options, "--json")
-        build = start(CLI, "build", *arguments, home=self._home, name=name, env=self._lane.env)
+        arguments = (self.spec, "--out", self.out, *self.lane.options, "--json")
+        build = start(CLI, "build", *arguments, home=self.home, name=name, env=self.lane.env)
         kills = self.outcome.kills
-        while self.outcome.kills < self._most and (victims := self._awaited(build)):
+        while self.outcome.kills < self.most and (victims := self._awaited(build)):
             self.look()
-            kill(self._moments.choice(victims))
+            kill(self.moments.choice(victims))
             self.outcome.kills += 1
-            self._killed(f"with {len(self._kept)} of {self._shards} shards")
-            if self._victim == FLOW:
+            self.killed(f"with {len(self._kept)} of {self._shards} shards")
+            if self.victim == FLOW:
                 build.wait()
                 return False
-            if self._victim in (SCHEDULER, SERVER):
-                dead = self._moments.uniform(0, LONGEST_ABSENCE_S)
-                wait_for(lambda: build.poll() is not None, dead, self._over)
-            wait_for(self._lane.ready, START_S, self._over)
+            if self.victim in (SCHEDULER, SERVER):
+                dead = self.moments.uniform(0, LONGEST_ABSENCE_S)
+                wait_for(lambda: build.poll() is not None, dead, self.over)
+            wait_for(self.lane.ready, START_S, self.over)
         return self._ended(build, name, before, self.outcome.kills > kills)
 
     def _awaited(self, build: Process) -> list[int]:
@@ -154,80 +138,80 @@ class Round:
             return build.poll() is not None
 
         def there() -> bool:
-            found = self._lane.ready() and self._lane.victims(self._victim, build)
+            found = self.lane.ready() and self.lane.victims(self.victim, build)
             return ended() or bool(found)
 
-        done = len(finished(self._out))
+        done = len(finished(self.out))
         missing = self._shards - done
-        kind = self._moments.random() if missing else 0.0
-        longest = self._lane.early_s if missing else 3 * self._lane.early_s
-        if not wait_for(there, ATTEMPT_S, self._over):
+        kind = self.moments.random() if missing else 0.0
+        longest = self.lane.early_s if missing else 3 * self.lane.early_s
+        if not wait_for(there, ATTEMPT_S, self.over):
             return []
         if kind < 0.4:  # any moment of the beginning, or of the next few seconds
-            pause = self._moments.uniform(0, longest)
+            pause = self.moments.uniform(0, longest)
         else:  # while it renders; or at the very end
-            wanted = done + (missing if kind > 0.92 else self._moments.randint(1, missing // 3 + 1))
-            pause = self._moments.uniform(0, 0.3)
+            wanted = done + (missing if kind > 0.92 else self.moments.randint(1, missing // 3 + 1))
+            pause = self.moments.uniform(0, 0.3)
             most = min(wanted, self._shards)
-            wait_for(lambda: ended() or len(finished(self._out)) >= most, ATTEMPT_S, self._over)
-        wait_for(ended, pause, self._over)
-        return [] if ended() else self._lane.victims(self._victim, build)
+            wait_for(lambda: ended() or len(finished(self.out)) >= most, ATTEMPT_S, self.over)
+        wait_for(ended, pause, self.over)
+        return [] if ended() else self.lane.victims(self.victim, build)
 
     def _ended(self, build: Process, name: str, before: int, disturbed: bool) -> bool:
         """Judge an attempt that ends by itself. Returns whether it is finished."""
-        if not wait_for(lambda: build.poll() is not None, ATTEMPT_S, self._over):
+        if not wait_for(lambda: build.poll() is not None, ATTEMPT_S, self.over):
             build.send_signal(signal.SIGABRT)  # tells where every thread stands
             build.wait()
             self._blame(name, f"hangs for {ATTEMPT_S:g} s")
             return False
-        said = (self._home / f"{name}.err").read_text(errors="replace").splitlines()
+        said = (self.home / f"{name}.err").read_text(errors="replace").splitlines()
         errors = [line for line in said if line.startswith("error: ")]
         if [line for line in said if line not in errors and not line.startswith("fix:   ")]:
             self._blame(name, "says more than an error and a fix")
         if build.returncode == 1 and disturbed and len(errors) == 1:
-            self._tell(errors[0])
+            self.tell(errors[0])
             return False
         if build.returncode or errors:
             self._blame(name, f"status {build.returncode}")
             return False
-        result = json.loads((self._home / f"{name}.out").read_text().splitlines()[-1])
+        result = json.loads((self.home / f"{name}.out").read_text().splitlines()[-1])
         if result["skipped"] < before or result["skipped"] + result["rendered"] != self._shards:
             self._blame(name, f"began with {before} shards and says {result}")
         self.outcome.builds += 1
         return True
 
     def _blame(self, attempt: str, fault: str) -> None:
-        self.outcome.faults.append(f"{self._home / attempt}.err: {fault}")
+        self.outcome.faults.append(f"{self.home / attempt}.err: {fault}")
 
     def look(self) -> None:
         """No shard that was finished has been made again since, or has gone."""
-        now = finished(self._out)
+        now = finished(self.out)
         self.outcome.lost += [
-            f"shard {self._out.name}/{shard}"
+            f"shard {self.out.name}/{shard}"
             for shard, file in self._kept.items()
             if now.get(shard, file) != file or not self._certified(shard)
         ]
         self._kept |= now
 
     def _certified(self, shard: str) -> bool:
-        return any(self._out.glob(f"data_manifests/*/*/receipts/{shard}.json"))
+        return any(self.out.glob(f"data_manifests/*/*/receipts/{shard}.json"))
 
     def compare(self) -> None:
         """What was made is what the undisturbed build made, each shard once; nothing else is."""
         if self.outcome.builds:
-            found = product(self._out)
+            found = product(self.out)
             self.outcome.differing += [
                 f"file {name}"
                 for name in sorted(found.keys() | self._expected.keys())
                 if found.get(name) != self._expected.get(name)
             ]
             rendered = Counter(
-                event["shard"] for event in journal(self._out) if event["event"] == "rendered"
+                event["shard"] for event in journal(self.out) if event["event"] == "rendered"
             )
             self.outcome.lost += [
                 f"shard {shard}" for shard, times in rendered.items() if times > 1
             ]
-        temporary = [*self._out.rglob("*.partial"), *self._out.rglob(".probe*")]
+        temporary = [*self.out.rglob("*.partial"), *self.out.rglob(".probe*")]
         self.outcome.temporary += [f"temporary file {path}" for path in temporary]
 
 

@@ -64,12 +64,7 @@ WAYS: Final = (FOLDER, STORE, ELSEWHERE)
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where a command writes.
-
-    Args:
-        root: A folder of its own.
-        way: One of `WAYS`.
-    """
+    """Where a command writes: a folder of its own, and one of `WAYS`."""
 
     root: Path
     way: str
@@ -156,12 +151,7 @@ Action: TypeAlias = Callable[[Site], object]
 
 @dataclass(frozen=True, slots=True)
 class SoakStep:
-    """A command that is given before.
-
-    Args:
-        action: The command.
-        killed_before: As in `writes.Watch`; "" where it ends by itself.
-    """
+    """A command that is given before; `killed_before` is as in `WriteWatch`."""
 
     action: Action
     killed_before: str = ""
@@ -172,11 +162,9 @@ class Scenario:
     """A command that is killed, and the one that is given then.
 
     Args:
-        name: For people.
         way: One of `WAYS`.
         before: Commands that make the state it begins in.
-        killed: The command that is killed.
-        after: The one that must end as if nothing else had been given.
+        after: The command that must end as if nothing else had been given.
         refusal: Words with which that one may refuse instead; "" where it may not.
         otherwise: The command that must then end as it does in an empty folder.
     """

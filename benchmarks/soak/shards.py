@@ -4,80 +4,94 @@
 
 Builds with the Prefect flow on a server of its own and reports, for each role of process, what it
 held from a tenth to a fifth of the way and over the last tenth. The status is 1 where one grew by
-more than both `memory.MOST_GROWTH` and `memory.MOST_SHARE` of what it held. Needs Linux's /proc.
+more than both `MOST_GROWTH` MiB and `MOST_SHARE` of what it held. Needs Linux's /proc.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import signal
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
-from benchmarks.soak.memory import Growth, MemorySample, growths, peaks, resident, role_of, tree
-from benchmarks.soak.processes import environment
+from benchmarks.core.turn import descendants, memory_mib
+from benchmarks.soak.processes import command, running
+from tests.kit.pools import pool_workers
 
 LOOK_S: Final = 1.0
-TAKES: Final = 24
+MOST_GROWTH: Final = 15.0
+MOST_SHARE: Final = 0.05
+EARLY: Final = (0.1, 0.2)
+LATE: Final = (0.9, 1.0)
+FLOW, SERVER, WORKER, OTHER = "flow", "server", "worker", "other"
 
 
 @dataclass(frozen=True, slots=True)
-class ShardsReport:
-    """What a run showed.
+class MemorySample:
+    """What one process held, in MiB, when so many shards were done: all, and what no file backs."""
 
-    Args:
-        shards: Rendered.
-        render_s: From the first shard to the last.
-        total_s: Of the command.
-        early_shards_a_s: Speed over the first fifth.
-        late_shards_a_s: Speed over the last fifth.
-        peak_mib: Most that was resident at once in each role's largest process.
-        growths: By role.
-    """
+    done: int
+    process: int
+    role: str
+    rss: float
+    own: float
 
-    shards: int
-    render_s: float
-    total_s: float
-    early_shards_a_s: float
-    late_shards_a_s: float
-    peak_mib: dict[str, float]
-    growths: list[Growth]
 
-    @property
-    def flat(self) -> bool:
-        return all(each.flat for each in self.growths)
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How much the processes of a role grew, in medians; of several the one that grew most."""
+
+    role: str
+    processes: int
+    early_mib: float
+    late_mib: float
+    own_mib_a_thousand: float
+    ratio: float
+    flat: bool
+
+    @classmethod
+    def of(
+        cls, processes: int, early: Sequence[MemorySample], late: Sequence[MemorySample]
+    ) -> Growth:
+        def grow(name: str) -> tuple[float, float]:
+            return median(getattr(each, name) for each in early), median(
+                getattr(each, name) for each in late
+            )
+
+        (before, after), own, done = grow("rss"), grow("own"), grow("done")
+        return cls(
+            role=early[0].role,
+            processes=processes,
+            early_mib=round(before, 1),
+            late_mib=round(after, 1),
+            own_mib_a_thousand=round((own[1] - own[0]) / (done[1] - done[0]) * 1000, 3),
+            ratio=round(after / before, 3),
+            flat=after - before <= max(MOST_GROWTH, MOST_SHARE * before),
+        )
 
 
 def spec_of(shards: int) -> dict[str, Any]:
     """A corpus of so many samples, one a shard, of which most take milliseconds to render."""
+    pairs = {"pairs": shards, "crossfade_s": 0.05, "max_event_s": 0.3, "minimal_pairs": False}
     return {
         "corpus": "soak",
         "seed": 11,
-        "source": {"foley": {"classes": ["dog", "rain", "siren", "wind"], "takes": TAKES}},
-        "recipe": {
-            "acba": {
-                "pairs": shards,
-                "crossfade_s": 0.05,
-                "max_event_s": 0.3,
-                "style": "paper",
-                "minimal_pairs": False,
-            }
-        },
+        "source": {"foley": {"classes": ["dog", "rain", "siren", "wind"], "takes": 24}},
+        "recipe": {"acba": pairs | {"style": "paper"}},
         "audio": {"sample_rate": 16000, "length": "natural"},
         "splits": {"train": 1.0},
         "shards": {"samples": 1},
     }
 
 
-def watch(out: Path, shards: int, workers: int) -> ShardsReport:
+def watch(out: Path, shards: int, workers: int) -> dict[str, Any]:
     """Build and look at every process meanwhile.
 
     Raises:
@@ -88,85 +102,85 @@ def watch(out: Path, shards: int, workers: int) -> ShardsReport:
     started = time.monotonic()
     samples: list[MemorySample] = []
     times: list[tuple[int, float]] = []
-    with building(spec, out / "built", workers) as process:
-        progress = Progress(out / "built")
+    options = ("--out", out / "built", "--workers", workers, "--json")
+    with running("build", spec, *options) as process:
+        journal, place, done = None, 0, 0
         while process.poll() is None:
-            done = progress.rendered()
+            journal = journal or next(out.glob("built/data_manifests/*/*/journal.jsonl"), None)
+            if journal is not None:
+                with journal.open("rb") as file:
+                    file.seek(place)
+                    lines = file.read()
+                place, done = place + len(lines), done + lines.count(b'"event": "rendered"')
             times.append((done, time.monotonic()))
-            samples += [
-                MemorySample(done, each, role_of(each, process.pid), *held)
-                for each in tree(process.pid)
-                if (held := resident(each)) is not None
-            ]
+            for each in (process.pid, *descendants(process.pid)):
+                memory = memory_mib(each)
+                if "RssAnon" in memory:
+                    held = memory["VmRSS"], memory["RssAnon"]
+                    samples.append(MemorySample(done, each, role_of(each, process.pid), *held))
             time.sleep(LOOK_S)
-        summary, told = process.communicate()
+        summary, errors = process.communicate()
     if process.returncode:
-        sys.exit(f"the build failed: {told.strip()}")
+        sys.exit(f"the build failed: {errors.strip()}")
     rendered = json.loads(summary.splitlines()[-1])["rendered"]
     if rendered != shards:
         sys.exit(f"{rendered} shards were rendered, {shards} were asked for")
     rendering = [each for each in times if 0 < each[0] < shards]
-    return ShardsReport(
-        shards=shards,
-        render_s=round(rendering[-1][1] - rendering[0][1], 1),
-        total_s=round(time.monotonic() - started, 1),
-        early_shards_a_s=speed(rendering, shards, (0.0, 0.2)),
-        late_shards_a_s=speed(rendering, shards, (0.8, 1.0)),
-        peak_mib=peaks(samples),
-        growths=growths(samples, shards),
-    )
+    peaks: dict[str, float] = defaultdict(float)
+    for sample in samples:
+        peaks[sample.role] = max(peaks[sample.role], round(sample.rss, 1))
+    return {
+        "shards": shards,
+        "render_s": round(rendering[-1][1] - rendering[0][1], 1),
+        "total_s": round(time.monotonic() - started, 1),
+        "early_shards_a_s": speed(rendering, 0, 0.2 * shards),
+        "late_shards_a_s": speed(rendering, 0.8 * shards, shards),
+        "peak_mib": dict(peaks),
+        "growths": growths(samples, shards),
+    }
 
 
-@contextmanager
-def building(spec: Path, out: Path, workers: int) -> Iterator[subprocess.Popen[str]]:
-    """A build in a process of its own, ended on leaving."""
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "pipelines.cli", "build", str(spec), "--out", str(out)),
-            *("--workers", str(workers), "--json"),
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(),
-    )
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.terminate()
-            process.wait()
+def role_of(process: int, root: int) -> str:
+    if process == root:
+        return FLOW
+    if "pipelines.flows.servers" in command(process):
+        return SERVER
+    return WORKER if process in pool_workers(root) else OTHER
 
 
-class Progress:
-    """Counts the shards that a build's journal tells of, reading each line once."""
+def growths(samples: Sequence[MemorySample], shards: int) -> list[Growth]:
+    """How each role grew between `EARLY` and `LATE`; short-lived processes are left out."""
+    roles: dict[str, list[list[list[MemorySample]]]] = defaultdict(list)
+    for role, process in dict.fromkeys((each.role, each.process) for each in samples):
+        parts = [
+            [
+                each
+                for each in samples
+                if (each.role, each.process) == (role, process)
+                and low * shards <= each.done < high * shards
+            ]
+            for low, high in (EARLY, LATE)
+        ]
+        if all(parts):
+            roles[role].append(parts)
+    return [
+        max(
+            (Growth.of(len(processes), *parts) for parts in processes),
+            key=lambda growth: growth.late_mib - growth.early_mib,
+        )
+        for processes in roles.values()
+    ]
 
-    def __init__(self, out: Path) -> None:
-        self._out = out
-        self._place = 0
-        self._count = 0
 
-    def rendered(self) -> int:
-        journal = next(self._out.glob("data_manifests/*/*/journal.jsonl"), None)
-        if journal is not None:
-            with journal.open("rb") as file:
-                file.seek(self._place)
-                found = file.read()
-            self._place += len(found)
-            self._count += found.count(b'"event": "rendered"')
-        return self._count
-
-
-def speed(times: Sequence[tuple[int, float]], shards: int, part: tuple[float, float]) -> float:
+def speed(times: Sequence[tuple[int, float]], first: float, last: float) -> float:
     """Shards a second over a part of the way."""
-    found = [each for each in times if part[0] * shards <= each[0] <= part[1] * shards]
-    seconds = found[-1][1] - found[0][1] if found else 0.0
-    return round((found[-1][0] - found[0][0]) / seconds, 1) if seconds else 0.0
+    part = [each for each in times if first <= each[0] <= last]
+    seconds = part[-1][1] - part[0][1] if part else 0.0
+    return round((part[-1][0] - part[0][0]) / seconds, 1) if seconds else 0.0
 
 
 def main() -> int:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the build ends with this
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--shards", type=int, default=10_000, help="1,000 or more tell something")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--out", type=Path, help="an empty folder to build in and keep")
@@ -174,26 +188,26 @@ def main() -> int:
     given = parser.parse_args()
     if not Path("/proc/self/status").is_file():
         sys.exit("memory is read from /proc, which is not here")
-    if given.out is not None:
-        given.out.mkdir(parents=True)
-        report = watch(given.out, given.shards, given.workers)
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            report = watch(Path(folder), given.shards, given.workers)
+    with tempfile.TemporaryDirectory() as folder:
+        if given.out is not None:
+            given.out.mkdir(parents=True)
+        report = watch(given.out or Path(folder), given.shards, given.workers)
+    flat = all(growth.flat for growth in report["growths"])
     if given.json:
-        print(json.dumps(asdict(report) | {"flat": report.flat}))
-    else:
+        growth = [asdict(growth) for growth in report["growths"]]
+        print(json.dumps(report | {"growths": growth, "flat": flat}))
+        return 0 if flat else 1
+    print(
+        f"{report['shards']:,} shards in {report['render_s']:,} s ({report['total_s']:,} s in "
+        f"all), {report['early_shards_a_s']} a second at first, {report['late_shards_a_s']} at last"
+    )
+    for each in report["growths"]:
         print(
-            f"{report.shards:,} shards in {report.render_s:,} s ({report.total_s:,} s in all), "
-            f"{report.early_shards_a_s} a second at first, {report.late_shards_a_s} at last"
+            f"{each.role:7} x{each.processes}: {each.early_mib} -> {each.late_mib} MiB, "
+            f"{each.own_mib_a_thousand:+} MiB a thousand shards, peak "
+            f"{report['peak_mib'][each.role]} MiB{'' if each.flat else '  GREW'}"
         )
-        for each in report.growths:
-            print(
-                f"{each.role:7} x{each.processes}: {each.early_mib} -> {each.late_mib} MiB, "
-                f"{each.own_mib_a_thousand:+} MiB a thousand shards, peak "
-                f"{report.peak_mib[each.role]} MiB{'' if each.flat else '  GREW'}"
-            )
-    return 0 if report.flat else 1
+    return 0 if flat else 1
 
 
 if __name__ == "__main__":

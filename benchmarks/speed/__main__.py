@@ -1,112 +1,115 @@
 """Segue's speed beside that of its peers, on the same clips, doing the same work, in one run.
 
-Contenders take turns, each turn in a fresh process with one thread; README.md tells what is
-measured. Peers are installed from PyPI into an environment of their own.
+README.md tells what is measured. Peers are installed from PyPI into an environment of their own.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
-import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from benchmarks.core import table
+from benchmarks.core.contenders import ROOT, take_turns
+from benchmarks.speed import building, reading
 from benchmarks.speed.aims import aims
-from benchmarks.speed.cases import (
-    catalogue,
-    growth,
-    ingest,
-    loader,
-    plan,
-    read,
-    rebuild,
-    render,
-    scaling,
-)
-from benchmarks.speed.contenders import ROOT, SpeedContender, take_turns
-from benchmarks.speed.peers.environment import peers_python, versions
+from benchmarks.speed.peers.environment import peer_versions, peers_python
 from benchmarks.speed.stage import FULL, QUICK, BenchStage
-from benchmarks.speed.table import machine, medians, own_versions, table
 
-RESULTS: Final = ROOT / "benchmarks" / "results"
 ESC50: Final = ROOT.parent / "shared" / "data" / "ESC-50"
-PEERS: Final = ROOT / "out" / "peers"
 CASES: Final = {
-    "render": render,
-    "read": read,
-    "plan": plan,
-    "ingest": ingest,
-    "rebuild": rebuild,
-    "scaling": scaling,
-    "loader": loader,
-    "growth": growth,
-    "catalogue": catalogue,
+    "render": building.render,
+    "read": reading.read,
+    "plan": building.plan,
+    "ingest": reading.ingest,
+    "rebuild": building.rebuild,
+    "scaling": building.scaling,
+    "loader": reading.loader,
+    "growth": building.growth,
+    "catalogue": building.catalogue,
 }
 
 
-def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """The options."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.speed",
-        description=__doc__,
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+def describe(report: dict[str, Any]) -> str:
+    """All cases in Markdown, then the aims."""
+    head = f"{report['machine']}, load {report['load']}; {report['sounds']}; "
+    head += f"{report['repeats']} repeats; {table.list_versions(report['versions'])}"
+    parts = ["`python -m benchmarks.speed`", head]
+    if report["peers"]:
+        parts.append(f"Peers: {table.list_versions(report['peers'])}")
+    contenders = [
+        (case, name, values)
+        for case, own in report["medians"].items()
+        for name, values in own.items()
+    ]
+    rows = (
+        (
+            case,
+            name,
+            f"{values['cpu_ms']:.3f} ms",
+            f"{values['cpu_least_ms']:.3f} to {values['cpu_most_ms']:.3f}",
+            f"{values['ratio']:.2f}",
+            f"{values['wall_ms']:.3f} ms",
+            f"{values['per_cpu_s']:,.0f}",
+            f"{values['peak_mib']:,.0f} MiB",
+        )
+        for case, name, values in contenders
     )
-    parser.add_argument("--quick", action="store_true", help="a few samples of everything")
-    parser.add_argument("--repeats", type=int, default=5, help="turns of each contender")
-    parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES))
-    parser.add_argument("--no-peers", action="store_true", help="Segue and the encoder alone")
-    parser.add_argument("--peers", type=Path, default=PEERS, help="the peers' environment")
-    parser.add_argument("--esc50", type=Path, default=ESC50, help="clips; without, made sounds")
-    parser.add_argument("--scratch", type=Path, help="where corpora are built for a while")
-    parser.add_argument("--json", type=Path, help="where the figures go; the table lies beside")
-    options = parser.parse_args(arguments)
-    name = "speed-quick.json" if options.quick else "speed.json"
-    options.json = options.json or (ROOT / "out" if options.quick else RESULTS) / name
-    return options
+    columns = "Case|Contender|CPU a sample|least to most|of the first's|Wall a sample"
+    columns += "|Samples a CPU second|Peak memory"
+    parts.append(table.markdown(columns.split("|"), rows, text=2))
+    waits = [
+        (
+            name,
+            f"{values['data_wait']:.1%}",
+            f"{values['longest_wait_s'] * 1e3:.0f} ms",
+            f"{values['per_s']:,.0f}",
+        )
+        for _, name, values in contenders
+        if "data_wait" in values
+    ]
+    if waits:
+        columns = "Loader|Waiting for data|Longest wait|Samples a second, unhindered"
+        parts.append(table.markdown(columns.split("|"), waits))
+    return "\n\n".join([*parts, table.aim_table(report["aims"])])
 
 
 def main() -> None:
     """Prepare, take turns, write the figures, print the table."""
-    options = parse()
-    python = Path(sys.executable)
-    peers = None if options.no_peers else peers_python(options.peers.absolute())
-    load = os.getloadavg()[0]
-    with tempfile.TemporaryDirectory(dir=options.scratch) as scratch:
-        stage = BenchStage(
-            Path(scratch) / "stage", options.esc50.absolute(), QUICK if options.quick else FULL
-        )
+    parser = table.make_parser("speed", __doc__, repeats=5)
+    parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES))
+    parser.add_argument("--no-peers", action="store_true", help="Segue and the floors alone")
+    parser.add_argument("--peers", type=Path, default=ROOT / "out" / "peers")
+    parser.add_argument("--esc50", type=Path, default=ESC50, help="clips; without, made sounds")
+    given = parser.parse_args()
+    name = ROOT / ("out/speed-quick" if given.quick else "benchmarks/results/speed")
+    peers = None if given.no_peers else peers_python(given.peers.absolute())
+    load = table.load()
+    with tempfile.TemporaryDirectory(dir=given.folder) as scratch:
+        size = QUICK if given.quick else FULL
+        stage = BenchStage(Path(scratch) / "stage", given.esc50.absolute(), size)
         sounds = stage.prepare()
-        contenders: list[SpeedContender] = [
-            contender
-            for name in options.only
-            for contender in CASES[name].contenders(stage)
-            if peers is not None or not contender.peer
-        ]
-        turns = take_turns(
-            contenders, options.repeats, Path(scratch), {False: python, True: peers or python}
-        )
-    found = medians(sorted(turns, key=lambda turn: turn["repeat"]))
+        contenders = [each for name in given.only for each in CASES[name](stage)]
+        turns = take_turns(contenders, given.repeats, Path(scratch), peers)
+    found = table.medians(turns)
     report = {
-        "machine": machine(),
-        "load": f"{load:.1f} before, {os.getloadavg()[0]:.1f} after",
+        "machine": table.machine(),
+        "load": f"{load} before, {table.load()} after",
         "sounds": sounds,
-        "size": "quick" if options.quick else "full",
-        "repeats": options.repeats,
-        "versions": own_versions(),
-        "peers": versions(peers) if peers is not None else {},
+        "size": "quick" if given.quick else "full",
+        "repeats": given.repeats,
+        "versions": table.versions(),
+        "peers": peer_versions(peers) if peers is not None else {},
         "medians": found,
-        "aims": aims(found),
+        "aims": [aim.to_json() for aim in aims(found)],
         "turns": turns,
     }
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    told = table(report)
-    options.json.with_suffix(".md").write_text(told + "\n", encoding="utf-8")
-    print(told)
+    file = given.json or name.with_suffix(".json")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    file.with_suffix(".md").write_text(describe(report) + "\n", encoding="utf-8")
+    print(describe(report))
 
 
 if __name__ == "__main__":

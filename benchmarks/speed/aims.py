@@ -2,71 +2,63 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Final
 
-from benchmarks.speed.cases import plan
-from benchmarks.speed.table import Medians
+from benchmarks.core.table import Aim, Medians
+from benchmarks.speed.building import BY_WORKERS
+from benchmarks.speed.stage import KINDS
 
-FLOOR = "FLAC encoder alone"
+FLOOR: Final = "FLAC encoder alone"
+TIMES_AS_FAST: Final = {"lhotse": 2.0, "scaper": 7.0, "pydub, FLAC": 1.0}
+PLANNED: Final = dict(zip(KINDS, (5_000, 3_000, 1_200), strict=True))
 
 
-def aims(found: Medians) -> list[dict[str, Any]]:
-    """Each aim whose cases were run: its bound, what was reached, and whether that meets it."""
-    told: list[dict[str, Any]] = []
+def aims(found: Medians) -> Iterator[Aim]:
+    """The aims of the cases that were run."""
 
-    def hold(aim: str, value: float | None, *, most: float = 0.0, least: float = 0.0) -> None:
-        if value is not None:
-            met = value <= most if most else value >= least
-            bound = f"<= {most:,g}" if most else f">= {least:,g}"
-            told.append({"aim": aim, "bound": bound, "reached": value, "met": met})
+    def ratio(case: str, one: str, other: str, measure: str = "cpu_ms") -> list[float]:
+        """None or one."""
+        own = found.get(case, {})
+        return [own[one][measure] / own[other][measure]] if {one, other} <= own.keys() else []
 
-    for kind in ("pair", "triplet", "four events"):
-        case = found.get(f"render {kind}", {})
-        above = over(case, "Segue", FLOOR, "cpu_ms")
-        hold(f"render {kind}: CPU over that of the encoder alone", above, most=1.3)
-    pair, four = found.get("render pair", {}), found.get("render four events", {})
-    hold("render pair: times as fast as lhotse", over(pair, "lhotse", "Segue"), least=2.1)
-    hold("render pair: times as fast as scaper", over(pair, "scaper", "Segue"), least=7)
-    hold("render four events: times as fast as scaper", over(four, "scaper", "Segue"), least=5)
-    for kind in ("pair", "triplet", "four events"):
-        case = found.get(f"read {kind}", {})
-        times = over(case, "webdataset + FLAC decode", "Segue, virtual shards")
-        hold(f"virtual shards of {kind}: times as fast as webdataset", times, least=10)
-    for kind, least in (("pair", 5000), ("triplet", 5000), ("four events", 1179)):
-        planned = found.get(f"plan {kind}", {}).get("Segue", {}).get("per_cpu_s")
-        hold(f"plan {kind}: samples a second", planned, least=least)
-    for work, gain in (("scaling", 1.85), (plan.BY_WORKERS, 1.8)):
-        scaled = over(found.get(work, {}), "Segue, 1 worker", "Segue, 2 workers", "wall_ms")
-        hold(f"{work}: two workers against one", scaled, least=gain)
-    heavy = found.get("scaling", {}).get("Segue, 2 workers", {}).get("worker_mib")
-    hold("memory of a render worker, MiB", heavy, most=500)
-    for name, contenders in found.items():
+    for kind in KINDS:
+        case = f"render {kind}"
+        for value in ratio(case, "Segue", FLOOR):
+            yield Aim(f"{case}: CPU over that of the encoder alone", value, 1.25, at_most=True)
+        for peer, least in TIMES_AS_FAST.items():
+            for value in ratio(case, peer, "Segue"):
+                yield Aim(f"{case}: times as fast as {peer}", value, least)
+    for kind in KINDS:
+        for value in ratio(f"read {kind}", "webdataset + FLAC decode", "Segue, virtual shards"):
+            yield Aim(f"virtual shards of {kind}: times as fast as webdataset", value, 10)
+    for kind in KINDS:
+        if own := found.get(f"plan {kind}"):
+            speed = own["Segue"]["per_cpu_s"]
+            yield Aim(f"plan {kind}: samples a second", speed, PLANNED[kind])
+    for work, gain in (("scaling", 1.9), (BY_WORKERS, 1.8)):
+        for value in ratio(work, "Segue, 1 worker", "Segue, 2 workers", "wall_ms"):
+            yield Aim(f"{work}: two workers against one", value, gain)
+    if own := found.get("scaling"):
+        heavy = own["Segue, 2 workers"]["worker_mib"]
+        yield Aim("memory of a render worker, MiB", heavy, 500, at_most=True)
+    for value in ratio("ingest", "Segue", "decoding alone"):
+        yield Aim("ingest: CPU over that of decoding alone", value, 2.0, at_most=True)
+    for name, own in found.items():
         if name.startswith("rebuild"):
-            values = contenders["Segue"]
-            seconds = values["wall_ms"] * values["samples"] / 1e3
-            hold(f"{name}, which has nothing to do: seconds", seconds, most=1)
-    for name, contenders in found.items():
+            seconds = own["Segue"]["wall_s"]
+            yield Aim(f"{name}, which has nothing to do: seconds", seconds, 1, at_most=True)
         if name.startswith("catalogue"):
-            hold(f"{name}: memory, MiB", contenders["Segue"]["peak_mib"], most=1_000)
+            yield Aim(f"{name}: memory, MiB", own["Segue"]["peak_mib"], 1_000, at_most=True)
     for work in ("plan", "build"):
-        grown = [
-            case
-            for name, case in found.items()
+        sizes = [
+            own["Segue"]
+            for name, own in found.items()
             if name.startswith(work) and name.endswith("samples")
         ]
-        sizes = [case["Segue"] for case in grown]
         if len(sizes) > 1:
-            flat = sizes[-1]["cpu_ms"] / sizes[0]["cpu_ms"]
-            hold(f"{work}: a sample of the largest corpus over one of the smallest", flat, most=1.1)
-            memory = sizes[-1]["peak_mib"] / sizes[0]["peak_mib"]
-            hold(f"{work}: memory of the largest corpus over the smallest", memory, most=1.2)
-    return told
-
-
-def over(
-    case: dict[str, dict[str, float]], one: str, other: str, measure: str = "cpu_ms"
-) -> float | None:
-    """A measure of one contender over that of another; None where either is missing."""
-    if one not in case or other not in case:
-        return None
-    return case[one][measure] / case[other][measure]
+            first, *_, last = sizes
+            grown = {"a sample": "cpu_ms", "memory": "peak_mib"}
+            for (what, measure), most in zip(grown.items(), (1.1, 1.2), strict=True):
+                aim = f"{work}: {what} of the largest corpus over the smallest"
+                yield Aim(aim, last[measure] / first[measure], most, at_most=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shutil
@@ -10,17 +11,20 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow.parquet as pq
+import soundfile
 
-from benchmarks.speed.sounds import few_labels, lay_out
 from pipelines.builder.build import build, plan_library
 from pipelines.config.spec import Spec
 from synth.base.progress import Silent
+from synth.base.rng import Randomness
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE
 from synth.scene.scene import from_text
 from synth.scene.timeline import timeline
+from synth.sources.procedural import foley
 
 RATE: Final = 44_100
 SEED: Final = 7
+TAKES: Final = 8
 FOUR: Final = ("(any + any) * (any + any)", "any + any + any + any", "any * any + any * any")
 KINDS: Final = ("pair", "triplet", "four events")
 
@@ -40,38 +44,18 @@ class Size:
         steps: Batches that the loader makes.
     """
 
-    rendered: int
-    labels: int
-    planned: int
-    corpora: tuple[int, ...]
-    listings: tuple[int, ...]
-    shards: int
-    scaled: int
-    steps: int
+    rendered: int = 512
+    labels: int = 13
+    planned: int = 20_000
+    corpora: tuple[int, ...] = (1_000, 10_000, 100_000)
+    listings: tuple[int, ...] = (19, 190, 1_900)
+    shards: int = 1_000
+    scaled: int = 2_000
+    steps: int = 60
 
 
-FULL: Final = Size(
-    rendered=512,
-    labels=13,
-    planned=20_000,
-    corpora=(1_000, 10_000, 100_000),
-    listings=(19, 190, 1_900),
-    shards=1_000,
-    scaled=2_000,
-    steps=60,
-)
-QUICK: Final = Size(
-    rendered=24,
-    labels=3,
-    planned=400,
-    corpora=(100, 200, 400),
-    listings=(1, 2),
-    shards=20,
-    scaled=48,
-    steps=4,
-)
-LONG: Final = 100_000
-"""Samples or clips from which one turn is enough."""
+FULL: Final = Size()
+QUICK: Final = Size(24, 3, 400, (100, 200, 400), (1, 2), 20, 48, 4)
 
 
 @dataclass(frozen=True)
@@ -113,11 +97,7 @@ class BenchStage:
         } | changes
 
     def prepare(self) -> str:
-        """Lay out the clips, fill the bank, build what is read, write what peers are asked for.
-
-        Returns:
-            What the clips are.
-        """
+        """Lay out the clips, build what is read, write what peers are asked for; what clips are."""
         sounds = lay_out(self.clips, self.esc50)
         few_labels(self.clips, self.few, self.size.labels)
         for kind in KINDS:
@@ -188,3 +168,43 @@ def with_bank(bank: Path, out: Path) -> Path:
 def planned(spec: dict[str, Any], out: Path, workers: int = 0) -> int:
     """Plan a spec; its samples."""
     return plan_library(Spec.model_validate(spec), out, workers, Silent())[2]
+
+
+# The clips that all contenders read: real ones, or made on the spot; one folder a label.
+
+
+def lay_out(folder: Path, esc50: Path) -> str:
+    """Fill a new folder with one folder of WAV files a label; what they are.
+
+    Args:
+        esc50: A folder in ESC-50's own layout; where it is not there, sounds are made.
+    """
+    table = esc50 / "meta" / "esc50.csv"
+    if not table.is_file():
+        for label in foley.CLASSES:
+            (folder / label).mkdir(parents=True)
+            for take in range(TAKES):
+                audio = foley.synthesize(label, Randomness(1).at(label, take))
+                path = folder / label / f"{take}.wav"
+                soundfile.write(path, audio, foley.RATE, subtype="PCM_16")
+        return f"{len(foley.CLASSES) * TAKES} MADE sounds: ESC-50 was not at hand"
+    with table.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        _take(esc50 / "audio" / row["filename"], folder / row["category"] / row["filename"])
+    return f"{len(rows)} clips of ESC-50"
+
+
+def few_labels(clips: Path, folder: Path, labels: int) -> None:
+    """Another folder with the first so many labels."""
+    for label in sorted(clips.iterdir())[:labels]:
+        for file in sorted(label.iterdir()):
+            _take(file, folder / label.name / file.name)
+
+
+def _take(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)

@@ -1,79 +1,130 @@
 """Segue's training step beside that of open_clip and LAION-CLAP, on one device in one run.
 
 Both train the same ClapModel on the same samples in the same order; README.md tells what is
-measured. The contenders take turns, each turn in a process of its own, so that neither memory nor
-caches of one are left to the next.
+measured.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import tempfile
-from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import torch
 from transformers.utils.logging import disable_progress_bar
 
+from benchmarks.core import table
+from benchmarks.core.contenders import ROOT, Contender, take_turns
 from benchmarks.trainer.peer import open_clip_losses
 from benchmarks.trainer.setting import Setup, Shapes, make_clap, make_corpus
-from benchmarks.trainer.table import report, table
-from benchmarks.trainer.turns import apart, take_turns
-from train.config.run import Precision
+from benchmarks.trainer.turn import LEARNERS
 
-RESULTS: Final = Path(__file__).parents[1] / "results" / "trainer.json"
+RESULTS: Final = ROOT / "benchmarks" / "results" / "trainer.json"
 MOST_WORKERS: Final = 8
+CASE: Final = "train"
+MEASURES: Final = ("step_samples_per_s", "samples_per_s", "data_wait", "peak_mib")
+SETTINGS: Final = ("device", "shapes", "batch", "precision", "steps", "repeats", "workers")
 
 
-class _Help(argparse.RawDescriptionHelpFormatter, argparse.ArgumentDefaultsHelpFormatter):
-    """Keeps the docstring's lines, and tells defaults."""
-
-
-def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+def parse() -> argparse.Namespace:
     """The options; what is not said follows the device."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.trainer", description=__doc__, formatter_class=_Help
-    )
+    parser = table.make_parser("trainer", __doc__)
     parser.add_argument("--device", choices=("cuda", "cpu"), help="cuda where there is one")
     parser.add_argument("--shapes", choices=[*Shapes], type=Shapes, help="tiny on a CPU")
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--precision", choices=("bf16", "f32"), help="f32 on a CPU")
     parser.add_argument("--steps", type=int, default=20, help="steps that are measured")
-    parser.add_argument("--repeats", type=int, default=3, help="turns of each contender")
     parser.add_argument("--workers", type=int, help="that prepare batches; a core is left free")
-    parser.add_argument("--json", type=Path, default=RESULTS, help="where the figures go")
-    options = parser.parse_args(arguments)
-    options.device = options.device or ("cuda" if apart(torch.cuda.is_available) else "cpu")
-    on_gpu = options.device == "cuda"
-    options.shapes = options.shapes or (Shapes.HTSAT_TINY if on_gpu else Shapes.TINY)
-    options.precision = options.precision or ("bf16" if on_gpu else "f32")
-    cores = os.cpu_count() or 1
-    options.workers = options.workers or max(min(cores - 1, MOST_WORKERS), 1)
-    return options
+    given = parser.parse_args()
+    given.json = given.json or RESULTS
+    if given.quick:
+        given.batch, given.steps, given.repeats = 4, 1, 1
+    given.device = given.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    on_gpu = given.device == "cuda"
+    given.shapes = given.shapes or (Shapes.HTSAT_TINY if on_gpu else Shapes.TINY)
+    given.precision = given.precision or ("bf16" if on_gpu else "f32")
+    given.workers = given.workers or max(min((os.cpu_count() or 1) - 1, MOST_WORKERS), 1)
+    return given
+
+
+def summarise(turns: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """For each contender the median of every measure, and its speed beside the faster peer's."""
+    medians = table.medians(turns)[CASE]
+    found = {name: {each: medians[name][each] for each in MEASURES} for name in LEARNERS}
+    for speed, ratio in (("step_samples_per_s", "step_ratio"), ("samples_per_s", "ratio")):
+        fastest = max(found[name][speed] for name in found if name.startswith("open_clip"))
+        for values in found.values():
+            values[ratio] = values[speed] / fastest
+    return found
+
+
+def describe(report: dict[str, Any]) -> str:
+    """The medians in Markdown, speeds with the slowest and the fastest turn."""
+    settings = report["settings"]
+
+    def speed(name: str, measure: str) -> str:
+        values = [turn[measure] for turn in report["turns"] if turn["contender"] == name]
+        return f"{report['medians'][name][measure]:.1f} ({min(values):.0f} to {max(values):.0f})"
+
+    texts = {turn["contender"]: turn["texts"] for turn in report["turns"]}
+    rows = (
+        (
+            name,
+            texts[name],
+            speed(name, "step_samples_per_s"),
+            f"{values['step_ratio']:.2f}",
+            speed(name, "samples_per_s"),
+            f"{values['ratio']:.2f}",
+            f"{values['data_wait']:.0%}",
+            f"{values['peak_mib']:,.0f} MiB",
+        )
+        for name, values in report["medians"].items()
+    )
+    columns = "Contender|Texts a step|Step only, samples/s|of the faster peer's"
+    columns += "|End to end, samples/s|of the faster peer's|Waiting for data|Peak memory"
+    return (
+        f"{report['device_name']}; shapes {settings['shapes']}, batch {settings['batch']}, "
+        f"{settings['precision']}, {settings['steps']} steps x {settings['repeats']} repeats, "
+        f"{settings['workers']} workers; {table.list_versions(report['versions'])}\n\n"
+        + table.markdown(columns.split("|"), rows)
+    )
 
 
 def main() -> None:
     disable_progress_bar()
-    options = parse()
+    given = parse()
     open_clip_losses()  # missing, it is told before any work
-    with tempfile.TemporaryDirectory() as scratch:
-        corpus = apart(make_corpus, Path(scratch) / "corpus", options.batch)
+    with tempfile.TemporaryDirectory(dir=given.folder) as scratch:
+        corpus = make_corpus(Path(scratch) / "corpus", given.batch)
         setup = Setup(
-            corpus=corpus,
-            clap=apart(make_clap, Path(scratch) / "clap", options.shapes, corpus),
-            device=options.device,
-            precision=Precision.BFLOAT16 if options.precision == "bf16" else Precision.FLOAT32,
-            batch=options.batch,
-            steps=options.steps,
-            workers=options.workers,
+            corpus=str(corpus),
+            clap=str(make_clap(Path(scratch) / "clap", given.shapes, corpus)),
+            device=given.device,
+            reduced=given.precision == "bf16",
+            batch=given.batch,
+            steps=given.steps,
+            workers=given.workers,
         )
-        found = report(options, take_turns(setup, options.repeats))
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    print(table(found))
+        contenders = [
+            Contender(
+                CASE, name, "benchmarks.trainer.turn", {"learner": name, "setup": asdict(setup)}
+            )
+            for name in LEARNERS
+        ]
+        turns = take_turns(contenders, given.repeats, Path(scratch))
+    on_gpu = given.device == "cuda"
+    report = {
+        "device_name": torch.cuda.get_device_name() if on_gpu else table.machine(),
+        "versions": table.versions("torch", "transformers", "open_clip_torch", "segue-audio"),
+        "settings": {name: str(getattr(given, name)) for name in SETTINGS},
+        "medians": summarise(turns),
+        "turns": turns,
+    }
+    table.write_json(given.json, report)
+    print(describe(report))
 
 
 if __name__ == "__main__":

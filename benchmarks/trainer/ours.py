@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from benchmarks.trainer.measure import learning
-from benchmarks.trainer.setting import GRAD_CLIP, LEARNING_RATE, SEED, WEIGHT_DECAY, Setup
+from benchmarks.trainer.setting import (
+    GRAD_CLIP,
+    LEARNING_RATE,
+    SEED,
+    WEIGHT_DECAY,
+    Setup,
+    count_parameters,
+)
 from synth.corpus.corpus import Corpus
 from train.config.loss import Loss
 from train.config.run import AudioMode, Stage, TrainConfig
@@ -36,10 +43,10 @@ class Ours:
 
     def __init__(self, setup: Setup, mode: AudioMode, loss: Loss) -> None:
         config = TrainConfig(
-            corpus=setup.corpus,
-            out=setup.corpus / "unused",
+            corpus=Path(setup.corpus),
+            out=Path(setup.corpus) / "unused",
             mode=mode,
-            model=clap_config(str(setup.clap)),
+            model=clap_config(setup.clap),
             stages=(Stage(steps=2 * setup.fed, loss=loss),),
             batch=setup.batch,
             # One main caption a sample, all different: as many texts as the peer encodes.
@@ -65,7 +72,7 @@ class Ours:
         self._loader = Loader(assembler, config, self._process.share)
         self._encoder = build_encoder(self._state.model, config, self._process)
         self._fed = setup.fed
-        self.parameters = learning(self._state.model)
+        self.parameters = count_parameters(self._state.model)
         self.texts = 0
 
     def feed(self) -> Iterator[Batch]:

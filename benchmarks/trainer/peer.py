@@ -17,10 +17,17 @@ from torch.utils.data import DataLoader, Dataset
 from transformers import AutoTokenizer, ClapFeatureExtractor, ClapModel
 from transformers.audio_utils import mel_filter_bank
 
-from benchmarks.trainer.measure import learning
-from benchmarks.trainer.setting import GRAD_CLIP, LEARNING_RATE, RATE, SEED, WEIGHT_DECAY, Setup
+from benchmarks.trainer.setting import (
+    GRAD_CLIP,
+    LEARNING_RATE,
+    RATE,
+    SEED,
+    WEIGHT_DECAY,
+    Setup,
+    count_parameters,
+)
 from synth.corpus.corpus import Corpus
-from train.config.run import AudioMode, Precision
+from train.config.run import AudioMode
 from train.data.order import BatchOrder
 from train.data.split import TRAIN, SplitData
 
@@ -110,7 +117,7 @@ class Peer:
         self._log_mel = PeerLogMel(extractor).to(self._device) if on_device else nn.Identity()
         self._loss = open_clip_losses().ClipLoss(cache_labels=True)
         self._optimizer = optimizer(self._model)
-        data = SplitData(Corpus.open(setup.corpus), TRAIN, AudioMode.SHARDS)
+        data = SplitData(Corpus.open(Path(setup.corpus)), TRAIN, AudioMode.SHARDS)
         self._heard = PeerSamples(
             data.corpus, data.rows(range(len(data))), None if on_device else extractor
         )
@@ -119,7 +126,7 @@ class Peer:
         )
         self._batches = [order.batch(step).tolist() for step in range(setup.fed)]
         self._collate = Collate(AutoTokenizer.from_pretrained(setup.clap))
-        self.parameters = learning(self._model)
+        self.parameters = count_parameters(self._model)
         self.texts = 0
 
     def feed(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
@@ -146,8 +153,7 @@ class Peer:
     def _step(self, features: Tensor, ids: Tensor, mask: Tensor) -> Tensor:
         self.texts = len(ids)
         self._optimizer.zero_grad()
-        reduced = self._setup.precision is Precision.BFLOAT16
-        with torch.autocast(self._device.type, dtype=torch.bfloat16, enabled=reduced):
+        with torch.autocast(self._device.type, dtype=torch.bfloat16, enabled=self._setup.reduced):
             found = self._model(input_ids=ids, attention_mask=mask, input_features=features)
             scale = self._model.logit_scale_a
             loss: Tensor = self._loss(found.audio_embeds, found.text_embeds, scale.exp())

@@ -11,6 +11,7 @@ from typing import Final
 import tokenizers
 import torch
 from tokenizers import pre_tokenizers, processors
+from torch import nn
 from transformers import (
     ClapConfig,
     ClapFeatureExtractor,
@@ -44,15 +45,19 @@ class Shapes(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What all turns share."""
+    """What all turns share; a corpus and a CLAP are given by their folders."""
 
-    corpus: Path
-    clap: Path
+    corpus: str
+    clap: str
     device: str
-    precision: Precision
+    reduced: bool
     batch: int
     steps: int
     workers: int
+
+    @property
+    def precision(self) -> Precision:
+        return Precision.BFLOAT16 if self.reduced else Precision.FLOAT32
 
     @property
     def prefetch(self) -> int:
@@ -85,6 +90,11 @@ def make_corpus(folder: Path, batch: int) -> Path:
     }
     build(Spec.model_validate(spec), folder, worker_count=0)
     return folder / "data_manifests" / "benchmark"
+
+
+def count_parameters(model: nn.Module) -> int:
+    """Those that learn."""
+    return sum(each.numel() for each in model.parameters() if each.requires_grad)
 
 
 def clap_shapes(shapes: Shapes, words: int) -> ClapConfig:

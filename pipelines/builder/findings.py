@@ -18,7 +18,7 @@ from pipelines.builder.usable import Shortage
 from pipelines.config.spec import SplitName
 from pipelines.ingest.parts import RefusalKind, count_refusals, format_refusals
 from pipelines.ingest.remedies import find_remedy, with_clip
-from pipelines.store.row_file import read_columns
+from pipelines.store.row_file import read_batches, read_columns
 from synth.base.errors import LeftOutError
 from synth.base.own_label import name_of
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE
@@ -206,6 +206,8 @@ def _find_unphrased(labels: Iterable[str], plan: Path) -> list[str]:
     ]
     if not unlisted:
         return []
-    captions = read_columns(plan, ["caption"]).column("caption")
-    is_read = pc.any(pc.match_substring(captions, "the sound of ", ignore_case=True)).as_py()
+    is_read = any(
+        pc.any(pc.match_substring(batch["caption"], "the sound of ", ignore_case=True)).as_py()
+        for batch in read_batches(plan, ["caption"])
+    )
     return unlisted if is_read else []

@@ -20,6 +20,7 @@ from jaxtyping import Bool, Float32, Float64, Int64
 
 from pipelines.checks.audit import Violation, find_violations, read_audible, read_tags
 from pipelines.store.places import find_manifest
+from pipelines.store.row_file import take_rows
 from synth.audio.dsp import (
     Pcm,
     a_weight,
@@ -299,7 +300,8 @@ def audit_audio(path: Path, count: int = DRAWN, observer: Observer | None = None
         total = min(count, file.metadata.num_rows)
         observer.start("listen", total, "samples")
         auditor = _Auditor.open(corpus, file)
-        for row in _draw_rows(file, total):
+        spread = np.arange(total) * file.metadata.num_rows // max(total, 1)
+        for row in take_rows(file, spread, _COLUMNS):
             found += (AudioFinding(row["id"], *finding) for finding in auditor.judge(row))
             observer.advance("listen")
     observer.finish("listen", f"{len(found)} findings")
@@ -307,19 +309,6 @@ def audit_audio(path: Path, count: int = DRAWN, observer: Observer | None = None
     return AudioAudit(
         total, auditor.sounds, auditor.sentences, tuple(found), auditor.listeners, seconds
     )
-
-
-def _draw_rows(file: pq.ParquetFile, count: int) -> Iterator[dict[str, Any]]:
-    """So many rows of a manifest, as far apart as can be."""
-    rows = file.metadata.num_rows
-    wanted = np.arange(count, dtype=np.int64) * rows // max(count, 1)
-    start = 0
-    for group in range(file.num_row_groups):
-        end = start + file.metadata.row_group(group).num_rows
-        here = wanted[(start <= wanted) & (wanted < end)] - start
-        if len(here):
-            yield from file.read_row_group(group, columns=list(_COLUMNS)).take(here).to_pylist()
-        start = end
 
 
 @dataclass

@@ -189,7 +189,9 @@ class Cluster:
             while True:
                 ended = future.done()
                 try:
-                    return future.result(None if ended else POLL_S)
+                    if not ended:  # a limit of `result` may cut off the fetching of an answer
+                        self._distributed.wait(future, POLL_S)
+                    return future.result()
                 except TimeoutError:
                     if ended:  # the function itself raised it
                         raise

@@ -5,19 +5,21 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from pipelines.builder.claim import SHARDS_FILE
 from pipelines.builder.coverage import Coverage
 from pipelines.builder.render import parse_receipt
 from pipelines.ingest.parts import count_refusals, find_pcm_fault, is_certified, list_parts
 from pipelines.store.places import find_manifest
-from pipelines.store.row_file import read_columns
+from pipelines.store.row_file import read_batches, read_columns, take_rows
 from pipelines.store.store import Store
 from synth.base.atomic import write_bytes
 from synth.base.doors import own_file
@@ -59,27 +61,41 @@ def describe(path: Path) -> dict[str, Any]:
     manifest = _find_manifest(path)
     check_columns(manifest.with_name(CLIPS_FILE), CLIPS)
     check_columns(manifest.with_name(QUARANTINE_FILE), QUARANTINE)
-    table = _read_table(manifest, _DESCRIBED)
-    sizes = pc.list_value_length(table.column("labels")).to_pylist()
-    kinds = pc.struct_field(pc.list_flatten(table.column("negatives")), "kind").to_pylist()
+    relations, kinds, sizes, labels = (Counter[Any]() for _ in range(4))
+    used: set[str] = set()
+    splits: dict[str, _SplitTally] = {}
+    recipe, with_negative = "", 0
+    with explain_damage(manifest):
+        for batch in read_batches(manifest, _DESCRIBED):
+            recipe = recipe or batch["recipe"][0].as_py()
+            relations.update(batch["relation"].to_pylist())
+            kinds.update(pc.struct_field(batch["negatives"].flatten(), "kind").to_pylist())
+            sizes.update(pc.list_value_length(batch["labels"]).to_pylist())
+            labels.update(map(name_of, batch["labels"].flatten().to_pylist()))
+            used.update(batch["clips"].flatten().to_pylist())
+            lengths = pc.list_value_length(batch["negatives"])
+            with_negative += pc.sum(pc.greater(lengths, 0)).as_py()
+            for split in pc.unique(batch["split"]).to_pylist():
+                part = batch.filter(pc.equal(batch["split"], split))
+                splits.setdefault(split, _SplitTally()).add(part)
+    counted = sorted(sizes.items())
+    places: Counter[str] = Counter()
+    for size, count in counted:
+        places.update({str(place): count for place in range(1, size + 1)})
     columns = ["id", "split", "licence", "labels", "recording"]
     clips = _read_table(manifest.with_name(CLIPS_FILE), columns).to_pylist()
-    used = set(pc.list_flatten(table.column("clips")).to_pylist())
-    named = pc.list_flatten(table.column("labels")).to_pylist()
-    licences = [clip["licence"] for clip in clips if clip["id"] in used]
+    licences = Counter(clip["licence"] for clip in clips if clip["id"] in used)
     refused = _read_table(manifest.with_name(QUARANTINE_FILE)).to_pylist()
     names = {row["id"] for row in refused}
     catalogued = {clip["id"] for clip in clips}
     counts = {
-        "split": _describe_splits(table),
-        "relation": count_shares(table.column("relation").to_pylist()),
+        "split": {name: tally.to_json() for name, tally in splits.items()},
+        "relation": count_shares(relations),
         "negatives": count_shares(kinds),
-        "sounds in a scene": count_shares([str(size) for size in sorted(sizes)]),
-        "place of a sound in its scene": count_shares(
-            [str(place) for size in sizes for place in range(1, size + 1)]
-        ),
+        "sounds in a scene": count_shares(Counter({str(size): n for size, n in counted})),
+        "place of a sound in its scene": count_shares(places),
         "licence of the clips used": count_shares(licences),
-        "label (ten most frequent)": dict(list(count_shares([*map(name_of, named)]).items())[:10]),
+        "label (ten most frequent)": dict(list(count_shares(labels).items())[:10]),
         "reason for quarantine": {
             kind.reason: _share(kind.clips, len(refused)) for kind in count_refusals(refused)
         },
@@ -87,7 +103,7 @@ def describe(path: Path) -> dict[str, Any]:
     return {
         "corpus": manifest.parent.parent.name,
         "version": manifest.parent.name,
-        "recipe": table.column("recipe")[0].as_py(),
+        "recipe": recipe,
         "clips": {
             "listed": len(catalogued | names),
             "used": len(used),
@@ -96,7 +112,7 @@ def describe(path: Path) -> dict[str, Any]:
             "refused by": dict(Counter(row["stage"] for row in refused)),
         },
         "labels": Coverage.of(clips, names).to_json(),
-        "with a negative": round(_compute_negative_share(table), 4),
+        "with a negative": round(with_negative / sum(relations.values()), 4),
         "counts": {name: found for name, found in counts.items() if found},
         "quarantine": str(manifest.with_name(QUARANTINE_FILE)),
     }
@@ -107,24 +123,41 @@ def _read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
         return read_columns(path, columns)
 
 
-def _compute_negative_share(table: pa.Table) -> float:
-    return float(pc.mean(pc.greater(pc.list_value_length(table.column("negatives")), 0)).as_py())
+@dataclass
+class _SplitTally:
+    """What the rows of a split add up to; those of a group follow one another."""
 
+    samples: int = 0
+    groups: int = 0
+    frames: int = 0
+    least: int = 1 << 62
+    most: int = 0
+    rate: int = 0
+    group: str = ""
+    shards: set[str] = field(default_factory=set)
 
-def _describe_splits(table: pa.Table) -> dict[str, dict[str, Any]]:
-    splits: dict[str, dict[str, Any]] = {}
-    for split in pc.unique(table.column("split")).to_pylist():
-        part = table.filter(pc.field("split") == split)
-        seconds = np.asarray(part.column("frames")) / part.column("sample_rate")[0].as_py()
-        splits[split] = {
-            "samples": part.num_rows,
-            "groups": pc.count_distinct(part.column("group")).as_py(),
-            "shards": pc.count_distinct(part.column("shard")).as_py(),
-            "hours": round(float(seconds.sum()) / 3600, 3),
-            "shortest s": round(float(seconds.min()), 2),
-            "longest s": round(float(seconds.max()), 2),
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Go on with rows."""
+        groups, frames = rows["group"], rows["frames"]
+        last, self.group = self.group, groups[-1].as_py()
+        self.groups += pc.count_distinct(groups).as_py() - (groups[0].as_py() == last)
+        self.samples += len(rows)
+        self.frames += pc.sum(frames).as_py()
+        self.least = min(self.least, pc.min(frames).as_py())
+        self.most = max(self.most, pc.max(frames).as_py())
+        self.rate = rows["sample_rate"][0].as_py()
+        self.shards.update(pc.unique(rows["shard"]).to_pylist())
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "samples": self.samples,
+            "groups": self.groups,
+            "shards": len(self.shards),
+            "hours": round(self.frames / self.rate / 3600, 3),
+            "shortest s": round(self.least / self.rate, 2),
+            "longest s": round(self.most / self.rate, 2),
         }
-    return splits
 
 
 def _find_manifest(path: Path) -> Path:
@@ -136,11 +169,11 @@ def _find_manifest(path: Path) -> Path:
 
 def draw(path: Path, count: int) -> list[dict[str, Any]]:
     """`count` rows of the manifest, evenly spread over the plan."""
-    table = _read_table(_find_manifest(path))
-    count = min(count, table.num_rows)
-    picked = np.unique(np.linspace(0, table.num_rows - 1, count).astype(np.int64))
-    rows: list[dict[str, Any]] = table.take(picked).to_pylist()
-    return rows
+    manifest = _find_manifest(path)
+    with explain_damage(manifest), pq.ParquetFile(manifest) as file:
+        rows = file.metadata.num_rows
+        picked = np.unique(np.linspace(0, rows - 1, min(count, rows)).astype(np.int64))
+        return [*take_rows(file, picked)]
 
 
 def summarise_row(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,9 +201,13 @@ def format_sample(row: Mapping[str, Any]) -> list[str]:
 
 def draw_captions(path: Path, count: int, seed: int) -> list[str]:
     """`count` main captions, drawn at random without replacement."""
-    captions = _read_table(_find_manifest(path), ["caption"]).column("caption")
-    order = Randomness(seed).at("inspect/captions", 0).permutation(len(captions))
-    return [captions[int(i)].as_py() for i in order[:count]]
+    manifest = _find_manifest(path)
+    with explain_damage(manifest), pq.ParquetFile(manifest) as file:
+        order = Randomness(seed).at("inspect/captions", 0).permutation(file.metadata.num_rows)
+        picked = np.sort(order[:count])
+        rows = take_rows(file, picked, ["caption"])
+        captions = dict(zip(picked, (row["caption"] for row in rows), strict=True))
+    return [captions[place] for place in order[:count]]
 
 
 def verify_manifests(path: Path) -> dict[str, Any]:
@@ -263,12 +300,10 @@ def _encode_sample(corpus: Corpus, row: dict[str, Any]) -> bytes:
     return encode_audio(pcm, row["sample_rate"], audio_format)
 
 
-def count_shares(values: Sequence[str]) -> dict[str, dict[str, float]]:
+def count_shares(counts: Counter[str]) -> dict[str, dict[str, float]]:
     """How often each value occurs, the most frequent first, and its percentage of all."""
-    total = len(values)
-    return {
-        value or "(none)": _share(count, total) for value, count in Counter(values).most_common()
-    }
+    total = counts.total()
+    return {value or "(none)": _share(count, total) for value, count in counts.most_common()}
 
 
 def _share(count: int, total: int) -> dict[str, float]:

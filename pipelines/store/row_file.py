@@ -15,8 +15,10 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, Self, overload
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from jaxtyping import Int
 
 from synth.base.atomic import file_state, translate_disk_errors
 
@@ -149,6 +151,22 @@ def read_batches(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]
     """Some columns of a manifest of any length, in batches of at most `LEAST_ROWS` rows."""
     with pq.ParquetFile(path) as file:
         yield from file.iter_batches(LEAST_ROWS, columns=list(columns))
+
+
+def take_rows(
+    file: pq.ParquetFile,
+    positions: Int[np.ndarray, " rows"],
+    columns: Sequence[str] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """The rows of a manifest of any length at ascending positions."""
+    start = 0
+    for group in range(file.num_row_groups):
+        end = start + file.metadata.row_group(group).num_rows
+        first, last = np.searchsorted(positions, (start, end))
+        if first < last:
+            rows = file.read_row_group(group, columns=columns)
+            yield from rows.take(positions[first:last] - start).to_pylist()
+        start = end
 
 
 def read_columns(path: Path, columns: Sequence[str] | None = None) -> pa.Table:

@@ -104,7 +104,7 @@ class Caption:
 
     def as_false(self, edit: StrEnum) -> Caption:
         """The same sentence where it is false."""
-        return replace(self, edit=edit)
+        return Caption(self.text, self.claim, self.connective, self.provenance, edit)
 
 
 Pair: TypeAlias = Concat | Overlay

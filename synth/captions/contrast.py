@@ -8,7 +8,8 @@ tells a positive from a negative; recipes see to it for every kind of edit by it
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from typing import Final
 
@@ -40,8 +41,12 @@ class Wording:
     def say(self, claim: Pair, connective: Connective) -> Caption:
         """The caption that makes `claim` with `connective`."""
         text = realize(claim, connective, self.phrases, self.style, self.frame)
-        provenance = Provenance.of_rule("pair", self.style.value, self.frame)
-        return Caption(text, claim, connective.value, provenance)
+        return Caption(text, claim, connective.value, _rule(self.style, self.frame))
+
+
+@cache
+def _rule(style: Style, frame: int) -> Provenance:
+    return Provenance.of_rule("pair", style.value, frame)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +69,24 @@ def judge(
         others: Each with its edit, should it be false.
     """
     hearing = Hearing(timeline, tolerance)
-    if not hearing.proves(caption.claim):
+
+    @cache
+    def tell(claim: Claim) -> bool | None:
+        """True of what is proven, False of what is refuted."""
+        return True if hearing.proves(claim) else False if hearing.refutes(claim) else None
+
+    if not tell(caption.claim):
         raise TruthError(f"the timeline does not prove {caption.text!r}: {timeline}")
-    positives: list[Caption] = []
-    negatives: list[Caption] = []
-    seen = {caption.text}
+    listed: dict[str, Caption] = {}
     for other in others:
-        if other.text in seen:
-            continue
-        seen.add(other.text)
-        if hearing.proves(other.claim):
-            positives.append(replace(other, edit=None))
-        elif hearing.refutes(other.claim):
-            negatives.append(other)
+        listed.setdefault(other.text, other)
+    listed.pop(caption.text, None)
+    positives = (
+        Caption(other.text, other.claim, other.connective, other.provenance)
+        for other in listed.values()
+        if tell(other.claim)
+    )
+    negatives = (other for other in listed.values() if tell(other.claim) is False)
     return CaptionSet(caption, tuple(positives), tuple(negatives))
 
 
@@ -97,7 +107,8 @@ def contrast(
     for word in wording.connectives:
         relate = Concat if word.is_order else Overlay
         edit = EditKind.REORDER if word is connective else EditKind.RELATION
-        others.append(wording.say(relate(first, second), word).as_false(edit))
+        if word is not connective:
+            others.append(wording.say(relate(first, second), word).as_false(edit))
         others.append(wording.say(relate(second, first), word).as_false(edit))
     main_caption = wording.say(type(claim)(first, second), connective)
     return judge(main_caption, others, timeline, tolerance)

@@ -16,11 +16,13 @@ sentence of its own, or is summed up: "A dog barks and then rain falls, all whil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import reduce
-from typing import Any, Final, TypeAlias
+from itertools import chain
+from operator import itemgetter
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from synth.base.units import Frames
 from synth.captions.caption import (
@@ -240,8 +242,7 @@ class Resolution(StrEnum):
     SCENE = "scene"
 
 
-@dataclass(frozen=True, slots=True)
-class DenseCaption:
+class DenseCaption(NamedTuple):
     """A sentence about a stretch of a sample.
 
     Args:
@@ -271,16 +272,19 @@ def dense_captions(heard: Timeline, frames: Frames, audible: Frames) -> tuple[De
     by_label: dict[str, list[Placement]] = {}
     for place in heard.placements:
         by_label.setdefault(place.label, []).append(place)
-    named = {
-        label: unite(stretch for place in its for stretch in _find_named(place.heard))
-        for label, its in by_label.items()
-    }
-    hulls = {label: _find_hulls(its, named[label]) for label, its in by_label.items()}
+    clauses = [Phrase.of_label(label).clause for label in by_label]
+    named = [
+        unite(stretch for place in its for stretch in _find_named(place.heard))
+        if len(its) > 1
+        else _find_named(its[0].heard)
+        for its in by_label.values()
+    ]
+    hulls = map(_find_hulls, by_label.values(), named)
     faint = unite(stretch for place in heard.placements for stretch in place.heard.faint)
     return (
-        *_list_sounds(Resolution.STRETCH, named),
-        *_list_sounds(Resolution.SOUND, hulls),
-        *_list_segments(named, _invert(faint, frames), audible),
+        *_list_sounds(Resolution.STRETCH, clauses, named),
+        *_list_sounds(Resolution.SOUND, clauses, hulls),
+        *_list_segments(clauses, named, _invert(faint, frames), audible),
     )
 
 
@@ -303,41 +307,44 @@ def _find_named(heard: Activity) -> Stretches:
 
     What is masked for a while, or a little quieter than before, goes on.
     """
-    return tuple(stretch for stretch in heard.labelled if cut(heard.clear, *stretch))
+    return tuple(
+        stretch
+        for stretch in heard.labelled
+        if any(start < stretch.offset and stretch.onset < end for start, end in heard.clear)
+    )
 
 
 def _find_hulls(places: Sequence[Placement], named: Stretches) -> Stretches:
     """What is named of a label, from first to last, of each run of events that touch."""
     runs = unite(Stretch(place.onset, place.offset) for place in places)
-    return tuple(stretch for run in runs if (stretch := hull(cut(named, *run))))
+    parts = (cut(named, *run) for run in runs) if len(runs) > 1 else (named,)
+    return tuple(stretch for part in parts if (stretch := hull(part)))
 
 
-def _list_sounds(resolution: Resolution, stretches: Mapping[str, Stretches]) -> list[DenseCaption]:
+def _list_sounds(
+    resolution: Resolution, clauses: Sequence[str], sounds: Iterable[Stretches]
+) -> list[DenseCaption]:
     captions = [
-        DenseCaption(resolution, onset, offset, Phrase.of_label(label).clause)
-        for label, its in stretches.items()
-        for onset, offset in its
+        DenseCaption(resolution, onset, offset, clause)
+        for clause, stretches in zip(clauses, sounds, strict=True)
+        for onset, offset in stretches
     ]
-    return sorted(captions, key=lambda caption: (caption.onset, caption.offset))
+    return sorted(captions, key=itemgetter(slice(1, 3)))
 
 
 def _list_segments(
-    sounds: Mapping[str, Stretches], silent: Stretches, audible: Frames
+    clauses: Sequence[str], sounds: Sequence[Stretches], silent: Stretches, audible: Frames
 ) -> Iterator[DenseCaption]:
-    first_words = Narrator(Style.NATURAL, lambda frames: frames[0])
-    order = {label: place for place, label in enumerate(sounds)}
-    changes: dict[Frames, set[str | None]] = {}
-    for label, stretches in (*sounds.items(), (None, silent)):
-        for stretch in stretches:
-            for moment in stretch:
-                changes.setdefault(moment, set()).add(label)
-    now: set[str | None] = set()
-    since = 0
+    first_words = Narrator(Style.NATURAL, itemgetter(0))
+    changes: dict[Frames, int] = {}  # a bit for each that begins or ends then; silence comes last
+    for number, stretches in enumerate((*sounds, silent)):
+        for moment in chain.from_iterable(stretches):
+            changes[moment] = changes.get(moment, 0) ^ 1 << number
+    now = since = 0
     for moment in sorted(changes):
         if now and moment - since >= audible:
-            named = sorted((label for label in now if label is not None), key=order.__getitem__)
-            clauses = [Phrase.of_label(label).clause for label in named]
-            text = first_words.join(clauses) if clauses else SILENCE
+            named = [clause for number, clause in enumerate(clauses) if now >> number & 1]
+            text = first_words.join(named) if named else SILENCE
             yield DenseCaption(Resolution.SCENE, since, moment, text)
         now ^= changes[moment]
         since = moment

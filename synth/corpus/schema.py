@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import orjson
 import pyarrow as pa
 
 from synth.base.errors import SceneError, shorten
@@ -175,6 +176,11 @@ def canonical_json(value: Any) -> str:
 _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
+def plan_text(row: Mapping[str, Any]) -> str:
+    """`canonical_json` of a row of `PLAN`: its numbers are whole, or have one decimal."""
+    return orjson.dumps(row, option=orjson.OPT_SORT_KEYS).decode()
+
+
 def to_table(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
     """Rows as an Arrow table of `schema`."""
     table = pa.Table.from_pylist(list(rows), schema=schema)
@@ -238,7 +244,7 @@ class Sample:
             "notation": format_scene(self.scene),
             "scene": to_text(self.scene),
             "activity": [item.to_json() for item in self.activity],
-            "dense": [asdict(item) for item in self.dense],
+            "dense": [item._asdict() for item in self.dense],
             "lead": self.lead,
             "frames": self.frames,
             "excerpts": self.excerpts,

@@ -85,7 +85,7 @@ class Phrase:
     @classmethod
     def of_label(cls, label: str) -> Phrase:
         """The standard wording of a label, or a serviceable one for a label that is not listed."""
-        return wordings(label)[0]
+        return next(iter(_find_wordings(label)))
 
     @classmethod
     def fallback(cls, label: str) -> Phrase:

@@ -11,9 +11,9 @@ form that its place in the sentence asks for, and one that has none is not used.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import cycle, islice
 from typing import Annotated, ClassVar, Final, NamedTuple
 
 import numpy as np
@@ -147,6 +147,8 @@ class Acba(Recipe):
 MAX_DRAWS: Final = 300
 _CAPTIONS: Final = 4
 """So often a partner is asked for one of its captions."""
+_KNOWN: Final = 1 << 16
+"""Pairs of which it is kept whether they can be joined."""
 _OPPOSITE: Final = {
     Connective.BEFORE: Connective.AFTER,
     Connective.AFTER: Connective.BEFORE,
@@ -227,15 +229,14 @@ class ClipPairs(SplitGroups[Acba]):
         wording = Wording(relations, pair.phrases.__getitem__, style, frame)
         opposite = _OPPOSITE.get(word, word)
         words = word, opposite if opposite in relations else word
-        orders = list(zip(self._orders(pair.first, pair.second), words, strict=True))
-        drafts = [
-            self.draft_contrast(scene, connective, wording)
-            for scene, connective in orders[: self._group_size]
-        ]
+        orders = zip(self._orders(pair.first, pair.second), words, strict=True)
         is_labelled = all(
             phrase == Phrase.of_label(label) for label, phrase in pair.phrases.items()
         )
-        return [replace(draft, is_labelled=is_labelled) for draft in drafts]
+        return [
+            self.draft_contrast(scene, connective, wording, is_labelled)
+            for scene, connective in islice(orders, self._group_size)
+        ]
 
     def _orders(self, a: Event, b: Event) -> tuple[Concat, Concat]:
         return Concat(a, b, self.crossfade), Concat(b, a, self.crossfade)
@@ -304,7 +305,7 @@ class ClipPairs(SplitGroups[Acba]):
         order = rng.choice(len(distances), few, replace=False)
         used: set[int] = set()
         # Another of its captions may fit.
-        for at in np.resize(order, min(MAX_DRAWS, _CAPTIONS * few)).tolist():
+        for at in islice(cycle(order.tolist()), min(MAX_DRAWS, _CAPTIONS * few)):
             partner = self._circle[(leader + distances[at]) % len(self.clips)]
             if at in used or partner.recording == lead.recording:
                 continue
@@ -312,14 +313,29 @@ class ClipPairs(SplitGroups[Acba]):
             if not self._can_meet(saying, answer):
                 continue
             second = self._cut(partner, answer, rng)
-            scenes = self._orders(first, second)
-            if all(is_proven(scene, self.listener, self.setting) for scene in scenes):
+            if self._can_be_joined(first, second):
                 used.add(at)
                 phrases = {saying.label: saying.phrase, answer.label: answer.phrase}
                 yield JoinedPair(first, second, phrases)
 
     def _cut(self, clip: Clip, saying: Saying, rng: np.random.Generator) -> Event:
         return Event(saying.label, excerpt(clip, self.longest, self.setting, rng))
+
+    def _can_be_joined(self, first: Event, second: Event) -> bool:
+        """Whether both orders are proven; once few partners are left, most were tried before."""
+        pair = frozenset((first, second))
+        proven = self._known.get(pair)
+        if proven is None:
+            scenes = self._orders(first, second)
+            proven = all(is_proven(scene, self.listener, self.setting) for scene in scenes)
+            if len(self._known) >= _KNOWN:
+                self._known.pop(next(iter(self._known)))
+            self._known[pair] = proven
+        return proven
+
+    @cached_property
+    def _known(self) -> dict[frozenset[Event], bool]:
+        return {}
 
     def _can_meet(self, one: Saying, other: Saying) -> bool:
         """Whether neither can name the other's sound: labels by the lexicon, captions by words."""

@@ -339,11 +339,13 @@ class SplitGroups(Generic[S]):
         """Hears the clips."""
         return make_listener(self.clips, self.setting)
 
-    def draft_contrast(self, scene: Pair, connective: Connective, wording: Wording) -> Draft:
+    def draft_contrast(
+        self, scene: Pair, connective: Connective, wording: Wording, is_labelled: bool = True
+    ) -> Draft:
         """A sample whose caption states the whole scene."""
         heard = self.listener.hear(scene)
         captions = contrast(scene, connective, wording, heard, self.setting.tolerance)
-        return Draft(scene, captions, heard)
+        return Draft(scene, captions, heard, is_labelled)
 
     def draft_rivals(
         self, scenes: Sequence[Scene], captions: Sequence[Caption], edit: StrEnum

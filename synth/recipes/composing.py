@@ -98,7 +98,7 @@ class Composer:
                 crossfade = min(crossfade, *limits[at : at + 2])
             if pause := self._draw_pause(rng):
                 crossfade = -pause
-            if limits is not None:
+            if limits is not None or crossfade > 0:
                 crossfade = self._align(crossfade, duration(joined))
             joined = Concat(joined, part, crossfade)
         return joined
@@ -142,7 +142,9 @@ class Composer:
         room = duration(longer) - duration(shorter)
         first = min(max(outer.onset - inner.onset, 0), room)
         last = max(min(outer.offset - inner.offset, room), first)
-        return int(rng.integers(first, last + 1))
+        offset, block = int(rng.integers(first, last + 1)), BLOCK_S * self.listener.rate
+        # What begins with a block of the listener's is heard as it is alone.
+        return max(round(offset // block * block), first)
 
 
 def amplify(scene: Scene, gain_db: Decibels) -> Scene:

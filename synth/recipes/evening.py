@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Final
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from synth.base.units import Decibels, Frames
-from synth.recipes.base import Draft, Setting, retake
+from synth.recipes.base import Draft, Setting
 from synth.recipes.composing import amplify
-from synth.scene.activity import Stretch, cut, hull
-from synth.scene.scene import Event, Scene
+from synth.recipes.strips import Numbers, Rows
+from synth.scene.scene import Scene
 from synth.scene.timeline import Timeline, duration
-from synth.truth.ear import BLOCK_S
+from synth.truth.ear import BLOCK_S, SILENCE
 from synth.truth.listener import Listener
 
 ALIKE: Final = 4.0
@@ -35,87 +34,66 @@ _ACTIVE_DB: Final[Decibels] = 35.0
 _PAUSE_BLOCKS: Final = 2
 """Shorter pauses count for nothing."""
 
-_PLACES: Final = 8
-_FILLED: Final = 0.85
-
 Outline = Float[np.ndarray, " 8"]
+Outlines = Float[np.ndarray, "scenes 8"]
 
 
-def outline(scene: Scene, listener: Listener) -> Outline:
-    """What whoever knows no sound may notice of a scene, in units of what nobody notices.
+def find_outlines(powers: Rows, lengths: Numbers) -> Outlines:
+    """What whoever knows no sound may notice of scenes, in units of what nobody notices.
 
     Active time, number of pauses and the longest, unlike levels of the first and the last third,
     distance of the centre of energy from the middle, spread around it, and how far the loudest
     block lies above the mean.
+
+    Args:
+        powers: Of each block of each scene, 0 after its end.
+        lengths: Of the scenes, in blocks.
     """
-    powers = listener.powers(scene)
-    blocks = len(powers)
-    stretches = _find_active(powers >= powers.max() * 10 ** (-_ACTIVE_DB / 10))
-    pauses = [after.onset - before.offset for before, after in pairwise(stretches)]
-    pauses = [pause for pause in pauses if pause >= _PAUSE_BLOCKS]
-    moments = np.arange(blocks) + 0.5
-    centre = np.average(moments, weights=powers)
-    spread = np.sqrt(np.average(np.square(moments - centre), weights=powers))
-    third = -(-blocks // 3)
-    thirds = powers[:third].mean() / powers[-third:].mean()
-    return np.array(
+    at = np.arange(powers.shape[1])
+    loudest = powers.max(axis=1)
+    active = powers >= loudest[:, np.newaxis] * 10 ** (-_ACTIVE_DB / 10)
+    last = np.maximum.accumulate(np.where(active, at, -1), axis=1)[:, :-1]
+    pauses = np.where(active[:, 1:] & (last >= 0), at[1:] - last - 1, 0)
+    pauses *= pauses >= _PAUSE_BLOCKS
+    energy, moments = powers.sum(axis=1), at + 0.5
+    centre = powers @ moments / energy
+    spread = np.sqrt(np.maximum(powers @ moments**2 / energy - centre**2, 0))
+    third = -(-lengths // 3)[:, np.newaxis]
+    edges = at < third, at >= lengths[:, np.newaxis] - third
+    first, final = (np.maximum((powers * edge).sum(axis=1), SILENCE) for edge in edges)
+    return np.stack(
         (
-            sum(offset - onset for onset, offset in stretches) * BLOCK_S / 0.4,
-            len(pauses) / 0.5,
-            max(pauses, default=0) * BLOCK_S / 0.2,
-            abs(10 * np.log10(thirds)) / 1.5,
-            abs(centre / blocks - 0.5) / 0.03,
-            spread / blocks / 0.007,
+            active.sum(axis=1) * BLOCK_S / 0.4,
+            (pauses > 0).sum(axis=1) / 0.5,
+            pauses.max(axis=1, initial=0) * BLOCK_S / 0.2,
+            np.abs(10 * np.log10(first / final)) / 1.5,
+            np.abs(centre / lengths - 0.5) / 0.03,
+            spread / lengths / 0.007,
             spread * BLOCK_S / 0.2,
-            10 * np.log10(powers.max() / powers.mean()) / 1.5,
-        )
+            10 * np.log10(loudest / energy * lengths) / 1.5,
+        ),
+        axis=1,
     )
 
 
-def _find_active(active: Bool[np.ndarray, " blocks"]) -> list[Stretch]:
-    edges = np.flatnonzero(np.diff(active, prepend=False, append=False)).tolist()
-    return [Stretch(*pair) for pair in zip(edges[::2], edges[1::2], strict=True)]
+def outline(scene: Scene, listener: Listener) -> Outline:
+    """The same of one scene."""
+    return outline_all([scene], listener)[0]
+
+
+def outline_all(scenes: Sequence[Scene], listener: Listener) -> Outlines:
+    """The same of scenes that were composed."""
+    levels = [listener.powers(scene) for scene in scenes]
+    lengths = np.array(list(map(len, levels)))
+    powers = np.zeros((len(levels), lengths.max()))
+    for row, level in zip(powers, levels, strict=True):
+        row[: len(level)] = level
+    return find_outlines(powers, lengths)
 
 
 def compare(one: Outline, other: Outline) -> float:
     """How far two outlines are apart; 0 if they are equal."""
     return float(np.abs(one - other).sum())
-
-
-def draw_part(
-    event: Event,
-    length: float,
-    listener: Listener,
-    rng: np.random.Generator,
-    *,
-    from_onset: bool = False,
-) -> Event | None:
-    """A part of an event that is heard for about so long; None where none is found.
-
-    Args:
-        length: In frames.
-        from_onset: Whether it begins where a stretch does in which the event is clear.
-    """
-    excerpt = event.heard
-    block = BLOCK_S * listener.rate
-    # What is left of a block that is cut is not known.
-    frames = round(max(round(length / block), 1) * block)
-    (place,) = listener.hear(event).placements
-    clear = place.heard.clear
-    if not clear:
-        return None
-    starts: Sequence[float] | Float[np.ndarray, " starts"] = (
-        [stretch.onset for stretch in clear]
-        if from_onset
-        else np.concatenate([np.arange(-(-a // block), -(-b // block)) for a, b in clear]) * block
-    )
-    for at in rng.permutation(len(starts))[:_PLACES]:
-        start = round(starts[at])
-        end = min(start + frames, excerpt.frames)
-        extent = hull(cut(clear, start, end))
-        if extent and extent.offset - extent.onset >= _FILLED * length:
-            return retake(event, start=excerpt.start + start, frames=end - start)
-    return None
 
 
 def even_out(

@@ -6,26 +6,26 @@ over. Clips of similar activity are looked for first; then the longer one is hea
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache, partial
+from itertools import chain, islice
 from typing import Final
 
 import numpy as np
 
-from synth.base.errors import LeftOutError
 from synth.base.rng import shuffle
-from synth.base.units import Decibels, Frames, Seconds, to_frames
+from synth.base.units import Frames, Seconds, to_frames
 from synth.recipes.base import Clip, Setting, is_proven, retake, take
 from synth.recipes.composing import amplify_sound
 from synth.recipes.evening import (
     ALIKE,
     compare,
-    draw_part,
+    find_outlines,
     outline,
 )
-from synth.scene.scene import Concat, Event, Overlay
+from synth.recipes.strips import SHARES, Strip, draw_in_a_row, draw_together
+from synth.scene.scene import Concat, Event, Overlay, statement
 from synth.scene.timeline import duration
 from synth.truth.ear import BLOCK_S
 from synth.truth.listener import Listener
@@ -39,19 +39,11 @@ _PARTNERS: Final = 6
 _WINDOWS: Final = 8
 _EVEN_S: Final[Seconds] = 1.0
 """Shorter sounds cannot be shortened further."""
-_EVEN_TRIES: Final = 30
-_NESTS: Final = 3
-_ROWS: Final = 16
-_PROVEN_ROWS: Final = 3
-"""Of those that are drawn for an overlay, so many are proven, the most like it first."""
-_LEAST_KEPT: Final = 0.5
-"""Share of the shorter of two sounds that is heard of it, at least."""
-_LARGER: Final = 0.7
-"""Share of the longer of two parts in a row, at most."""
-_UNEVEN: Final = 0.1
-_LOUDER_DB: Final[Decibels] = 4.0
-_PARTS: Final = (1, 2, 4, 1 << 40)
-"""Crossfades that are tried: all, half, a quarter, none."""
+_EVEN_TRIES: Final = 12
+_DRAWS: Final = 40
+_PROVEN: Final = 4
+"""So many are proven of those that are drawn of two sounds, the most alike first."""
+_STRIPS: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,19 +100,6 @@ class Fitting:
     def _least(self) -> Frames:
         return to_frames(self.least_s, self.setting.rate)
 
-    def draw(
-        self, first: Sequence[Clip], second: Sequence[Clip], rng: np.random.Generator
-    ) -> FittedPair:
-        """A clip of each, drawn at random among those that fit."""
-        pair = self.find(first, second, rng)
-        if pair is not None:
-            return pair
-        fix = "add clips of these labels"
-        if self.longest is not None:
-            fix += ", or allow longer sounds (max_event_s, audio.length)"
-        example = " and ".join(sorted((first[0].labels[0], second[0].labels[0])))
-        raise LeftOutError(DO_NOT_FIT, example=example, fix=fix)
-
     def find(
         self,
         first: Sequence[Clip],
@@ -129,17 +108,40 @@ class Fitting:
         half: int | None = None,
         taken: FittedPair | None = None,
     ) -> FittedPair | None:
-        """The same; None where no two of them fit.
+        """A clip of each, drawn at random among those that fit; None where no two do.
 
         Args:
             half: Look among these pairs of clips only: 0 or 1, whichever sound is the first.
             taken: Not these sounds again.
         """
+        drawn = self._draw_sounds(first, second, half, rng)
+        sounds = list(islice(drawn, _PARTNERS))
+        if self.is_even:
+            pair = self._find_even(chain(sounds, islice(drawn, _DRAWS)), taken, rng)
+            if pair is not None:
+                return pair
+        best: FittedPair | None = None
+        for one, other in sounds:
+            pair = self._fit(one, other)
+            if pair is None or (taken and pair.sounds == taken.sounds):
+                continue
+            if best is None or pair.rank > best.rank:
+                best = pair
+            if pair.unordered == 2 and pair.unlike <= ALIKE:
+                break
+        return best
+
+    def _draw_sounds(
+        self,
+        first: Sequence[Clip],
+        second: Sequence[Clip],
+        half: int | None,
+        rng: np.random.Generator,
+    ) -> Iterator[tuple[Event, Event]]:
+        """Sounds of two clips of different recordings, where there are such."""
         start, step = (0, 1) if half is None else (half, 2)
         one = first[0].recording
         apart = any(clip.recording != one for clip in chain(first, second))
-        best: FittedPair | None = None
-        tried = 0
         for _ in range(_LEADS):
             at = int(rng.integers(len(first)))
             lead = first[at]
@@ -149,23 +151,8 @@ class Fitting:
                 if not apart or clip.recording != lead.recording
             ]
             for other in shuffle(others, rng)[:_PARTNERS]:
-                tried += 1
-                sounds = self._take(lead, rng), self._take(other, rng)
-                pair = self._fit_evenly(*sounds, rng) if self.is_even else None
-                if pair is None and tried <= _PARTNERS:
-                    pair = self._fit(*sounds)
-                if pair is None or (taken and pair.sounds == taken.sounds):
-                    continue
-                if pair.unordered == 2 and pair.unlike <= ALIKE:
-                    return pair
-                if best is None or pair.rank > best.rank:
-                    best = pair
-            if best is not None and tried >= (_EVEN_TRIES if self.is_even else _PARTNERS):
-                break
-        return best
-
-    def _take(self, clip: Clip, rng: np.random.Generator) -> Event:
-        return take(clip, self.longest, self.setting, rng)
+                sounds = [take(clip, self.longest, self.setting, rng) for clip in (lead, other)]
+                yield sounds[0], sounds[1]
 
     def _fit(self, one: Event, other: Event) -> FittedPair | None:
         """The whole sounds where they fit, else the excerpts that do, else the better of both."""
@@ -231,79 +218,72 @@ class Fitting:
             unlike = compare(outline(row, self.listener), outline(overlay, self.listener))
         return FittedPair(first, second, overlay, crossfade, unordered, unlike)
 
-    def _fit_evenly(self, one: Event, other: Event, rng: np.random.Generator) -> FittedPair | None:
-        """Parts of both whose envelope in a row is like that of others at once."""
-        extents = [self.listener.extent(event) for event in (one, other)]
-        most = min(extent.offset - extent.onset for extent in extents)
-        if most < _EVEN_S * self.setting.rate:
-            return None
-        pairs = []
-        for _ in range(_NESTS):
-            overlay = self._nest(one, other, most * float(rng.uniform(_LEAST_KEPT, 1)), rng)
-            if overlay is None:
-                continue
-            wanted = outline(overlay, self.listener)
-            rows = [self._draw_row(one, other, duration(overlay), rng) for _ in range(_ROWS)]
-            whole = [
-                Concat(*row, min(self.crossfade, *(event.heard.frames for event in row)))
-                for row in rows
-                if row is not None
-            ]
-            whole.sort(key=lambda row: compare(outline(row, self.listener), wanted))
-            for row in whole[:_PROVEN_ROWS]:
-                assert isinstance(row.first, Event)
-                assert isinstance(row.second, Event)
-                pair = self._follow(row.first, row.second, overlay)
-                if pair and pair.unlike <= ALIKE:
+    def _find_even(
+        self,
+        sounds: Iterable[tuple[Event, Event]],
+        taken: FittedPair | None,
+        rng: np.random.Generator,
+    ) -> FittedPair | None:
+        """Parts of two sounds whose envelope in a row is like that of others at once.
+
+        What is unlike is proven last.
+        """
+        unlike: list[FittedPair] = []
+        strips = (tuple(map(self._strip, pair)) for pair in sounds)
+        least = _EVEN_S / BLOCK_S
+        lasting = (pair for pair in strips if min(strip.extent for strip in pair) >= least)
+        for pair_of_strips in islice(lasting, _EVEN_TRIES):
+            for pair in self._draw_even(pair_of_strips, rng):
+                if taken and pair.sounds == taken.sounds:
+                    continue
+                if pair.unlike > ALIKE:
+                    unlike.append(pair)
+                    break
+                if self._proves(pair):
                     return pair
-                if pair:
-                    pairs.append(pair)
-        return min(pairs, key=lambda pair: pair.unlike, default=None)
+        unlike.sort(key=lambda pair: pair.unlike)
+        return next(filter(self._proves, unlike), None)
 
-    def _nest(
-        self, one: Event, other: Event, length: float, rng: np.random.Generator
-    ) -> Overlay | None:
-        """Parts of two sounds at once, one just within the other, so that neither comes first."""
-        within = length - 2 * BLOCK_S * self.setting.rate
-        for outer, inner in shuffle([(one, other), (other, one)], rng):
-            wide, narrow = (
-                draw_part(event, frames, self.listener, rng, from_onset=True)
-                for event, frames in ((outer, length), (inner, within))
-            )
-            if wide is None or narrow is None:
-                continue
-            (first,), (second,) = (self.listener.hear(event).placements for event in (wide, narrow))
-            if not (first.heard.clear and second.heard.clear):
-                continue
-            offset = first.heard.clear[0].onset - second.heard.faint[0].onset
-            overlay = Overlay(wide, narrow, offset)
-            if outer is other:
-                overlay = Overlay(narrow, wide, -offset)
-            a, b = Event(one.label), Event(other.label)
-            hearing = Hearing(self.listener.hear(overlay), self.setting.tolerance)
-            if hearing.proves(Overlay(a, b)) and all(
-                hearing.refutes(order) for order in (Concat(a, b), Concat(b, a))
-            ):
-                return overlay
-        return None
-
-    def _draw_row(
-        self, one: Event, other: Event, length: Frames, rng: np.random.Generator
-    ) -> tuple[Event, Event] | None:
-        """Parts of two sounds that last about so long in a row."""
-        share = float(rng.uniform(1 - _LARGER, _LARGER))
-        whole = length * math.exp(float(rng.normal(0, _UNEVEN)))
-        first, second = (
-            draw_part(event, part + self.crossfade / 2, self.listener, rng)
-            for event, part in ((one, share * whole), (other, (1 - share) * whole))
+    def _proves(self, pair: FittedPair) -> bool:
+        """Whether two parts are heard in either order, and others together and in none."""
+        orders = Concat(pair.first, pair.second), Concat(pair.second, pair.first)
+        rows = (replace(order, crossfade=pair.crossfade) for order in orders)
+        if not all(is_proven(row, self.listener, self.setting) for row in rows):
+            return False
+        hearing = Hearing(self.listener.hear(pair.overlay), self.setting.tolerance)
+        return hearing.proves(statement(pair.overlay)) and all(
+            hearing.refutes(statement(order)) for order in orders
         )
-        if first is None or second is None:
-            return None
-        return first, amplify_sound(second, float(rng.uniform(-_LOUDER_DB, _LOUDER_DB)))
+
+    @cached_property
+    def _strip(self) -> Callable[[Event], Strip]:
+        return lru_cache(_STRIPS)(partial(Strip.of, listener=self.listener))
+
+    def _draw_even(self, strips: Sequence[Strip], rng: np.random.Generator) -> Iterator[FittedPair]:
+        """Parts of two sounds at once, and of those in a row the most alike; unproven."""
+        most = min(strip.extent for strip in strips)
+        nests = draw_together(strips, most, self.setting.tolerance, rng)
+        if not len(nests.lengths):
+            return
+        rows = draw_in_a_row(strips, nests.lengths, self.crossfade, self.setting.max_frames, rng)
+        if not len(rows.lengths):
+            return
+        wanted = find_outlines(nests.powers, nests.lengths)[:, np.newaxis]
+        apart = np.abs(find_outlines(rows.powers, rows.lengths) - wanted).sum(axis=2)
+        for nest in apart.min(axis=1).argsort().tolist()[:_PROVEN]:
+            row = int(apart[nest].argmin())
+            yield FittedPair(
+                rows.first.take(row),
+                amplify_sound(rows.second.take(row), float(rows.gains_db[row])),
+                Overlay(nests.first.take(nest), nests.second.take(nest), int(nests.shifts[nest])),
+                int(rows.shifts[row]),
+                2,
+                float(apart[nest, row]),
+            )
 
     def _find_crossfade(self, one: Event, other: Event) -> Frames | None:
         """The longest by which they can be joined in both orders, None where none is."""
-        for crossfade in dict.fromkeys(self.crossfade // part for part in _PARTS):
+        for crossfade in dict.fromkeys(self.crossfade // part for part in SHARES):
             joined = Concat(one, other, crossfade), Concat(other, one, crossfade)
             if crossfade > min(one.heard.frames, other.heard.frames) or self._is_long(joined[0]):
                 continue

@@ -69,7 +69,8 @@ from synth.recipes.composing import (
     alternate,
     make_teller,
 )
-from synth.recipes.evening import ALIKE, compare, draw_part, even_out, outline
+from synth.recipes.evening import ALIKE, compare, even_out, outline_all
+from synth.recipes.strips import Strip
 from synth.scene.claim import Quantity
 from synth.scene.edit import recompositions, rename_labels
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels, parse
@@ -397,7 +398,8 @@ class SceneGroups(SplitGroups[Scenes]):
         elif self._is_even:
             share = float(rng.uniform(_LEAST_KEPT, 1))
             frames = share * max(sound.heard.frames for sound in sounds.values())
-            place = partial(self._compose_evenly, sounds, frames, placed, rng=rng)
+            strips = {label: Strip.of(sound, self.listener) for label, sound in sounds.items()}
+            place = partial(self._compose_evenly, strips, frames, placed, rng=rng)
             edits = recompositions(base)
         else:
             place = partial(self._compose, sounds=sounds, rng=rng)
@@ -454,7 +456,7 @@ class SceneGroups(SplitGroups[Scenes]):
 
     def _compose_evenly(
         self,
-        sounds: Mapping[str, Event],
+        strips: Mapping[str, Strip],
         frames: float,
         placed: Sequence[Placed],
         statement: Scene,
@@ -466,17 +468,15 @@ class SceneGroups(SplitGroups[Scenes]):
             frames: How long it lasts, about.
             placed: The others; its envelope is like that of the first.
         """
-        like = placed[0].scene if placed else None
-        whole = self.composer.compose(statement, sounds, rng)
-        share = min(frames / duration(whole), 1)
-        cuttings = _CUTTINGS if like is not None else _PROVEN_CUTTINGS
-        drawn = [self._cut(statement, sounds, share, rng) for _ in range(cuttings)]
-        scenes = [scene for scene in drawn if scene is not None]
-        if like is not None:
-            wanted = outline(like, self.listener)
-            unlike = {scene: compare(outline(scene, self.listener), wanted) for scene in scenes}
-            scenes = [scene for scene in unlike if unlike[scene] <= 3 * ALIKE]
-            scenes.sort(key=unlike.__getitem__)
+        sounds = {label: strip.sound for label, strip in strips.items()}
+        share = min(frames / duration(self.composer.compose(statement, sounds, rng)), 1)
+        count = _CUTTINGS if placed else _PROVEN_CUTTINGS
+        scenes = self._cut(statement, strips, share, count, rng)
+        if placed and scenes:
+            wanted, *others = outline_all([placed[0].scene, *scenes], self.listener)
+            unlike = [compare(other, wanted) for other in others]
+            alike = [at for at in np.argsort(unlike).tolist() if unlike[at] <= 3 * ALIKE]
+            scenes = [scenes[at] for at in alike]
         for scene in scenes[:_PROVEN_CUTTINGS]:
             member = self._place(statement, scene)
             if member.is_proven:
@@ -484,31 +484,38 @@ class SceneGroups(SplitGroups[Scenes]):
         return None
 
     def _cut(
-        self, statement: Scene, sounds: Mapping[str, Event], share: float, rng: np.random.Generator
-    ) -> Scene | None:
-        """A statement over so much of each sound, more or less.
+        self,
+        statement: Scene,
+        strips: Mapping[str, Strip],
+        share: float,
+        count: int,
+        rng: np.random.Generator,
+    ) -> list[Scene]:
+        """A statement over so much of each sound, more or less, so many times.
 
         Where two sounds are together and nothing else is heard, and at times elsewhere, they last
         equally long: else one goes on alone, and nobody can deny that it follows the other.
         """
         named = labels(statement)
-        extents = [self.listener.extent(sounds[label]) for label in named]
-        whole = np.array([extent.offset - extent.onset for extent in extents])
-        lengths = share * whole * np.exp(rng.normal(0, _UNEVEN, len(named)))
-        if isinstance(statement, Overlay) and (len(named) == 2 or rng.integers(2)):
-            lengths[:] = lengths.min()
-        shortest = _SHORTEST_S * self.setting.rate
-        parts = {}
-        for label, most, length in zip(named, whole, lengths, strict=True):
-            part: Event | None = sounds[label]
-            if most > shortest:
-                part = draw_part(sounds[label], max(length, shortest), self.listener, rng)
-            if part is None:
-                return None
-            parts[label] = part
-        scene = self.composer.compose(statement, parts, rng)
+        whole = np.array([strips[label].extent for label in named])
+        lengths = share * whole * np.exp(rng.normal(0, _UNEVEN, (count, len(named))))
+        if isinstance(statement, Overlay):
+            are_even = np.full(count, True) if len(named) == 2 else rng.integers(2, size=count) > 0
+            lengths[are_even] = lengths[are_even].min(axis=1, keepdims=True)
+        lengths = np.rint(np.maximum(lengths, _SHORTEST_S / BLOCK_S)).astype(int)
+        cuts = {
+            label: strips[label].draw(own, strips[label].starts, rng)
+            for label, own in zip(named, lengths.T, strict=True)
+            if strips[label].extent > _SHORTEST_S / BLOCK_S
+        }
+        sounds = {label: strips[label].sound for label in named}
+        scenes = []
+        fits = [np.full(count, True), *(cut.lengths > 0 for cut in cuts.values())]
+        for row in np.flatnonzero(np.all(fits, axis=0)).tolist():
+            parts = sounds | {label: cut.take(row) for label, cut in cuts.items()}
+            scenes.append(self.composer.compose(statement, parts, rng))
         longest = self.setting.max_frames
-        return scene if longest is None or duration(scene) <= longest else None
+        return [scene for scene in scenes if longest is None or duration(scene) <= longest]
 
     def _place(self, statement: Scene, scene: Scene) -> Placed:
         return Placed.of(scene, statement, self.listener, self.setting)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, product
+from itertools import accumulate, chain, product
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -28,8 +28,6 @@ SILENCE: Final = 1e-12
 """No mean square is below."""
 BRUSHED: Final = 0.01
 """Share of a block that does not count, as rounding moves blocks by less."""
-_RAMPED: Final = 10**-0.6
-"""So much the ramp of a cut leaves of a block's power at least: of 99.9 % of ESC-50's blocks."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,9 @@ class Envelope:
         if self.attacks is None:
             return None
         first, last = int(start // self.block), int(-(-(start + frames) // self.block))
-        return int(np.sum(self.attacks[max(first - 1, 0) : last + 1]))
+        totals = self._attack_totals
+        begin, end = (min(max(at, 0), len(totals) - 1) for at in (first - 1, last + 1))
+        return totals[end] - totals[begin]
 
     def weigh(
         self,
@@ -99,6 +99,10 @@ class Envelope:
         return Acoustics(mean, peak, (one, two, three), lufs)
 
     @cached_property
+    def _attack_totals(self) -> list[int]:
+        return [0, *accumulate(map(int, () if self.attacks is None else self.attacks))]
+
+    @cached_property
     def _k_weight(self) -> Decibels:
         """How far its loudness lies above that of its levels as recorded: nearly so all through."""
         whole = _gate(self.powers[0])
@@ -132,28 +136,6 @@ class Envelope:
         )
         return np.asarray(10 ** (np.stack([*levels]) / 10))
 
-    def keep(self, start: Frames, frames: Frames, ramp: float) -> LevelBlocks:
-        """By how much an excerpt weakens each block at most, 0 where it cuts some of it off.
-
-        Args:
-            ramp: Within so many frames the excerpt begins, or ends, where it is cut.
-        """
-        if len(self.levels_db) == 1:  # all of a clip that was never heard, and steady
-            return np.ones(1)
-        slack = BRUSHED * self.block
-        begins, ends = self._edges[:-1], self._edges[1:]
-        first, last = np.searchsorted(begins, start - slack), len(begins)
-        stop = start + frames
-        if stop < self.frames:
-            last = int(np.searchsorted(ends, stop + slack, side="right"))
-        kept = np.zeros(len(begins))
-        kept[first:last] = 1.0
-        if start > 0:
-            kept[: np.searchsorted(begins, start + ramp - slack)] *= _RAMPED
-        if stop < self.frames:
-            kept[np.searchsorted(ends, stop - ramp + slack, side="right") :] *= _RAMPED
-        return kept
-
     @cached_property
     def shares(self) -> LevelBlocks:
         """How much of a whole block each is."""
@@ -163,6 +145,11 @@ class Envelope:
     def powers(self) -> Float[np.ndarray, "2 blocks"]:
         """Mean square of each block, as recorded and A-weighted."""
         return np.asarray(10 ** (np.array((self.levels_db, self.weighted_db)) / 10))
+
+    @cached_property
+    def bounds(self) -> Float[np.ndarray, "3 weightings blocks"]:
+        """What a block is at least, at most, and at most for as much of a block as it is."""
+        return np.array((self.powers, self.powers, self.powers * self.shares))
 
     @cached_property
     def loudest(self) -> Float[np.ndarray, " 2"]:
@@ -287,17 +274,19 @@ class Ear:
         stays = powers >= leaves[:, np.newaxis]
         if audible is not None:
             stays &= audible
-        begins = powers >= (loudest * to_gain(ROUNDED_DB - self.clear_db) ** 2)[:, np.newaxis]
+        begins = None
+        if self.clear_db < self.leave_db:
+            begins = powers >= (loudest * to_gain(ROUNDED_DB - self.clear_db) ** 2)[:, np.newaxis]
         return [
             [(start, end) for start, end in runs if self.is_lasting(min(end, length) - start)]
-            for runs in map(self._bridge, _runs(stays, begins))
+            for runs in map(self._bridge, _list_runs(stays, begins))
         ]
 
     def find_faint(self, powers: Powers, loudest: Loudest) -> list[list[Run]]:
         """The runs of blocks that somebody may hear of each sound; as for `find_clear`."""
         leaves = np.maximum(loudest * to_gain(-ROUNDED_DB - self.faint_db) ** 2, SILENCE)
         marked = powers >= leaves[:, np.newaxis]
-        return [self._bridge(runs) for runs in _runs(marked, marked)]
+        return [self._bridge(runs) for runs in _list_runs(marked)]
 
     def find_likely(self, powers: Float[np.ndarray, "weightings moments"]) -> list[Run]:
         """The runs of moments in which most listeners hear a sound by itself.
@@ -313,7 +302,7 @@ class Ear:
         marked = (powers >= least).all(axis=0, keepdims=True)
         fall, memory = to_gain(-GOES_ON[0]) ** 2, round(GOES_ON[1] / STEP_S)
         joined: list[Run] = []
-        for start, end in _runs(marked, marked)[0]:
+        for start, end in _list_runs(marked)[0]:
             if joined:
                 since, until = joined[-1]
                 before = powers[:, max(since, until - memory) : until].mean(axis=1)
@@ -362,21 +351,34 @@ class Ear:
         return bridged
 
 
-def _runs(marked: Marks, wanted: Marks) -> list[list[Run]]:
-    """The runs of marked blocks, of each sound, that hold a wanted block."""
-    events, blocks = marked.shape
-    width = blocks + 1  # no run goes on from one sound to the next
-    padded = np.zeros((2, events * width + 1), dtype=np.bool_)
-    padded[:, 1:].reshape(2, events, width)[:, :, :-1] = marked, wanted
-    edges = np.flatnonzero(padded[0, 1:] != padded[0, :-1])
-    runs: list[list[Run]] = [[] for _ in range(events)]
-    if len(edges):
-        is_wanted = np.logical_or.reduceat(padded[1, 1:], edges)[::2].tolist()
-        starts, ends = edges[::2].tolist(), edges[1::2].tolist()
-        for start, end, is_kept in zip(starts, ends, is_wanted, strict=True):
-            if is_kept:
-                event, first = divmod(start, width)
-                runs[event].append((first, end - event * width))
+def _list_runs(marked: Marks, wanted: Marks | None = None) -> list[list[Run]]:
+    """The runs of marked blocks, of each sound, that hold a wanted block; any by default."""
+    runs = [_find_bit_runs(mask) for mask in _to_bits(marked)]
+    if wanted is None:
+        return runs
+    return [
+        [(start, end) for start, end in of_sound if wish >> start & ~(-1 << (end - start))]
+        for of_sound, wish in zip(runs, _to_bits(wanted), strict=True)
+    ]
+
+
+def _to_bits(marks: Marks) -> list[int]:
+    """The blocks of each sound as the bits of a number, the first one lowest."""
+    packed = np.packbits(marks, axis=1, bitorder="little")
+    width, whole = packed.shape[1], packed.tobytes()
+    return [int.from_bytes(whole[at : at + width], "little") for at in range(0, len(whole), width)]
+
+
+def _find_bit_runs(mask: int) -> list[Run]:
+    """The runs of bits that are set."""
+    edges = mask ^ (mask << 1)
+    runs = []
+    while edges:
+        first = edges & -edges
+        edges ^= first
+        last = edges & -edges
+        edges ^= last
+        runs.append((first.bit_length() - 1, last.bit_length() - 1))
     return runs
 
 

@@ -7,19 +7,20 @@ levels of its blocks.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final, TypeVar
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float
 
 from synth.base.errors import SceneError
 from synth.base.units import Decibels, Frames, to_gain
-from synth.scene.activity import Activity, Stretch, Stretches, hull, intersect, unite
+from synth.scene.activity import Activity, Stretch, Stretches, cut, hull, intersect, unite
 from synth.scene.scene import Event, Excerpt, Scene
 from synth.scene.timeline import CUT_S, Fade, Placement, Timeline, timeline
+from synth.truth.blocks import ExcerptBlocks
 from synth.truth.ear import (
     BLOCK_S,
     BRUSHED,
@@ -34,38 +35,21 @@ from synth.truth.ear import (
     find_acoustics,
 )
 
-_KEPT: Final = 1 << 16
+K = TypeVar("K")
+V = TypeVar("V")
+
 _READ: Final = 8192
 """Envelopes that are kept once they are read."""
+_HELD: Final = 1024
+"""Parts that are kept."""
+_MIDDLE: Final = np.full((2, 1, 1), 0.5)
+_WORST: Final = np.array(((0.0, 1.0, 1.0), (1.0, 0.0, 0.0)))[:, :, np.newaxis]
+"""Where in a block a crossfade leaves least of a sound, for the lower bound, and most."""
 _RECENT: Final = 64
 """Scenes whose timelines are kept: a recipe that tries several hears most of them again soon."""
 
 
 WeightedPowers = Float[np.ndarray, "weightings events blocks"]
-
-
-class _Bounds(NamedTuple):
-    """Least and greatest mean square of each event in each block of time, by each weighting.
-
-    Args:
-        low: No block of a sound is quieter,
-        high: or louder.
-        sure: Of the clip's own blocks there, the loudest that the excerpt does not cut: what is
-            cut may be silent, and hides nothing.
-        loudest: The greatest of each event's whole clip, or of `high`, by weighting and event.
-    """
-
-    low: WeightedPowers
-    high: WeightedPowers
-    sure: WeightedPowers
-    loudest: Float[np.ndarray, " sounds"]
-
-
-class _Alone(NamedTuple):
-    """A sound by itself: from where to where it is heard, and how loud it gets, A-weighted."""
-
-    extent: Stretch
-    loudest_weighted: Decibels
 
 
 @dataclass(frozen=True)
@@ -88,17 +72,13 @@ class Listener:
         recent = self._recent
         placed = recent.get(scene)
         if placed is None:
-            placed = self._listen(timeline(scene))
-            if len(recent) >= _RECENT:
-                recent.pop(next(iter(recent)), None)
-            recent[scene] = placed
+            placed = _remember(recent, scene, self._listen(timeline(scene)), _RECENT)
         return placed
 
     def _listen(self, placed: Timeline) -> Timeline:
-        block = BLOCK_S * self.rate
-        length = placed.frames / block
-        clips = [self._envelope(place.excerpt.clip) for place in placed.placements]
-        clear, faint = self._find_runs(placed, clips, length)
+        parts = [self._find_part(place) for place in placed.placements]
+        length = placed.frames / self._block
+        clear, faint = self._find_runs(placed, parts, length)
         heard = tuple(
             Placement(
                 place.label,
@@ -108,16 +88,18 @@ class Listener:
                 place.event,
                 Activity(
                     self._to_frames(
-                        self.ear.join_clear(clear[number :: len(clips)], length), place, block
+                        self.ear.join_clear(clear[number :: len(parts)], length), place, self._block
                     ),
-                    self._to_frames(self.ear.join_faint(faint[number :: len(clips)]), place, block),
-                    clip.count_attacks(place.excerpt.start, place.excerpt.frames),
+                    self._to_frames(
+                        self.ear.join_faint(faint[number :: len(parts)]), place, self._block
+                    ),
+                    part.attacks,
                     None
                     if self.treated is None
-                    else find_acoustics(placed, number, clip, self.fade, self.treated),
+                    else find_acoustics(placed, number, part.envelope, self.fade, self.treated),
                 ),
             )
-            for number, (place, clip) in enumerate(zip(placed.placements, clips, strict=True))
+            for number, (place, part) in enumerate(zip(placed.placements, parts, strict=True))
         )
         return Timeline(heard, placed.frames, placed.joins)
 
@@ -130,7 +112,7 @@ class Listener:
             inside = slice(*np.searchsorted(moments, (place.onset, place.offset)))
             at = moments[inside] + (place.excerpt.start - place.onset)
             powers[0, :, number, inside] = self._envelope(place.excerpt.clip).interpolate(at)
-        self._fade(heard, powers, moments[np.newaxis], moments[np.newaxis])
+        self._fade(heard, powers, step, _MIDDLE)
         placements = []
         for place, sound in zip(heard.placements, powers[0].swapaxes(0, 1), strict=True):
             runs = self._to_frames(self.ear.find_likely(sound), place, step)
@@ -139,7 +121,7 @@ class Listener:
         return replace(heard, placements=tuple(placements))
 
     def _find_runs(
-        self, placed: Timeline, clips: list[Envelope], length: float
+        self, placed: Timeline, parts: Sequence[ExcerptBlocks], length: float
     ) -> tuple[list[list[Run]], list[list[Run]]]:
         """The runs of blocks of each event that everybody hears, and those that somebody may.
 
@@ -148,35 +130,52 @@ class Listener:
         Args:
             length: Of the scene, in blocks.
         """
-        low, high, sure, loudest = self._bounds(placed, clips)
-        rest = np.sqrt(np.maximum(high.sum(axis=1, keepdims=True) - high, 0))
-        amplitude = np.sqrt(low)
-        loudest_mix = amplitude + rest  # where they are in step
-        audible = amplitude >= loudest_mix * to_gain(-self.ear.masked_db)
-        low, high, audible = (each.reshape(len(loudest), -1) for each in (low, high, audible))
+        low, high, sure = self._bound(placed, parts)
+        gains = [to_gain(place.excerpt.gain_db) ** 2 for place in placed.placements]
+        loudest = (np.array([part.envelope.loudest for part in parts]).T * gains).ravel()
+        audible = self._find_audible(placed, low, high)
+        low, high, audible = (
+            marks if marks is None else marks.reshape(len(loudest), -1)
+            for marks in (low, high, audible)
+        )
         clear = self.ear.find_clear(low, loudest, length, audible)
         return clear, self.ear.find_faint(high, sure.max(axis=2).ravel())
 
-    def _find_clear(self, placed: Timeline) -> Stretches:
-        """Where everybody hears the only sound of a timeline: nothing masks it."""
-        (place,), block = placed.placements, BLOCK_S * self.rate
-        low, _, _, loudest = self._bounds(placed, [self._envelope(place.excerpt.clip)])
-        length = placed.frames / block
-        clear = self.ear.find_clear(low[:, 0], loudest, length)
-        return self._to_frames(self.ear.join_clear(clear, length), place, block)
+    def _find_audible(
+        self, placed: Timeline, low: WeightedPowers, high: WeightedPowers
+    ) -> Bool[np.ndarray, "weightings events blocks"] | None:
+        """Which blocks of a sound can be heard beside the others, None for all."""
+        spans = sorted(map(self._blocks, placed.placements))
+        first, last, end = low.shape[2], 0, spans[0][1]
+        for start, stop in spans[1:]:
+            if start < end:
+                first, last = min(first, start), max(last, min(stop, end))
+            end = max(end, stop)
+        if first >= last:
+            return None
+        audible = np.ones(low.shape, dtype=np.bool_)
+        loud = high[:, :, first:last]
+        rest = np.sqrt(np.maximum(loud.sum(axis=1, keepdims=True) - loud, 0))
+        amplitude = np.sqrt(low[:, :, first:last])
+        loudest_mix = amplitude + rest  # where they are in step
+        audible[:, :, first:last] = amplitude >= loudest_mix * to_gain(-self.ear.masked_db)
+        return audible
 
     def extent(self, scene: Scene) -> Stretch:
-        """From where to where anything of a scene is heard clearly, each sound by itself."""
+        """From where to where anything of a scene is heard clearly, each sound by itself.
+
+        Of an excerpt, what is heard of the whole clip.
+        """
+        if isinstance(scene, Event):
+            return self._find_extent(scene.heard)
         edges = []
         for place in timeline(scene).placements:
-            alone = self._hear_alone(place.excerpt).extent
+            alone = self._find_extent(place.excerpt)
             edges.append(Stretch(alone.onset + place.onset, alone.offset + place.onset))
         return Stretch(min(edge.onset for edge in edges), max(edge.offset for edge in edges))
 
     def loudest_weighted(self, scene: Scene) -> Decibels:
         """A-weighted level in dB of the scene's loudest block."""
-        if isinstance(scene, Event):
-            return self._hear_alone(scene.heard).loudest_weighted + scene.heard.gain_db
         powers = self._event_powers(timeline(scene), weighted=True).sum(axis=0)
         return 10 * float(np.log10(max(powers.max(), SILENCE)))
 
@@ -185,17 +184,16 @@ class Listener:
         mixed = self._event_powers(timeline(scene), weighted=False).sum(axis=0)
         return np.asarray(np.maximum(mixed, SILENCE))
 
-    def _hear_alone(self, excerpt: Excerpt) -> _Alone:
-        key = excerpt.clip, excerpt.start, excerpt.frames
-        alone = self._alone.get(key)
-        if alone is None:
-            placed = timeline(Event("sound", Excerpt(*key)))
-            powers = self._event_powers(placed, weighted=True)
-            extent = hull(self._find_clear(placed)) or Stretch(0, excerpt.frames)
-            alone = _Alone(extent, 10 * float(np.log10(max(powers.max(), SILENCE))))
-            if len(self._alone) < _KEPT:
-                self._alone[key] = alone
-        return alone
+    def _find_extent(self, excerpt: Excerpt) -> Stretch:
+        clear = self._clear.get(excerpt.clip)
+        if clear is None:
+            whole = Excerpt(excerpt.clip, 0, self._envelope(excerpt.clip).frames)
+            (place,) = self._listen(timeline(Event("sound", whole))).placements
+            clear = _remember(self._clear, excerpt.clip, place.heard.clear, _READ)
+        extent = hull(cut(clear, excerpt.start, excerpt.start + excerpt.frames))
+        if extent is None:
+            return Stretch(0, excerpt.frames)
+        return Stretch(extent.onset - excerpt.start, extent.offset - excerpt.start)
 
     @cached_property
     def _recent(self) -> dict[Scene, Timeline]:
@@ -206,136 +204,99 @@ class Listener:
         return {}
 
     @cached_property
-    def _alone(self) -> dict[tuple[str, Frames, Frames], _Alone]:
+    def _parts(self) -> dict[tuple[str, Frames, Frames, float], ExcerptBlocks]:
+        return {}
+
+    @cached_property
+    def _clear(self) -> dict[str, Stretches]:
         return {}
 
     def _event_powers(self, placed: Timeline, *, weighted: bool) -> Powers:
         """Mean square of each event in each block of the scene's time."""
-        block = BLOCK_S * self.rate
-        powers = np.zeros((len(placed.placements), int(-(-placed.frames // block))))
+        powers = np.zeros((len(placed.placements), int(-(-placed.frames // self._block))))
         for place, row in zip(placed.placements, powers, strict=True):
-            first, last = self._blocks(place)
-            moments = np.arange(first, last + 1) * block - place.onset
-            moments[0], moments[-1] = 0, place.frames
-            envelope = self._envelope(place.excerpt.clip)
-            energy = envelope.energy(moments + place.excerpt.start, weighted=weighted)
-            row[first:last] = np.diff(energy) * (to_gain(place.excerpt.gain_db) ** 2 / block)
-        centres = (np.arange(powers.shape[1]) + 0.5) * block
-        self._fade(placed, powers[np.newaxis, np.newaxis], centres[np.newaxis], centres[np.newaxis])
+            powers_of_part = self._find_part(place).find_powers(weighted=weighted)
+            power = to_gain(place.excerpt.gain_db) ** 2
+            np.multiply(powers_of_part, power, out=row[slice(*self._blocks(place))])
+        self._fade(placed, powers[np.newaxis, np.newaxis], self._block, _MIDDLE)
         return powers
 
-    def _bounds(self, placed: Timeline, clips: list[Envelope]) -> _Bounds:
-        """How loud each event may be in each block of the scene's time.
+    def _bound(
+        self, placed: Timeline, parts: Sequence[ExcerptBlocks]
+    ) -> Float[np.ndarray, "3 weightings events blocks"]:
+        """How soft and how loud each event may be in each block of the scene's time.
 
         A block that is an event's in part only may be its silence: it is not known to be loud.
+        See `ExcerptBlocks.bounds`.
         """
-        block = BLOCK_S * self.rate
-        count = int(-(-placed.frames // block))
-        edges = np.minimum(np.arange(count + 1) * block, placed.frames)
-        places = placed.placements
-        extents = [(place.onset, place.offset, place.excerpt.start) for place in places]
-        onsets, offsets, starts = np.array(extents).T[:, :, np.newaxis]
-        moments = np.minimum(np.maximum(edges, onsets), offsets)
-        bounds = self._bound_clips(clips, moments + (starts - onsets), starts, offsets - onsets)
-        gains = np.zeros((len(places), count))
-        powers = [to_gain(place.excerpt.gain_db) ** 2 for place in places]
-        for place, power, row in zip(places, powers, gains, strict=True):
+        block, frames = self._block, placed.frames
+        count = int(-(-frames // block))
+        bounds = np.zeros((3, 2, len(parts), count))
+        for number, (place, part) in enumerate(zip(placed.placements, parts, strict=True)):
             first, last = self._blocks(place)
-            row[first:last] = power
-        bounds *= gains
-        lengths = (1 - BRUSHED) * (edges[1:] - edges[:-1])
-        bounds[0] *= moments[:, 1:] - moments[:, :-1] >= lengths
-        begins, ends = edges[:-1], edges[1:]
-        self._fade(placed, bounds, np.array((begins, ends, ends)), np.array((ends, begins, begins)))
-        whole = np.array([clip.loudest for clip in clips]).T * powers
-        low, high, sure = bounds
-        return _Bounds(low, high, sure, np.maximum(high.max(axis=2), whole).ravel())
-
-    def _bound_clips(
-        self,
-        clips: list[Envelope],
-        moments: Float[np.ndarray, "events edges"],
-        starts: Int[np.ndarray, "events 1"],
-        lengths: Int[np.ndarray, "events 1"],
-    ) -> Float[np.ndarray, "3 weightings events blocks"]:
-        """How soft and how loud stretches of the events' clips may be, as `_Bounds`.
-
-        Where in its own block of 50 ms a sound falls is not known. So what lies over two of them
-        counts as no louder than the quieter one, and as no quieter than the louder one. All of a
-        block's sound may lie in the part that an excerpt cuts off: what is left may be silent. Much
-        of it may lie in the 5 ms in which a cut begins or ends.
-
-        A stretch may be louder than both by 3 dB, or silent between them for less than two blocks.
-        The bounds of an ear lie further apart, and a pause so short does not interrupt.
-
-        Third comes the louder one that the excerpt does not cut. The rest of a block at a clip's
-        end counts for as much of one as it is.
-
-        Args:
-            moments: From each of these to the next, in frames from the clip's start; no two of
-                them more than a block apart.
-            starts: First frame of each excerpt.
-            lengths: Its length in frames.
-        """
-        facts = [(len(clip.levels_db), clip.block) for clip in clips]
-        counts, blocks = np.array(facts, dtype=np.float64).T[:, :, np.newaxis]
-        slack = BRUSHED * blocks
-        first = np.floor((moments[:, :-1] + slack) / blocks)
-        final = np.ceil((moments[:, 1:] - slack) / blocks) - 1
-        numbers = np.minimum(np.array((first, np.maximum(first, final))), counts - 1)
-        before = np.cumsum(counts, axis=0) - counts
-        kept = [
-            clip.keep(int(start), int(length), CUT_S * self.rate)
-            for clip, start, length in zip(clips, starts[:, 0], lengths[:, 0], strict=True)
-        ]
-        powers = np.concatenate([clip.powers for clip in clips], axis=1)
-        lowered = powers * np.concatenate(kept)
-        shares = np.concatenate([clip.shares for clip in clips])
-        bounds = np.array((lowered, powers, lowered * shares))
-        bounds = bounds[:, :, (numbers + before).astype(np.int64)]
-        one, other = bounds[:, :, 0], bounds[:, :, 1]
-        both: Float[np.ndarray, "3 weightings events blocks"] = np.maximum(one, other)
-        np.minimum(one[0], other[0], out=both[0])
-        return both
+            power = to_gain(place.excerpt.gain_db) ** 2
+            np.multiply(part.bounds, power, out=bounds[:, :, number, first:last])
+            for at in {first, last - 1}:
+                begin, end = at * block, min((at + 1) * block, frames)
+                inside = min(place.offset, end) - max(place.onset, begin)
+                if inside < (1 - BRUSHED) * (end - begin):
+                    bounds[0, :, number, at] = 0
+        self._fade(placed, bounds, block, _WORST)
+        return bounds
 
     def _fade(
         self,
         placed: Timeline,
         powers: Float[np.ndarray, "bounds weightings events blocks"],
-        rising: Float[np.ndarray, "bounds blocks"],
-        falling: Float[np.ndarray, "bounds blocks"],
+        step: float,
+        moments: Float[np.ndarray, "2 bounds 1"],
     ) -> None:
         """Apply the crossfades of a scene to its powers.
 
         Args:
             powers: They are changed.
-            rising: The moment of each block whose gain a rising sound has in it.
-            falling: The same of a falling one.
+            step: Frames of a block.
+            moments: Of each bound, where in a block a rising sound has the gain that it has in all
+                of it, and where a falling one does: 0 at its begin, 1 at its end.
         """
         for join in placed.joins:
             if join.crossfade > 0:
-                gone, come = (
-                    np.minimum(np.maximum((moments - join.seam) / join.crossfade, 0), 1)
-                    for moments in (falling, rising)
-                )
-                falls, rises = self.fade.rise(1 - gone) ** 2, self.fade.rise(come) ** 2
-                powers[:, :, join.start : join.middle] *= falls[:, np.newaxis, np.newaxis]
-                powers[:, :, join.middle : join.stop] *= rises[:, np.newaxis, np.newaxis]
+                stop = join.seam + join.crossfade
+                first, last = int(join.seam // step), int(-(-stop // step))
+                times = (np.arange(first, last) + moments) * step
+                come = np.minimum(np.maximum((times - join.seam) / join.crossfade, 0), 1)
+                come[1] = 1 - come[1]
+                rises, falls = self.fade.rise(come)[:, :, np.newaxis, np.newaxis] ** 2
+                powers[:, :, join.start : join.middle, first:last] *= falls
+                powers[:, :, join.middle : join.stop, first:last] *= rises
+
+    @property
+    def _block(self) -> float:
+        """Frames of a block of a scene's time."""
+        return BLOCK_S * self.rate
+
+    def _find_part(self, place: Placement) -> ExcerptBlocks:
+        """What is placed, which is kept: most sounds are heard in several scenes."""
+        excerpt, phase = place.excerpt, place.onset % self._block
+        key = excerpt.clip, excerpt.start, excerpt.frames, phase
+        part = self._parts.get(key)
+        if part is None:
+            envelope = self._envelope(excerpt.clip)
+            ramp = CUT_S * self.rate
+            part = ExcerptBlocks(envelope, excerpt.start, excerpt.frames, phase, self._block, ramp)
+            _remember(self._parts, key, part, _HELD)
+        return part
 
     def _blocks(self, place: Placement) -> tuple[int, int]:
         """The blocks that a placement lies in, as [start, end)."""
-        block = BLOCK_S * self.rate
-        return int(place.onset // block), int(-(-place.offset // block))
+        return int(place.onset // self._block), int(-(-place.offset // self._block))
 
     def _envelope(self, clip: str) -> Envelope:
         envelope = self._read.get(clip) or self.envelopes.get(clip)
         if envelope is None:
             raise SceneError(f"no levels are known for clip {clip!r}", fix="build again")
         if isinstance(envelope, StoredEnvelope):
-            envelope = envelope.read()
-            if len(self._read) >= _READ:
-                self._read.pop(next(iter(self._read)), None)
-            self._read[clip] = envelope
+            envelope = _remember(self._read, clip, envelope.read(), _READ)
         return envelope
 
     def _to_frames(self, runs: list[Run], place: Placement, block: float) -> Stretches:
@@ -344,3 +305,11 @@ class Listener:
             Stretch(max(round(start * block), place.onset), min(round(end * block), place.offset))
             for start, end in runs
         )
+
+
+def _remember(values: dict[K, V], key: K, value: V, most: int) -> V:
+    """Keep a value, in the place of the oldest where there are `most`."""
+    if len(values) >= most:
+        values.pop(next(iter(values)), None)
+    values[key] = value
+    return value

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.soak.processes import REPO
+from benchmarks.core.contenders import ROOT as REPO
 from benchmarks.soak.scenarios import FOLDER, Site, make_seed
 from benchmarks.soak.writes import WriteWatch
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -11,19 +12,17 @@ from typing import Any
 
 import pytest
 
+from benchmarks.core import table
+from benchmarks.core.contenders import Contender, TurnError, take_turn, take_turns
+from benchmarks.core.turn import Done, Job, Stopwatch, Work, measure
+from benchmarks.speed.__main__ import describe
 from benchmarks.speed.aims import aims
-from benchmarks.speed.contenders import SpeedContender, TurnError, take_turn, take_turns
-from benchmarks.speed.measure import Done, Job, Stopwatch, Work, measured
-from benchmarks.speed.sounds import few_labels, lay_out
-from benchmarks.speed.stage import QUICK, BenchStage
-from benchmarks.speed.table import medians, table
+from benchmarks.speed.stage import QUICK, BenchStage, few_labels, lay_out
 from synth.sources.procedural.foley import CLASSES
-
-PYTHONS = {False: Path(sys.executable), True: Path(sys.executable)}
 
 
 def turn(case: str, contender: str, cpu_s: float, **changes: Any) -> dict[str, Any]:
-    figures = {"samples": 10, "seconds": 0.0, "facts": {}, "wall_s": 2 * cpu_s, "peak_mib": 100.0}
+    figures = {"samples": 10, "seconds": 0.0, "wall_s": 2 * cpu_s, "peak_mib": 100.0}
     return {"case": case, "contender": contender, "repeat": 0, "cpu_s": cpu_s} | figures | changes
 
 
@@ -39,24 +38,36 @@ def test_time_outside_the_watch_does_not_count() -> None:
         time.sleep(0.2)
         return work
 
-    found = measured(prepare, {"rate": 8})
+    found = measure(prepare, {"rate": 8})
     assert found["samples"] == 4
-    assert found["facts"] == {"rate": 8.0}
+    assert found["rate"] == 8.0
     assert found["wall_s"] >= 0.04
     assert found["cpu_s"] < found["wall_s"] + 0.05
     assert found["peak_mib"] > 1
 
 
+def test_the_work_of_living_children_counts() -> None:
+    loop = "import sys, time; sum(range(3_000_000)); print(flush=True); sys.stdin.read()"
+    with Stopwatch() as watch:
+        child = subprocess.Popen(
+            [sys.executable, "-S", "-c", loop], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        assert child.stdout
+        child.stdout.readline()
+    child.communicate()
+    assert watch.cpu_s >= 0.02
+
+
 def test_a_turn_that_did_nothing_is_refused() -> None:
     with pytest.raises(RuntimeError, match="did nothing"):
-        measured(lambda job: lambda watch: Done(0), {})
+        measure(lambda job: lambda watch: Done(0), {})
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _few_takes() -> Iterator[None]:
     """Fewer sounds than the benchmark makes: to make them takes longer than the rest."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("benchmarks.speed.sounds.TAKES", 2)
+        patch.setattr("benchmarks.speed.stage.TAKES", 2)
         yield
 
 
@@ -79,15 +90,15 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> BenchStage:
 @pytest.mark.slow
 def test_a_turn_is_checked_for_the_work_it_did(stage: BenchStage, tmp_path: Path) -> None:
     samples, seconds = stage.count("pair")
-    job = {"corpus": str(stage.manifests("pair"))}
-    module = "benchmarks.speed.cases.encode"
-    contender = SpeedContender("render pair", "encoder", module, job, samples, seconds)
-    (figures,) = take_turns([contender], 1, tmp_path, PYTHONS)
+    job = {"corpus": str(stage.manifests("pair")), "work": "encode"}
+    module = "benchmarks.speed.reading"
+    contender = Contender("render pair", "encoder", module, job, samples, seconds)
+    (figures,) = take_turns([contender], 1, tmp_path)
     assert figures["samples"] == samples
     assert figures["cpu_s"] > 0 < figures["wall_s"]
-    more = SpeedContender("render pair", "encoder", module, job, samples + 1, seconds)
+    more = Contender("render pair", "encoder", module, job, samples + 1, seconds)
     with pytest.raises(TurnError, match=f"{samples} samples, not {samples + 1}"):
-        take_turn(more, tmp_path, PYTHONS[False])
+        take_turn(more, tmp_path)
 
 
 @pytest.mark.slow
@@ -107,21 +118,21 @@ def test_medians_ratios_and_aims() -> None:
         *(turn("render pair", "FLAC encoder alone", cpu) for cpu in (0.04, 0.05, 0.06)),
         *(turn("render pair", "lhotse", cpu) for cpu in (0.2, 0.1, 0.12)),
     ]
-    found = medians(turns)
+    found = table.medians(turns)
     ours = found["render pair"]["Segue"]
     assert ours["cpu_ms"] == pytest.approx(6.0)
     assert ours["per_cpu_s"] == pytest.approx(1000 / 6)
     assert (ours["cpu_least_ms"], ours["cpu_most_ms"]) == pytest.approx((5.0, 9.0))
     assert found["render pair"]["lhotse"]["ratio"] == pytest.approx(2.0)
-    held = {aim["aim"]: aim for aim in aims(found)}
+    held = {aim.aim: aim for aim in aims(found)}
     assert len(held) == 2
     floor = held["render pair: CPU over that of the encoder alone"]
-    assert floor["reached"] == pytest.approx(1.2)
-    assert floor["met"]
-    assert not held["render pair: times as fast as lhotse"]["met"]
+    assert floor.reached == pytest.approx(1.2)
+    assert floor.ok
+    assert held["render pair: times as fast as lhotse"].ok
     report = {
         **{"machine": "a", "load": "b", "sounds": "c", "repeats": 3, "versions": {}, "peers": {}},
-        **{"medians": found, "aims": list(held.values())},
+        **{"medians": found, "aims": [aim.to_json() for aim in held.values()]},
     }
-    rows = [line for line in table(report).splitlines() if line.startswith("| render pair")]
+    rows = [line for line in describe(report).splitlines() if line.startswith("| render pair")]
     assert len(rows) == 3 + 2

@@ -39,7 +39,7 @@ def peers_python(folder: Path) -> Path:
     return python
 
 
-def versions(python: Path) -> dict[str, str]:
+def peer_versions(python: Path) -> dict[str, str]:
     """Of the peers and of what they compute with."""
     code = (
         "import json; from importlib.metadata import version; "

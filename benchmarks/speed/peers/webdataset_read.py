@@ -10,7 +10,7 @@ from typing import Any
 import soundfile
 import webdataset  # type: ignore[import-untyped]
 
-from benchmarks.speed.measure import Done, Job, Stopwatch, Work
+from benchmarks.core.turn import Done, Job, Stopwatch, Work
 
 
 def prepare(job: Job) -> Work:

@@ -7,6 +7,7 @@ import os
 import tempfile
 import time
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -14,13 +15,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.builder.plan import ShardPlan
 from pipelines.builder.render import RenderJob, is_done, read_rights
 from pipelines.store.places import Places
-from pipelines.store.row_file import read_rows
+from pipelines.store.row_file import read_batches, read_rows
 from synth.audio.bank import INDEX_SCHEMA, Bank
 from synth.audio.render import render
 from synth.base.atomic import free_bytes
@@ -211,10 +213,13 @@ def _measure_built_ratio(places: Places, audio_format: AudioFormat) -> Ratio | N
         folder = places.versions / name
         if not ((folder / CORPUS_FILE).is_file() and (folder / SAMPLES_FILE).is_file()):
             continue
-        found = pq.read_table(folder / SAMPLES_FILE, columns=["member", "frames", "size"])
-        frames = pc.sum(found["frames"]).as_py()
-        if frames and found["member"][0].as_py().endswith(f".{audio_format.value}"):
-            size = pc.sum(found["size"]).as_py()
+        frames = size = 0
+        for batch in read_batches(folder / SAMPLES_FILE, ["member", "frames", "size"]):
+            if not batch["member"][0].as_py().endswith(f".{audio_format.value}"):
+                break
+            frames += pc.sum(batch["frames"]).as_py()
+            size += pc.sum(batch["size"]).as_py()
+        if frames:
             return Ratio(size / (frames * PCM_BYTES), f"measured on the built version {name}")
     return None
 
@@ -253,10 +258,12 @@ def find_pending(places: Places, shards: Sequence[ShardPlan]) -> PendingShards:
     return PendingShards(tuple(left), sum(frames[shard.shard] for shard in left), there)
 
 
-def _count_frames(plan: Path) -> dict[str, int]:
-    found = pq.read_table(plan, columns=["shard", "frames"]).group_by("shard")
-    sums = found.aggregate([("frames", "sum")])
-    return dict(zip(sums["shard"].to_pylist(), sums["frames_sum"].to_pylist(), strict=True))
+def _count_frames(plan: Path) -> Counter[str]:
+    frames: Counter[str] = Counter()
+    for batch in read_batches(plan, ["shard", "frames"]):
+        sums = pa.Table.from_batches([batch]).group_by("shard").aggregate([("frames", "sum")])
+        frames.update(dict(zip(*(column.to_pylist() for column in sums.columns), strict=True)))
+    return frames
 
 
 def estimate_disk(

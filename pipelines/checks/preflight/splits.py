@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, chain
+from itertools import accumulate, chain, groupby
 from math import ceil
 from pathlib import Path
 from typing import Final
 
 import numpy as np
-import pyarrow.parquet as pq
 from jaxtyping import Int64
 
 from pipelines.builder.plan import ShardPlan
 from pipelines.checks.preflight.training import Training
+from pipelines.store.row_file import read_batches
 from synth.base.errors import SpecError
 from synth.base.packing import pack_sizes
 
@@ -72,16 +71,18 @@ def pack_shards(groups: Sequence[int], samples: int) -> list[int]:
 
 def read_splits(plan: Path, shards: Sequence[ShardPlan]) -> list[PlannedSplit]:
     """The splits of a plan, in its order."""
-    columns = pq.read_table(plan, columns=["split", "group"])
-    groups: dict[str, Counter[str]] = {}
-    for split, group in zip(
-        columns["split"].to_pylist(), columns["group"].to_pylist(), strict=True
-    ):
-        groups.setdefault(split, Counter())[group] += 1
+    rows = (
+        row
+        for batch in read_batches(plan, ["split", "group"])
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    )
+    groups: dict[str, list[int]] = {}
+    for (split, _), members in groupby(rows):  # a plan has the rows of a group one after the other
+        groups.setdefault(split, []).append(sum(1 for _ in members))
     return [
         PlannedSplit(
             name,
-            tuple(found.values()),
+            tuple(found),
             tuple(shard.samples for shard in shards if shard.split == name),
         )
         for name, found in groups.items()

@@ -28,7 +28,7 @@ from pipelines.cli.make.reproduce import (
     read_request,
     reproduce_version,
 )
-from pipelines.config.server import find_server
+from pipelines.config.prefect_server import find_server
 from pipelines.engines.engine import check_engine
 from synth.base.atomic import format_count
 from synth.base.command import CommandResult

@@ -93,7 +93,7 @@ def rights(clips: Sequence[Mapping[str, Any]], used: Sequence[Sequence[str]]) ->
     return CorpusRights(
         whole=facts["licence"],
         reason=facts["licence_reason"],
-        mixes=count_shares(list(mixes.elements())),
+        mixes=count_shares(mixes),
         clips=len(clips),
         recordings=len({clip["recording"] for clip in clips}),
         credited=len(attributions),

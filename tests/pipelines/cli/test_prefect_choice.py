@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.cli.make.build import run_build
-from pipelines.config.server import find_server
+from pipelines.config.prefect_server import find_server
 from pipelines.config.spec import Spec
 from synth.base.errors import SegueError
 from synth.base.progress import Silent

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -30,7 +31,7 @@ def test_what_is_no_whole_manifest_is_one_clear_error(corpus: Corpus, tmp_path: 
 
 
 def test_shares_are_of_all_values_the_most_frequent_first() -> None:
-    assert count_shares(["b", "a", "b", ""]) == {
+    assert count_shares(Counter(["b", "a", "b", ""])) == {
         "b": {"count": 2, "percent": 50.0},
         "a": {"count": 1, "percent": 25.0},
         "(none)": {"count": 1, "percent": 25.0},

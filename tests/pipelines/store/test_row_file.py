@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from pipelines.builder.claim import SHARDS_FILE
 from pipelines.builder.plan import ShardPlan
-from pipelines.store.row_file import BATCH_ROWS, LEAST_ROWS, RowFile, ShardTables, read_rows
+from pipelines.store.row_file import (
+    BATCH_ROWS,
+    LEAST_ROWS,
+    RowFile,
+    ShardTables,
+    read_rows,
+    take_rows,
+)
 from synth.corpus.corpus import PLAN_FILE, SAMPLES_FILE, Corpus
 
 SCHEMA = pa.schema([("name", pa.string()), ("levels", pa.list_(pa.float32()))])
@@ -115,3 +123,14 @@ def test_older_plan_has_a_row_group_a_shard(tmp_path: Path) -> None:
             writer.write_table(pa.table({"row": [first, first + 1]}))
     second = ShardPlan("tiny-train-000001.tar", "train", 2, 1, "digest")
     assert second.rows(path) == [{"row": 2}, {"row": 3}]
+
+
+@pytest.mark.parametrize("positions", [[], [0], [0, 2, 3, 9], [4, 4, 5], [*range(10)]])
+def test_rows_at_positions_are_those_of_the_whole_table(
+    tmp_path: Path, positions: list[int]
+) -> None:
+    table = pa.table({"a": [*range(10)], "b": [*"abcdefghij"]})
+    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=3)
+    with pq.ParquetFile(tmp_path / "rows.parquet") as file:
+        taken = [*take_rows(file, np.array(positions, dtype=np.int64), ["b"])]
+    assert taken == table.select(["b"]).take(pa.array(positions, pa.int64())).to_pylist()

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from synth.audio.render import Rendering
 from synth.base.errors import CorpusError
 from synth.captions.caption import Style
 from synth.captions.contrast import Wording, contrast
-from synth.corpus.schema import PLAN, Sample, to_table
+from synth.captions.narrative import DenseCaption, Resolution
+from synth.corpus.schema import PLAN, Sample, canonical_json, plan_text, to_table
 from synth.corpus.shards import (
     AudioFormat,
     Measurement,
@@ -35,7 +37,7 @@ from synth.corpus.shards import (
 )
 from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase
-from synth.scene.activity import Activity, Stretch
+from synth.scene.activity import Acoustics, Activity, Stretch
 from synth.scene.claim import claim_from_json
 from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.scene.timeline import timeline
@@ -80,6 +82,17 @@ def sample(index: int, together: bool = False) -> Sample:
 def rendering(seed: int, frames: int = 700) -> Rendering:
     rng = np.random.default_rng(seed)
     return Rendering(rng.integers(-32768, 32768, frames).astype(np.int16), -1.5, -1.0)
+
+
+@given(st.text(), st.floats(-200, 50))
+def test_a_row_is_written_as_the_standard_library_would(text: str, level: float) -> None:
+    level = round(level, 1)
+    loud = Acoustics(level, level, (level, -level, level), -level, text)
+    heard = Activity((Stretch(2, 4),), (Stretch(0, 9),), 3, loud, (Stretch(1, 5),))
+    dense = DenseCaption(Resolution.SCENE, 0, 9, text)
+    row = replace(sample(0), activity=(heard, heard), dense=(dense,), group=text).row()
+    assert plan_text(row) == canonical_json(row)
+    assert to_table([row], PLAN).to_pylist() == [row]
 
 
 ROWS = [sample(index, bool(index % 2)).row() for index in range(4)]

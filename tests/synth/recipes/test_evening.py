@@ -11,10 +11,11 @@ import pytest
 from synth.captions.caption import Style
 from synth.recipes.base import Clip, Draft, make_listener
 from synth.recipes.counts import Counts
-from synth.recipes.evening import compare, draw_part, outline
+from synth.recipes.evening import compare, outline
 from synth.recipes.scenes import Scenes
+from synth.recipes.strips import Strip
 from synth.recipes.triplets import Triplets
-from synth.scene.scene import Concat, Event, Excerpt, events
+from synth.scene.scene import Concat, Event, Excerpt
 from synth.scene.timeline import delay, duration
 from tests.kit.planned import BLOCK, RATE, flatten, level_clip, make_setting, plan
 from tests.synth.truth.oracle import judge_draft
@@ -117,11 +118,12 @@ def test_an_outline_is_that_of_the_levels() -> None:
 def test_parts_are_heard_for_about_as_long_as_asked() -> None:
     rng = np.random.default_rng(1)
     listener = make_listener(library(), SETTING)
+    lengths = np.full(20, RATE // BLOCK)
     for clip in library():
-        whole = Event(clip.labels[0], Excerpt(clip.id, 0, clip.frames))
-        for from_onset in (False, True):
-            part = draw_part(whole, RATE, listener, rng, from_onset=from_onset)
-            assert part is not None
-            assert {event.heard.clip for event in events(part)} == {clip.id}
-            assert part.heard.start % BLOCK == 0
-            assert 0.85 * RATE <= part.heard.frames <= RATE
+        strip = Strip.of(Event(clip.labels[0], Excerpt(clip.id, 0, clip.frames)), listener)
+        for starts in (strip.starts, strip.onsets):
+            cuts = strip.draw(lengths, starts, rng)
+            for part in map(cuts.take, range(len(lengths))):
+                assert part.heard.clip == clip.id
+                assert part.heard.start % BLOCK == 0
+                assert 0.85 * RATE <= part.heard.frames <= RATE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import permutations, product, starmap
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from synth.scene.activity import Activity, Stretch
@@ -200,6 +200,7 @@ def test_of_two_statements_of_different_meaning_one_at_most_is_proven(
     scene: Scene, tolerance: Tolerance
 ) -> None:
     heard, said = timeline(scene), statement(scene)
+    assume(len(labels(said)) < 4)  # two sequences at once may be two overlays in a row, too
     proven = [claim for claim in (said, *recompositions(said)) if proves(heard, claim, tolerance)]
     assert len(proven) <= 1
 

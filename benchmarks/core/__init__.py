@@ -1,0 +1,1 @@
+"""What all benchmarks measure with: turns in fresh processes, medians, aims, tables."""
