@@ -7,13 +7,19 @@ from __future__ import annotations
 
 from contextlib import suppress
 from ctypes import CDLL, RTLD_GLOBAL
-from importlib.util import find_spec
+from importlib.metadata import distribution
 from pathlib import Path
 
 
 def main() -> None:
     """Load them: those for one version of ffmpeg are enough."""
+<<<<<<< HEAD
     torch, codec = map(_find_folder, ("torch", "torchcodec"))
+=======
+    torch, codec = (
+        Path(str(distribution(name).locate_file(name))) for name in ("torch", "torchcodec")
+    )
+>>>>>>> start
     CDLL(str(torch / "lib" / "libtorch.so"), RTLD_GLOBAL)
     for core in codec.glob("libtorchcodec_core*.so"):
         with suppress(OSError):

@@ -6,12 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.kit.builds import PLAIN
+from tests.kit.cases import cases
 
 SLOW = (
     *("dask", "duckdb", "fsspec", "matplotlib", "numba", "openai", "pandas", "prefect"),
@@ -68,8 +69,32 @@ def test_a_build_with_nothing_to_do_loads_nothing_slow(
 ) -> None:
     out = shutil.copytree(tiny_corpus, tmp_path / "out")
     # pyarrow imports pandas as soon as an array is made, as the rows of a library are.
-    slow = {*SLOW, "jinja2"} - {"pandas"}
+    slow = {*SLOW, "jinja2", "snowballstemmer", "synth.llm", "synth.recipes.negation"} - {"pandas"}
     assert "0 shards rendered" in run(BUILD, tiny_file(), out, *sorted(slow))
+
+
+RUN = """
+import contextlib, sys
+from pipelines.cli.app import main
+words, *slow = sys.argv[1:]
+sys.argv = ["segue", *words.split()]
+with contextlib.suppress(SystemExit):
+    main()
+found = sorted(set(slow) & sys.modules.keys())
+assert not found, f"it imports {found}"
+"""
+
+
+@cases(
+    ("words", "slow"),
+    [
+        ("sources", ("pyarrow", "synth.recipes", "synth.sources.sounds.esc50", "yaml")),
+        ("sources jam", ("pipelines.config.spec", "synth.recipes")),
+        ("check", ("pyarrow", "synth.sources")),
+    ],
+)
+def test_what_says_little_loads_little(words: str, slow: Sequence[str]) -> None:
+    assert run(RUN, words, *SLOW, *slow)
 
 
 SHOWS = """
