@@ -5,6 +5,7 @@ What tells a row's place in the corpus is still empty, as it depends on all rows
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import mmap
 import pickle
@@ -77,6 +78,18 @@ class DraftedRows:
         return _receive, (self.split, sink.getvalue().to_pybytes(), *others)
 
 
+@contextmanager
+def _collecting_later() -> Iterator[None]:
+    """Drafts hold no cycles, and the search for some would take an eighth of the time."""
+    is_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if is_enabled:
+            gc.enable()
+
+
 @dataclass(frozen=True)
 class Drafter:
     """Drafts the groups of a corpus; a value that travels to workers.
@@ -96,6 +109,7 @@ class Drafter:
     enrichment: Enrichment
     shortage: Shortage
 
+    @_collecting_later()
     def draft(self, run: GroupRun, first: int = 0) -> DraftedRows:
         """The rows of a run of groups.
 

@@ -10,6 +10,7 @@ once, not by every worker. Elsewhere they are spawned.
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
 import runpy
@@ -36,6 +37,10 @@ PRELOADED: Final = ("pipelines.builder.render", "pipelines.ingest.decoding", "pa
 theirs as they are forked. Most is SciPy, behind the meter, and pandas, behind Arrow.
 """
 
+
+_MALLOC: Final = {-1: 1 << 27, -3: 1 << 25}
+"""Of the GNU library, in bytes: M_TRIM_THRESHOLD, free memory that is kept, and M_MMAP_THRESHOLD,
+the size from which on memory is given back at once."""
 
 _ONE_AT_A_TIME: Final = threading.Lock()
 
@@ -104,7 +109,15 @@ def start_worker(environment: Mapping[str, str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.clear()
     os.environ.update(environment)
+    _keep_memory()
     threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _keep_memory() -> None:
+    """Have the memory of one sound kept for the next; to take it anew is a third of the work."""
+    if mallopt := getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None:
+        for option, most in _MALLOC.items():
+            mallopt(option, most)
 
 
 def _end_with_parent() -> None:

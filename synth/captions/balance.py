@@ -89,13 +89,15 @@ class Dealer:
         self, members: Sequence[Member], pool: Sequence[Claim]
     ) -> list[CaptionSet] | None:
         """The captions of members that exchange their main ones."""
-        options = self._choose_form(
-            [
-                [claim for claim in (member.statement, *pool) if _is_own(claim, member, members)]
-                for member in members
-            ],
-            members,
-        )
+        owned: list[list[Claim]] = [[] for _ in members]
+        for claim in pool:
+            owner = _find_owner(claim, members)
+            if owner is not None:
+                owned[owner].append(claim)
+        for member, claims in zip(members, owned, strict=True):
+            if _find_owner(member.statement, members) is not None:
+                claims.insert(0, member.statement)
+        options = self._choose_form(owned, members)
         if len(members) < 2 or not all(options):
             return None
         sets = list(map(self._tell_member, members, options))
@@ -190,11 +192,13 @@ def _denies(claim: Claim) -> bool:
     return isinstance(claim, And) and isinstance(claim.second, Not)
 
 
-def _is_own(claim: Claim, member: Member, members: Sequence[Member]) -> bool:
-    """Whether a claim is true of one member alone."""
-    return member.hearing.proves(claim) and all(
-        other.hearing.refutes(claim) for other in members if other is not member
-    )
+def _find_owner(claim: Claim, members: Sequence[Member]) -> int | None:
+    """The member of which alone a claim is true; None where it may be true of others, too."""
+    for number, member in enumerate(members):
+        if member.hearing.proves(claim):
+            others = (other for other in members if other is not member)
+            return number if all(other.hearing.refutes(claim) for other in others) else None
+    return None
 
 
 def _is_whole(claim: Claim, member: Member) -> bool:

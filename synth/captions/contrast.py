@@ -103,13 +103,14 @@ def contrast(
     changes the connective, in place or with the sounds exchanged.
     """
     first, second = statement(claim.first), statement(claim.second)
-    main_caption = wording.say(type(claim)(first, second), connective)
     others: list[Caption] = []
     for word in wording.connectives:
         relate = Concat if word.is_order else Overlay
         edit = EditKind.REORDER if word is connective else EditKind.RELATION
-        for pair in ((first, second), (second, first)):
-            others.append(wording.say(relate(*pair), word).as_false(edit))
+        if word is not connective:
+            others.append(wording.say(relate(first, second), word).as_false(edit))
+        others.append(wording.say(relate(second, first), word).as_false(edit))
+    main_caption = wording.say(type(claim)(first, second), connective)
     return judge(main_caption, others, timeline, tolerance)
 
 

@@ -275,6 +275,8 @@ def dense_captions(heard: Timeline, frames: Frames, audible: Frames) -> tuple[De
     clauses = [Phrase.of_label(label).clause for label in by_label]
     named = [
         unite(stretch for place in its for stretch in _find_named(place.heard))
+        if len(its) > 1
+        else _find_named(its[0].heard)
         for its in by_label.values()
     ]
     hulls = map(_find_hulls, by_label.values(), named)
@@ -315,7 +317,8 @@ def _find_named(heard: Activity) -> Stretches:
 def _find_hulls(places: Sequence[Placement], named: Stretches) -> Stretches:
     """What is named of a label, from first to last, of each run of events that touch."""
     runs = unite(Stretch(place.onset, place.offset) for place in places)
-    return tuple(stretch for run in runs if (stretch := hull(cut(named, *run))))
+    parts = (cut(named, *run) for run in runs) if len(runs) > 1 else (named,)
+    return tuple(stretch for part in parts if (stretch := hull(part)))
 
 
 def _list_sounds(

@@ -14,7 +14,6 @@ from typing import Final
 
 import numpy as np
 
-from synth.base.errors import LeftOutError
 from synth.base.rng import shuffle
 from synth.base.units import Frames, Seconds, to_frames
 from synth.recipes.base import Clip, Setting, is_proven, retake, take
@@ -40,7 +39,7 @@ _PARTNERS: Final = 6
 _WINDOWS: Final = 8
 _EVEN_S: Final[Seconds] = 1.0
 """Shorter sounds cannot be shortened further."""
-_EVEN_TRIES: Final = 16
+_EVEN_TRIES: Final = 12
 _DRAWS: Final = 40
 _PROVEN: Final = 4
 """So many are proven of those that are drawn of two sounds, the most alike first."""
@@ -101,19 +100,6 @@ class Fitting:
     def _least(self) -> Frames:
         return to_frames(self.least_s, self.setting.rate)
 
-    def draw(
-        self, first: Sequence[Clip], second: Sequence[Clip], rng: np.random.Generator
-    ) -> FittedPair:
-        """A clip of each, drawn at random among those that fit."""
-        pair = self.find(first, second, rng)
-        if pair is not None:
-            return pair
-        fix = "add clips of these labels"
-        if self.longest is not None:
-            fix += ", or allow longer sounds (max_event_s, audio.length)"
-        example = " and ".join(sorted((first[0].labels[0], second[0].labels[0])))
-        raise LeftOutError(DO_NOT_FIT, example=example, fix=fix)
-
     def find(
         self,
         first: Sequence[Clip],
@@ -122,7 +108,7 @@ class Fitting:
         half: int | None = None,
         taken: FittedPair | None = None,
     ) -> FittedPair | None:
-        """The same; None where no two of them fit.
+        """A clip of each, drawn at random among those that fit; None where no two do.
 
         Args:
             half: Look among these pairs of clips only: 0 or 1, whichever sound is the first.
@@ -165,10 +151,8 @@ class Fitting:
                 if not apart or clip.recording != lead.recording
             ]
             for other in shuffle(others, rng)[:_PARTNERS]:
-                yield self._take(lead, rng), self._take(other, rng)
-
-    def _take(self, clip: Clip, rng: np.random.Generator) -> Event:
-        return take(clip, self.longest, self.setting, rng)
+                sounds = [take(clip, self.longest, self.setting, rng) for clip in (lead, other)]
+                yield sounds[0], sounds[1]
 
     def _fit(self, one: Event, other: Event) -> FittedPair | None:
         """The whole sounds where they fit, else the excerpts that do, else the better of both."""
@@ -291,8 +275,8 @@ class Fitting:
             yield FittedPair(
                 rows.first.take(row),
                 amplify_sound(rows.second.take(row), float(rows.gains_db[row])),
-                Overlay(nests.first.take(nest), nests.second.take(nest)),
-                int(rows.crossfades[row]),
+                Overlay(nests.first.take(nest), nests.second.take(nest), int(nests.shifts[nest])),
+                int(rows.shifts[row]),
                 2,
                 float(apart[nest, row]),
             )

@@ -14,11 +14,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from synth.base.units import Decibels, Frames, to_gain
-from synth.recipes.base import retake
-from synth.scene.scene import Event
+from synth.scene.scene import Event, Excerpt
+from synth.truth.blocks import RAMPED
 from synth.truth.ear import BLOCK_S, ROUNDED_DB, SILENCE, StoredEnvelope
 from synth.truth.listener import Listener
-from synth.truth.part import RAMPED
 from synth.truth.relations import LEAST_COMPANY, LEAST_REMAINDER, MOST_FADED, Tolerance
 
 _FILLED: Final = 0.85
@@ -138,7 +137,8 @@ class Cuts:
         excerpt, block = self.strip.sound.heard, BLOCK_S * self.strip.listener.rate
         start = round(self.starts[row] * block)
         frames = min(round(self.lengths[row] * block), excerpt.frames - start)
-        return retake(self.strip.sound, start=excerpt.start + start, frames=frames)
+        part = Excerpt(excerpt.clip, excerpt.start + start, frames, excerpt.gain_db)
+        return Event(self.strip.sound.label, part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +147,14 @@ class CutPairs:
 
     Args:
         gains_db: By how much the second is raised.
-        crossfades: In frames.
+        shifts: The crossfade in frames, or by how many of them the second sound begins later.
         powers: Of each block of the two, 0 behind their end.
         lengths: Of both, in blocks.
     """
 
     first: Cuts
     second: Cuts
-    crossfades: Numbers
+    shifts: Numbers
     gains_db: Float[np.ndarray, " rows"]
     powers: Rows
     lengths: Numbers
@@ -177,31 +177,38 @@ def draw_together(
     ]
     drawn = np.flatnonzero(cuts[0].lengths * cuts[1].lengths)
     first, second = cuts = [cut.pick(drawn) for cut in cuts]
-    lengths = np.maximum(first.lengths, second.lengths)
+    onsets = is_inner[drawn], 1 - is_inner[drawn]
+    ends = [onset + cut.lengths for onset, cut in zip(onsets, cuts, strict=True)]
+    lengths = np.maximum(*ends)
     most = int(lengths.max(initial=1))
-    powers = np.stack([cut.lay(cut.strip.powers, most, 0 * lengths) for cut in cuts], axis=1)
+    laid = (cut.lay(cut.strip.powers, most, onset) for cut, onset in zip(cuts, onsets, strict=True))
+    powers = np.stack([*laid], axis=1)
     low = powers.copy()
     for sound, cut in enumerate(cuts):
-        low[:, sound, cut.starts > 0, 0] *= RAMPED
-        ends = np.flatnonzero(cut.starts + cut.lengths < len(cut.strip.clear))
-        low[:, sound, ends, cut.lengths[ends] - 1] *= RAMPED
+        begun = np.flatnonzero(cut.starts)
+        low[:, sound, begun, onsets[sound][begun]] *= RAMPED
+        ended = np.flatnonzero(cut.starts + cut.lengths < len(cut.strip.clear))
+        low[:, sound, ended, ends[sound][ended] - 1] *= RAMPED
     masked = to_gain(-listener.ear.masked_db)
     marked = low >= powers[:, ::-1] * (masked / (1 - masked)) ** 2
     marked &= low >= np.stack([strip.least for strip in strips], axis=1)[:, :, np.newaxis]
     clear = _find_clear(marked)
     audible = powers.max(axis=3, keepdims=True) * to_gain(-ROUNDED_DB - listener.ear.faint_db) ** 2
     faint = np.logical_or(*(powers >= np.maximum(audible, SILENCE)))
-    clear_end, end = (most - marks[:, :, ::-1].argmax(axis=2) for marks in (clear, faint))
-    rest = (faint & (np.arange(most) >= clear_end[::-1, :, np.newaxis])).sum(axis=2)
-    remainder = tolerance.remainder / (BLOCK_S * listener.rate)
-    least = LEAST_COMPANY * faint.sum(axis=2).min(axis=0)
-    fits = np.flatnonzero(
-        clear[:, :, 0].all(axis=0)
-        & (end <= clear_end[::-1]).any(axis=0)
-        & (rest < np.minimum(LEAST_REMAINDER * clear.sum(axis=2), remainder)).all(axis=0)
-        & ((clear[0] & clear[1]).sum(axis=1) >= least)
+    (clear_start, clear_end), (start, end) = (
+        (marks.argmax(axis=2), most - marks[:, :, ::-1].argmax(axis=2)) for marks in (clear, faint)
     )
-    return _pick(fits, first, second, 0 * lengths, 0.0 * lengths, powers[0].sum(axis=0), lengths)
+    rest = (faint & (np.arange(most) >= clear_end[::-1, :, np.newaxis])).sum(axis=2)
+    block = BLOCK_S * listener.rate
+    remainder = np.minimum(LEAST_REMAINDER * clear.sum(axis=2), tolerance.remainder / block)
+    fits = np.flatnonzero(
+        ((clear_start <= start[::-1]) & (end[::-1] <= clear_end)).any(axis=0)
+        & ((clear_start - start[::-1]) * block < tolerance.audible).all(axis=0)
+        & (rest < remainder).all(axis=0)
+        & ((clear[0] & clear[1]).sum(axis=1) >= LEAST_COMPANY * faint.sum(axis=2).min(axis=0))
+    )
+    offsets = np.rint((onsets[1] - onsets[0]) * block).astype(int)
+    return _pick(fits, first, second, offsets, 0.0 * lengths, powers[0].sum(axis=0), lengths)
 
 
 def draw_in_a_row(

@@ -189,7 +189,8 @@ class ClassPairs(SplitGroups[Triplets]):
         drafts = []
         for at, scene in enumerate(scenes):
             heard = self.listener.hear(scene)
-            others = [other.as_false(find_edit(claims[at], other.claim)) for other in mains]
+            rivals = mains[:at] + mains[at + 1 :]
+            others = [other.as_false(find_edit(claims[at], other.claim)) for other in rivals]
             others += [captions[at] for captions in further]
             captions = judge(mains[at], others, heard, self.setting.tolerance)
             drafts.append(Draft(scene, captions, heard))

@@ -20,6 +20,7 @@ from synth.base.units import Decibels, Frames, to_gain
 from synth.scene.activity import Activity, Stretch, Stretches, cut, hull, intersect, unite
 from synth.scene.scene import Event, Excerpt, Scene
 from synth.scene.timeline import CUT_S, Fade, Placement, Timeline, timeline
+from synth.truth.blocks import ExcerptBlocks
 from synth.truth.ear import (
     BLOCK_S,
     BRUSHED,
@@ -33,7 +34,6 @@ from synth.truth.ear import (
     StoredEnvelope,
     find_acoustics,
 )
-from synth.truth.part import Part
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -121,7 +121,7 @@ class Listener:
         return replace(heard, placements=tuple(placements))
 
     def _find_runs(
-        self, placed: Timeline, parts: Sequence[Part], length: float
+        self, placed: Timeline, parts: Sequence[ExcerptBlocks], length: float
     ) -> tuple[list[list[Run]], list[list[Run]]]:
         """The runs of blocks of each event that everybody hears, and those that somebody may.
 
@@ -204,7 +204,7 @@ class Listener:
         return {}
 
     @cached_property
-    def _parts(self) -> dict[tuple[str, Frames, Frames, float], Part]:
+    def _parts(self) -> dict[tuple[str, Frames, Frames, float], ExcerptBlocks]:
         return {}
 
     @cached_property
@@ -215,20 +215,19 @@ class Listener:
         """Mean square of each event in each block of the scene's time."""
         powers = np.zeros((len(placed.placements), int(-(-placed.frames // self._block))))
         for place, row in zip(placed.placements, powers, strict=True):
-            part = self._find_part(place)
-            row[slice(*self._blocks(place))] = (
-                part.powers[int(weighted)] * to_gain(place.excerpt.gain_db) ** 2
-            )
+            powers_of_part = self._find_part(place).find_powers(weighted=weighted)
+            power = to_gain(place.excerpt.gain_db) ** 2
+            np.multiply(powers_of_part, power, out=row[slice(*self._blocks(place))])
         self._fade(placed, powers[np.newaxis, np.newaxis], self._block, _MIDDLE)
         return powers
 
     def _bound(
-        self, placed: Timeline, parts: Sequence[Part]
+        self, placed: Timeline, parts: Sequence[ExcerptBlocks]
     ) -> Float[np.ndarray, "3 weightings events blocks"]:
         """How soft and how loud each event may be in each block of the scene's time.
 
         A block that is an event's in part only may be its silence: it is not known to be loud.
-        See `Part.bounds`.
+        See `ExcerptBlocks.bounds`.
         """
         block, frames = self._block, placed.frames
         count = int(-(-frames // block))
@@ -276,7 +275,7 @@ class Listener:
         """Frames of a block of a scene's time."""
         return BLOCK_S * self.rate
 
-    def _find_part(self, place: Placement) -> Part:
+    def _find_part(self, place: Placement) -> ExcerptBlocks:
         """What is placed, which is kept: most sounds are heard in several scenes."""
         excerpt, phase = place.excerpt, place.onset % self._block
         key = excerpt.clip, excerpt.start, excerpt.frames, phase
@@ -284,7 +283,7 @@ class Listener:
         if part is None:
             envelope = self._envelope(excerpt.clip)
             ramp = CUT_S * self.rate
-            part = Part(envelope, excerpt.start, excerpt.frames, phase, self._block, ramp)
+            part = ExcerptBlocks(envelope, excerpt.start, excerpt.frames, phase, self._block, ramp)
             _remember(self._parts, key, part, _HELD)
         return part
 

@@ -17,7 +17,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from pipelines.checks.doctor.check import CheckState, DoctorCheck
-from pipelines.flows.address import find_server
+from pipelines.config.prefect_server import find_server
 from pipelines.llm.wire.endpoint import (
     Endpoint,
     EndpointSettings,

@@ -28,8 +28,8 @@ from pipelines.cli.make.reproduce import (
     read_request,
     reproduce_version,
 )
+from pipelines.config.prefect_server import find_server
 from pipelines.engines.engine import check_engine
-from pipelines.flows.address import find_server
 from synth.base.atomic import format_count
 from synth.base.command import CommandResult
 from synth.base.doors import make_console

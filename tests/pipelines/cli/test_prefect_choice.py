@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.cli.make.build import run_build
+from pipelines.config.prefect_server import find_server
 from pipelines.config.spec import Spec
-from pipelines.flows.address import find_server
 from synth.base.errors import SegueError
 from synth.base.progress import Silent
 

@@ -8,7 +8,7 @@ from itertools import permutations
 import numpy as np
 
 from synth.recipes.base import Clip, Draft, make_listener
-from synth.recipes.fitting import Fitting
+from synth.recipes.fitting import FittedPair, Fitting
 from synth.recipes.triplets import Triplets
 from synth.scene.scene import Concat, Overlay, events
 from tests.kit.envelopes import envelope
@@ -112,8 +112,12 @@ def test_no_sound_is_cut_to_less_than_asked() -> None:
         assert min(shortest) < 1.5 * least_s * RATE
 
 
-def fitting(found: list[Clip], least_s: float = LEAST_S, crossfade: int = 0) -> Fitting:
-    return Fitting(make_listener(found, SETTING), SETTING, None, least_s, crossfade)
+def fit(one: Clip, other: Clip, least_s: float = LEAST_S, crossfade: int = 0) -> FittedPair:
+    listener = make_listener([one, other], SETTING)
+    fitting = Fitting(listener, SETTING, None, least_s, crossfade)
+    pair = fitting.find([one], [other], np.random.default_rng(0))
+    assert pair is not None
+    return pair
 
 
 def steady(label: int, blocks: int) -> Clip:
@@ -128,7 +132,7 @@ def test_the_longer_of_two_sounds_is_cut_to_the_shorter() -> None:
         (other, one, (40, 40)),
         (other, like, (40, 42)),
     ):
-        made = fitting([first, second]).draw([first], [second], np.random.default_rng(0))
+        made = fit(first, second)
         assert made.unordered == 2
         lasting = tuple(event.heard.frames // BLOCK for event in events(made.overlay))
         assert lasting == blocks
@@ -138,28 +142,27 @@ def test_the_longer_of_two_sounds_is_cut_to_the_shorter() -> None:
 def test_silence_before_a_sound_counts_for_nothing() -> None:
     late = clip(0, 0, (-85.0,) * 20 + (-25.0,) * 40)
     other = steady(1, 40)
-    found = fitting([late, other]).draw([late], [other], np.random.default_rng(0))
+    found = fit(late, other)
     assert found.unordered == 2
     assert isinstance(found.overlay, Overlay)
-    heard = fitting([late, other]).listener.hear(found.overlay)
+    heard = make_listener([late, other], SETTING).hear(found.overlay)
     assert len({place.heard.clear for place in heard.placements}) == 1
 
 
 def test_what_cannot_be_cut_short_enough_is_kept_and_counted() -> None:
     long, blink = steady(0, 90), steady(1, 6)
-    found = fitting([long, blink]).draw([long], [blink], np.random.default_rng(0))
+    found = fit(long, blink)
     # After a sound of 0.3 s the other goes on for 0.7 s at least.
     assert found.unordered == 1
     lasting = [event.heard.frames for event in events(found.overlay)]
     assert min(lasting) == 6 * BLOCK
     assert max(lasting) >= LEAST_S * RATE
-    shorter = fitting([long, blink], least_s=0.3).draw([long], [blink], np.random.default_rng(0))
+    shorter = fit(long, blink, least_s=0.3)
     assert shorter.unordered == 2
 
 
 def test_a_crossfade_that_would_cover_a_sound_by_half_is_shortened() -> None:
     one, other = steady(0, 60), steady(1, 10)
     for asked, given in ((2, 2), (6, 3), (16, 4)):
-        rng = np.random.default_rng(0)
-        pair = fitting([one, other], crossfade=asked * BLOCK).draw([one], [other], rng)
+        pair = fit(one, other, crossfade=asked * BLOCK)
         assert pair.crossfade == given * BLOCK

@@ -74,9 +74,9 @@ def test_parts_are_composed_as_the_listener_composes_them(seed: int) -> None:
         for row, length in enumerate(pairs.lengths.tolist()):
             first = pairs.first.take(row)
             second = amplify_sound(pairs.second.take(row), float(pairs.gains_db[row]))
-            scene: Concat | Overlay = Overlay(first, second)
+            scene: Concat | Overlay = Overlay(first, second, int(pairs.shifts[row]))
             if pairs is rows:
-                scene = Concat(first, second, int(pairs.crossfades[row]))
+                scene = Concat(first, second, int(pairs.shifts[row]))
             powers = listener.powers(scene)
             assert len(powers) == length
             assert pairs.powers[row, :length] == pytest.approx(powers, rel=1e-6)
@@ -92,7 +92,7 @@ def test_of_parts_together_neither_comes_first() -> None:
         nests = draw_together(strips, most, SETTING.tolerance, np.random.default_rng(seed))
         a, b = (Event(strip.sound.label) for strip in strips)
         for row in range(len(nests.lengths)):
-            overlay = Overlay(nests.first.take(row), nests.second.take(row))
+            overlay = Overlay(nests.first.take(row), nests.second.take(row), int(nests.shifts[row]))
             hearing = Hearing(strips[0].listener.hear(overlay), SETTING.tolerance)
             orders = (Concat(a, b), Concat(b, a))
             verdicts.append(hearing.proves(Overlay(a, b)) and all(map(hearing.refutes, orders)))

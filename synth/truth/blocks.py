@@ -18,7 +18,7 @@ RAMPED: Final = 10**-0.6
 
 
 @dataclass(frozen=True)
-class Part:
+class ExcerptBlocks:
     """An excerpt of a clip, as it was recorded, in the blocks of a scene's time.
 
     Args:
@@ -62,17 +62,14 @@ class Part:
         edges[0], edges[-1] = self.start, self.start + self.frames
         return edges
 
-    @cached_property
-    def powers(self) -> Float[np.ndarray, "weightings blocks"]:
+    def find_powers(self, *, weighted: bool) -> LevelBlocks:
         """Mean square of each block, of which a part only may be the excerpt's."""
         clip, first, last = self.envelope, self._first, self._count - 1
         if first is None:
-            edges = self._edges
-            energies = [clip.energy(edges, weighted=weighted) for weighted in (False, True)]
-            return np.diff(energies) / self.block
-        powers = clip.powers[:, first : first + last + 1].copy()
-        powers[:, last] *= (self.phase + self.frames) / self.block - last
-        powers[:, 0] *= 1 - self.phase / self.block if last else self.frames / self.block
+            return np.diff(clip.energy(self._edges, weighted=weighted)) / self.block
+        powers: LevelBlocks = clip.powers[int(weighted), first : first + last + 1].copy()
+        powers[last] *= (self.phase + self.frames) / self.block - last
+        powers[0] *= 1 - self.phase / self.block if last else self.frames / self.block
         return powers
 
     @cached_property
