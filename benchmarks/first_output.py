@@ -6,7 +6,6 @@ another checkout; with `--starts` what commands that do little take, and their a
 
 from __future__ import annotations
 
-import argparse
 import os
 import shlex
 import signal
@@ -21,6 +20,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+from benchmarks.core.contenders import ROOT
+from benchmarks.core.table import load, machine, make_parser, markdown
 from pipelines.cli.commands import COMMANDS
 
 MOST_S: Final = 90.0
@@ -137,11 +138,19 @@ def print_starts(code: Path, folder: Path) -> None:
 
 def main() -> None:
     """Print a table of the commands."""
+<<<<<<< HEAD
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--code", type=Path, default=Path(__file__).parents[1])
     parser.add_argument("--starts", action="store_true")
     given = parser.parse_args()
     code, left = given.code.resolve(), set(COMMANDS)
+=======
+    parser = make_parser("first_output", __doc__, repeats=1)
+    parser.add_argument("--code", type=Path, default=ROOT, help="another checkout")
+    code = parser.parse_args().code.resolve()
+    rows: list[tuple[str, ...]] = []
+    left = set(COMMANDS)
+>>>>>>> scale
     with tempfile.TemporaryDirectory() as name:
         for file, text in FILES.items():
             (Path(name) / file).write_text(text)
@@ -151,15 +160,17 @@ def main() -> None:
         print("\n| command | help after | first output after | longest silence | in all | status |")
         print("|---|---:|---:|---:|---:|---:|")
         for call in CALLS.strip().splitlines():
+            print(call, file=sys.stderr, flush=True)
             newest = next(iter(sorted(Path(name, CORPUS).glob("*/"))), Path()).name
             words = shlex.split(call.replace("$VERSION", newest))
-            command = max((each for each in COMMANDS if call.startswith(each)), key=len)
+            command = max((known for known in COMMANDS if call.startswith(known)), key=len)
             left.discard(command)
-            asked = measure([*command.split(), "--help"], code, Path(name))
-            found = measure(words, code, Path(name))
-            times = (asked.first, found.first, found.silence, found.whole)
-            shown = " | ".join(f"{each:.2f} s" for each in times)
-            print(f"| `{call}` | {shown} | {found.status} |", flush=True)
+            help_ = measure([*command.split(), "--help"], code, Path(name))
+            run = measure(words, code, Path(name))
+            times = (help_.first, run.first, run.silence, run.whole)
+            rows.append((f"`{call}`", *(f"{seconds:.2f} s" for seconds in times), run.status))
+    head = "command|its help after|first output after|longest silence|in all|status"
+    print(f"{machine()}, load {load()} after\n\n{markdown(head.split('|'), rows)}")
     assert not left, f"not called: {left}"
 
 

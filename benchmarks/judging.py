@@ -107,8 +107,6 @@ class Sheets:
     """Every operation over the captions of one part, in an order of their own.
 
     Args:
-        data: The folder of the datasets.
-        part: Which part.
         others: Further captions of sounds, and what their dataset is called.
         only: By operation, the ids to take; all where it is not named.
     """

@@ -52,15 +52,8 @@ ESC-50's.
 """
 
 COLUMNS: Final = (
-    "label",
-    "noun",
-    "subject",
-    "verb",
-    "rest",
-    "plural",
-    "said",
-    "family",
-    "also",
+    *("label", "noun", "subject", "verb", "rest", "plural"),
+    *("said", "family", "also"),
 )
 FORMS: Final = ("noun", "clause", "gerund")
 BUILT: Final = ("label", *FORMS, "said", "family", "also")
@@ -94,14 +87,7 @@ _PATH = re.compile(r"[a-z]+(?:/[a-z]+){0,2}")
 
 @dataclass(frozen=True, slots=True)
 class LexiconEntry:
-    """One label as it is built.
-
-    Args:
-        wordings: How it is said, the standard wording first.
-        families: Family paths: "animal/dog".
-        also: Paths of what it could be called besides.
-        said: What can be said of it, by each wording.
-    """
+    """One label as it is built: its wordings, the standard one first, what each can say, paths."""
 
     label: str
     wordings: tuple[Phrase, ...]
@@ -159,15 +145,18 @@ def build(sources: Mapping[str, str], inflect: Inflect) -> dict[str, list[Lexico
         said: dict[tuple[str, str], str] = {}
         for place, row in _rows(name, sources[name]):
             wording = _word(place, row, inflect)
-            if _goes_on(row) and entries and place.label == entries[-1].label:
+            last = entries[-1] if entries else None
+            if last and place.label == last.label and not (row["family"] or row["also"]):
                 _check_new(place, wording, said)
-                entries[-1] = _add(entries[-1], wording, row["said"])
+                more = row["said"] or last.said[0]
+                wordings = (*last.wordings, wording)
+                entries[-1] = replace(last, wordings=wordings, said=(*last.said, more))
                 continue
             if place.label in owners:
                 other = owners[place.label]
                 place.refuse(f"already in {other.file}, line {other.line}", "delete one of the two")
-            if entries and place.label < entries[-1].label:
-                place.refuse(f"comes after {entries[-1].label!r}", "sort the rows by label")
+            if last and place.label < last.label:
+                place.refuse(f"comes after {last.label!r}", "sort the rows by label")
             owners[place.label] = place
             _check_new(place, wording, said)
             entries.append(_entry(place, row, wording))
@@ -209,16 +198,6 @@ def _rows(name: str, text: str) -> Iterator[tuple[_Place, dict[str, str]]]:
         if not place.label.strip():
             place.refuse("no label", "name the label, or delete the row")
         yield place, dict(zip(COLUMNS, row, strict=True))
-
-
-def _goes_on(row: Mapping[str, str]) -> bool:
-    """Whether a row words the label of the row above otherwise."""
-    return not (row["family"] or row["also"])
-
-
-def _add(entry: LexiconEntry, wording: Phrase, said: str) -> LexiconEntry:
-    wordings = *entry.wordings, wording
-    return replace(entry, wordings=wordings, said=(*entry.said, said or entry.said[0]))
 
 
 def _word(place: _Place, row: Mapping[str, str], inflect: Inflect) -> Phrase:

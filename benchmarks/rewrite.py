@@ -5,7 +5,6 @@ Run from the repository root: `python -m benchmarks.rewrite`. README.md tells wh
 
 from __future__ import annotations
 
-import argparse
 import os
 import tempfile
 from collections import defaultdict
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.core.table import make_parser, markdown
 from pipelines.builder.build import plan_library
 from pipelines.config.spec import Spec
 from pipelines.llm.files import Input
@@ -125,16 +125,17 @@ def _show(
             whole.expected += tally.expected
             whole.variance += tally.variance
             whole.measured += tally.measured
-    print(f"\n| {title} | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
-    for row in [*sorted({name for name, _ in sums} - {"", "all"}), "all"]:
-        cells = [sums[row, column] for column in columns]
-        told = [f"{each.measured:,} ({each.expected:,.1f} ± {each.sd:.1f})" for each in cells]
-        print(f"| {row} | {' | '.join(told)} |")
+    rows = (
+        [row, *(f"{cell.measured:,} ({cell.expected:,.1f} ± {cell.sd:.1f})" for cell in cells)]
+        for row in [*sorted({name for name, _ in sums} - {"", "all"}), "all"]
+        for cells in [[sums[row, column] for column in columns]]
+    )
+    print(f"\n{markdown((title, *columns), rows)}")
 
 
 def main() -> None:
     """Plan, rewrite with readers of several rates, and print the tables."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.rewrite", description=__doc__)
+    parser = make_parser("rewrite", __doc__, repeats=1)
     parser.add_argument("--texts", type=int, default=5000)
     parser.add_argument("--read", type=float, nargs="+", default=[0.05, 0.3, 1.0])
     given = parser.parse_args()
@@ -143,7 +144,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         rows = list(plan_rows(Path(folder)))
         for read in given.read:
-            measure(Path(folder), rows, given.texts, read)
+            measure(Path(folder), rows, 50 if given.quick else given.texts, read)
 
 
 if __name__ == "__main__":

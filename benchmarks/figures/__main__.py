@@ -16,14 +16,15 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from pydantic import Field
 
 from benchmarks.core.table import versions
+from synth.base.choice import StrictModel
 from synth.base.errors import SpecError
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -31,13 +32,12 @@ JOBS: Final = Path(__file__).with_name("jobs.yaml")
 RESULTS: Final = ROOT / "benchmarks" / "results" / "figures"
 
 
-@dataclass(frozen=True, slots=True)
-class FigureCommand:
+class FigureCommand(StrictModel):
     """A command, and what is kept of the last line that it prints, which is JSON.
 
     Args:
-        run: The command. Without `keep` what it prints is not read.
-        keep: Paths into the JSON, such as `bat/value`; `*` stands for any key.
+        keep: Paths into the JSON, such as `bat/value`; `*` stands for any key. Without, what it
+            prints is not read.
         status: The exit status it must have.
     """
 
@@ -46,27 +46,17 @@ class FigureCommand:
     status: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class FigureJob(StrictModel):
     """Commands that share a folder, and the files that they need there."""
 
     steps: tuple[FigureCommand, ...]
-    files: Mapping[str, str] = field(default_factory=dict)
+    files: dict[str, str] = Field(default_factory=dict)
 
 
-def read_jobs() -> dict[str, Job]:
+def read_jobs() -> dict[str, FigureJob]:
     """The jobs by name."""
     listed = yaml.safe_load(JOBS.read_text(encoding="utf-8"))
-    return {
-        name: Job(
-            tuple(
-                FigureCommand(each["run"], tuple(each.get("keep", ())), each.get("status", 0))
-                for each in told["steps"]
-            ),
-            told.get("files", {}),
-        )
-        for name, told in listed.items()
-    }
+    return {name: FigureJob.model_validate(job) for name, job in listed.items()}
 
 
 def keep(found: Any, paths: Sequence[str]) -> Any:
@@ -95,7 +85,7 @@ def _keep(found: Any, path: Sequence[str], kept: dict[str, Any], told: str) -> N
             kept[str(key)] = values[key]
 
 
-def run(job: Job, data: Path, folder: Path) -> list[dict[str, Any]]:
+def run(job: FigureJob, data: Path, folder: Path) -> list[dict[str, Any]]:
     """What each step of a job found.
 
     Raises:

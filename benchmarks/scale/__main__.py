@@ -21,6 +21,7 @@ from benchmarks.scale.training import BATCH, WARM_STEPS, list_trainings
 
 ROWS: Final = {"plan": [100_000, 1_000_000, 3_000_000], "train": [100_000, 1_000_000, 10_000_000]}
 WANTED: Final = 10_000_000
+LEAST: Final = 1_000_000
 AIM_MIB: Final = 2048
 TRAINED: Final = {
     "start_s": "start, s",
@@ -54,6 +55,7 @@ def describe(found: table.Medians, measures: dict[str, str], what: str) -> str:
 def extrapolate(found: table.Medians) -> Iterator[table.Aim]:
     """The peak at `WANTED` rows, by the line through the two largest sizes."""
     sizes = [(int(case.replace(",", "")), own) for case, own in found.items()]
+    sizes = [size for size in sizes if size[0] >= LEAST]  # below, mapped pages are not all touched
     if len(sizes) > 1:
         (few, small), (many, large) = sorted(sizes, key=lambda size: size[0])[-2:]
         for name in large:

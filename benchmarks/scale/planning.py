@@ -3,6 +3,8 @@
 - **plan**: the first groups are drafted, and their rows come again and again, as drafting keeps
   nothing from group to group.
 - **read**: what a render worker does first; it reads the rows of the last shard.
+- **finish**: a build that finds the plan at hand, and ends with its manifests; the shards are
+  stand-ins that hold nothing, with their receipts.
 - **engine**: a corpus planned and rendered by worker processes, or by a Dask cluster on the same
   machine; both start before the clock.
 """
@@ -11,25 +13,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import asdict
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow.parquet as pq
+
 from benchmarks.core.contenders import Contender, free_port
 from benchmarks.core.turn import Done, Job, Stopwatch, Work, sampled_peaks
 from pipelines.builder import plan as planning
-from pipelines.builder.build import build, plan_library
+from pipelines.builder.build import build, conclude, plan_library
+from pipelines.builder.build import prepare as make_ready
 from pipelines.builder.claim import SHARDS_FILE
 from pipelines.builder.drafting import RUN_GROUPS, DraftedRows, Drafter, cut_runs
+from pipelines.builder.render import ShardReceipt
 from pipelines.config.spec import Spec
+from pipelines.engines.cluster import library_versions
 from pipelines.engines.engine import engine
+from pipelines.store.places import Places
 from pipelines.store.row_file import read_columns
+from synth.base.hashing import file_sha256
 from synth.base.progress import Silent
 from synth.corpus.corpus import PLAN_FILE
+from synth.corpus.schema import MEASUREMENTS, canonical_json, to_table
 
 HERE: Final = "benchmarks.scale.planning"
 DRAFTED_RUNS: Final = 64
+PLANNING: Final = {
+    "plan": "planning",
+    "read": "reading a shard's rows",
+    "finish": "a build around its workers",
+}
 ENGINES: Final = (("pool", 1), ("pool", 2), ("Dask", 1), ("Dask", 2), ("Dask", 4))
 
 
@@ -49,7 +65,7 @@ def make_spec(samples: int) -> dict[str, Any]:
 def list_plans(out: Path, rows: list[int]) -> Iterator[Contender]:
     for count in rows:
         job = {"spec": make_spec(count), "folder": str(out / f"plan-{count}")}
-        for work, name in (("plan", "planning"), ("read", "reading a shard's rows")):
+        for work, name in PLANNING.items():
             yield Contender(f"{count:,}", name, HERE, job | {"work": work}, once=True)
 
 
@@ -60,7 +76,7 @@ def list_engines(samples: int) -> Iterator[Contender]:
 
 
 def prepare(job: Job) -> Work:
-    return {"plan": _plan, "read": _read, "engine": _build}[job["work"]](job)
+    return {"plan": _plan, "read": _read, "finish": _finish, "engine": _build}[job["work"]](job)
 
 
 def _plan(job: Job) -> Work:
@@ -95,6 +111,45 @@ def _read(job: Job) -> Work:
         return Done(len(rows), facts=peaks)
 
     return work
+
+
+def _finish(job: Job) -> Work:
+    spec, folder = Spec.model_validate(job["spec"]), Path(job["folder"])
+
+    def work(watch: Stopwatch) -> Done:
+        with watch, sampled_peaks() as peaks, engine(0) as where:
+            prepared = make_ready(spec, folder, where, Silent())
+            for shard in prepared.pending:
+                _stand_in(prepared.places, shard)
+            samples = conclude(prepared).samples
+        return Done(samples, facts=peaks)
+
+    return work
+
+
+def _stand_in(places: Places, shard: planning.ShardPlan) -> None:
+    """A shard that holds nothing, with its measurements and its receipt."""
+    path, measured = (
+        places.shard_path(shard.split, shard.shard),
+        places.measurements_path(shard.shard),
+    )
+    for file in (path, measured):
+        file.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"")
+    row = {"member": "0.flac", "sha256": "0" * 64, "gain_db": 0.0, "peak_db": -1.0}
+    rows = [row | {"offset": 4096 * at + 512, "size": 512} for at in range(shard.samples)]
+    pq.write_table(to_table(rows, MEASUREMENTS), measured)
+    receipt = ShardReceipt(
+        shard=shard.shard,
+        split=shard.split,
+        samples=shard.samples,
+        digest=shard.digest,
+        bytes=0,
+        sha256=file_sha256(path),
+        libraries=library_versions(),
+        measurements=file_sha256(measured),
+    )
+    places.receipt_path(shard.shard).write_text(canonical_json(asdict(receipt)), encoding="utf-8")
 
 
 def _build(job: Job) -> Work:

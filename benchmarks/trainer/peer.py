@@ -36,13 +36,7 @@ FULL_SCALE: Final = 32768.0
 
 @dataclass(frozen=True, slots=True)
 class PeerSamples(Dataset[tuple[Tensor, str]]):
-    """Samples as peers load them, one by one from the shards.
-
-    Args:
-        corpus: The corpus.
-        rows: Of its training split.
-        extractor: Computes the log-mel where that is done here, else None.
-    """
+    """Samples as peers load them, one by one from the shards; an extractor computes the log-mel."""
 
     corpus: Corpus
     rows: Sequence[Mapping[str, Any]]

@@ -190,7 +190,7 @@ class Cluster:
                 ended = future.done()
                 try:
                     if not ended:  # a limit of `result` may cut off the fetching of an answer
-                        self._distributed.wait(future, POLL_S)
+                        future.exception(POLL_S)
                     return future.result()
                 except TimeoutError:
                     if ended:  # the function itself raised it

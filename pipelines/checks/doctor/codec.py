@@ -13,13 +13,9 @@ from pathlib import Path
 
 def main() -> None:
     """Load them: those for one version of ffmpeg are enough."""
-<<<<<<< HEAD
-    torch, codec = map(_find_folder, ("torch", "torchcodec"))
-=======
     torch, codec = (
         Path(str(distribution(name).locate_file(name))) for name in ("torch", "torchcodec")
     )
->>>>>>> start
     CDLL(str(torch / "lib" / "libtorch.so"), RTLD_GLOBAL)
     for core in codec.glob("libtorchcodec_core*.so"):
         with suppress(OSError):
