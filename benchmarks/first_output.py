@@ -138,27 +138,20 @@ def print_starts(code: Path, folder: Path) -> None:
 
 def main() -> None:
     """Print a table of the commands."""
-<<<<<<< HEAD
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--code", type=Path, default=Path(__file__).parents[1])
-    parser.add_argument("--starts", action="store_true")
-    given = parser.parse_args()
-    code, left = given.code.resolve(), set(COMMANDS)
-=======
     parser = make_parser("first_output", __doc__, repeats=1)
     parser.add_argument("--code", type=Path, default=ROOT, help="another checkout")
-    code = parser.parse_args().code.resolve()
+    parser.add_argument("--starts", action="store_true", help="CPU of starts, beside their aims")
+    options = parser.parse_args()
+    code = options.code.resolve()
     rows: list[tuple[str, ...]] = []
     left = set(COMMANDS)
->>>>>>> scale
     with tempfile.TemporaryDirectory() as name:
         for file, text in FILES.items():
             (Path(name) / file).write_text(text)
         print_starts(code, Path(name))
-        if given.starts:
+        if options.starts:
             return
-        print("\n| command | help after | first output after | longest silence | in all | status |")
-        print("|---|---:|---:|---:|---:|---:|")
+        print()
         for call in CALLS.strip().splitlines():
             print(call, file=sys.stderr, flush=True)
             newest = next(iter(sorted(Path(name, CORPUS).glob("*/"))), Path()).name

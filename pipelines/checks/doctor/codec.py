@@ -25,12 +25,5 @@ def main() -> None:
     raise SystemExit("no version of ffmpeg fits")
 
 
-def _find_folder(package: str) -> Path:
-    spec = find_spec(package)
-    if spec is None or spec.origin is None:
-        raise SystemExit(f"{package} is not installed")
-    return Path(spec.origin).parent
-
-
 if __name__ == "__main__":
     main()
