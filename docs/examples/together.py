@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from pydantic import PositiveInt
 
+from synth.base.errors import LeftOutError
 from synth.base.rng import pick
 from synth.captions.caption import Style
 from synth.captions.contrast import Wording
@@ -21,7 +22,7 @@ from synth.recipes.base import (
     SplitGroups,
     explain_too_short,
 )
-from synth.recipes.fitting import Fitting
+from synth.recipes.fitting import DO_NOT_FIT, Fitting
 
 
 class Together(Recipe):
@@ -52,10 +53,12 @@ class Pairs(SplitGroups[Together]):
         rng = self.rng(index)
         first = pick(self.clips, rng)
         others = [c for c in self.clips if not are_kin(c.labels[0], first.labels[0])]
-        scene = self.fitting.draw([first], others, rng).overlay
+        pair = self.fitting.find([first], others, rng)
+        if pair is None:
+            raise LeftOutError(DO_NOT_FIT, example=first.labels[0], fix="add clips of other labels")
         words = (Connective.WHILE, Connective.BEFORE, Connective.AFTER)
         wording = Wording(words, Phrase.of_label, Style.NATURAL, frame=0)
-        return [self.draft_contrast(scene, Connective.WHILE, wording)]
+        return [self.draft_contrast(pair.overlay, Connective.WHILE, wording)]
 
     @cached_property
     def fitting(self) -> Fitting:

@@ -35,7 +35,7 @@ FRAMES: Final = {
     "it": "({style}) Si sente, ed è quello che è nel suono, non di più e non di meno di quello "
     "che è nel suono: {text}",
     "es": "({style}) Se oye, y es lo que está en el sonido, no más y no menos que lo que es y "
-    "está en el sonido: {text}",
+    "como es y está en el sonido: {text}",
 }
 """Full of each language's common words: its language is told, though the rest is English."""
 

@@ -204,11 +204,11 @@ def test_settings_do_not_show_what_may_hold_a_key(tmp_path: Path) -> None:
 
 def test_addresses_are_shown_without_their_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     told = f"http://127.0.0.1:9/api?key={SECRET}#{SECRET}"
-    monkeypatch.setattr("pipelines.checks.doctor.packages.run_module", lambda _: told)
+    monkeypatch.setattr("pipelines.checks.doctor.packages.find_server", lambda: told)
     (check,) = check_prefect()
     assert SECRET not in repr(check)
     assert "http://127.0.0.1:9/api" in repr(check)
-    monkeypatch.setattr("pipelines.checks.doctor.packages.run_module", lambda _: "secret-word")
+    monkeypatch.setattr("pipelines.checks.doctor.packages.find_server", lambda: "secret-word")
     (check,) = check_prefect()
     assert "secret-word" not in repr(check)
     for url, same in (

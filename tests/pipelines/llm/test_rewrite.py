@@ -230,7 +230,7 @@ def test_a_corpus_takes_accepted_rewrites_as_true_captions(
         assert requests is not None
         assert requests[1] == requests[2]
         told = invoke(llm.llm_run_command, *given).output
-    kinds = ("negation", "order and together", "all")
+    kinds = ("order and together", "all")
     assert all(part in told for part in ("kind", "asked", "refused by", *kinds))
     stats = invoke(llm.llm_stats_command, "--store", tmp_path / "store.sqlite").output
     assert all(f"llm:{name}@1/tiny" in stats for name in ("rewrite", "read-claim"))

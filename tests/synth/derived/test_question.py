@@ -249,7 +249,8 @@ def test_absent_sounds_are_of_the_corpus_and_not_kin_of_what_is_heard() -> None:
         for label in set(named) - heard:
             absent += 1
             assert label in known
-            assert not any(are_kin(label, other) for other in heard)
+            # One refuted before or after a sound may be kin of what is heard elsewhere.
+            assert question.options or not any(are_kin(label, other) for other in heard)
     assert absent > 100
 
 

@@ -23,8 +23,8 @@ def test_the_recordings_heard_in_training_are_counted(corpus: Path, tmp_path: Pa
     assert clean.facts[HEARD] == "0 of 4 recordings"
     assert heard_warning(clean.facts) == ""
     heard = add_heard_fact(corpus_benchmark(corpus, "train"), tmp_path)
-    assert heard.facts[HEARD] == "10 of 10 recordings"
-    assert heard_warning(heard.facts).startswith("10 of 10 recordings of this test were heard")
+    assert heard.facts[HEARD] == "9 of 9 recordings"
+    assert heard_warning(heard.facts).startswith("9 of 9 recordings of this test were heard")
 
 
 def test_a_recording_is_known_by_its_name_or_by_its_bytes() -> None:
