@@ -20,6 +20,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from synth.base.errors import PlanError
+from synth.base.memo import remember
 from synth.base.rng import pick, shuffle
 from synth.base.units import Frames, Seconds, to_frames
 from synth.captions.caption import Style, frames
@@ -328,9 +329,7 @@ class ClipPairs(SplitGroups[Acba]):
         if proven is None:
             scenes = self._orders(first, second)
             proven = all(is_proven(scene, self.listener, self.setting) for scene in scenes)
-            if len(self._known) >= _KNOWN:
-                self._known.pop(next(iter(self._known)))
-            self._known[pair] = proven
+            remember(self._known, pair, proven, _KNOWN)
         return proven
 
     @cached_property

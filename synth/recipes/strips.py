@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from synth.base.units import Decibels, Frames, to_gain
 from synth.scene.scene import Event, Excerpt
 from synth.truth.blocks import RAMPED
-from synth.truth.ear import BLOCK_S, ROUNDED_DB, SILENCE, StoredEnvelope
+from synth.truth.ear import BLOCK_S, ROUNDED_DB, SILENCE
 from synth.truth.listener import Listener
 from synth.truth.relations import LEAST_COMPANY, LEAST_REMAINDER, MOST_FADED, Tolerance
 
@@ -55,9 +55,7 @@ class Strip:
     def of(cls, sound: Event, listener: Listener) -> Strip:
         """That of a sound which begins with a block of its clip."""
         excerpt, block = sound.heard, BLOCK_S * listener.rate
-        envelope = listener.envelopes[excerpt.clip]
-        if isinstance(envelope, StoredEnvelope):
-            envelope = envelope.read()
+        envelope = listener.read_envelope(excerpt.clip)
         count = int(-(-excerpt.frames // block))
         moments = excerpt.start + np.minimum(np.arange(count + 1) * block, excerpt.frames)
         energies = [envelope.energy(moments, weighted=weighted) for weighted in (False, True)]

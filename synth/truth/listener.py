@@ -10,12 +10,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from synth.base.errors import SceneError
+from synth.base.memo import remember
 from synth.base.units import Decibels, Frames, to_gain
 from synth.scene.activity import Activity, Stretch, Stretches, cut, hull, intersect, unite
 from synth.scene.scene import Event, Excerpt, Scene
@@ -34,9 +35,6 @@ from synth.truth.ear import (
     StoredEnvelope,
     find_acoustics,
 )
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 _READ: Final = 8192
 """Envelopes that are kept once they are read, and where most listeners hear what is of them."""
@@ -72,7 +70,7 @@ class Listener:
         recent = self._recent
         placed = recent.get(scene)
         if placed is None:
-            placed = _remember(recent, scene, self._listen(timeline(scene)), _RECENT)
+            placed = remember(recent, scene, self._listen(timeline(scene)), _RECENT)
         return placed
 
     def _listen(self, placed: Timeline) -> Timeline:
@@ -118,7 +116,7 @@ class Listener:
             key = excerpt.clip, excerpt.start, excerpt.frames, place.onset - shift, joins
             runs = self._likely.get(key)
             if runs is None:
-                runs = _remember(self._likely, key, self._find_likely(*key), _READ)
+                runs = remember(self._likely, key, self._find_likely(*key), _READ)
             moved = [(start + first, end + first) for start, end in runs]
             stretches = unite((*self._to_frames(moved, place, step), *its.clear))
             likely = intersect(stretches, its.faint)
@@ -147,7 +145,7 @@ class Listener:
         moments = (np.arange(math.ceil(end / step)) + 0.5) * step
         inside = slice(*np.searchsorted(moments, (phase, end)))
         powers = np.zeros((2, len(moments)))
-        powers[:, inside] = self._envelope(clip).interpolate(moments[inside] + (start - phase))
+        powers[:, inside] = self.read_envelope(clip).interpolate(moments[inside] + (start - phase))
         for seam, crossfade, rises in joins:
             come = np.minimum(np.maximum((moments - seam) / crossfade, 0), 1)
             powers *= self.fade.rise(come if rises else 1 - come) ** 2
@@ -217,9 +215,9 @@ class Listener:
     def _find_extent(self, excerpt: Excerpt) -> Stretch:
         clear = self._clear.get(excerpt.clip)
         if clear is None:
-            whole = Excerpt(excerpt.clip, 0, self._envelope(excerpt.clip).frames)
+            whole = Excerpt(excerpt.clip, 0, self.read_envelope(excerpt.clip).frames)
             (place,) = self._listen(timeline(Event("sound", whole))).placements
-            clear = _remember(self._clear, excerpt.clip, place.heard.clear, _READ)
+            clear = remember(self._clear, excerpt.clip, place.heard.clear, _READ)
         extent = hull(cut(clear, excerpt.start, excerpt.start + excerpt.frames))
         if extent is None:
             return Stretch(0, excerpt.frames)
@@ -313,22 +311,23 @@ class Listener:
         key = excerpt.clip, excerpt.start, excerpt.frames, phase
         part = self._parts.get(key)
         if part is None:
-            envelope = self._envelope(excerpt.clip)
+            envelope = self.read_envelope(excerpt.clip)
             ramp = CUT_S * self.rate
             part = ExcerptBlocks(envelope, excerpt.start, excerpt.frames, phase, self._block, ramp)
-            _remember(self._parts, key, part, _HELD)
+            remember(self._parts, key, part, _HELD)
         return part
 
     def _blocks(self, place: Placement) -> tuple[int, int]:
         """The blocks that a placement lies in, as [start, end)."""
         return int(place.onset // self._block), int(-(-place.offset // self._block))
 
-    def _envelope(self, clip: str) -> Envelope:
+    def read_envelope(self, clip: str) -> Envelope:
+        """How loud a clip is over time, wherever that lies; it is kept."""
         envelope = self._read.get(clip) or self.envelopes.get(clip)
         if envelope is None:
             raise SceneError(f"no levels are known for clip {clip!r}", fix="build again")
         if isinstance(envelope, StoredEnvelope):
-            envelope = _remember(self._read, clip, envelope.read(), _READ)
+            envelope = remember(self._read, clip, envelope.read(), _READ)
         return envelope
 
     def _to_frames(self, runs: list[Run], place: Placement, block: float) -> Stretches:
@@ -337,11 +336,3 @@ class Listener:
             Stretch(max(round(start * block), place.onset), min(round(end * block), place.offset))
             for start, end in runs
         )
-
-
-def _remember(values: dict[K, V], key: K, value: V, most: int) -> V:
-    """Keep a value, in the place of the oldest where there are `most`."""
-    if len(values) >= most:
-        values.pop(next(iter(values)), None)
-    values[key] = value
-    return value
