@@ -34,6 +34,7 @@ B = TeminalB(alpha_st=2.0, alpha_ct=0.5, alpha_so=0.0, alpha_co=0.3, beta=0.7)
 LOSSES: dict[str, Loss] = {
     "info_nce": InfoNce(),
     "hard_negatives": HardNegatives(),
+    "hard_negatives, weighed": HardNegatives(weight=8),
     "modular": Modular(),
     "modular, literal": Modular(variant=ModularVariant.LITERAL),
     "teminal_a": A,

@@ -89,10 +89,16 @@ class InfoNce(LossSettings):
 
 
 class HardNegatives(LossSettings):
-    """InfoNCE with each sample's own false captions (CompA, eq. 4-5)."""
+    """InfoNCE with each sample's own false captions (CompA, eq. 4-5).
+
+    Args:
+        weight: What a sample's own false captions, and the sounds and captions of its group, weigh
+            in the denominator; others weigh 1.
+    """
 
     roles: ClassVar[frozenset[Role]] = frozenset({Role.NEGATIVES})
     name: Literal["hard_negatives"] = "hard_negatives"
+    weight: float = Field(default=1.0, gt=0)
 
 
 class ModularVariant(StrEnum):

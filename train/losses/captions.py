@@ -55,16 +55,24 @@ def info_nce(batch: Embedded, world: World) -> Float[Tensor, ""]:
     return world.mean((to_text + to_audio) / 2)
 
 
-def hard_negative_loss(batch: Embedded, world: World) -> Float[Tensor, ""]:
+def hard_negative_loss(batch: Embedded, world: World, weight: float = 1.0) -> Float[Tensor, ""]:
     """Contrastive loss with hard negatives (CompA, eq. 4-5), the mean of both directions, in nats.
 
     Audio sees the captions and its own negatives (eq. 5); a caption sees audio only (eq. 4). The
     paper's factors of the two directions are 1. Rows may have any number of negatives; without any
     it is `info_nce`.
+
+    Args:
+        weight: Of a row's own negatives, and of what else stands in its group, against 1 of others.
     """
     others = candidates_of(batch, world)
     plan = caption_plan(others)
     own = owner_mask(batch.negatives, batch)
+    if weight != 1:
+        groups = world.gather(batch.groups)
+        hard = (groups[others.mine][:, None] == groups[None, :]) & ~others.own
+        plan = LossPlan(torch.where(hard, weight * plan.weight, plan.weight), plan.target)
+        own = own * weight
     texts = torch.cat([others.captions, batch.negatives.values])
     to_text = contrastive_rows(
         batch.scale * batch.audio @ texts.T, plan.concat(own, torch.zeros_like(own))
@@ -329,7 +337,7 @@ def apply_loss(settings: Loss | CustomLoss, batch: Embedded, world: World) -> Fl
         case InfoNce():
             return info_nce(batch, world)
         case HardNegatives():
-            return hard_negative_loss(batch, world)
+            return hard_negative_loss(batch, world, settings.weight)
         case Modular():
             return modular_loss(batch, world, settings.variant)
         case TeminalA():

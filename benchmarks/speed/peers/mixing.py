@@ -90,7 +90,11 @@ def _lhotse(items: list[Item]) -> Maker:
         for event in sorted(item["events"], key=lambda event: event["onset_s"]):
             cut = cuts[event["file"]].truncate(offset=event["start_s"], duration=event["seconds"])
             cut = cut.perturb_volume(10 ** (event["gain_db"] / 20))
-            mixed = cut if mixed is None else mixed.mix(cut, offset_other_by=event["onset_s"])
+            mixed = (
+                cut
+                if mixed is None
+                else mixed.mix(cut, offset_other_by=event["onset_s"], allow_padding=True)
+            )
         assert mixed is not None
         mixed.save_audio(path)
 

@@ -70,18 +70,23 @@ def sum_extras(data: Any, role: str, row: int) -> float:
     return sum(data.exp(data.audio[row], text) for text in data.of(role, row))
 
 
-def naive_hard_negatives(data: Any, negatives: bool = True) -> float:
+def naive_hard_negatives(data: Any, negatives: float = 1.0, group: float = 1.0) -> float:
     total = 0.0
+    groups = data.batch.groups.tolist()
     for row in data.rows:
-        texts = sum_captions(data, row) + sum_extras(data, "negatives", row) * negatives
-        sounds = sum_sounds(data, row, data.captions[row])
+        texts = negatives * sum_extras(data, "negatives", row)
+        sounds = 0.0
+        for other in data.seen(row):
+            weight = group if other != row and groups[other] == groups[row] else 1.0
+            texts += weight * data.exp(data.audio[row], data.captions[other])
+            sounds += weight * data.exp(data.captions[row], data.audio[other])
         own = data.exp(data.audio[row], data.captions[row])
         total -= math.log(own / texts) + math.log(own / sounds)
     return total / (2 * len(data.rows))
 
 
 def naive_info_nce(data: Any) -> float:
-    return naive_hard_negatives(data, negatives=False)
+    return naive_hard_negatives(data, negatives=0)
 
 
 def naive_in_denominator(data: Any) -> float:
@@ -209,6 +214,7 @@ def case_of(settings: Loss, naive: Callable[[Any], float], *prepared: Any) -> Lo
 NAIVE: dict[str, Callable[[Any], float]] = {
     "info_nce": naive_info_nce,
     "hard_negatives": naive_hard_negatives,
+    "hard_negatives, weighed": lambda data: naive_hard_negatives(data, 8, 8),
     "modular": naive_in_denominator,
     "modular, literal": naive_literal,
     "teminal_b": naive_teminal_b,
