@@ -202,7 +202,7 @@ def test_every_set_that_ships_is_published_over_foley_and_fits_its_sources(tmp_p
 def test_a_shipped_set_is_what_is_published(
     bench: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
-    found = bench("--workers", "0", name="presence-v3")
+    found = bench("--workers", "0", name="presence-v4")
     assert found["sets"][0]["published"], found
     (record,) = read_records(tmp_path / "out")
     assert record.digest == digest_of(found)
