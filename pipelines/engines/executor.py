@@ -97,11 +97,21 @@ def hold_interrupts() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    waiting: list[int] = []
+    handler = signal.getsignal(signal.SIGINT)
+    # Where another thread takes the signal, Python still runs the handler in the main one.
+    replaced = callable(handler) and threading.current_thread() is threading.main_thread()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    if replaced:
+        signal.signal(signal.SIGINT, lambda number, _: waiting.append(number))
     try:
         yield
     finally:
+        if replaced:
+            signal.signal(signal.SIGINT, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if waiting:
+            signal.raise_signal(signal.SIGINT)
 
 
 def start_worker(environment: Mapping[str, str]) -> None:

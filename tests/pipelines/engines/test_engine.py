@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -32,6 +33,7 @@ from pipelines.builder.schedule import RenderSettings
 from pipelines.config.spec import Spec
 from pipelines.engines.cluster import Passport, WorkerRefusal, facts
 from pipelines.engines.engine import Call, Engine, RemoteEngine, engine, run_in_order
+from pipelines.engines.executor import starting_process
 from pipelines.ingest.decoder import Decoder
 from pipelines.ingest.decoding import DecodingTask
 from synth.base.errors import CorpusError, SegueError, SpecError
@@ -527,3 +529,21 @@ def test_worker_that_outlives_a_build_keeps_nothing_of_it(
     build(spec, tmp_path / "here", 0)
     shards = [sorted((tmp_path / where / "shards").rglob("*.tar")) for where in ("here", "there")]
     assert [path.read_bytes() for path in shards[0]] == [path.read_bytes() for path in shards[1]]
+
+
+def test_ctrl_c_waits_until_a_process_has_started_whichever_thread_takes_it() -> None:
+    ended, steps = threading.Event(), []
+
+    def start() -> None:
+        with starting_process():
+            os.kill(os.getpid(), signal.SIGINT)
+            assert wait_for(lambda: signal.SIGINT not in signal.sigpending())
+            steps.append("started")
+
+    threading.Thread(target=ended.wait).start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            start()
+    finally:
+        ended.set()
+    assert steps == ["started"]
