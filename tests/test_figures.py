@@ -21,9 +21,8 @@ PAGES = [
     *(
         page
         for page in sorted(DOCS.rglob("*.md"))
-        # Commands write the pages beside the JSON of an experiment, and the table of changes.
-        if page.parent.name != "results"
-        or not (page.with_suffix(".json").exists() or page.name == "changes.md")
+        # Commands write the pages beside the JSON of an experiment.
+        if page.parent.name != "results" or not page.with_suffix(".json").exists()
     ),
 ]
 
