@@ -96,7 +96,7 @@ def _lhotse(items: list[Item]) -> Maker:
                 else mixed.mix(cut, offset_other_by=event["onset_s"], allow_padding=True)
             )
         assert mixed is not None
-        mixed.save_audio(path)
+        mixed.pad(duration=item["frames"] / item["rate"]).save_audio(path)
 
     return make
 
