@@ -38,13 +38,13 @@ from synth.labels.lexicon import Phrase
 from synth.labels.words import COMPOUND, tokenize
 from synth.recipes.acba import Acba
 from synth.scene.scene import Concat, Event, Excerpt
+from synth.sources.reading.tag_files import TaggedRecording, read_items, read_vocabulary
 from synth.text.grammar.tagger import EmbeddedTagger
 from synth.text.grammar.tokens import share_family
 from synth.text.negation.negation import Negation, negate
 from synth.text.negation.negators import NegationExtent
 from synth.text.order.clause_swap import TOOLS, Probe
 from synth.text.tags.tag_captions import FRAMES, describe
-from synth.text.tags.tag_files import TaggedRecording, read_items, read_vocabulary
 from synth.text.tags.tags import TagVocabulary
 from synth.text.textswap import Dictionary, swap
 

@@ -30,11 +30,16 @@ from synth.export.base import README, ExportFormat, Whole, identify_export
 from synth.export.folder import KEPT, Folder, Writer
 from synth.export.items import Shard, list_shards
 from synth.labels.lexicon import Tag
+from synth.sources.reading.tag_files import (
+    TaggedRecording,
+    read_captions,
+    read_items,
+    read_vocabulary,
+)
 from synth.storage import refuse_url
 from synth.text.negation.negation import Negation, negate
 from synth.text.negation.negators import NegationExtent, NegationOutcome
 from synth.text.tags.tag_captions import FRAMES, TagSentence, describe, draw_views, join_tags
-from synth.text.tags.tag_files import TaggedRecording, read_captions, read_items, read_vocabulary
 from synth.text.tags.tags import TagCategory, TagVocabulary, find_category
 from synth.text.textswap import Dictionary
 

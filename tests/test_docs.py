@@ -14,9 +14,10 @@ import yaml
 from pipelines.cli.app import load_command
 from pipelines.cli.commands import COMMANDS, GROUPS
 from pipelines.config.file import read_spec
-from synth.llm.prompt import load_prompt, shipped_prompts
+from synth.llm.prompt import load_prompt, shipped_files
 from synth.recipes import recipe_class, recipe_names
 from synth.sources import SOURCES, source_class
+from synth.sources.reading.base import find_origin
 from train.config.run import parse_config
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,7 +32,7 @@ def compose() -> dict[str, dict[str, dict[str, object]]]:
 
 def test_every_task_is_documented() -> None:
     page = (ROOT / "docs" / "llm.md").read_text(encoding="utf-8")
-    for name in shipped_prompts():
+    for name in shipped_files():
         assert f"| `{name}` |" in page
         assert load_prompt(name).file.about
 
@@ -56,7 +57,7 @@ def test_every_source_is_documented_with_all_of_its_settings(name: str) -> None:
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert len(cells) == 5, f"docs/sources.md has no row on {name}"
     assert re.findall(r"`(\w+)`", cells[4]) == list(source_class(name).model_fields)
-    origin = source_class(name).origin
+    origin = find_origin(source_class(name))
     if origin is not None:
         assert cells[2].split("/")[0] in origin.url or "zenodo" in cells[2]
 

@@ -50,7 +50,7 @@ from synth.corpus.receipt import DIFFERS, VersionReceipt, replacing_certified
 from synth.corpus.schema import FORMAT_VERSION, MEASUREMENTS, SAMPLES
 from synth.corpus.validation import check_columns, explain_damage
 from synth.sources import innermost
-from synth.sources.reading.base import Origin
+from synth.sources.reading.base import find_origin
 
 SPEC_FILE = "spec.yaml"
 SIZES_FILE = "sizes.json"
@@ -212,7 +212,7 @@ def _facts(
     captioned = any(clip["captions"] for clip in library.clips.rows("captions"))
     rate = spec.audio.sample_rate
     source = spec.make_source()
-    origin: Origin | None = getattr(innermost(source), "origin", None)
+    origin = find_origin(type(innermost(source)))
     receipts = (read_receipt(places, shard.shard) for shard in shards)
     libraries = {
         json.dumps(receipt.libraries, sort_keys=True) for receipt in receipts if receipt is not None

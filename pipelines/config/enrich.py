@@ -27,8 +27,7 @@ from synth.scene.edit import EditKind
 from synth.scene.scene import parse
 
 if TYPE_CHECKING:
-    from synth.llm.prompt import Prompt
-    from synth.llm.verification import Verification
+    from synth.llm.prompt import Prompt, Verification
 
 _EDITS: Final = {
     "order-negatives": EditKind.REORDER,
@@ -188,8 +187,7 @@ def _make_captions(
 
 
 def _read(path: Path) -> Iterator[tuple[str, ModelAnswer]]:
-    from synth.llm.prompt import load_prompt
-    from synth.llm.verification import load_verification
+    from synth.llm.prompt import load_prompt, load_verification
 
     try:
         table = pq.read_table(require_regular(path, refuse=SpecError))

@@ -77,7 +77,7 @@ class BatchRunner(Buyer):
         """
         self._stage.load()
         ticket = self._ledger.create_ticket()
-        queue = Queue(self._task.prompt.batch, self._stage.select_open())
+        queue = Queue(self._task.prompt.file.batch, self._stage.select_open())
         count = size = 0
         for digests in queue.take_all():
             states = self._ledger.claim(digests, ticket)

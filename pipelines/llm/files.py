@@ -23,10 +23,9 @@ from synth.base.errors import CorpusError, SceneError, SourceError, SpecError
 from synth.base.rng import uniform_hash
 from synth.captions.caption import Author
 from synth.corpus.schema import AUDIBLE, canonical_json
-from synth.llm.answer_schema import find_violations
 from synth.llm.checks.claim_checks import events_timeline
 from synth.llm.prompt import Prompt
-from synth.llm.reply import PromptItem
+from synth.llm.reply import PromptItem, find_violations
 
 _NUMBERS: Final[Mapping[str, type]] = {"integer": int, "number": float}
 _CAPTION: Final = "caption"

@@ -31,8 +31,7 @@ from pipelines.llm.wire.request import Capabilities, Reply, Request, estimate_to
 from pipelines.store.places import check_output
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
-from synth.llm.prompt import load_prompt
-from synth.llm.verification import load_verification
+from synth.llm.prompt import load_prompt, load_verification
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +178,7 @@ class Books:
         if verifier is not None and waiting:
             longest = verifier.make_longest_request(first.items)
             worst = self.second.ledger.bound_cost(longest, self._run.settings.batch)
-            most = min(verifier.task.prompt.batch, len(first.items))
+            most = min(verifier.task.prompt.file.batch, len(first.items))
             due = {
                 each
                 for each, outcome in outcomes.items()
@@ -425,7 +424,7 @@ def estimate(settings: GenerateSettings) -> GenerateEstimate:
 def _estimate_stage(stage: TaskStage, in_batch: bool) -> Counter[str]:
     """What the open items of a stage would take if every answer is good."""
     counts: Counter[str] = Counter()
-    for digests in Queue(stage.task.prompt.batch, stage.select_open()).take_all():
+    for digests in Queue(stage.task.prompt.file.batch, stage.select_open()).take_all():
         request = stage.task.make_request(stage.name_items(digests), {})
         counts["requests"] += 1
         counts["input_tokens"] += estimate_tokens(request)

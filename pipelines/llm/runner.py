@@ -85,7 +85,7 @@ class ItemRunner(Buyer):
         self._policy = policy
         self._gate = RequestGate(concurrency)
         self._places = _TASKS_A_PLACE * concurrency
-        self._queue = Queue(stage.task.prompt.batch)
+        self._queue = Queue(stage.task.prompt.file.batch)
         self._elsewhere: set[str] = set()
         self._sending: set[asyncio.Task[None]] = set()
         self._running: set[asyncio.Task[None]] = set()

@@ -19,9 +19,8 @@ from pipelines.llm.wire.request import Request
 from synth.base.rng import digest
 from synth.captions.caption import Provenance
 from synth.corpus.schema import canonical_json
-from synth.llm.answer_schema import AnswerError
 from synth.llm.prompt import Prompt
-from synth.llm.reply import PromptItem
+from synth.llm.reply import AnswerError, PromptItem, read_reply
 
 REPLY_TOKENS = 64
 """Room in a reply for what is around its answers."""
@@ -45,15 +44,15 @@ class PromptTask:
     @property
     def scope(self) -> Scope:
         """What all its answers depend on."""
-        parameters = {"temperature": self.prompt.temperature, "seed": self.seed}
-        head = (self.prompt.id, self.prompt.version, self.prompt.digest, self.endpoint.model)
+        parameters = {"temperature": self.prompt.file.temperature, "seed": self.seed}
+        head = (self.prompt.id, self.prompt.file.version, self.prompt.digest, self.endpoint.model)
         return Scope(*head, parameters, identify_endpoint(self.endpoint.base_url))
 
     @property
     def generator(self) -> str:
         """The provenance of its texts."""
         model = self.endpoint.model
-        return str(Provenance.of_model(self.prompt.id, self.prompt.version, model))
+        return str(Provenance.of_model(self.prompt.id, self.prompt.file.version, model))
 
     def make_request(self, items: Sequence[TaskItem], states: Mapping[str, ItemState]) -> Request:
         """The request for some items, with what was wrong with their last answers."""
@@ -65,12 +64,13 @@ class PromptTask:
         messages = self.prompt.messages(items, complaints)
         return Request(
             prompt=self.prompt.id,
-            version=self.prompt.version,
+            version=self.prompt.file.version,
             model=self.endpoint.model,
             messages=tuple((each["role"], each["content"]) for each in messages),
             schema=canonical_json(self.prompt.schema),
-            max_output_tokens=REPLY_TOKENS + len(items) * self.prompt.max_output_tokens_per_item,
-            temperature=self.prompt.temperature,
+            max_output_tokens=REPLY_TOKENS
+            + len(items) * self.prompt.file.max_output_tokens_per_item,
+            temperature=self.prompt.file.temperature,
             seed=self.seed,
         )
 
@@ -144,7 +144,7 @@ def judge_reply(
 ) -> dict[str, ItemState]:
     """The items' states, by digest, after a reply that came whole."""
     try:
-        answers = prompt.parse(text)
+        answers = read_reply(text)
     except AnswerError as error:
         return apply_fault(items, states, f"{_UNUSABLE}: {error.message}", ask_again=True)
     after: dict[str, ItemState] = {}

@@ -13,9 +13,8 @@ from pipelines.llm.tasks import PromptTask, is_refused, make_item
 from pipelines.llm.wire.request import Request
 from synth.base.errors import SceneError, SourceError
 from synth.corpus.schema import canonical_json
-from synth.llm.prompt import Prompt
+from synth.llm.prompt import Prompt, Verification
 from synth.llm.reply import PromptItem
-from synth.llm.verification import Verification
 
 _BYTES_A_TOKEN: Final = 4
 
@@ -93,10 +92,10 @@ class Verifier:
 
     def make_longest_request(self, items: Mapping[str, Mapping[str, Any]]) -> Request:
         """A request as long as any of the second task can be."""
-        longest = "x" * (_BYTES_A_TOKEN * self.first.max_output_tokens_per_item)
+        longest = "x" * (_BYTES_A_TOKEN * self.first.file.max_output_tokens_per_item)
         largest = [self._make_item("", fields, longest) for fields in items.values()]
         largest.sort(key=lambda item: len(canonical_json(item.fields)), reverse=True)
-        most = largest[: self.task.prompt.batch]
+        most = largest[: self.task.prompt.file.batch]
         return self.task.make_request([replace(x, id=str(at)) for at, x in enumerate(most)], {})
 
     def settle(

@@ -91,11 +91,7 @@ def _make_index_error(index: Path, reason: str) -> CorpusError:
 
 @dataclass(frozen=True)
 class Bank:
-    """An open bank.
-
-    Args:
-        rate: Sampling rate of every clip in Hz.
-    """
+    """An open bank, of clips of one rate in Hz."""
 
     folder: Path
     rate: int

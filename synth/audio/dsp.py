@@ -189,11 +189,7 @@ class ActiveSpan:
 
 
 def active_span(audio: Audio, rate: int, range_db: Decibels) -> ActiveSpan | None:
-    """The stretch between the first and the last 50 ms block within `range_db` of the loudest.
-
-    Returns:
-        The span, or None where every block is digital silence.
-    """
+    """From the first to the last 50 ms block within `range_db` of the loudest; None for silence."""
     block_levels = levels(audio, rate)
     if not len(block_levels) or block_levels.max() < SILENCE_DB + 1:
         return None

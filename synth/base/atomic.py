@@ -125,11 +125,8 @@ def _host() -> str:
     """This machine's name in letters that any file system takes, in 32 at most."""
     name = socket.gethostname()
     plain = re.sub(r"[^A-Za-z0-9-]", "-", name) or "host"
-    return (
-        plain
-        if len(plain) <= 32
-        else f"{plain[:23]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-    )
+    tail = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return plain if len(plain) <= 32 else f"{plain[:23]}-{tail}"
 
 
 def _sync_directory(folder: Path) -> None:

@@ -93,7 +93,16 @@ class Choice(StrictModel):
                 )
             }
         except ValidationError as error:
-            raise _make_nested_error(name, error) from error
+            details = [
+                InitErrorDetails(
+                    type=detail["type"],
+                    loc=(name, *detail["loc"]),
+                    input=detail["input"],
+                    ctx=detail.get("ctx", {}),
+                )
+                for detail in error.errors()
+            ]
+            raise ValidationError.from_exception_data(error.title, details) from error
 
     def __repr__(self) -> str:
         changed = self.chosen.model_dump(mode="json", exclude_defaults=True)
@@ -115,20 +124,4 @@ def _make_unknown_error(name: str, known: tuple[str, ...]) -> ValidationError:
     kind = PydanticCustomError("value_error", message)
     return ValidationError.from_exception_data(
         "choice", [InitErrorDetails(type=kind, loc=(name,), input=name)]
-    )
-
-
-def _make_nested_error(name: str, error: ValidationError) -> ValidationError:
-    """The same error, told of what lies below `name`."""
-    return ValidationError.from_exception_data(
-        error.title,
-        [
-            InitErrorDetails(
-                type=detail["type"],
-                loc=(name, *detail["loc"]),
-                input=detail["input"],
-                ctx=detail.get("ctx", {}),
-            )
-            for detail in error.errors()
-        ],
     )

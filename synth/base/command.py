@@ -9,13 +9,7 @@ from typing import Any, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What a command found or did.
-
-    Args:
-        facts: As JSON values, for `--json`.
-        show: Prints it for people.
-        status: The exit status.
-    """
+    """What a command found or did: facts for `--json`, and what shows them to people."""
 
     facts: Mapping[str, Any]
     show: Callable[[], None]

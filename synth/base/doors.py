@@ -140,7 +140,6 @@ def parse_json(
     Args:
         text: The JSON; bytes in UTF-8, UTF-16 or UTF-32, as the standard allows.
         where: What it is, for the error: a file, a column, an answer.
-        hooks: Passed to `json.loads`.
     """
     try:
         if isinstance(text, bytes):
@@ -183,14 +182,10 @@ def plain_text(text: object, *, keep: str = "") -> str:
         return shown
     return "".join(
         letter
-        if letter.isprintable() or letter in keep or (letter.isspace() and _is_space(letter))
+        if letter.isprintable() or letter in keep or unicodedata.category(letter) == "Zs"
         else letter.encode("unicode_escape").decode()
         for letter in shown
     )
-
-
-def _is_space(letter: str) -> bool:
-    return unicodedata.category(letter) == "Zs"
 
 
 # The console of the commands, of all packages.

@@ -28,11 +28,7 @@ def first_line(error: BaseException) -> str:
 
 
 class NotationError(SegueError):
-    """Scene notation that does not parse.
-
-    Args:
-        column: 1-based column of the fault.
-    """
+    """Scene notation that does not parse, from a column on, counted from 1."""
 
     def __init__(self, reason: str, *, text: str, column: int) -> None:
         shown = "".join(" " if letter.isspace() else letter for letter in text)
@@ -74,11 +70,7 @@ class PlanError(SegueError):
 
 
 class LeftOutError(PlanError):
-    """A group that cannot be made; its split goes without it if there are others.
-
-    Args:
-        reason: Why, in words that other groups share.
-    """
+    """A group that cannot be made, for a reason that others share; its split goes without it."""
 
     def __init__(self, reason: str, *, example: str, fix: str) -> None:
         super().__init__(f"{example}: {reason}", fix=fix)
@@ -119,11 +111,7 @@ def nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | Non
 
 
 def suggestion(name: str, known: Iterable[str], otherwise: str = "") -> str:
-    """The fix for a name that is none of the known ones.
-
-    Returns:
-        `did you mean 'esc50'?`, or `otherwise`, by default all there are, where none is near.
-    """
+    """The fix for an unknown name: `did you mean 'esc50'?`, else `otherwise`, or all there are."""
     names = tuple(known)
     near = nearest(name, names)
     return f"did you mean {near!r}?" if near else otherwise or list_known(names)

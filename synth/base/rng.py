@@ -29,11 +29,7 @@ def digest_all(parts: Iterable[str]) -> str:
 
 
 def digest_pieces(pieces: Callable[[], Iterable[str]]) -> str:
-    """`digest` of the one text that pieces make together.
-
-    Args:
-        pieces: Gives them, twice: the length goes first.
-    """
+    """`digest` of the one text that pieces make together; they are asked for twice."""
     length = sum(len(piece.encode()) for piece in pieces())
     state = hashlib.sha256(f"{length}:".encode())
     for piece in pieces():

@@ -7,6 +7,7 @@ script run where one lies would find that instead.
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -24,7 +25,23 @@ def read_module(name: str) -> str:
 
 def read_shipped_rows(name: str) -> list[dict[str, str]]:
     """The rows of a CSV file that ships."""
-    return list(csv.DictReader(shipped_path(name).read_text(encoding="utf-8").splitlines()))
+    return list(csv.DictReader(_read(name)))
+
+
+def _read(name: str) -> list[str]:
+    return shipped_path(name).read_text(encoding="utf-8").splitlines()
+
+
+@cache
+def shipped_table(name: str) -> Mapping[str, str]:
+    """The second column of a table that ships, by the first."""
+    return {row[0]: row[1] for row in csv.reader(_read(f"lexicons/tables/{name}.csv")[1:])}
+
+
+@cache
+def shipped_set(name: str) -> frozenset[str]:
+    """A set of words of the table of sets."""
+    return frozenset(shipped_table("word_sets")[name].split())
 
 
 @cache

@@ -58,12 +58,7 @@ class _Loader(yaml.SafeLoader):
 
 @dataclass(frozen=True)
 class YamlFile:
-    """What a file holds, and where.
-
-    Args:
-        value: Its content; None if it is empty.
-        root: The same as it is laid out; None where it was not read from a file.
-    """
+    """What a file holds, None for nothing, and how it is laid out, if it was read from a file."""
 
     where: str
     value: Any
@@ -141,11 +136,7 @@ def suggest_file(path: Path) -> str:
 
 
 def parse_yaml(text: str, where: str) -> YamlFile:
-    """The content of YAML.
-
-    Args:
-        text: The YAML; its tags may name nothing but plain values.
-    """
+    """The content of YAML; its tags may name nothing but plain values."""
     if len(text) > MOST_LETTERS:
         raise SpecError(
             f"{where}: is larger than {MOST_LETTERS:,} letters", fix="give a smaller file"
@@ -405,12 +396,13 @@ def _models_below(models: tuple[type[BaseModel], ...], part: str) -> tuple[type[
         elif part in model.model_fields:
             found += _models_in(model.model_fields[part].annotation)
     # Otherwise the part is a list's index, or says which of the forms was tried.
-    return tuple(found) or tuple(each for each in models if _is_called(each, part)) or models
-
-
-def _is_called(model: type[BaseModel], part: str) -> bool:
-    kinds = [get_args(field.annotation) for field in model.model_fields.values()]
-    return model.__name__ == part or any(part in map(str, kind) for kind in kinds)
+    called = (
+        model
+        for model in models
+        if model.__name__ == part
+        or any(part in map(str, get_args(each.annotation)) for each in model.model_fields.values())
+    )
+    return tuple(found) or tuple(called) or models
 
 
 def _models_in(annotation: Any) -> list[type[BaseModel]]:

@@ -92,11 +92,7 @@ def _locate(folder: Path, place: str) -> Path:
 
 
 def find_finished(path: Path) -> Path:
-    """The manifest folder of a finished corpus, not checked yet.
-
-    Args:
-        path: That folder, or the folder above for its latest version; or the URL of one.
-    """
+    """The manifest folder of a finished corpus, not checked: this one, or the latest below it."""
     folder = follow_latest(local_place(path) / LATEST_FILE)
     if not (folder / CORPUS_FILE).is_file():
         raise CorpusError(
@@ -110,11 +106,7 @@ def find_finished(path: Path) -> Path:
 
 @dataclass(frozen=True)
 class Corpus:
-    """A finished corpus, opened for reading.
-
-    Args:
-        folder: Its manifest folder, `data_manifests/CORPUS/VERSION`.
-    """
+    """A finished corpus, opened for reading by its manifest folder."""
 
     folder: Path
     facts: Mapping[str, Any]
@@ -251,11 +243,7 @@ class Corpus:
         return decode_audio(read_member(path, offset, size, self.receipt(shard)))
 
     def virtual_pcm(self, row: Mapping[str, Any]) -> Pcm:
-        """A sample's audio rendered from the bank, bit-identical to `stored_pcm`.
-
-        Args:
-            row: Of it `scene`, `lead` and `frames` are read.
-        """
+        """A row's audio rendered from the bank, bit-identical to `stored_pcm`."""
         scene = from_text(row["scene"])
         return render(scene, self.bank, self._mixdown, row["frames"], row.get("lead") or 0).pcm
 

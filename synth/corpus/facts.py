@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -150,18 +149,13 @@ _MARKS: Final = ("corpus.json", "plan.parquet")
 def suggest_corpus(path: Path, fix: str) -> str:
     """The fix for a folder that holds no corpus: the nearest name, or the corpora that are near."""
     for folder in (path / MANIFESTS, path, path.parent, Path(MANIFESTS)):
-        if names := sorted(_list_corpora(folder)):
+        places = {found.parents[1] for mark in _MARKS for found in folder.glob(f"*/*/{mark}")}
+        if names := sorted(place.name for place in places):
             near = nearest(path.name, names)
             if near is not None:
                 return f"did you mean {folder / near}?"
             return list_known([str(folder / name) for name in names[:SHOWN]])
     return fix
-
-
-def _list_corpora(folder: Path) -> Iterator[str]:
-    for each in folder.glob("*/"):
-        if any(next(each.glob(f"*/{mark}"), None) for mark in _MARKS):
-            yield each.name
 
 
 # What the front matter of a dataset card says on the Hugging Face Hub.
@@ -170,17 +164,10 @@ def _list_corpora(folder: Path) -> Iterator[str]:
 LANGUAGE: Final = ["en"]
 """Captions are English sentences, whatever language a library's labels are in."""
 
-_BELOW: Final = (
-    (1_000, "n<1K"),
-    (10_000, "1K<n<10K"),
-    (100_000, "10K<n<100K"),
-    (1_000_000, "100K<n<1M"),
-    (10_000_000, "1M<n<10M"),
-    (100_000_000, "10M<n<100M"),
-    (1_000_000_000, "100M<n<1B"),
-)
+_STEPS: Final = ("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B")
 
 
 def size_category(samples: int) -> str:
     """How many samples there are, in one of the Hub's steps."""
-    return next((name for below, name in _BELOW if samples < below), "1B<n<10B")
+    step = min(len(str(samples)) - 3, 7)
+    return f"{_STEPS[step - 1]}<n<{_STEPS[step]}" if step > 0 else "n<1K"

@@ -74,9 +74,6 @@ class Known:
     that is mixed with another one, or joined to one, is therefore not known again.
 
     Args:
-        names: One a fingerprint.
-        words: All fingerprints, one after another.
-        starts: Where each begins, and the end.
         keys: For each third left out, the words without it, sorted; those of `NOTHING` are absent.
         places: Where in `words` each key comes from.
     """
@@ -229,11 +226,7 @@ def says_enough(words: Words | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What a clip shares with another one.
-
-    Args:
-        by: `recording`, `bytes` or `sound`; for block lists also `id`.
-    """
+    """What a clip shares with another: `recording`, `bytes` or `sound`; with block lists `id`."""
 
     a: str
     b: str
@@ -243,11 +236,9 @@ class Shared:
 
 @dataclass(frozen=True)
 class ClipShelf:
-    """A catalogue's clips by recording, by bytes and by sound.
+    """A catalogue's clips: the first of each recording and of each SHA-256, and all by sound.
 
     Args:
-        recordings: The first clip of each recording.
-        files: The first clip of each SHA-256.
         unheard: Clips that cannot be compared by sound: no fingerprint, one of another version,
             or one that says too little (silent, steady or very short sounds).
     """
@@ -344,7 +335,6 @@ def leakage(
 
     Args:
         rows_a: Rows of `schema.CLIPS`, or their `COLUMNS`; `HEARD` where it is known.
-        rows_b: The same.
     """
     shelf = ClipShelf.of(rows_b)
     pairs = tuple(

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import combinations
 from typing import Final
+
+from synth.base.shipped import read_shipped_rows
 
 # The words of licences: elements, versions, jurisdictions, and what adds nothing.
 
@@ -23,128 +25,6 @@ NOTHING_SAID: Final = frozenset(
 )
 """Texts in place of a licence, in lower case."""
 
-_NAMES: Final = {
-    "ar": "argentina",
-    "am": "armenia",
-    "au": "australia",
-    "at": "austria",
-    "az": "azerbaijan",
-    "be": "belgium",
-    "br": "brazil",
-    "bg": "bulgaria",
-    "ca": "canada",
-    "cl": "chile",
-    "cn": "china mainland",
-    "co": "colombia",
-    "cr": "costa rica",
-    "hr": "croatia",
-    "cz": "czech republic",
-    "dk": "denmark",
-    "ec": "ecuador",
-    "eg": "egypt",
-    "ee": "estonia",
-    "fi": "finland",
-    "fr": "france",
-    "ge": "georgia",
-    "de": "germany",
-    "gr": "greece",
-    "gt": "guatemala",
-    "hk": "hong kong",
-    "hu": "hungary",
-    "igo": "intergovernmental organizations",
-    "in": "india",
-    "ie": "ireland",
-    "il": "israel",
-    "it": "italy",
-    "jp": "japan",
-    "kr": "south korea",
-    "lu": "luxembourg",
-    "mk": "macedonia",
-    "my": "malaysia",
-    "mt": "malta",
-    "mx": "mexico",
-    "nl": "netherlands",
-    "nz": "new zealand",
-    "no": "norway",
-    "pe": "peru",
-    "ph": "philippines",
-    "pl": "poland",
-    "pt": "portugal",
-    "pr": "puerto rico",
-    "ro": "romania",
-    "rs": "serbia",
-    "scotland": "uk scotland",
-    "sg": "singapore",
-    "si": "slovenia",
-    "za": "south africa",
-    "es": "spain",
-    "se": "sweden",
-    "ch": "switzerland",
-    "tw": "taiwan",
-    "th": "thailand",
-    "ug": "uganda",
-    "uk": "uk england wales",
-    "us": "united states",
-    "ve": "venezuela",
-    "vn": "vietnam",
-}
-
-PORTS: Final = frozenset(_NAMES)
-"""Jurisdictions that Creative Commons adapted licences to, as in their addresses."""
-
-_ELEMENTS: Final = {
-    "BY": ("attribution", "by"),
-    "NC": ("noncommercial", "non commercial", "nc"),
-    "SA": ("sharealike", "share alike", "sa"),
-    "ND": (
-        "noderivatives",
-        "noderivs",
-        "no derivatives",
-        "no derivs",
-        "no derivative works",
-        "nd",
-    ),
-    "PLUS": ("sampling+", "sampling +", "sampling plus"),
-    "CC0": (
-        "cc0",
-        "cc 0",
-        "cc zero",
-        "creative commons 0",
-        "creative commons zero",
-        "creative commons cc0",
-    ),
-    "PDM": ("pdm", "public domain mark"),
-    "PD": ("public domain", "public domain dedication", "publicdomain"),
-    "MIT": ("mit",),
-    "APACHE": ("apache",),
-}
-
-_ADDS_NOTHING: Final = (
-    *("cc", "creative commons", "license", "licence", "licensed", "under", "the", "version", "v"),
-    *("international", "unported", "generic", "universal", "aka music sharing"),
-)
-
-_ALSO: Final = {
-    "mainland china": "cn",
-    "korea": "kr",
-    "scotland": "scotland",
-    "usa": "us",
-    "england wales": "uk",
-    "england and wales": "uk",
-    "uk england and wales": "uk",
-}
-
-_PHRASES: Final[dict[tuple[str, ...], tuple[str, str]]] = {
-    **{tuple(words.split()): ("", "") for words in _ADDS_NOTHING},
-    **{
-        tuple(words.split()): ("symbol", symbol)
-        for symbol, spellings in _ELEMENTS.items()
-        for words in spellings
-    },
-    **{tuple(name.split()): ("port", code) for code, name in _NAMES.items()},
-    **{tuple(name.split()): ("port", code) for name, code in _ALSO.items()},
-}
-_LONGEST: Final = max(map(len, _PHRASES))
 _VERSION: Final = re.compile(r"v?(?P<major>\d)(?:\.(?P<minor>\d))?")
 
 
@@ -154,13 +34,22 @@ class LicenceTerms:
 
     Args:
         symbols: Elements (BY, NC, SA, ND, PLUS) and names (CC0, PDM, PD, MIT, APACHE).
-        versions: Like "3.0".
-        ports: Keys of `PORTS`.
     """
 
     symbols: frozenset[str]
     versions: frozenset[str]
     ports: frozenset[str]
+
+
+@cache
+def _phrases() -> Mapping[tuple[str, ...], tuple[str, str]]:
+    """What words say: an element or a name (`symbol`), a `port`, or nothing that counts ("")."""
+    rows = read_shipped_rows("lexicons/tables/licence_words.csv")
+    return {tuple(row["words"].split()): (row["kind"], row["value"]) for row in rows}
+
+
+def _is_port(word: str) -> bool:
+    return ("port", word) in _phrases().values()
 
 
 def read_words(text: str) -> LicenceTerms | None:
@@ -182,15 +71,16 @@ def read_words(text: str) -> LicenceTerms | None:
 
 def _match_next(words: list[str], at: int, last: str) -> tuple[int, str, str]:
     """How many words are understood together, and as what; 0 where the first is not."""
-    for length in range(min(_LONGEST, len(words) - at), 0, -1):
-        phrase = _PHRASES.get(tuple(words[at : at + length]))
+    longest = max(map(len, _phrases()))
+    for length in range(min(longest, len(words) - at), 0, -1):
+        phrase = _phrases().get(tuple(words[at : at + length]))
         if phrase is not None:
             return length, *phrase
     version = _VERSION.fullmatch(words[at])
     if version is not None:
         return 1, "version", f"{version['major']}.{version['minor'] or 0}"
     # "in", "no" and "it" are jurisdictions only where an id ends in them.
-    if last == "version" and at == len(words) - 1 and words[at] in PORTS:
+    if last == "version" and at == len(words) - 1 and _is_port(words[at]):
         return 1, "port", words[at]
     return 0, "", ""
 
@@ -319,23 +209,16 @@ def parse_licence(text: str) -> Licence:
         return _find_licence(read_words(folded)) or _make_reference(plain)
     licence = _find_licence(_read_address(address))
     others = (folded[: address.start()] + " " + folded[address.end() :]).strip(" <>()[].,;:-")
-    if licence is None or (others and not _agrees(_find_licence(read_words(others)), licence)):
+    words = _find_licence(read_words(others)) if others else licence
+    if licence is None or words is None or words.family != licence.family:
         return _make_reference(plain)
-    return licence
+    agree = words.version in ("", licence.version) and words.port in ("", licence.port)
+    return licence if agree else _make_reference(plain)
 
 
 def is_versioned(family: str) -> bool:
     """Whether licences of this family differ by version and port."""
     return family in CONDITIONS and family not in ONLY_VERSION
-
-
-def _agrees(words: Licence | None, address: Licence) -> bool:
-    return (
-        words is not None
-        and words.family == address.family
-        and words.version in ("", address.version)
-        and words.port in ("", address.port)
-    )
 
 
 def _read_address(address: re.Match[str]) -> LicenceTerms | None:
@@ -366,7 +249,7 @@ def _find_licence(reading: LicenceTerms | None) -> Licence | None:
         return Licence(family, only) if version in ("", only) and not port else None
     if version not in ("", *VERSIONS):
         return None
-    if port and (port not in PORTS or version in ("", "4.0")):
+    if port and (not _is_port(port) or version in ("", "4.0")):
         return None
     return Licence(family, version, port)
 
@@ -455,7 +338,8 @@ def effective_licence(licences: Iterable[Licence]) -> Effective:
     unknown = [part for part in parts if not part.known and part != NO_COMMON]
     if unknown:
         licence = unknown[0] if len(parts) == 1 else UNKNOWN
-        return Effective(licence, f"the terms of {_join_names(unknown)} are not known")
+        names = " and ".join("a clip" if part == UNKNOWN else part.id for part in unknown)
+        return Effective(licence, f"the terms of {names} are not known")
     if NO_COMMON in parts:
         return Effective(NO_COMMON, "one part has no common licence already")
     for part in parts:
@@ -481,10 +365,6 @@ def hugging_face_licence(licence: Licence) -> str:
     if licence == UNKNOWN:
         return "unknown"
     return "cc" if licence.conditions else "other"
-
-
-def _join_names(licences: Sequence[Licence]) -> str:
-    return " and ".join("a clip" if part == UNKNOWN else part.id for part in licences)
 
 
 def _explain_conflict(one: Licence, other: Licence) -> str:

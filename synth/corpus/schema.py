@@ -23,7 +23,9 @@ from synth.truth.ear import LevelTable
 FORMAT_VERSION: Final = 3
 
 
-def _schema(*fields: tuple[str, pa.DataType]) -> pa.Schema:
+def _schema(*columns: tuple[str, pa.DataType]) -> pa.Schema:
+    """Columns, of which none is ever missing; several in a row may be of one type."""
+    fields = ((name, type_) for names, type_ in columns for name in names.split())
     return pa.schema([pa.field(name, type_, nullable=False) for name, type_ in fields])
 
 
@@ -35,47 +37,24 @@ _TEXT = pa.string()
 _TEXTS = pa.list_(pa.string())
 
 ADDED: Final = frozenset(
-    {
-        "levels_dba",
-        "attacks",
-        "segments",
-        "activity",
-        "against",
-        "onsets",
-        "acoustics",
-        "likely",
-        "lufs",
-        "dense",
-        "lead",
-    }
+    (
+        *("levels_dba", "attacks", "segments", "activity", "against", "onsets", "acoustics"),
+        *("likely", "lufs", "dense", "lead"),
+    )
 )
 """Columns, and fields of their structures, that manifests of an older format lack."""
 
-TAG: Final = _struct(("category", _TEXT), ("name", _TEXT))
-
-STRETCH: Final = _struct(("onset", pa.int64()), ("offset", pa.int64()))
+STRETCH: Final = _struct(("onset offset", pa.int64()))
 
 CLIPS: Final = _schema(
-    ("id", _TEXT),
-    ("source", _TEXT),
-    ("location", _TEXT),
-    ("labels", _TEXTS),
-    ("captions", _TEXTS),
-    ("tags", pa.list_(TAG)),
-    ("split", _TEXT),
-    ("source_split", _TEXT),
-    ("recording", _TEXT),
-    ("licence", _TEXT),
-    ("attribution", _TEXT),
-    ("sample_rate", pa.int32()),
-    ("channels", pa.int32()),
-    ("frames", pa.int64()),
-    ("onset", pa.int64()),
-    ("offset", pa.int64()),
-    ("loudness_lufs", pa.float64()),
-    ("peak_db", pa.float64()),
-    ("levels_db", pa.list_(pa.float32())),
-    ("levels_dba", pa.list_(pa.float32())),
+    ("id source location", _TEXT),
+    ("labels captions", _TEXTS),
+    ("tags", pa.list_(_struct(("category name", _TEXT)))),
+    ("split source_split recording licence attribution", _TEXT),
+    ("sample_rate channels", pa.int32()),
+    ("frames onset offset", pa.int64()),
+    ("loudness_lufs peak_db", pa.float64()),
+    ("levels_db levels_dba", pa.list_(pa.float32())),
     ("attacks", pa.list_(pa.int8())),
     ("segments", pa.list_(STRETCH)),
     ("sha256", _TEXT),
@@ -87,63 +66,39 @@ INCIDENTAL: Final = frozenset(
 )
 """Columns of `CLIPS` that no sample depends on, or that follow from the file and the spec."""
 
-QUARANTINE: Final = _schema(("id", _TEXT), ("location", _TEXT), ("stage", _TEXT), ("reason", _TEXT))
+QUARANTINE: Final = _schema(("id location stage reason", _TEXT))
 
 RESTATEMENT: Final = "restatement"
 """The kind of a true caption beside the main one; that of a false one is its edit."""
 
-CAPTION: Final = _struct(
-    ("text", _TEXT),
-    ("claim", _TEXT),
-    ("kind", _TEXT),
-    ("connective", _TEXT),
-    ("generator", _TEXT),
-    ("against", _TEXT),
-)
+CAPTION: Final = _struct(("text claim kind connective generator against", _TEXT))
 
 ACOUSTICS: Final = _struct(
-    ("mean_dba", pa.float64()),
-    ("peak_dba", pa.float64()),
+    ("mean_dba peak_dba", pa.float64()),
     ("thirds_dba", pa.list_(pa.float64())),
     ("lufs", pa.float64()),
-    ("recording", _TEXT),
-    ("treatment", _TEXT),
+    ("recording treatment", _TEXT),
 )
 
 ACTIVITY: Final = _struct(
-    ("clear", pa.list_(STRETCH)),
-    ("faint", pa.list_(STRETCH)),
+    ("clear faint", pa.list_(STRETCH)),
     ("onsets", pa.int32()),
     ("acoustics", pa.list_(ACOUSTICS)),
     ("likely", pa.list_(STRETCH)),
 )
 
-DENSE: Final = _struct(
-    ("resolution", _TEXT), ("onset", pa.int64()), ("offset", pa.int64()), ("text", _TEXT)
-)
+DENSE: Final = _struct(("resolution", _TEXT), ("onset offset", pa.int64()), ("text", _TEXT))
 
 PLAN: Final = _schema(
     ("id", _TEXT),
     ("index", pa.int64()),
-    ("group", _TEXT),
-    ("split", _TEXT),
-    ("shard", _TEXT),
-    ("recipe", _TEXT),
-    ("relation", _TEXT),
-    ("caption", _TEXT),
-    ("claim", _TEXT),
-    ("generator", _TEXT),
-    ("positives", pa.list_(CAPTION)),
-    ("negatives", pa.list_(CAPTION)),
-    ("labels", _TEXTS),
-    ("clips", _TEXTS),
-    ("notation", _TEXT),
-    ("scene", _TEXT),
+    ("group split shard recipe relation caption claim generator", _TEXT),
+    ("positives negatives", pa.list_(CAPTION)),
+    ("labels clips", _TEXTS),
+    ("notation scene", _TEXT),
     ("activity", pa.list_(ACTIVITY)),
     ("dense", pa.list_(DENSE)),
-    ("lead", pa.int64()),
-    ("frames", pa.int64()),
-    ("excerpts", pa.int64()),
+    ("lead frames excerpts", pa.int64()),
     ("sample_rate", pa.int32()),
 )
 
@@ -155,16 +110,14 @@ EAR: Final = "ear"
 
 MEASUREMENTS: Final = _schema(
     ("member", _TEXT),
-    ("offset", pa.int64()),
-    ("size", pa.int64()),
+    ("offset size", pa.int64()),
     ("sha256", _TEXT),
-    ("gain_db", pa.float64()),
-    ("peak_db", pa.float64()),
+    ("gain_db peak_db", pa.float64()),
 )
 
 SAMPLES: Final = pa.schema([*PLAN, *MEASUREMENTS])
 
-SHARDS: Final = _schema(("shard", _TEXT), ("split", _TEXT), ("samples", pa.int64()))
+SHARDS: Final = _schema(("shard split", _TEXT), ("samples", pa.int64()))
 """The columns of `shards.parquet` that tell of files."""
 
 
@@ -199,9 +152,7 @@ class Sample:
 
     Args:
         id: Key in the shard: lowercase letters, digits and `-`.
-        index: Position in the plan, from 0.
         group: Minimal-pair group; members use the same clips in another composition.
-        split: `train`, `val` or `test`.
         activity: When each of its events is heard, in its order.
         lead: Silence before the scene, in frames.
         excerpts: How many of its events are heard in part only.
@@ -312,11 +263,7 @@ def read_dense(row: Mapping[str, Any]) -> tuple[DenseCaption, ...]:
 
 
 def read_levels(clips: pa.RecordBatch) -> LevelTable:
-    """Views of the levels of clips.
-
-    Args:
-        clips: With the columns `levels_db`, `levels_dba` and `attacks` of `schema.CLIPS`.
-    """
+    """Views of the levels of clips: three columns of `schema.CLIPS`."""
     names = ("levels_db", "levels_dba", "attacks")
     levels, weighted, attacks = (clips.column(name) for name in names)
     return LevelTable(

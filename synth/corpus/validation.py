@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -118,10 +117,6 @@ def _matches(pattern: str) -> Callable[[pa.Array], pa.BooleanArray]:
     return lambda column: pc.match_substring_regex(column, pattern)
 
 
-def _is_short(column: pa.Array) -> pa.BooleanArray:
-    return pc.less_equal(pc.binary_length(column), MAX_NAME_BYTES)
-
-
 def _is_between(least: int, most: int) -> Callable[[pa.Array], pa.BooleanArray]:
     return lambda column: pc.and_(pc.greater_equal(column, least), pc.less_equal(column, most))
 
@@ -153,7 +148,10 @@ def _flatten_segments(segments: pa.Array) -> tuple[_Whole, _Whole, _Whole]:
 
 _POSITIVE: Final = (_is_between(1, 1 << 62), "a whole number above 0")
 _NATURAL: Final = (_is_between(0, 1 << 62), "a whole number, 0 or more")
-_SHORT: Final = (_is_short, f"at most {MAX_NAME_BYTES} bytes")
+_SHORT: Final = (
+    lambda column: pc.less_equal(pc.binary_length(column), MAX_NAME_BYTES),
+    f"at most {MAX_NAME_BYTES} bytes",
+)
 ROW_RULES: Final[Rules] = {
     "id": ((_matches(_KEY), "letters, digits, - and _"), _SHORT),
     "split": ((_matches(f"^{SPLIT_NAME.pattern}$"), "letters, digits, - and _"),),
@@ -179,45 +177,6 @@ CLIP_RULES: Final[Rules] = {
     "segments": ((_is_in_order, "stretches that are apart and in order, none of them empty"),),
 }
 """Those of the rows of a catalogue of clips."""
-
-
-# Ids that occur twice in a manifest, found without keeping all of them.
-
-
-_MOST_RUNS: Final = 1 << 12
-
-
-class _Runs:
-    """Stretches of ids that ascend: a build writes one a split, and no two of them overlap.
-
-    Attributes:
-        certain: Whether all ids so far are known to differ. Where it is False they still may, and
-            have to be compared one by one.
-    """
-
-    def __init__(self) -> None:
-        self.certain = True
-        self._runs: list[tuple[str, str]] = []
-
-    def add(self, ids: pa.Array) -> None:
-        """Go on with a batch of ids, none missing."""
-        if not self.certain or not len(ids):
-            return
-        falls = pc.indices_nonzero(pc.less_equal(ids[1:], ids[:-1])).to_pylist()
-        starts = [0, *(fall + 1 for fall in falls)]
-        if len(self._runs) + len(starts) > _MOST_RUNS:
-            self.certain = False
-            return
-        for start, end in zip(starts, [*starts[1:], len(ids)], strict=True):
-            first, last = ids[start].as_py(), ids[end - 1].as_py()
-            if start == 0 and self._runs and self._runs[-1][1] < first:
-                first = self._runs.pop()[0]
-            self._runs.append((first, last))
-
-    def end(self) -> bool:
-        """Whether all ids are known to differ, now that all have been added."""
-        runs = sorted(self._runs)
-        return self.certain and all(one[1] < other[0] for one, other in pairwise(runs))
 
 
 def _find_repeat(batches: Iterator[pa.Array]) -> tuple[str, int, int] | None:
@@ -315,9 +274,6 @@ def check_clips(path: Path, manifest: Path) -> None:
     """Check the columns of a catalogue of clips that samples depend on, and that no value lacks.
 
     Those of before there were fingerprints or segments can be opened, too.
-
-    Args:
-        manifest: The plan or the samples that use its clips; checked already.
     """
     check_columns(path, _CATALOGUE)
     _check_rows(path, file_state(path), _CATALOGUE, is_catalogue=True)
@@ -364,7 +320,6 @@ def _check_rows(
         same = lambda rates: pc.equal(rates, rate), f"{rate} Hz, that of the corpus"
         rules = {**rules, "sample_rate": (same,)}
     extents: Extents = {}
-    runs = _Runs()
     start = 0
     with explain_damage(path), pq.ParquetFile(path) as file:
         columns = [*_choose_columns(file.metadata, expected, rules)]
@@ -372,11 +327,9 @@ def _check_rows(
             fault = next(_find_faults(batch, splits, rules), None)
             if fault is not None:
                 raise _make_row_error(path, start, fault, batch)
-            if "id" in batch.schema.names:
-                runs.add(batch["id"])
             _measure_extents(batch, extents)
             start += batch.num_rows
-        repeat = None if runs.end() else _find_repeat(_read_ids(file))
+        repeat = _find_repeat(_read_ids(file)) if "id" in file.schema_arrow.names else None
     if repeat is not None:
         name, first, second = repeat
         raise CorpusError(
@@ -410,25 +363,24 @@ def _choose_columns(metadata: pq.FileMetaData, expected: pa.Schema, rules: Rules
         elif name != path:
             nested.setdefault(name, []).append(at)
     schema = metadata.schema.to_arrow_schema()
+    groups = [metadata.row_group(at) for at in range(metadata.num_row_groups)]
+    sizes = [
+        sum(group.column(at).total_compressed_size for group in groups)
+        for at in range(metadata.num_columns)
+    ]
     for name, leaves in nested.items():
-        smallest = min(leaves, key=lambda at: _measure_leaf(metadata, at))
+        smallest = min(leaves, key=sizes.__getitem__)
         for at in leaves:
             path = metadata.schema.column(at).path
-            is_asked = at == smallest or _is_optional(schema.field(name).type, path)
+            # A list has two steps of its own: "positives.list.element.text".
+            is_optional = _is_missable(schema.field(name).type, path.split(".")[1:])
+            is_asked = at == smallest or is_optional
             if is_asked and _may_hold_nulls(metadata, at):
                 yield path
 
 
-def _is_optional(kind: pa.DataType, path: str) -> bool:
-    """Whether the leaf of a list of structures may be missing by itself.
-
-    Args:
-        path: Of the leaf, as "positives.list.element.text": a list has two steps of its own.
-    """
-    return _is_missable(kind, path.split(".")[1:])
-
-
 def _is_missable(kind: pa.DataType, steps: list[str]) -> bool:
+    """Whether the leaf of a list of structures may be missing by itself."""
     if types.is_list(kind) or types.is_large_list(kind):
         return _is_missable(kind.value_type, steps[2:])
     if not types.is_struct(kind):
@@ -437,12 +389,6 @@ def _is_missable(kind: pa.DataType, steps: list[str]) -> bool:
     return bool(field.nullable) or (
         types.is_nested(field.type) and _is_missable(field.type, steps[1:])
     )
-
-
-def _measure_leaf(metadata: pq.FileMetaData, column: int) -> int:
-    """The bytes that it takes in the file."""
-    groups = range(metadata.num_row_groups)
-    return sum(metadata.row_group(at).column(column).total_compressed_size for at in groups)
 
 
 def _may_hold_nulls(metadata: pq.FileMetaData, column: int) -> bool:

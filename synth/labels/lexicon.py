@@ -314,11 +314,7 @@ def lower_initial(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Tag:
-    """A tag of a recording.
-
-    Args:
-        category: What it tells of: "genre", "mood", "instrument", "" where the library says not.
-    """
+    """A tag of a recording: a "genre", a "mood" and so on, or of no category ("")."""
 
     category: str
     name: str

@@ -55,11 +55,7 @@ class Token:
 
 @lru_cache(maxsize=1024)
 def tokenize(text: str, joints: str = APOSTROPHES) -> tuple[Token, ...]:
-    """The words and marks of a text, in order.
-
-    Args:
-        joints: What may join two runs of letters and digits into a word; `COMPOUND` in sentences.
-    """
+    """The words and marks of a text; `joints` may join two runs of letters to a word."""
     tokens: list[Token] = []
     words = 0
     for match in _pattern(joints).finditer(text):

@@ -27,16 +27,72 @@ from pydantic import (
 )
 
 from synth.base.doors import read_text
-from synth.base.errors import SpecError, nearest
+from synth.base.errors import SpecError, nearest, suggestion
 from synth.base.rng import digest
 from synth.base.yaml_file import explain_errors, parse_yaml
-from synth.llm.answer_schema import find_violations, make_strict, reply_schema
-from synth.llm.checks.check import Case, SettingRole, find_faults, reaches, texts_at
-from synth.llm.checks.registry import read_checks
-from synth.llm.reply import PromptItem, read_reply
+from synth.llm.checks.check import Case, Check, SettingRole, find_faults, quote, reaches, texts_at
+from synth.llm.checks.claim_checks import Reading, SameClaim, Truth
+from synth.llm.checks.figure_checks import Measures, SameNames, SameNumerals
+from synth.llm.checks.label_checks import Recomposed, ScenesCheck, TagsCheck
+from synth.llm.checks.order_checks import NotationTold, Rebound, Reordered, SameOrder, Shares
+from synth.llm.checks.text_checks import (
+    Differs,
+    Distinct,
+    Language,
+    MaxWords,
+    OneLine,
+    TextCount,
+    Words,
+)
+from synth.llm.reply import PromptItem, find_violations, make_strict, reply_schema
 
 if TYPE_CHECKING:
     from jinja2 import Template
+
+
+# The checks that a prompt's file may call for, by name.
+
+
+CHECKS: Final[Mapping[str, type[Check]]] = {
+    check.name: check
+    for check in (
+        *(OneLine, Differs, Distinct, Words, MaxWords, TextCount, Language),
+        *(Reordered, Rebound, SameOrder, NotationTold, Shares),
+        *(ScenesCheck, Recomposed, TagsCheck, SameNumerals, SameNames, Measures, Truth),
+        *(Reading, SameClaim),
+    )
+}
+
+
+def read_checks(listed: Sequence[Any]) -> list[Check]:
+    """Checks as a file lists them: `[{differs: {}}, {max_words: 30}, {truth: refuted}]`."""
+    return [_read(entry, f"checks.{place}") for place, entry in enumerate(listed)]
+
+
+def _read(entry: Any, where: str) -> Check:
+    if isinstance(entry, str):
+        entry = {entry: {}}
+    if not isinstance(entry, Mapping) or len(entry) != 1:
+        raise ValueError(f"{where}: expected one check and its settings, got {entry!r}")
+    ((name, settings),) = entry.items()
+    kind = CHECKS.get(name)
+    if kind is None:
+        raise ValueError(f"{where}: there is no check {name!r}; {suggestion(name, CHECKS)}")
+    if settings is None:
+        settings = {}
+    if not isinstance(settings, Mapping):
+        if not kind.main:
+            raise ValueError(f"{where}.{name}: expected settings by name, got {settings!r}")
+        settings = {kind.main: settings}
+    try:
+        return kind.model_validate(settings)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        key = ".".join(map(str, problem["loc"]))
+        told = (
+            "there is no such setting" if problem["type"] == "extra_forbidden" else problem["msg"]
+        )
+        raise ValueError(f"{where}.{name}.{key}: {told}") from error
 
 
 # A prompt's YAML file, validated.
@@ -161,11 +217,7 @@ def shipped_files() -> dict[str, str]:
 
 
 def file_text(id_or_path: str | Path) -> tuple[str, str]:
-    """What messages call a prompt's file, and its text.
-
-    Args:
-        id_or_path: The id of a shipped prompt, or a path that ends in .yaml or .yml.
-    """
+    """What messages call a prompt's file, and its text: by its path, or a shipped one's id."""
     path = Path(id_or_path)
     if path.suffix in _SUFFIXES:
         try:
@@ -221,26 +273,6 @@ class Prompt:
         return self.file.id
 
     @property
-    def version(self) -> int:
-        """Its version, from 1."""
-        return self.file.version
-
-    @property
-    def batch(self) -> int:
-        """Items a request at most."""
-        return self.file.batch
-
-    @property
-    def temperature(self) -> float:
-        """Of sampling."""
-        return self.file.temperature
-
-    @property
-    def max_output_tokens_per_item(self) -> int:
-        """What an answer may cost."""
-        return self.file.max_output_tokens_per_item
-
-    @property
     def schema(self) -> dict[str, Any]:
         """The strict JSON schema of a whole reply; a new value each time."""
         return reply_schema(self.file.answer)
@@ -262,8 +294,9 @@ class Prompt:
             items: One to `batch` items with distinct ids.
             complaints: By item id, why its last answer was refused.
         """
-        if not 1 <= len(items) <= self.batch:
-            raise ValueError(f"{len(items)} items; {self.id} takes 1 to {self.batch} a request")
+        most = self.file.batch
+        if not 1 <= len(items) <= most:
+            raise ValueError(f"{len(items)} items; {self.id} takes 1 to {most} a request")
         if len({item.id for item in items}) < len(items):
             raise ValueError("two items of a request have the same id")
         for item in items:
@@ -281,14 +314,6 @@ class Prompt:
                 faults = find_violations(value, schema, repr(name)) if schema else []
             if faults:
                 raise SpecError(f"prompt {self.id}: item {item.id!r}: {faults[0]}")
-
-    def parse(self, text: str) -> dict[str, dict[str, Any]]:
-        """The answers of a reply by id, each still to be put to `faults`.
-
-        Ids that were not asked for are among them where the model made them up; an item without an
-        answer is one whose id is missing.
-        """
-        return read_reply(text)
 
     def faults(self, item: PromptItem, answer: Mapping[str, Any]) -> list[str]:
         """Why an answer is refused, in words that can be told to the model; none if it is taken.
@@ -419,11 +444,76 @@ def _check_examples(prompt: Prompt) -> None:
                 f"{prompt.where}: {item.id}: its answer is refused: {faults[0]}",
                 fix="an example must pass the prompt's own schema and checks",
             )
-    items = [item for item, _ in prompt.examples()][: prompt.batch]
+    items = [item for item, _ in prompt.examples()][: prompt.file.batch]
     if items:
         prompt.messages(items)
 
 
-def shipped_prompts() -> list[str]:
-    """The ids of the prompts that ship with the project."""
-    return list(shipped_files())
+# The second request about a generated text: what it is told, and when the text is taken.
+#
+# The second prompt sees the text and what its own file asks for, never the item that the text was
+# made of; the answer is compared with that item by checks of the first prompt's file.
+
+
+TEXT: Final = "text"
+"""The field by which a second request has the text."""
+
+
+@dataclass(frozen=True, eq=False)
+class Verification:
+    """How a prompt's texts are verified."""
+
+    prompt: Prompt
+    checks: Sequence[Check]
+
+    def make_fields(self, item: PromptItem, text: str) -> dict[str, Any]:
+        """The fields of the second item: those that its prompt knows, and no others."""
+        extra = chain.from_iterable(check.tells(item).items() for check in self.checks)
+        given = {**item.fields, **dict(extra), TEXT: text}
+        wanted = (*self.prompt.file.fields, *self.prompt.file.optional)
+        return {name: given[name] for name in wanted if name in given}
+
+    def faults(self, item: PromptItem, answer: Mapping[str, Any]) -> list[str]:
+        """Why a text is not taken; none if it is."""
+        return find_faults(self.checks, Case(item, answer, self.prompt.texts(answer)))
+
+    def kind(self, item: PromptItem) -> str:
+        """Under which kind a first item is counted."""
+        return next(filter(None, (check.kind(item) for check in self.checks)), "")
+
+
+def load_verification(prompt: Prompt) -> Verification | None:
+    """How the texts of a prompt are verified; None if they are not."""
+    verify, where = prompt.file.verify, f"{prompt.where}: verify"
+    if verify is None:
+        return None
+    name: str | Path = verify.prompt
+    if Path(name).suffix:
+        name = Path(prompt.where).parent / name
+    second = load_prompt(name)
+    if second.file.verify is not None:
+        raise SpecError(
+            f"{where}.prompt: {second.id} has a `verify` itself",
+            fix="remove the `verify` of one prompt",
+        )
+    for number, check in enumerate(verify.checks):
+        for missing in sorted(
+            {*check.named(SettingRole.NEEDED), *check.when} - prompt.file.fields.keys()
+        ):
+            raise SpecError(
+                f"{where}.checks.{number}.{check.name}: {quote(missing)} is not among the fields "
+                "that an item must have"
+            )
+    verification = Verification(second, verify.checks)
+    for item, answer in prompt.examples():
+        texts = prompt.texts(answer)
+        if len(texts) != 1:
+            raise SpecError(
+                f"{where}: {item.id} has {len(texts)} texts; only single texts are verified",
+                fix="let `texts` name one text of an answer",
+            )
+        try:
+            second.check_item(PromptItem(item.id, verification.make_fields(item, texts[0])))
+        except SpecError as error:
+            raise SpecError(f"{where}: {error.message}") from error
+    return verification

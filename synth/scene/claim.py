@@ -50,11 +50,7 @@ class Only:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A sound is heard so many times, no more and no fewer.
-
-    Args:
-        times: How often, at least 1.
-    """
+    """A sound is heard so many times, at least once, no more and no fewer."""
 
     event: Event
     times: int
@@ -121,12 +117,7 @@ class Part(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A quantity has a value, as nearly as people say such things.
-
-    Args:
-        of: The sounds, by their labels, as many as its arity.
-        value: See `Quantity`.
-    """
+    """A quantity of sounds has a value (`Quantity`), as nearly as people say such things."""
 
     quantity: Quantity
     of: tuple[Event, ...]

@@ -30,10 +30,8 @@ class Excerpt:
     """The stretch of a clip that an event plays.
 
     Args:
-        clip: Clip id in the catalogue.
         start: First frame, counted from the clip's active span, at the corpus rate.
         frames: Length at the corpus rate, at least 1.
-        gain_db: Gain applied to the clip as catalogued.
     """
 
     clip: str

@@ -28,13 +28,7 @@ from synth.scene.scene import Concat, Event, Overlay, Scene
 
 
 class Statement(NamedTuple):
-    """A fact about one or two sounds.
-
-    Args:
-        says: What is said, a key of `SOUNDS`.
-        sounds: Of which sounds, by their labels.
-        value: How often, or seconds to a tenth; 0 where nothing is counted or timed.
-    """
+    """A fact about one or two sounds: a key of `SOUNDS`, and how often or how many seconds."""
 
     says: str
     sounds: tuple[str, ...]

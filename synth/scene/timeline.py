@@ -43,8 +43,6 @@ class Placement:
     """One event in time: it lasts from `onset` (included) to `offset` (excluded), in frames.
 
     Args:
-        onset: Its first frame.
-        offset: The frame after its last.
         event: Its position among the scene's events, from 0; tags of one sound share it.
         activity: When it is heard, None for all through.
     """
@@ -68,12 +66,9 @@ class Placement:
 
 
 class Join(NamedTuple):
-    """A concatenation of events: those before `middle` to those from it on.
+    """A concatenation of the events `start` to before `middle`, and `middle` to before `stop`.
 
     Args:
-        start: Position of its first event.
-        middle: Of the first event of its second part.
-        stop: Of the first event after it.
         seam: First frame of its second part.
         crossfade: How long its parts overlap from there on, in frames.
     """
@@ -117,7 +112,6 @@ def timeline(
     Args:
         activities: When each event is heard, in the scene's order and after the lead; without,
             each is heard all through.
-        lead: Silence before the scene, in frames.
     """
     placements: list[Placement] = []
     joins: list[Join] = []
@@ -286,13 +280,9 @@ def make_sequence(parts: Sequence[Scene]) -> Scene:
 
 
 def recompose(statement: Concat, most: int) -> Iterator[Scene]:
-    """The sequences one edit away over the same labels, each meaning once, not its own.
+    """The sequences one edit away, with overlays of at most `most`, each meaning once, not its own.
 
     Neighbours exchanged or put together, overlays taken apart, two labels exchanged.
-
-    Args:
-        statement: A sequence.
-        most: Most sounds of an overlay.
     """
     return list_meanings(statement, _edits(statement, most))
 

@@ -232,11 +232,6 @@ def judge_pairs(
     Returns:
         Of the true and of the false sentence of each pair, above 0 if more false than true; how
         much falser the false one looks. NaN where a pair's sample was never judged.
-
-    Args:
-        features: Of each sample.
-        outlines: Of each text.
-        uses: Which recordings each group uses.
     """
     sentences = Sentences.of_rivals(pairs)
     audio = features[[pair.sample for pair in pairs]]

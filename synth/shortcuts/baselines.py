@@ -28,12 +28,7 @@ _MOST_SAMPLES: Final = 1500
 
 
 class Baseline(NamedTuple):
-    """What is told without listening; None where too few groups tell.
-
-    Args:
-        text: By the captions alone.
-        trivial: By features of the audio that know no sound.
-    """
+    """What captions alone, or trivial features of audio, tell; None where too few groups tell."""
 
     text: float | None
     trivial: float | None

@@ -74,11 +74,7 @@ class ShortcutFigure:
 
 @dataclass(frozen=True, slots=True)
 class Shortcuts:
-    """What text alone, or trivial audio, gives away.
-
-    Args:
-        figures: By split and kind of edit.
-    """
+    """What text alone, or trivial audio, gives away, by split and kind of edit."""
 
     recipe: str
     figures: tuple[ShortcutFigure, ...]
@@ -102,11 +98,7 @@ def _round(values: dict[str, Any]) -> dict[str, Any]:
 
 
 class RivalSet(NamedTuple):
-    """A true sentence and the false ones that stand against it, by their numbers.
-
-    Args:
-        sample: Of which row they are.
-    """
+    """A true sentence and the false ones that stand against it in a sample, by their numbers."""
 
     group: int
     kind: str
@@ -162,9 +154,7 @@ def measure_choices(
     """How often the true sentence looks truer than a false one, and than all that stand by it.
 
     Of one kind of edit only the first is measured: nothing chooses among negatives of a kind.
-
-    Args:
-        margins: How much falser each false sentence looks than its true one, set after set.
+    Margins tell how much falser each false sentence looks than its true one, set after set.
     """
     pairs = pair_up(rivals)
     yield _measure_first(split, kind, "member", margins, pairs)
@@ -274,7 +264,14 @@ class SplitSentences:
                 others.remove(numbers[rows[at]["caption"]])
                 rivals[at, TRIPLETS, numbers[rows[at]["caption"]]] = others
         return cls(
-            {kind: Sentences.of(some) for kind, some in items.items() if _are_told_apart(some)},
+            {
+                kind: Sentences.of(some)
+                for kind, some in items.items()
+                if all(
+                    len({group for _, is_false, group in some if is_false is side}) >= FOLDS
+                    for side in (True, False)  # enough of either to learn from a part
+                )
+            },
             [
                 RivalSet(groups[rows[at]["group"]], kind, true, tuple(false), at)
                 for (at, kind, true), false in rivals.items()
@@ -294,23 +291,13 @@ class SplitSentences:
         return [rival for rival in self.rivals if rival.kind == kind]
 
 
-def _are_told_apart(items: Sequence[tuple[int, bool, int]]) -> bool:
-    """Whether there are enough groups of either side to learn from a part."""
-    return all(
-        len({group for _, is_false, group in items if is_false is side}) >= FOLDS
-        for side in (True, False)
-    )
-
-
 def draw_rows(
     path: Path, columns: Sequence[str], splits: Sequence[str], most_samples: int, seed: int
 ) -> tuple[str, dict[str, list[dict[str, Any]]]]:
     """The recipe, and the rows of some groups by split.
 
     Args:
-        path: A manifest.
         columns: Beside those of sentences.
-        splits: Which ones; none for all.
         most_samples: Groups are drawn until they hold about so many.
     """
     chosen = pc.field("split").isin(splits) if splits else None

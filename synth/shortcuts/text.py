@@ -57,11 +57,7 @@ def measure_texts(
     seed: int,
     observer: Observer,
 ) -> tuple[ShortcutFigure, ...]:
-    """What a classifier tells of sentences by their text alone.
-
-    Args:
-        path: Where they are from, for an error.
-    """
+    """What a classifier tells of sentences by their text alone; `path` is where they are from."""
     pooled = [(split, *some) for split, part in parts.items() for some in part.pooled.items()]
     tasks = [(split, part, kind) for split, part in parts.items() for kind in part.kinds]
     if not tasks:

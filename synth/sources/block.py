@@ -16,6 +16,7 @@ from synth.corpus.corpus import CLIPS_FILE, find_finished
 from synth.corpus.leakage import COLUMNS, ClipShelf, Shared
 from synth.corpus.schema import CLIPS
 from synth.sources.catalogue import quarantine_row
+from synth.sources.reading.files import read_text
 
 STAGE: Final = "block list"
 _SHOWN: Final = 5
@@ -33,7 +34,6 @@ class BlockList:
     Args:
         entries: Ids of recordings or clips, from a text list. An entry may leave out the name of
             the library: `17150` means `freesound/17150`, too.
-        ids: Ids of clips, from a catalogue.
         weakness: Why it blocks less than it could, in one line; "" if it does not.
     """
 
@@ -103,11 +103,7 @@ def tally(
     rows: Iterable[Mapping[str, Any]],
     withdrawn: Sequence[Mapping[str, str]],
 ) -> tuple[Blocked, ...]:
-    """What each list did.
-
-    Args:
-        rows: All rows of `schema.CLIPS`, before any was withdrawn.
-    """
+    """What each list did to the rows of `schema.CLIPS` there were before any was withdrawn."""
     unmatched: set[str] = set().union(*(block.entries for block in blocks))
     for row in rows:
         unmatched.difference_update(_names(row["id"]), _names(row["recording"]))
@@ -130,9 +126,6 @@ def withdraw_blocked(
     rows: Sequence[dict[str, Any]], blocks: Sequence[BlockList]
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
     """Keep the clips that no list blocks, by id, recording, bytes or sound.
-
-    Args:
-        blocks: The lists, tried in order.
 
     Returns:
         The rows to keep, and rows of `schema.QUARANTINE` for the others.
@@ -157,10 +150,7 @@ def _names(name: str) -> Iterator[str]:
 
 
 def _list(path: Path) -> BlockList:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise SourceError(f"{path}: not text in UTF-8", fix=_MEND) from error
+    text = read_text(path, _MEND)
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     header = next(csv.reader(lines[:1]), [])
     columns = [name.strip() for name in header if name.strip() in ("recording", "id")]
@@ -199,7 +189,12 @@ def _catalogue(path: Path, file: Path) -> BlockList:
         raise SourceError(f"{file}: cannot be read as Parquet: {error}", fix=_MEND) from error
     shelf = ClipShelf.of(rows)
     ids = frozenset(row["id"] for row in rows if row["id"])
-    return BlockList(str(path), frozenset(), ids, shelf, _weakness(path, shelf))
+    weakness = (
+        f"{path}: {shelf.unheard} of its {shelf.clips} clips block by id, recording and "
+        "bytes, not by sound: their audio was not read, their fingerprint is of another "
+        "version, or they sound too short or too steady"
+    )
+    return BlockList(str(path), frozenset(), ids, shelf, weakness if shelf.unheard else "")
 
 
 def _check_columns(file: Path, found: pa.Schema) -> None:
@@ -213,13 +208,3 @@ def _check_columns(file: Path, found: pa.Schema) -> None:
                 f"{file}: column {name!r} holds {found.field(name).type}, expected {wanted}",
                 fix="give the clips.parquet of a corpus, or a file with its columns",
             )
-
-
-def _weakness(path: Path, shelf: ClipShelf) -> str:
-    if not shelf.unheard:
-        return ""
-    return (
-        f"{path}: {shelf.unheard} of its {shelf.clips} clips block by id, recording and "
-        "bytes, not by sound: their audio was not read, their fingerprint is of another "
-        "version, or they sound too short or too steady"
-    )

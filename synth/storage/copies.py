@@ -58,7 +58,12 @@ class Copies:
         """Make the folder, or take up one that was made before."""
         wanted = _read_own_marker(remote.url)
         marker = _read_marker(root)
-        if marker is None and root.is_dir() and any(map(_is_foreign, root.iterdir())):
+        own = MARKER, f".{MARKER}"  # another process may be writing it
+        if (
+            marker is None
+            and root.is_dir()
+            and not all(path.name.startswith(own) for path in root.iterdir())
+        ):
             marker = _read_marker(root)  # another process may have made it meanwhile
             if marker is None:
                 raise SpecError(
@@ -266,11 +271,6 @@ def _read_marker(root: Path) -> dict[str, Any] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     return marker if isinstance(marker, dict) else {}
-
-
-def _is_foreign(path: Path) -> bool:
-    """Whether a file is none that another process writes to make the folder one of copies."""
-    return not path.name.startswith((MARKER, f".{MARKER}"))
 
 
 # Files made on this machine from others, once: they share the room of copies, and go like them.

@@ -80,11 +80,7 @@ def is_missing(error: BaseException) -> bool:
 
 
 def to_storage_error(error: BaseException, url: str, action: str) -> StorageError:
-    """The error as a user reads it.
-
-    Args:
-        action: What was tried, as in "read" or "written".
-    """
+    """The error as a user reads it, of what was to be "read" or "written"."""
     status, code = _answer(error)
     store = url.split("/", 3)[2] if url.count("/") > 1 else url
     if any(_names(cause) & _NO_CREDENTIALS for cause in _chain(error)):

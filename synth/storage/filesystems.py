@@ -59,7 +59,10 @@ def _open_filesystem(store: str, environment: tuple[str, ...]) -> Any:
             fix=_TAKEN,
         ) from error
     if scheme in S3:
-        options |= _s3_options(environment)
+        given = dict(zip(_DECISIVE, environment, strict=True))
+        if not (given["AWS_MAX_ATTEMPTS"] or given["AWS_RETRY_MODE"]):
+            retries = {"mode": "standard", "total_max_attempts": 5}
+            options["config_kwargs"] = {"retries": retries}
         kind = _make_conditional(kind)
     elif scheme in LOCAL:
         kind = _make_whole(kind)
@@ -85,13 +88,6 @@ def _list_needed(kind: Any) -> list[str]:
         for parameter in parameters
         if parameter.default is parameter.empty and parameter.kind not in several
     ]
-
-
-def _s3_options(environment: tuple[str, ...]) -> dict[str, Any]:
-    given = dict(zip(_DECISIVE, environment, strict=True))
-    if given["AWS_MAX_ATTEMPTS"] or given["AWS_RETRY_MODE"]:
-        return {}
-    return {"config_kwargs": {"retries": {"mode": "standard", "total_max_attempts": 5}}}
 
 
 # Kinds of fsspec, mended. They are imported when they are needed, so their heirs are made then.

@@ -39,11 +39,7 @@ def fetch(path: Path) -> Path:
 def open_file(path: Path, receipt: Path | None = None) -> BufferedReader:
     """Open a file that is read from end to end; a copy of it comes first, if there is room for one.
 
-    Args:
-        receipt: A JSON file whose `sha256` must be that of what comes.
-
-    Raises:
-        StorageError: If it cannot be read, or differs from its receipt.
+    It must have the `sha256` that the receipt says.
     """
     copies = _copies_of(path)
     if copies is None:

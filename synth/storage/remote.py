@@ -42,7 +42,6 @@ class Stored:
         stamp: Another one whenever the content is another: the ETag, or what the store has like it.
         time_ns: When it was written, in ns since 1970; 0 where the store does not say.
         node: Of a file of this machine device and inode, which its names share.
-        names: How many it has.
     """
 
     size: int

@@ -138,11 +138,7 @@ def limit_bytes() -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class CopySpace:
-    """The disk space of all copies below a folder.
-
-    Args:
-        limit: Bytes; None for as much as there is.
-    """
+    """The disk space of all copies below a folder, of so many bytes; None for all there is."""
 
     root: Path
     limit: int | None
@@ -262,11 +258,7 @@ def _list_files(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def open_held(path: Path) -> BufferedReader | None:
-    """A copy, opened for reading: it stays here until it is closed, and counts as used now.
-
-    Returns:
-        The file; None where it is not here, or not any more.
-    """
+    """A copy, opened: it stays until it is closed, and counts as used now; None where it is not."""
     try:
         file = path.open("rb")
     except FileNotFoundError:

@@ -51,11 +51,8 @@ from synth.text.tags.tags import TagCategory, TagVocabulary, fix_article, is_plu
 
 SCHEMA: Final = pa.schema(
     [
-        pa.field("tag", pa.string(), nullable=False),
-        pa.field("category", pa.string(), nullable=False),
-        pa.field("alternative", pa.string(), nullable=False),
-        pa.field("allowed", pa.bool_(), nullable=False),
-        pa.field("reason", pa.string(), nullable=False),
+        pa.field(name, pa.bool_() if name == "allowed" else pa.string(), nullable=False)
+        for name in ("tag", "category", "alternative", "allowed", "reason")
     ]
 )
 
@@ -73,12 +70,7 @@ _BATCH: Final = 1 << 19
 
 @dataclass(frozen=True, slots=True)
 class SwapPairs:
-    """What a dictionary holds.
-
-    Args:
-        reasons: SwapPairs by the reason why one may not stand in for the other.
-        tags: How many tags have an alternative.
-    """
+    """How many pairs a dictionary refuses, by reason, and how many tags have an alternative."""
 
     reasons: Counter[str]
     tags: int
@@ -326,11 +318,7 @@ _SEXES: Final = frozenset({"male", "female"})
 
 @dataclass(frozen=True, slots=True)
 class Swapped:
-    """A caption with keywords exchanged.
-
-    Args:
-        text: The new caption; "" where nothing could be exchanged.
-    """
+    """A caption with keywords exchanged; "" where nothing could be exchanged."""
 
     text: str = ""
     swaps: tuple[tuple[Tag, Tag], ...] = ()
@@ -342,10 +330,7 @@ def swap(
     """Exchange one keyword of each category for a contrary, at all its mentions.
 
     A genre or a mood that has others beside it in the caption stays, as no sentence is of "happy
-    and dark" music; so does a voice where both sexes sing.
-
-    Args:
-        caption: The caption; a tag that it denies is left alone.
+    and dark" music; so does a voice where both sexes sing, and a tag that is denied.
     """
     if has_markup(caption):
         return Swapped()

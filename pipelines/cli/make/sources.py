@@ -67,6 +67,7 @@ def _describe_source(name: str, of_many: bool) -> dict[str, Any]:
     """What is known of a source, as JSON values; one of many that is broken spoils no list."""
     from pipelines.config.meanings import read_layout, read_meanings, read_summary
     from synth.sources import source_class
+    from synth.sources.reading.base import find_origin
 
     try:
         found = source_class(name)
@@ -91,7 +92,7 @@ def _describe_source(name: str, of_many: bool) -> dict[str, Any]:
         "layout": read_layout(found),
         "settings": settings,
         "about": read_meanings(found),
-        "origin": asdict(found.origin) if found.origin else None,
+        "origin": asdict(origin) if (origin := find_origin(found)) else None,
     }
 
 

@@ -176,19 +176,19 @@ def llm_tasks_command() -> CommandResult:
 
     Example: `segue llm tasks`
     """
-    from synth.llm.prompt import load_prompt, shipped_prompts
+    from synth.llm.prompt import load_prompt, shipped_files
 
-    prompts = [load_prompt(name) for name in shipped_prompts()]
+    prompts = [load_prompt(name) for name in shipped_files()]
     rows = [
         {
             "id": prompt.id,
-            "version": prompt.version,
+            "version": prompt.file.version,
             "about": prompt.file.about,
             "fields": list(prompt.file.fields),
             "optional": list(prompt.file.optional),
             "dealt": list(prompt.file.deal),
             "verified_by": prompt.file.verify.prompt if prompt.file.verify else "",
-            "batch": prompt.batch,
+            "batch": prompt.file.batch,
         }
         for prompt in prompts
     ]

@@ -9,7 +9,7 @@ from typing import Final
 from pipelines.llm.wire.errors import AttemptError, FaultKind, find_error, read_error
 from pipelines.llm.wire.request import Reply, Request, Usage, bound_tokens, find_worst_usage
 from synth.base.doors import parse_json
-from synth.llm.answer_schema import AnswerError
+from synth.llm.reply import AnswerError
 
 BLANKS: Final = 256
 LONGEST_UNIT: Final = 100

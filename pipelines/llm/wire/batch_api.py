@@ -17,7 +17,7 @@ from pipelines.llm.wire.errors import AttemptError, FaultKind, find_error, read_
 from pipelines.llm.wire.request import Reply, Request, make_request_body
 from synth.base.doors import parse_json
 from synth.base.rng import digest
-from synth.llm.answer_schema import AnswerError
+from synth.llm.reply import AnswerError
 
 if TYPE_CHECKING:
     from openai.resources.batches import AsyncBatchesWithStreamingResponse

@@ -37,7 +37,7 @@ from pipelines.llm.wire.request import (
 )
 from synth.base.doors import parse_json
 from synth.base.errors import SpecError
-from synth.llm.answer_schema import AnswerError
+from synth.llm.reply import AnswerError
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

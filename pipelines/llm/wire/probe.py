@@ -16,7 +16,7 @@ from pipelines.llm.wire.request import (
     Request,
 )
 from synth.base.doors import parse_json
-from synth.llm.answer_schema import AnswerError
+from synth.llm.reply import AnswerError
 
 if TYPE_CHECKING:
     from pipelines.llm.wire.endpoint import Endpoint

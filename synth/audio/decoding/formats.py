@@ -162,12 +162,7 @@ class Mislabelled(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Which files are decoded; the defaults stop nothing but nonsense.
-
-    Args:
-        min_rate: Lowest sampling rate in Hz.
-        max_rate: Highest sampling rate in Hz.
-    """
+    """Which files are decoded, rates in Hz; the defaults stop nothing but nonsense."""
 
     max_s: Seconds = 3600.0
     max_channels: int = 64

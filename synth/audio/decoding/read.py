@@ -60,7 +60,6 @@ def read_audio(
     """Samples at full scale 1, shape (frames, channels), and the rate in Hz.
 
     Args:
-        suffix: Its extension, with the dot.
         limits: Which files are decoded; by default those that `reading` set.
     """
     limits = limits or current_limits()

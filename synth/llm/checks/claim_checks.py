@@ -115,11 +115,7 @@ def read_statements(answer: Mapping[str, Any]) -> list[Statement]:
 
 @lru_cache(maxsize=1 << 16)
 def list_sounds(claim: Claim, decoys: int) -> tuple[str, ...]:
-    """The labels of a claim among others that none of them could be called by.
-
-    Args:
-        claim: The claim; equal claims have equal lists.
-    """
+    """The labels of a claim among others that none of them could be called by; always the same."""
     text, named = claim_to_text(claim), claim_labels(claim)
     listed = list(shipped_phrases())
     sounds = set(named)
@@ -213,10 +209,9 @@ def events_timeline(events: list[Mapping[str, Any]]) -> Timeline:
 
 
 def scene_fields(scene: Scene, activity: Sequence[Activity], audible: Frames) -> dict[str, Any]:
-    """The fields by which an item brings the timeline of one of our scenes.
+    """The fields by which an item brings the timeline of one of our scenes, with its excerpts.
 
     Args:
-        scene: A scene whose events carry excerpts.
         audible: Shortest overlap that can be heard, in frames.
     """
     return {

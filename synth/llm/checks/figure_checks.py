@@ -6,25 +6,18 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from typing import ClassVar, Final
 
+from synth.base.shipped import shipped_set, shipped_table
 from synth.labels.words import COMPOUND, words_of
 from synth.llm.checks.check import Case, ComparingCheck, NeededField, quote
-from synth.text.grammar.tokens import word_set
 
 _GROUPED: Final = re.compile(
     r"(?<![\d.,])\d{1,3}(?:[.,'\u2019\s\u00a0\u202f]\d{3})+(?![\d]|[.,]\d)"
 )
 _DECADE: Final = re.compile(r"(?<!\d)(?:18|19|20)(\d0)(?='?s\b|er\b)")
 _DIGITS: Final = re.compile(r"\d+")
-_TRANSLATED: Final = word_set(
-    "i tv usa us uk uno un eu am pm ok african american arabic asian australian austrian brazilian "
-    "british celtic chinese cuban dutch english european french german greek gypsy hawaiian indian "
-    "irish italian jamaican japanese jewish korean latin mexican nordic polish portuguese russian "
-    "scottish spanish swedish turkish christmas easter halloween monday tuesday wednesday thursday "
-    "friday saturday sunday january february march april may june july august september october "
-    "november december"
-)
 _STEM: Final = 4
 """Letters by which a name is known again where a language puts its own ending: "Londres"."""
 
@@ -74,9 +67,13 @@ class SameNames(ComparingCheck):
         """Names that a text does not hold."""
         listed = tuple(map(str, case.field(self.field) or ()))
         plain = unicodedata.normalize("NFKC", text)
-        words = [_fold(word.bare) for word in words_of(plain, f"{COMPOUND}&")]
+        words = {_fold(word.bare) for word in words_of(plain, f"{COMPOUND}&")}
+        starts = {word[:_STEM] for word in words}
         lost = [
-            name for name in find_names(self.original(case)) if not _is_kept(_fold(name), words)
+            name
+            for name in find_names(self.original(case))
+            if _fold(name) not in words
+            and (len(_fold(name)) < _STEM or _fold(name)[:_STEM] not in starts)
         ]
         lost += [name for name in listed if unicodedata.normalize("NFKC", name) not in plain]
         if lost:
@@ -91,19 +88,15 @@ def find_names(text: str) -> tuple[str, ...]:
     names = []
     for word, start in words:
         head = re.sub(r"['\u2019]s?$", "", word)
-        if head.split("-")[0].casefold() in _TRANSLATED or not any(map(str.isalpha, head)):
+        if head.split("-")[0].casefold() in shipped_set("translated") or not any(
+            map(str.isalpha, head)
+        ):
             continue
         mixed = any(letter.isupper() for letter in head[1:])
         opens = not text[:start].strip() or re.search(r"[.!?:]\W*$", text[:start]) is not None
         if mixed or (word[0].isupper() and not opens and not titled):
             names.append(head)
     return tuple(dict.fromkeys(names))
-
-
-def _is_kept(name: str, words: list[str]) -> bool:
-    return any(
-        word == name or (len(name) >= _STEM and word[:_STEM] == name[:_STEM]) for word in words
-    )
 
 
 def _fold(word: str) -> str:
@@ -119,32 +112,16 @@ _NUMBERS: Final = (
     *("seven", "eight", "nine", "ten", "eleven", "twelve"),
 )
 _TIMES: Final = {"once": 1, "twice": 2, "thrice": 3}
-_SAID: Final = {
-    "louder": ("louder", "more loudly"),
-    "quieter": ("quieter", "softer", "more quietly", "more softly", "less loud"),
-    "quietly": ("quietly", "softly", "faintly"),
-    "longer": ("longer",),
-    "less long": ("less long", "shorter"),
-    "farther": ("farther", "further"),
-    "closer": ("closer", "nearer"),
-    "larger": ("larger", "bigger"),
-    "smaller": ("smaller",),
-    "higher": ("higher",),
-    "lower": ("lower",),
-    "faster": ("faster", "more quickly", "quicker"),
-    "slower": ("slower", "more slowly"),
-    "at the start": ("at the start", "at the beginning"),
-    "in the middle": ("in the middle", "halfway"),
-    "at the end": ("at the end",),
-    "pause": ("pause", "silence", "gap"),
-    "without a pause": ("without a pause", "without any pause", "with no pause", "right away"),
-}
-_WORDS: Final = {text: kind for kind, texts in _SAID.items() for text in texts}
-_FOUND: Final = re.compile(
-    r"\b(?:(?P<said>" + "|".join(sorted(_WORDS, key=len, reverse=True)) + r")"
-    r"|(?P<times>once|twice|thrice)(?! more)"
-    rf"|(?P<number>\d+(?:\.\d+)?|{'|'.join(_NUMBERS)}|a)(?: single)? (?P<unit>times?|seconds?))\b"
-)
+
+
+@cache
+def _measure_pattern() -> re.Pattern[str]:
+    said = sorted(shipped_table("measure_words"), key=len, reverse=True)
+    return re.compile(
+        rf"\b(?:(?P<said>{'|'.join(said)})|(?P<times>once|twice|thrice)(?! more)"
+        rf"|(?P<number>\d+(?:\.\d+)?|{'|'.join(_NUMBERS)}|a)(?: single)?"
+        r" (?P<unit>times?|seconds?))\b"
+    )
 
 
 class Measures(ComparingCheck):
@@ -170,9 +147,9 @@ class Measures(ComparingCheck):
 def find_measures(text: str) -> Counter[str]:
     """What a text counts, measures and compares, in words of its own kind: "2 times", "louder"."""
     measures: Counter[str] = Counter()
-    for match in _FOUND.finditer(text.casefold()):
+    for match in _measure_pattern().finditer(text.casefold()):
         if match["said"]:
-            measures[_WORDS[match["said"]]] += 1
+            measures[shipped_table("measure_words")[match["said"]]] += 1
         elif match["times"]:
             measures[f"{_TIMES[match['times']]} times"] += 1
         else:

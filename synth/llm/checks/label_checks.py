@@ -168,7 +168,7 @@ class TagsCheck(TextCheck):
         """Tags that are missing, denied, or none of the item's."""
         own = tuple(map(str, case.field(self.tags)))
         known = tuple(map(str, case.field(self.vocabulary) or ()))
-        matches = _vocabulary(tuple(sorted({*own, *known}))).find(text)
+        matches = _make_vocabulary(frozenset((*own, *known))).find(text)
         denials = find_denials(text, matches)
         named = [name for match in matches for name in own if are_same_words(name, match.tag.name)]
         for problem, names in (
@@ -184,7 +184,7 @@ class TagsCheck(TextCheck):
 
 
 @lru_cache(maxsize=64)
-def _vocabulary(names: tuple[str, ...]) -> TagVocabulary:
+def _make_vocabulary(names: frozenset[str]) -> TagVocabulary:
     return TagVocabulary.of(Tag("", name) for name in names)
 
 

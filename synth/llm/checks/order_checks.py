@@ -14,6 +14,7 @@ from typing import ClassVar, Final, TypeAlias
 
 from pydantic import Field
 
+from synth.base.shipped import shipped_set
 from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase
 from synth.labels.words import COMPOUND, tokenize
@@ -32,24 +33,11 @@ from synth.text.order.connectives import find_connectives
 # those that tell order are no content.
 
 
-_FRAMING: Final = word_set(
-    "accompanied accompany accompanying afterward afterwards amid amidst audio beforehand began "
-    "begin beginning begins begun continue continued end ended ending ends eventually finally "
-    "finish finishes first follow followed following follows happen happened happening happens "
-    "initially last lastly later meanwhile middle moment moments occurred occurring order "
-    "overlap overlapping overlaps precede preceded precedes preceding present simultaneous "
-    "simultaneously started stopped subsequently succeeded succeeding time"
-)
 _CONTENT: Final = frozenset({POS.NOUN, POS.PROPN, POS.VERB})
 _TOGETHER: Final = word_set("with amid amidst alongside along accompanied meanwhile")
 _LISTING: Final = frozenset({"and", ",", ";", "or", "plus"})
 _NEXT: Final = frozenset({Connective.THEN, Connective.FOLLOWED_BY, Connective.BEFORE})
 _AT_ONCE: Final = frozenset({Connective.AS, Connective.WHILE})
-_UNREAD: Final = word_set(
-    "later earlier next previously subsequently finally afterward afterwards beforehand first last "
-    "preceded precedes preceding follows following until till once when since eventually "
-    "initially lastly simultaneously follow precede succeeded succeeding"
-)
 Group: TypeAlias = frozenset[tuple[str, int]]
 """The content words of a part of a caption, each with how often it has it."""
 
@@ -131,8 +119,8 @@ def parse_content(caption: str) -> Content:
         elif parts[-1]:
             parts.append([])
             joins.append(join)
-        else:
-            joins[-1] = _pick_stronger(joins[-1], join)
+        elif join not in {"and", "."} or joins[-1] in {"", "and"}:
+            joins[-1] = join  # the one that tells more: of ", and then" it is "then"
         index = end
     if not parts[-1]:
         parts.pop()
@@ -141,7 +129,7 @@ def parse_content(caption: str) -> Content:
         tuple(map(tuple, parts)),
         tuple(joins[1:]),
         joins[0] if joins and joins[0] not in {"and", "."} else "",
-        not _UNREAD.isdisjoint(words),
+        not shipped_set("unread").isdisjoint(words),
     )
 
 
@@ -151,15 +139,10 @@ def _join(word: str) -> str:
     return "and" if word in _LISTING else "." if word in {".", "!", "?", ":"} else ""
 
 
-def _pick_stronger(first: str, second: str) -> str:
-    """Of two joins side by side the one that tells more: of ", and then" it is "then"."""
-    return first if second in {"and", "."} and first not in {"", "and"} else second
-
-
 @lru_cache(maxsize=65_536)
 def is_content(word: str) -> bool:
     """Whether a word may be a noun or a verb, and is none that only frames others."""
-    if word in function_words() or word in _FRAMING or not word[:1].isalpha():
+    if word in function_words() or word in shipped_set("framing") or not word[:1].isalpha():
         return False
     return not _CONTENT.isdisjoint(possible_pos_tags(word))
 

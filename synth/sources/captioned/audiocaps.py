@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, Final
 
-from synth.sources.reading.base import ClipRef, Origin
+from synth.sources.reading.base import ClipRef
 from synth.sources.reading.collected import AudioFiles, Collected, find_tables, stems
 from synth.sources.reading.tables import Columns, read_rows
 
@@ -25,12 +25,6 @@ class AudioCaps(Collected):
     """The caption files of `root`, and a folder of audio."""
 
     name: ClassVar[str] = "audiocaps"
-    origin: ClassVar[Origin] = Origin(
-        title="AudioCaps",
-        url="https://github.com/cdjkim/audiocaps",
-        licence="captions for academic use; audio by its YouTube owners",
-        reference="Kim et al., AudioCaps: Generating Captions for Audios in The Wild, NAACL 2019",
-    )
 
     def refs(self) -> Iterator[ClipRef]:
         """One clip a (youtube_id, start_time), with all its captions; the split is the file's.

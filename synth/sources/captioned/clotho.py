@@ -21,7 +21,7 @@ from typing import ClassVar, Final
 from synth.base.units import Seconds
 from synth.corpus.licence import parse_licence
 from synth.labels.lexicon import Tag
-from synth.sources.reading.base import ClipRef, Origin
+from synth.sources.reading.base import ClipRef
 from synth.sources.reading.collected import AudioFiles, Collected, find_tables
 from synth.sources.reading.files import require_file
 from synth.sources.reading.tables import Columns, drop_duplicates, read_rows, texts_of
@@ -62,12 +62,6 @@ class Clotho(Collected):
     """
 
     name: ClassVar[str] = "clotho"
-    origin: ClassVar[Origin] = Origin(
-        title="Clotho",
-        url="https://zenodo.org/records/4783391",
-        licence="captions for non-commercial use (Tampere University); audio as each clip says",
-        reference="Drossos et al., Clotho: An Audio Captioning Dataset, ICASSP 2020",
-    )
     keywords: bool = False
 
     def list_usual(self) -> tuple[str, ...]:
@@ -96,6 +90,7 @@ class Clotho(Collected):
             known: Mapping[str, str] = metadata.get(name, {})
             stem, number = name.removesuffix(".wav"), _freesound(known)
             seconds = _seconds(known.get("start_end_samples", ""))
+            text = known.get("license", "").strip()
             refusal = ""
             if not known:
                 refusal = f"has no row in {path.name}, so its licence and original are not known"
@@ -106,7 +101,7 @@ class Clotho(Collected):
                 location=files.find_path(*_places(split, name)) if files else f"{split}/{name}",
                 captions=tuple(texts),
                 recording=f"freesound/{number}" if number else f"clotho/{stem}",
-                licence=_licence(known),
+                licence="unknown" if text.lower() == NOT_FOUND else parse_licence(text).id,
                 attribution=_attribution(known, name, number),
                 split=split,
                 tags=self._tags(known),
@@ -143,11 +138,6 @@ def _freesound(row: Mapping[str, str]) -> str:
         row.get("sound_link", "")
     )
     return number[1] if number else ""
-
-
-def _licence(row: Mapping[str, str]) -> str:
-    text = row.get("license", "").strip()
-    return "unknown" if text.lower() == NOT_FOUND else parse_licence(text).id
 
 
 def _attribution(row: Mapping[str, str], name: str, number: str) -> str:

@@ -24,7 +24,7 @@ from pydantic import BaseModel, ValidationError
 from synth.base.errors import SourceError
 from synth.base.units import Seconds
 from synth.corpus.licence import parse_licence
-from synth.sources.reading.base import ClipRef, Origin
+from synth.sources.reading.base import ClipRef
 from synth.sources.reading.collected import Collected
 from synth.sources.reading.files import (
     FIX_FILE,
@@ -67,13 +67,6 @@ class Macs(Collected):
     """
 
     name: ClassVar[str] = "macs"
-    origin: ClassVar[Origin] = Origin(
-        title="MACS - Multi-Annotator Captioned Soundscapes",
-        url="https://zenodo.org/records/5114771",
-        licence="non-commercial (Tampere University), as its audio",
-        reference="Martín-Morató and Mesaros, Diversity and Bias in Audio Captioning Datasets, "
-        "DCASE 2021",
-    )
     usual_audio: ClassVar[tuple[str, ...]] = ("TAU-urban-acoustic-scenes-2019-development",)
 
     def refs(self) -> Iterator[ClipRef]:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from synth.labels.lexicon import Tag
-from synth.sources.reading.base import ClipRef, Origin
+from synth.sources.reading.base import ClipRef
 from synth.sources.reading.collected import Collected, refuse_absent
 from synth.sources.reading.tables import Columns, TableRow, drop_duplicates, read_list, read_rows
 
@@ -50,12 +50,6 @@ class WavText5K(Collected):
     """
 
     name: ClassVar[str] = "wavtext5k"
-    origin: ClassVar[Origin] = Origin(
-        title="WavText5K",
-        url="https://github.com/microsoft/WavText5K",
-        licence="table under MIT; audio under the terms of BigSoundBank and SoundBible",
-        reference="Deshmukh et al., Audio Retrieval with WavText5K and CLAP Training, 2022",
-    )
     usual_audio: ClassVar[tuple[str, ...]] = ("Webcrawl",)
     keywords: bool = False
 

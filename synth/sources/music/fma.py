@@ -24,7 +24,7 @@ from typing import ClassVar, Final, Literal
 from synth.base.errors import SourceError
 from synth.corpus.licence import parse_licence
 from synth.labels.lexicon import Tag
-from synth.sources.reading.base import ClipRef, Origin
+from synth.sources.reading.base import ClipRef
 from synth.sources.reading.collected import AudioFiles, Collected
 from synth.sources.reading.files import (
     FIX_FILE,
@@ -41,7 +41,7 @@ from synth.sources.reading.tables import (
     read_list,
     read_rows,
 )
-from synth.text.tags.tag_files import parse_tag
+from synth.sources.reading.tag_files import parse_tag
 
 SIZES: Final = ("small", "medium", "large", "full")
 CLIP_S: Final = 30.0
@@ -71,12 +71,6 @@ class Fma(Collected):
     """
 
     name: ClassVar[str] = "fma"
-    origin: ClassVar[Origin] = Origin(
-        title="FMA: A Dataset For Music Analysis",
-        url="https://github.com/mdeff/fma",
-        licence="metadata CC BY 4.0; each track the licence that its artist chose",
-        reference="Defferrard et al., FMA: A Dataset for Music Analysis, ISMIR 2017",
-    )
     subset: Literal["small", "medium", "large", "full"] = "small"
     uploader_tags: bool = False
 
@@ -89,7 +83,8 @@ class Fma(Collected):
         require_folder(self.root, "the folder of FMA", _MEND)
         folder = self.root / "fma_metadata"
         folder = folder if folder.is_dir() else self.root
-        genres = _genres(folder / "genres.csv")
+        rows = read_rows(folder / "genres.csv", Columns(("genre_id", "title"), _MEND))
+        genres = {row["genre_id"]: row["title"].strip() for row in rows}
         files = self.files()
         sizes = SIZES[: SIZES.index(self.subset) + 1]
         for row in drop_duplicates(_tracks(folder / "tracks.csv"), "track_id"):
@@ -172,8 +167,3 @@ def _tracks(path: Path) -> Iterator[TableRow]:
         yield row
     if row is None:
         raise SourceError(f"{path}: has no rows below its header", fix=_MEND)
-
-
-def _genres(path: Path) -> dict[str, str]:
-    columns = Columns(("genre_id", "title"), _MEND)
-    return {row["genre_id"]: row["title"].strip() for row in read_rows(path, columns)}

@@ -32,12 +32,12 @@ from synth.base.units import Seconds
 from synth.labels.lexicon import Tag
 from synth.sources.music.magnatagatune import CLIP_S, LICENCE, heard_tags, recording_of
 from synth.sources.music.musiccaps import aspects_of, audioset_names, labels_of
-from synth.sources.reading.base import ClipRef, Origin
+from synth.sources.reading.base import ClipRef
 from synth.sources.reading.collected import AudioFiles, Collected, YouTubeClip, refuse_absent
-from synth.sources.reading.files import FIX_FILE, read_json
+from synth.sources.reading.files import FIX_FILE, read_form
 from synth.sources.reading.rows import open_rows
 from synth.sources.reading.tables import FIX_ROW
-from synth.text.tags.tag_files import parse_tag, read_vocabulary
+from synth.sources.reading.tag_files import parse_tag, read_vocabulary
 
 Kind = Literal["ground_truth", "writing", "summary", "paraphrase", "attribute_prediction"]
 KINDS: Final = ("writing", "summary", "paraphrase", "attribute_prediction")
@@ -65,12 +65,6 @@ class LpMusicCaps(Collected):
     """
 
     name: ClassVar[str] = "lp_musiccaps"
-    origin: ClassVar[Origin] = Origin(
-        title="LP-MusicCaps",
-        url="https://huggingface.co/datasets/seungheondoh/LP-MusicCaps-MSD",
-        licence="captions MIT (Hugging Face) or CC BY-NC 4.0 (repository); audio by its owners",
-        reference="Doh et al., LP-MusicCaps: LLM-Based Pseudo Music Captioning, ISMIR 2023",
-    )
     captions: tuple[Kind, ...] = ("ground_truth", "writing", "summary", "paraphrase")
     msd_clip_s: Seconds = Field(default=30.0, gt=0)
 
@@ -183,7 +177,7 @@ class LpMusicCaps(Collected):
         predicted = self._by_ground_truth()
         human = "ground_truth" in self.captions
         for path in self._annotations():
-            for key, row in _entries(path):
+            for key, row in read_form(path, dict[str, dict[str, Any]], _MEND).items():
                 where = f"{path}: clip {key}"
                 truth = _words(row.get("caption"), where)
                 said = [*([truth] if human else []), *predicted.pop(truth, [])]
@@ -207,12 +201,8 @@ class LpMusicCaps(Collected):
     def _by_ground_truth(self) -> dict[str, list[str]]:
         captions: dict[str, list[str]] = {}
         for path in self._predictions():
-            rows = read_json(path)
-            if not isinstance(rows, list):
-                raise SourceError(f"{path}: is not a list of captions", fix=_MEND)
-            for number, row in enumerate(rows, start=1):
+            for number, row in enumerate(read_form(path, list[dict[str, Any]], _MEND), start=1):
                 where = f"{path}: entry {number}"
-                row = row if isinstance(row, dict) else {}
                 truth = _words(row.get("ground_truth"), where)
                 captions.setdefault(truth, []).append(_words(row.get("prediction"), where))
         return captions
@@ -233,13 +223,3 @@ def _words(text: Any, where: str) -> str:
     if not isinstance(text, str) or not text.strip():
         raise SourceError(f"{where}: {text!r} is not a caption", fix=FIX_ROW)
     return text.strip()
-
-
-def _entries(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    value = read_json(path)
-    if not isinstance(value, dict):
-        raise SourceError(f"{path}: is not a mapping of clips", fix=_MEND)
-    for key, row in value.items():
-        if not isinstance(row, dict):
-            raise SourceError(f"{path}: clip {key}: is not a mapping", fix=FIX_ROW)
-        yield key, row

@@ -25,12 +25,13 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from synth.base.errors import SourceError
+from synth.base.shipped import shipped_table
 from synth.labels.lexicon import Tag
-from synth.sources.reading.base import ClipRef, Origin
+from synth.sources.reading.base import ClipRef
 from synth.sources.reading.collected import Collected
 from synth.sources.reading.files import FIX_FILE, optional_file, require_folder
 from synth.sources.reading.tables import Columns, TableRow, drop_duplicates, read_rows
-from synth.text.tags.tag_files import parse_tag
+from synth.sources.reading.tag_files import parse_tag
 
 TAGS: Final = "annotations_final.csv"
 CREDITS: Final = "clip_info_final.csv"
@@ -39,38 +40,6 @@ CLIP_S: Final = 29.0
 _MEND: Final = "give the folder of MagnaTagATune's annotations_final.csv"
 _FOLDERS: Final = "0123456789abcdef"
 _PATH: Final = re.compile(r"(?P<folder>[0-9a-f])/(?P<track>.+?)(?:-\d+-\d+)?\.mp3")
-# A tag, and other spellings of it.
-_SPELLINGS: Final = """
-beat: beats
-chanting: chant
-choir: choral
-classical: clasical, classic
-drums: drum
-electronic: electronica, electro
-female vocals: female, female singer, female singing, female vocal, female voice
-female vocals: woman, woman singing, women
-flute: flutes
-guitar: guitars
-harpsichord: harpsicord
-horn: horns
-indian: india
-instrumental: no singer, no singing, no vocal, no vocals, no voice, no voices
-jazz: jazzy
-male vocals: male, male singer, male vocal, male voice, man, man singing, men
-opera: operatic
-orchestra: orchestral
-spacey: space
-strings: string
-synthesizer: synth
-violin: violins
-vocals: vocal, voice, voices, singer, singing
-weird: strange
-"""
-_ONE: Final = {
-    spelling: name
-    for name, _, spellings in (line.partition(": ") for line in _SPELLINGS.strip().splitlines())
-    for spelling in spellings.split(", ")
-}
 
 
 class MagnaTagATune(Collected):
@@ -82,13 +51,6 @@ class MagnaTagATune(Collected):
     """
 
     name: ClassVar[str] = "magnatagatune"
-    origin: ClassVar[Origin] = Origin(
-        title="The MagnaTagATune Dataset",
-        url="https://mirg.city.ac.uk/codeapps/the-magnatagatune-dataset",
-        licence="CC BY-NC-SA 3.0; the tracks CC BY-NC-SA 1.0",
-        reference="Law et al., Evaluation of Algorithms Using Games: The Case of Music Tagging, "
-        "ISMIR 2009",
-    )
 
     def list_usual(self) -> tuple[str, ...]:
         """The folder `mp3`, or the root where it has any of the clips' folders."""
@@ -144,7 +106,8 @@ def split_of(path: str, where: str) -> str:
 
 def heard_tags(names: Iterable[str]) -> tuple[Tag, ...]:
     """What is heard of MagnaTagATune's tags, each once, in the shipped list's categories."""
-    one = (_ONE.get(name, name) for name in names if name.strip())
+    spellings = shipped_table("magnatagatune_spellings")
+    one = (spellings.get(name, name) for name in names if name.strip())
     heard = dict.fromkeys(name for name in one if not name.startswith(("no ", "not ")))
     return tuple(dict.fromkeys(parse_tag(name) for name in heard))
 

@@ -27,18 +27,18 @@ from pydantic import Field
 
 from synth.base.errors import SourceError
 from synth.corpus.licence import parse_licence
-from synth.sources.reading.base import ClipRef, Origin
+from synth.sources.reading.base import ClipRef
 from synth.sources.reading.collected import AudioFiles, Collected, refuse_absent
 from synth.sources.reading.files import (
     FIX_FILE,
     optional_file,
     read_checksums,
-    read_json,
+    read_form,
     read_text,
     require_file,
 )
 from synth.sources.reading.tables import FIX_ROW, seconds_of
-from synth.text.tags.tag_files import JamendoTrack, read_jamendo
+from synth.sources.reading.tag_files import JamendoTrack, read_jamendo
 
 PARTS: Final = ("train", "validation", "test")
 _MEND: Final = "give the folder of the repository mtg-jamendo-dataset, or of its autotagging*.tsv"
@@ -63,13 +63,6 @@ class MtgJamendo(Collected):
     """
 
     name: ClassVar[str] = "mtg_jamendo"
-    origin: ClassVar[Origin] = Origin(
-        title="The MTG-Jamendo Dataset",
-        url="https://github.com/MTG/mtg-jamendo-dataset",
-        licence="metadata CC BY-NC-SA 4.0; each track its own Creative Commons licence",
-        reference="Bogdanov et al., The MTG-Jamendo Dataset for Automatic Music Tagging, "
-        "ML4MD at ICML 2019",
-    )
     usual_audio: ClassVar[tuple[str, ...]] = (
         "audio",
         "audio-low",
@@ -141,12 +134,7 @@ class MtgJamendo(Collected):
 
 @dataclass(frozen=True, slots=True)
 class TrackRights:
-    """What `audio_licenses.txt` says of a track.
-
-    Args:
-        credit: Title, author and address.
-        licence: Canonical id.
-    """
+    """Whom to credit for a track (title, author and address), and its licence."""
 
     credit: str
     licence: str
@@ -212,12 +200,8 @@ def _ref(
 def _read_merges(path: Path | None) -> dict[tuple[str, str], str]:
     if path is None:
         return {}
-    value = read_json(path)
-    try:
-        return {
-            (category, name): str(into)
-            for category, names in value.items()
-            for name, into in names.items()
-        }
-    except AttributeError as error:
-        raise SourceError(f"{path}: is not a mapping of tags by category", fix=FIX_FILE) from error
+    return {
+        (category, name): into
+        for category, names in read_form(path, dict[str, dict[str, str]]).items()
+        for name, into in names.items()
+    }

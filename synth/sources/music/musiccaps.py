@@ -19,11 +19,11 @@ from typing import ClassVar, Final
 
 from synth.base.errors import SourceError
 from synth.labels.lexicon import Tag
-from synth.sources.reading.base import ClipRef, Origin
+from synth.sources.reading.base import ClipRef
 from synth.sources.reading.collected import Collected, YouTubeClip
 from synth.sources.reading.files import optional_file, require_folder
 from synth.sources.reading.tables import Columns, read_list, read_rows
-from synth.text.tags.tag_files import parse_tag
+from synth.sources.reading.tag_files import parse_tag
 
 TABLE: Final = "musiccaps-public.csv"
 CLASSES: Final = "class_labels_indices.csv"
@@ -46,12 +46,6 @@ class MusicCaps(Collected):
     """The table of `root`, and a folder of audio."""
 
     name: ClassVar[str] = "musiccaps"
-    origin: ClassVar[Origin] = Origin(
-        title="MusicCaps",
-        url="https://huggingface.co/datasets/google/MusicCaps",
-        licence="captions CC BY-SA 4.0; audio by its YouTube owners",
-        reference="Agostinelli et al., MusicLM: Generating Music From Text, arXiv:2301.11325, 2023",
-    )
 
     def refs(self) -> Iterator[ClipRef]:
         """One clip a stretch; its aspects are tags, of a category where the shipped list has them.

@@ -20,11 +20,11 @@ from typing import ClassVar, Final, Literal
 
 from synth.labels.lexicon import Tag
 from synth.sources.music.mtg_jamendo import TrackRights, read_rights, track_number
-from synth.sources.reading.base import ClipRef, Origin
+from synth.sources.reading.base import ClipRef
 from synth.sources.reading.collected import AudioFiles, Collected
 from synth.sources.reading.files import optional_file, require_folder
 from synth.sources.reading.tables import Columns, TableRow, read_rows
-from synth.text.tags.tag_files import read_jamendo
+from synth.sources.reading.tag_files import read_jamendo
 
 TABLE: Final = "song_describer.csv"
 RIGHTS: Final = "audio_licenses.txt"
@@ -46,13 +46,6 @@ class SongDescriber(Collected):
     """
 
     name: ClassVar[str] = "song_describer"
-    origin: ClassVar[Origin] = Origin(
-        title="The Song Describer Dataset",
-        url="https://doi.org/10.5281/zenodo.10072001",
-        licence="captions CC BY-SA 4.0; each track its own Creative Commons licence",
-        reference="Manco et al., The Song Describer Dataset: a Corpus of Audio Captions for "
-        "Music-and-Language Evaluation, ML4Audio at NeurIPS 2023",
-    )
     subset: Literal["full", "valid"] = "full"
 
     def refs(self) -> Iterator[ClipRef]:

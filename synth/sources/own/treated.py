@@ -15,8 +15,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from synth.audio.dsp import active_span
-from synth.audio.measures import RANGE_DB
-from synth.audio.treatments import TREATMENTS_VERSION, treat
+from synth.audio.treatments import RANGE_DB, TREATMENTS_VERSION, treat
 from synth.base.errors import SourceError
 from synth.base.rng import Randomness, digest
 from synth.labels.lexicon import TREATMENT, Tag, Treatment, treated_id, untreated_id

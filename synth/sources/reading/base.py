@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from synth.audio.dsp import Audio
 from synth.base.choice import StrictModel
+from synth.base.shipped import read_shipped_rows
 from synth.base.units import Seconds
 from synth.labels.lexicon import Tag, Treatment
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a published library comes from.
-
-    Args:
-        licence: Of the collection, in its own words.
-    """
+    """Where a published library comes from, and its licence in its own words."""
 
     title: str
     url: str
     licence: str
     reference: str = ""
+
+
+@cache
+def _shipped_origins() -> Mapping[str, Origin]:
+    rows = read_shipped_rows("lexicons/tables/origins.csv")
+    return {row.pop("source"): Origin(**row) for row in rows}
+
+
+def find_origin(source: type) -> Origin | None:
+    """Where the library of a source comes from, or that of a source that it extends."""
+    names = (vars(kind).get("name", "") for kind in source.__mro__)
+    listed = map(_shipped_origins().get, names)
+    return getattr(source, "origin", None) or next(filter(None, listed), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +127,11 @@ class Unheard(Protocol):
 
 
 class Settings(StrictModel):
-    """Settings of a source, checked when the spec is read."""
+    """Settings of a source, checked when the spec is read.
+
+    Attributes:
+        origin: Of a library that is not in the shipped table of origins.
+    """
 
     origin: ClassVar[Origin | None] = None
     reads_files: ClassVar[bool] = True

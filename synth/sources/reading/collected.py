@@ -145,11 +145,7 @@ def unheard_row(seconds: Seconds, *identity: str) -> dict[str, Any]:
 def find_tables(
     root: Path, splits: Sequence[str], name: str, expected: str, fix: str
 ) -> dict[str, Path]:
-    """Those of a library's tables that are there, by split; at least one.
-
-    Args:
-        name: Of a table, with "SPLIT" for its split.
-    """
+    """The tables that are there, by split ("SPLIT" in their name); at least one."""
     paths = {split: root / name.replace("SPLIT", split) for split in splits}
     tables = {split: path for split, path in paths.items() if path.is_file()}
     refuse_absent(root, [*tables.values()], expected, fix)
@@ -282,8 +278,8 @@ def read_index(path: Path) -> dict[str, str]:
         checksums = {
             location: f"md5:{checksum}"
             for part in _ENTRIES
-            for entry in _objects(value.get(part))
-            for location, checksum in _pairs(entry)
+            if isinstance(value.get(part), dict)
+            for location, checksum in _pairs(value[part])
         }
     known = hashlib.algorithms_available
     for location, checksum in checksums.items():
@@ -292,11 +288,6 @@ def read_index(path: Path) -> dict[str, str]:
     if not checksums:
         raise SourceError(f"{path}: names no file", fix=_MEND)
     return checksums
-
-
-def _objects(part: object) -> Iterator[Any]:
-    if isinstance(part, dict):
-        yield from part.values()
 
 
 def _pairs(entry: object) -> Iterator[tuple[str, str]]:
@@ -340,12 +331,7 @@ def stems(youtube_id: str, start: str, seconds: Seconds) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class YouTubeClip:
-    """A stretch of a video.
-
-    Args:
-        youtube_id: 11 characters; it may begin with a dash.
-        start: Where it begins in seconds, as the table writes it.
-    """
+    """A stretch of a video, whose times are kept as the table writes them."""
 
     youtube_id: str
     start: str

@@ -262,12 +262,7 @@ def wrong_value_error(path: Path, error: ValidationError) -> SourceError:
 
 
 def read_checksums(path: Path, algorithm: str) -> Iterator[tuple[str, str]]:
-    """Path and `ALGORITHM:HEX` of each line of a list as `sha1sum` and its like write it.
-
-    Args:
-        path: The list: checksum, spaces, path.
-        algorithm: `sha1` or `sha256`.
-    """
+    """Path and `ALGORITHM:HEX` of each line of a list as `sha1sum` and `sha256sum` write it."""
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip():
             continue
@@ -298,9 +293,6 @@ def explain_escape(path: str, root: Path, *others: Path) -> str:
 
     Links below the library are followed: whoever has the library made them. A `..` after one would
     lead on from where it points, so no index may name any; the settings' own folders may.
-
-    Args:
-        path: As the index names it, from `root`.
     """
     if "\0" in path:
         return "its path holds a NUL"

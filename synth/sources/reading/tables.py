@@ -17,7 +17,6 @@ from synth.labels.lexicon import Tag
 from synth.sources.reading.base import ClipRef
 from synth.sources.reading.files import require_file
 from synth.sources.reading.rows import ClassName, named_rows, open_rows
-from synth.text.tags.tag_files import parse_list
 
 DELIMITERS: Final = {",": "commas", "\t": "tabs"}
 _BLOCK: Final = 1 << 20
@@ -25,6 +24,9 @@ FIX_ROW: Final = "fix the row or remove it"
 _SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 _TRUTHS: Final = {"true": True, "false": False, "": None}
 TAG_SEPARATORS: Final = ";,|"
+_STRING: Final = re.compile(r"""'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)\"""")
+_ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))")
+_PLAIN_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
 _LISTED: Final = re.compile(r"""\s*\[\s*['"]""")
 _FIX_TEXT: Final = (
     "give a column of words; save the names of classes with their numbers (Hugging Face's "
@@ -38,7 +40,6 @@ def read_cells(
     """The fields of each row of a CSV file, and the line where it ends; empty lines are left out.
 
     Args:
-        path: A file in UTF-8, with or without BOM.
         fallback: Encoding of a file that is not in UTF-8; "" for none.
     """
     line = 0
@@ -183,7 +184,12 @@ class TableRow(dict[str, str]):
 
 
 def read_rows(
-    path: Path, columns: Columns, *, delimiter: str = ",", fallback: str = ""
+    path: Path,
+    columns: Columns,
+    *,
+    delimiter: str = ",",
+    quoted: bool = True,
+    fallback: str = "",
 ) -> Iterator[TableRow]:
     """The rows of a CSV or Parquet file as text, nulls as "".
 
@@ -196,7 +202,8 @@ def read_rows(
     if path.suffix == ".parquet":
         rows = _parquet_rows(path, columns)
     else:
-        rows = _csv_rows(path, columns, delimiter, fallback)
+        cells = read_cells(path, columns.fix, delimiter=delimiter, quoted=quoted, fallback=fallback)
+        rows = _csv_rows(path, columns, delimiter, cells)
     number = 0
     for number, row in enumerate(rows, start=1):  # noqa: B007
         yield row
@@ -204,8 +211,9 @@ def read_rows(
         raise SourceError(f"{path}: has no rows below its header", fix=columns.fix)
 
 
-def _csv_rows(path: Path, columns: Columns, delimiter: str, fallback: str) -> Iterator[TableRow]:
-    rows = read_cells(path, columns.fix, delimiter=delimiter, fallback=fallback)
+def _csv_rows(
+    path: Path, columns: Columns, delimiter: str, rows: Iterator[tuple[int, list[str]]]
+) -> Iterator[TableRow]:
     line, header = next(rows, (1, []))
     where = f"{path}: row {line}"
     if len(header) == 1 and ";" in header[0]:  # as spreadsheets of some countries write it
@@ -239,11 +247,7 @@ def _text(value: object) -> str:
 
 
 def drop_duplicates(rows: Iterable[TableRow], key: str) -> Iterator[TableRow]:
-    """The rows, each once; a row that is there again, equal in all fields, is left out.
-
-    Args:
-        key: The column that tells rows apart.
-    """
+    """The rows, told apart by a column; one that is there again, equal in all, is left out."""
     first: dict[str, tuple[str, str]] = {}
     for row in rows:
         fields = digest(*row.values())
@@ -258,11 +262,7 @@ def drop_duplicates(rows: Iterable[TableRow], key: str) -> Iterator[TableRow]:
 
 
 def seconds_of(text: str, name: str, where: str, *, is_length: bool = False) -> Seconds:
-    """A time in seconds that a table writes, 0 or more; a length is more than 0.
-
-    Args:
-        text: As written: "30", "12.5", "1e-3".
-    """
+    """A time in seconds that a table writes ("30", "1e-3"), 0 or more; a length is more than 0."""
     seconds = float(text) if _SECONDS.fullmatch(text) else math.nan
     if not math.isfinite(seconds) or (is_length and seconds == 0):
         raise SourceError(f"{where}: {name} is {text!r}, expected seconds", fix=FIX_ROW)
@@ -302,6 +302,31 @@ def read_list(text: str, where: str) -> list[str]:
         raise SourceError(
             f"{where}: {shorten(text)} is not a list, expected {error}", fix=FIX_ROW
         ) from error
+
+
+def parse_list(text: str) -> list[str]:
+    """The strings of a Python or JSON list of strings, which is never evaluated."""
+    body = text.strip()
+    if not (body.startswith("[") and body.endswith("]")):
+        raise ValueError("a list of quoted strings in brackets")
+    body, strings, at = body[1:-1].strip(), [], 0
+    while at < len(body):
+        match = _STRING.match(body, at)
+        if match is None:
+            raise ValueError(f"a quoted string at {body[at : at + 20]!r}")
+        strings.append(_ESCAPE.sub(_unescape, match[1] if match[1] is not None else match[2]))
+        rest = body[match.end() :].lstrip()
+        if rest and not rest.startswith(","):
+            raise ValueError(f"a comma at {rest[:20]!r}")
+        at = len(body) - len(rest[1:].lstrip())
+    return strings
+
+
+def _unescape(match: re.Match[str]) -> str:
+    digits = match[1] or match[2] or match[3]
+    if digits:
+        return chr(int(digits, 16))
+    return _PLAIN_ESCAPES.get(match[4], match[4])
 
 
 def make_ref(

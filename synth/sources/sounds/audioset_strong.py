@@ -21,10 +21,10 @@ from typing import ClassVar, Final, Literal, NamedTuple
 
 from synth.base.errors import SourceError
 from synth.base.units import Seconds
-from synth.sources.reading.base import ClipRef, Origin
+from synth.sources.reading.base import ClipRef
 from synth.sources.reading.collected import AudioFiles, Collected, find_tables, stems
 from synth.sources.reading.files import FIX_FILE, require_file, stretch
-from synth.sources.reading.tables import FIX_ROW, read_cells, seconds_of
+from synth.sources.reading.tables import FIX_ROW, Columns, read_cells, read_rows
 
 SPLITS: Final = ("train", "eval")
 COLUMNS: Final = ("segment_id", "start_time_seconds", "end_time_seconds", "label")
@@ -51,13 +51,6 @@ class AudioSetStrong(Collected):
     """
 
     name: ClassVar[str] = "audioset_strong"
-    origin: ClassVar[Origin] = Origin(
-        title="AudioSet, temporally-strong labels",
-        url="https://research.google.com/audioset/download_strong.html",
-        licence="labels CC BY 4.0; audio by its YouTube owners",
-        reference="Hershey et al., The Benefit of Temporally-Strong Labels in Audio Event "
-        "Classification, ICASSP 2021",
-    )
     overlaps: Literal["refuse", "keep"] = "refuse"
 
     def refs(self) -> Iterator[ClipRef]:
@@ -87,7 +80,11 @@ class AudioSetStrong(Collected):
             start = f"{int(begin_ms) / 1000:.3f}"
             location = files.find_stem(segment, f"Y{segment}", *stems(video, start, CLIP_S))
         for event in events:
-            others = [other for other in events if _overlap(event, other)]
+            others = [
+                other
+                for other in events  # touching ends do not overlap
+                if other.mid != event.mid and other.begin < event.end and event.begin < other.end
+            ]
             labels = dict.fromkeys(names[other.mid] for other in (event, *others))
             code = event.mid.strip("/").replace("/", "-")
             span = f"{round(event.begin * 1000)}_{round(event.end * 1000)}"
@@ -115,41 +112,17 @@ class AudioSetStrong(Collected):
         )
 
 
-def _overlap(event: _Event, other: _Event) -> bool:
-    """Whether another label sounds during an event; touching ends do not overlap."""
-    return other.mid != event.mid and other.begin < event.end and event.begin < other.end
-
-
 def _segments(path: Path, names: dict[str, str]) -> dict[str, list[_Event]]:
     """The events of each file, in the table's order of first mention, without repetitions."""
-    rows = read_cells(path, FIX_FILE, delimiter="\t", quoted=False)
-    _, header = next(rows, (1, []))
-    if tuple(header) != COLUMNS:  # more columns or others mean that it is another table
-        raise SourceError(
-            f"{path}: row 1: columns are {header}, expected {', '.join(COLUMNS)}", fix=_MEND
-        )
     segments: dict[str, dict[_Event, None]] = {}
-    for line, row in rows:
-        where = f"{path}: line {line}"
-        if len(row) != len(COLUMNS):
-            raise SourceError(
-                f"{where}: expected {len(COLUMNS)} fields, separated by tabs", fix=FIX_ROW
-            )
-        segment, begin, end, mid = row
+    for row in read_rows(path, Columns(COLUMNS, _MEND), delimiter="\t", quoted=False):
+        segment, mid = row["segment_id"], row["label"]
         if not _SEGMENT.fullmatch(segment):
-            raise SourceError(
-                f"{where}: segment_id is {segment!r}, expected YOUTUBEID_MILLISECONDS",
-                fix=FIX_ROW,
-            )
+            row.refuse(f"segment_id is {segment!r}, expected YOUTUBEID_MILLISECONDS")
         if mid not in names:
-            raise SourceError(
-                f"{where}: label {mid!r} is not in {NAMES}", fix=f"use {NAMES} as published"
-            )
-        onset = seconds_of(begin, "start_time_seconds", where)
-        event = _Event(onset, seconds_of(end, "end_time_seconds", where), intern(mid))
-        segments.setdefault(segment, {})[event] = None
-    if not segments:
-        raise SourceError(f"{path}: has no rows below its header", fix=_MEND)
+            row.refuse(f"label {mid!r} is not in {NAMES}", f"use {NAMES} as published")
+        begin, end = row.seconds("start_time_seconds"), row.seconds("end_time_seconds")
+        segments.setdefault(segment, {})[_Event(begin, end, intern(mid))] = None
     return {segment: list(events) for segment, events in segments.items()}
 
 

@@ -17,8 +17,8 @@ from typing import ClassVar, Final
 
 from synth.base.errors import SourceError
 from synth.corpus.licence import is_versioned, parse_licence
-from synth.sources.reading.base import ClipRef, Origin
-from synth.sources.reading.files import FileSource, require_folder, walk
+from synth.sources.reading.base import ClipRef
+from synth.sources.reading.files import FileSource, read_text, require_folder, walk
 from synth.sources.reading.tables import Columns, drop_duplicates, read_rows
 
 # ESC-50's LICENSE file: for each clip its Freesound original, author and licence.
@@ -53,11 +53,7 @@ _ESCAPE: Final = re.compile(r"\\x([0-9a-f]{2})|\\u([0-9a-f]{4})")
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """What the file says of one clip.
-
-    Args:
-        title: Of the original on Freesound; may be empty.
-    """
+    """What the file says of one clip; its title may be empty."""
 
     licence: str
     title: str
@@ -77,10 +73,7 @@ def read_credits(root: Path) -> dict[str, Credit]:
     path = root / FILE
     if not path.is_file():
         return {}
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        raise SourceError(f"{path}: {error}", fix="save it as UTF-8") from error
+    lines = read_text(path, "save it as UTF-8").split("\n")
     found: dict[str, Credit] = {}
     first: dict[str, int] = {}
     for number, line in enumerate(lines, start=1):
@@ -136,12 +129,6 @@ class Esc50(FileSource):
     """The dataset's own folder."""
 
     name: ClassVar[str] = "esc50"
-    origin: ClassVar[Origin] = Origin(
-        title="ESC-50: Dataset for Environmental Sound Classification",
-        url="https://github.com/karolpiczak/ESC-50",
-        licence="CC BY-NC 3.0; the ESC-10 subset CC BY 3.0; single clips as LICENSE says",
-        reference="K. J. Piczak, ESC: Dataset for Environmental Sound Classification, ACM MM 2015",
-    )
 
     def refs(self) -> Iterator[ClipRef]:
         """One clip a row of `meta/esc50.csv`: split is the fold, recording is Freesound's."""
@@ -197,12 +184,6 @@ class Esc10(FileSource):
     """The dataset's ogg folder."""
 
     name: ClassVar[str] = "esc10"
-    origin: ClassVar[Origin] = Origin(
-        title="ESC-10: Dataset for Environmental Sound Classification",
-        url="https://github.com/karolpiczak/ESC-10",
-        licence="CC BY 3.0",
-        reference="K. J. Piczak, ESC: Dataset for Environmental Sound Classification, ACM MM 2015",
-    )
 
     def refs(self) -> Iterator[ClipRef]:
         """One clip a file; the split is the fold, the recording Freesound's id."""

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Final, Literal
 
 from synth.base.units import Seconds
-from synth.sources.reading.base import ClipRef, Origin
+from synth.sources.reading.base import ClipRef
 from synth.sources.reading.files import FileSource, require_folder
 from synth.sources.reading.tables import Columns, TableRow, drop_duplicates, read_rows
 
@@ -36,13 +36,6 @@ class UrbanSound8K(FileSource):
     """
 
     name: ClassVar[str] = "urbansound8k"
-    origin: ClassVar[Origin] = Origin(
-        title="UrbanSound8K",
-        url="https://urbansounddataset.weebly.com/urbansound8k.html",
-        licence="CC BY-NC 3.0",
-        reference="Salamon, Jacoby and Bello, A Dataset and Taxonomy for Urban Sound Research, "
-        "ACM Multimedia 2014",
-    )
     background: Literal["refuse", "keep"] = "refuse"
 
     def refs(self) -> Iterator[ClipRef]:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
-from synth.base.shipped import read_shipped_rows, shipped_words
+from synth.base.shipped import read_shipped_rows, shipped_set, shipped_words
 from synth.labels.words import Token
 from synth.text.grammar.tokens import word_set
 
@@ -39,11 +39,10 @@ class POS(StrEnum):
 PosTags: TypeAlias = tuple[POS, ...]
 
 _VOWELS: Final = frozenset("aeiouy")
-_NOUN_OR_VERB: Final = (POS.NOUN, POS.VERB)
 _OF_PLURAL: Final[Mapping[PosTags, PosTags]] = {
     (POS.NOUN,): (POS.NOUN,),
     (POS.VERB,): (POS.VERB,),
-    (POS.NOUN, POS.VERB): _NOUN_OR_VERB,
+    (POS.NOUN, POS.VERB): (POS.NOUN, POS.VERB),
     (POS.ADJ, POS.NOUN): (POS.NOUN,),
     (POS.ADJ, POS.VERB): (POS.VERB,),
 }
@@ -85,7 +84,11 @@ def possible_pos_tags(word: str) -> PosTags:
     tags = _in_dictionary(word)
     if tags:
         return tags
-    return _by_last_part(word) if "-" in word else _by_ending(word)
+    if "-" in word:
+        return _by_last_part(word)
+    if word.endswith(("ing", "ed")):
+        return (POS.VERB,)
+    return (POS.ADV,) if word.endswith("ly") else (POS.NOUN, POS.VERB)
 
 
 def is_known(word: str) -> bool:
@@ -163,14 +166,6 @@ def _gerund_stems(gerund: str) -> tuple[str, ...]:
     return (stem, stem[:-1], f"{stem}e")
 
 
-def _by_ending(word: str) -> PosTags:
-    if word.endswith(("ing", "ed")):
-        return (POS.VERB,)
-    if word.endswith("ly"):
-        return (POS.ADV,)
-    return _NOUN_OR_VERB
-
-
 # Forms of verbs, from lemminflect's dictionary and rules.
 
 
@@ -239,20 +234,8 @@ _OPENS_NOUN: Final = frozenset({POS.DET, POS.ADJ, POS.NUM, POS.ADP})
 _PEOPLE: Final = frozenset({"male", "female", "adult", "human", "teen"})
 _LINKS: Final = frozenset({POS.AUX, POS.VERB})
 _CARRYING: Final = frozenset({POS.NOUN, POS.PROPN, POS.VERB})
-_SINGULAR_PRONOUNS: Final = word_set(
-    "he she it who someone somebody something everyone everybody everything one"
-)
 _PLURALS: Final = word_set("cattle children fish geese men people police sheep they women")
 _OUTCOMES: Final = frozenset({"open", "shut"})
-_SWINGS: Final = word_set(
-    "bang blow break burst click crack creak flick fly pop pry pull push slam slide snap squeak "
-    "squeal swing"
-)
-_IRREGULAR_PARTICIPLES: Final = word_set(
-    "been begun blown broken come done driven fallen flown given gone grown heard held "
-    "hit kept left made put run seen shot shut started stopped struck sung taken thrown "
-    "turned"
-)
 
 
 @runtime_checkable
@@ -281,12 +264,17 @@ class EmbeddedTagger:
         """One tag for each token, decided from left to right."""
         words = [token.lower for token in tokens]
         options = [
-            (POS.PROPN,) if _is_a_name(token) else possible_pos_tags(token.lower)
+            # A capital inside a sentence, and no other word: "July", "Lisbon".
+            (POS.PROPN,)
+            if token.word and token.text.istitle() and not is_known(token.lower)
+            else possible_pos_tags(token.lower)
             for token in tokens
         ]
         for index in range(1, len(words)):
             idles = words[index] == "idle" and words[index - 1] in {"run", "running", "runs"}
-            if idles or (words[index] in _OUTCOMES and lemma_of(words[index - 1]) in _SWINGS):
+            if idles or (
+                words[index] in _OUTCOMES and lemma_of(words[index - 1]) in shipped_set("swings")
+            ):
                 options[index] = (POS.ADJ,)
         tags: list[POS] = []
         for index in range(len(words)):
@@ -332,11 +320,6 @@ def best_tagger() -> Tagger:
     if not spacy.util.is_package(SPACY_MODEL):
         return EmbeddedTagger()
     return SpacyTagger(spacy.load(SPACY_MODEL, exclude=["parser", "ner", "lemmatizer"]))
-
-
-def _is_a_name(token: Token) -> bool:
-    """Whether a word inside a sentence has a capital and is no other word: "July", "Lisbon"."""
-    return bool(token.word) and token.text.istitle() and not is_known(token.lower)
 
 
 def is_doubtful(words: Sequence[str], tags: Sequence[POS], index: int) -> bool:
@@ -441,7 +424,7 @@ def _noun_or_verb(index: int, words: list[str], options: list[PosTags], tags: li
     if ends_as_third_person(word):
         return POS.NOUN if is_plural_word(words[back]) and before is POS.NOUN else POS.VERB
     if before is POS.PRON:
-        return POS.NOUN if words[back] in _SINGULAR_PRONOUNS else POS.VERB
+        return POS.NOUN if words[back] in shipped_set("singular pronouns") else POS.VERB
     pair = (back > 1 and tags[back - 1] is POS.CCONJ) or is_plural_word(words[back])
     return POS.VERB if pair and POS.NOUN not in following[:1] else POS.NOUN
 
@@ -489,4 +472,4 @@ def _is_past(word: str) -> bool:
 
 
 def _is_participle(word: str) -> bool:
-    return _is_past(word) or word in _IRREGULAR_PARTICIPLES
+    return _is_past(word) or word in shipped_set("irregular participles")

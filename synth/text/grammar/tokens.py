@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Final, TypeAlias
 
-from synth.base.shipped import read_shipped_rows, shipped_words
+from synth.base.shipped import read_shipped_rows, shipped_set, shipped_words
 from synth.labels.words import Token, words_of
 
 
@@ -20,13 +20,6 @@ def word_set(text: str) -> frozenset[str]:
 
 _CLOSING: Final = frozenset(".,;:!?)]}%”…")
 _OPENING: Final = frozenset("([{“$#")
-PROPER: Final = word_set(
-    "African American April Arabic Asian August Australian Brazilian British Canadian Celtic "
-    "Chinese Christmas December Dutch Easter English European February French Friday German Greek "
-    "Halloween Hindi Indian Irish Italian January Japanese July June Korean Latin Mexican Monday "
-    "November October Polish Portuguese Russian Saturday Scottish September Spanish Sunday "
-    "Swedish Thursday Tuesday Turkish Wednesday Welsh"
-)
 STOPS: Final = frozenset(".!?…")
 
 
@@ -96,7 +89,7 @@ def _gap(before: Piece, piece: Piece) -> bool | None:
 
 
 def _lower_initial(text: str) -> str:
-    own = text in PROPER or text[:2] == "I'" or text[1:] != text[1:].lower()
+    own = text in shipped_set("proper") or text[:2] == "I'" or text[1:] != text[1:].lower()
     if len(text) == 1 and text != "A":
         return text
     return text if own else text[:1].lower() + text[1:]

@@ -58,13 +58,7 @@ def is_adverb(word: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class MarkedToken:
-    """A word, a mark or a whole tag.
-
-    Args:
-        start: First character, from 0.
-        end: One past the last.
-        match: The tag, None for a word or a mark.
-    """
+    """A word, a mark or a whole tag (`match`), from character `start` to before `end`."""
 
     lower: str
     start: int
@@ -82,11 +76,7 @@ class Wordings:
 
 @dataclass(frozen=True, slots=True)
 class MarkedCaption:
-    """A caption in tokens.
-
-    Args:
-        denied: Positions of the tags to deny.
-    """
+    """A caption in tokens; `denied` are the positions of the tags to deny."""
 
     text: str
     tokens: tuple[MarkedToken, ...]
@@ -183,8 +173,8 @@ def mend_in_list(caption: MarkedCaption, index: int) -> Place:
         return None
     denied = [item for item in items if not caption.denied.isdisjoint(item)]
     kept = [item for item in items if item not in denied]
-    is_mixed = len({_is_theme(caption, item) for item in denied}) > 1
-    if is_mixed or any(_cannot_be_denied(caption, item) for item in denied):
+    themes = {any(caption.is_form(at, TagForm.THEME) for at in item) for item in denied}
+    if len(themes) > 1 or any(_cannot_be_denied(caption, item) for item in denied):
         return None  # "without piano or love theme" may deny the theme alone
     text = _list_text(caption, verb, kept, denied)
     ours = frozenset(at for item in denied for at in item if at in caption.denied)
@@ -217,10 +207,6 @@ def _goes_on(caption: MarkedCaption, end: int) -> bool:
     return not (clause or word in closed_words() - words("determiner") - {"as"})
 
 
-def _is_theme(caption: MarkedCaption, item: range) -> bool:
-    return any(caption.is_form(at, TagForm.THEME) for at in item)
-
-
 def _cannot_be_denied(caption: MarkedCaption, item: range) -> bool:
     """Whether "no" before the item would also deny a tag that is to stay, or a number."""
     if caption.at(item[0]) in {"this", "that"}:
@@ -241,18 +227,17 @@ def _list_text(
     negator = caption.negators.thing
     if negator.split()[-1] == "no":
         return f"{negator} {bare}"
-    whole = [_with_own_article(caption, item) for item in denied]
+    names = [_bare(caption, item) for item in denied]
+    whole = [
+        f"{article(name)} {name}" if caption.at(item[0]) in {"a", "an"} else name
+        for name, item in zip(names, denied, strict=True)
+    ]
     return f"{negator} {enumerate_words(whole, 'or')}"
 
 
 def _bare(caption: MarkedCaption, item: range) -> str:
     """The tag alone, as "no steady bass" may leave another bass."""
     return caption.run(range(max(caption.denied & {*item}), item.stop))
-
-
-def _with_own_article(caption: MarkedCaption, item: range) -> str:
-    bare = _bare(caption, item)
-    return f"{article(bare)} {bare}" if caption.at(item[0]) in {"a", "an"} else bare
 
 
 def _items(caption: MarkedCaption, at: int) -> tuple[list[range], int]:
@@ -310,10 +295,7 @@ def _is_half(caption: MarkedCaption, start: int, last: int) -> bool:
 def mend(
     caption: str, matches: Sequence[TagMatch], denied: Collection[TagMatch], negators: Wordings
 ) -> tuple[str, TagMatch | None]:
-    """The caption with some of its tags denied.
-
-    Args:
-        matches: All tags in it, in order.
+    """The caption, in which `matches` are all tags in order, with some of them denied.
 
     Returns:
         The new caption and None; or "" and the first tag that stands where no edit is safe.
@@ -328,7 +310,10 @@ def mend(
             return "", found.tokens[first].match
         edits.append(edit[0])
         open_ -= edit[1]
-    return _apply(caption, edits), None
+    text = caption
+    for change in sorted(edits, key=lambda change: change.start, reverse=True):
+        text = text[: change.start] + change.text + text[change.end :]
+    return text[:1].upper() + text[1:] if caption[:1].isupper() else text, None
 
 
 _JOINTS: Final = frozenset("/&-")
@@ -421,13 +406,6 @@ def _means_music(caption: MarkedCaption, index: int) -> bool:
     return caption.at(opening) in {"is", "are"} and caption.at(head) in behind
 
 
-def _apply(caption: str, edits: Sequence[TextEdit]) -> str:
-    text = caption
-    for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
-        text = text[: edit.start] + edit.text + text[edit.end :]
-    return text[:1].upper() + text[1:] if caption[:1].isupper() else text
-
-
 def _before_noun(caption: MarkedCaption, index: int) -> Place:
     """`a mellow rock song with ...`: `a song that is not mellow or rock, with ...`."""
     head = _edge(caption, index, +1)
@@ -447,8 +425,9 @@ def _before_noun(caption: MarkedCaption, index: int) -> Place:
     if any(is_adverb(caption.at(at - 1)) or _has_company(caption, at) for at in ours):
         return None
     era = range(last + 1, last + 4)
-    if _is_era(caption, era) and era[-1] not in caption.denied:
-        last = era[-1]
+    is_era = (caption.at(era[0]), caption.at(era[1])) == ("from", "the")
+    if is_era and caption.is_form(era[2], TagForm.ERA) and era[2] not in caption.denied:
+        last = era[2]
     predicate = f"is {_deny(caption, ours)}"
     tail = _behind_noun(caption, opening, last, predicate)
     if tail is None:
@@ -476,12 +455,6 @@ def _has_company(caption: MarkedCaption, index: int) -> bool:
         if caption.at(at - step) in SEPARATORS:
             return True
     return False
-
-
-def _is_era(caption: MarkedCaption, span: range) -> bool:
-    """Whether "from the 80s" stands there."""
-    said = caption.at(span[0]), caption.at(span[1])
-    return said == ("from", "the") and caption.is_form(span[2], TagForm.ERA)
 
 
 def _end_of_noun(caption: MarkedCaption, head: int) -> int:

@@ -300,7 +300,13 @@ def _edit(
     kept = tuple(tag for tag in read.tags if tag not in absent)
     ours = {match for match in read.stated if match.tag in absent}
     text, unmended = mend(read.caption, read.matches, ours, negators)
-    is_safe = not _contradicts((*kept, *_find_others(read.caption, read.tags)), denied)
+    own = [f"{tag.name} {phrase_tag(tag).words} {phrase_tag(tag).noun}" for tag in read.tags]
+    others = [
+        other
+        for other in find_listed(read.caption)
+        if not any(holds_words(name, other.name) for name in own)
+    ]
+    is_safe = not _contradicts((*kept, *others), denied)
     again = any(is_named_in(tag, read.rest) for tag in denied)  # "a guitar ... other guitars"
     if unmended or again or not is_safe or not _says(text, how.vocabulary, denied, kept):
         return None
@@ -334,16 +340,6 @@ def _contradicts(kept: Sequence[Tag], denied: Collection[Tag]) -> bool:
         holds_words(together, tag.name) or any(implies(other, tag) for other in kept)
         for tag in denied
     )
-
-
-def _find_others(caption: str, tags: Sequence[Tag]) -> list[Tag]:
-    """The tags of the shipped list that a caption names beside its own."""
-    own = [f"{tag.name} {phrase_tag(tag).words} {phrase_tag(tag).noun}" for tag in tags]
-    return [
-        other
-        for other in find_listed(caption)
-        if not any(holds_words(name, other.name) for name in own)
-    ]
 
 
 def _says(

@@ -198,8 +198,6 @@ class Negated:
     Args:
         text: The new caption, "" for none.
         denied: The tags that the text denies and the caption did not.
-        kept: The tags that both say are there.
-        reason: Why there is none.
     """
 
     mode: NegationExtent

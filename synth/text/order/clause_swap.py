@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from synth.base.errors import SpecError
 from synth.base.rng import Randomness
+from synth.base.shipped import shipped_set
 from synth.labels.connective import ORDER, Connective
 from synth.text.grammar.tagger import (
     POS,
@@ -21,31 +22,33 @@ from synth.text.grammar.tagger import (
     ends_as_gerund,
     ends_as_third_person,
 )
-from synth.text.grammar.tokens import STOPS, Piece, format_order, to_sentence, word_set
+from synth.text.grammar.tokens import STOPS, Piece, word_set
 from synth.text.order.clause_tests import (
     BE,
     are_labels,
-    explain_no_events,
-    explain_unreadable,
     is_a_stage,
     is_heard,
     may_lack_subject,
+    omit_no_events,
     points_back,
     presupposes,
+    rewrite,
     to_finite,
     to_gerund,
+    to_outcome,
     to_simple,
 )
 from synth.text.order.clauses import ClausePart, Shape, is_doing, is_plural, needs_doer
 from synth.text.order.connectives import (
     ConnectiveMatch,
+    OmittedError,
     OrderStep,
     SwapOutcome,
     SwapReason,
     find_connectives,
+    omit_if,
 )
 from synth.text.order.temporal import (
-    ORDER_WORDS,
     keep_nouns_and_verbs,
     swap_as_then,
     swap_before_after,
@@ -71,11 +74,7 @@ _SUBJECTLESS: Final = frozenset({Shape.PREDICATE, Shape.GERUND})
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """A caption cut at its connective.
-
-    Args:
-        link: The connective with what goes with it.
-    """
+    """A caption cut at its connective and what goes with it, the link."""
 
     front: ClausePart
     link: ClausePart
@@ -92,9 +91,10 @@ def swap_clauses(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
     "as" and "while" order nothing and stay within their side. Two ordering connectives, and commas
     inside a side, are left out: what each joins is unclear.
     """
-    part = ClausePart.parse(caption, tagger)
-    if not any(token.word is not None for token in part.tokens):
-        return SwapOutcome.omit(SwapReason.EMPTY)
+    return rewrite(caption, tagger, _find_only, _exchange_sides)
+
+
+def _find_only(part: ClausePart) -> ConnectiveMatch:
     connectives = [match for match in find_connectives(part.words) if match.kind in ORDER]
     if (
         len(connectives) == 2
@@ -102,20 +102,14 @@ def swap_clauses(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
         and connectives[0].end == connectives[1].start
     ):
         connectives = connectives[1:]
-    if not connectives:
-        return SwapOutcome.omit(SwapReason.NO_CONNECTIVE)
-    if len(connectives) > 1:
-        return SwapOutcome.omit(SwapReason.SEVERAL_CONNECTIVES)
-    only = connectives[0]
-    fault = only.fault or explain_unreadable(caption, part)
-    if fault:
-        return SwapOutcome.omit(fault, only.kind)
-    made = _swap_fronted(part, only) if only.start == 0 else _swap(_cut(part, only))
-    if isinstance(made, SwapReason):
-        return SwapOutcome.omit(made, only.kind)
-    pieces, steps = made
-    text = to_sentence(pieces, part.tokens)
-    return SwapOutcome(text, None, only.kind, (OrderStep.SWAPPED, *steps), format_order(pieces))
+    omit_if(not connectives, SwapReason.NO_CONNECTIVE)
+    omit_if(len(connectives) > 1, SwapReason.SEVERAL_CONNECTIVES)
+    return connectives[0]
+
+
+def _exchange_sides(part: ClausePart, only: ConnectiveMatch) -> SwapOutcome:
+    pieces, steps = _swap_fronted(part, only) if only.start == 0 else _swap(_cut(part, only))
+    return to_outcome(part, pieces, only, OrderStep.SWAPPED, *steps)
 
 
 def _cut(part: ClausePart, found: ConnectiveMatch) -> _Sides:
@@ -138,57 +132,46 @@ def _cut(part: ClausePart, found: ConnectiveMatch) -> _Sides:
     return _Sides(part[:start], part[start:end], rear, found.kind)
 
 
-def _swap(sides: _Sides) -> _Made | SwapReason:
+def _swap(sides: _Sides) -> _Made:
     front, rear = sides.front, sides.rear
-    if not any(token.word is not None for token in front.tokens):
-        return SwapReason.DANGLING
-    if POS.PUNCT in front.tags or POS.PUNCT in rear.tags:
-        return SwapReason.SEVERAL_PARTS
-    if front.words[-2:] == ("same", "time"):
-        return SwapReason.ORDER_WORD
-    if ORDER_WORDS & {*front.words, *rear.words} or front.words[0] in _OPENERS:
-        return SwapReason.ORDER_WORD
-    if points_back(rear):
-        return SwapReason.PRONOUN
-    if presupposes(rear) or "do so" in " ".join(front.words):
-        return SwapReason.REFERS_BACK
+    omit_if(not any(token.word is not None for token in front.tokens), SwapReason.DANGLING)
+    omit_if(POS.PUNCT in (*front.tags, *rear.tags), SwapReason.SEVERAL_PARTS)
+    is_told = front.words[-2:] == ("same", "time") or front.words[0] in _OPENERS
+    omit_if(
+        is_told or shipped_set("order words") & {*front.words, *rear.words}, SwapReason.ORDER_WORD
+    )
+    omit_if(points_back(rear), SwapReason.PRONOUN)
+    omit_if(presupposes(rear) or "do so" in " ".join(front.words), SwapReason.REFERS_BACK)
     if made := _share_auxiliary(sides):
         return made
-    if Shape.UNCLEAR in {front.shape(), rear.shape()}:
-        return SwapReason.NOT_A_CLAUSE
-    if not {"as", "while"}.isdisjoint(rear.words):
-        return SwapReason.SEVERAL_CONNECTIVES
-    if fault := explain_no_events(front, rear, sides.kind):
-        return fault
+    omit_if(Shape.UNCLEAR in {front.shape(), rear.shape()}, SwapReason.NOT_A_CLAUSE)
+    omit_if({"as", "while"}.intersection(rear.words), SwapReason.SEVERAL_CONNECTIVES)
+    omit_no_events(front, rear, sides.kind)
     if sides.kind is Connective.FOLLOWED_BY:
         return _swap_around_followed_by(sides)
     if rear.shape() in _SUBJECTLESS and is_doing(rear):
         return _carry_subject(sides)
-    if rear.shape() is Shape.PREDICATE or front.shape() is Shape.PREDICATE:
-        return SwapReason.SHARED_SUBJECT
-    if front.shape() in _WITH_SUBJECT and may_lack_subject(rear, front.is_under_way()):
-        return SwapReason.SHARED_SUBJECT
-    heard = are_labels(front, rear) or (is_heard(front) and is_heard(rear))
-    if sides.kind in _TIMES and not heard:
-        return SwapReason.NO_SOUND
+    omit_if(Shape.PREDICATE in {rear.shape(), front.shape()}, SwapReason.SHARED_SUBJECT)
+    if front.shape() in _WITH_SUBJECT:
+        omit_if(may_lack_subject(rear, front.is_under_way()), SwapReason.SHARED_SUBJECT)
     link = sides.link.words
-    if sides.kind in _TIMES and "which" not in link and {",", "and"} & {*link}:
-        return SwapReason.FRONTED
-    if "which" in link and {front.shape(), rear.shape()} != {Shape.CLAUSE}:
-        return SwapReason.NOT_A_CLAUSE
+    if sides.kind in _TIMES:
+        heard = are_labels(front, rear) or (is_heard(front) and is_heard(rear))
+        omit_if(not heard, SwapReason.NO_SOUND)
+        omit_if("which" not in link and {",", "and"} & {*link}, SwapReason.FRONTED)
+    if "which" in link:
+        omit_if({front.shape(), rear.shape()} != {Shape.CLAUSE}, SwapReason.NOT_A_CLAUSE)
     if rear.shape() is Shape.CLAUSE and front.shape() is Shape.GERUND_CLAUSE:
         plural = is_plural(front)
         finite = None if plural is None else to_finite(front, plural)
-        return (
-            ((*rear.tokens, *sides.link.tokens, *finite), (OrderStep.FINITE,))
-            if finite
-            else SwapReason.VERB_FORM
-        )
+        if not finite:
+            raise OmittedError(SwapReason.VERB_FORM)
+        return (*rear.tokens, *sides.link.tokens, *finite), (OrderStep.FINITE,)
     told = to_simple(front) if sides.kind in _TIMES else front.tokens
     return (*rear.tokens, *sides.link.tokens, *told), ()
 
 
-def _share_auxiliary(sides: _Sides) -> _Made | SwapReason | None:
+def _share_auxiliary(sides: _Sides) -> _Made | None:
     """What is said behind one "is" or "being" is exchanged: "a door is opened and then shut".
 
     None where the sides do not share one.
@@ -207,39 +190,33 @@ def _share_auxiliary(sides: _Sides) -> _Made | SwapReason | None:
     whole = ClausePart((front.tokens[verbs[0]], *rear.tokens), (POS.AUX, *rear.tags)).shape()
     if not (same and does) or rear.is_attributive(first) or whole not in _SUBJECTLESS:
         return None
-    if is_a_stage(front) or is_a_stage(rear):
-        return SwapReason.ONE_EVENT
-    if fault := explain_no_events(front, rear):
-        return fault
+    omit_if(is_a_stage(front) or is_a_stage(rear), SwapReason.ONE_EVENT)
+    omit_no_events(front, rear)
     pieces = (*front.tokens[:end], *rear.tokens, *sides.link.tokens, *told.tokens)
     return pieces, (OrderStep.CARRIED,)
 
 
-def _swap_around_followed_by(sides: _Sides) -> _Made | SwapReason:
+def _swap_around_followed_by(sides: _Sides) -> _Made:
     """Noun phrases and gerunds stand on both sides of "followed by"; a clause must become one."""
     front, rear, link = sides.front, sides.rear, sides.link
-    if rear.shape() not in _PHRASES or "and" in link.words:
-        return SwapReason.NOT_A_CLAUSE
-    if rear.shape() is Shape.GERUND and needs_doer(rear):
-        return SwapReason.SHARED_SUBJECT
+    omit_if(rear.shape() not in _PHRASES or "and" in link.words, SwapReason.NOT_A_CLAUSE)
+    omit_if(rear.shape() is Shape.GERUND and needs_doer(rear), SwapReason.SHARED_SUBJECT)
     if BE & {*link.words}:
         return _swap_around_is_followed_by(sides)
     if front.shape() in _PHRASES:
         return (*rear.tokens, *link.tokens, *front.tokens), ()
-    if front.shape() is not Shape.CLAUSE or front.words[-1] in {"being", "been"}:
-        return SwapReason.NOT_A_CLAUSE
+    is_whole = front.shape() is Shape.CLAUSE and front.words[-1] not in {"being", "been"}
+    omit_if(not is_whole, SwapReason.NOT_A_CLAUSE)
     gerund = to_gerund(front)
     if gerund is None:
-        return SwapReason.VERB_FORM
+        raise OmittedError(SwapReason.VERB_FORM)
     return (*rear.tokens, *link.tokens, *gerund), (OrderStep.GERUND,)
 
 
-def _swap_around_is_followed_by(sides: _Sides) -> _Made | SwapReason:
-    if sides.front.shape() not in _PHRASES:
-        return SwapReason.NOT_A_CLAUSE
+def _swap_around_is_followed_by(sides: _Sides) -> _Made:
+    omit_if(sides.front.shape() not in _PHRASES, SwapReason.NOT_A_CLAUSE)
     plural = is_plural(sides.rear)
-    if plural is None:
-        return SwapReason.VERB_FORM
+    omit_if(plural is None, SwapReason.VERB_FORM)
     be = next(word for word in sides.link.words if word in BE)
     agreed = {"is": "are", "was": "were"} if plural else {"are": "is", "were": "was"}
     if be not in agreed:
@@ -248,44 +225,37 @@ def _swap_around_is_followed_by(sides: _Sides) -> _Made | SwapReason:
     return (*sides.rear.tokens, *link, *sides.front.tokens), (OrderStep.AGREED,)
 
 
-def _carry_subject(sides: _Sides) -> _Made | SwapReason:
+def _carry_subject(sides: _Sides) -> _Made:
     """The subject stays in front, and what is said of it is exchanged.
 
     "A man speaks then laughs" is "A man laughs then speaks"; "A man speaks before laughing" is
     "A man laughs before speaking".
     """
     front, rear = sides.front, sides.rear
-    if len(rear.core()) < len(rear) or rear.has_a_noun_joined():
-        return SwapReason.SHARED_SUBJECT
-    if is_a_stage(front) or is_a_stage(rear) or "accompanied" in rear.words:
-        return SwapReason.ONE_EVENT
+    is_joined = len(rear.core()) < len(rear) or rear.has_a_noun_joined()
+    omit_if(is_joined, SwapReason.SHARED_SUBJECT)
+    is_one = is_a_stage(front) or is_a_stage(rear) or "accompanied" in rear.words
+    omit_if(is_one, SwapReason.ONE_EVENT)
     split = _end_of_subject(front)
-    if split is None:
-        return SwapReason.SHARED_SUBJECT
+    omit_if(split is None, SwapReason.SHARED_SUBJECT)
     subject, predicate = front[:split], front[split:]
     steps = (OrderStep.CARRIED,)
     if front.shape() is Shape.GERUND_CLAUSE and rear.shape() is Shape.GERUND:
         return (*subject.tokens, *rear.tokens, *sides.link.tokens, *predicate.tokens), steps
-    if front.shape() is not Shape.CLAUSE:
-        return SwapReason.SHARED_SUBJECT
+    omit_if(front.shape() is not Shape.CLAUSE, SwapReason.SHARED_SUBJECT)
     verb = predicate.words[predicate.finite_verbs()[0]]
     third = ends_as_third_person(verb) and verb != "was"
     if rear.shape() is Shape.PREDICATE:
-        if ends_as_third_person(rear.words[rear.finite_verbs()[0]]) is not third:
-            return SwapReason.SHARED_SUBJECT
-        if verb in BE and POS.AUX not in rear.tags:
-            return SwapReason.VERB_FORM
+        agrees = ends_as_third_person(rear.words[rear.finite_verbs()[0]]) is third
+        omit_if(not agrees, SwapReason.SHARED_SUBJECT)
+        omit_if(verb in BE and POS.AUX not in rear.tags, SwapReason.VERB_FORM)
         return (*subject.tokens, *rear.tokens, *sides.link.tokens, *predicate.tokens), steps
-    if sides.kind is Connective.THEN:
-        return SwapReason.SHARED_SUBJECT
+    omit_if(sides.kind is Connective.THEN, SwapReason.SHARED_SUBJECT)
     gerund, finite = to_gerund(predicate), to_finite(rear, plural=not third)
     if gerund is None or finite is None:
-        return SwapReason.VERB_FORM
-    return (*subject.tokens, *finite, *sides.link.tokens, *gerund), (
-        *steps,
-        OrderStep.GERUND,
-        OrderStep.FINITE,
-    )
+        raise OmittedError(SwapReason.VERB_FORM)
+    pieces = (*subject.tokens, *finite, *sides.link.tokens, *gerund)
+    return pieces, (*steps, OrderStep.GERUND, OrderStep.FINITE)
 
 
 def _end_of_subject(part: ClausePart) -> int | None:
@@ -301,19 +271,16 @@ def _end_of_subject(part: ClausePart) -> int | None:
     return part.before(verbs[0]) + 1 or None
 
 
-def _swap_fronted(part: ClausePart, found: ConnectiveMatch) -> _Made | SwapReason:
+def _swap_fronted(part: ClausePart, only: ConnectiveMatch) -> _Made:
     """Make of "After A, B" the text "After B, A"; both are clauses, one comma parts them."""
     comma = part.only_comma()
-    if comma is None or found.kind not in _TIMES:
-        return SwapReason.FRONTED
-    inner, main = part[found.end : comma], part[comma + 1 :].without_marks()
-    if {inner.shape(), main.shape()} != {Shape.CLAUSE}:
-        return SwapReason.FRONTED
-    if fault := explain_no_events(main, inner, found.kind):
-        return fault
-    if points_back(inner) or points_back(main):
-        return SwapReason.PRONOUN
-    link: tuple[Piece, ...] = part.tokens[: found.end]
+    if comma is None or only.kind not in _TIMES:
+        raise OmittedError(SwapReason.FRONTED)
+    inner, main = part[only.end : comma], part[comma + 1 :].without_marks()
+    omit_if({inner.shape(), main.shape()} != {Shape.CLAUSE}, SwapReason.FRONTED)
+    omit_no_events(main, inner, only.kind)
+    omit_if(points_back(inner) or points_back(main), SwapReason.PRONOUN)
+    link: tuple[Piece, ...] = part.tokens[: only.end]
     return (*link, *to_simple(main), ",", *inner.tokens), ()
 
 
@@ -356,11 +323,7 @@ SETS: Final = frozenset({Probe.PTE, Probe.BAT, Probe.AS_THEN_SET})
 
 @dataclass(frozen=True, slots=True)
 class ProbeCaption:
-    """One caption of a file.
-
-    Args:
-        column: Which column it is from, for files with several captions a row.
-    """
+    """One caption of a file, which may have several columns of them."""
 
     id: str
     text: str

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
+from synth.base.shipped import shipped_set
 from synth.labels.connective import Connective
 from synth.text.grammar.tagger import (
     POS,
+    Tagger,
     agent_verbs,
     ends_as_gerund,
     ends_as_third_person,
@@ -15,58 +18,75 @@ from synth.text.grammar.tagger import (
     possible_pos_tags,
     sound_nouns,
 )
-from synth.text.grammar.tokens import Piece, is_one_sentence, names_sound, word_set
-from synth.text.order.clauses import FINITE_AUX, POSSESSIVE, ClausePart, Shape, fits, stem
-from synth.text.order.connectives import SwapReason
+from synth.text.grammar.tokens import (
+    Piece,
+    format_order,
+    is_one_sentence,
+    names_sound,
+    to_sentence,
+    word_set,
+)
+from synth.text.order.clauses import POSSESSIVE, ClausePart, Shape, fits, stem
+from synth.text.order.connectives import (
+    ConnectiveMatch,
+    OmittedError,
+    OrderStep,
+    SwapOutcome,
+    SwapReason,
+    omit_if,
+)
 
 _PERSONAL: Final = word_set("he her him himself it itself she that them themselves they")
 _COMPARED: Final = word_set("bigger faster harder longer louder quieter shorter slower softer")
 _GROWING: Final = word_set("become becomes becoming get gets getting grow growing grows")
-_COURSE: Final = word_set(
-    "accelerate answer approach arrive become begin cease close come continue decelerate decrease "
-    "depart end exit fade get go grow increase land leave near open power quit return shut slow "
-    "speed start stop turn"
-)
-_NEARING: Final = word_set(
-    "accelerate approach decelerate decrease fade grow increase near recede slow speed"
-)
 FOLLOWING: Final = word_set("follow follows following ensue ensues ensuing")
-_BACK: Final = word_set(
-    "again also another answering back both continue continued continues continuing different each "
-    "else join joining joins more other others repeat repeated repeats replies replying respond "
-    "responding responds resume resumes return returning returns same still this too"
-)
-_LASTING: Final = word_set(
-    "constant constantly continual continually continuous continuously nonstop ongoing persistent "
-    "persistently throughout whole"
-)
 _SOUNDS: Final = frozenset({"noise", "noises", "sound", "sounds", "water"})
 
 
-def explain_unreadable(caption: str, part: ClausePart) -> SwapReason | None:
-    """Why a caption is not rewritten at all, whatever its sides are."""
-    if not is_one_sentence(caption):
-        return SwapReason.NOT_A_SENTENCE
-    return None if part.is_known() else SwapReason.UNSURE
+def rewrite(
+    caption: str,
+    tagger: Tagger,
+    find: Callable[[ClausePart], ConnectiveMatch],
+    make: Callable[[ClausePart, ConnectiveMatch], SwapOutcome],
+) -> SwapOutcome:
+    """What is made of a caption around its one connective, or why it is left out.
+
+    Args:
+        find: The connective; it and `make` may raise `OmittedError`.
+    """
+    part, connective = ClausePart.parse(caption, tagger), ""
+    try:
+        omit_if(not any(token.word is not None for token in part.tokens), SwapReason.EMPTY)
+        only = find(part)
+        connective = only.kind
+        if only.fault:
+            raise OmittedError(only.fault)
+        omit_if(not is_one_sentence(caption), SwapReason.NOT_A_SENTENCE)
+        omit_if(not part.is_known(), SwapReason.UNSURE)
+        return make(part, only)
+    except OmittedError as omitted:
+        return SwapOutcome.omit(omitted.reason, omitted.connective or connective)
 
 
-def explain_no_events(
-    front: ClausePart, rear: ClausePart, kind: Connective = Connective.THEN
-) -> SwapReason | None:
-    """Why two sides are not two events that are heard, each told for itself.
+def to_outcome(
+    part: ClausePart, pieces: Sequence[Piece], only: ConnectiveMatch, *steps: OrderStep
+) -> SwapOutcome:
+    """A rewritten caption."""
+    return SwapOutcome(
+        to_sentence(pieces, part.tokens), None, only.kind, steps, format_order(pieces)
+    )
+
+
+def omit_no_events(front: ClausePart, rear: ClausePart, kind: Connective = Connective.THEN) -> None:
+    """Leave out what is not told of two events that are heard, each told for itself.
 
     Where the one that is heard first goes on all the time, the other order is as true.
     """
-    if not (tells_of_sound(front) and tells_of_sound(rear)):
-        return SwapReason.NO_SOUND
-    if names_again(rear, front) or names_again(front, rear):
-        return SwapReason.REFERS_BACK
-    if not FOLLOWING.isdisjoint((*front.words, *rear.words)):
-        return SwapReason.ORDER_WORD
+    omit_if(not (tells_of_sound(front) and tells_of_sound(rear)), SwapReason.NO_SOUND)
+    omit_if(names_again(rear, front) or names_again(front, rear), SwapReason.REFERS_BACK)
+    omit_if(FOLLOWING.intersection((*front.words, *rear.words)), SwapReason.ORDER_WORD)
     first = {Connective.AS: (*front.words, *rear.words), Connective.AFTER: rear.words}
-    if not _LASTING.isdisjoint(first.get(kind, front.words)):
-        return SwapReason.LASTS
-    return None
+    omit_if(shipped_set("lasting").intersection(first.get(kind, front.words)), SwapReason.LASTS)
 
 
 def tells_of_sound(part: ClausePart) -> bool:
@@ -96,13 +116,13 @@ def is_one_event(front: ClausePart, rear: ClausePart) -> bool:
     subject = rear[: (rear.finite_verbs() or [len(rear)])[0]]
     definite = not {"the", *POSSESSIVE}.isdisjoint(subject.words[:1])
     same = not _nouns(subject).isdisjoint(_nouns(front)) and "another" not in subject.words
-    return definite or same or not verbs.isdisjoint(_NEARING)
+    return definite or same or not verbs.isdisjoint(shipped_set("nearing"))
 
 
 def is_a_stage(part: ClausePart) -> bool:
     """Whether a part tells how something begins, ends or changes: "turning off"."""
     return any(
-        tag is POS.VERB and lemma_of(word) in _COURSE
+        tag is POS.VERB and lemma_of(word) in shipped_set("course")
         for word, tag in zip(part.words, part.tags, strict=True)
     )
 
@@ -152,7 +172,11 @@ def may_lack_subject(part: ClausePart, under_way: bool) -> bool:
 def presupposes(part: ClausePart) -> bool:
     """Whether a part only makes sense behind another: "again", "a louder bark", "then does"."""
     text = f" {' '.join(part.words)} ".replace(" each other ", " ")
-    if not _BACK.isdisjoint(text.split()) or part.words[-1:] in {("do",), ("does",), ("did",)}:
+    if not shipped_set("back").isdisjoint(text.split()) or part.words[-1:] in {
+        ("do",),
+        ("does",),
+        ("did",),
+    }:
         return True
     if (" the noise " in text or " the sound " in text) and " of " not in text:
         return True
@@ -272,7 +296,7 @@ def to_simple(part: ClausePart) -> tuple[Piece, ...]:
 def _gerund_at(part: ClausePart, index: int) -> str | None:
     """The gerund of a finite verb, "" where the auxiliary just goes; None where there is none."""
     word = part.words[index]
-    if part.tags[index] is POS.VERB and word not in FINITE_AUX:
+    if part.tags[index] is POS.VERB and word not in shipped_set("finite aux"):
         ahead = part.words[index + 1] if index + 1 < len(part) else ""
         if ends_as_gerund(ahead):
             return None

@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
+from synth.base.shipped import shipped_set
 from synth.labels.words import COMPOUND, Token, tokenize
 from synth.text.grammar.tagger import (
     POS,
@@ -25,7 +26,7 @@ from synth.text.grammar.tagger import (
     singular_of,
     sound_nouns,
 )
-from synth.text.grammar.tokens import PROPER, STOPS, word_set
+from synth.text.grammar.tokens import STOPS, word_set
 from synth.text.tags.tags import article
 
 # What a caption's phrases look like, word class by word class, from end to end.
@@ -60,10 +61,6 @@ _CODES: Final = {
 _BE: Final = frozenset({"is", "are"})
 _INDEFINITE: Final = word_set("another everyone everything other others somebody someone something")
 POSSESSIVE: Final = word_set("her his its their")
-_COMPLEX: Final = word_set(
-    "accompanied but either followed my neither nor not or our preceded proceeded than though what "
-    "whether which whose yet your"
-)
 
 # n noun, d determiner, j adjective, g gerund, e participle, v finite verb, b is/are, r adverb,
 # i preposition, c and, t to, p someone
@@ -105,7 +102,7 @@ def fits(shape: Shape, words: Sequence[str], tags: Sequence[POS]) -> bool:
 
 def _code(words: Sequence[str], tags: Sequence[POS], index: int) -> str:
     word, tag = words[index], tags[index]
-    if word in _COMPLEX:
+    if word in shipped_set("complex"):
         return _OTHER
     if word == "to":
         verb = tags[index + 1 : index + 2] == (POS.VERB,)
@@ -124,19 +121,9 @@ def _code(words: Sequence[str], tags: Sequence[POS], index: int) -> str:
     return _CODES.get(tag, _OTHER)
 
 
-FINITE_AUX: Final = word_set(
-    "is are was were am has have had can could will would does do did may might must should"
-)
 _SUBORDINATE: Final = word_set("that which who where when while as because if until so")
 _BASE_AFTER: Final = word_set("to not can could will would does do did")
-_MANY: Final = word_set(
-    "both eight few five four many multiple nine seven several six ten three two"
-)
 _COUNTING: Final = frozenset({"couple", "dozen", "few", "hundred", "number", "thousand"})
-_GROUPS: Final = word_set(
-    "audience band bunch choir chorus couple crowd few flock gang group handful herd lot number "
-    "pack pair stream swarm team variety"
-)
 _NOMINAL: Final = frozenset({POS.NOUN, POS.PROPN, POS.PRON, POS.NUM})
 _PARTICLES: Final = word_set("away by down off on out up")
 _MOTION: Final = word_set("become come drive fly get go move pass run slow speed start stop turn")
@@ -172,7 +159,7 @@ class ClausePart:
         return all(
             token.word is None
             or is_known(token.lower)
-            or token.text in PROPER
+            or token.text in shipped_set("proper")
             or (token.word > 0 and token.text[0].isupper())
             for token in self.tokens
         )
@@ -212,7 +199,7 @@ class ClausePart:
         gerunds = self.gerunds_with_subject()
         subject = self[: gerunds[0]] if gerunds else self
         first = next((at for at, tag in enumerate(subject.tags) if tag is POS.ADP), 0)
-        return first > 0 and subject.words[first - 1] not in _GROUPS
+        return first > 0 and subject.words[first - 1] not in shipped_set("groups")
 
     def has_a_noun_joined(self) -> bool:
         """Whether "and" joins something else than verbs and particles."""
@@ -248,7 +235,11 @@ class ClausePart:
                 return False
             noun = self._noun_of(index)
             plural = noun is not None and is_plural_word(noun)
-            if noun and (word in _MANY or (word[0].isdigit() and word != "1")) and not plural:
+            if (
+                noun
+                and (word in shipped_set("many") or (word[0].isdigit() and word != "1"))
+                and not plural
+            ):
                 return False
             if noun and word in {"a", "an"} and singular_of(noun) and ahead not in _COUNTING:
                 return False
@@ -306,8 +297,8 @@ class ClausePart:
         word, tag = self.words[index], self.tags[index]
         if tag is POS.PRON and word.endswith(("'s", "'re", "'m")):
             return True
-        if tag is POS.AUX or (tag is POS.VERB and word in FINITE_AUX):
-            return word in FINITE_AUX
+        if tag is POS.AUX or (tag is POS.VERB and word in shipped_set("finite aux")):
+            return word in shipped_set("finite aux")
         if tag is not POS.VERB or ends_as_gerund(word) or is_past(word):
             return False
         before = self.before(index)
@@ -372,7 +363,7 @@ class ClausePart:
     def _disagrees(self, verb: int) -> bool:
         """Whether verb and subject are of different numbers: "crackling occur", "birds chirps"."""
         before, word = self.before(verb), self.words[verb]
-        if self.tags[verb] is not POS.VERB or word in FINITE_AUX or before < 0:
+        if self.tags[verb] is not POS.VERB or word in shipped_set("finite aux") or before < 0:
             return False
         front = self[:verb]
         if ends_as_third_person(word):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from synth.base.shipped import shipped_set
 from synth.labels.connective import Connective
 from synth.text.grammar.tokens import word_set
 
@@ -79,8 +80,6 @@ class SwapOutcome:
     """The answer of every text tool: a text and its steps, or a reason and no text.
 
     Args:
-        text: The new text; empty where the caption was left out.
-        reason: Why it was left out; None where a text was made.
         connective: The word that was, or would have been, worked on; empty for none.
         order: The text as 0-based word positions of the caption, with marks and put-in words as
             they are.
@@ -103,13 +102,22 @@ class SwapOutcome:
         return cls(reason=reason, connective=connective)
 
 
+class OmittedError(Exception):
+    """A caption is left out; the connective is told where nobody else knows it."""
+
+    def __init__(self, reason: SwapReason, connective: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.connective = connective
+
+
+def omit_if(is_so: object, reason: SwapReason) -> None:
+    """Leave the caption out where something is so."""
+    if is_so:
+        raise OmittedError(reason)
+
+
 _FOLLOWING_ADVERBS: Final = word_set("closely immediately later quickly shortly soon suddenly")
-_AS_GOES_WITH: Final = word_set(
-    "far if in long many much of opposed per soon such though to usual well"
-)
-_GOES_WITH_AS: Final = word_set(
-    "act acting acts far known like long many much same serves serving so soon such used well"
-)
 _ADVERBS_OF_AS: Final = frozenset({"even", "just", "only", "right"})
 _THEN_IS_A_TIME: Final = word_set("back by just now since that until which who")
 _GOES_WITH_ORDER: Final = word_set("as day ever like look looks named never night one than the")
@@ -125,13 +133,7 @@ _JOINS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ConnectiveMatch:
-    """One connective of a caption.
-
-    Args:
-        start: Index of its first token.
-        end: Index past its last token.
-        fault: Why it joins nothing; None where it may.
-    """
+    """A connective, from token `start` to before `end`, and why it joins nothing, if so."""
 
     kind: Connective
     start: int
@@ -140,11 +142,7 @@ class ConnectiveMatch:
 
 
 def find_connectives(words: Sequence[str]) -> tuple[ConnectiveMatch, ...]:
-    """All connectives of a caption, in order.
-
-    Args:
-        words: Tokens in lower case, marks among them.
-    """
+    """All connectives of a caption in order, by its tokens in lower case, marks among them."""
     connectives: list[ConnectiveMatch] = []
     for index, word in enumerate(words):
         if word in _FAULTS:
@@ -153,8 +151,9 @@ def find_connectives(words: Sequence[str]) -> tuple[ConnectiveMatch, ...]:
         elif word == Connective.WHILE and _at(words, index - 1) not in _QUANTITY:
             connectives.append(ConnectiveMatch(Connective.WHILE, index, index + 1))
         elif word == "followed":
-            end = _followed_by_end(words, index)
-            if end:
+            adverb = _at(words, index + 1) in _FOLLOWING_ADVERBS
+            end = index + 2 + adverb
+            if _at(words, end - 1) == "by":
                 fault = None if index > 0 and _has_word(words[end:]) else SwapReason.DANGLING
                 connectives.append(ConnectiveMatch(Connective.FOLLOWED_BY, index, end, fault))
     return tuple(connectives)
@@ -166,13 +165,6 @@ def _at(words: Sequence[str], index: int) -> str:
 
 def _has_word(words: Sequence[str]) -> bool:
     return any(word[:1].isalnum() for word in words)
-
-
-def _followed_by_end(words: Sequence[str], index: int) -> int:
-    if _at(words, index + 1) == "by":
-        return index + 2
-    adverb = _at(words, index + 1) in _FOLLOWING_ADVERBS
-    return index + 3 if adverb and _at(words, index + 2) == "by" else 0
 
 
 def _order_fault(words: Sequence[str], index: int) -> SwapReason | None:
@@ -211,7 +203,7 @@ def _then_fault(words: Sequence[str], index: int) -> SwapReason | None:
 
 def _as_fault(words: Sequence[str], index: int) -> SwapReason | None:
     previous, following = _at(words, index - 1), _at(words, index + 1)
-    if following in _AS_GOES_WITH or previous in _GOES_WITH_AS:
+    if following in shipped_set("as goes with") or previous in shipped_set("goes with as"):
         return SwapReason.FIXED_PHRASE
     if Connective.AS in {_at(words, index - 2), _at(words, index + 2)}:
         return SwapReason.FIXED_PHRASE

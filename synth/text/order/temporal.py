@@ -6,10 +6,12 @@ besides the one word that is exchanged stays as it is; see `clause_swap` for the
 
 from __future__ import annotations
 
+from collections.abc import Container
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
+from synth.base.shipped import shipped_set
 from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase
 from synth.text.grammar.tagger import POS, EmbeddedTagger, Tagger, ends_as_gerund, is_doubtful
@@ -20,45 +22,42 @@ from synth.text.grammar.tokens import (
     is_one_sentence,
     join,
     lower_opener,
-    to_sentence,
     word_set,
 )
 from synth.text.order.clause_tests import (
     FOLLOWING,
     are_labels,
-    explain_no_events,
-    explain_unreadable,
     is_a_stage,
     is_heard,
     is_one_event,
+    omit_no_events,
     points_back,
     presupposes,
+    rewrite,
     tells_of_sound,
     to_finite,
     to_gerund,
+    to_outcome,
     to_simple,
 )
 from synth.text.order.clauses import ClausePart, Shape, is_plural, needs_doer
 from synth.text.order.connectives import (
     ConnectiveMatch,
+    OmittedError,
     OrderStep,
     SwapOutcome,
     SwapReason,
     find_connectives,
+    omit_if,
 )
 
 KEPT_TAGS: Final = frozenset({POS.NOUN, POS.PROPN, POS.VERB})
-ORDER_WORDS: Final = word_set(
-    "afterward afterwards concurrently end ending eventually finally first initially lastly later "
-    "next second secondly simultaneously subsequently third"
-)
 _EMBEDDED: Final = EmbeddedTagger()
 _OTHER_ORDER: Final = {
     Connective.BEFORE: Connective.AFTER,
     Connective.AFTER: Connective.BEFORE,
 }
 _TOLD: Final = frozenset({Shape.CLAUSE, Shape.GERUND_CLAUSE})
-_WHEN: Final = ORDER_WORDS | FOLLOWING | {"throughout", "whole"}
 HOW_SOON: Final = word_set("immediately just right shortly soon")
 
 
@@ -95,23 +94,18 @@ def swap_before_after(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
     The caption must hold one of the two words, once, and no other connective. What it joins must be
     two events that are heard. All else stays byte for byte, so the swap undoes itself.
     """
-    part = ClausePart.parse(caption, tagger)
-    connective, reason = _find_only(part, {Connective.BEFORE, Connective.AFTER})
-    if connective is None:
-        return SwapOutcome.omit(reason)
-    fault = (
-        connective.fault
-        or explain_unreadable(caption, part)
-        or _explain_not_ordered(part, connective)
-    )
-    if fault:
-        return SwapOutcome.omit(fault, connective.kind)
-    token = part.tokens[connective.start]
-    word = _match_case(_OTHER_ORDER[connective.kind], like=token.text)
-    text = caption[: token.start] + word + caption[token.start + len(token.text) :]
-    pieces: list[Piece] = [*part.tokens]
-    pieces[connective.start] = word
-    return SwapOutcome(text, None, connective.kind, (OrderStep.REPLACED,), format_order(pieces))
+
+    def exchange(part: ClausePart, only: ConnectiveMatch) -> SwapOutcome:
+        _omit_not_ordered(part, only)
+        token = part.tokens[only.start]
+        word = _OTHER_ORDER[only.kind].value
+        if token.text[:1].isupper():
+            word = word.upper() if token.text.isupper() else word.capitalize()
+        text = caption[: token.start] + word + caption[token.end :]
+        pieces: tuple[Piece, ...] = (*part.tokens[: only.start], word, *part.tokens[only.end :])
+        return SwapOutcome(text, None, only.kind, (OrderStep.REPLACED,), format_order(pieces))
+
+    return rewrite(caption, tagger, partial(_find_only, kinds=_OTHER_ORDER), exchange)
 
 
 def swap_as_then(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
@@ -122,166 +116,122 @@ def swap_as_then(caption: str, tagger: Tagger = _EMBEDDED) -> SwapOutcome:
     fronted "As A, B" is "A, then B". The caption must hold one of the two words, once, and no other
     connective.
     """
-    part = ClausePart.parse(caption, tagger)
-    connective, reason = _find_only(part, {Connective.AS, Connective.THEN})
-    if connective is None:
-        return SwapOutcome.omit(reason)
-    if len(find_connectives(part.words)) > 1:
-        return SwapOutcome.omit(SwapReason.SEVERAL_CONNECTIVES, connective.kind)
-    fault = connective.fault or explain_unreadable(caption, part)
-    if fault:
-        return SwapOutcome.omit(fault, connective.kind)
-    if connective.kind is Connective.AS:
-        return _as_to_then(part, connective)
-    return _then_to_as(part, connective)
+
+    def find(part: ClausePart) -> ConnectiveMatch:
+        only = _find_only(part, {Connective.AS, Connective.THEN})
+        if len(find_connectives(part.words)) > 1:
+            raise OmittedError(SwapReason.SEVERAL_CONNECTIVES, only.kind)
+        return only
+
+    def exchange(part: ClausePart, only: ConnectiveMatch) -> SwapOutcome:
+        return (_as_to_then if only.kind is Connective.AS else _then_to_as)(part, only)
+
+    return rewrite(caption, tagger, find, exchange)
 
 
-def _as_to_then(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
-    if found.start == 0:
-        return _swap_fronted_as(part, found)
-    front, rear = part[: found.start], part[found.end :].without_marks()
+def _as_to_then(part: ClausePart, only: ConnectiveMatch) -> SwapOutcome:
+    if only.start == 0:
+        return _swap_fronted_as(part, only)
+    front, rear = part[: only.start], part[only.end :].without_marks()
     comma = front.words[-1:] == (",",)
     front = front.without_marks()
-    fault = _explain_not_joined(front, rear, found.kind)
-    if fault:
-        return SwapOutcome.omit(fault, found.kind)
-    clause: tuple[Piece, ...] = rear.tokens
-    steps: tuple[OrderStep, ...] = (OrderStep.REPLACED,)
+    _omit_not_joined(front, rear, only.kind)
+    clause: tuple[Piece, ...] | None = rear.tokens
+    steps: tuple[OrderStep, ...] = ()
     if front.shape() is not Shape.CLAUSE and rear.is_under_way():
         comma = True
     elif front.shape() is not Shape.CLAUSE:
-        gerund = to_gerund(rear)
-        if gerund is None:
-            return SwapOutcome.omit(SwapReason.VERB_FORM, found.kind)
-        clause, steps = gerund, (OrderStep.REPLACED, OrderStep.GERUND)
-    marks: tuple[Piece, ...] = (",",) if comma else ()
+        clause, steps = to_gerund(rear), (OrderStep.GERUND,)
+    if clause is None:
+        raise OmittedError(SwapReason.VERB_FORM)
+    marks = (",",) if comma else ()
     pieces = (*front.tokens, *marks, Connective.THEN.value, *clause)
-    return _make_outcome(part, pieces, found, steps)
+    return to_outcome(part, pieces, only, OrderStep.REPLACED, *steps)
 
 
-def _swap_fronted_as(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
+def _swap_fronted_as(part: ClausePart, only: ConnectiveMatch) -> SwapOutcome:
     """Make of "As A, B" the text "A, then B" where a single comma parts them."""
     comma = part.only_comma()
     if comma is None:
-        return SwapOutcome.omit(SwapReason.FRONTED, Connective.AS)
+        raise OmittedError(SwapReason.FRONTED)
     front, rear = part[1:comma], part[comma + 1 :].without_marks()
-    if POS.PRON in front.tags:
-        return SwapOutcome.omit(SwapReason.PRONOUN, Connective.AS)
-    fault = _explain_not_joined(rear, front, found.kind)
-    if fault or rear.shape() is not Shape.CLAUSE:
-        return SwapOutcome.omit(fault or SwapReason.NOT_A_CLAUSE, Connective.AS)
+    omit_if(POS.PRON in front.tags, SwapReason.PRONOUN)
+    _omit_not_joined(rear, front, only.kind)
+    omit_if(rear.shape() is not Shape.CLAUSE, SwapReason.NOT_A_CLAUSE)
     pieces: tuple[Piece, ...] = (*front.tokens, ",", "then", *rear.tokens)
-    return _make_outcome(part, pieces, found, (OrderStep.REPLACED,))
+    return to_outcome(part, pieces, only, OrderStep.REPLACED)
 
 
-def _then_to_as(part: ClausePart, found: ConnectiveMatch) -> SwapOutcome:
-    start = found.start
+def _then_to_as(part: ClausePart, only: ConnectiveMatch) -> SwapOutcome:
+    start = only.start
     while start and part.words[start - 1] in {",", "and", "but"}:
         start -= 1
-    front, rear = part[:start].without_marks(), part[found.end :].without_marks()
-    if not len(front):
-        return SwapOutcome.omit(SwapReason.DANGLING, found.kind)
-    if rear.shape() in {Shape.PREDICATE, Shape.GERUND}:
-        return SwapOutcome.omit(SwapReason.SHARED_SUBJECT, found.kind)
-    if fault := _explain_not_joined(front, rear, found.kind):
-        return SwapOutcome.omit(fault, found.kind)
+    front, rear = part[:start].without_marks(), part[only.end :].without_marks()
+    omit_if(not len(front), SwapReason.DANGLING)
+    omit_if(rear.shape() in {Shape.PREDICATE, Shape.GERUND}, SwapReason.SHARED_SUBJECT)
+    _omit_not_joined(front, rear, only.kind)
     clause: tuple[Piece, ...] | None = rear.tokens
-    steps: tuple[OrderStep, ...] = (OrderStep.REPLACED,)
+    steps: tuple[OrderStep, ...] = ()
     if rear.shape() is Shape.GERUND_CLAUSE:
         plural = is_plural(rear)
         clause = None if plural is None else to_finite(rear, plural)
-        steps = (OrderStep.REPLACED, OrderStep.FINITE)
+        steps = (OrderStep.FINITE,)
     if clause is None:
-        return SwapOutcome.omit(SwapReason.VERB_FORM, found.kind)
-    pieces: tuple[Piece, ...] = (*front.tokens, Connective.AS.value, *clause)
-    return _make_outcome(part, pieces, found, steps)
+        raise OmittedError(SwapReason.VERB_FORM)
+    pieces = (*front.tokens, Connective.AS.value, *clause)
+    return to_outcome(part, pieces, only, OrderStep.REPLACED, *steps)
 
 
-def _explain_not_joined(front: ClausePart, rear: ClausePart, kind: Connective) -> SwapReason | None:
-    """Why "as" or "then" does not join two events, each told whole, of which neither is why."""
-    if POS.PUNCT in front.tags or POS.PUNCT in rear.tags:
-        return SwapReason.SEVERAL_PARTS
-    if ORDER_WORDS & {*front.words, *rear.words}:
-        return SwapReason.ORDER_WORD
-    if rear.tags[:1] == (POS.ADV,):
-        return SwapReason.ADVERBIAL
-    if points_back(rear):
-        return SwapReason.PRONOUN
+def _omit_not_joined(front: ClausePart, rear: ClausePart, kind: Connective) -> None:
+    """Leave out where "as" or "then" does not join two whole events, of which neither is why."""
+    omit_if(POS.PUNCT in (*front.tags, *rear.tags), SwapReason.SEVERAL_PARTS)
+    omit_if(shipped_set("order words") & {*front.words, *rear.words}, SwapReason.ORDER_WORD)
+    omit_if(rear.tags[:1] == (POS.ADV,), SwapReason.ADVERBIAL)
+    omit_if(points_back(rear), SwapReason.PRONOUN)
     governed = {Shape.CLAUSE} if kind is Connective.AS else _TOLD
-    if rear.shape() not in governed or front.shape() in {Shape.UNCLEAR, Shape.PREDICATE}:
-        return SwapReason.NOT_A_CLAUSE
-    if presupposes(rear):
-        return SwapReason.REFERS_BACK
-    if fault := explain_no_events(front, rear, kind):
-        return fault
-    return SwapReason.ONE_EVENT if is_one_event(front, rear) else None
+    omit_if(rear.shape() not in governed, SwapReason.NOT_A_CLAUSE)
+    omit_if(front.shape() in {Shape.UNCLEAR, Shape.PREDICATE}, SwapReason.NOT_A_CLAUSE)
+    omit_if(presupposes(rear), SwapReason.REFERS_BACK)
+    omit_no_events(front, rear, kind)
+    omit_if(is_one_event(front, rear), SwapReason.ONE_EVENT)
 
 
-def _make_outcome(
-    part: ClausePart,
-    pieces: list[Piece] | tuple[Piece, ...],
-    found: ConnectiveMatch,
-    steps: tuple[OrderStep, ...],
-) -> SwapOutcome:
-    text = to_sentence(pieces, part.tokens)
-    return SwapOutcome(text, None, found.kind, steps, format_order(pieces))
-
-
-def _find_only(
-    part: ClausePart, kinds: set[Connective]
-) -> tuple[ConnectiveMatch | None, SwapReason]:
-    """The one connective of these kinds, or why there is no one."""
-    if not any(token.word is not None for token in part.tokens):
-        return None, SwapReason.EMPTY
+def _find_only(part: ClausePart, kinds: Container[Connective]) -> ConnectiveMatch:
+    """The one connective of these kinds."""
     connectives = [match for match in find_connectives(part.words) if match.kind in kinds]
-    if len(connectives) == 1:
-        return connectives[0], SwapReason.EMPTY
-    if not connectives:
-        return None, SwapReason.NO_CONNECTIVE
-    fixed = all(match.fault is SwapReason.FIXED_PHRASE for match in connectives)
-    return None, SwapReason.FIXED_PHRASE if fixed else SwapReason.SEVERAL_CONNECTIVES
+    omit_if(not connectives, SwapReason.NO_CONNECTIVE)
+    if len(connectives) > 1:
+        fixed = all(match.fault is SwapReason.FIXED_PHRASE for match in connectives)
+        raise OmittedError(SwapReason.FIXED_PHRASE if fixed else SwapReason.SEVERAL_CONNECTIVES)
+    return connectives[0]
 
 
-def _explain_not_ordered(part: ClausePart, found: ConnectiveMatch) -> SwapReason | None:
-    """Why what stands before and behind "before" or "after" are not two events in that order."""
-    if len(find_connectives(part.words)) > 1:
-        return SwapReason.SEVERAL_CONNECTIVES
-    if found.start == 0:
+def _omit_not_ordered(part: ClausePart, only: ConnectiveMatch) -> None:
+    """Leave out where "before" or "after" does not stand between two events in that order."""
+    omit_if(len(find_connectives(part.words)) > 1, SwapReason.SEVERAL_CONNECTIVES)
+    if only.start == 0:
         comma = part.only_comma()
         if comma is None:
-            return SwapReason.FRONTED
+            raise OmittedError(SwapReason.FRONTED)
         front, rear = part[comma + 1 :].without_marks(), part[1:comma]
     else:
-        end = found.start - (part.words[found.start - 1] in HOW_SOON)
-        front, rear = part[:end].without_marks(), part[found.end :].without_marks()
-    if POS.PUNCT in front.tags or POS.PUNCT in rear.tags:
-        return SwapReason.SEVERAL_PARTS
-    if ORDER_WORDS & {*front.words, *rear.words}:
-        return SwapReason.ORDER_WORD
-    if presupposes(rear):
-        return SwapReason.REFERS_BACK
-    if points_back(rear):
-        return SwapReason.PRONOUN
+        end = only.start - (part.words[only.start - 1] in HOW_SOON)
+        front, rear = part[:end].without_marks(), part[only.end :].without_marks()
+    omit_if(POS.PUNCT in (*front.tags, *rear.tags), SwapReason.SEVERAL_PARTS)
+    omit_if(shipped_set("order words") & {*front.words, *rear.words}, SwapReason.ORDER_WORD)
+    omit_if(presupposes(rear), SwapReason.REFERS_BACK)
+    omit_if(points_back(rear), SwapReason.PRONOUN)
     outer, inner = front.shape(), rear.shape()
-    if Shape.UNCLEAR in {outer, inner} or Shape.PREDICATE in {outer, inner}:
-        return SwapReason.NOT_A_CLAUSE
-    if found.start == 0 and outer is not Shape.CLAUSE:
-        return SwapReason.FRONTED
-    if inner is Shape.GERUND_CLAUSE and outer is Shape.CLAUSE:
-        return SwapReason.NOT_A_CLAUSE
-    if not (is_heard(rear) or are_labels(front, rear)):
-        return SwapReason.NO_SOUND
-    if inner is Shape.GERUND and outer is Shape.NOUN_PHRASE and needs_doer(rear):
-        return SwapReason.SHARED_SUBJECT
-    if inner is Shape.GERUND and (is_a_stage(rear) or is_a_stage(front)):
-        return SwapReason.ONE_EVENT
-    return explain_no_events(front, rear, found.kind)
-
-
-def _match_case(word: str, like: str) -> str:
-    if like.isupper():
-        return word.upper()
-    return word.capitalize() if like[:1].isupper() else str(word)
+    omit_if({Shape.UNCLEAR, Shape.PREDICATE} & {outer, inner}, SwapReason.NOT_A_CLAUSE)
+    omit_if(only.start == 0 and outer is not Shape.CLAUSE, SwapReason.FRONTED)
+    if inner is Shape.GERUND_CLAUSE:
+        omit_if(outer is Shape.CLAUSE, SwapReason.NOT_A_CLAUSE)
+    omit_if(not (is_heard(rear) or are_labels(front, rear)), SwapReason.NO_SOUND)
+    if inner is Shape.GERUND:
+        is_shared = outer is Shape.NOUN_PHRASE and needs_doer(rear)
+        omit_if(is_shared, SwapReason.SHARED_SUBJECT)
+        omit_if(is_a_stage(rear) or is_a_stage(front), SwapReason.ONE_EVENT)
+    omit_no_events(front, rear, only.kind)
 
 
 # A whole caption as a part of a longer sentence: as a clause, and as what "followed by" takes.
@@ -319,7 +269,10 @@ def say_caption(caption: str) -> Phrase | Unjoinable:
         return Unjoinable.CONNECTIVE
     if not part.is_known():
         return Unjoinable.UNKNOWN_WORD
-    if points_back(part) or presupposes(part) or _tells_when(part):
+    when = shipped_set("order words") | FOLLOWING | {"throughout", "whole"}
+    if points_back(part) or presupposes(part) or not when.isdisjoint(part.words):
+        return Unjoinable.REFERS
+    if not HOW_SOON.isdisjoint(part.words[-1:]):  # it would go with what follows
         return Unjoinable.REFERS
     shape = part.shape()
     if shape in {Shape.UNCLEAR, Shape.PREDICATE}:
@@ -331,12 +284,6 @@ def say_caption(caption: str) -> Phrase | Unjoinable:
         return Unjoinable.VERB_FORM
     clause, gerund = (join(lower_opener(form, part.tokens)) for form in forms)
     return Phrase(Phrase.of_caption(caption).plain, gerund, clause, gerund)
-
-
-def _tells_when(part: ClausePart) -> bool:
-    """Whether a word of order is in it, or one at its end that would go with what follows."""
-    told = not _WHEN.isdisjoint(part.words)
-    return told or not HOW_SOON.isdisjoint(part.words[-1:])
 
 
 def _forms(part: ClausePart, shape: Shape) -> tuple[tuple[Piece, ...], tuple[Piece, ...]] | None:

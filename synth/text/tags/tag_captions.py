@@ -7,7 +7,7 @@ each from a random tag subset balanced by category).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,11 +27,7 @@ _TRIES: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class TagSentence:
-    """A text over tags.
-
-    Args:
-        unsaid: Tags that it leaves out, as no words are known to be safe.
-    """
+    """A text over tags; those are unsaid for which no words are known to be safe."""
 
     text: str
     present: tuple[Tag, ...]
@@ -51,7 +47,10 @@ def draw_views(
     Args:
         count: How many views; fewer come back where the tags allow no more.
     """
-    groups = _by_category(tags)
+    by_category: dict[str, list[Tag]] = {}
+    for tag in dict.fromkeys(tags):
+        by_category.setdefault(tag.category, []).append(tag)
+    groups = [*by_category.values()]
     total = sum(map(len, groups))
     seen: dict[Tag, int] = dict.fromkeys(tags, 0)
     views: dict[frozenset[Tag], tuple[Tag, ...]] = {}
@@ -65,13 +64,6 @@ def draw_views(
             for tag in view:
                 seen[tag] += 1
     return list(views.values())
-
-
-def _by_category(tags: Iterable[Tag]) -> list[list[Tag]]:
-    groups: dict[str, list[Tag]] = {}
-    for tag in dict.fromkeys(tags):
-        groups.setdefault(tag.category, []).append(tag)
-    return list(groups.values())
 
 
 def _view(

@@ -249,13 +249,6 @@ _KINDS: Final = frozenset(
 )
 
 
-def explain_not_contrary(first: Tag, second: Tag) -> str:
-    """Why two tags do not contradict, "" where they do."""
-    if compare_names(first, second) and (near := explain_nearness(first.name, second.name)):
-        return near
-    return explain_alike(first, second)
-
-
 def compare_names(first: Tag, second: Tag) -> bool:
     """Whether the names of two tags tell if they contradict, before what they mean does."""
     kind = phrase_tag(first).kind
@@ -278,7 +271,10 @@ def explain_alike(first: Tag, second: Tag) -> str:
         return "same name" if ours.words == theirs.words else ""
     if ours.kind is TagCategory.MOOD and families(first) and families(second):
         return "" if are_opposed(first, second) else "moods that may go together"
-    return _shared_family(families(first), families(second))
+    both = families(first) & families(second)
+    if not (families(first) and families(second)):
+        return "of no known family"
+    return f"both {min(both)}" if both else ""
 
 
 def meaning(tag: Tag) -> Hashable:
@@ -312,12 +308,6 @@ def leaves_open(known: Tag, other: Tag) -> bool:
     ):
         return False
     return not implies(known, other) and not explain_nearness(known.name, other.name)
-
-
-def _shared_family(ours: frozenset[str], theirs: frozenset[str]) -> str:
-    if not ours or not theirs:
-        return "of no known family"
-    return f"both {min(ours & theirs)}" if ours & theirs else ""
 
 
 def share_family(tag: Tag, other: Tag) -> bool:

@@ -91,11 +91,7 @@ _CATEGORIES: Final[Mapping[str, TagCategory]] = {kind.value: kind for kind in Ta
 
 @dataclass(frozen=True, slots=True)
 class TagPhrase:
-    """A tag in words.
-
-    Args:
-        words: The words, lower case but for names: "R&B", "hip hop".
-    """
+    """A tag in words, lower case but for names: "R&B", "hip hop"."""
 
     kind: TagCategory
     words: str
@@ -224,9 +220,12 @@ def add_article(words: str) -> str:
 def article(words: str) -> str:
     """`a` or `an`, by the sound of the first word: "an hour", "a ukulele", "an R&B song"."""
     first = words.lstrip("\"'“‘(").split(" ", 1)[0]  # noqa: RUF001
+    letters = _LETTERS.match(first)
     if _CONSONANT.match(first):
         return "a"
-    return "an" if _begins_with_vowel(first) else "a"
+    if letters is not None and letters.group().isupper():
+        return "an" if first[0] in "AEFHILMNORSX" else "a"  # spelled out: "an R&B song"
+    return "an" if _VOWEL.match(first) else "a"
 
 
 def fix_article(before: str, words: str) -> str:
@@ -237,13 +236,6 @@ def fix_article(before: str, words: str) -> str:
     proper = article(words)
     proper = proper.capitalize() if last[1][0].isupper() else proper
     return f"{before[: last.start()]}{proper}{last[2]}"
-
-
-def _begins_with_vowel(word: str) -> bool:
-    letters = _LETTERS.match(word)
-    if letters is not None and letters.group().isupper():
-        return word[0] in "AEFHILMNORSX"  # spelled out: "an R&B song"
-    return bool(_VOWEL.match(word))
 
 
 def _plain(name: str) -> str:
@@ -258,13 +250,7 @@ _HYPHENS: Final = frozenset("-\u2010\u2011")
 
 @dataclass(frozen=True, slots=True)
 class TagMatch:
-    """A tag in a caption.
-
-    Args:
-        start: First character, from 0.
-        end: One past its last character.
-        text: The caption's own spelling.
-    """
+    """A tag in a caption, from character `start` to before `end`, and how it is spelled there."""
 
     tag: Tag
     start: int

@@ -24,8 +24,8 @@ from pipelines.export import write_negated_file
 from synth.base.errors import SourceError
 from synth.captions.caption import Style
 from synth.corpus.corpus import Corpus
+from synth.sources.reading.tag_files import HEADER, read_jamendo
 from synth.text.negation.negators import NegationExtent
-from synth.text.tags.tag_files import HEADER, read_jamendo
 from tests.kit.builds import invoke, segue_here
 from tests.kit.cases import cases
 

@@ -15,7 +15,7 @@ from pipelines.cli.texts import llm
 from pipelines.llm.files import ANSWERS, Input, read_rows
 from pipelines.store.places import find_manifest
 from synth.base.errors import SegueError, SourceError, SpecError
-from synth.llm.prompt import load_prompt, shipped_prompts
+from synth.llm.prompt import load_prompt, shipped_files
 from tests.kit.builds import invoke
 from tests.kit.llm_server import LlmServer
 from tests.kit.llm_tasks import (
@@ -100,7 +100,7 @@ def test_a_budget_ends_with_status_3_and_a_refused_key_with_1(tmp_path: Path) ->
 
 def test_tasks() -> None:
     found = json.loads(invoke(llm.llm_tasks_command, "--json").output)["tasks"]
-    assert [task["id"] for task in found] == shipped_prompts()
+    assert [task["id"] for task in found] == list(shipped_files())
     assert "paraphrase" in invoke(llm.llm_tasks_command).output
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from synth.audio.dsp import Audio
-from synth.audio.measures import (
+from synth.audio.treatments import (
     measure_brightness,
     measure_length,
     measure_level,

@@ -10,8 +10,14 @@ import numpy as np
 import pytest
 
 from synth.audio.dsp import Audio, attacks, levels
-from synth.audio.measures import measure_brightness, measure_level, measure_reverberation
-from synth.audio.treatments import TREATMENTS, explain_lack, treat
+from synth.audio.treatments import (
+    TREATMENTS,
+    explain_lack,
+    measure_brightness,
+    measure_level,
+    measure_reverberation,
+    treat,
+)
 from synth.base.rng import Randomness
 from synth.labels.lexicon import Treatment
 from synth.sources.procedural import foley

@@ -11,9 +11,8 @@ from synth.llm.checks.check import Case
 from synth.llm.checks.claim_checks import scene_fields
 from synth.llm.checks.figure_checks import find_measures
 from synth.llm.checks.order_checks import lemmas, parse_content, parse_order
-from synth.llm.checks.registry import read_checks
 from synth.llm.checks.text_checks import detect_languages
-from synth.llm.prompt import load_prompt
+from synth.llm.prompt import load_prompt, read_checks
 from synth.llm.reply import PromptItem
 from synth.scene.activity import Activity, Stretch
 from synth.scene.claim import claim_to_text

@@ -11,8 +11,8 @@ import yaml
 
 from synth.base.errors import SpecError
 from synth.base.rng import digest
-from synth.llm.prompt import Prompt, load_prompt, shipped_prompts
-from synth.llm.reply import PromptItem
+from synth.llm.prompt import Prompt, load_prompt, shipped_files
+from synth.llm.reply import PromptItem, read_reply
 from tests.kit.cases import cases
 
 SHIPPED = [
@@ -58,24 +58,24 @@ def mine(tmp_path: Path) -> Prompt:
 
 @cases("name", SHIPPED)
 def test_a_shipped_prompt_passes_its_own_examples(name: str) -> None:
-    assert shipped_prompts() == SHIPPED
+    assert list(shipped_files()) == SHIPPED
     prompt = load_prompt(name)
     examples = list(prompt.examples())
     assert 2 <= len(examples) <= 4
     said = prompt._opening[-1]
     assert said["role"] == "assistant"
-    answers = prompt.parse(said["content"])
+    answers = read_reply(said["content"])
     for item, answer in examples:
         assert answers[item.id] == answer
         assert prompt.faults(item, answer) == []
         assert all(isinstance(text, str) for text in prompt.texts(answer))
-    assert prompt.version >= 1
-    assert prompt.batch >= 1
+    assert prompt.file.version >= 1
+    assert prompt.file.batch >= 1
     assert json.loads(json.dumps(prompt.schema)) == prompt.schema
     # Messages are the same each time and bear the ids.
     items = [
         PromptItem(f"clip/{number} ü", item.fields) for number, (item, _) in enumerate(examples)
-    ][: prompt.batch]
+    ][: prompt.file.batch]
     first, second = (load_prompt(name).messages(items) for _ in range(2))
     assert first == second
     assert [each["role"] for each in first] == ["system", "user", "assistant", "user"]
@@ -127,7 +127,7 @@ def test_a_refused_answer_is_asked_for_again_with_the_reason(mine: Prompt) -> No
 
 
 def test_schema_faults_spoil_one_answer_only(mine: Prompt) -> None:
-    answers = mine.parse('{"answers": [{"id": "a", "text": 3}, {"id": "b", "text": "ok"}]}')
+    answers = read_reply('{"answers": [{"id": "a", "text": 3}, {"id": "b", "text": "ok"}]}')
     item = PromptItem("a", {"caption": "x"})
     assert mine.faults(item, answers["a"]) == ["'text' must be of type string, not integer"]
     assert mine.faults(item, answers["b"]) == []

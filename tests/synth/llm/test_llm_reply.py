@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from synth.llm.answer_schema import AnswerError, find_violations, make_strict, reply_schema
-from synth.llm.reply import read_reply
+from synth.llm.reply import AnswerError, find_violations, make_strict, read_reply, reply_schema
 from tests.kit.cases import cases
 
 GOOD = '{"answers": [{"id": "b", "x": 1}, {"id": "ä", "x": "€ \\u00fc"}]}'

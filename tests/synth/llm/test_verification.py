@@ -10,9 +10,8 @@ import pytest
 import yaml
 
 from synth.base.errors import SpecError
-from synth.llm.prompt import load_prompt
+from synth.llm.prompt import Verification, load_prompt, load_verification
 from synth.llm.reply import PromptItem
-from synth.llm.verification import Verification, load_verification
 from synth.scene.claim import Claim, claim_from_text, claim_to_text
 from synth.scene.scene import parse
 from tests.kit.cases import cases

@@ -96,7 +96,7 @@ def test_one_of_the_two_tables_is_enough(tmp_path: Path) -> None:
 def test_a_wrong_table_is_a_source_error(tmp_path: Path) -> None:
     source = strong(tmp_path)
     (tmp_path / "audioset_train_strong.tsv").write_text("filename\tonset\n")
-    refused(source, "row 1: columns are")
+    refused(source, "no column 'segment_id'")
     names = tmp_path / "mid_to_display_name.tsv"
     names.write_text("/m/09x0r\tSpeech\n/m/09x0r\tTalk\n")
     refused(source, "line 2: /m/09x0r has two names")

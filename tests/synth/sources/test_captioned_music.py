@@ -165,13 +165,13 @@ def test_bad_rows_of_lp_musiccaps_are_named(tmp_path: Path, row: dict[str, Any],
 @cases(
     ("name", "value", "told"),
     [
-        ("annotation.json", [], "is not a mapping of clips"),
-        ("annotation.json", {"a": 1}, "clip a: is not a mapping"),
+        ("annotation.json", [], "the file: Input should be a valid dictionary"),
+        ("annotation.json", {"a": 1}, "a: Input should be a valid dictionary"),
         ("annotation.json", {"a": TRUTH | {"caption": ""}}, "clip a: '' is not a caption"),
         ("annotation.json", {"a": TRUTH | {"end_s": None}}, "clip a: end is 'None'"),
-        ("caption_writing.json", {}, "is not a list of captions"),
+        ("caption_writing.json", {}, "the file: Input should be a valid list"),
         ("caption_writing.json", [{"prediction": "x"}], "entry 1: None is not a caption"),
-        ("caption_summary.json", ["x"], "entry 1: None is not a caption"),
+        ("caption_summary.json", ["x"], "0: Input should be a valid dictionary"),
     ],
 )
 def test_bad_json_is_named(tmp_path: Path, name: str, value: Any, told: str) -> None:

@@ -16,9 +16,21 @@ from synth.sources.catalogue import Acceptance, catalogue
 from synth.sources.procedural import jam
 from synth.sources.procedural.foley import CLASSES, RATE, synthesize
 from synth.sources.procedural.foley.source import Foley
-from synth.sources.procedural.jam.harmony import Song, line, melody
+from synth.sources.procedural.jam.genres import Song, line, melody
 from synth.sources.procedural.jam.source import Jam
-from synth.sources.procedural.jam.timbres import CLAP, DRUMS, KICK, RIDE, SNARE
+from synth.sources.procedural.jam.timbres import (
+    CLAP,
+    DRUMS,
+    KICK,
+    RIDE,
+    SNARE,
+    Note,
+    PlayerPart,
+    Reverb,
+)
+from synth.sources.procedural.jam.timbres import (
+    stems as make_stems,
+)
 from tests.kit.cases import cases
 from tests.kit.libraries import assert_told_apart, check
 
@@ -39,7 +51,7 @@ def tune(genre: str, take: int) -> jam.Tune:
 
 @cache
 def stems(genre: str, take: int) -> dict[str, NDArray[np.float32]]:
-    return jam.stems(tune(genre, take), rng(genre, take, 1))
+    return make_stems(tune(genre, take), rng(genre, take, 1))
 
 
 @cache
@@ -62,7 +74,7 @@ def moods(t: jam.Tune) -> set[str]:
     return {tag.name for tag in jam.tags(t) if tag.category == "mood"}
 
 
-def pitched(t: jam.Tune) -> list[jam.Note]:
+def pitched(t: jam.Tune) -> list[Note]:
     return [n for part in t.parts if part.instrument != DRUMS for n in part.notes]
 
 
@@ -144,10 +156,8 @@ def test_no_instrument_is_masked_by_the_others(genre: str, take: int) -> None:
 @cases("name", sorted(set(jam.VOCABULARY["instrument"]) - {DRUMS}))
 @cases("pitch", [45, 57, 69])
 def test_an_instrument_plays_in_tune(name: str, pitch: int) -> None:
-    note = jam.Note(0, 4, pitch, 1.0)
-    t = jam.Tune(
-        "folk", 60, 4, 2, "major", 9, (jam.PlayerPart(name, (note,)),), jam.Reverb(0.3, 0.01), 0.0
-    )
+    note = Note(0, 4, pitch, 1.0)
+    t = jam.Tune("folk", 60, 4, 2, "major", 9, (PlayerPart(name, (note,)),), Reverb(0.3, 0.01), 0.0)
     x = jam.perform(t, np.random.default_rng(0))[: jam.RATE]
     spectrum = np.abs(np.fft.rfft(x * np.hanning(x.size), 8 * x.size))
     f = np.arange(spectrum.size) / 8
@@ -310,7 +320,7 @@ def test_all_tags_are_of_the_vocabulary_and_each_is_used_by_many_and_by_not_too_
 def test_the_source_deals_the_genres_evenly_to_five_folds(monkeypatch: pytest.MonkeyPatch) -> None:
     # It lists without making a sound.
     monkeypatch.delattr("synth.sources.procedural.jam.perform")
-    monkeypatch.delattr("synth.sources.procedural.jam.performance.stems")
+    monkeypatch.delattr("synth.sources.procedural.jam.timbres.stems")
     refs = check(Jam())
     assert len(refs) == 200
     assert refs[12].id == refs[12].recording == "jam/00012"

@@ -162,7 +162,7 @@ def test_header_and_headings_are_passed_over(tmp_path: Path, end: str) -> None:
             [ENTRY, "", ENTRY.replace("CC0", "CC-BY")],
             "line 3: contradicts line 1 about 1-100-A",
         ),
-        (["\udcff\udcfe"], "utf-8"),
+        (["\udcff\udcfe"], "UTF-8"),
     ],
 )
 def test_an_entry_that_cannot_be_read_is_an_error_with_its_line(

@@ -261,7 +261,7 @@ def test_a_track_in_two_splits_is_refused(tmp_path: Path) -> None:
 @cases(
     ("name", "text", "told"),
     [
-        ("tag_map.json", "[1]", "not a mapping of tags"),
+        ("tag_map.json", "[1]", "the file: Input should be a valid dictionary"),
         ("tag_map.json", "{", "is not JSON"),
         ("audio_licenses.txt", "07/7.mp3\n\n", "line 1: expected a credit and a licence"),
         ("audio_licenses.txt", b"\xff\xfe", "not text in UTF-8"),

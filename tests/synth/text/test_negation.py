@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from synth.base.rng import Randomness
 from synth.base.shipped import read_shipped_rows
 from synth.labels.lexicon import Tag
+from synth.sources.reading.tag_files import parse_tag, read_captions, read_vocabulary
 from synth.text.negation.mending import Wordings, mend
 from synth.text.negation.negation import Negation, can_be_denied, find_stated_tags, negate
 from synth.text.negation.negators import (
@@ -26,7 +27,6 @@ from synth.text.negation.negators import (
     shipped_negators,
 )
 from synth.text.tags.tag_captions import describe
-from synth.text.tags.tag_files import parse_tag, read_captions, read_vocabulary
 from synth.text.tags.tags import TagVocabulary, phrase_tag
 from synth.text.textswap import Dictionary, swap
 from tests.kit.cases import cases

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from synth.base.rng import Randomness
 from synth.labels.lexicon import Tag
+from synth.sources.reading.tag_files import parse_tag, read_items
 from synth.text.tags.tag_captions import FRAMES, describe, draw_views
-from synth.text.tags.tag_files import parse_tag, read_items
 from synth.text.tags.tags import TagForm, article, phrase_tag
 
 NAMES = {

@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 
 from synth.base.rng import Randomness
 from synth.labels.lexicon import Tag
+from synth.sources.reading.tag_files import read_items, read_vocabulary
 from synth.text.negation.negation import find_stated_tags
 from synth.text.tags.tag_captions import describe
-from synth.text.tags.tag_files import read_items, read_vocabulary
 from synth.text.tags.tag_relations import (
+    compare_names,
+    explain_alike,
     explain_nearness,
-    explain_not_contrary,
     is_implied,
     is_vague,
 )
@@ -74,6 +75,11 @@ def test_what_contradicts() -> None:
         ("piano", "violin", ""),
     )
     assert [reason(first, second) for first, second, _ in pairs] == [why for *_, why in pairs]
+
+
+def explain_not_contrary(first: Tag, second: Tag) -> str:
+    near = explain_nearness(first.name, second.name) if compare_names(first, second) else ""
+    return near or explain_alike(first, second)
 
 
 @cases(

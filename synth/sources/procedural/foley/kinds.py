@@ -1,4 +1,4 @@
-"""The sounds of foley: animals, machines, people, weather, and signals."""
+"""The sounds of foley, `n` frames long: animals, machines, people, weather, and signals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from synth.sources.procedural.foley.signals import (
     band_noise,
     burst,
     curve,
-    draw_length,
     formants,
     frames,
     modes,
@@ -29,9 +28,8 @@ from synth.sources.procedural.foley.signals import (
 # Animals: pulse trains of a voice through the moving resonances of a mouth; wings that chirp.
 
 
-def cat(rng: np.random.Generator) -> FloatArray:
+def cat(n: int, rng: np.random.Generator) -> FloatArray:
     """Meows: the pitch arches while the mouth opens (mi-), gapes (-a-) and rounds (-ow)."""
-    n = draw_length(rng)
     pitch, tract = rng.uniform(420, 680), rng.uniform(0.9, 1.2)
 
     def meow() -> FloatArray:
@@ -53,9 +51,8 @@ def cat(rng: np.random.Generator) -> FloatArray:
     return series(n, rng, meow, (0.1, 0.3))
 
 
-def crickets(rng: np.random.Generator) -> FloatArray:
+def crickets(n: int, rng: np.random.Generator) -> FloatArray:
     """A few crickets: a pure tone in chirps of three to five strokes, or in an endless trill."""
-    n = draw_length(rng)
     out = np.zeros(n)
     for _ in range(rng.integers(2, 5)):
         tone = np.sin(2 * np.pi * phase(rng.uniform(3800, 5600) * wander(n, rng, 3, 0.003)))
@@ -67,9 +64,8 @@ def crickets(rng: np.random.Generator) -> FloatArray:
     return out
 
 
-def crow(rng: np.random.Generator) -> FloatArray:
+def crow(n: int, rng: np.random.Generator) -> FloatArray:
     """Caws: a flat, hoarse voice, its pulses uneven, through a nasal beak."""
-    n = draw_length(rng)
     pitch, beak, hoarse = rng.uniform(330, 520), rng.uniform(0.88, 1.15), rng.uniform(0.3, 0.7)
 
     def caw() -> FloatArray:
@@ -87,9 +83,8 @@ def crow(rng: np.random.Generator) -> FloatArray:
     return series(n, rng, caw, (0.1, 0.4))
 
 
-def dog(rng: np.random.Generator) -> FloatArray:
+def dog(n: int, rng: np.random.Generator) -> FloatArray:
     """Barks: a short arch of pitch and mouth with a hard attack and a burst of breath."""
-    n = draw_length(rng)
     size = rng.uniform(0.7, 1.5)  # above 1 a small dog with a short, high mouth
     pitch, breath = 330 * size * rng.uniform(0.8, 1.2), rng.uniform(0.03, 0.12)
 
@@ -108,9 +103,8 @@ def dog(rng: np.random.Generator) -> FloatArray:
     return series(n, rng, bark, (0.08, 0.38))
 
 
-def frog(rng: np.random.Generator) -> FloatArray:
+def frog(n: int, rng: np.random.Generator) -> FloatArray:
     """Croaks: slow pulses, each ringing in the throat sac, quickening towards the end."""
-    n = draw_length(rng)
     throat, rate = rng.uniform(450, 950), rng.uniform(32, 65)
     upper = rng.uniform(2.1, 2.8)
 
@@ -124,9 +118,8 @@ def frog(rng: np.random.Generator) -> FloatArray:
     return series(n, rng, croak, (0.08, 0.35))
 
 
-def rooster(rng: np.random.Generator) -> FloatArray:
+def rooster(n: int, rng: np.random.Generator) -> FloatArray:
     """Crowing: three short syllables and one long, falling one, shrill and a little hoarse."""
-    n = draw_length(rng)
     pitch, hoarse = rng.uniform(620, 950), rng.uniform(0.02, 0.06)
     head = rng.uniform(0.9, 1.15)
 
@@ -151,9 +144,8 @@ def rooster(rng: np.random.Generator) -> FloatArray:
 # Machines: firing cylinders, chopping blades, a whining motor.
 
 
-def engine(rng: np.random.Generator) -> FloatArray:
+def engine(n: int, rng: np.random.Generator) -> FloatArray:
     """A motor running: four cylinders that fire unevenly into an exhaust pipe, and its rattle."""
-    n = draw_length(rng)
     firing = rng.uniform(28, 60) * wander(n, rng, 1.0, rng.uniform(0.02, 0.3))
     cylinder = np.floor(phase(firing)).astype(np.int64) % 4
     power = rng.uniform(0.6, 1.0, 4)[cylinder]
@@ -165,9 +157,8 @@ def engine(rng: np.random.Generator) -> FloatArray:
     return unit_rms(exhaust) + rng.uniform(0.08, 0.2) * rattle + 0.1 * hum
 
 
-def helicopter(rng: np.random.Generator) -> FloatArray:
+def helicopter(n: int, rng: np.random.Generator) -> FloatArray:
     """Rotor blades chopping the air eleven to nineteen times a second over a turbine's whine."""
-    n = draw_length(rng)
     blade = rng.uniform(11, 19) * wander(n, rng, 0.7, 0.02)
     swing = phase(blade) % 1.0
     chop: FloatArray = np.minimum(swing / 0.12, 1.0) * np.exp(-rng.uniform(3.5, 6) * swing)
@@ -177,9 +168,8 @@ def helicopter(rng: np.random.Generator) -> FloatArray:
     return thump * chop + 0.06 * wash + rng.uniform(0.01, 0.04) * unit_rms(whine)
 
 
-def vacuum_cleaner(rng: np.random.Generator) -> FloatArray:
+def vacuum_cleaner(n: int, rng: np.random.Generator) -> FloatArray:
     """A motor's steady whine, rich in harmonics, within the broad rush of air."""
-    n = draw_length(rng)
     motor = rng.uniform(190, 330) * wander(n, rng, 1.5, 0.01)
     whine = pulse_train(motor, rng.uniform(2500, 5000))
     body = modes(whine, rng.uniform(600, 3000, 3), np.full(3, 0.002), np.full(3, 0.08))
@@ -191,9 +181,8 @@ def vacuum_cleaner(rng: np.random.Generator) -> FloatArray:
 # People and what their hands and feet do: laughter, claps, steps, knocks, typing.
 
 
-def clapping(rng: np.random.Generator) -> FloatArray:
+def clapping(n: int, rng: np.random.Generator) -> FloatArray:
     """One to six people: each clap a burst of noise in the hollow of the hands."""
-    n = draw_length(rng)
     out = np.zeros(n)
     for _ in range(rng.integers(1, 7)):
         gap, hollow = rng.uniform(0.2, 0.38), rng.uniform(900, 1900)
@@ -209,9 +198,8 @@ def clapping(rng: np.random.Generator) -> FloatArray:
     return out
 
 
-def door_wood_knock(rng: np.random.Generator) -> FloatArray:
+def door_wood_knock(n: int, rng: np.random.Generator) -> FloatArray:
     """Knuckles on a door: hard taps that ring in the low, dull modes of the wood."""
-    n = draw_length(rng)
     gap = rng.uniform(0.14, 0.32)
     starts = onsets(n, rng, (0.9 * gap, 1.15 * gap))
     if gap < 0.2:  # brisk knocks come in groups
@@ -224,9 +212,8 @@ def door_wood_knock(rng: np.random.Generator) -> FloatArray:
     return modes(force, rng.uniform(110, 240) * ratios, decays, rng.uniform(0.5, 1.0, 7))
 
 
-def footsteps(rng: np.random.Generator) -> FloatArray:
+def footsteps(n: int, rng: np.random.Generator) -> FloatArray:
     """Walking: a heel thumps, and the sole scrapes over gravel, leaves or boards behind it."""
-    n = draw_length(rng)
     gap, thump = rng.uniform(0.32, 0.5), rng.uniform(60, 110)
     low, grit = rng.uniform(400, 1200), rng.uniform(0.15, 0.6)
     starts = onsets(n, rng, (0.95 * gap, 1.05 * gap))
@@ -241,9 +228,8 @@ def footsteps(rng: np.random.Generator) -> FloatArray:
     return place(n, starts, [rng.uniform(0.6, 1.0) * step() for _ in starts])
 
 
-def keyboard_typing(rng: np.random.Generator) -> FloatArray:
+def keyboard_typing(n: int, rng: np.random.Generator) -> FloatArray:
     """Keys going down and up: two bright clicks apiece, in uneven fast succession."""
-    n = draw_length(rng)
     k = 6
     frequencies, decays = rng.uniform(1500, 7500, k), rng.uniform(0.0015, 0.005, k)
     starts = onsets(n, rng, (0.05, 0.2))
@@ -255,9 +241,8 @@ def keyboard_typing(rng: np.random.Generator) -> FloatArray:
     return modes(force, frequencies, decays, rng.uniform(0.3, 1.0, k)) + force
 
 
-def laughing(rng: np.random.Generator) -> FloatArray:
+def laughing(n: int, rng: np.random.Generator) -> FloatArray:
     """Ha-ha-ha: breath, then voice in an open vowel, sinking in pitch and strength."""
-    n = draw_length(rng)
     pitch = rng.choice((rng.uniform(130, 210), rng.uniform(230, 360)))
     tract = 0.85 + pitch / 1000 + rng.uniform(-0.05, 0.05)
     rate, husky = rng.uniform(0.14, 0.22), rng.uniform(0.03, 0.09)
@@ -293,26 +278,23 @@ def _spatter(
     return out
 
 
-def crackling_fire(rng: np.random.Generator) -> FloatArray:
+def crackling_fire(n: int, rng: np.random.Generator) -> FloatArray:
     """Sparse snaps of very different strength over the low flutter of flames."""
-    n = draw_length(rng)
     snaps = _spatter(n, rng, rng.uniform(15, 45), (800, 7000), 1.0)
     flames = tilted_noise(n, rng, 7, 90) * wander(n, rng, 7, 0.6)
     crumble = unit_rms(_spatter(n, rng, 300, (2000, 9000), 1.2))
     return np.tanh(2.5 * unit_peak(snaps)) + rng.uniform(0.03, 0.09) * flames + 0.015 * crumble
 
 
-def rain(rng: np.random.Generator) -> FloatArray:
+def rain(n: int, rng: np.random.Generator) -> FloatArray:
     """A dense hiss of distant drops with single drops near by striking leaves, roof or ground."""
-    n = draw_length(rng)
     hiss = band_noise(n, rng, rng.uniform(1000, 2500), rng.uniform(8000, 14000))
     drops = _spatter(n, rng, rng.uniform(100, 500), (1200, 6500), 0.8)
     return wander(n, rng, 1.0, 0.15) * (hiss + rng.uniform(0.4, 1.2) * unit_rms(drops))
 
 
-def sea_waves(rng: np.random.Generator) -> FloatArray:
+def sea_waves(n: int, rng: np.random.Generator) -> FloatArray:
     """Surf: a low roar that gathers, a bright crash, and foam hissing away."""
-    n = draw_length(rng)
     waves = phase(rng.uniform(0.2, 0.4) * wander(n, rng, 0.5, 0.1)) + rng.uniform()
     gather = np.sin(np.pi * waves) ** 2
     crash = np.interp(waves % 1.0, (0, 0.2, 0.35, 0.6, 1), (0, 0.2, 1, 0.4, 0))
@@ -322,9 +304,8 @@ def sea_waves(rng: np.random.Generator) -> FloatArray:
     return roar + rng.uniform(0.5, 0.9) * surf + rng.uniform(0.25, 0.6) * foam
 
 
-def thunderstorm(rng: np.random.Generator) -> FloatArray:
+def thunderstorm(n: int, rng: np.random.Generator) -> FloatArray:
     """Thunder: a crack torn into echoes that roll on as a rumble, over faint rain."""
-    n = draw_length(rng)
     starts = onsets(n, rng, (0.15, 0.5))
     echoes = [
         rng.uniform(0.3, 1.0) * burst(n, rng.uniform(0.02, 0.15), rng.uniform(0.3, 1.0))
@@ -338,9 +319,8 @@ def thunderstorm(rng: np.random.Generator) -> FloatArray:
     return unit_peak(rumble) + rng.uniform(0.05, 0.5) * unit_peak(crack) + patter
 
 
-def water_drops(rng: np.random.Generator) -> FloatArray:
+def water_drops(n: int, rng: np.random.Generator) -> FloatArray:
     """Drips: each entrains a bubble, whose tone rises as it nears the surface."""
-    n = draw_length(rng)
     base = rng.uniform(600, 1600)
 
     def plop() -> FloatArray:
@@ -354,9 +334,8 @@ def water_drops(rng: np.random.Generator) -> FloatArray:
     return place(n, starts, [rng.uniform(0.4, 1.0) * plop() for _ in starts])
 
 
-def wind(rng: np.random.Generator) -> FloatArray:
+def wind(n: int, rng: np.random.Generator) -> FloatArray:
     """Gusts: noise whistling through a gap, its pitch and strength rising together."""
-    n = draw_length(rng)
     gust = wander(n, rng, 1.5, 0.45)
     tone = rng.uniform(280, 650) * gust**0.5
     howl = formants(
@@ -375,9 +354,8 @@ _BELL_RATIOS = np.array((0.5, 1.0, 1.19, 1.5, 2.0, 2.52, 3.01, 4.1, 5.4, 6.8))
 """Partials of a tuned bell to its strike note: hum, prime, tierce, quint, nominal and above."""
 
 
-def car_horn(rng: np.random.Generator) -> FloatArray:
+def car_horn(n: int, rng: np.random.Generator) -> FloatArray:
     """Honks: two brassy tones about a third apart, at steady pitch."""
-    n = draw_length(rng)
     pitch, interval = rng.uniform(310, 460), rng.uniform(1.18, 1.27)
     bell = (rng.uniform(900, 1400), rng.uniform(2000, 2900))
 
@@ -393,9 +371,8 @@ def car_horn(rng: np.random.Generator) -> FloatArray:
     return series(n, rng, honk, (0.08, 0.3))
 
 
-def church_bells(rng: np.random.Generator) -> FloatArray:
+def church_bells(n: int, rng: np.random.Generator) -> FloatArray:
     """Two or three bells struck in turn, each a bank of slowly dying partials."""
-    n = draw_length(rng)
     starts = onsets(n, rng, (0.35, 0.8))
     count = int(rng.integers(2, 4))
     tenor = rng.uniform(220, 480)
@@ -410,9 +387,8 @@ def church_bells(rng: np.random.Generator) -> FloatArray:
     return out
 
 
-def clock_alarm(rng: np.random.Generator) -> FloatArray:
+def clock_alarm(n: int, rng: np.random.Generator) -> FloatArray:
     """An alarm clock: groups of electronic beeps, or a hammer hurrying between two small bells."""
-    n = draw_length(rng)
     if rng.uniform() < 0.3:
         gap = rng.uniform(0.045, 0.07)
         starts = onsets(n, rng, (0.95 * gap, 1.05 * gap))
@@ -430,9 +406,8 @@ def clock_alarm(rng: np.random.Generator) -> FloatArray:
     return series(n, rng, lambda: np.tile(pair, count), (rest, 1.02 * rest))
 
 
-def siren(rng: np.random.Generator) -> FloatArray:
+def siren(n: int, rng: np.random.Generator) -> FloatArray:
     """An emergency siren: a tone that wails slowly, yelps fast, or steps between two notes."""
-    n = draw_length(rng)
     kind = rng.integers(3)
     rate = (rng.uniform(0.25, 0.5), rng.uniform(2.5, 4.5), rng.uniform(0.8, 1.3))[kind]
     sweep = np.sin(2 * np.pi * (phase(np.full(n, rate)) + rng.uniform()))

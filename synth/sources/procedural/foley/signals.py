@@ -117,14 +117,7 @@ def pulse_train(f0: FloatArray, roll_off: float) -> FloatArray:
 def formants(
     x: FloatArray, centres: Sequence[Track], widths: Sequence[float], gains: Sequence[float]
 ) -> FloatArray:
-    """`x` through parallel two-pole resonances that may move, by overlap-add of short frames.
-
-    Args:
-        x: Excitation, shape (frames,).
-        centres: Centre of each resonance, Hz, constant or one value a frame.
-        widths: Bandwidth of each resonance, Hz.
-        gains: Gain of each resonance at its centre.
-    """
+    """`x` through parallel resonances, in Hz, that may move, by overlap-add of short frames."""
     count = x.size // _HOP + 2
     padded = np.pad(x, (_HOP, count * _HOP + _WINDOW - x.size))
     blocks = np.lib.stride_tricks.sliding_window_view(padded, _WINDOW)[::_HOP][:count]
@@ -196,13 +189,7 @@ _SILENT_SHARE: Final = 1 / 3  # of takes that carry digital silence
 
 
 def reverb(x: FloatArray, rng: np.random.Generator, decay: float, wet: float) -> FloatArray:
-    """`x` in a room: a few early reflections and a noise tail that falls 60 dB in `decay` s.
-
-    Args:
-        x: Dry signal, shape (frames,).
-        decay: Reverberation time, seconds.
-        wet: RMS of the room's sound over that of the dry sound.
-    """
+    """`x` in a room: reflections and a tail that falls 60 dB in `decay` s, `wet` times as loud."""
     m = frames(decay)
     tail = rng.standard_normal(m) * np.exp(-6.9 * np.arange(m) / m)
     tail[: frames(0.008)] = 0.0
@@ -216,9 +203,6 @@ def reverb(x: FloatArray, rng: np.random.Generator, decay: float, wet: float) ->
 
 def record(dry: FloatArray, rng: np.random.Generator) -> NDArray[np.float32]:
     """The recording of a dry sound, near or far, in a room or outdoors.
-
-    Args:
-        dry: Sound, shape (frames,), any level.
 
     Returns:
         Shape (frames,), peak -20 to -1 dBFS; one take in three has up to 1 s of digital silence

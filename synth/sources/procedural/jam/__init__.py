@@ -27,38 +27,23 @@ A tune has every mood whose rule it meets, which may be none.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 
 from synth.base.rng import pick
 from synth.labels.lexicon import Tag
-from synth.sources.procedural.jam.genres import RECIPES, write
-from synth.sources.procedural.jam.harmony import MOODS
-from synth.sources.procedural.jam.performance import perform, stems
-from synth.sources.procedural.jam.timbres import (
-    DRUMS,
-    INSTRUMENTS,
-    RATE,
-    Note,
-    PlayerPart,
-    Reverb,
-    Tune,
-)
+from synth.sources.procedural.jam.genres import MOODS, RECIPES, write
+from synth.sources.procedural.jam.timbres import DRUMS, INSTRUMENTS, RATE, Tune, perform
 
 __all__ = [
     "GENRES",
     "RATE",
     "VERSION",
     "VOCABULARY",
-    "Note",
-    "PlayerPart",
-    "Reverb",
     "Tune",
     "compose",
     "perform",
-    "stems",
     "tags",
 ]
 
@@ -68,22 +53,16 @@ VERSION: Final = 1
 GENRES: Final[tuple[str, ...]] = tuple(sorted(RECIPES))
 """The genres, sorted."""
 
-VOCABULARY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "genre": GENRES,
-        "instrument": tuple(sorted((DRUMS, *INSTRUMENTS))),
-        "mood": tuple(sorted(MOODS)),
-    }
-)
+VOCABULARY: Final[Mapping[str, tuple[str, ...]]] = {
+    "genre": GENRES,
+    "instrument": tuple(sorted((DRUMS, *INSTRUMENTS))),
+    "mood": tuple(sorted(MOODS)),
+}
 """All tags there are, by category, sorted."""
 
 
 def compose(rng: np.random.Generator, genre: str | None = None) -> Tune:
-    """A new tune; equal states of `rng` give equal tunes.
-
-    Args:
-        genre: One of `GENRES`; drawn where none is given.
-    """
+    """A new tune of a genre, or of any; equal states of `rng` give equal tunes."""
     if genre is None:
         genre = pick(GENRES, rng)
     if genre not in RECIPES:

@@ -1,16 +1,12 @@
 """Readers of tag lists and captions: MTG-Jamendo, MSD, LP-MusicCaps, MusicCaps, CSV, Parquet.
 
-Nothing in a file is evaluated: Python-literal lists, as MusicCaps has them in its CSV, are read by
-a small grammar of quoted strings. The sources of these datasets read lists and tags by what is
-here.
+The sources of these datasets read tags by what is here.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
@@ -18,12 +14,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from synth.base import doors
 from synth.base.errors import SourceError
 from synth.labels.lexicon import Tag
+from synth.sources.reading.files import read_json, require_file
+from synth.sources.reading.tables import Columns, TableRow, read_list, read_rows
 from synth.text.tags.tags import TagCategory, TagVocabulary, find_category, spell
 
 # Tables of MTG-Jamendo: a row a track, with as many columns as it has tags.
@@ -57,12 +52,7 @@ class JamendoTrack:
 def read_jamendo(
     path: Path, merged: Mapping[tuple[str, str], str] = _NONE
 ) -> Iterator[JamendoTrack]:
-    """The rows of a table, one at a time.
-
-    Args:
-        merged: What other spellings of a tag are, as `tag_map.json` has them: ("genre", "ambiant")
-            is "ambient".
-    """
+    """The rows of a table, one at a time; `merged` are other spellings of tags (`tag_map.json`)."""
     track = None
     try:
         doors.require_regular(path, refuse=SourceError)
@@ -107,9 +97,6 @@ FORMATS: Final = (
     "file with a column caption, tag, tags (`rock; piano` or `genre:rock; instrument:piano`) or "
     "aspect_list"
 )
-_STRING: Final = re.compile(r"""'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)\"""")
-_ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))")
-_PLAIN_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
 _ID_COLUMNS: Final = ("id", "audiocap_id", "track_id", "ytid", "path", "file")
 _TAG_COLUMNS: Final = ("tags", "tag", "aspect_list")
 
@@ -122,8 +109,6 @@ class TaggedRecording:
         id: As in the file, else the number of its row from 1.
         tags: Its tags, each once, as listed; a listed name stands as it is spelled in sentences
             ("electricguitar" as "electric guitar").
-        caption: Its caption, "" where the file has none.
-        path: Of its sound, "" where the file has none.
     """
 
     id: str
@@ -136,13 +121,12 @@ def read_items(path: Path) -> list[TaggedRecording]:
     """The recordings of any file in one of `FORMATS`."""
     if path.suffix == ".json":
         return _json_items(path)
-    if path.suffix == ".parquet":
-        return list(_table_items(path, *_read_parquet(path)))
-    text = _text(path)
-    if text.startswith("\t".join(HEADER[:2])):
+    require_file(path, "the file of tags or captions", f"expected {FORMATS}")
+    with path.open("rb") as file:
+        is_jamendo = file.read(64).removeprefix(BOM_UTF8).startswith(b"TRACK_ID\tARTIST_ID")
+    if is_jamendo:
         return [TaggedRecording(each.id, each.tags, "", each.path) for each in read_jamendo(path)]
-    reader = csv.DictReader(io.StringIO(text, newline=""))
-    return list(_table_items(path, reader.fieldnames or (), _number_lines(path, reader)))
+    return list(_table_items(path))
 
 
 def read_vocabulary(path: Path) -> TagVocabulary:
@@ -165,42 +149,13 @@ def read_captions(path: Path) -> list[TaggedRecording]:
 
 @lru_cache(maxsize=65_536)
 def parse_tag(name: str) -> Tag:
-    """A tag without a category, as sentences spell it; the shipped list's category if it is there.
-
-    Args:
-        name: At least one letter; runs of spaces are one.
-    """
+    """A tag as sentences spell it, with the shipped list's category if it is there."""
     kind = find_category(name)
     return Tag(kind.value if kind else "", _spell(name))
 
 
-def parse_list(text: str) -> list[str]:
-    """The strings of a Python or JSON list of strings, which is never evaluated."""
-    body = text.strip()
-    if not (body.startswith("[") and body.endswith("]")):
-        raise ValueError("a list of quoted strings in brackets")
-    body, strings, at = body[1:-1].strip(), [], 0
-    while at < len(body):
-        match = _STRING.match(body, at)
-        if match is None:
-            raise ValueError(f"a quoted string at {body[at : at + 20]!r}")
-        strings.append(_ESCAPE.sub(_unescape, match[1] if match[1] is not None else match[2]))
-        rest = body[match.end() :].lstrip()
-        if rest and not rest.startswith(","):
-            raise ValueError(f"a comma at {rest[:20]!r}")
-        at = len(body) - len(rest[1:].lstrip())
-    return strings
-
-
-def _unescape(match: re.Match[str]) -> str:
-    digits = match[1] or match[2] or match[3]
-    if digits:
-        return chr(int(digits, 16))
-    return _PLAIN_ESCAPES.get(match[4], match[4])
-
-
 def _json_items(path: Path) -> list[TaggedRecording]:
-    match doors.parse_json(_text(path), str(path), refuse=SourceError, fix="download it again"):
+    match read_json(path):
         case [str(), *_] as value:
             return [
                 TaggedRecording(str(row), (_parse_name(path, row, name),))
@@ -242,55 +197,22 @@ def _spell(name: str) -> str:
     return spell(_tidy(name))
 
 
-def _number_lines(
-    path: Path, reader: csv.DictReader[str]
-) -> Iterator[tuple[int, Mapping[str, str]]]:
-    try:
-        for row in reader:
-            yield reader.line_num, row
-    except csv.Error as error:
-        raise SourceError(
-            f"{path}: line {reader.line_num}: {error}", fix="save it as CSV again"
-        ) from error
-
-
-def _read_parquet(
-    path: Path,
-) -> tuple[Sequence[str], Iterator[tuple[int, Mapping[str, str]]]]:
-    """Columns and rows as a CSV has them; a `text` without a `caption` is one, as ours have it."""
-    try:
-        table = pq.read_table(doors.require_regular(path, refuse=SourceError))
-        rows = table.to_pylist()
-    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-        reason = " ".join(str(error).split())
-        raise SourceError(f"{path}: cannot be read: {reason}", fix=f"expected {FORMATS}") from error
-    columns = table.column_names
-    if "caption" not in columns:
-        columns = ["caption" if name == "text" else name for name in columns]
-    cells = (map(_to_cell, row.values()) for row in rows)
-    return columns, enumerate((dict(zip(columns, row, strict=True)) for row in cells), start=2)
-
-
-def _to_cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return ";".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _table_items(
-    path: Path, columns: Sequence[str], rows: Iterable[tuple[int, Mapping[str, str]]]
-) -> Iterator[TaggedRecording]:
-    """`id,category,tag` with a row for each tag, or a row for each item."""
-    names = next((column for column in _TAG_COLUMNS if column in columns), None)
-    if names is None and "caption" not in columns:
-        raise SourceError(
-            f"{path}: has the columns {', '.join(columns) or 'of none'}", fix=f"expected {FORMATS}"
-        )
-    key = next((column for column in _ID_COLUMNS if column in columns), None)
+def _table_items(path: Path) -> Iterator[TaggedRecording]:
+    """A row for each item; or `id,category,tag`, a row for each tag."""
     gathered: dict[str, TaggedRecording] = {}
-    for line, row in rows:
-        item = _csv_item(path, line, row, key, names)
-        if key is None or "caption" in columns:
+    for row in read_rows(path, Columns((), f"expected {FORMATS}")):
+        if path.suffix == ".parquet" and "caption" not in row:  # as ours have it
+            row = TableRow(
+                {"caption" if key == "text" else key: row[key] for key in row}, row.where
+            )
+        names = next((column for column in _TAG_COLUMNS if column in row), None)
+        if names is None and "caption" not in row:
+            raise SourceError(
+                f"{path}: has the columns {', '.join(row)}", fix=f"expected {FORMATS}"
+            )
+        key = next((column for column in _ID_COLUMNS if column in row), None)
+        item = _read_item(row, key, names)
+        if key is None or "caption" in row:
             yield item
         else:
             before = gathered.get(item.id, item)
@@ -298,28 +220,17 @@ def _table_items(
     yield from gathered.values()
 
 
-def _csv_item(
-    path: Path, line: int, row: Mapping[str, Any], key: str | None, names: str | None
-) -> TaggedRecording:
-    if None in row or None in row.values():
-        raise SourceError(
-            f"{path}: line {line}: has more or fewer cells than the first line",
-            fix="put quotes around cells that hold commas",
-        )
-    category = (row.get("category") or "").strip()
-    tags: Iterable[Tag] = ()
-    if names is not None:
-        parts = _cells(path, line, row[names])
-        pairs = [(category, part) if category else _split_category(part) for part in parts]
-        tags = (
-            Tag(each, _spell(part)) if each else _parse_name(path, line, part)
-            for each, part in pairs
-        )
+def _read_item(row: TableRow, key: str | None, names: str | None) -> TaggedRecording:
+    category = row.get("category", "").strip()
+    parts = _cells(row, names) if names else []
+    pairs = [(category, part) if category else _split_category(part) for part in parts]
+    tags = (Tag(each, _spell(part)) if each else parse_tag(part) for each, part in pairs)
+    kind, number = row.place.split()
     return TaggedRecording(
-        row[key].strip() if key else str(line - 1),
+        row[key].strip() if key else str(int(number) - (kind == "line")),
         _drop_repeats(tags),
-        _tidy(row.get("caption") or ""),
-        row.get("path") or row.get("file_name") or "",
+        _tidy(row.get("caption", "")),
+        row.get("path") or row.get("file_name", ""),
     )
 
 
@@ -330,16 +241,14 @@ def _split_category(tag: str) -> tuple[str, str]:
     return (category.strip(), name.strip()) if is_one else ("", tag)
 
 
-def _cells(path: Path, line: int, cell: str) -> list[str]:
+def _cells(row: TableRow, column: str) -> list[str]:
     """The tags of one cell: a list literal, or parted by semicolons, else by commas."""
+    cell = row[column]
     if cell.lstrip().startswith("["):
-        try:
-            return [part for part in parse_list(cell) if part.strip()]
-        except ValueError as error:
-            raise SourceError(
-                f"{path}: line {line}: the tags are not a list", fix=f"expected {error}"
-            ) from error
-    return [part for part in cell.split(";" if ";" in cell else ",") if part.strip()]
+        parts = read_list(cell, f"{row.where}: {column}")
+    else:
+        parts = cell.split(";" if ";" in cell else ",")
+    return [part for part in parts if part.strip()]
 
 
 def _drop_repeats(tags: Iterable[Tag]) -> tuple[Tag, ...]:
@@ -348,12 +257,3 @@ def _drop_repeats(tags: Iterable[Tag]) -> tuple[Tag, ...]:
 
 def _tidy(text: str) -> str:
     return " ".join(text.split())
-
-
-def _text(path: Path) -> str:
-    try:
-        return doors.read_text(path, refuse=SourceError, fix="save it as UTF-8")
-    except OSError as error:
-        raise SourceError(
-            f"{path}: cannot be read: {error.strerror or error}", fix="check the path"
-        ) from error

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from synth.base.errors import SourceError
 from synth.labels.lexicon import Tag
-from synth.text.tags.tag_files import (
+from synth.sources.reading.tables import parse_list
+from synth.sources.reading.tag_files import (
     JamendoTrack,
-    parse_list,
     read_captions,
     read_items,
     read_jamendo,
@@ -113,12 +113,17 @@ def test_files_that_cannot_be_read(file: Write) -> None:
         (read_vocabulary, "a.json", '["rock", 3]', "entry 2: 3 is not a tag"),
         (read_vocabulary, "a.json", '[{"prediction": "x"}, {}]', "entry 2: has no text in predict"),
         (read_vocabulary, "a.csv", "x,y\n1,2\n", "has the columns x, y"),
-        (read_vocabulary, "a.csv", "id,tag\n1,rock,pop\n", "line 2: has more or fewer cells"),
-        (read_vocabulary, "a.csv", "id,aspect_list\n1,[rock]\n", "line 2: the tags are not a list"),
+        (read_vocabulary, "a.csv", "id,tag\n1,rock,pop\n", "line 2: expected 2 fields"),
+        (
+            read_vocabulary,
+            "a.csv",
+            "id,aspect_list\n1,[rock]\n",
+            "aspect_list: '.rock.' is not a list",
+        ),
         (read_vocabulary, "a.csv", "id,tag\n1,\n", "names no tag"),
         (read_captions, "t.csv", "id,tag\n1,rock\n", "has no caption"),
-        (read_items, "none.csv", None, "cannot be read"),
-        (read_items, "b.csv", b"\xff\xfe\x00", "not text in UTF-8"),
+        (read_items, "none.csv", None, "not found"),
+        (read_items, "b.csv", b"\xff\xfe\x00", "line 1: 'utf-8'"),
         (read_items, "a.tsv", f"{HEADER}track_7\tartist_1\n", "line 2: 2 columns"),
         (read_items, "a.tsv", f"{HEADER}a\tb\tc\td\te\trock\n", "line 2: 'rock' is not a tag"),
         (read_tracks, "none.tsv", None, "cannot be read"),
