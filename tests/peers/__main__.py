@@ -24,7 +24,7 @@ TORCH = "torch==2.13.0"
 PEERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "audiocraft": (
         ("audiocraft==1.3.0",),
-        ("av", "einops", "flashy", "julius", "librosa", "num2words", "omegaconf", "torchaudio"),
+        ("av", "einops", "flashy", "julius", "librosa", "num2words", "omegaconf"),
     ),
     "energon": ((), ("megatron-energon[av_decode]",)),
     "laion_clap": (
