@@ -24,7 +24,7 @@ from synth.scene.scene import from_text
 from synth.truth.change import find_change, list_claims
 from tests.kit.builds import segue_here
 from tests.kit.frozen_sets import COMPOSED, make_sets
-from train.bench.opening import RandomModel
+from train.bench.opening import Foreign, RandomModel
 from train.bench.settings import Padding
 
 KINDS = COMPOSED["edits"]
@@ -100,7 +100,8 @@ def test_what_does_not_put_sound_and_instruction_together_is_at_chance(
 def test_scores_are_those_of_loops_over_dot_products(sets: Path, corpus: Corpus) -> None:
     (built,) = read_records(sets)
     opened = OpenSet.open(built, sets, Silent())
-    scores = score_set(RandomModel(), opened, opened.list_sounds(), Padding.PAD, Silent())
+    embedder = Foreign(RandomModel(), "random")
+    scores = score_set(embedder, opened, opened.list_sounds(), Padding.PAD, Silent())
     rows = {row["id"]: row for row in corpus.samples("test").to_pylist()}
     model = RandomModel()
 
