@@ -325,8 +325,8 @@ def croissant(
                 "name": "audio-members",
                 "containedIn": [{"@id": archive["@id"]} for archive in archives],
                 "encodingFormat": MIME[audio_format],
-                "includes": f"*.{audio_format}",
-                **({"excludes": f"*.stems.{audio_format}"} if facts.get("stems") else {}),
+                # Keys end with a digit; `excludes` is read by nobody.
+                "includes": f"*{'[0-9]' if facts.get('stems') else ''}.{audio_format}",
             },
         ],
         "recordSet": [_samples(), _audio()],

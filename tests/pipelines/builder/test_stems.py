@@ -7,11 +7,15 @@ import struct
 import tarfile
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+import mlcroissant
 import numpy as np
 import pytest
 import soundfile
+import webdataset
+from etils import epath
 
 from pipelines.config.spec import Spec
 from synth.audio.render import Mixdown, render
@@ -84,6 +88,30 @@ def test_stems_add_up_to_the_sample(corpus_of: Callable[..., Corpus], name: str)
             assert np.array_equal(plain.pcm, mix) == (plain.gain_db == row["gain_db"])
             count += len(stems) > 1
     assert count
+
+
+def test_readers_find_stems_beside_their_samples(
+    corpus_of: Callable[..., Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = corpus_of(audio={"stems": True}, corpus="stems-read", splits={"test": [1, 2]})
+    rows = {row["id"]: row for row in corpus.samples().to_pylist()}
+    shards = sorted(str(path) for path in corpus.shards.rglob("*.tar"))
+    for sample in webdataset.WebDataset(shards, shardshuffle=False):
+        frames = rows[sample["__key__"]]["frames"]
+        stems = decode(sample["stems.flac"]).reshape(-1, frames)
+        assert np.array_equal(stems.sum(axis=0, dtype=np.int64), decode(sample["flac"]))
+    # It keeps what it extracts by file name alone, for all corpora of this machine.
+    monkeypatch.setattr(
+        "mlcroissant._src.operation_graph.operations.extract.EXTRACT_PATH", epath.Path(tmp_path)
+    )
+    described = mlcroissant.Dataset(jsonld=str(corpus.shards / "croissant.json"))
+    assert not described.metadata.issues.errors
+    sounds = {each["audio/id"].decode(): each for each in described.records("audio")}
+    assert {*sounds} == {*rows}
+    for name, each in sounds.items():
+        assert len(decode(each["audio/audio"])) == rows[name]["frames"]
+    assert "KEY.stems.flac" in (corpus.shards / "README.md").read_text(encoding="utf-8")
+    assert corpus.facts["stems"]
 
 
 def read_members(data: bytes) -> dict[str, bytes]:
