@@ -32,8 +32,8 @@ it here or make them absolute:
     sed -i "s|\\"audio/|\\"$PWD/audio/|" */data.jsonl
 
 A caption is true of the whole sample. Set `dataset.segment_duration` to the length of the longest
-sample and `dataset.min_segment_ratio` to 1, so that none is cut, and leave `dataset.train.aug_p` at
-0: it mixes samples, and appends one caption to the other.
+sample and `dataset.min_segment_ratio` to 1, so that none is cut, and `dataset.train.aug_p` to 0:
+AudioGen's own settings mix samples, and append one caption to the other.
 """
 
 
