@@ -197,6 +197,8 @@ def _print(results: Sequence[Result]) -> None:
     make_console().print("chance: text and audio 50 %, group 16.7 %")
     for name, built in {each.set.corpus: each.set for each in results}.items():
         trivial = f"{built.trivial.value:.1%}" if built.trivial else "not measured"
+        told = [f"trivial audio {trivial}"] if not built.composed else []
+        told += [f"{what} {score.value:.1%}" for what, score in built.baselines.items()]
         make_console().print(
-            f"{name}: text alone tells {built.text_only.value:.1%}, trivial audio {trivial}"
+            f"{name}: text alone tells {built.text_only.value:.1%}, {', '.join(told)}"
         )

@@ -27,8 +27,9 @@ MAIN_SCORE: Final = "group"
 def mteb_tasks(sets: Path = ROOT) -> list[AbsTask]:
     """A task for each set that is built.
 
-    Its scores are those of `segue bench run`: `text`, `audio` and `group`, which is the main one,
-    and the same after `backwards_`. The model resamples and pads as it does for mteb.
+    Its scores are those of `segue bench run`: `text`, `audio` and `group`, which is the main one
+    but for composed sets, where `audio` is, and the same after `backwards_`. The model resamples
+    and pads as it does for mteb.
 
     Args:
         sets: Folder of the sets.
@@ -39,16 +40,19 @@ def mteb_tasks(sets: Path = ROOT) -> list[AbsTask]:
 def _make_task(built: BuiltSet, root: Path) -> type[AbsTask]:
     """The class of a set's task: mteb reads the metadata from the class."""
     name = "".join(part.capitalize() for part in built.corpus.split("-"))
+    what = "Minimal pairs of two sounds and two captions."
+    if built.composed:
+        what = "A sound and an instruction, and two edits of the sound; chance is one half."
     metadata = TaskMetadata(
         name=f"Segue{name}",
-        description=f"{built.asks} Minimal pairs of two sounds and two captions.",
+        description=f"{built.asks} {what}",
         dataset={"path": f"segue/{built.corpus}", "revision": built.digest},
         type="Compositionality",
-        category="a2t",
+        category="at2a" if built.composed else "a2t",
         modalities=["audio", "text"],
         eval_splits=[SPLIT],
         eval_langs=["eng-Latn"],
-        main_score=MAIN_SCORE,
+        main_score="audio" if built.composed else MAIN_SCORE,
         sample_creation="created",
         annotations_creators="derived",
     )

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from pipelines.frozen.composed import list_choices
 from pipelines.frozen.description import SPLIT, BuiltSet, locate_corpus
 from pipelines.frozen.digests import digest_corpus
 from synth.audio.dsp import PCM_SCALE, Audio
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer, Silent
 from synth.corpus.corpus import Corpus
+from synth.derived.edits import EditChoice
 from synth.sources.catalogue import resample
 from train.bench.embedder import Embedder, embed_sounds, embed_texts, fill_up
 from train.bench.metrics import Metric
@@ -39,18 +41,22 @@ class OpenSet:
     Args:
         rows: Their rows.
         blocks: What is scored.
+        queries: Of a composed set by what stands for it in a block: the position of the source's
+            row, and the instruction.
     """
 
     built: BuiltSet
     data: SplitData
     rows: Sequence[Row]
     blocks: Sequence[Block]
+    queries: Mapping[str, tuple[int, str]] = field(default_factory=dict)
 
     @classmethod
     def open(cls, built: BuiltSet, root: Path, observer: Observer) -> OpenSet:
         """Open a set."""
         corpus = Corpus.open(locate_corpus(built, root))
-        if digest_corpus(corpus, observer) != built.digest:
+        choices = list_choices(corpus, built.edits) if built.composed else ()
+        if digest_corpus(corpus, observer, choices) != built.digest:
             raise CorpusError(
                 f"{corpus.folder}: was changed since {built.name} was built",
                 fix=f"remove {root / 'data_manifests' / built.corpus} and "
@@ -58,6 +64,8 @@ class OpenSet:
             )
         data = SplitData(corpus, SPLIT, AudioMode.SHARDS)
         rows = data.rows(range(len(data)))
+        if choices:
+            return cls(built, data, rows, *_compose_blocks(rows, choices))
         blocks = find_blocks(rows, built.edits)
         if not blocks:
             raise CorpusError(
@@ -69,11 +77,14 @@ class OpenSet:
     @cached_property
     def heard(self) -> tuple[int, ...]:
         """Positions of the samples that are scored."""
-        return tuple(sorted({number for each in self.blocks for number in each.sounds}))
+        sounds = {number for each in self.blocks for number in each.sounds}
+        return tuple(sorted(sounds | {source for source, _ in self.queries.values()}))
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
-        """The different captions that are scored."""
+        """The different captions, or instructions, that are scored."""
+        if self.queries:
+            return tuple(sorted({text for _, text in self.queries.values()}))
         return tuple(sorted({text for each in self.blocks for text in each.texts}))
 
     @cached_property
@@ -110,6 +121,24 @@ class OpenSet:
         return 2 * len(self.heard) + len(self.texts)
 
 
+def _compose_blocks(
+    rows: Sequence[Row], choices: Sequence[EditChoice]
+) -> tuple[list[Block], dict[str, tuple[int, str]]]:
+    """A block of each choice, and the queries that stand in it for captions."""
+    places = {row["id"]: number for number, row in enumerate(rows)}
+    blocks: list[Block] = []
+    queries: dict[str, tuple[int, str]] = {}
+    for choice in choices:
+        one, other = (f"{choice.source}: {text}" for text in choice.instructions)
+        queries |= {
+            name: (places[choice.source], text)
+            for name, text in zip((one, other), choice.instructions, strict=True)
+        }
+        sounds = places[choice.targets[0]], places[choice.targets[1]]
+        blocks.append(Block(sounds, (one, other), choice.group))
+    return blocks, queries
+
+
 class OnePhase(Silent):
     """Counts whatever is done inside as one phase of another observer."""
 
@@ -143,6 +172,12 @@ def score_set(
         audio, _ = embed_sounds(
             embedder, fill_up(heard, padding, embedder.longest), observer=observer
         )
-        scores = score_blocks(opened.blocks, audio, said, positions)
+        # Of a composed set: a source and an instruction are asked for by the sum of both.
+        sums = {
+            name: audio[positions[source]] + said[text]
+            for name, (source, text) in opened.queries.items()
+        }
+        asked = {name: each / np.linalg.norm(each) for name, each in sums.items()}
+        scores = score_blocks(opened.blocks, audio, asked or said, positions)
         found |= {name + score: one for score, one in scores.items()}
     return found

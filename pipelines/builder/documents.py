@@ -61,6 +61,12 @@ def dataset_card(facts: Mapping[str, Any]) -> str:
     rate, resampled = facts["sample_rate"], ""
     if rate != RATE:
         resampled = f" This corpus is at {rate:,} Hz: `segue export --to laion` resamples it."
+    stems = ""
+    if facts.get("stems"):
+        stems = f"""\
+`KEY.stems.{facts["audio_format"]}` holds its sounds alone, in the order of `events`, one after the
+other and each as long as the sample; added as 16-bit integers they give the sample exactly.
+"""
     return f"""---
 {yaml.safe_dump(front_matter, sort_keys=False).strip()}
 ---
@@ -78,7 +84,7 @@ caption in `negatives` proven false. {_by_whom(facts["generators"])}
 {splits}
 
 Each sample is `KEY.{facts["audio_format"]}` and `KEY.json`; the fields are the same in every one.
-`samples.parquet` lists all samples with their scenes, `croissant.json` describes the files.
+{stems}`samples.parquet` lists all samples with their scenes, `croissant.json` describes the files.
 Megatron-Energon reads the shards by `.nv-meta` and the indexes `*.tar.idx`.
 
 ## Training with LAION-CLAP or open_clip
@@ -319,7 +325,8 @@ def croissant(
                 "name": "audio-members",
                 "containedIn": [{"@id": archive["@id"]} for archive in archives],
                 "encodingFormat": MIME[audio_format],
-                "includes": f"*.{audio_format}",
+                # Keys end with a digit; `excludes` is read by nobody.
+                "includes": f"*{'[0-9]' if facts.get('stems') else ''}.{audio_format}",
             },
         ],
         "recordSet": [_samples(), _audio()],
@@ -401,22 +408,28 @@ INDEX_SUFFIX: Final = ".idx"
 _DATASET: Final = {"__module__": "megatron.energon", "__class__": "CrudeWebdataset"}
 
 
-def write_index(path: Path, rows: pa.Table, rights: Mapping[str, Mapping[str, str]]) -> None:
+def write_index(
+    path: Path, rows: pa.Table, rights: Mapping[str, Mapping[str, str]], stems: bool
+) -> None:
     """Write where each sample of a shard begins, and where the last one ends.
 
-    Nothing is read of the shard: the offsets are measured, and the JSON of the last sample is made
-    again for its length.
+    Nothing is read of the shard: the offsets are measured, and JSON is made again for its length,
+    of the last sample, or of all where each begins with stems, whose length is measured nowhere.
 
     Args:
         rows: Its rows of `schema.SAMPLES`.
         rights: Licence and attribution of each clip, by clip id.
+        stems: Whether it holds stems.
     """
-    (last,) = rows.slice(rows.num_rows - 1).to_pylist()
-    start, end = find_span(last["offset"], last["size"], len(serialise_document(last, rights)))
-    starts = rows["offset"].to_numpy() - (last["offset"] - start)
-    write_bytes(
-        path.with_name(path.name + INDEX_SUFFIX), np.append(starts, end).astype("<u8").tobytes()
-    )
+    spans = [
+        find_span(row["offset"], row["size"], len(serialise_document(row, rights)))
+        for row in rows.slice(0 if stems else rows.num_rows - 1).to_pylist()
+    ]
+    offsets = rows["offset"].to_numpy()
+    starts = offsets - (offsets[-1] - spans[-1][0])
+    ends = [end for _, end in spans]
+    places = np.array([0, *ends]) if stems else np.append(starts, ends)
+    write_bytes(path.with_name(path.name + INDEX_SUFFIX), places.astype("<u8").tobytes())
 
 
 def write_meta(places: Places, shards: Sequence[ShardPlan]) -> None:

@@ -125,7 +125,7 @@ def assemble(
     Returns:
         What `corpus.json` is to say.
     """
-    _write_samples(places, shards, finished)
+    _write_samples(places, shards, finished, spec.audio.stems)
     link(places.manifests / SAMPLES_FILE, places.shards / SAMPLES_FILE)
     _write_sizes(places, shards)
     write_meta(places, shards)
@@ -156,7 +156,7 @@ def _beside_shards(places: Places) -> list[Path]:
 
 
 def _write_samples(
-    places: Places, shards: Sequence[ShardPlan], finished: VersionReceipt | None
+    places: Places, shards: Sequence[ShardPlan], finished: VersionReceipt | None, stems: bool
 ) -> None:
     """Write `samples.parquet`, and beside each shard where its samples lie."""
     rights = read_rights(places.manifests / CLIPS_FILE)
@@ -183,7 +183,8 @@ def _write_samples(
             writer.write_table(joined, row_group_size=joined.num_rows)
             for shard in together:
                 rows = joined.slice(shard.row, shard.samples)
-                write_index(places.shard_path(shard.split, shard.shard), rows, rights)
+                path = places.shard_path(shard.split, shard.shard)
+                write_index(path, rows, rights, stems)
 
 
 def _read_measurements(places: Places, shard: ShardPlan) -> pa.Table:
@@ -230,6 +231,7 @@ def _facts(
         "audio_format": spec.audio.format.value,
         "fade": spec.audio.fade.value,
         "peak_db": spec.audio.peak_db,
+        **({"stems": True} if spec.audio.stems else {}),
         "splits": {
             split: {"samples": count, "shards": files[split]} for split, count in samples.items()
         },

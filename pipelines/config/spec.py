@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, Self, get_args
 
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationInfo, field_validator, model_validator
 
 from pipelines.config.enrich import enrichment_digest
 from synth.audio.decoding import Mislabelled
@@ -141,6 +142,7 @@ class AudioSpec(StrictModel):
         max_below_db: Sounds that are still further below the target after amplification are not
             used.
         peak_db: Peak level in dBFS that no sample exceeds; no true peak exceeds 0 dBTP.
+        stems: Keep each sound of a sample alone beside it; added, they are the sample.
     """
 
     sample_rate: SampleRate = 44_100
@@ -151,6 +153,8 @@ class AudioSpec(StrictModel):
     max_gain_db: Decibels = Field(default=20.0, ge=0, le=60)
     max_below_db: Decibels = Field(default=15.0, ge=0, le=120)
     peak_db: Decibels = Field(default=-1.0, ge=-40, le=0)
+    # Left out where it is not set, so that specs of before have the digests that they had.
+    stems: bool = Field(default=False, exclude_if=operator.not_)
 
     @field_validator("length")
     @classmethod
@@ -186,7 +190,7 @@ class AudioSpec(StrictModel):
     @property
     def mixdown(self) -> Mixdown:
         """How scenes become PCM."""
-        return Mixdown(self.fade, self.peak_db)
+        return Mixdown(self.fade, self.peak_db, self.stems)
 
 
 class ClipsSpec(StrictModel):
@@ -317,6 +321,17 @@ class Spec(StrictModel):
         check_corpus(name)
         return name
 
+    @field_validator("audio")
+    @classmethod
+    def _check_audio(cls, audio: AudioSpec, info: ValidationInfo) -> AudioSpec:
+        recipe = info.data.get("recipe")
+        if audio.stems and recipe is not None and not recipe.chosen.mixes:
+            raise ValueError(
+                f"recipe {recipe.chosen.name} plays one clip a sample, whose only stem would be "
+                "the sample again: leave out stems"
+            )
+        return audio
+
     @field_validator("licences")
     @classmethod
     def _check_licences(cls, licences: tuple[str, ...] | None) -> tuple[str, ...] | None:
@@ -394,14 +409,15 @@ class Spec(StrictModel):
             include={"corpus", "seed", "recipe", "splits", "shards", "truth"},
             exclude_none=True,
         )
-        audio = self.audio.model_dump(mode="json", exclude={"format", "peak_db"})
+        audio = self.audio.model_dump(mode="json", exclude={"format", "peak_db", "stems"})
         settings = canonical_json([determinants, audio])
         parts = [str(PLAN_VERSION), settings, words_digest(), catalogue_digest]
         return digest(*parts, *filter(None, [enrichment_digest(self.enrich)]))
 
     def render_digest(self) -> str:
         """What determines the bytes of a planned sample."""
-        mixdown = self.audio.model_dump(mode="json", include={"format", "fade", "peak_db"})
+        asked = {"format", "fade", "peak_db", "stems"}
+        mixdown = self.audio.model_dump(mode="json", include=asked)
         return digest(str(RENDER_VERSION), str(FORMAT_VERSION), canonical_json(mixdown))
 
     def build_digest(self, catalogue_digest: str) -> str:

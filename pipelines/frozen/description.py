@@ -65,8 +65,11 @@ class Description(_DescriptionPart):
     Args:
         task: What it tests, in a word.
         asks: The question that a model must answer, in a sentence.
-        edits: Kinds of false captions that are scored, as the manifest calls them.
+        edits: Kinds of false captions that are scored, as the manifest calls them; of a composed
+            set the kinds of changes.
         backwards: What playing the sounds backwards does to the answers.
+        composed: Whether a sound with an instruction is asked for another sound, both of which come
+            from recipe `edits`.
         spec: A spec without `corpus`, `source` and `splits`.
         sources: The sources that it is defined over, by name.
     """
@@ -75,6 +78,7 @@ class Description(_DescriptionPart):
     asks: str = Field(min_length=1)
     edits: tuple[str, ...] = Field(min_length=1)
     backwards: Backwards
+    composed: bool = False
     spec: dict[str, Any]
     sources: dict[str, FrozenSource] = Field(min_length=1)
 
@@ -202,6 +206,8 @@ class BuiltSet(BaseModel):
         text_only: What text alone scores.
         trivial: What features of the audio score that know no sound; None where too few groups
             tell, or a record of before does not.
+        composed: Whether a sound with an instruction is asked for another sound.
+        baselines: What a composed set's sounds score without the instruction, by what is looked at.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -217,6 +223,8 @@ class BuiltSet(BaseModel):
     samples: int
     text_only: BaselineScore
     trivial: BaselineScore | None = None
+    composed: bool = False
+    baselines: dict[str, BaselineScore] = {}
 
 
 def write_record(built: BuiltSet, root: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from pipelines.builder.build import Summary, build, plan_library, refuse_unheard
 from pipelines.builder.differences import algorithm_differences
 from pipelines.config.spec import Spec
+from pipelines.frozen.composed import TEXT, list_choices, measure_baselines
 from pipelines.frozen.description import SPLIT, BaselineScore, BuiltSet, FrozenSet, write_record
 from pipelines.frozen.digests import (
     SHOWN,
@@ -78,10 +79,13 @@ def make_set(
             raise _refuse(frozen, name, "has another plan", *_blame(published))
     summary = build(spec, root, workers, observer)
     corpus = Corpus.open(Path(summary.paths["manifests"]))
-    made = PublishedSet.of(corpus, clips, observer)
+    told = frozen.description
+    choices = list_choices(corpus, told.edits) if told.composed else []
+    made = PublishedSet.of(corpus, clips, observer, choices)
     if published and made.digest != published.digest:
         raise _refuse(frozen, name, "has other audio", *_blame(published))
-    text_only = _score_text(frozen, corpus, observer)
+    baselines = measure_baselines(corpus, choices) if choices else {}
+    text_only = baselines.pop(TEXT, None) or _score_text(frozen, corpus, observer)
     if publish:
         if text_only.value > MOST_BY_TEXT:
             raise CorpusError(
@@ -89,7 +93,6 @@ def make_set(
                 fix=f"a set is published only at {MOST_BY_TEXT:.0%} or less: change its recipe",
             )
         made.write(frozen.digest_file(name, publish))
-    told = frozen.description
     built = BuiltSet(
         name=frozen.name,
         source=name,
@@ -102,7 +105,9 @@ def make_set(
         published=bool(published or publish),
         samples=made.samples,
         text_only=text_only,
-        trivial=_score_trivial(frozen, corpus, observer),
+        trivial=None if told.composed else _score_trivial(frozen, corpus, observer),
+        composed=told.composed,
+        baselines=baselines,
     )
     write_record(built, root)
     return MadeSet(built, summary)

@@ -7,12 +7,13 @@ pass on, and most of a sample's time is left to the encoder.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, assert_never
+from typing import Final, NamedTuple, assert_never
 
 import numpy as np
-from jaxtyping import Float32, Int16
+from jaxtyping import Float32
 
 from synth.audio.bank import Bank
 from synth.audio.dsp import PCM_SCALE, Audio, Pcm, fade_in, peak, true_peak
@@ -37,19 +38,34 @@ class Mixdown:
     Args:
         peak_db: Level in dBFS that no sample may exceed; louder scenes are turned down as a whole,
             and those whose true peak would exceed 0 dBTP.
+        stems: Whether each sound is kept alone, too; a scene is turned down until each fits into
+            16 bits, even where others cancel it.
     """
 
     fade: Fade
     peak_db: Decibels
+    stems: bool = False
+
+
+class Layer(NamedTuple):
+    """One sound of a scene from where it begins to where it ends, as loud as among the others."""
+
+    onset: Frames
+    audio: Audio
 
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """A rendered sample: PCM of the planned length, and the one gain that was applied to it."""
+    """A rendered sample: PCM of the planned length, and the one gain that was applied to it.
+
+    Args:
+        layers: Its sounds before that gain, if stems are wanted.
+    """
 
     pcm: Pcm
     gain_db: Decibels
     peak_db: Decibels
+    layers: tuple[Layer, ...] = ()
 
 
 def waveform(scene: Scene, bank: Bank, fade: Fade) -> Audio:
@@ -102,12 +118,15 @@ def render(
         raise SceneError(f"a scene of {lead} + {len(audio)} frames does not fit into {frames}")
     loudest = peak(audio)
     gain = min(1.0, to_gain(mixdown.peak_db) / loudest) if loudest > 0 else 1.0
+    layers = play_apart(scene, bank, mixdown.fade, lead) if mixdown.stems else ()
+    if (most := max((peak(layer.audio) for layer in layers), default=0.0)) * gain > _CEILING:
+        gain = _CEILING / most
     if loudest * gain > _NEAR and (over := true_peak(audio, _NEAR / gain) * gain) > _CEILING:
         # In steps of 0.01 dB, so that no machine's rounding counts.
         gain *= to_gain(math.floor(100 * to_decibels(_CEILING / over)) / 100)
     pcm = np.zeros(frames, dtype=np.int16)
     _quantise(audio, gain, loudest * gain, pcm[lead:])
-    return Rendering(pcm, to_decibels(gain), to_decibels(loudest * gain))
+    return Rendering(pcm, to_decibels(gain), to_decibels(loudest * gain), layers)
 
 
 def _quantise(audio: Audio, gain: float, loudest: float, pcm: Pcm) -> None:
@@ -127,70 +146,76 @@ def _quantise(audio: Audio, gain: float, loudest: float, pcm: Pcm) -> None:
 # The stems of a scene: each of its sounds alone, as it is heard among the others.
 
 
+def play_apart(scene: Scene, bank: Bank, fade: Fade, onset: Frames = 0) -> tuple[Layer, ...]:
+    """Each event of the scene alone, in its order; the scene begins at `onset`.
+
+    Gains and crossfades are those of `render.waveform`, so that the layers add up to it, but for
+    the rounding of float32.
+    """
+    match scene:
+        case Event():
+            excerpt = scene.heard
+            gain = to_gain(excerpt.gain_db)
+            audio = bank.read(excerpt.clip, excerpt.start, excerpt.frames, gain)
+            return (Layer(onset, audio),)
+        case Concat(first, second, crossfade):
+            seam = onset + duration(first) - crossfade
+            left = play_apart(first, bank, fade, onset)
+            right = play_apart(second, bank, fade, seam)
+            if crossfade > 0:
+                rising = _ramp(crossfade, fade)
+                _shape(left, seam, rising[::-1])
+                _shape(right, seam, rising)
+        case Overlay(first, second, offset):
+            left = play_apart(first, bank, fade, onset + max(0, -offset))
+            right = play_apart(second, bank, fade, onset + max(0, offset))
+        case _:
+            assert_never(scene)
+    return (*left, *right)
+
+
+def _shape(layers: Iterable[Layer], start: Frames, ramp: Audio) -> None:
+    """Multiply the part of each layer that lies below a ramp."""
+    for onset, audio in layers:
+        begin = max(onset, start)
+        end = max(begin, min(onset + len(audio), start + len(ramp)))
+        audio[begin - onset : end - onset] *= ramp[begin - start : end - start]
+
+
 def render_stems(
     scene: Scene, bank: Bank, fade: Fade, lead: Frames = 0
 ) -> Float32[np.ndarray, "events frames"]:
-    """Each event of the scene alone, in its order, after a lead of silence.
-
-    Gains and crossfades are those of `render.waveform`, so that the stems add up to it, but for the
-    rounding of float32. Where an event does not play its stem is silent.
-    """
+    """The same as an array, after a lead of silence: a stem is silent where no event plays."""
     stems = np.zeros((len(events(scene)), lead + duration(scene)), dtype=np.float32)
-    _play_apart(scene, bank, fade, stems[:, lead:])
+    for stem, layer in zip(stems, play_apart(scene, bank, fade, lead), strict=True):
+        stem[layer.onset :][: len(layer.audio)] = layer.audio
     return stems
 
 
-def quantise_stems(
-    stems: Float32[np.ndarray, "events frames"], gain_db: Decibels, mix: Pcm
-) -> Int16[np.ndarray, "events samples"]:
-    """The stems as 16-bit PCM that adds up to the mix, sample for sample.
+def quantise_stems(layers: Sequence[Layer], gain_db: Decibels, mix: Pcm) -> Iterator[Pcm]:
+    """The stems as 16-bit PCM as long as the mix, to which they add up, sample for sample.
 
     Rounded one by one, n stems would miss the mix by up to n / 2 least significant bits. So sums of
     stems are rounded instead: each stem is what it adds to the sum of those before it, within one
     bit of its own samples. The mix was summed as float32, and so may be rounded otherwise:
     what is left of it is added to the last sound that plays. A stem is 0 where its sound does not.
     """
-    sums = np.zeros((len(stems) + 1, len(mix)), dtype=np.float64)
-    np.cumsum(stems * (to_gain(gain_db) * PCM_SCALE), axis=0, out=sums[1:, : stems.shape[1]])
-    whole = np.clip(np.rint(sums), -PCM_SCALE, PCM_SCALE - 1)
-    if np.abs(whole[-1] - mix).max(initial=0) > 1:
+    scale = to_gain(gain_db) * PCM_SCALE
+    sums, last = np.zeros(len(mix)), np.full(len(mix), -1)
+    places = [slice(layer.onset, layer.onset + len(layer.audio)) for layer in layers]
+    for number, (place, layer) in enumerate(zip(places, layers, strict=True)):
+        sums[place] += layer.audio * scale
+        last[place][layer.audio != 0] = number
+    rest = mix - np.rint(sums)
+    if np.abs(rest).max(initial=0) > 1 or rest[last < 0].any():
         raise CorpusError("the clips in the bank do not add up to the stored audio", fix=_FIX)
-    is_rest = np.ones(len(mix), dtype=np.bool_)
-    for upto in range(len(stems), 0, -1):
-        whole[upto, is_rest] = mix[is_rest]
-        is_rest[: stems.shape[1]] &= stems[upto - 1] == 0
-    parts = np.diff(whole, axis=0)
-    return np.clip(parts, -PCM_SCALE, PCM_SCALE - 1).astype(np.int16)
+    sums[:] = 0
+    for number, (place, layer) in enumerate(zip(places, layers, strict=True)):
+        stem = np.zeros(len(mix), dtype=np.int16)
+        before = np.rint(sums[place])
+        sums[place] += layer.audio * scale
+        stem[place] = np.rint(sums[place]) - before + rest[place] * (last[place] == number)
+        yield stem
 
 
 _FIX: Final = "run `segue build` again with the corpus's spec"
-
-
-def _play_apart(
-    scene: Scene, bank: Bank, fade: Fade, stems: Float32[np.ndarray, "events frames"]
-) -> None:
-    """Write each event of the scene into its own row of silence."""
-    if isinstance(scene, Event):
-        excerpt = scene.heard
-        gain = to_gain(excerpt.gain_db)
-        stems[0] = bank.read(excerpt.clip, excerpt.start, excerpt.frames, gain)
-        return
-    count, ends = len(events(scene.first)), duration(scene.first)
-    first, second = stems[:count], stems[count:]
-    match scene:
-        case Concat(_, _, crossfade):
-            seam = ends - crossfade
-            first, second = first[:, :ends], second[:, seam:]
-            _play_apart(scene.first, bank, fade, first)
-            _play_apart(scene.second, bank, fade, second)
-            if crossfade > 0:
-                rising = fade_in(crossfade, fade)
-                first[:, seam:] *= rising[::-1]
-                second[:, :crossfade] *= rising
-        case Overlay(_, _, offset):
-            first = first[:, max(0, -offset) :][:, :ends]
-            second = second[:, max(0, offset) :][:, : duration(scene.second)]
-            _play_apart(scene.first, bank, fade, first)
-            _play_apart(scene.second, bank, fade, second)
-        case _:
-            assert_never(scene)

@@ -191,7 +191,8 @@ class Corpus:
                 f"renderer, here {RENDER_VERSION}), and would not sound the same",
                 fix="build it again, or read the audio of its shards",
             )
-        return Mixdown(self.fade, float(self.facts["peak_db"]))
+        stems = self.facts.get("stems", False)
+        return Mixdown(self.fade, float(self.facts["peak_db"]), stems)
 
     def samples(self, split: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
         """Rows of `schema.SAMPLES`, in plan order."""

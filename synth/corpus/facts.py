@@ -87,6 +87,7 @@ class Facts(BaseModel, strict=True):
     libraries: list[dict[str, str]] = Field(
         [], description="a list of objects with text for each name"
     )
+    stems: bool = Field(False, description="true or false")
     licence: _Text = ""
     licence_reason: _Text = ""
     licences: _Counts = {}

@@ -1,4 +1,7 @@
-"""WebDataset shards: tar files that hold `KEY.flac` (or `.wav`) and `KEY.json` for each sample."""
+"""WebDataset shards: tar files that hold `KEY.flac` (or `.wav`) and `KEY.json` for each sample.
+
+Where stems are kept, `KEY.stems.flac` comes before them: one stem after the other.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from synth.audio.decoding import Limits
 from synth.audio.decoding.formats import FilePart
 from synth.audio.decoding.read import describe_error, read_part
 from synth.audio.dsp import Pcm
-from synth.audio.render import Rendering
+from synth.audio.render import Rendering, quantise_stems
 from synth.base.atomic import replacing
 from synth.base.errors import ClipError, CorpusError
 from synth.base.own_label import name_of
@@ -68,6 +71,22 @@ def encode_audio(pcm: Pcm, rate: int, audio_format: AudioFormat) -> bytes:
     buffer = io.BytesIO()
     soundfile.write(buffer, pcm, rate, format=audio_format.value.upper(), subtype="PCM_16")
     return buffer.getvalue()
+
+
+def encode_stems(rendering: Rendering, rate: int, audio_format: AudioFormat) -> bytes:
+    """The stems of a sample one after the other, each as long as it, as one audio file."""
+    buffer = io.BytesIO()
+    form = {"format": audio_format.value.upper(), "subtype": "PCM_16"}
+    with soundfile.SoundFile(buffer, "w", rate, channels=1, **form) as file:
+        for stem in quantise_stems(rendering.layers, rendering.gain_db, rendering.pcm):
+            file.write(stem)
+    return buffer.getvalue()
+
+
+def name_stems(member: str) -> str:
+    """The member with the stems of the sample whose audio is another."""
+    key, _, suffix = member.rpartition(".")
+    return f"{key}.stems.{suffix}"
 
 
 def decode_audio(data: bytes) -> Pcm:
@@ -167,6 +186,7 @@ class ShardWriter:
 
     Attributes:
         sha256: Of the whole file, hex; "" until `finish`.
+        stem_bytes: Of all stems so far.
     """
 
     def __init__(self, file: BinaryIO, audio_format: AudioFormat) -> None:
@@ -175,11 +195,17 @@ class ShardWriter:
         self._state = hashlib.sha256()
         self._end = 0
         self.sha256 = ""
+        self.stem_bytes = 0
 
     def append(self, row: Mapping[str, Any], rendering: Rendering, text: bytes) -> Measurement:
         """Append one sample with its `serialise_document`, and say where its audio lies."""
         audio = encode_audio(rendering.pcm, row["sample_rate"], self._format)
         member = f"{row['id']}.{self._format.value}"
+        if rendering.layers:
+            stems = encode_stems(rendering, row["sample_rate"], self._format)
+            head = _header(name_stems(member), len(stems))
+            self._write(b"".join((head, stems, _padding(len(stems), _BLOCK))))
+            self.stem_bytes += len(stems)
         self._write(_header(member, len(audio)))
         offset = self._end
         self._write(audio)  # by itself, so that it is not copied

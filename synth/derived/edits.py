@@ -6,16 +6,18 @@ turned down by the same gain, so that nothing differs outside of the edit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
+from itertools import combinations
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from synth.base.rng import Randomness, pick
-from synth.derived.questions import Derived, Subject, derive_of_pairs
+from synth.derived.questions import Derived, Subject, derive_of_pairs, group_members
 from synth.derived.wording import fill_frames
 from synth.labels.lexicon import Phrase
 from synth.scene.activity import Stretch
@@ -177,13 +179,9 @@ def find_edits(subjects: Sequence[Subject], rows: Rows, randomness: Randomness) 
 def _find_edit(
     rows: Rows, before: Subject, after: Subject, rng: np.random.Generator
 ) -> Edit | None:
-    had, has = rows[before.id], rows[after.id]
-    change = find_change(from_text(had["scene"]), from_text(has["scene"]))
-    whole = "lead", "frames", "gain_db"
-    if change is None or any(had.get(name) != has.get(name) for name in whole):
+    change = _compare(rows[before.id], rows[after.id])
+    if change is None:
         return None
-    lead = had.get("lead") or 0
-    change = replace(change, stretch=Stretch(*(frame + lead for frame in change.stretch)))
     shared = tuple(label for label in before.sounds if label in after.sounds)
     candidates = [
         claims
@@ -206,4 +204,84 @@ def _find_edit(
         instruction=pick(wordings(change, claims), rng),
         reverse_instruction=pick(wordings(reverse, claims[::-1]), rng),
         claims=claims,
+    )
+
+
+def _compare(had: Mapping[str, Any], has: Mapping[str, Any]) -> Change | None:
+    """The single edit between two rows that are alike else."""
+    change = find_change(from_text(had["scene"]), from_text(has["scene"]))
+    whole = "lead", "frames", "gain_db"
+    if change is None or any(had.get(name) != has.get(name) for name in whole):
+        return None
+    lead = had.get("lead") or 0
+    return replace(change, stretch=Stretch(*(frame + lead for frame in change.stretch)))
+
+
+# Two edits of one sample, of which an instruction means one.
+
+
+@dataclass(frozen=True, slots=True)
+class EditChoice:
+    """A sample, two instructions, and the samples to which they lead, in the same order.
+
+    Both are changes of one kind, by as many dB, in the same words but for the sounds. So the sample
+    says nothing of which is meant, nor does an instruction to whoever cannot tell the sounds apart.
+
+    Args:
+        group: Of all three samples.
+    """
+
+    group: str
+    kind: ChangeKind
+    source: str
+    targets: tuple[str, str]
+    instructions: tuple[str, str]
+
+
+def find_choices(
+    subjects: Sequence[Subject], rows: Rows, kinds: Collection[str], randomness: Randomness
+) -> list[EditChoice]:
+    """Every two edits of a sample by a kind of change, each refuted of where the other leads.
+
+    Args:
+        subjects: Whole groups of one split; a pure function of them and the seed.
+        kinds: Those of the changes.
+        randomness: Draws the words.
+    """
+    choices = []
+    for number, members in enumerate(group_members(subjects)):
+        rng = randomness.at(f"choices/{subjects[0].id}", number)
+        group = [subjects[at] for at in members]
+        for source in group:
+            ends: dict[tuple[str, float], list[tuple[Subject, Change]]] = defaultdict(list)
+            for target in group:
+                change = _compare(rows[source.id], rows[target.id])
+                if change is not None and change.kind in kinds and _proves(change, source, target):
+                    ends[change.kind, change.gain_db].append((target, change))
+            for pair in (pair for some in ends.values() for pair in combinations(some, 2)):
+                if _are_apart(*pair):
+                    choices.append(_word_choice(source, pair, rng))
+    return choices
+
+
+def _proves(change: Change, source: Subject, target: Subject) -> bool:
+    return proves_change(change, next(list_claims(change)), source.hearing, target.hearing)
+
+
+def _are_apart(one: tuple[Subject, Change], other: tuple[Subject, Change]) -> bool:
+    """Whether what is proven after each change is false after the other; of levels none tells."""
+    if one[1].kind.is_level:
+        return one[1].sounds != other[1].sounds
+    after = [next(list_claims(change))[1] for _, change in (one, other)]
+    return other[0].refutes(after[0]) and one[0].refutes(after[1])
+
+
+def _word_choice(
+    source: Subject, pair: Sequence[tuple[Subject, Change]], rng: np.random.Generator
+) -> EditChoice:
+    texts = [wordings(change, next(list_claims(change))) for _, change in pair]
+    at = int(rng.integers(len(texts[0])))
+    (one, change), (other, _) = pair
+    return EditChoice(
+        source.group, change.kind, source.id, (one.id, other.id), (texts[0][at], texts[1][at])
     )

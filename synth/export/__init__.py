@@ -24,6 +24,10 @@ FORMATS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "compa": ("synth.export.compa:Compa", "CSV and audio of CompA-order and CompA-attribute"),
     "nemo": ("synth.export.lhotse:Nemo", "NeMo JSON-lines manifests"),
+    "audiocraft": (
+        "synth.export.audiocraft:Audiocraft",
+        "a manifest and a description per sample, for AudioGen and MusicGen",
+    ),
     "questions": ("synth.export.questions:Questions", "questions and answers as JSON lines"),
     "differences": (
         "synth.export.questions:DifferencesFormat",

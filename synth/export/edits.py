@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from synth.audio.render import quantise_stems, render_stems
+from synth.audio.render import play_apart, quantise_stems
 from synth.base.errors import CorpusError
 from synth.base.own_label import name_of
 from synth.base.units import to_seconds
@@ -112,9 +112,9 @@ def _take_apart(shard: Shard, item: ExportItem) -> PairSide:
             f"sample {item.id}: its scene lasts longer than its audio",
             fix="run `segue build` again with the corpus's spec",
         )
-    rendered = render_stems(scene, corpus.bank, corpus.fade, lead)
+    layers = play_apart(scene, corpus.bank, corpus.fade, lead)
     try:
-        stems = quantise_stems(rendered, row["gain_db"], mix)
+        stems = [*quantise_stems(layers, row["gain_db"], mix)]
     except CorpusError as error:
         raise CorpusError(f"sample {item.id}: {error.message}", fix=error.fix) from error
     audio_format = AudioFormat(item.suffix[1:])

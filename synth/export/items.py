@@ -18,7 +18,7 @@ from synth.base.errors import CorpusError
 from synth.base.units import Seconds, to_seconds
 from synth.corpus.corpus import CLIPS_FILE, SAMPLES_FILE, Corpus
 from synth.corpus.schema import AUDIBLE
-from synth.corpus.shards import document
+from synth.corpus.shards import document, name_stems
 from synth.derived.questions import Subject, subjects
 from synth.export.folder import Writer
 from synth.storage import display_path, open_file
@@ -150,6 +150,8 @@ class Shard:
                 tarfile.open(fileobj=file, mode="r:") as tar,
             ):
                 for row in self.rows():
+                    if self.corpus.facts.get("stems"):
+                        self._find_member(tar, name_stems(row["member"]))
                     audio = self._read_member(tar, row["member"], row["size"])
                     if hashlib.sha256(audio).hexdigest() != row["sha256"]:
                         raise self._damage_error(f"{row['member']} is not what was rendered")
@@ -195,15 +197,21 @@ class Shard:
         by_id = {row["id"]: row for row in clips.to_pylist()}
         return subjects(rows, by_id, int(metadata[AUDIBLE.encode()]))
 
-    def _read_member(self, tar: tarfile.TarFile, name: str, most: int) -> bytes:
+    def _find_member(self, tar: tarfile.TarFile, name: str) -> tarfile.TarInfo:
         """The next member, which must have this name and at most so many bytes."""
         member = tar.next()
-        file = tar.extractfile(member) if member is not None and member.name == name else None
-        if member is None or file is None:
+        if member is None or member.name != name or not member.isfile():
             place = member.name if member is not None else "the end"
             raise self._damage_error(f"expected {name}, found {place}")
+        return member
+
+    def _read_member(self, tar: tarfile.TarFile, name: str, most: int) -> bytes:
+        """What the next member holds."""
+        member = self._find_member(tar, name)
         if member.size > most:
             raise self._damage_error(f"{name} has {member.size} bytes: expected {most} at most")
+        file = tar.extractfile(member)
+        assert file is not None
         return file.read()
 
     def _damage_error(self, reason: str) -> CorpusError:

@@ -256,9 +256,14 @@ PauseRange: TypeAlias = Annotated[tuple[Length, Length], IN_ORDER]
 
 
 class Recipe(StrictModel):
-    """A corpus family; its fields are the settings, and equal settings make equal corpora."""
+    """A corpus family; its fields are the settings, and equal settings make equal corpora.
+
+    Attributes:
+        mixes: Whether a sample may have more than one sound.
+    """
 
     name: ClassVar[str]
+    mixes: ClassVar[bool] = True
 
     def check(self, setting: Setting, splits: Collection[str]) -> None:
         """Refuse settings that cannot work, before any clip is opened; any will do by default."""

@@ -34,6 +34,7 @@ class Clips(Recipe):
     """Captioned sounds as they are; there is nothing to set."""
 
     name: ClassVar[str] = "clips"
+    mixes: ClassVar[bool] = False
 
     def refusal(self, clip: Clip, setting: Setting) -> str | None:
         """A clip needs a caption, or one label."""

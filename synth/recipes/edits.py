@@ -79,6 +79,7 @@ class Edits(Recipe):
             or pairs per split.
         changes: What differs between the two, each equally often: `presence`, `replace`, `level`
             and `order`.
+        choices: Edits of each scene, all of one kind and by as many dB, in one group with it.
         max_events: Scenes have 2 to this many sounds, each number equally often; two of them may be
             heard at once.
         change_db: Smallest and largest change of a level, in whole dB, 3 to 20.
@@ -93,6 +94,8 @@ class Edits(Recipe):
     name: ClassVar[str] = "edits"
     pairs: SplitCounts = 2_000
     changes: Annotated[tuple[EditFamily, ...], all_different("changes")] = tuple(EditFamily)
+    # Left out where it is not set, so that specs of before have the digests that they had.
+    choices: int = Field(default=1, ge=1, le=3, exclude_if=lambda count: count == 1)
     max_events: int = Field(default=3, ge=2, le=4)
     change_db: Annotated[tuple[LevelChange, LevelChange], IN_ORDER] = (6, 12)
     pause_s: PauseRange = (0.2, 1.0)
@@ -151,8 +154,6 @@ _HEADROOM: Final[Decibels] = 0.01
 _DENIALS: Final = 0.25
 """Share of pairs whose captions deny a sound."""
 
-Pair = tuple[Scene, Scene]
-
 
 @dataclass(frozen=True)
 class EditPairs(SplitGroups[Edits]):
@@ -176,7 +177,8 @@ class EditPairs(SplitGroups[Edits]):
         """A scene and its edit."""
         rng = self.rng(index)
         family = self._find_family(index)
-        count = int(rng.integers(2, self.settings.max_events + 1))
+        fewest = min(self.settings.choices + 1, self.settings.max_events)
+        count = int(rng.integers(fewest, self.settings.max_events + 1))
         for _ in range(_DRAWS):
             drafts = self._draw(family, count, rng)
             if drafts is not None:
@@ -201,10 +203,14 @@ class EditPairs(SplitGroups[Edits]):
         recordings: set[str] = set()
         sounds = cast_sounds(self.cast, labels(base), longest, recordings, self.setting, rng)
         placed = places(self.composer.compose(base, sounds, rng))
-        edited = self._edit(family, base, placed, recordings, rng)
-        if edited is None:
-            return None
-        return self._caption(self._lower(arrange(placed), arrange(edited)), rng)
+        scenes = [arrange(placed)]
+        for _ in range(_DRAWS if self.settings.choices > 1 else 1):
+            edited = self._edit(family, base, placed, {*recordings}, rng)
+            if edited is not None and _is_new(scene := arrange(edited), scenes):
+                scenes.append(scene)
+            if len(scenes) > self.settings.choices:
+                return self._caption(self._lower(scenes), rng)
+        return None
 
     def _edit(
         self,
@@ -247,12 +253,12 @@ class EditPairs(SplitGroups[Edits]):
             edited.append(PlacedEvent(place.onset, sound))
         return edited
 
-    def _lower(self, before: Scene, after: Scene) -> Pair:
-        """Both scenes turned down alike, so far that neither can exceed the peak."""
-        loudest = max(self._bound_peak(scene) for scene in (before, after))
+    def _lower(self, scenes: Sequence[Scene]) -> list[Scene]:
+        """The scenes turned down alike, so far that none can exceed the peak."""
+        loudest = max(map(self._bound_peak, scenes))
         over = to_decibels(loudest) + _HEADROOM - self.settings.peak_db
         down = -math.ceil(100 * max(over, 0.0)) / 100
-        return amplify(before, down), amplify(after, down)
+        return [amplify(scene, down) for scene in scenes]
 
     def _bound_peak(self, scene: Scene) -> float:
         """What no sample of the scene exceeds: the peaks of the sounds at any one time, added."""
@@ -274,31 +280,36 @@ class EditPairs(SplitGroups[Edits]):
     def _peaks_db(self) -> Mapping[str, Decibels]:
         return {clip.id: clip.peak_db for clip in self.clips}
 
-    def _caption(self, pair: Pair, rng: np.random.Generator) -> list[Draft] | None:
-        """Both scenes with their captions; None where not all of it is proven."""
-        placed = [Placed.of(scene, statement(scene), self.listener, self.setting) for scene in pair]
-        named = {label for scene in pair for label in labels(scene)}
+    def _caption(self, scenes: Sequence[Scene], rng: np.random.Generator) -> list[Draft] | None:
+        """The scenes with their captions; None where not all of it is proven."""
+        placed = [
+            Placed.of(scene, statement(scene), self.listener, self.setting) for scene in scenes
+        ]
+        named = {label for scene in scenes for label in labels(scene)}
         if any(could_be_meant(one, other) for one, other in permutations(sorted(named), 2)):
             return None
-        change = find_change(*pair)
-        if change is None or not all(member.is_proven for member in placed):
+        if not all(member.is_proven for member in placed):
             return None
-        before, after = (member.hearing for member in placed)
-        if not proves_change(change, next(list_claims(change)), before, after):
-            return None
+        before, *edited = (member.hearing for member in placed)
+        for scene, after in zip(scenes[1:], edited, strict=True):
+            change = find_change(scenes[0], scene)
+            if change is None or not proves_change(
+                change, next(list_claims(change)), before, after
+            ):
+                return None
         captions = self._tell(placed, rng)
         drafts = [member.draft(its) for member, its in zip(placed, captions, strict=True)]
         return shuffle(drafts, rng)
 
     def _tell(self, members: Sequence[Member], rng: np.random.Generator) -> list[CaptionSet]:
-        """What is said of both; no false captions where only a level differs, which none tells."""
+        """What is said of each; no false captions where only a level differs, which none tells."""
         tell = make_teller(self.settings.style, self.setting.rate, rng)
         statements = [member.statement for member in members]
         claims = list(pool(statements))
         dealer = Dealer(tell, self.settings.captions, rng, _DENIALS)
         if self.settings.style is Style.PAPER:
             return dealer.print_captions(members, claims)
-        if statements[0] != statements[1]:
+        if any(other != statements[0] for other in statements[1:]):
             dealt = dealer.deal(members, claims)
             if dealt is not None:
                 return dealt
@@ -324,3 +335,15 @@ def _swap(placed: Sequence[PlacedEvent], rng: np.random.Generator) -> list[Place
     first = PlacedEvent(one.onset, other.event)
     second = PlacedEvent(other.offset - one.event.heard.frames, one.event)
     return [*ordered[:at], first, second, *ordered[at + 2 :]]
+
+
+def _is_new(scene: Scene, scenes: Sequence[Scene]) -> bool:
+    """Whether an edit of the first scene is as large as those made, and of other sounds."""
+    made = [change for other in scenes[1:] if (change := find_change(scenes[0], other))]
+    if not made:
+        return True
+    new = find_change(scenes[0], scene)
+    return new is not None and all(
+        (old.kind, old.gain_db) == (new.kind, new.gain_db) and old.sounds != new.sounds
+        for old in made
+    )

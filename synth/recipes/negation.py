@@ -75,6 +75,7 @@ class NegationRecipe(Recipe):
     """
 
     name: ClassVar[str] = "negation"
+    mixes: ClassVar[bool] = False
     style: Style = Style.NATURAL
     inserts: int = Field(default=1, ge=0, le=20)
     half: bool = True

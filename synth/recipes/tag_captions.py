@@ -61,6 +61,7 @@ class TagCaptions(Recipe):
     """
 
     name: ClassVar[str] = "tag_captions"
+    mixes: ClassVar[bool] = False
     style: Style = Style.NATURAL
     views: int = Field(default=10, ge=0, le=100)
     per_category: Count = 3

@@ -94,7 +94,7 @@ def find_change(before: Scene, after: Scene) -> Change | None:
             return Change(ChangeKind.REMOVE, (place.event.label,), stretch)
         case [], [place]:
             return Change(ChangeKind.ADD, (place.event.label,), stretch)
-        case [old], [new] if old.event.label != new.event.label:
+        case [old], [new] if old.event.label != new.event.label and old.onset == new.onset:
             return Change(ChangeKind.REPLACE, (old.event.label, new.event.label), stretch)
         case [old], [new] if _is_same_take(old, new) and old.onset == new.onset:
             gain = round(new.event.heard.gain_db - old.event.heard.gain_db, 2)

@@ -22,6 +22,10 @@ TORCH = "torch==2.13.0"
 # First the peer, which comes without what it asks for where that does not go with Segue's versions,
 # then what it cannot be imported without.
 PEERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "audiocraft": (
+        ("audiocraft==1.3.0",),
+        ("av", "einops", "flashy", "julius", "librosa", "num2words", "omegaconf"),
+    ),
     "energon": ((), ("megatron-energon[av_decode]",)),
     "laion_clap": (
         ("laion_clap==1.1.7", "timm"),

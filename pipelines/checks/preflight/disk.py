@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from pipelines.builder.plan import ShardPlan
 from pipelines.builder.render import RenderJob, is_done, read_rights
+from pipelines.config.spec import AudioSpec
 from pipelines.store.places import Places
 from pipelines.store.row_file import read_batches, read_rows
 from synth.audio.bank import INDEX_SCHEMA, Bank
@@ -52,7 +53,7 @@ class RenderPace:
 
     Args:
         seconds: Wall clock, of all of them.
-        audio_bytes: Of each, encoded.
+        audio_bytes: Of each, encoded, with its stems.
     """
 
     seconds: float
@@ -112,7 +113,8 @@ def measure_pace(job: RenderJob, rows: Sequence[Mapping[str, Any]]) -> RenderPac
         scene = from_text(row["scene"])
         text = serialise_document(row, licences)
         rendering = render(scene, bank, job.mixdown, row["frames"], row["lead"])
-        return writer.append(row, rendering, text).size
+        before = writer.stem_bytes
+        return writer.append(row, rendering, text).size + writer.stem_bytes - before
 
     frames: list[int] = []
     sizes: list[int] = []
@@ -194,15 +196,18 @@ def format_gigabytes(count: int) -> str:
     return f"{count / 1e9:.2f} GB" if count >= 1e7 else f"{count / 1e6:.2f} MB"
 
 
-def find_ratio(places: Places, audio_format: AudioFormat, pace: RenderPace | None) -> Ratio:
-    """The ratio of a built version of the corpus, else of a few samples, else an assumed one."""
-    built = _measure_built_ratio(places, audio_format)
+def find_ratio(places: Places, audio: AudioSpec, pace: RenderPace | None) -> Ratio:
+    """The ratio of a built version of the corpus, else of a few samples, else an assumed one.
+
+    What a built version tells leaves out stems.
+    """
+    built = None if audio.stems else _measure_built_ratio(places, audio.format)
     if built is not None:
         return built
     if pace is not None:
         known = f"measured on {pace.samples} samples of this plan, +- {pace.margin:.0%}"
         return Ratio(pace.audio_ratio, known, pace.margin)
-    return Ratio(ASSUMED_RATIO[audio_format], "assumed")
+    return Ratio(ASSUMED_RATIO[audio.format] * (1 + audio.stems), "assumed")
 
 
 def _measure_built_ratio(places: Places, audio_format: AudioFormat) -> Ratio | None:

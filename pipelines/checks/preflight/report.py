@@ -283,7 +283,7 @@ def run_preflight(
         job = RenderJob(places, library.index, audio.mixdown, audio.format)
         rows = draw_rows(places.manifests / PLAN_FILE, shards)
         pace = None if isinstance(source, Unheard) else measure_pace(job, rows)
-        ratio = find_ratio(places, audio.format, pace)
+        ratio = find_ratio(places, audio, pace)
         left = find_pending(places, shards)
         licences = read_rights(places.manifests / CLIPS_FILE)
         disk = estimate_disk(places, left, ratio, rows, licences, library.index)

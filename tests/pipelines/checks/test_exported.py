@@ -70,7 +70,7 @@ def test_an_export_of_each_format_is_what_its_corpus_makes(
         folder = tmp_path / name
         export_corpus(Corpus.open(manifests), name, folder, splits=["test"])
     found = audit_export(manifests, folder)
-    lines = sum(path.read_bytes().count(b"\n") for path in folder.glob("*.jsonl"))
+    lines = sum(path.read_bytes().count(b"\n") for path in folder.rglob("*.jsonl"))
     assert found.faults == ()
     assert (found.format, found.rows) == (name, lines)
     assert found.files >= (72 if name in NAMES else 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -14,7 +15,14 @@ from scipy.signal import resample_poly
 
 from synth.audio.bank import Bank
 from synth.audio.dsp import PCM_SCALE
-from synth.audio.render import Mixdown, quantise_stems, render, render_stems, waveform
+from synth.audio.render import (
+    Mixdown,
+    play_apart,
+    quantise_stems,
+    render,
+    render_stems,
+    waveform,
+)
 from synth.base.errors import CorpusError, SceneError
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, events
 from synth.scene.timeline import Fade, duration, timeline
@@ -188,22 +196,51 @@ def test_what_cannot_be_rendered_is_an_error(
         with pytest.raises(error, match=told):
             render_stems(event, bank, Fade.LINEAR)
         return
-    stems = render_stems(event, bank, Fade.LINEAR)
+    layers = play_apart(event, bank, Fade.LINEAR)
     with pytest.raises(CorpusError, match="do not add up"):
-        quantise_stems(stems, 0.0, np.zeros(90, dtype=np.int16))
+        next(quantise_stems(layers, 0.0, np.zeros(90, dtype=np.int16)))
 
 
-@given(scene=scenes(), gain_db=st.floats(-12, 0), seed=st.integers(0, 9))
+def quantise(stems: np.ndarray, gain_db: float, mix: np.ndarray) -> np.ndarray:
+    """The stems by the definition: all sums rounded, the rest given to the last that plays."""
+    sums = np.zeros((len(stems) + 1, len(mix)))
+    scaled = (stems * np.float32(10 ** (gain_db / 20) * PCM_SCALE)).astype(np.float64)
+    sums[1:, : stems.shape[1]] = np.cumsum(scaled, axis=0)
+    parts = np.diff(np.rint(sums), axis=0)
+    for at in range(stems.shape[1]):
+        playing = np.flatnonzero(stems[:, at])
+        if len(playing):
+            parts[playing[-1], at] += mix[at] - parts[:, at].sum()
+    return parts
+
+
+@given(scene=scenes(), more=st.integers(0, 9), lead=st.integers(0, 9), peak_db=st.floats(-12, 0))
 def test_as_integers_they_add_up_to_the_mix_sample_for_sample(
-    bank: Bank, scene: Scene, gain_db: float, seed: int
+    bank: Bank, scene: Scene, more: int, lead: int, peak_db: float
 ) -> None:
-    stems = render_stems(scene, bank, Fade.LINEAR)
-    scale = 0.9999 * 10 ** (gain_db / 20) / max(1.0, float(np.abs(stems).sum(axis=0).max()))
-    stems *= np.float32(scale)
-    mix = np.zeros(stems.shape[1] + seed, dtype=np.int16)
-    mix[: stems.shape[1]] = np.clip(np.rint(stems.sum(axis=0) * PCM_SCALE), -32768, 32767)
-    found = quantise_stems(stems, 0.0, mix)
-    assert np.array_equal(found.astype(np.int64).sum(axis=0), mix)
-    off = np.abs(found[:, : stems.shape[1]] - stems.astype(np.float64) * PCM_SCALE)
-    assert off.max(initial=0) <= 1.01
-    assert not found[:, : stems.shape[1]][(stems == 0) & stems.any(axis=0)].any()
+    frames = lead + duration(scene) + more
+    mixdown = Mixdown(Fade.LINEAR, peak_db, stems=True)
+    made = render(scene, bank, mixdown, frames, lead)
+    found = np.array([*quantise_stems(made.layers, made.gain_db, made.pcm)])
+    assert found.dtype == np.int16
+    assert np.array_equal(found.sum(axis=0, dtype=np.int64), made.pcm)
+    stems = render_stems(scene, bank, Fade.LINEAR, lead)
+    assert np.array_equal(found, quantise(stems, made.gain_db, made.pcm))
+    scaled = stems * (10 ** (made.gain_db / 20) * PCM_SCALE)
+    assert np.abs(found[:, : stems.shape[1]] - scaled).max(initial=0) <= 1.01
+    assert not found[:, : stems.shape[1]][stems == 0].any()
+    plain = render(scene, bank, Mixdown(Fade.LINEAR, peak_db), frames, lead)
+    assert (plain.gain_db > made.gain_db) == (plain.pcm.tobytes() != made.pcm.tobytes())
+
+
+def test_a_scene_is_turned_down_until_each_stem_fits(tmp_path: Path) -> None:
+    """The sounds cancel: the mix is silent, and each of them is too loud."""
+    noise = np.random.default_rng(1).uniform(-0.9, 0.9, 400).astype(np.float32)
+    bank = Bank.open(write_bank(tmp_path, {"up": noise, "down": -noise}, 16_000))
+    scene = Overlay(*(Event("x", Excerpt(clip, 0, 400, 12.0)) for clip in ("up", "down")))
+    assert render(scene, bank, LINEAR, 400).gain_db == 0
+    made = render(scene, bank, replace(LINEAR, stems=True), 400)
+    one, other = quantise_stems(made.layers, made.gain_db, made.pcm)
+    assert np.array_equal(one + other, made.pcm)
+    assert one.max() > 32_000
+    assert np.array_equal(np.sign(one), np.sign(noise))

@@ -67,6 +67,22 @@ def test_members_differ_by_one_edit_of_each_kind_equally_often(pairs: list[list[
     assert set(directions) == set(ChangeKind)
 
 
+def test_all_edits_of_a_scene_are_alike_but_for_their_sounds() -> None:
+    families = (EditFamily.PRESENCE, EditFamily.REPLACE, EditFamily.LEVEL)
+    groups = drafts(Edits(pairs=30, choices=2, changes=families, max_events=4))
+    for members in groups:
+        assert len(members) == 3
+        assert [judge_draft(member, RATE) for member in members] == [[], [], []]
+        alike = []
+        for source in members:
+            others = [member for member in members if member is not source]
+            changes = [find_change(source.scene, other.scene) for other in others]
+            made = {change and (change.kind, change.gain_db) for change in changes}
+            sounds = {change and change.sounds for change in changes}
+            alike.append(len(made) == 1 and None not in made and len(sounds) == 2)
+        assert any(alike)
+
+
 def test_captions_and_claims_are_true_to_a_second_judge(pairs: list[list[Draft]]) -> None:
     for before, after in pairs[::3]:
         assert judge_draft(before, RATE) == judge_draft(after, RATE) == []
