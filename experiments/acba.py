@@ -15,6 +15,7 @@ from experiments.harness.estimate import (
     claim_at_least,
     claim_at_most,
     claim_better,
+    claim_gain,
     claim_near,
 )
 from experiments.harness.experiment import (
@@ -31,7 +32,6 @@ from experiments.harness.experiment import (
     read_setup,
 )
 from experiments.harness.library import SoundLibrary, choose_audio, choose_steps, make_foley
-from pipelines.config.spec import Spec
 from synth.base.rng import uniform_hash
 from synth.captions.caption import Style, capitalise, realize
 from synth.labels.connective import Connective
@@ -144,10 +144,11 @@ LINES_PAIRS: Final = (
     Line(AS_THEN, "R@10, as said as `then`", {MLP: 0.819}),
 )
 CLAIMS: Final = (
-    claim_better(
+    claim_gain(
         "BAT: the Transformer with the corpus is far above the Transformer alone (68 and 55 %)",
-        Cell(TRANSFORMER_ACBA, BAT),
-        Cell(TRANSFORMER, BAT),
+        BAT,
+        TRANSFORMER_ACBA,
+        TRANSFORMER,
         by=0.1,
     ),
     claim_near("BAT: the MLP alone is at chance (50 %)", Cell(MLP, BAT), 0.5),
@@ -198,6 +199,11 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
     mlp, transformer = (
         _make_config(scale, head, steps) for head in (HeadKind.MLP, HeadKind.TRANSFORMER)
     )
+    # Two sounds in order.
+    train = {Scale.TINY: 1440, Scale.SMALL: 16_000, Scale.PAPER: 50_000}[scale]
+    test = 720 if scale is Scale.TINY else 2000
+    pairs = heard.list_by_split(train=train, val=240, test=test)
+    recipe = {"pairs": pairs, **_set_up_joins(scale)}
     made = Experiment(
         name="acba",
         title='Wu et al., "Audio-text models do not yet leverage natural language" (ICASSP 2023), '
@@ -205,7 +211,12 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         scale=scale,
         source=heard.name,
         setup=read_setup("acba", ordered=100 * ORDERED_SHARE),
-        corpora={"acba": _make_order_spec(scale, heard), **_make_views("acba")},
+        corpora={
+            "acba": heard.make_spec(
+                f"acba-{scale}", recipe={"acba": recipe}, audio=choose_audio(scale, 3.5)
+            ),
+            **_make_views("acba"),
+        },
         arms=(
             Arm(MLP_NV, "nv", mlp),
             Arm(MLP, "original", mlp),
@@ -226,12 +237,17 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
 
 def _add_pairs(made: Experiment, scale: Scale, library: SoundLibrary) -> Experiment:
     """The experiment with as against then."""
+    # Sounds in order and together, over every pair of classes.
+    train = {Scale.TINY: 2, Scale.SMALL: 4, Scale.PAPER: 4}[scale]
+    recipe = {"repeats": library.list_by_split(train=train, val=1, test=1), **_set_up_joins(scale)}
     return replace(
         made,
         setup=read_setup("acba", "pairs", ordered=100 * ORDERED_SHARE),
         corpora={
             **made.corpora,
-            "pairs": _make_pairs_spec(scale, library),
+            "pairs": library.make_spec(
+                f"acba-pairs-{scale}", recipe={"triplets": recipe}, audio=choose_audio(scale, 3.5)
+            ),
             "as-then": CorpusView(("pairs",), as_or_then),
             **_make_views("acba", "pairs"),
         },
@@ -248,26 +264,6 @@ def _make_views(*parts: str) -> dict[str, CorpusView]:
         "original": CorpusView(parts, mostly_unordered),
         "nv": CorpusView(parts, nouns_and_verbs_only),
     }
-
-
-def _make_order_spec(scale: Scale, library: SoundLibrary) -> Spec:
-    """Two sounds in order."""
-    train = {Scale.TINY: 1440, Scale.SMALL: 16_000, Scale.PAPER: 50_000}[scale]
-    test = 720 if scale is Scale.TINY else 2000
-    pairs = library.list_by_split(train=train, val=240, test=test)
-    recipe = {"pairs": pairs, **_set_up_joins(scale)}
-    return library.make_spec(
-        f"acba-{scale}", recipe={"acba": recipe}, audio=choose_audio(scale, 3.5)
-    )
-
-
-def _make_pairs_spec(scale: Scale, library: SoundLibrary) -> Spec:
-    """Sounds in order and together, over every pair of classes."""
-    train = {Scale.TINY: 2, Scale.SMALL: 4, Scale.PAPER: 4}[scale]
-    recipe = {"repeats": library.list_by_split(train=train, val=1, test=1), **_set_up_joins(scale)}
-    return library.make_spec(
-        f"acba-pairs-{scale}", recipe={"triplets": recipe}, audio=choose_audio(scale, 3.5)
-    )
 
 
 def _set_up_joins(scale: Scale) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-from experiments.harness.estimate import Cell, Claim, claim_alike, claim_better
+from experiments.harness.estimate import Cell, Claim, claim_alike, claim_gain
 from experiments.harness.experiment import (
     Arm,
     CorpusView,
@@ -86,7 +86,7 @@ LINES: Final = (
 
 def _claim_gain(what: str, on: str, off: str) -> tuple[Claim, ...]:
     return tuple(
-        claim_better(f"{what}: {test}", Cell(on, metric), Cell(off, metric))
+        claim_gain(f"{what}: {test}", metric, on, off)
         for test, metric in (
             ("order", ORDER),
             ("binding", ATTRIBUTE),
@@ -107,9 +107,7 @@ CLAIMS: Final = (
     *_claim_gain("a stage of what follows one another adds", ORDERED, BASE),
     *_claim_gain("crop-aware captions add", CROPPED, MISTOLD),
     *(
-        claim_better(
-            f"counts and measures are learnt: {what}", Cell(TELLING, metric), Cell(BASE, metric)
-        )
+        claim_gain(f"counts and measures are learnt: {what}", metric, TELLING, BASE)
         for metric, what in TOLD
     ),
     claim_alike("counts and measures cost no order", Cell(TELLING, ORDER), Cell(BASE, ORDER)),

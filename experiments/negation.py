@@ -5,7 +5,7 @@ Vasilakis et al., "Towards effective negation modeling in joint audio-text model
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from experiments.harness.estimate import (
     claim_at_least,
     claim_at_most,
     claim_better,
+    claim_gain,
     claim_near,
 )
 from experiments.harness.experiment import (
@@ -71,7 +72,10 @@ def with_idioms(row: Row) -> Row:
     """A training sample with none to three idioms in its caption, and the same in the others."""
     if row["split"] != TRAIN_SPLIT:
         return row
-    idioms = _draw_idioms(row["id"])
+    # None to `MOST` different idioms, each number as often.
+    count = int(uniform_hash("negation/idioms", row["id"]) * (MOST + 1))
+    order = sorted(IDIOMS, key=lambda idiom: uniform_hash(f"negation/{idiom}", row["id"]))
+    idioms = tuple(order[:count])
     others = {
         role: [{**text, "text": insert_idioms(text["text"], idioms)} for text in row[role]]
         for role in ("positives", "negatives")
@@ -87,13 +91,6 @@ def insert_idioms(caption: str, idioms: tuple[str, ...]) -> str:
     end = len(caption.rstrip(_FINAL))
     body = "".join([lower_initial(caption[:end]), *(f", {each}" for each in rest)])
     return f"{capitalise(first)}, {body}{caption[end:]}"
-
-
-def _draw_idioms(sample: str) -> tuple[str, ...]:
-    """None to `MOST` different idioms, each number as often."""
-    count = int(uniform_hash("negation/idioms", sample) * (MOST + 1))
-    order = sorted(IDIOMS, key=lambda idiom: uniform_hash(f"negation/{idiom}", sample))
-    return tuple(order[:count])
 
 
 BASELINE, INSERT = "baseline", "text aug"
@@ -156,10 +153,11 @@ def _make_lines(loss: str) -> tuple[Line, ...]:
 def _claim_kept(arm: str) -> tuple[Claim, ...]:
     """Retrieval with the original captions is within a point of the baseline's, or better."""
     return tuple(
-        claim_better(
+        claim_gain(
             f"our aim: {arm} loses no more than a point of R@10, {way}",
-            Cell(arm, metrics["original"]),
-            Cell(BASELINE, metrics["original"]),
+            metrics["original"],
+            arm,
+            BASELINE,
             by=-KEPT,
         )
         for way, metrics in WAYS.items()
@@ -175,29 +173,22 @@ def _make_claims(loss: str, both: str) -> tuple[Claim, ...]:
         claim_near("nor original from half (50 %)", Cell(BASELINE, HALF), 0.5),
         claim_near("nor half from full (50 %)", Cell(BASELINE, HALF_FULL), 0.5),
         *(
-            claim_better(
-                f"{arm} tells original from full better than the baseline",
-                Cell(arm, FULL),
-                Cell(BASELINE, FULL),
+            claim_gain(
+                f"{arm} tells original from full better than the baseline", FULL, arm, BASELINE
             )
             for arm in (INSERT, loss, both)
         ),
-        claim_better(
-            "the loss term tells original from full better than text aug",
-            Cell(loss, FULL),
-            Cell(INSERT, FULL),
+        claim_gain(
+            "the loss term tells original from full better than text aug", FULL, loss, INSERT
         ),
         claim_near("the loss term alone does not tell half from full", Cell(loss, HALF_FULL), 0.5),
-        claim_better(
+        claim_gain(
             "text aug tells half from full better than the loss term (60 and 50 %)",
-            Cell(INSERT, HALF_FULL),
-            Cell(loss, HALF_FULL),
+            HALF_FULL,
+            INSERT,
+            loss,
         ),
-        claim_better(
-            "combo tells half from full better than the loss term",
-            Cell(both, HALF_FULL),
-            Cell(loss, HALF_FULL),
-        ),
+        claim_gain("combo tells half from full better than the loss term", HALF_FULL, both, loss),
         claim_better(
             "the baseline finds recordings by full negations nearly as often as by captions",
             Cell(BASELINE, TEXT_TO_AUDIO["full"]),
@@ -233,6 +224,7 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
     weights = WEIGHTS_SOUNDS if of_sounds and scale is Scale.TINY else WEIGHTS[scale]
     best = BEST if BEST in weights else weights[0]
     trained = scale is Scale.PAPER
+    corpus = CORPUS if trained else LEARNT
     parts = [*["sounds"] * of_sounds, *["idioms"] * (not trained)]
     return Experiment(
         name="negation",
@@ -242,7 +234,12 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         source=heard.name,
         setup=read_setup("negation", *parts, inserted=100 * INSERTED, most=MOST),
         corpora=_make_corpora(scale, heard, of_sounds),
-        arms=_make_arms(scale, CORPUS if trained else LEARNT, weights),
+        arms=(
+            Arm(BASELINE, corpus, _make_config(scale)),
+            Arm(INSERT, corpus, _make_config(scale, INSERTED)),
+            *(Arm(name_loss_arm(k), corpus, _make_config(scale, weight=k)) for k in weights),
+            *(Arm(name_combined_arm(k), corpus, _make_config(scale, INSERTED, k)) for k in weights),
+        ),
         exams=(make_exam("test", CORPUS, Task.NEGATION),),
         lines=_make_lines(name_loss_arm(best)),
         claims=_make_claims(name_loss_arm(best), name_combined_arm(best)),
@@ -262,27 +259,15 @@ def _make_corpora(
         }
         learnt = CorpusView((SOUNDS,), learnt_by_labels, with_tags)
     else:
-        heard = {CORPUS: _make_music_spec(scale, library)}
+        heard = {
+            CORPUS: library.make_spec(
+                f"negation-{scale}",
+                recipe={"negation": {"style": "paper", "inserts": 0}},
+                audio=choose_audio(scale, 6),
+            )
+        }
         learnt = CorpusView((CORPUS,), with_idioms)
     return heard if scale is Scale.PAPER else heard | {LEARNT: learnt}
-
-
-def _make_music_spec(scale: Scale, library: SoundLibrary) -> Spec:
-    """Each track with its caption, and that half and fully negated as printed."""
-    return library.make_spec(
-        f"negation-{scale}",
-        recipe={"negation": {"style": "paper", "inserts": 0}},
-        audio=choose_audio(scale, 6),
-    )
-
-
-def _make_arms(scale: Scale, corpus: str, weights: Sequence[float]) -> tuple[Arm, ...]:
-    return (
-        Arm(BASELINE, corpus, _make_config(scale)),
-        Arm(INSERT, corpus, _make_config(scale, INSERTED)),
-        *(Arm(name_loss_arm(k), corpus, _make_config(scale, weight=k)) for k in weights),
-        *(Arm(name_combined_arm(k), corpus, _make_config(scale, INSERTED, k)) for k in weights),
-    )
 
 
 def _make_config(scale: Scale, inserted: float = 0.0, weight: float = 0.0) -> TrainConfig:
@@ -313,12 +298,7 @@ _SEED: Final = 7
 
 
 def make_overlays_spec(name: str, scale: Scale, library: SoundLibrary, audio: Any) -> Spec:
-    """Two or three sounds at once, and as many with one of them exchanged.
-
-    Args:
-        library: Of labelled sounds.
-        audio: As a spec's `audio`.
-    """
+    """Two or three sounds at once, and as many with one of them exchanged."""
     recipe = {
         "scenes": library.list_by_split(train=SCENES[scale], val=HELD_OUT, test=HELD_OUT),
         "expressions": EXPRESSIONS,

@@ -27,8 +27,6 @@ def find_experiment(name: str, scale: str, library: SoundLibrary | None = None) 
     """The experiment of a name at a scale.
 
     Args:
-        name: One of `EXPERIMENTS`.
-        scale: One of `Scale`.
         library: Of sounds; the experiment's own by default.
     """
     if name not in EXPERIMENTS:

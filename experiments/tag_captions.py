@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pyarrow.parquet as pq
 
-from experiments.harness.estimate import Cell, claim_better
+from experiments.harness.estimate import claim_gain
 from experiments.harness.experiment import (
     Arm,
     Exam,
@@ -28,7 +28,6 @@ from experiments.harness.experiment import (
     read_setup,
 )
 from experiments.harness.library import SoundLibrary, make_jam
-from pipelines.config.spec import Spec
 from synth.base.rng import Randomness
 from synth.captions.caption import capitalise
 from synth.corpus.corpus import CLIPS_FILE
@@ -77,34 +76,33 @@ LINES: Final = (
     Line(SWAPPED, "own caption above its swapped ones"),
 )
 CLAIMS: Final = (
-    claim_better(
-        "R@10: captions are better than tags alone (18.8 and 16.4 %)",
-        Cell(CAPTIONS, RECALL),
-        Cell(TAGS, RECALL),
+    claim_gain(
+        "R@10: captions are better than tags alone (18.8 and 16.4 %)", RECALL, CAPTIONS, TAGS
     ),
-    claim_better(
+    claim_gain(
         "R@10: view dropout is better than one caption a track (22.0 and 18.8 %)",
-        Cell(VIEWS, RECALL),
-        Cell(CAPTIONS, RECALL),
+        RECALL,
+        VIEWS,
+        CAPTIONS,
     ),
-    claim_better(
-        "R@10: TextSwap adds a little (22.1 and 22.0 %)", Cell(SWAPS, RECALL), Cell(VIEWS, RECALL)
+    claim_gain("R@10: TextSwap adds a little (22.1 and 22.0 %)", RECALL, SWAPS, VIEWS),
+    claim_gain(
+        "R@10: all three together are better than tags alone (22.1 and 16.4 %)", RECALL, SWAPS, TAGS
     ),
-    claim_better(
-        "R@10: all three together are better than tags alone (22.1 and 16.4 %)",
-        Cell(SWAPS, RECALL),
-        Cell(TAGS, RECALL),
-    ),
-    claim_better(
+    claim_gain(
         "our aim: with TextSwap a caption is more often above its swapped ones",
-        Cell(SWAPS, SWAPPED),
-        Cell(VIEWS, SWAPPED),
+        SWAPPED,
+        SWAPS,
+        VIEWS,
     ),
 )
 
 
 def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Experiment:
     """The experiment at a scale, over a library of tagged music."""
+    steps = STEPS[scale]
+    # From 0 to 15 % in 20 of 100 epochs, after 5 (section 5.1).
+    swap = TextSwap(share=0.15, after=steps // 20, over=steps // 5)
     return Experiment(
         name="tag-captions",
         title='Manco et al., "Augment, Drop & Swap: Improving Diversity in LLM Captions for '
@@ -112,12 +110,21 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         scale=scale,
         source=library.name if library else Jam.name,
         setup=read_setup("tag-captions", *["small"] * (scale is not Scale.PAPER)),
-        corpora={CORPUS: _make_spec(scale, library)},
+        corpora={
+            CORPUS: (library or make_jam(TRACKS[scale])).make_spec(
+                f"tag-captions-{scale}",
+                recipe={"tag_captions": {"views": 10, "swaps": 3}},
+                audio={
+                    "sample_rate": 48_000 if scale is Scale.PAPER else 16_000,
+                    "length": "natural" if scale is Scale.TINY else "exact 10 s",
+                },
+            )
+        },
         arms=(
             Arm(TAGS, CORPUS, _make_config(scale, InfoNce(), _sample_text(p_caption=0))),
             Arm(CAPTIONS, CORPUS, _make_config(scale, InfoNce(), _sample_text(p_caption=1))),
             Arm(VIEWS, CORPUS, _make_config(scale, InfoNce(), TextSampling())),
-            Arm(SWAPS, CORPUS, _make_config(scale, _make_swap(scale), TextSampling())),
+            Arm(SWAPS, CORPUS, _make_config(scale, swap, TextSampling())),
         ),
         exams=(
             make_retelling_exam("told", CORPUS, SUBSET[scale], SUBSETS),
@@ -128,27 +135,9 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
     )
 
 
-def _make_spec(scale: Scale, library: SoundLibrary | None) -> Spec:
-    """The corpus of all arms; ten views, as in the paper."""
-    return (library or make_jam(TRACKS[scale])).make_spec(
-        f"tag-captions-{scale}",
-        recipe={"tag_captions": {"views": 10, "swaps": 3}},
-        audio={
-            "sample_rate": 48_000 if scale is Scale.PAPER else 16_000,
-            "length": "natural" if scale is Scale.TINY else "exact 10 s",
-        },
-    )
-
-
 def _sample_text(p_caption: float) -> TextSampling:
     """One caption of all tags in that share of samples, and joined tags in the others."""
     return TextSampling(restatements=False, p_caption=Ramp(start=p_caption, end=p_caption))
-
-
-def _make_swap(scale: Scale) -> TextSwap:
-    """From 0 to 15 % in 20 of 100 epochs, after 5 (section 5.1)."""
-    steps = STEPS[scale]
-    return TextSwap(share=0.15, after=steps // 20, over=steps // 5)
 
 
 def _make_config(scale: Scale, loss: Loss, text: TextSampling) -> TrainConfig:
@@ -257,7 +246,6 @@ def make_retelling_exam(name: str, corpus: str, subset_size: int, subsets: int) 
     Args:
         corpus: Name of the corpus in the experiment, of the recipe `tag_captions`.
         subset_size: Sounds in a subset; all where there are no more.
-        subsets: How many subsets.
     """
     settings = BenchSettings(subset_size=subset_size, subsets=subsets)
     return Exam(name, partial(_make_benchmark, corpus=corpus, settings=settings), (Task.RETRIEVAL,))
@@ -283,7 +271,8 @@ def _make_benchmark(
 def _retell(manner: Manner, data: SplitData, rows: Sequence[Row]) -> Iterator[tuple[int, str]]:
     """Every sound's captions; none where people have not written of every clip."""
     if manner is Manner.WRITTEN:
-        written = _read_written(data)
+        table = pq.read_table(data.corpus.folder / CLIPS_FILE, columns=["id", "captions"])
+        written = {row["id"]: row["captions"] for row in table.to_pylist()}
         found = [[text for clip in row["clips"] for text in written[clip]] for row in rows]
         if all(found):
             yield from ((sound, text) for sound, texts in enumerate(found) for text in texts)
@@ -303,11 +292,6 @@ def _retell(manner: Manner, data: SplitData, rows: Sequence[Row]) -> Iterator[tu
                 text = reword(manner, tags)
         # A theme alone, say, is worded as in training.
         yield sound, text or row["caption"]
-
-
-def _read_written(data: SplitData) -> Mapping[str, Sequence[str]]:
-    table = pq.read_table(data.corpus.folder / CLIPS_FILE, columns=["id", "captions"])
-    return {row["id"]: row["captions"] for row in table.to_pylist()}
 
 
 def _make_plan(told: Mapping[Manner, Told], sounds: int, settings: BenchSettings) -> TaskPlan:

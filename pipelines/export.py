@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,7 +39,7 @@ from synth.storage import refuse_url
 from synth.text.negation.negation import Negation, negate
 from synth.text.negation.negators import NegationExtent, NegationOutcome
 from synth.text.tags.tag_captions import FRAMES, TagSentence, describe, draw_views, join_tags
-from synth.text.tags.tags import TagCategory, TagVocabulary, find_category
+from synth.text.tags.tags import TagCategory, find_category
 from synth.text.textswap import Dictionary
 
 PHASE: Final = "export"
@@ -80,7 +79,6 @@ def export_corpus(
     """Export a corpus; what is there and certified is not made again.
 
     Args:
-        format_name: A name of `synth.export.FORMATS`.
         out: A new or empty folder, or one that this very export has begun.
         splits: Which splits; all if none is named.
         allow_long: Let `laion` write samples of more than 10 s, which its readers crop.
@@ -96,14 +94,18 @@ def export_corpus(
     _refuse_foreign(folder, identity)
     with _hold_folder(folder):
         _refuse_foreign(folder, identity)
-        _remove_partials(folder.root)
+        # What killed writers left.
+        for path in folder.root.rglob(f".*{PARTIAL_SUFFIX}"):
+            path.unlink(missing_ok=True)
         write_text(folder.identity, canonical_json(identity))
         stamp = identity["digest"]
         pending = [
             each for each in shards if not _is_certified(folder, folder.receipt(each.name), stamp)
         ]
         observer.start(PHASE, len(shards), "parts", done=len(shards) - len(pending))
-        _write_parts(made, pending, folder, stamp, worker_count, observer)
+        with engine(min(worker_count, len(pending))) as where:
+            for _ in run_in_order(where, write_part, pending, made, folder, stamp):
+                observer.advance(PHASE)
         if pending or not _is_certified(folder, folder.finished, stamp):
             writer = Writer(folder)
             counts = made.finish(Whole(corpus, shards, folder), writer)
@@ -126,21 +128,6 @@ def write_part(made: ExportFormat, folder: Folder, stamp: str, shard: Shard) -> 
     writer = Writer(folder, shard.name)
     made.part(shard, writer)
     _certify(folder.receipt(shard.name), stamp, writer)
-
-
-def _write_parts(
-    made: ExportFormat,
-    pending: Sequence[Shard],
-    folder: Folder,
-    stamp: str,
-    worker_count: int,
-    observer: Observer,
-) -> None:
-    """Write parts, as many at a time as there are workers."""
-    write = partial(write_part, made, folder, stamp)
-    with engine(min(worker_count, len(pending))) as where:
-        for _ in run_in_order(where, write, pending):
-            observer.advance(PHASE)
 
 
 def _refuse_foreign(folder: Folder, identity: dict[str, Any]) -> None:
@@ -175,7 +162,6 @@ def _format_value(value: Any) -> str:
 
 @contextmanager
 def _hold_folder(folder: Folder) -> Iterator[None]:
-    """Hold the folder as its sole writer."""
     with ExitStack() as stack:
         try:
             stack.enter_context(sole_writer(folder.kept))
@@ -219,12 +205,6 @@ def _read_json(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _remove_partials(root: Path) -> None:
-    """Delete what killed writers left; for the folder's sole writer."""
-    for path in root.rglob(f".*{PARTIAL_SUFFIX}"):
-        path.unlink(missing_ok=True)
-
-
 # Tag tools over whole files: negated captions, captions from tags, TextSwap dictionaries.
 
 
@@ -264,11 +244,7 @@ def _describe_recording(item: TaggedRecording) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ToolReport:
-    """What a tool did.
-
-    Args:
-        counts: Rows by what became of them.
-    """
+    """What a tool did."""
 
     path: Path
     rows: int
@@ -389,17 +365,17 @@ def write_textswap_file(
     reasons: Counter[str] = Counter()
     for reason, count in written.reasons.items():
         reasons["together" if reason.startswith("together") else reason or "allowed"] += count
-    counts = {**_count_listed(vocabulary), "tags with an alternative": written.tags}
-    return ToolReport(out, reasons.total(), {**counts, **dict(reasons.most_common())})
-
-
-def _count_listed(vocabulary: TagVocabulary) -> dict[str, int]:
     listed = sum(find_category(tag.name) is not None for tag in vocabulary.tags)
-    return {"tags": len(vocabulary.tags), "tags listed": listed}
+    counts = {
+        "tags": len(vocabulary.tags),
+        "tags listed": listed,
+        "tags with an alternative": written.tags,
+        **dict(reasons.most_common()),
+    }
+    return ToolReport(out, reasons.total(), counts)
 
 
 def _count_values(values: Iterable[str]) -> dict[str, int]:
-    """Counts, the largest first."""
     return dict(Counter(values).most_common())
 
 

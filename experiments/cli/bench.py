@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from rich.table import Table
 
+from pipelines.cli.common.show import print_note, say
 from pipelines.frozen import ROOT
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
@@ -34,8 +35,7 @@ def bench_run_command(
     models: Annotated[
         list[str],
         typer.Argument(
-            help="A model that `segue eval` opens, random, or bag-of-words:MODEL; one or more.",
-            show_default=False,
+            help="A model that `segue eval` opens, random, or bag-of-words:MODEL; one or more."
         ),
     ],
     sets: Annotated[Path, typer.Option(help="Folder of the built sets.", file_okay=False)] = ROOT,
@@ -48,7 +48,6 @@ def bench_run_command(
         typer.Option(
             help="Folder for scores and page; by default `results` in the folder of the sets. "
             "The page shows all scores in it.",
-            show_default=False,
             file_okay=False,
         ),
     ] = None,
@@ -108,12 +107,9 @@ def bench_run_command(
 
     def show() -> None:
         _print(shown)
-        console = make_console()
         for name in (each.corpus for each in chosen if not each.published):
-            console.print(
-                f"[yellow]note[/]: {name} is unpublished: compare its scores on this page only"
-            )
-        console.print(f"page    {folder / PAGE}", markup=False)
+            print_note(f"{name} is unpublished: compare its scores on this page only")
+        say(f"page    {folder / PAGE}")
 
     return CommandResult({"results": rows, "page": str(folder / PAGE)}, show)
 
@@ -194,11 +190,9 @@ def _print(results: Sequence[Result]) -> None:
         ]
         table.add_row(each.set.corpus if new else "", each.model, *cells, each.control or "-")
     make_console().print(table)
-    make_console().print("chance: text and audio 50 %, group 16.7 %")
+    say("chance: text and audio 50 %, group 16.7 %")
     for name, built in {each.set.corpus: each.set for each in results}.items():
         trivial = f"{built.trivial.value:.1%}" if built.trivial else "not measured"
         told = [f"trivial audio {trivial}"] if not built.composed else []
         told += [f"{what} {score.value:.1%}" for what, score in built.baselines.items()]
-        make_console().print(
-            f"{name}: text alone tells {built.text_only.value:.1%}, {', '.join(told)}"
-        )
+        say(f"{name}: text alone tells {built.text_only.value:.1%}, {', '.join(told)}")

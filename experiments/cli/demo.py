@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 
 from pipelines.cli.common.options import PrefectOption, WorkersOption
-from pipelines.cli.common.show import print_next
+from pipelines.cli.common.show import print_next, say
 from pipelines.cli.make.build import choose_worker_count, print_summary, run_build
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
@@ -23,7 +23,6 @@ from train.config.model import HeadKind
 
 if TYPE_CHECKING:
     from pipelines.config.spec import Spec
-    from synth.corpus.corpus import Corpus
     from train.bench.metrics import Metric
 
 # Groups to train on and to test on, over however many classes the source has.
@@ -35,23 +34,12 @@ HEADS: Final = {"Transformer head": HeadKind.TRANSFORMER, "mean-pool head": Head
 
 
 def demo_command(
-    source: Annotated[
-        str | None,
-        typer.Option(
-            help="Use these sounds, as NAME:PATH, not the embedded ones. They need folds.",
-            metavar="NAME:PATH",
-        ),
-    ] = None,
-    test_folds: Annotated[
-        str, typer.Option(help="Comma-separated folds to keep out of training.")
-    ] = "5",
-    out: Annotated[Path, typer.Option(help="Output folder.", file_okay=False)] = Path("out/demo"),
+    source: Annotated[str | None, typer.Option(metavar="NAME:PATH")] = None,
+    test_folds: str = "5",
+    out: Annotated[Path, typer.Option(file_okay=False)] = Path("out/demo"),
     workers: WorkersOption = None,
     prefect: PrefectOption = None,
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help="Train few steps: enough to see it run, too few to learn."),
-    ] = False,
+    quick: bool = False,
     *,
     observer: Observer,
 ) -> CommandResult:
@@ -60,7 +48,14 @@ def demo_command(
     The Transformer head learns the order of sounds; the mean-pool head cannot.
 
     Example: `segue demo --source esc10:/data/ESC-10 --test-folds 4`
+
+    Args:
+        source: Use these sounds, as NAME:PATH, not the embedded ones. They need folds.
+        test_folds: Comma-separated folds to keep out of training.
+        out: Output folder.
+        quick: Train few steps: enough to see it run, too few to learn.
     """
+    from pipelines.look.inspection import rebuild
     from synth.corpus.corpus import Corpus
 
     started = time.monotonic()
@@ -72,22 +67,28 @@ def demo_command(
         name: _train_and_test(folder, out / "runs", head, steps, observer)
         for name, head in HEADS.items()
     }
-    wavs = _save_one_group(Corpus.open(folder), out / "wavs")
+    corpus = Corpus.open(folder)
+    rows: list[dict[str, Any]] = corpus.samples("test").to_pylist()
+    members = [row for row in rows if row["group"] == rows[0]["group"]]
+    wavs = {row["caption"]: rebuild(corpus, row, out / "wavs") for row in members}
     seconds = round(time.monotonic() - started, 1)
 
     def show() -> None:
         print_summary(summary)
-        console = make_console()
-        console.print(_make_table(metrics))
+        table = Table("never heard in training", *metrics, "chance", "n")
+        for key, first in next(iter(metrics.values())).items():
+            if key not in HEADLINES:
+                continue
+            shown = (_format_metric(found[key]) for found in metrics.values())
+            table.add_row(key, *shown, f"{100 * first.chance:.1f} %", f"{first.n:,}")
+        make_console().print(table)
         if quick:
-            console.print(
-                f"trained for {QUICK_STEPS} steps, too few to learn order: run it without --quick"
-            )
-        console.print("listen:")
+            say(f"trained for {QUICK_STEPS} steps, too few to learn order: run it without --quick")
+        say("listen:")
         for caption, path in wavs.items():
-            console.print(f"  {path}  {caption}", markup=False)
-        console.print(f"{seconds:.0f} s in all")
-        print_next(console, "segue", "inspect", folder)
+            say(f"  {path}  {caption}")
+        say(f"{seconds:.0f} s in all")
+        print_next("segue", "inspect", folder)
 
     facts = {
         "bat": {HEADS[name].value: found["bat"].value for name, found in metrics.items()},
@@ -152,25 +153,6 @@ def _train_and_test(
     if not result.finished:
         signal.raise_signal(signal.SIGINT)  # it was meant for the demo, not for this run alone
     return evaluate(folder, corpus, "test", mode=AudioMode.SHARDS, observer=observer)
-
-
-def _save_one_group(corpus: Corpus, folder: Path) -> dict[str, Path]:
-    """The members of the first test group as WAV files, by caption."""
-    from pipelines.look.inspection import rebuild
-
-    rows: list[dict[str, Any]] = corpus.samples("test").to_pylist()
-    members = [row for row in rows if row["group"] == rows[0]["group"]]
-    return {row["caption"]: rebuild(corpus, row, folder) for row in members}
-
-
-def _make_table(metrics: Mapping[str, Mapping[str, Metric]]) -> Table:
-    table = Table("never heard in training", *metrics, "chance", "n")
-    for key, first in next(iter(metrics.values())).items():
-        if key not in HEADLINES:
-            continue
-        shown = (_format_metric(found[key]) for found in metrics.values())
-        table.add_row(key, *shown, f"{100 * first.chance:.1f} %", f"{first.n:,}")
-    return table
 
 
 def _format_metric(metric: Metric) -> str:

@@ -12,6 +12,7 @@ import typer
 from rich.table import Table
 
 from pipelines.cli.common.options import WorkersOption
+from pipelines.cli.common.show import say
 from pipelines.cli.make.build import choose_worker_count
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
@@ -24,42 +25,15 @@ if TYPE_CHECKING:
 
 
 def experiments_command(
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="acba, triplets, scenes, negation, tag-captions, additions or together.",
-            show_default=False,
-        ),
-    ],
-    source: Annotated[
-        str | None,
-        typer.Option(
-            help="Use these sounds, as NAME:PATH, not the embedded ones.", metavar="NAME:PATH"
-        ),
-    ] = None,
-    scale: Annotated[
-        str,
-        typer.Option(
-            help="tiny: minutes on two cores; medium: hours; small: minutes on a GPU; "
-            "paper: the paper's sizes."
-        ),
-    ] = "tiny",
-    split: Annotated[
-        str,
-        typer.Option(help="Split to test on: val to choose settings, test for results."),
-    ] = "test",
-    arm: Annotated[
-        list[str] | None,
-        typer.Option(help="Train only this arm; repeatable.", show_default=False),
-    ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Training runs per arm.")] = 3,
-    out: Annotated[
-        Path, typer.Option(help="Folder for corpora and models.", file_okay=False)
-    ] = Path("out/reproduce"),
-    results: Annotated[
-        Path, typer.Option(help="Folder for the table, plot and figures.", file_okay=False)
-    ] = Path("docs/results"),
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")] = "cpu",
+    name: str,
+    source: Annotated[str | None, typer.Option(metavar="NAME:PATH")] = None,
+    scale: str = "tiny",
+    split: str = "test",
+    arm: list[str] | None = None,
+    seeds: Annotated[int, typer.Option(min=1)] = 3,
+    out: Annotated[Path, typer.Option(file_okay=False)] = Path("out/reproduce"),
+    results: Annotated[Path, typer.Option(file_okay=False)] = Path("docs/results"),
+    device: str = "cpu",
     workers: WorkersOption = None,
     *,
     observer: Observer,
@@ -69,6 +43,18 @@ def experiments_command(
     Repeating the command resumes a killed run: finished work in --out is kept.
 
     Example: `segue reproduce acba --source esc10:/data/ESC-10 --scale tiny`
+
+    Args:
+        name: acba, triplets, scenes, negation, tag-captions, additions or together.
+        source: Use these sounds, as NAME:PATH, not the embedded ones.
+        scale: tiny: minutes on two cores; medium: hours; small: minutes on a GPU; paper: the
+            paper's sizes.
+        split: Split to test on: val to choose settings, test for results.
+        arm: Train only this arm; repeatable.
+        seeds: Training runs per arm.
+        out: Folder for corpora and models.
+        results: Folder for the table, plot and figures.
+        device: cpu, cuda, cuda:1, ...
     """
     from experiments.harness.experiment import ExamSplit
     from experiments.harness.library import SoundLibrary
@@ -95,10 +81,9 @@ def experiments_command(
 
     def show() -> None:
         _print(outcome)
-        console = make_console()
         for path in files.values():
-            console.print(f"wrote {path}", markup=False)
-        console.print(f"{seconds:.0f} s in all")
+            say(f"wrote {path}")
+        say(f"{seconds:.0f} s in all")
 
     return CommandResult(to_json(outcome, command) | {"files": files} | took, show)
 

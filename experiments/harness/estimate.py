@@ -72,7 +72,6 @@ def estimate_difference(metrics: Sequence[Metric], others: Sequence[Metric]) -> 
     items of the two count as independent.
 
     Args:
-        metrics: One a seed.
         others: As many, of the same seeds.
     """
     values = [one.value - other.value for one, other in zip(metrics, others, strict=True)]
@@ -136,8 +135,6 @@ class Claim:
     Args:
         text: The claim in words, with the paper's numbers.
         less: The cell that is taken from it, None to look at the cell alone.
-        above: It must be greater than this.
-        below: It must be less than this.
     """
 
     text: str
@@ -176,6 +173,11 @@ class Judgement:
 def claim_better(text: str, cell: Cell, than: Cell, by: float = 0.0) -> Claim:
     """`cell` is above `than`, by more than `by`."""
     return Claim(text, cell, than, above=by)
+
+
+def claim_gain(text: str, metric: str, arm: str, over: str, by: float = 0.0) -> Claim:
+    """By a metric one arm is above another, by more than `by`."""
+    return Claim(text, Cell(arm, metric), Cell(over, metric), above=by)
 
 
 def claim_alike(text: str, cell: Cell, other: Cell, within: float = 0.05) -> Claim:

@@ -99,7 +99,6 @@ class Arm:
     """A way to learn that is compared with others.
 
     Args:
-        name: What tables call it.
         corpus: What it learns from: a name among the experiment's corpora.
         config: Made by `make_config`.
         mixed: Other corpora whose samples take part, by name, with their share of all.
@@ -147,7 +146,6 @@ class Exam:
 
     Args:
         benchmark: From the folders of the corpora and a split to the test.
-        tasks: Which tasks of the benchmark.
     """
 
     name: str
@@ -161,7 +159,6 @@ class Line:
 
     Args:
         metric: Its metric, as `EXAM.METRIC`.
-        title: What the table calls it.
         paper: The paper's value by arm, as a share of 1 where the metric is one.
     """
 
@@ -175,11 +172,9 @@ class Experiment:
     """One paper's experiment at one scale.
 
     Args:
-        name: What the command line calls it.
         title: Of the paper, with authors, year and where its numbers stand.
         setup: What is as in the paper and what is not, in a few sentences.
         corpora: A spec, or a view of corpora that have one, by name: letters, digits, - and _.
-        claims: The paper's directions, and our aims.
         whole: Whether all its arms are there.
     """
 

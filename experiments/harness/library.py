@@ -37,7 +37,6 @@ class SoundLibrary:
     """A source by name.
 
     Args:
-        settings: As a spec has them.
         known_splits: As a spec's `splits`; None to find them in what the library lists.
     """
 

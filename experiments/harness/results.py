@@ -26,6 +26,7 @@ COLUMNS: Final = (
 )
 CLAIM_COLUMNS: Final = ("claim", "that is", "found", "95 % interval", "verdict")
 _LETTERS: Final = 12
+_WARNING: Final = "**Tested on split `val`, to choose settings: these are no results.**"
 _MODELLING: Final = ("segue-audio", "torch", "transformers", "scipy")
 
 
@@ -142,7 +143,7 @@ def render_markdown(outcome: ExperimentOutcome, command: str) -> str:
         "",
         f"    {command}",
         "",
-        *_warn_of_split(outcome.split),
+        *((_WARNING, "") if outcome.split is ExamSplit.VAL else ()),
         f"Mean over seeds {', '.join(map(str, outcome.seeds))}. Interval, {INTERVAL}.",
         "",
         f"![The table below as a plot]({outcome.label}.svg)",
@@ -166,13 +167,6 @@ def render_markdown(outcome: ExperimentOutcome, command: str) -> str:
         f"Made with {versions}.",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _warn_of_split(split: ExamSplit) -> Iterator[str]:
-    """A warning where the tests were on the recordings that settings are chosen on."""
-    if split is ExamSplit.VAL:
-        yield "**Tested on split `val`, to choose settings: these are no results.**"
-        yield ""
 
 
 def make_table_rows(outcome: ExperimentOutcome) -> Iterator[list[tuple[str, ...]]]:
@@ -232,7 +226,15 @@ def draw(outcome: ExperimentOutcome, path: Path) -> None:
         axes = figure.add_subplot()
         for number, arm in enumerate(arms):
             _draw_arm(axes, outcome, lines, arm, number)
-        _draw_chance(axes, outcome, lines)
+        first = outcome.metrics[outcome.experiment.arms[0].name]
+        axes.vlines(
+            [100 * first[one.metric][0].chance for one in lines],
+            [k - _BAR / 2 for k in range(len(lines))],
+            [k + _BAR / 2 for k in range(len(lines))],
+            colors=_INK,
+            linestyles="dotted",
+            label="chance",
+        )
         axes.set_yticks(range(len(lines)), [line.title for line in lines])
         axes.invert_yaxis()
         axes.set_xlim(0, 100)
@@ -275,16 +277,4 @@ def _draw_arm(
         color="white",
         markeredgecolor=_INK,
         label="the paper's" if number == 0 else None,
-    )
-
-
-def _draw_chance(axes: Axes, outcome: ExperimentOutcome, lines: list[Line]) -> None:
-    first = outcome.metrics[outcome.experiment.arms[0].name]
-    axes.vlines(
-        [100 * first[one.metric][0].chance for one in lines],
-        [k - _BAR / 2 for k in range(len(lines))],
-        [k + _BAR / 2 for k in range(len(lines))],
-        colors=_INK,
-        linestyles="dotted",
-        label="chance",
     )

@@ -49,7 +49,6 @@ class Machine:
 
     Args:
         out: Holds banks, shards, manifests, views, runs, and links to these by name (`models`).
-        workers: Processes that build corpora.
         device: That models are trained and tested on.
     """
 
@@ -64,7 +63,6 @@ class ArmRun:
 
     Args:
         seed: Of weights, order and dropout.
-        config: Its settings, complete.
         digest: Of the settings, the seed and the corpus.
     """
 
@@ -84,9 +82,7 @@ class ExperimentOutcome:
     """What an experiment gave.
 
     Args:
-        split: Which recordings the tests were on.
         corpora: What `corpus.json` says of each corpus, by name.
-        runs: Every run, arm by arm.
         metrics: By arm and metric, one measurement a seed.
         seconds: How long this command trained each run that it trained, by arm and seed.
     """
@@ -122,10 +118,7 @@ def carry_out(
     corpora and the tests are the same for all.
 
     Args:
-        seeds: At least one.
-        machine: Where.
         observer: Told of the progress: builds, views, planning, training in steps, tests in runs.
-        split: Which recordings the tests are on.
     """
     folders = build_corpora(experiment, machine, observer)
     benchmarks = _plan_tests(experiment, folders, split, observer)
@@ -142,7 +135,13 @@ def carry_out(
         _test_all(experiment, runs, benchmarks, machine, observer),
         seconds,
     )
-    _name_models(outcome, machine.out / MODELS)
+    # Links that call each run by its experiment, arm and seed, as a page of scores shows them.
+    for run in outcome.runs:
+        plain = re.sub(r"[^A-Za-z0-9]+", "-", run.arm.name).strip("-")
+        link = machine.out / MODELS / outcome.label / f"{plain}-seed-{run.seed}"
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.unlink(missing_ok=True)
+        link.symlink_to(relpath(run.config.out, link.parent), target_is_directory=True)
     return outcome
 
 
@@ -240,16 +239,6 @@ def _test_all(
         observer.advance(TESTING)
     observer.finish(TESTING)
     return found
-
-
-def _name_models(outcome: ExperimentOutcome, folder: Path) -> None:
-    """Links that call each run by its experiment, arm and seed, as a page of scores shows them."""
-    for run in outcome.runs:
-        plain = re.sub(r"[^A-Za-z0-9]+", "-", run.arm.name).strip("-")
-        link = folder / outcome.label / f"{plain}-seed-{run.seed}"
-        link.parent.mkdir(parents=True, exist_ok=True)
-        link.unlink(missing_ok=True)
-        link.symlink_to(relpath(run.config.out, link.parent), target_is_directory=True)
 
 
 class _Steps:

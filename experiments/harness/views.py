@@ -29,8 +29,6 @@ def write_view(name: str, view: CorpusView, parts: Mapping[str, Path], root: Pat
     What is there already is not written again.
 
     Args:
-        name: What to call the corpus.
-        parts: Manifest folder of each part.
         root: Holds one folder a view, and in it one a version.
 
     Returns:
@@ -40,7 +38,14 @@ def write_view(name: str, view: CorpusView, parts: Mapping[str, Path], root: Pat
     rows = [
         changed for corpus in corpora for row in _read_rows(corpus) if (changed := view.reword(row))
     ]
-    _check(name, corpora, rows)
+    rates = {corpus.sample_rate for corpus in corpora}
+    if len(rates) > 1:
+        raise SpecError(
+            f"view {name}: its parts are at {' and '.join(map(str, sorted(rates)))} Hz",
+            fix="give their specs the same audio.sample_rate",
+        )
+    if not rows:
+        raise SpecError(f"view {name}: no sample is left", fix="let `reword` keep some")
     clips = _join_clips(corpora, view)
     whence = [str(corpus.facts["digest"]) for corpus in corpora]
     told_anew = [] if view.clip is keep else [repr(clips.to_pylist())]
@@ -48,14 +53,25 @@ def write_view(name: str, view: CorpusView, parts: Mapping[str, Path], root: Pat
     folder = root / name / made[:_LETTERS]
     if (folder / CORPUS_FILE).is_file():
         return folder
-    _write_tables(folder, corpora, rows, clips)
+    metadata = pq.read_schema(corpora[0].folder / SAMPLES_FILE).metadata
+    with replacing(folder / SAMPLES_FILE) as partial:
+        pq.write_table(to_table(rows, SAMPLES).replace_schema_metadata(metadata), partial)
+    with replacing(folder / CLIPS_FILE) as partial:
+        pq.write_table(clips, partial)
     for corpus in corpora:
-        _link_shards(corpus, rows, folder)
+        for split, shard in sorted({(sample["split"], sample["shard"]) for sample in rows}):
+            source = corpus.shards / split / shard
+            if source.is_file():
+                link(source, folder / "shards" / split / shard)
+    samples = Counter(str(row["split"]) for row in rows)
+    shards = Counter(split for split, _ in {(row["split"], row["shard"]) for row in rows})
     facts = dict(corpora[0].facts) | {
         "corpus": name,
         "version": folder.name,
         "digest": made,
-        "splits": _count_splits(rows),
+        "splits": {
+            split: {"samples": count, "shards": shards[split]} for split, count in samples.items()
+        },
         "shards": "shards",
         "bank": relpath((corpora[0].folder / corpora[0].facts["bank"]).resolve(), folder.resolve()),
     }
@@ -68,19 +84,7 @@ def _read_rows(corpus: Corpus) -> list[Row]:
     return found
 
 
-def _check(name: str, corpora: Sequence[Corpus], rows: Sequence[Row]) -> None:
-    rates = {corpus.sample_rate for corpus in corpora}
-    if len(rates) > 1:
-        raise SpecError(
-            f"view {name}: its parts are at {' and '.join(map(str, sorted(rates)))} Hz",
-            fix="give their specs the same audio.sample_rate",
-        )
-    if not rows:
-        raise SpecError(f"view {name}: no sample is left", fix="let `reword` keep some")
-
-
 def _join_clips(corpora: Sequence[Corpus], view: CorpusView) -> pa.Table:
-    """Every clip of the parts once."""
     known: set[str] = set()
     parts = []
     for corpus in corpora:
@@ -92,27 +96,3 @@ def _join_clips(corpora: Sequence[Corpus], view: CorpusView) -> pa.Table:
     if view.clip is keep:
         return clips
     return pa.Table.from_pylist([dict(view.clip(row)) for row in clips.to_pylist()], clips.schema)
-
-
-def _write_tables(
-    folder: Path, corpora: Sequence[Corpus], rows: Sequence[Row], clips: pa.Table
-) -> None:
-    metadata = pq.read_schema(corpora[0].folder / SAMPLES_FILE).metadata
-    with replacing(folder / SAMPLES_FILE) as partial:
-        pq.write_table(to_table(rows, SAMPLES).replace_schema_metadata(metadata), partial)
-    with replacing(folder / CLIPS_FILE) as partial:
-        pq.write_table(clips, partial)
-
-
-def _count_splits(rows: Sequence[Row]) -> dict[str, dict[str, int]]:
-    """Samples and shards of each split."""
-    samples = Counter(str(row["split"]) for row in rows)
-    shards = Counter(split for split, _ in {(row["split"], row["shard"]) for row in rows})
-    return {split: {"samples": count, "shards": shards[split]} for split, count in samples.items()}
-
-
-def _link_shards(corpus: Corpus, rows: Sequence[Row], folder: Path) -> None:
-    for split, shard in sorted({(row["split"], row["shard"]) for row in rows}):
-        source = corpus.shards / split / shard
-        if source.is_file():
-            link(source, folder / "shards" / split / shard)

@@ -2,6 +2,9 @@
 
 Every part of a scene counts as true, whatever its sounds do to each other in time, and every edit
 of a part as false (Ghosh et al., section 3.4, figure 6 and algorithm 1).
+
+`most` are the most true captions, the main one included, and the most false ones; `audible` is the
+shortest overlap that can be heard, in frames.
 """
 
 from __future__ import annotations
@@ -35,40 +38,23 @@ def by_rules(row: Row, most: int) -> Row:
 
     The paper's templates have no parentheses: `(a + b) * c` and `a + b * c` are told alike, as the
     second (section 3.4).
-
-    Args:
-        most: Most true captions, the main one included, and most false ones.
     """
     told = flatten(read_statement(row))
     return _retell({**row, "claim": claim_to_text(told)}, *list_candidates(told), most, anew=True)
 
 
 def untested(row: Row, most: int) -> Row:
-    """The sample with the paper's further captions, true or not.
-
-    Args:
-        most: Most true captions, the main one included, and most false ones.
-    """
+    """The sample with the paper's further captions, true or not."""
     return _retell(row, *list_candidates(read_statement(row)), most)
 
 
 def tested(row: Row, most: int, audible: Frames) -> Row:
-    """The sample with those of the paper's captions that the timeline proves, or refutes.
-
-    Args:
-        most: Most true captions, the main one included, and most false ones.
-        audible: Shortest overlap that can be heard, in frames.
-    """
+    """The sample with those of the paper's captions that the timeline proves, or refutes."""
     return _retell_by(read_timeline(row), row, most, audible)
 
 
 def tested_by_spans(row: Row, most: int, audible: Frames) -> Row:
-    """The same, where every sound counts as heard from its first frame to its last.
-
-    Args:
-        most: Most true captions, the main one included, and most false ones.
-        audible: Shortest overlap that can be heard, in frames.
-    """
+    """The same, where every sound counts as heard from its first frame to its last."""
     return _retell_by(timeline(from_text(row["scene"])), row, most, audible)
 
 

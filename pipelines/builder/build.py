@@ -70,11 +70,8 @@ class Summary:
 
     Args:
         skipped: Shards that were there, or were linked from another version.
-        quarantined: Clips that could not be used.
-        hours: Of audio in the corpus.
         excerpts_of_captioned_clips: Sounds heard in part, whose captions speak of the whole.
         findings: Why clips are quarantined and what the library lacks.
-        blocked: What each block list did.
     """
 
     corpus: str
@@ -101,7 +98,6 @@ class Prepared:
     """A build with its plan made.
 
     Args:
-        pending: Those to be rendered.
         facts: What `corpus.json` says, if this very build was finalised before.
         receipt: What certifies the manifests of a finished version.
         started: When the build began, by the monotonic clock.

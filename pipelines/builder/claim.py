@@ -34,11 +34,7 @@ PLAN_FILES: Final = (SHARDS_FILE, PLAN_FILE, QUARANTINE_FILE, CLIPS_FILE)
 
 
 def claim_version(places: Places, digest: str) -> None:
-    """Make the version that of a build; for the version's sole writer, before it writes.
-
-    Args:
-        digest: Of all that determines the build.
-    """
+    """Make the version that of a build; for the version's sole writer, before it writes."""
     if read_finished(places, digest) is not None:
         return
     owner = _read_owner(places)

@@ -40,11 +40,8 @@ class Differences:
     """One line a difference, by what it is about; all empty where nothing differs.
 
     Args:
-        libraries: Packages whose version is another.
         missing: Clips that are not there any more.
         changed: Clips that are other than they were.
-        new: Clips that were not there.
-        others: Anything else.
     """
 
     settings: tuple[str, ...] = ()
@@ -136,15 +133,18 @@ def clip_differences(stored: Iterable[Row], library: IngestedLibrary) -> Differe
     ours = {row["id"]: row for row in stored}
     theirs = {row["id"]: row for row in library.clips}
     refused = {row["id"]: row["reason"] for row in library.quarantine}
-    order = (
-        ()
-        if list(ours) == list(theirs) or ours.keys() != theirs.keys()
-        else (_order(ours, theirs),)
-    )
+    order: list[str] = []
+    if ours.keys() == theirs.keys() and list(ours) != list(theirs):
+        pairs = enumerate(zip(ours, theirs, strict=True), 1)
+        first, (there, here) = next(each for each in pairs if each[1][0] != each[1][1])
+        order.append(
+            f"the clips are listed in another order: clip {first} is {there} there, {here} here"
+        )
     return Differences(
         missing=tuple(
-            f"{name}: {_find_refusal(refused, name) or ours[name]['location']}"
-            for name in ours
+            f"{name}: "
+            + (f"it is refused now: {refused[name]}" if name in refused else row["location"])
+            for name, row in ours.items()
             if name not in theirs
         ),
         changed=tuple(
@@ -153,21 +153,8 @@ def clip_differences(stored: Iterable[Row], library: IngestedLibrary) -> Differe
             if name in theirs and (change := _change(ours[name], theirs[name]))
         ),
         new=tuple(f"{name}: {row['location']}" for name, row in theirs.items() if name not in ours),
-        others=order,
+        others=tuple(order),
     )
-
-
-def _order(ours: Mapping[str, Row], theirs: Mapping[str, Row]) -> str:
-    first, there, here = next(
-        (number, *pair)
-        for number, pair in enumerate(zip(ours, theirs, strict=True), 1)
-        if pair[0] != pair[1]
-    )
-    return f"the clips are listed in another order: clip {first} is {there} there, {here} here"
-
-
-def _find_refusal(refused: Mapping[str, str], name: str) -> str:
-    return f"it is refused now: {refused[name]}" if name in refused else ""
 
 
 def _change(ours: Row, theirs: Row) -> str:

@@ -30,11 +30,7 @@ NAMED_ELSEWHERE: Final = ("cc", "other")
 
 
 def dataset_card(facts: Mapping[str, Any]) -> str:
-    """Markdown that says what the corpus holds, how it was made and under which licences.
-
-    Args:
-        facts: What `corpus.json` says.
-    """
+    """Markdown that says what the corpus holds, how it was made and under which licences."""
     samples = sum(counts["samples"] for counts in facts["splits"].values())
     front_matter = {
         "pretty_name": f"{facts['corpus']} ({facts['version']})",
@@ -172,7 +168,6 @@ def used_clips(clips: Iterable[Mapping[str, Any]], samples: Path) -> list[Mappin
     """The clips that a sample uses.
 
     Args:
-        clips: Rows of `schema.CLIPS`.
         samples: A Parquet file with the columns of `schema.PLAN`.
     """
     used: set[str] = set()
@@ -288,11 +283,6 @@ def croissant(
 
     Two record sets: `samples` are the rows of `samples.parquet`, `audio` the shards' audio members,
     by the sample's id. There is no `datePublished`: equal corpora have equal files.
-
-    Args:
-        facts: What `corpus.json` says.
-        receipts: Of every shard.
-        samples_sha256: Of `samples.parquet`.
     """
     audio_format = facts["audio_format"]
     archives = [_archive(receipt) for receipt in receipts]

@@ -26,7 +26,6 @@ from pipelines.config.spec import AudioSpec
 from pipelines.engines.engine import Engine, run_in_order
 from synth.base.atomic import PARTIAL_SUFFIX, translate_disk_errors
 from synth.base.errors import CorpusError, LeftOutError, PlanError
-from synth.base.units import Frames
 from synth.captions.narrative import dense_captions
 from synth.corpus.schema import PLAN, Sample, plan_text, to_table
 from synth.recipes.base import Draft, Groups
@@ -50,7 +49,6 @@ class DraftedRows:
         rows: Of `schema.PLAN`; `id` and `shard` are empty, `index` is 0.
         texts: The same rows as canonical JSON.
         sizes: Rows of each group, 0 for one that is left out.
-        left_out: Why groups are left out.
     """
 
     split: str
@@ -95,8 +93,6 @@ class Drafter:
     """Drafts the groups of a corpus; a value that travels to workers.
 
     Args:
-        groups: Of each split.
-        listener: Hears what a recipe leaves unheard.
         enrichment: Captions that were bought for some samples.
         shortage: Tells why clips are missing where a group cannot be made.
     """
@@ -134,7 +130,15 @@ class Drafter:
     def _sample(self, draft: Draft, split: str, group: int) -> Sample:
         heard = self.listener.locate(draft.heard or self.listener.hear(draft.scene))
         heard = delay(heard, draft.lead)
-        frames = self._frames(draft)
+        frames, exact = draft.lead + duration(draft.scene), self.audio.exact_frames
+        if exact is not None and frames > exact:
+            rate = self.audio.sample_rate
+            raise PlanError(
+                f"{draft.captions.caption.text!r} lasts {frames / rate:.2f} s, "
+                f"audio.length is exactly {exact / rate:g} s",
+                fix="raise audio.length, or lower the recipe's max_event_s",
+            )
+        frames = max(frames, draft.frames, self.audio.least_frames)
         envelopes = self.listener.envelopes
         return Sample(
             id="",
@@ -159,17 +163,6 @@ class Drafter:
             else (),
             lead=draft.lead,
         )
-
-    def _frames(self, draft: Draft) -> Frames:
-        frames, exact = draft.lead + duration(draft.scene), self.audio.exact_frames
-        if exact is not None and frames > exact:
-            rate = self.audio.sample_rate
-            raise PlanError(
-                f"{draft.captions.caption.text!r} lasts {frames / rate:.2f} s, "
-                f"audio.length is exactly {exact / rate:g} s",
-                fix="raise audio.length, or lower the recipe's max_event_s",
-            )
-        return max(frames, draft.frames, self.audio.least_frames)
 
     def _enrich(self, sample: Sample, number: int) -> Sample:
         """The sample with the captions that were bought for the one of this number."""
@@ -207,7 +200,6 @@ class SharedDrafter:
 
     Args:
         sha256: Of its bytes; nothing else is unpickled.
-        lengths: Where the lengths begin.
     """
 
     path: Path

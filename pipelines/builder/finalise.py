@@ -67,7 +67,6 @@ def finalise(
     """Join plan and measurements, write sizes, card, the receipt of all and, last, `corpus.json`.
 
     Args:
-        shards: As they were planned.
         finished: The receipt of a finished version, which what is made again must match.
 
     Returns:
@@ -91,7 +90,13 @@ def finalise(
             )
     else:
         _certify(places, shards, digest, text)
-    places.store.put_changed(_beside_shards(places))
+    # Every file of the version but the shards and what certifies the whole.
+    files = sorted([*places.manifests.rglob("*"), *places.shards.rglob("*")])
+    places.store.put_changed(
+        path
+        for path in files
+        if path.is_file() and path.suffix != ".tar" and path.name != CORPUS_FILE
+    )
     with replacing_certified(places.manifests / CORPUS_FILE, finished) as partial:
         partial.write_text(text, encoding="utf-8")
     places.store.put(places.manifests / CORPUS_FILE)
@@ -127,7 +132,10 @@ def assemble(
     """
     _write_samples(places, shards, finished, spec.audio.stems)
     link(places.manifests / SAMPLES_FILE, places.shards / SAMPLES_FILE)
-    _write_sizes(places, shards)
+    # Samples by shard, in the form that LAION-CLAP's and open_clip's loaders read.
+    for split in dict.fromkeys(shard.split for shard in shards):
+        sizes = {shard.shard: shard.samples for shard in shards if shard.split == split}
+        write_text(places.shards / split / SIZES_FILE, json.dumps(sizes, indent=2) + "\n")
     write_meta(places, shards)
     clips = used_clips(library.clips, places.manifests / SAMPLES_FILE)
     facts = _facts(spec, library, places, shards) | licence_facts(clips)
@@ -143,16 +151,6 @@ def assemble(
     value = croissant(facts, [receipt for receipt in receipts if receipt is not None], samples)
     write_text(places.shards / CROISSANT_FILE, json.dumps(value, indent=2) + "\n")
     return facts
-
-
-def _beside_shards(places: Places) -> list[Path]:
-    """Every file of the version but the shards and what certifies the whole."""
-    files = sorted([*places.manifests.rglob("*"), *places.shards.rglob("*")])
-    return [
-        path
-        for path in files
-        if path.is_file() and path.suffix != ".tar" and path.name != CORPUS_FILE
-    ]
 
 
 def _write_samples(
@@ -192,13 +190,6 @@ def _read_measurements(places: Places, shard: ShardPlan) -> pa.Table:
     check_columns(path, MEASUREMENTS)
     with explain_damage(path):
         return read_columns(path)
-
-
-def _write_sizes(places: Places, shards: Sequence[ShardPlan]) -> None:
-    """Samples by shard, in the form that LAION-CLAP's and open_clip's loaders read."""
-    for split in dict.fromkeys(shard.split for shard in shards):
-        sizes = {shard.shard: shard.samples for shard in shards if shard.split == split}
-        write_text(places.shards / split / SIZES_FILE, json.dumps(sizes, indent=2) + "\n")
 
 
 def _facts(

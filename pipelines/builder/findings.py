@@ -61,12 +61,7 @@ class LeftOut:
 
 @dataclass
 class Tally:
-    """Counts the groups that are left out while a plan is drafted.
-
-    Args:
-        groups: Of each split.
-        shortage: Tells why clips are missing.
-    """
+    """Counts the groups that are left out while a plan is drafted."""
 
     groups: Mapping[str, int]
     shortage: Shortage
@@ -109,11 +104,9 @@ class Findings:
     """What a plan tells of its library.
 
     Args:
-        refusals: Why clips are quarantined.
         lacking: Splits that have no clip of a label.
         unphrased: Labels that the lexicon has no phrase for, where captions tell of "the sound of"
             one.
-        left_out: Groups that the plan goes without.
         absent: Splits of the library that the spec names and no clip is from.
         advice: What gives splits the labels that they lack.
     """
@@ -136,7 +129,6 @@ class Findings:
         """From the tables that a plan leaves in its folder.
 
         Args:
-            splits: As the spec has them.
             quarantine: Clips that the library lacks today; a finished version's table tells why
                 they were lacking when it was planned, and is used for want of this.
         """

@@ -80,7 +80,6 @@ class ShardPlan:
     """A row of `shards.parquet`.
 
     Args:
-        split: Split, which is also the folder.
         row_group: Where its rows are in `plan.parquet`.
         digest: Of its rows, its clips' content and the render settings.
         row: Its first row in the row group.
@@ -109,7 +108,6 @@ def plan(
     """Write the catalogue, the quarantine and the plan; a whole plan is read, not made again.
 
     Args:
-        where: Whose workers draft.
         finished: The receipt of a finished version, which what is made again must match.
     """
     plan_digest = spec.build_digest(library.digest)
@@ -244,7 +242,6 @@ class PackedShard:
     """A shard's rows.
 
     Args:
-        rows: Of `schema.PLAN`.
         texts: The same rows as canonical JSON, all with `index` 0.
     """
 
@@ -272,10 +269,12 @@ def pack(corpus: str, most: int, drafted: Iterable[DraftedRows]) -> Iterator[Pac
                 "index": pa.array(np.arange(index, index + len(ids))),
                 "shard": pa.array([name] * len(ids)),
             }
+            rows = pa.concat_tables(tables).combine_chunks()
+            columns = [places.get(name, rows.column(name)) for name in PLAN.names]
             yield PackedShard(
                 name,
                 split,
-                _place(pa.concat_tables(tables).combine_chunks(), places),
+                pa.table(columns, schema=PLAN),
                 [_place_text(text, own, name) for text, own in zip(texts, ids, strict=True)],
             )
             made += len(ids)
@@ -300,11 +299,6 @@ def _cut(runs: Iterable[DraftedRows], most: int) -> Iterator[tuple[list[pa.Table
         texts += run.texts[start:end]
     if texts:
         yield tables, texts
-
-
-def _place(rows: pa.Table, places: dict[str, pa.Array]) -> pa.Table:
-    columns = [places.get(name, rows.column(name)) for name in PLAN.names]
-    return pa.table(columns, schema=PLAN)
 
 
 def _place_text(text: str, name: str, shard: str) -> str:

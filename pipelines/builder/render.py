@@ -40,8 +40,6 @@ class RenderJob:
 
     Args:
         places: Where the plan is and the shards go.
-        mixdown: How scenes become PCM.
-        audio_format: How PCM is stored.
     """
 
     places: Places
@@ -56,7 +54,6 @@ class ShardReceipt:
 
     Args:
         digest: `ShardPlan.digest` of what was rendered.
-        bytes: Size of the file.
         libraries: Versions of the libraries that made it.
         measurements: SHA-256 of its measurements.
     """

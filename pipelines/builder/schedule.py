@@ -58,9 +58,7 @@ def schedule(
     """Have all shards rendered; the first failure gives up the others, those on workers excepted.
 
     Args:
-        begin: Begins a shard.
         where: Whose width says how many are under way; it may grow meanwhile.
-        finish: Called after each shard.
         delays_s: Seconds before each further try after an error of the file system.
         note: Called with such an error before a further try.
         most: Shards under way, if not by the engine's width.

@@ -78,7 +78,6 @@ class UsableClips:
     Args:
         clips: Those of each split that it can use.
         numbers: The row of each in the library.
-        refused: Rows of `schema.QUARANTINE` for the others.
         shortage: Why clips are missing that the library holds.
     """
 
@@ -108,8 +107,14 @@ class UsableClips:
                 refused.append(quarantine_row(clip.id, row["location"], stage, reason))
                 heard[clip.id] = row
         everything = [with_clip(row, heard.get(row["id"])) for row in refused + library.quarantine]
+        usual = TruthSpec().model_dump()
+        changed = (
+            f"{name} is {value:g}, {usual[name]:g} by default"
+            for name, value in spec.truth.model_dump().items()
+            if value != usual[name]
+        )
         shortage = Shortage(
-            _tell_refused(everything), _list_changed(spec.truth), list_remedies(everything)
+            _tell_refused(everything), "; ".join(changed), list_remedies(everything)
         )
         usable = cls(clips, numbers, refused, shortage)
         if not all(clips.values()):
@@ -135,7 +140,8 @@ class UsableClips:
         spec: Spec,
     ) -> None:
         empty = [split for split, some in self.clips.items() if not some]
-        own = _named_splits(library)
+        names = {row["source_split"] for row in library.clips.rows("source_split")}
+        own = ", ".join(sorted(names - {""}))
         if len(empty) == len(self.clips):
             fix = "the source has no splits; use shares, such as `splits: {train: 0.8, test: 0.2}`"
             if own:
@@ -180,18 +186,3 @@ def _read(rows: RowFile, rate: int) -> Iterator[tuple[int, Mapping[str, Any], Cl
                 row[_SEGMENTS] = audible[at]
                 yield start + at, row, Clip.of_row(row, rate, levels, at)
         start += batch.num_rows
-
-
-def _list_changed(truth: TruthSpec) -> str:
-    """The thresholds that are not the usual ones."""
-    usual = TruthSpec().model_dump()
-    return "; ".join(
-        f"{name} is {value:g}, {usual[name]:g} by default"
-        for name, value in truth.model_dump().items()
-        if value != usual[name]
-    )
-
-
-def _named_splits(library: IngestedLibrary) -> str:
-    names = {row["source_split"] for row in library.clips.rows("source_split")}
-    return ", ".join(sorted(names - {""}))

@@ -240,9 +240,6 @@ class AudioAudit:
     """What an audit of the audio found.
 
     Args:
-        samples: That were listened to.
-        sounds: In them.
-        sentences: About them.
         listeners: By the level in dB below a sound's loudest block down to which another listener
             hears it: sentences that are not what they are said to be to that one.
     """
@@ -261,10 +258,7 @@ class AudioAudit:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values; `findings` is their number, `examples` the first ten."""
-        return {
-            "samples": self.samples,
-            "sounds": self.sounds,
-            "sentences": self.sentences,
+        return asdict(self) | {
             "findings": len(self.findings),
             "examples": [asdict(finding) for finding in self.findings[:10]],
             "listeners": {f"{level:g} dB": count for level, count in self.listeners.items()},
@@ -316,7 +310,6 @@ class _Auditor:
     """Judges samples, and counts what it judged.
 
     Args:
-        ear: What counts as audible in it.
         audible: The shortest overlap that can be heard, in frames.
     """
 

@@ -62,14 +62,10 @@ class Audit:
     """What an audit found.
 
     Args:
-        samples: Rows of the manifest.
         positives: Sentences that pass for true, main captions included.
-        negatives: Sentences that pass for false.
-        with_negatives: Samples that have one at least.
         assumed: Samples with a sound that is taken to be heard all through, as its clip was never
             measured or the manifest, of an older version, does not tell.
         violations: Sentences that are not what they pass for.
-        dense: Dense captions.
     """
 
     samples: int
@@ -150,7 +146,6 @@ def find_violations(
     """The sentences of a sample that are not what the corpus says they are.
 
     Args:
-        row: The sample, a row of `schema.PLAN`.
         heard: Its timeline, with the tags of its clips.
         audible: The shortest overlap that can be heard.
     """
@@ -180,7 +175,6 @@ def find_dense_violations(
     is of an older format.
 
     Args:
-        row: The sample, a row of `schema.PLAN`.
         placed: Its timeline, without tags.
         audible: The shortest overlap that can be heard.
     """

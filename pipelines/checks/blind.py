@@ -51,7 +51,6 @@ def refuse_no_answers(out: Path) -> None:
 
 
 def _draw_lines(path: Path, most_lines: int, seed: int) -> list[dict[str, Any]]:
-    """The lines of some groups."""
     sizes = Counter(row["group"] for _, row in read_lines(path))
     chosen = draw_groups(sizes, most_lines, "blind/export", seed)
     return [row for _, row in read_lines(path) if row["group"] in chosen]

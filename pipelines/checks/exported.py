@@ -54,10 +54,7 @@ class ExportAudit:
     """What the audit of an export found.
 
     Args:
-        rows: Lines that were compared.
-        files: Other files that were compared.
         fault_count: Lines and files that the corpus does not make.
-        faults: The first of these.
     """
 
     format: str

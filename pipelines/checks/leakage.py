@@ -34,8 +34,6 @@ def compare_corpora(
 
     Args:
         path_a: A manifest folder, the folder above it, or the manifest itself; rendered or planned.
-        split_a: One split of A; all without.
-        split_b: One split of B; all without.
     """
     return leakage(read_used_clips(path_a, split_a), read_used_clips(path_b, split_b), observer)
 
@@ -56,7 +54,6 @@ def read_used_clips(path: Path, split: str | None = None) -> list[dict[str, Any]
 
     Args:
         path: A manifest folder, the folder above it, or the manifest itself.
-        split: One split; all without.
     """
     manifest = find_manifest(path)
     used = _read_used_ids(manifest)

@@ -7,26 +7,26 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, nullcontext
+from copy import copy
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, get_args, get_origin
 
 import typer
-from rich.console import Console
 from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from pipelines.cli.commands import COMMANDS, GROUPS, MOVED
 from pipelines.cli.common.options import CorpusArgument, JsonOption, naming_packages
+from pipelines.config.meanings import read_arguments
 from synth.base.atomic import disk_error
 from synth.base.command import CommandResult
 from synth.base.doors import make_console, plain_text
 from synth.base.errors import SegueError, nearest
-from synth.base.progress import Observer
 from synth.base.shipped import read_module
 
 DEBUG: Final = "--debug"
@@ -195,9 +195,11 @@ def _print_version(wanted: bool) -> None:
 def present(function: Callable[..., Any], name: str = "segue") -> Callable[..., None]:
     """A command that prints the `CommandResult` that it returns, or those that it tells.
 
-    It gets `--json`, and shows its progress; it ends with the status of its result.
+    It gets `--json`, and shows its progress; it ends with the status of its result. Its docstring
+    explains its options.
     """
     accepted = inspect.signature(function, eval_str=True).parameters
+    page = inspect.getdoc(function) or ""
 
     @wraps(function)
     def printed(**given: Any) -> None:
@@ -205,7 +207,9 @@ def present(function: Callable[..., Any], name: str = "segue") -> Callable[..., 
         arguments = {name: value for name, value in given.items() if name in accepted}
         is_shown = OBSERVER in accepted or not sys.stderr.isatty()
         with ExitStack() as stack:
-            progress = _show_progress(as_json, name) if is_shown else nullcontext()
+            from pipelines.cli.common.progress_display import show_progress
+
+            progress = show_progress(as_json, name) if is_shown else nullcontext()
             observer = stack.enter_context(progress)
 
             def tell(result: CommandResult) -> None:
@@ -220,16 +224,36 @@ def present(function: Callable[..., Any], name: str = "segue") -> Callable[..., 
             if result.status:
                 raise typer.Exit(result.status)
 
-    parameters = [each for key, each in accepted.items() if key not in (OBSERVER, TELL)]
+    told, completed = read_arguments(page), COMPLETED.get(name, {})
+    parameters = [
+        _explain(each.replace(annotation=completed.get(key, each.annotation)), told)
+        for key, each in accepted.items()
+        if key not in (OBSERVER, TELL)
+    ]
     if JSON not in accepted:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         parameters.append(inspect.Parameter(JSON, kind, default=False, annotation=JsonOption))
     printed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    printed.__doc__ = page.partition("\n\nArgs:\n")[0]
     return printed
 
 
+def _explain(parameter: inspect.Parameter, told: Mapping[str, str]) -> inspect.Parameter:
+    """A parameter as Typer takes it, with what its command's docstring says of it."""
+    kind, option = parameter.annotation, typer.Option()
+    if get_origin(kind) is Annotated:
+        kind, option = get_args(kind)
+        option = copy(option)
+    elif parameter.default is parameter.empty:
+        option = typer.Argument()
+    option.help = option.help or told.get(parameter.name)
+    is_named = option.param_decls or option.default is not ...  # Typer takes a first word for it
+    if kind is bool and parameter.default is False and not is_named:
+        option.param_decls = (f"--{parameter.name.replace('_', '-')}",)
+    return parameter.replace(annotation=Annotated[kind, option])
+
+
 def _print_result(result: CommandResult, as_json: bool) -> None:
-    """Print a result for people, or as a line of JSON."""
     if as_json:
         print(json.dumps(result.facts, ensure_ascii=False), flush=True)
     else:
@@ -239,45 +263,27 @@ def _print_result(result: CommandResult, as_json: bool) -> None:
 def mount(name: str, function: Callable[..., Any]) -> Callable[..., None]:
     """The command as the program mounts it: an error is one clear line and exit code 1."""
     command = present(function, name)
-    offered = inspect.signature(command, eval_str=True).parameters
-    completed = COMPLETED.get(name, {})
 
-    @wraps(function)
+    @wraps(command)
     def guarded(*args: Any, **kwargs: Any) -> None:
         try:
             with naming_packages(name):
                 command(*args, **kwargs)
         except (SegueError, OSError, MemoryError, RuntimeError, UnicodeDecodeError) as error:
-            if DEBUG in sys.argv or isinstance(error, BrokenPipeError) or _is_fault(error):
+            is_known = isinstance(error, RecursionError) or str(error) == NO_THREAD
+            is_fault = isinstance(error, RuntimeError) and not is_known  # of ours, and shown whole
+            if DEBUG in sys.argv or isinstance(error, BrokenPipeError) or is_fault:
                 raise
             _print_error(_translate(error), bool(kwargs.get(JSON)))
             raise typer.Exit(1) from error
 
-    guarded.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            parameter.replace(annotation=completed.get(parameter.name, parameter.annotation))
-            for parameter in offered.values()
-        ]
-    )
     return guarded
-
-
-def _is_fault(error: Exception) -> bool:
-    """Whether an error is the program's own, and shown whole."""
-    is_known = isinstance(error, RecursionError) or str(error) == NO_THREAD
-    return isinstance(error, RuntimeError) and not is_known
-
-
-def _show_progress(as_json: bool, command: str) -> AbstractContextManager[Observer]:
-    from pipelines.cli.common.progress_display import show_progress
-
-    return show_progress(as_json, command)
 
 
 def _print_error(error: SegueError | OSError, as_json: bool) -> None:
     """One line of what is wrong and one of the fix; under `--json` an object, too."""
     message, fix = (plain_text(text, keep="\n") for text in _describe(error))
-    console = _console()
+    console = make_console(stderr=True)
     console.print(Text.assemble(("error: ", "bold red"), message))
     if fix:
         console.print(Text.assemble(("fix:   ", "bold"), fix))
@@ -287,10 +293,6 @@ def _print_error(error: SegueError | OSError, as_json: bool) -> None:
 
 def _print_json_error(message: str, fix: str) -> None:
     print(json.dumps({"error": message, "fix": fix}, ensure_ascii=False), flush=True)
-
-
-def _console() -> Console:
-    return make_console(stderr=True)
 
 
 def _describe(error: SegueError | OSError) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from pipelines.cli.common.options import (
     StoreOption,
     WorkersOption,
 )
-from pipelines.cli.common.show import print_next, quieten_prefect
+from pipelines.cli.common.show import print_next, quieten_prefect, say
 from pipelines.cli.common.source import refuse_fleeting, resolve_destination
 from pipelines.cli.make.build import choose_engine
 from synth.base.command import CommandResult, Tell
@@ -45,7 +45,7 @@ def schedule_command(
     cron: CronOption = None,
     every: EveryOption = None,
     timezone: TimezoneOption = "UTC",
-    now: Annotated[bool, typer.Option("--now", help="Start with a run at once.")] = False,
+    now: bool = False,
     nightly: NightlyOption = None,
     out: StoreOption = Path(),
     workers: WorkersOption = None,
@@ -60,6 +60,9 @@ def schedule_command(
     PREFECT_API_URL set to that address, `prefect deployment` lists, pauses and starts nights.
 
     Example: `segue night schedule corpora/acba.yaml --cron "0 3 * * *"`
+
+    Args:
+        now: Start with a run at once.
     """
     from pipelines.flows.schedule import Times
 
@@ -75,9 +78,8 @@ def schedule_command(
     def announce(address: str) -> None:
         def show() -> None:
             pages = address.removesuffix("/api")
-            console = make_console()
-            console.print(f"{night.corpus} is scheduled: {pages} (Ctrl-C stops it)")
-            console.print(f"to list or pause it elsewhere: PREFECT_API_URL={address} prefect ...")
+            say(f"{night.corpus} is scheduled: {pages} (Ctrl-C stops it)")
+            say(f"to list or pause it elsewhere: PREFECT_API_URL={address} prefect ...")
 
         tell(CommandResult({"corpus": night.corpus, "api": address}, show))
 
@@ -85,7 +87,7 @@ def schedule_command(
         def show() -> None:
             lasted = f" in {run.seconds:g} s: {run.message}" if run.message else ""
             begun = run.begun[:19].replace("T", " ")
-            make_console().print(f"begun {begun} UTC  {run.name} {run.state}{lasted}")
+            say(f"begun {begun} UTC  {run.name} {run.state}{lasted}")
 
         tell(CommandResult(run.to_json(), show))
 
@@ -140,8 +142,7 @@ def run_command(
 
 
 def _print(found: dict[str, Any]) -> None:
-    console = make_console()
-    console.print(
+    make_console().print(
         f"[bold]{found['corpus']}[/] {found['version']}: {found['samples']:,} samples, "
         f"{found['rendered']:,} shards rendered, {found['skipped']:,} already there; promoted"
     )
@@ -149,8 +150,8 @@ def _print(found: dict[str, Any]) -> None:
     for gate in found["gates"]:
         table.add_row(gate["name"], gate["found"], gate["wanted"])
     make_console(soft_wrap=False).print(table)
-    console.print(f"report  {found['report']}", markup=False)
-    print_next(console, "segue", "inspect", found["paths"]["manifests"])
+    say(f"report  {found['report']}")
+    print_next("segue", "inspect", found["paths"]["manifests"])
 
 
 # `segue night deploy`.
@@ -158,28 +159,14 @@ def _print(found: dict[str, Any]) -> None:
 
 def deploy_command(
     spec: SpecArgument,
-    pool: Annotated[
-        str, typer.Option(help="A process work pool, created if missing.", show_default=False)
-    ],
+    pool: Annotated[str, typer.Option()],
     cron: CronOption = None,
     every: EveryOption = None,
     timezone: TimezoneOption = "UTC",
     nightly: NightlyOption = None,
-    file: Annotated[Path, typer.Option(help="The file to write.", dir_okay=False)] = Path(
-        "prefect.yaml"
-    ),
-    no_register: Annotated[
-        bool, typer.Option("--no-register", help="Only write the file; contact no server.")
-    ] = False,
-    env: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="An environment variable of the runs; repeatable. A value may name a block or "
-            "a variable of Prefect: {{ prefect.blocks.secret.NAME }}, "
-            "{{ prefect.variables.NAME }}.",
-        ),
-    ] = None,
+    file: Annotated[Path, typer.Option(dir_okay=False)] = Path("prefect.yaml"),
+    no_register: bool = False,
+    env: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE")] = None,
     out: StoreOption = Path(),
     workers: WorkersOption = None,
     engine: EngineOption = None,
@@ -189,6 +176,13 @@ def deploy_command(
     Paths are made absolute, and must exist on the workers' machines too.
 
     Example: `segue night deploy corpora/acba.yaml --pool nights --cron "0 3 * * *" --out /data`
+
+    Args:
+        pool: A process work pool, created if missing.
+        file: The file to write.
+        no_register: Only write the file; contact no server.
+        env: An environment variable of the runs; repeatable. A value may name a block or a variable
+            of Prefect: {{ prefect.blocks.secret.NAME }}, {{ prefect.variables.NAME }}.
     """
     from pipelines.flows.schedule import FLOW, Times, write_prefect_yaml
 
@@ -213,21 +207,18 @@ def deploy_command(
     }
 
     def show() -> None:
-        console = make_console()
         plain = sorted(name for name, value in night.variables.items() if "{{" not in value)
         if plain:
-            console.print(
+            say(
                 f"warning: {file} contains the values of {', '.join(plain)}; only its owner may "
                 "read it. A secret is safer in a Prefect block: "
                 "{{ prefect.blocks.secret.NAME }}",
                 style="yellow",
-                markup=False,
             )
-        console.print(f"[bold]{facts['deployment']}[/] for pool {pool}; written to {file}")
-        console.print(
+        make_console().print(f"[bold]{facts['deployment']}[/] for pool {pool}; written to {file}")
+        say(
             f"next: PREFECT_API_URL={address} DO_NOT_TRACK=1 prefect worker start --pool {pool} "
-            "--type process",
-            markup=False,
+            "--type process"
         )
 
     return CommandResult(facts, show)

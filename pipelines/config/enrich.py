@@ -45,7 +45,6 @@ class ModelAnswer:
     """What a model said of a sample.
 
     Args:
-        provenance: Prompt, version and model.
         verification: How the prompt's texts are verified, None if they are not.
     """
 
@@ -97,7 +96,12 @@ class Enrichment:
             original = self._check(answer, sample)
             edit = _EDITS[answer.prompt.id]
             contrary = negatives if edit is None else positives
-            _refuse_shared(answer, sample, {each.text for each in contrary})
+            for text in answer.prompt.texts(answer.value):
+                if any(each.text == text for each in contrary):
+                    raise PlanError(
+                        f"{answer.path}: {sample.id}: {text!r} would be both true and false of it",
+                        fix="remove one of the files from `enrich`, or ask another model",
+                    )
             known = {sample.caption.text, *(each.text for each in (*positives, *negatives))}
             made = _make_captions(answer, original, edit)
             (positives if edit is None else negatives).extend(
@@ -137,16 +141,6 @@ class Enrichment:
             return faults
         read = parse_json(answer.row["read"], f"{answer.path}: {sample.id}", refuse=PlanError)
         return answer.verification.faults(item, read)
-
-
-def _refuse_shared(answer: ModelAnswer, sample: Sample, contrary: set[str]) -> None:
-    """Check that no text of an answer is taken for the opposite elsewhere."""
-    for text in answer.prompt.texts(answer.value):
-        if text in contrary:
-            raise PlanError(
-                f"{answer.path}: {sample.id}: {text!r} would be both true and false of it",
-                fix="remove one of the files from `enrich`, or ask another model",
-            )
 
 
 def enrichment_digest(paths: Sequence[Path]) -> str:

@@ -96,7 +96,8 @@ def check_values(model: type[_Model], values: object, where: str = "", fix: str 
         return model.model_validate(values)
     except ValidationError as error:
         faults = "; ".join(
-            f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()
+            f"{'.'.join(map(str, fault['loc']))}: {fault['msg'].removeprefix('Value error, ')}"
+            for fault in error.errors()
         )
         message = f"{where}: {faults}" if where else faults
         raise SpecError(message, fix=fix) from error

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from pydantic import BaseModel
+if TYPE_CHECKING:
+    from pydantic import BaseModel  # takes a while
 
 _ARGUMENT: Final = re.compile(r"^ {4}(?P<key>\w+): (?P<told>.*(?:\n {8}.*|\n(?=\n {8}))*)", re.M)
+
+
+def read_arguments(page: str) -> dict[str, str]:
+    """What a docstring says of each of its `Args`."""
+    found = _ARGUMENT.finditer(page.partition("Args:\n")[2])
+    return {match["key"]: " ".join(match["told"].split()) for match in found}
 
 
 def read_meanings(model: type[BaseModel]) -> dict[str, str]:
     """What the docstrings of a class and those above it say of each setting; "" for nothing."""
     told: dict[str, str] = {}
     for each in reversed(model.__mro__):
-        page = inspect.cleandoc(each.__doc__ or "") if issubclass(each, BaseModel) else ""
-        for match in _ARGUMENT.finditer(page.partition("Args:\n")[2]):
-            told[match["key"]] = " ".join(match["told"].split())
+        told |= read_arguments(inspect.cleandoc(each.__doc__ or ""))
     return {key: told.get(key, "") for key in model.model_fields}
 
 

@@ -88,7 +88,6 @@ _TRAINING: Final = {
 
 
 def _render_block(model: type[BaseModel], given: Mapping[str, Any], indent: str) -> Iterator[str]:
-    """The settings of a model."""
     told = read_meanings(model)
     for key, info in model.model_fields.items():
         yield from _render_setting(key, info, told[key], given, indent)
@@ -127,7 +126,6 @@ def _render_setting(
 def _render_choice(
     key: str, kind: type[Choice], told: str, chosen: Any, indent: str
 ) -> Iterator[str]:
-    """What is chosen by name, with its settings."""
     ((name, given),) = chosen.items()
     model = kind.find_settings(name)
     yield from _wrap_comment(told, indent)
@@ -191,11 +189,7 @@ class LibraryFacts:
 
 
 def find_innermost(name: str, given: Mapping[str, Any]) -> str:
-    """The name of the source whose clips are used in the end.
-
-    Args:
-        name: Of the source that is chosen.
-    """
+    """The name of the source whose clips are used in the end."""
     while HELD in given:
         ((name, given),) = given[HELD].items()
     return name

@@ -297,7 +297,6 @@ class Passport:
     """What a worker must agree with.
 
     Args:
-        facts: `facts` of the client.
         probes: Files that the client wrote, and what is in each.
     """
 
@@ -392,16 +391,11 @@ def differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
     )
 
 
-def library_versions() -> dict[str, str]:
-    """Versions of the libraries that make the bytes."""
-    return dict(_library_versions())
-
-
 @lru_cache(maxsize=1)
-def _library_versions() -> tuple[tuple[str, str], ...]:
-    """Once a process: each is read from a file."""
-    versions = ((name, version(name)) for name in LIBRARIES)
-    return (*versions, ("libsndfile", soundfile.__libsndfile_version__))
+def library_versions() -> dict[str, str]:
+    """Versions of the libraries that make the bytes, read from files once a process."""
+    versions = {name: version(name) for name in LIBRARIES}
+    return versions | {"libsndfile": soundfile.__libsndfile_version__}
 
 
 def _version(name: str) -> str:

@@ -39,11 +39,7 @@ _ADDRESS: Final = re.compile(r"(dask|tcp|tls)://([^\s/:]+|\[[0-9a-fA-F:]+\]):(\d
 
 
 class Engine(Protocol):
-    """Where the work of a build is done.
-
-    Args:
-        cancelled: Set by `cancel`.
-    """
+    """Where the work of a build is done."""
 
     cancelled: threading.Event
 
@@ -86,12 +82,7 @@ class OverdueError(CorpusError):
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[P, T]):
-    """A function that is given up when a worker takes too long for it; waiting costs nothing.
-
-    Args:
-        label: What it is about, for people.
-        limit_s: Longest that a worker may take.
-    """
+    """A function that is given up when a worker takes too long for it; waiting costs nothing."""
 
     function: Callable[P, T]
     label: str

@@ -119,15 +119,11 @@ def start_worker(environment: Mapping[str, str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.clear()
     os.environ.update(environment)
-    _keep_memory()
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _keep_memory() -> None:
-    """Have the memory of one sound kept for the next; to take it anew is a third of the work."""
+    # Have the memory of one sound kept for the next; to take it anew is a third of the work.
     if mallopt := getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None:
         for option, most in _MALLOC.items():
             mallopt(option, most)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:

@@ -1,4 +1,4 @@
-"""What Prefect's pages show of a run: progress, shards, report. Nothing is read back from there."""
+"""What a run tells on Prefect's pages and to its automations: links, log lines, events."""
 
 from __future__ import annotations
 
@@ -6,74 +6,23 @@ import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
-from uuid import UUID
 
-from prefect.artifacts import (
-    create_link_artifact,
-    create_markdown_artifact,
-    create_progress_artifact,
-    create_table_artifact,
-    update_progress_artifact,
-)
+from prefect.artifacts import create_link_artifact
 from prefect.events import emit_event
 
 from pipelines.flows.night import Gate
 from pipelines.store.places import Places
 from synth.base.progress import Observer
 
-MOST_ROWS: Final = 500
+Log: TypeAlias = "logging.Logger | logging.LoggerAdapter[logging.Logger]"
 
-
-class RenderProgress:
-    """The bar of a run's shards.
-
-    Args:
-        total: Shards to render.
-    """
-
-    def __init__(self, corpus: str, total: int) -> None:
-        self._total = total
-        self._done = 0
-        self._id: UUID = create_progress_artifact(  # type: ignore[assignment]
-            0.0 if total else 100.0,
-            key=f"{corpus}-progress",
-            description=f"{total} shards to render",
-        )
-
-    def advance(self, shards: int) -> None:
-        """So many more are rendered."""
-        self._done += shards
-        update_progress_artifact(self._id, progress=100.0 * self._done / self._total)
-
-
-def show_shards(corpus: str, rows: list[dict[str, Any]], manifests: Path) -> None:
-    """The table of shards; of very many the first."""
-    shown = f"the first {MOST_ROWS} of {len(rows)}" if len(rows) > MOST_ROWS else str(len(rows))
-    create_table_artifact(
-        rows[:MOST_ROWS],
-        key=f"{corpus}-shards",
-        description=f"{shown} shards; all are in {manifests / 'shards.parquet'}",
-    )
+PROMOTED: Final = "segue.promoted"
+REFUSED: Final = "segue.refused"
 
 
 def show_link(corpus: str, name: str, path: Path) -> None:
     """A link to a file that the run wrote."""
     create_link_artifact(path.resolve().as_uri(), key=f"{corpus}-{name}", link_text=str(path))
-
-
-def show_report(corpus: str, report: Path) -> None:
-    """The report, and where it lies."""
-    create_markdown_artifact(report.read_text(encoding="utf-8"), key=f"{corpus}-report")
-    show_link(corpus, "report-file", report)
-
-
-# What a run tells on Prefect's pages and to its automations: log lines, a last message, events.
-
-
-Log: TypeAlias = "logging.Logger | logging.LoggerAdapter[logging.Logger]"
-
-PROMOTED: Final = "segue.promoted"
-REFUSED: Final = "segue.refused"
 
 
 class LoggedPhases:
@@ -120,12 +69,7 @@ def summarise(result: Mapping[str, Any]) -> str:
 
 
 def emit(event: str, places: Places, gates: Sequence[Gate]) -> None:
-    """Tell Prefect's automations what became of a version.
-
-    Args:
-        event: `PROMOTED` or `REFUSED`.
-        gates: All that it was put to.
-    """
+    """Tell Prefect's automations what became of a version."""
     emit_event(
         event,
         resource={

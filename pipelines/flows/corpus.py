@@ -17,6 +17,12 @@ from typing import Annotated, Any, Final, TypeAlias, TypeVar
 from uuid import UUID
 
 from prefect import Flow, Task, flow, get_run_logger, task
+from prefect.artifacts import (
+    create_markdown_artifact,
+    create_progress_artifact,
+    create_table_artifact,
+    update_progress_artifact,
+)
 from prefect.cache_policies import NO_CACHE
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State
@@ -45,12 +51,9 @@ from pipelines.flows.artifacts import (
     PROMOTED,
     REFUSED,
     LoggedPhases,
-    RenderProgress,
     emit,
     log_gates,
     show_link,
-    show_report,
-    show_shards,
     summarise,
 )
 from pipelines.flows.holder import sole_run
@@ -63,6 +66,7 @@ from synth.base.progress import Observer, Silent
 SERVED_BY: Final = "SEGUE_SERVED_BY"
 LEAST_PORTIONS: Final = 100
 MOST_PORTIONS: Final = 500
+MOST_ROWS: Final = 500
 
 T = TypeVar("T")
 Content: TypeAlias = str | dict[str, Any]
@@ -170,7 +174,8 @@ def _night(job: StageJob) -> Result:
 
     def report(gates: Sequence[Gate], path: Path) -> None:
         log_gates(gates, log)
-        show_report(corpus, path)
+        create_markdown_artifact(path.read_text(encoding="utf-8"), key=f"{corpus}-report")
+        show_link(corpus, "report-file", path)
         show_link(corpus, "card", places.shards / CARD_FILE)
 
     result = night(summary, places, job.settings, job.observer, job.step, report)
@@ -234,7 +239,7 @@ def flow_of(
             engine(workers) as where,
         ):
             observed = LoggedPhases(observer or Silent(), get_run_logger())
-            tasks = _Tasks(parsed.corpus)
+            tasks = _make_step(parsed.corpus)
             settings = _read_nightly(nightly)
             result = body(StageJob(parsed, store.root, settings, where, observed, tasks))
         keep(result)
@@ -248,16 +253,15 @@ def _name_corpus(spec: Content) -> str:
     return Path(spec).stem if isinstance(spec, str) else str(spec.get("corpus"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Tasks:
-    """A `Step` that makes a task of each."""
+def _make_step(corpus: str) -> Step:
+    """Steps that are tasks."""
 
-    corpus: str
-
-    def __call__(self, name: str, work: Callable[[], T], /) -> T:
+    def step(name: str, work: Callable[[], T], /) -> T:
         results: list[T] = []  # Prefect would walk through what a task returns
-        _make_task(name, f"{name} {self.corpus}", lambda: results.append(work()))()
+        _make_task(name, f"{name} {corpus}", lambda: results.append(work()))()
         return results[0]
+
+    return step
 
 
 def _make_task(name: str, run_name: str, work: Callable[[], T]) -> Task[[], T]:
@@ -273,7 +277,12 @@ def _make_task(name: str, run_name: str, work: Callable[[], T]) -> Task[[], T]:
 def _render_portions(job: StageJob, prepared: Prepared) -> None:
     """Render what is missing: a portion is a task run, whose state the pages show."""
     pending, corpus = prepared.pending, job.spec.corpus
-    progress = RenderProgress(corpus, len(pending))
+    bar = create_progress_artifact(
+        0.0 if pending else 100.0,
+        key=f"{corpus}-progress",
+        description=f"{len(pending)} shards to render",
+    )
+    done = 0
     # A task run costs some 60 ms of a processor. Workers should not wait for a last portion.
     most = min(MOST_PORTIONS, max(LEAST_PORTIONS, 4 * job.where.width))
     size = -(-len(pending) // most) or 1
@@ -291,11 +300,22 @@ def _render_portions(job: StageJob, prepared: Prepared) -> None:
         run.add_done_callback(lambda ended: settle(answer, ended.result))
         return answer
 
+    def finish(portion: range) -> None:
+        nonlocal done
+        done += len(portion)
+        update_progress_artifact(bar, progress=100.0 * done / len(pending))  # type: ignore[arg-type]
+
     job.observer.start("render", len(prepared.shards), "shards", done=prepared.there)
     portions = [numbers[start : start + size] for start in numbers[::size]]
-    schedule(portions, begin, job.where, lambda portion: progress.advance(len(portion)))
+    schedule(portions, begin, job.where, finish)
     job.observer.finish("render")
-    show_shards(corpus, _list_shards(prepared), prepared.places.manifests)
+    rows = _list_shards(prepared)
+    shown = f"the first {MOST_ROWS} of {len(rows)}" if len(rows) > MOST_ROWS else str(len(rows))
+    create_table_artifact(
+        rows[:MOST_ROWS],
+        key=f"{corpus}-shards",
+        description=f"{shown} shards; all are in {prepared.places.manifests / 'shards.parquet'}",
+    )
 
 
 def _list_shards(prepared: Prepared) -> list[dict[str, Any]]:

@@ -61,8 +61,6 @@ class Gate:
 
     Args:
         name: Its key in the settings, or `audit`.
-        found: What was found, in words.
-        wanted: What was wanted, in words.
     """
 
     name: str
@@ -108,8 +106,6 @@ def night(
     """Judge a version that was built, train on it if asked to, and promote it if it passes.
 
     Args:
-        summary: Of its build.
-        step: Runs each stage.
         report: Given the gates and the report, before the version is promoted.
     """
     gates = step("audit", lambda: judge(places, settings.gates, observer))
@@ -139,9 +135,25 @@ def last_version(places: Places) -> str | None:
 def judge(places: Places, gates: GateSettings, observer: Observer) -> list[Gate]:
     """Put a finished version to the gates that need no model."""
     last = last_version(places)
+    report = audit(places.manifests, observer)
+    first = f", first in {report.violations[0].sample}" if report.violations else ""
+    clips = _ids(places.manifests / CLIPS_FILE)
+    refused = _ids(places.manifests / QUARANTINE_FILE)
+    share = len(refused) / max(1, len(clips | refused))
     return [
-        _judge_captions(places, observer),
-        _judge_quarantine(places, gates),
+        Gate(
+            "audit",
+            not report.violations,
+            f"{len(report.violations)} violations among {report.positives + report.negatives} "
+            f"captions{first}",
+            "0",
+        ),
+        Gate(
+            "quarantine",
+            share <= gates.quarantine,
+            f"{share:.1%} of {len(clips | refused)} clips",
+            f"{gates.quarantine:.1%} or less",
+        ),
         _judge_size(places, last, gates),
         *_judge_splits(places, gates, observer),
         *_judge_shortcuts(places, gates, observer),
@@ -208,30 +220,6 @@ def refuse_failed(places: Places, gates: Sequence[Gate]) -> None:
         f"{places.corpus} {places.version} is not promoted: {reasons}",
         fix=f"`latest` stays {f'at {last}' if last else 'unset'}; "
         f"see {places.manifests / REPORT_FILE}",
-    )
-
-
-def _judge_captions(places: Places, observer: Observer) -> Gate:
-    report = audit(places.manifests, observer)
-    first = f", first in {report.violations[0].sample}" if report.violations else ""
-    return Gate(
-        "audit",
-        not report.violations,
-        f"{len(report.violations)} violations among {report.positives + report.negatives} "
-        f"captions{first}",
-        "0",
-    )
-
-
-def _judge_quarantine(places: Places, gates: GateSettings) -> Gate:
-    clips = _ids(places.manifests / CLIPS_FILE)
-    refused = _ids(places.manifests / QUARANTINE_FILE)
-    share = len(refused) / max(1, len(clips | refused))
-    return Gate(
-        "quarantine",
-        share <= gates.quarantine,
-        f"{share:.1%} of {len(clips | refused)} clips",
-        f"{gates.quarantine:.1%} or less",
     )
 
 

@@ -47,7 +47,6 @@ def serve(
     """Begin a corpus's nights when their time comes, until this process is interrupted.
 
     Args:
-        now: Begin with one at once.
         ready: Called with the server's address when all is set.
         report: Called with each run when it begins and when it ends.
     """
@@ -150,10 +149,8 @@ class NightRun:
 
     Args:
         name: As Prefect's pages show it: the corpus, and its version once it is known.
-        state: Prefect's word for how it went.
         message: What it failed of; empty where all is well.
         begun: When, ISO 8601; empty before.
-        seconds: That it took so far.
     """
 
     id: str

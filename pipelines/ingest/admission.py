@@ -48,7 +48,6 @@ class AdmittedClips:
     Args:
         splits: Of every clip; "" for those outside of all splits.
         withdrawn: Rows of `schema.QUARANTINE` for those that are not kept.
-        blocked: What each block list did.
         joined: Captions and tags by the number of a row that took those of its copies, too.
     """
 
@@ -66,7 +65,6 @@ class Admission:
     Args:
         allowed: The licences they may have, None for any.
         blocks: Lists of what may not be used.
-        split_rules: How they are dealt to splits.
     """
 
     allowed: Allowed | None
@@ -250,7 +248,6 @@ def _keep(kept: Marks, some: Sequence[Row], left: Sequence[Row]) -> None:
 
 
 def _pick(rows: RowFile, wanted: Marks, *columns: str) -> Iterator[list[Row]]:
-    """Rows that are wanted, a batch at a time, with their names and numbers."""
     start = 0
     for batch in rows.batches([*_NAMES, *columns]):
         marks = wanted[start : start + batch.num_rows]

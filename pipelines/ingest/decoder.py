@@ -46,11 +46,7 @@ class ClosedError(Exception):
 
 
 class Decoder:
-    """A process that opens clips, started when it is first needed; usable from one thread.
-
-    Args:
-        task: How clips are opened.
-    """
+    """A process that opens clips, started when it is first needed; usable from one thread."""
 
     def __init__(self, task: DecodingTask) -> None:
         self._task = task
@@ -161,7 +157,6 @@ class Decoder:
         return answer
 
     def _kill(self) -> None:
-        """End the process and what it started."""
         assert self._running is not None
         process, connection = self._running
         _kill_group(process)

@@ -83,9 +83,15 @@ def serve_decoding(
     if hasattr(os, "setpgid"):
         os.setpgid(0, 0)
     start_worker(environment)
-    _rehearse(task.rate)
+    # Load what decoding needs: no clip is to pay for it.
+    source = _Rehearsal(rate=16_000 if task.rate == 8_000 else 8_000)
+    (clip,) = source.refs()
+    DecodingTask(source, task.rate, Acceptance()).decode(clip)
     allowed = _limit_memory(task.acceptance)
-    _silence_libraries()
+    # Decoders written in C warn on stderr, amid the progress bars.
+    sink = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(sink, 2)
+    os.close(sink)
     limit_s = task.acceptance.decode_timeout_s
     begun_s = measure_own_time()
     connection.send((READY, begun_s))
@@ -123,13 +129,6 @@ class _Rehearsal:
         soundfile.write(file, noise, self.rate, format="WAV")
         audio, rate = read_audio(file.getvalue(), ".wav")
         return Recording(audio[:, 0], rate, 1, "")
-
-
-def _rehearse(rate: int) -> None:
-    """Load what decoding needs: no clip is to pay for it."""
-    source = _Rehearsal(rate=16_000 if rate == 8_000 else 8_000)
-    (ref,) = source.refs()
-    DecodingTask(source, rate, Acceptance()).decode(ref)
 
 
 def _decode_one(task: DecodingTask, ref: ClipRef, allowed: int) -> Outcome | SegueError:
@@ -198,13 +197,6 @@ def _set_alarm(limit_s: float) -> None:
         signal.setitimer(signal.ITIMER_PROF, limit_s)
 
 
-def _silence_libraries() -> None:
-    """Decoders written in C warn on stderr, amid the progress bars."""
-    sink = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(sink, 2)
-    os.close(sink)
-
-
 # How much a decoder has worked on a clip: in processor time, which no busy machine lengthens.
 
 
@@ -231,7 +223,6 @@ class DecoderWatch:
         begun_s: Processor time that the decoder had used before.
         limit_s: Processor time that the clip may take.
         stall_s: How long a decoder may do nothing.
-        look_s: Time between looks.
     """
 
     begun_s: Seconds

@@ -58,8 +58,6 @@ class IngestedLibrary:
     Args:
         clips: Rows of `schema.CLIPS`, by id in the source's order; `split` is "" outside of all.
         quarantine: Rows of `schema.QUARANTINE`.
-        digest: Of the clips' content and splits.
-        blocked: What each block list did.
         decoded: The files of sounds that were written just now.
     """
 
@@ -84,7 +82,12 @@ def ingest(intake: Intake, banks: Path, where: Engine, observer: Observer) -> In
     source = intake.source
     refs = list(islice(list_refs(source), intake.limit))
     _refuse_repeated(refs)
-    _refuse_strangers(intake.labels, refs)
+    known = {label for ref in refs for label in ref.labels} if intake.labels else set()
+    for name in intake.labels:
+        if name not in known:
+            raise SpecError(
+                f"labels: no clip is labelled {name!r}", fix=suggestion(name, sorted(known))
+            )
     refused = [
         quarantine_row(ref.id, ref.location, "source", ref.refusal) for ref in refs if ref.refusal
     ]
@@ -172,15 +175,6 @@ def _refuse_repeated(refs: Sequence[ClipRef]) -> None:
                 f"two clips have the id {ref.id}", fix="rename one, or list the clip once"
             )
         seen.add(ref.id)
-
-
-def _refuse_strangers(labels: Mapping[str, str], refs: Sequence[ClipRef]) -> None:
-    known = {label for ref in refs for label in ref.labels} if labels else set()
-    for name in labels:
-        if name not in known:
-            raise SpecError(
-                f"labels: no clip is labelled {name!r}", fix=suggestion(name, sorted(known))
-            )
 
 
 def _name(rows: pa.Table, labels: Mapping[str, str]) -> pa.Table:

@@ -11,7 +11,6 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -30,7 +29,7 @@ from synth.audio.fingerprint import FINGERPRINT_VERSION
 from synth.base.atomic import replacing, write_text
 from synth.base.doors import read_regular
 from synth.base.errors import CorpusError, SourceError
-from synth.base.hashing import FileHash, UnsealedError, seal, unseal
+from synth.base.hashing import FileHash, seal, unseal
 from synth.base.rng import digest, uniform_hash
 from synth.corpus.schema import CLIPS, canonical_json, to_table
 from synth.sources import ClipRef, drop_places
@@ -206,16 +205,6 @@ def list_parts(index: Path) -> set[str]:
     return {*pc.unique(read_index(index)[0]["part"]).to_pylist()}
 
 
-def is_certified(pcm: Path) -> bool:
-    """Whether a part has a receipt of hashes, be it damaged; one of an earlier Segue has none."""
-    with suppress(CorpusError):
-        try:
-            read_receipt(pcm.with_suffix(".json"))
-        except (FileNotFoundError, UnsealedError):
-            return False
-    return True
-
-
 def withdraw_damaged(
     index: Path,
     clips: Collection[str],
@@ -226,10 +215,7 @@ def withdraw_damaged(
     """Hash the sounds that are to be rendered from; where they are others, the receipt goes.
 
     Args:
-        clips: Those that are to be heard.
         sound: Names of parts that are known to be right.
-        threads: That hash at a time.
-        store: What keeps the bank.
 
     Returns:
         What is wrong with each part that has to be decoded again.
@@ -298,9 +284,7 @@ class RefusalKind:
     """A kind of reason.
 
     Args:
-        clips: How many clips it holds of.
         reason: That of the first of these clips.
-        location: Of that clip.
         remedy: What would have kept them; see `find_remedy`.
     """
 
@@ -317,11 +301,7 @@ class RefusalKind:
 
 
 def count_refusals(quarantine: Iterable[Mapping[str, Any]]) -> list[RefusalKind]:
-    """Quarantined clips, counted by kind of reason, the most frequent first.
-
-    Args:
-        quarantine: Rows of `schema.QUARANTINE`.
-    """
+    """Quarantined clips, counted by kind of reason, the most frequent first."""
     kinds: dict[str, list[Mapping[str, Any]]] = {}
     for row in quarantine:
         words = _NUMBER.sub("#", row["reason"]).split()[:KIND_WORDS]

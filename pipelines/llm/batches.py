@@ -64,7 +64,6 @@ class BatchRunner(Buyer):
             self.stop(Stop.for_fault(fault) if fault.is_final else Stop.for_silence(fault))
 
     async def _fetch_all(self) -> None:
-        """See all tickets through."""
         for ticket, batch in self._ledger.take_tickets():
             await self._fetch(ticket, batch)
             if self._barren is not None and self._rounds >= _BARREN_ROUNDS:

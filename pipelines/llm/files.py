@@ -38,11 +38,8 @@ class Input:
 
     Args:
         path: A file, or a corpus's manifest folder.
-        id_column: The column that names a row.
         columns: Other names of columns, by the prompt's field.
         constants: Values of fields that are the same for all rows.
-        split: Of a corpus; all by default.
-        limit: So many rows at most.
         positives: Of a corpus: its further true captions too, each as a row of its own, but for
             those that a model wrote.
         variants: Items of a row; each is dealt other values of the fields that a prompt deals.
@@ -63,8 +60,17 @@ def read_rows(source: Input, prompt: Prompt) -> list[TaskItem]:
     found: list[TaskItem] = []
     seen: dict[tuple[str, str], str] = {}
     columns = {name: name for name in [*prompt.file.fields, *prompt.file.optional]}
-    _check_fields(source, columns)
-    _check_constants(source, prompt)
+    for name in [*source.columns, *source.constants]:
+        if name not in columns:
+            raise SpecError(
+                f"{name!r}: the prompt has no such field",
+                fix=f"it has {', '.join(columns)}",
+            )
+    for name, value in source.constants.items():
+        schema = _find_schema(prompt, name)
+        faults = find_violations(_parse_cell(value, schema), schema, repr(name)) if schema else []
+        if faults:
+            raise SpecError(f"--set {name}={value}: {faults[0]}", fix="give a value of that kind")
     columns |= source.columns
     for place, values in islice(_read_values(source), source.limit):
         where = f"{source.path}: {place}"
@@ -113,23 +119,6 @@ def _deal(prompt: Prompt, name: str, row: tuple[str, str], variant: int) -> str:
     return str(
         values[(int(uniform_hash("deal", name, *row) * len(values)) + variant) % len(values)]
     )
-
-
-def _check_fields(source: Input, columns: Mapping[str, str]) -> None:
-    for name in [*source.columns, *source.constants]:
-        if name not in columns:
-            raise SpecError(
-                f"{name!r}: the prompt has no such field",
-                fix=f"it has {', '.join(columns)}",
-            )
-
-
-def _check_constants(source: Input, prompt: Prompt) -> None:
-    for name, value in source.constants.items():
-        schema = _find_schema(prompt, name)
-        faults = find_violations(_parse_cell(value, schema), schema, repr(name)) if schema else []
-        if faults:
-            raise SpecError(f"--set {name}={value}: {faults[0]}", fix="give a value of that kind")
 
 
 def _find_schema(prompt: Prompt, name: str) -> Mapping[str, Any]:

@@ -159,9 +159,6 @@ class Books:
         """Buy the answers of each task; why it ended before all was settled, if it did.
 
         Texts that are written are verified, even if the budget has no room for others.
-
-        Args:
-            outcomes: As they were loaded.
         """
         settings = self._run.settings
         self._keep_for_second(outcomes)

@@ -117,7 +117,6 @@ class ItemRunner(Buyer):
                 return
 
     async def _drain(self) -> None:
-        """Wait for what is sent."""
         for task in self._running - self._sending:
             task.cancel()
         while self._running:

@@ -22,12 +22,8 @@ class GenerateSettings:
     Args:
         task: Id of a prompt of ours, or the path of one.
         budget: Dollars that all runs for `out` may cost together.
-        local: The model costs nothing.
         seed: Sampling seed, where the endpoint takes one.
-        batch: Send everything as batches.
-        retry_failed: Ask again for items that failed.
         poll_s: How often to look after a batch.
-        policy: When a request is given up.
         verify_model: Whom second requests ask, at the same endpoint; the same model by default.
     """
 

@@ -176,7 +176,6 @@ def apply_fault(
     Several are asked again in halves, so that one item cannot spoil the others; one alone fails.
 
     Args:
-        states: Their states before.
         ask_again: One alone is asked once more, with the reason.
     """
     after = {}

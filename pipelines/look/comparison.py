@@ -39,7 +39,6 @@ class ComparedSide:
     """A corpus, or a plan that is not rendered.
 
     Args:
-        manifest: `samples.parquet`, or `plan.parquet` of a plan.
         facts: What `corpus.json` says; None of a plan.
     """
 
@@ -137,9 +136,7 @@ class ChangeGroup:
 
     Args:
         name: What became of them, or the reason.
-        first: Ids of the first of them.
         reasons: Why, the most frequent ones; empty where they do not say.
-        more_reasons: How many there are beside those.
     """
 
     name: str
@@ -151,13 +148,7 @@ class ChangeGroup:
 
 @dataclass(frozen=True, slots=True)
 class TableChanges:
-    """What differs in the rows of a table.
-
-    Args:
-        a: How many A has.
-        b: How many B has.
-        kinds: What became of those that differ.
-    """
+    """What differs in the rows of a table."""
 
     a: int
     b: int
@@ -175,7 +166,6 @@ class Comparison:
 
     Args:
         clips: Of the catalogue, each kind with the reasons.
-        libraries: Packages that made the audio.
         samples: By their place in the plan, each kind with the parts that are other.
         shards: By their place, other where anything that determines their bytes is.
         hear_a_changed_clip: Changed samples of whose clips one differs.
@@ -332,11 +322,7 @@ MOVE: Final = """
 
 
 def build_clip_changes(shared: Collection[str]) -> str:
-    """One row a clip that differs: its id, what became of it, and why.
-
-    Args:
-        shared: Columns that both catalogues have.
-    """
+    """One row a clip that differs: its id, what became of it, and why."""
     told = {name: f"'{name}'" for name in sorted(set(shared) - INCIDENTAL - {"id", "sha256"})}
     told |= {"split": MOVE}
     others = ", ".join(
@@ -384,12 +370,7 @@ def _build_clip_states(side: str) -> str:
 
 
 def build_keyed_view(side: str, corpus: str, audible: bool) -> str:
-    """The samples of a side with the hashes of their parts, by their id without the corpus's name.
-
-    Args:
-        side: `a` or `b`.
-        audible: Whether to compare the audio, too.
-    """
+    """The samples of a side and hashes of their parts, by their id without the corpus's name."""
     parts = PARTS | {"place": PARTS["place"].format(shard=_strip_corpus(corpus, "shard"))}
     if audible:
         parts[AUDIO] = "hash(sha256)"

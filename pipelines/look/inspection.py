@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from pipelines.builder.claim import SHARDS_FILE
 from pipelines.builder.coverage import Coverage
 from pipelines.builder.render import parse_receipt
-from pipelines.ingest.parts import count_refusals, find_pcm_fault, is_certified, list_parts
+from pipelines.ingest.parts import count_refusals, find_pcm_fault, list_parts
 from pipelines.store.places import find_manifest
 from pipelines.store.row_file import read_batches, read_columns, take_rows
 from pipelines.store.store import Store
@@ -250,7 +250,10 @@ def verify(
                 fix=f"delete it, then use {again}",
             )
     for row in track(rows, observer, "rebuild", "samples"):
-        if hashlib.sha256(_encode_sample(corpus, row)).hexdigest() != row["sha256"]:
+        sound = corpus.virtual_pcm(row)
+        audio_format = AudioFormat(row["member"].rsplit(".", 1)[1])
+        data = encode_audio(sound, row["sample_rate"], audio_format)
+        if hashlib.sha256(data).hexdigest() != row["sha256"]:
             raise CorpusError(
                 f"sample {row['id']} cannot be rebuilt byte for byte",
                 fix="the libraries differ from those of the build; see corpus.json, `libraries`",
@@ -263,16 +266,15 @@ def verify(
 
 
 def _list_certified_parts(corpus: Corpus) -> list[Path]:
-    """The parts of a bank that is here, as far as it is kept, and its parts have hashes."""
+    """The parts of a bank that is here, as far as it is kept."""
     index = corpus.index
     if display_path(index) != str(index) or not index.is_file():
         return []
     paths = [own_file(index.parent, name) for name in sorted(list_parts(index))]
-    return [path for path in paths if is_certified(path)]
+    return [path for path in paths if path.with_suffix(".json").is_file()]
 
 
 def _read_certified(corpus: Corpus, shard: str) -> str:
-    """The hash that a shard's receipt certifies."""
     receipt = own_file(corpus.folder, corpus.receipt(shard).relative_to(corpus.folder).as_posix())
     try:
         return parse_receipt(fetch(receipt).read_bytes()).sha256
@@ -294,12 +296,6 @@ def rebuild(corpus: Corpus, row: dict[str, Any], folder: Path) -> Path:
     return path
 
 
-def _encode_sample(corpus: Corpus, row: dict[str, Any]) -> bytes:
-    pcm = corpus.virtual_pcm(row)
-    audio_format = AudioFormat(row["member"].rsplit(".", 1)[1])
-    return encode_audio(pcm, row["sample_rate"], audio_format)
-
-
 def count_shares(counts: Counter[str]) -> dict[str, dict[str, float]]:
     """How often each value occurs, the most frequent first, and its percentage of all."""
     total = counts.total()
@@ -308,6 +304,3 @@ def count_shares(counts: Counter[str]) -> dict[str, dict[str, float]]:
 
 def _share(count: int, total: int) -> dict[str, float]:
     return {"count": count, "percent": round(100 * count / total, 1)}
-
-
-# Counts in words, for pages and the command line.

@@ -50,7 +50,6 @@ class Lease:
 
     Args:
         folder: Key of the folder of the corpus's leases.
-        number: Of this one.
         holder: Who holds it: a stage of a machine.
         token: Tells this holding from any other.
     """

@@ -28,11 +28,7 @@ RECEIPTS: Final = "receipts"
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The folders of a version.
-
-    Args:
-        store: What keeps them.
-    """
+    """The folders of a version."""
 
     store: Store
     corpus: str

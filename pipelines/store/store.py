@@ -70,7 +70,10 @@ class Store:
     def list_corpora(self) -> list[str]:
         """The names of the corpora, with those that were only begun."""
         folders = (path for path in (self.root / MANIFESTS).iterdir() if path.is_dir())
-        return sorted(folder.name for folder in folders if _is_begun(folder))
+        traces = (LOCK_FILE, *(f"*/{mark}" for mark in MARKS))
+        return sorted(
+            folder.name for folder in folders if any(any(folder.glob(trace)) for trace in traces)
+        )
 
     def find_size(self, path: Path) -> int | None:
         """Size in bytes of a file that is kept; None for nothing."""
@@ -90,7 +93,11 @@ class Store:
             certificate: What was written after the file: then its size is enough. At a store, where
                 files appear whole and are put before their certificates, it always is.
         """
-        by_size = certificate is not None and _is_older(path, certificate)
+        by_size = (
+            certificate is not None
+            and path.exists()
+            and path.stat().st_mtime_ns <= certificate.stat().st_mtime_ns
+        )
         return certified.find_fault(path, by_size=by_size)
 
     def read(self, path: Path) -> bytes | None:
@@ -182,10 +189,6 @@ def locate_versions(out: Path, corpus: str) -> Path:
     return out / MANIFESTS / corpus
 
 
-def _is_begun(folder: Path) -> bool:
-    return (folder / LOCK_FILE).is_file() or any(any(folder.glob(f"*/{mark}")) for mark in MARKS)
-
-
 # Files of this machine.
 
 
@@ -211,11 +214,6 @@ def link(source: Path, target: Path) -> None:
             os.link(source, partial)
         except OSError:
             shutil.copyfile(source, partial)
-
-
-def _is_older(file: Path, certificate: Path) -> bool:
-    """Whether a file was last written before another one, by the clock of the file system."""
-    return file.exists() and file.stat().st_mtime_ns <= certificate.stat().st_mtime_ns
 
 
 # The build journal: one JSON line for each thing done, over all runs of a version.

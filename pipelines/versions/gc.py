@@ -105,9 +105,6 @@ class Sweep:
 
     Args:
         kept: Versions that keep their shards, the oldest first.
-        versions: What goes of the others.
-        leftovers: What killed reproductions left.
-        banks: What goes of the banks.
         foreign: Files in the folders of those versions that no build wrote; they stay.
     """
 
@@ -155,7 +152,6 @@ def collect_garbage(
 
     Args:
         path: Manifest folder, data_manifests/CORPUS, or its URL.
-        keep: Versions to keep, 1 at least.
         banks: Whether the banks' files go that no version with shards, of any corpus, needs.
         dry_run: Tell what would go, and remove nothing.
 
@@ -187,7 +183,9 @@ def _carry_out(sweep: Sweep, store: Store, observer: Observer) -> None:
     for removal in sweep.removals:
         # Killed reproductions leave files on this machine alone.
         keeper = Store(store.root) if removal in sweep.leftovers else store
-        for files in _order(removal.files):
+        # Files that go: receipts, and then the others.
+        receipts = [path for path in removal.files if path.parent.name == RECEIPTS]
+        for files in receipts, [path for path in removal.files if path.parent.name != RECEIPTS]:
             keeper.remove(files)
         if removal not in sweep.banks:
             remove_empty_folders(store.root / SHARDS / sweep.corpus / removal.name)
@@ -196,12 +194,10 @@ def _carry_out(sweep: Sweep, store: Store, observer: Observer) -> None:
 
 
 def _list_others(store: Store, corpus: str) -> list[str]:
-    """The other corpora of a store."""
     return [name for name in store.list_corpora() if name != corpus]
 
 
 def _list_banks(store: Store) -> dict[Path, Files]:
-    """The files of each bank of a store."""
     return store.list_folders(store.root / BANKS)
 
 
@@ -282,12 +278,6 @@ def _list_receipts(version: Version) -> Files:
     }
 
 
-def _order(files: Sequence[Path]) -> tuple[list[Path], list[Path]]:
-    """Files that go: receipts, and then the others."""
-    receipts = [path for path in files if path.parent.name == RECEIPTS]
-    return receipts, [path for path in files if path.parent.name != RECEIPTS]
-
-
 def _is_built(path: Path) -> bool:
     """Whether a path, from the version's shard folder, is one that builds write."""
     return any(
@@ -341,7 +331,13 @@ def find_unneeded(
 ) -> Iterator[Removal]:
     """What goes of banks: the files that no index of a version that stays leads to."""
     needed: set[Path] = set()
-    for index in _list_indexes(store, corpus, stay):
+    # The bank index of every finished version, of any corpus, that gc did not remove.
+    lists = (list_versions(store, other) for other in _list_others(store, corpus))
+    for index in {
+        (version.places.manifests / str(version.facts["bank"])).resolve()
+        for version in chain(stay, *lists)
+        if version.finished and not version.is_removed
+    }:
         needed |= {index, *_list_part_files(index)}
     for bank, files in _list_banks(store).items():
         if bank not in banks:
@@ -349,28 +345,15 @@ def find_unneeded(
         going = {
             path: held
             for path, held in files.items()
-            if path.parent == bank and _is_bank_file(path) and path.resolve() not in needed
+            if path.parent == bank
+            and any(fnmatch(path.name, pattern) for pattern in _BANK_FILES)
+            and path.resolve() not in needed
         }
         if going:
             yield Removal(f"{BANKS}/{bank.name}", tuple(going), count_freed_bytes(going, links))
 
 
-def _is_bank_file(path: Path) -> bool:
-    return any(fnmatch(path.name, pattern) for pattern in _BANK_FILES)
-
-
-def _list_indexes(store: Store, corpus: str, stay: Iterable[Version]) -> set[Path]:
-    """The bank index of every finished version, of any corpus, that gc did not remove."""
-    lists = (list_versions(store, other) for other in _list_others(store, corpus))
-    return {
-        (version.places.manifests / str(version.facts["bank"])).resolve()
-        for version in chain(stay, *lists)
-        if version.finished and not version.is_removed
-    }
-
-
 def _list_part_files(index: Path) -> Iterator[Path]:
-    """The files of the parts that an index leads to."""
     if not fetch(index).is_file():
         return
     for name in read_index(index)[0]["part"].unique().to_pylist():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -47,8 +47,6 @@ class Version:
 
     Args:
         manifest_files: Those of its manifest folder, in a fixed order.
-        shard_files: Those of its shard folder.
-        latest: Whether `latest` points to it.
     """
 
     places: Places
@@ -264,27 +262,23 @@ def promote_version(path: Path, name: str, override: bool) -> str:
     store, corpus = open_corpus(path)
     with store.hold_corpus(corpus) as held:
         versions = list_versions(held, corpus)
-        version = _find(versions, name, store.format_path(locate_versions(store.root, corpus)))
+        names = sorted(version.name for version in versions)
+        wanted = [name] if name in names else [known for known in names if known.startswith(name)]
+        if len(wanted) != 1:
+            where = store.format_path(locate_versions(store.root, corpus))
+            raise CorpusError(
+                f"{where}: {len(wanted) or 'no'} versions begin with {name!r}",
+                fix=f"choose one of {', '.join(names)}",
+            )
+        version = next(version for version in versions if version.name == wanted[0])
+        if not version.finished:
+            raise CorpusError(
+                f"{version.places.format_path(version.places.manifests)}: not finished",
+                fix="run its `segue build` again first",
+            )
         if version.holds(RECORD_FILE):
             version.fetch(version.places.manifests / RECORD_FILE)
         if (receipt := VersionReceipt.read(version.places.manifests)) is not None:
             receipt.check()
         promote(version.places, override)
     return version.name
-
-
-def _find(versions: Sequence[Version], name: str, where: str) -> Version:
-    names = sorted(version.name for version in versions)
-    wanted = [name] if name in names else [known for known in names if known.startswith(name)]
-    if len(wanted) != 1:
-        raise CorpusError(
-            f"{where}: {len(wanted) or 'no'} versions begin with {name!r}",
-            fix=f"choose one of {', '.join(names)}",
-        )
-    version = next(version for version in versions if version.name == wanted[0])
-    if not version.finished:
-        raise CorpusError(
-            f"{version.places.format_path(version.places.manifests)}: not finished",
-            fix="run its `segue build` again first",
-        )
-    return version

@@ -63,9 +63,6 @@ class Reproduction:
     """What came of reproducing a version.
 
     Args:
-        shards: In the version.
-        rendered: Shards that were made again.
-        linked: Shards that another version holds.
         differences: What is other than it was; where anything is, nothing was changed.
     """
 
@@ -92,9 +89,7 @@ class OldVersion:
     """A version to be reproduced.
 
     Args:
-        facts: Its `corpus.json`.
         spec: Its own, files taken from where they lie now.
-        shards: As they were planned.
     """
 
     places: Places

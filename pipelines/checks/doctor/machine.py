@@ -46,7 +46,6 @@ def run_checks(out: Path, endpoint: str | None) -> Iterator[DoctorCheck]:
     """All checks in their order; those that wait for a process or a server wait together.
 
     Args:
-        out: Where corpora are to be built.
         endpoint: Address of a language model, None for the usual one.
     """
     groups: list[Callable[[], Iterable[DoctorCheck]]] = [
@@ -68,7 +67,13 @@ def check_machine() -> Iterator[DoctorCheck]:
     yield _check_processors(CGROUP)
     yield _check_memory(CGROUP)
     if sys.platform != "win32":
-        yield _check_open_files()
+        import resource
+
+        limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        few = f"{limit} at a time" if 0 <= limit < LEAST_FILES else ""
+        found = "any number" if limit < 0 else f"{limit:,} at a time"
+        fix = f"ulimit -n {LEAST_FILES if most < 0 else min(most, 65_536)}"
+        yield DoctorCheck.of("open files", found, "segue build with many workers, train", few, fix)
 
 
 def check_devices() -> Iterator[DoctorCheck]:
@@ -138,16 +143,6 @@ def _check_memory(cgroup: Path) -> DoctorCheck:
     )
 
 
-def _check_open_files() -> DoctorCheck:
-    import resource
-
-    limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    few = f"{limit} at a time" if 0 <= limit < LEAST_FILES else ""
-    found = "any number" if limit < 0 else f"{limit:,} at a time"
-    fix = f"ulimit -n {LEAST_FILES if most < 0 else min(most, 65_536)}"
-    return DoctorCheck.of("open files", found, "segue build with many workers, train", few, fix)
-
-
 def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="ascii").strip()
@@ -175,7 +170,11 @@ def check_disks(out: Path) -> Iterator[DoctorCheck]:
     temporary = Path(tempfile.gettempdir())
     yield _check_disk(f"temporary files {temporary}", temporary, "decoding by ffmpeg, Prefect")
     if SHARED_MEMORY.is_dir():
-        yield _check_shared_memory(SHARED_MEMORY)
+        size = shutil.disk_usage(SHARED_MEMORY).total
+        few = f"{format_bytes(size)} in all" if size < LEAST_SHARED else ""
+        needed_for = "segue train with loader workers"
+        fix = "docker run --shm-size=2g, or train with `workers: 0`"
+        yield DoctorCheck.of("shared memory", f"{format_bytes(size)} in all", needed_for, few, fix)
 
 
 def _check_disk(
@@ -218,14 +217,6 @@ def _try_writing(scratch: Path) -> None:
     raise CorpusError("a lock can be taken twice")
 
 
-def _check_shared_memory(folder: Path) -> DoctorCheck:
-    size = shutil.disk_usage(folder).total
-    few = f"{format_bytes(size)} in all" if size < LEAST_SHARED else ""
-    needed_for = "segue train with loader workers"
-    fix = "docker run --shm-size=2g, or train with `workers: 0`"
-    return DoctorCheck.of("shared memory", f"{format_bytes(size)} in all", needed_for, few, fix)
-
-
 # What reads audio files, and what tags words.
 
 
@@ -243,7 +234,14 @@ def check_decoders() -> Iterator[DoctorCheck]:
     """Of libsndfile by format, ffmpeg, spaCy's model, and torchcodec where it is installed."""
     yield from map(_check_sndfile, *zip(*_FORMATS, strict=True))
     yield _check_program("ffmpeg")
-    yield _check_tagger()
+    version = metadata.version("spacy") if find_spec("spacy") else ""
+    there = bool(version) and find_spec(SPACY_MODEL) is not None
+    found = f"spaCy {version}, {SPACY_MODEL} {find_version(SPACY_MODEL) or ''}".strip()
+    fault = "" if there else f"{SPACY_MODEL} is not installed" if version else "no spaCy"
+    needed_for = "segue text probe and negate; without it the embedded tagger is used"
+    download = f"python -m spacy download {SPACY_MODEL}"
+    fix = download if version else f"pip install 'segue-audio[nlp]', then {download}"
+    yield DoctorCheck.of("word tagger", found, needed_for, fault, fix)
     if find_version(_TORCHCODEC) is not None:
         yield _check_torchcodec()
 
@@ -265,7 +263,6 @@ def _check_torchcodec() -> DoctorCheck:
 
 
 def _check_sndfile(form: str, state: CheckState) -> DoctorCheck:
-    """Whether a sound survives being written and read."""
     needed_for = "every shard" if form == "FLAC" else f"sound libraries in {form}"
     try:
         import soundfile
@@ -300,14 +297,3 @@ def _check_program(name: str) -> DoctorCheck:
     needed_for = "m4a, wma, webm and aac files; they are quarantined without it"
     fix = "apt install ffmpeg, brew install ffmpeg or conda install ffmpeg"
     return DoctorCheck.of(name, found, needed_for, fault, fix)
-
-
-def _check_tagger() -> DoctorCheck:
-    version = metadata.version("spacy") if find_spec("spacy") else ""
-    there = bool(version) and find_spec(SPACY_MODEL) is not None
-    found = f"spaCy {version}, {SPACY_MODEL} {find_version(SPACY_MODEL) or ''}".strip()
-    fault = "" if there else f"{SPACY_MODEL} is not installed" if version else "no spaCy"
-    needed_for = "segue text probe and negate; without it the embedded tagger is used"
-    download = f"python -m spacy download {SPACY_MODEL}"
-    fix = download if version else f"pip install 'segue-audio[nlp]', then {download}"
-    return DoctorCheck.of("word tagger", found, needed_for, fault, fix)

@@ -57,7 +57,12 @@ _SHOWN: Final = 4
 
 def check_packages() -> Iterator[DoctorCheck]:
     """Python, what pyproject.toml asks for, its extras, and the versions tested together."""
-    yield _check_python()
+    asked = metadata.metadata(US)["Requires-Python"] or ""
+    version = platform.python_version()
+    fits = SpecifierSet(asked).contains(version, prereleases=True)
+    wrong = "" if fits else f"{version}, but {asked} is required"
+    fix = f"create an environment with Python {asked}"
+    yield DoctorCheck.of("python", version, "every command", wrong, fix, CheckState.WRONG)
     required = [
         each for each in _read_requirements() if each.marker is None or each.marker.evaluate()
     ]
@@ -83,15 +88,6 @@ def check_packages() -> Iterator[DoctorCheck]:
             yield _check_extra(extra, EXTRAS[extra])
     if CONSTRAINTS.is_file():
         yield _check_tested(CONSTRAINTS.read_text(encoding="utf-8"), required)
-
-
-def _check_python() -> DoctorCheck:
-    asked = metadata.metadata(US)["Requires-Python"] or ""
-    version = platform.python_version()
-    fits = SpecifierSet(asked).contains(version, prereleases=True)
-    fault = "" if fits else f"{version}, but {asked} is required"
-    fix = f"create an environment with Python {asked}"
-    return DoctorCheck.of("python", version, "every command", fault, fix, CheckState.WRONG)
 
 
 def _read_requirements() -> list[Requirement]:
@@ -234,7 +230,6 @@ def check_endpoint(endpoint: str | None) -> Iterator[DoctorCheck]:
 
 
 async def _count_models(address: str, key: str) -> int:
-    """How many models an endpoint lists."""
     async with Endpoint(EndpointSettings(address, "", key, ANSWER_TIMEOUT_S)) as open_endpoint:
         try:
             models = open_endpoint.client.models.with_streaming_response

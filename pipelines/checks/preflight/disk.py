@@ -142,8 +142,6 @@ class Ratio:
     """Bytes of encoded audio over those of its 16-bit PCM.
 
     Args:
-        value: Above 0.
-        known: How it is known.
         margin: How far it may be off, as a part of it; 0 where that is not known either.
     """
 
@@ -234,7 +232,6 @@ class PendingShards:
     """What of a plan is still to be made.
 
     Args:
-        frames: Of their samples.
         there: Bytes of the shards that are made.
     """
 
@@ -252,7 +249,10 @@ def find_pending(places: Places, shards: Sequence[ShardPlan]) -> PendingShards:
     """What a build would render: shards that neither this version nor another one holds."""
     others = sorted(folder.name for folder in places.versions.iterdir() if folder.is_dir())
     versions = [places.locate_sibling(name) for name in dict.fromkeys([places.version, *others])]
-    frames = _count_frames(places.manifests / PLAN_FILE)
+    frames: Counter[str] = Counter()
+    for batch in read_batches(places.manifests / PLAN_FILE, ["shard", "frames"]):
+        sums = pa.Table.from_batches([batch]).group_by("shard").aggregate([("frames", "sum")])
+        frames.update(dict(zip(*(column.to_pylist() for column in sums.columns), strict=True)))
     left, there = [], 0
     for shard in shards:
         holder = next((each for each in versions if is_done(each, shard)), None)
@@ -261,14 +261,6 @@ def find_pending(places: Places, shards: Sequence[ShardPlan]) -> PendingShards:
         else:
             there += holder.shard_path(shard.split, shard.shard).stat().st_size
     return PendingShards(tuple(left), sum(frames[shard.shard] for shard in left), there)
-
-
-def _count_frames(plan: Path) -> Counter[str]:
-    frames: Counter[str] = Counter()
-    for batch in read_batches(plan, ["shard", "frames"]):
-        sums = pa.Table.from_batches([batch]).group_by("shard").aggregate([("frames", "sum")])
-        frames.update(dict(zip(*(column.to_pylist() for column in sums.columns), strict=True)))
-    return frames
 
 
 def estimate_disk(
@@ -282,9 +274,7 @@ def estimate_disk(
     """The bytes that a build will write.
 
     Args:
-        left: What is to be made.
         rows: Some rows of the plan, by which the size of the JSON is judged.
-        licences: Licence and attribution by clip id.
         index: The bank's index file; it need not exist.
     """
     texts = [len(json.dumps(document(row, licences), ensure_ascii=False).encode()) for row in rows]

@@ -131,7 +131,13 @@ def find_best_shards(splits: Sequence[PlannedSplit], training: Training) -> int 
     if set(training.loaders) == {LoaderKind.TRAINER}:
         return None
     best: tuple[float, int] | None = None
-    for samples in _list_shard_sizes(splits, training):
+    sizes = {
+        ceil(split.samples / (shards * training.places)) + over
+        for split in splits
+        for shards in range(1, _MOST_SHARDS_A_WORKER + 1)
+        for over in range(max(split.groups) + 1)
+    }
+    for samples in sorted(size for size in sizes if size <= _MOST_SHARD):
         repacked = [split.repack(samples) for split in splits]
         if find_faults(repacked, training):
             continue
@@ -146,16 +152,6 @@ def find_best_shards(splits: Sequence[PlannedSplit], training: Training) -> int 
 def compute_unseen_percent(split: PlannedSplit, training: Training) -> float:
     """Percent of a split that an epoch over its dealt shards leaves out."""
     return 100 * split.deal(training).unseen / split.samples
-
-
-def _list_shard_sizes(splits: Sequence[PlannedSplit], training: Training) -> list[int]:
-    sizes = {
-        ceil(split.samples / (shards * training.places)) + over
-        for split in splits
-        for shards in range(1, _MOST_SHARDS_A_WORKER + 1)
-        for over in range(max(split.groups) + 1)
-    }
-    return sorted(size for size in sizes if size <= _MOST_SHARD)
 
 
 def _format_loss(splits: Sequence[PlannedSplit], training: Training) -> str:
@@ -203,7 +199,6 @@ def _try_fewer_gpus(training: Training) -> Iterator[Change]:
 
 
 def _keep_fitting(splits: Sequence[PlannedSplit], changes: Iterable[Change]) -> Iterator[Change]:
-    """The changes that make the plan fit."""
     return ((words, changed) for words, changed in changes if not find_faults(splits, changed))
 
 

@@ -51,11 +51,7 @@ class PreflightReport:
     """A plan beside a training run that can be carried out.
 
     Args:
-        trained: Those that are trained on.
-        left: What is still to be rendered.
         pace: Of rendering, None where nothing can be rendered.
-        processes: That would render on this machine.
-        blocked: What each block list did.
     """
 
     training: Training
@@ -160,7 +156,9 @@ class PreflightReport:
         for split in self.splits:
             if split in self.trained:
                 yield from self._list_split_notes(split)
-            elif self._deals and (found := find_faults([split], _make_bounded(training))):
+            elif self._deals and (
+                found := find_faults([split], replace(training, loaders=(LoaderKind.BOUNDED,)))
+            ):
                 yield f"{found[0]}, if dealt; read it on one rank or with fewer workers"
         if training.steps_per_s is None:
             yield "training time and cost are unknown: give your model's --steps-per-s"
@@ -244,10 +242,6 @@ class PreflightReport:
             )
         for note in self.list_notes():
             yield f"note: {note}"
-
-
-def _make_bounded(training: Training) -> Training:
-    return replace(training, loaders=(LoaderKind.BOUNDED,))
 
 
 def _range_to_json(values: Int64[np.ndarray, ...]) -> dict[str, int]:

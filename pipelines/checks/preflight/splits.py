@@ -27,7 +27,6 @@ class PlannedSplit:
     """A split of a plan.
 
     Args:
-        name: `train`, `val` or `test`.
         groups: Samples of each minimal-pair group, in plan order.
         shards: Samples of each shard, in plan order.
     """
@@ -117,8 +116,6 @@ class Deal:
 
     Args:
         shards: How many each loader worker gets, by rank and worker.
-        samples: In these.
-        sizes: Samples of every shard.
         rank_batch: Samples of a rank in a step.
     """
 
@@ -181,7 +178,6 @@ class TrainerShare:
     Args:
         groups: Samples of each unit that stays together: groups, or single samples.
         units: Fewest units in a batch.
-        ranks: Processes.
         loads: Samples of each batch, by turns of the epochs, where units are unequally large, else
             nothing.
     """

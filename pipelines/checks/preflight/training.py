@@ -37,10 +37,8 @@ class Training:
         loaders: Those that must be able to run.
         splits: Those that are trained on; none: `train`, or all where there is no `train`.
         keep_groups: Whether the trainer keeps minimal-pair groups together in a batch.
-        epochs: 1 or more.
         most_lost: Percent of a split that an epoch may leave unseen before that is told.
         steps_per_s: Steps in a second, as the user measured it.
-        price_per_gpu_hour: In any currency.
     """
 
     gpus: int

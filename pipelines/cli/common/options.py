@@ -62,9 +62,7 @@ def _is_corpus(folder: Path) -> bool:
     return any((folder / name).is_file() for name in MARKS)
 
 
-SpecArgument: TypeAlias = Annotated[
-    Path, typer.Argument(help="The corpus spec, a YAML file.", show_default=False)
-]
+SpecArgument: TypeAlias = Annotated[Path, typer.Argument(help="The corpus spec, a YAML file.")]
 StoreOption: TypeAlias = Annotated[
     Path,
     typer.Option(
@@ -78,7 +76,6 @@ StageOption: TypeAlias = Annotated[
     typer.Option(
         help="Local working folder, if --out is a URL. The default is in the user's cache folder.",
         file_okay=False,
-        show_default=False,
     ),
 ]
 WorkersOption: TypeAlias = Annotated[
@@ -90,9 +87,7 @@ WorkersOption: TypeAlias = Annotated[
 EngineOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--engine",
-        help="Where to render: local, local:N or dask://HOST:PORT. The output is the same.",
-        show_default=False,
+        help="Where to render: local, local:N or dask://HOST:PORT. The output is the same."
     ),
 ]
 JsonOption: TypeAlias = Annotated[
@@ -104,7 +99,6 @@ PrefectOption: TypeAlias = Annotated[
         "--prefect/--no-prefect",
         help="Build as a Prefect flow, and start a server if none is configured. On by "
         "default if PREFECT_API_URL or Prefect's active profile names a server.",
-        show_default=False,
     ),
 ]
 CorpusArgument: TypeAlias = Annotated[
@@ -112,7 +106,6 @@ CorpusArgument: TypeAlias = Annotated[
     typer.Argument(
         help="Manifest folder or its URL: data_manifests/CORPUS (the latest build) or one "
         "of its versions.",
-        show_default=False,
         autocompletion=corpus_completions,
     ),
 ]

@@ -10,40 +10,64 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rich.console import Console
+from rich.markup import escape
+
+from synth.base.doors import make_console
 
 if TYPE_CHECKING:
+    from pipelines.builder.findings import Findings
     from synth.sources.block import Blocked
 
 
-def print_blocked(console: Console, blocked: Iterable[Blocked]) -> None:
+def say(line: str, style: str | None = None) -> None:
+    """Print a line for people; brackets in it are no markup."""
+    make_console().print(line, style=style, markup=False)
+
+
+def print_blocked(blocked: Iterable[Blocked]) -> None:
     """What each block list did; in yellow where it, or an entry of it, blocks nothing."""
     for each in blocked:
-        idle = each.unmatched or not each.clips
-        console.print(each.line, style="yellow" if idle else None, markup=False)
+        say(each.line, "yellow" if each.unmatched or not each.clips else None)
+
+
+def print_findings(findings: Findings, manifests: str) -> None:
+    """Why clips are quarantined and where the table lies, and what the library lacks."""
+    from synth.corpus.corpus import QUARANTINE_FILE
+
+    for line in findings.reasons:
+        say(f"  {line}")
+    if findings.refusals:
+        say(f"quarantine {manifests}/{QUARANTINE_FILE}")
+    for text in findings.notes:
+        print_note(text)
+
+
+def print_note(text: str) -> None:
+    """What is no fault, but is to be known."""
+    make_console().print(f"[yellow]note[/]: {escape(text)}")
 
 
 SHOWN: Final = 10
 
 
-def print_first(console: Console, lines: Sequence[str], count: int | None = None) -> None:
+def print_first(lines: Sequence[str], count: int | None = None) -> None:
     """The first lines, and how many more there are; `count` where not all are kept."""
     for line in lines[:SHOWN]:
-        console.print(f"  {line}", markup=False)
+        say(f"  {line}")
     more = (len(lines) if count is None else count) - SHOWN
     if more > 0:
-        console.print(f"  and {more:,} more")
+        say(f"  and {more:,} more")
 
 
-def print_next(console: Console, *words: str | Path) -> None:
+def print_next(*words: str | Path) -> None:
     """The command to go on with, as a shell takes it."""
-    console.print(f"next: {shlex.join(map(str, words))}", markup=False)
+    say(f"next: {shlex.join(map(str, words))}")
 
 
-def print_read(console: Console, table: Path) -> None:
+def print_read(table: Path) -> None:
     """How to look into a Parquet file that was written."""
     name = json.dumps(str(table), ensure_ascii=False)
-    print_next(console, "python", "-c", f"import pandas; print(pandas.read_parquet({name}))")
+    print_next("python", "-c", f"import pandas; print(pandas.read_parquet({name}))")
 
 
 # How the command line sets Prefect up, before it is imported.

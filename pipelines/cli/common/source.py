@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
-from rich.console import Console
 
+from pipelines.cli.common.show import say
 from synth.base.errors import SpecError, nearest
 from synth.storage import format_place
 
@@ -100,12 +100,12 @@ def apply_settings(source: Settings, changes: Sequence[str]) -> Settings:
         ) from error
 
 
-def print_index(console: Console, source: object) -> None:
+def print_index(source: object) -> None:
     """Tell the index of a folder of sounds, which it may have chosen by itself."""
     from synth.sources.own.folder import index_line
 
     if line := index_line(source):
-        console.print(line, markup=False)
+        say(line)
 
 
 # Where a command writes.

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from pipelines.cli.common.options import corpus_completions
-from pipelines.cli.common.show import print_first, print_next
+from pipelines.cli.common.show import print_first, print_next, say
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
@@ -21,76 +21,22 @@ from synth.storage import format_place
 if TYPE_CHECKING:
     from pipelines.checks.audio import AudioAudit
     from pipelines.checks.audit import Audit
+    from pipelines.checks.exported import ExportAudit
     from synth.corpus.leakage import Leakage
     from synth.shortcuts.figures import Shortcuts
-
-if TYPE_CHECKING:
-    from pipelines.checks.exported import ExportAudit  # loads every format
-
 
 _BLIND: Final = 8000
 _TRIVIAL: Final = 4000
 
 
 def audit_command(
-    corpora: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Manifest folder: data_manifests/CORPUS (the latest build) or one of its "
-            "versions. With --leakage: two folders, or one to compare its splits.",
-            show_default=False,
-            autocompletion=corpus_completions,
-        ),
-    ],
-    leakage: Annotated[
-        bool,
-        typer.Option(
-            "--leakage", help="Check that two corpora, or the splits of one, share no recording."
-        ),
-    ] = False,
-    blind: Annotated[
-        bool,
-        typer.Option(
-            "--blind",
-            help="Try to tell true from false captions by text alone. With `--export`: right "
-            "from wrong answers.",
-        ),
-    ] = False,
-    trivial: Annotated[
-        bool,
-        typer.Option(
-            "--trivial",
-            help="Try to tell true from false captions by length, level and pauses of the audio.",
-        ),
-    ] = False,
-    samples: Annotated[
-        int | None,
-        typer.Option(
-            min=100,
-            help="Approximate number of samples for --blind (8000 by default) and --trivial "
-            "(4000). With `--export`: lines of a split for --blind.",
-            show_default=False,
-        ),
-    ] = None,
-    audio: Annotated[
-        int | None,
-        typer.Option(
-            "--audio",
-            min=1,
-            metavar="N",
-            help="Also decode N samples, drawn evenly, and check their sounds against the plan.",
-            show_default=False,
-        ),
-    ] = None,
-    export: Annotated[
-        Path | None,
-        typer.Option(
-            "--export",
-            metavar="FOLDER",
-            help="Instead, make this export of the corpus again, and compare every line and file.",
-            show_default=False,
-        ),
-    ] = None,
+    corpora: Annotated[list[Path], typer.Argument(autocompletion=corpus_completions)],
+    leakage: bool = False,
+    blind: bool = False,
+    trivial: bool = False,
+    samples: Annotated[int | None, typer.Option(min=100)] = None,
+    audio: Annotated[int | None, typer.Option(min=1, metavar="N")] = None,
+    export: Annotated[Path | None, typer.Option(metavar="FOLDER")] = None,
     *,
     observer: Observer,
 ) -> CommandResult:
@@ -106,20 +52,27 @@ def audit_command(
     `segue audit data_manifests/scenes --audio 500`,
     `segue audit data_manifests/scenes --export exported/preference`,
     `segue audit --leakage data_manifests/train data_manifests/benchmark`
+
+    Args:
+        corpora: Manifest folder: data_manifests/CORPUS (the latest build) or one of its versions.
+            With --leakage: two folders, or one to compare its splits.
+        leakage: Check that two corpora, or the splits of one, share no recording.
+        blind: Try to tell true from false captions by text alone. With `--export`: right from wrong
+            answers.
+        trivial: Try to tell true from false captions by length, level and pauses of the audio.
+        samples: Approximate number of samples for --blind (8000 by default) and --trivial (4000).
+            With `--export`: lines of a split for --blind.
+        audio: Also decode N samples, drawn evenly, and check their sounds against the plan.
+        export: Instead, make this export of the corpus again, and compare every line and file.
     """
     from pipelines.checks.audio import audit_audio, find_rendered
     from pipelines.checks.audit import audit
     from pipelines.store.places import find_manifest
-    from synth.corpus.corpus import Corpus
+    from synth.corpus.corpus import PLAN_FILE, Corpus
 
     if leakage:
-        if audio is not None:
-            raise SpecError("--leakage and --audio do not go together", fix="leave out one of them")
-        if blind or trivial or export is not None:
-            raise SpecError(
-                "--leakage goes with no other option",
-                fix="leave out the others",
-            )
+        if blind or trivial or audio is not None or export is not None:
+            raise SpecError("--leakage goes with no other option", fix="leave out the others")
         return _compare_clips(corpora, observer)
     if len(corpora) > 1:
         raise SpecError(
@@ -157,7 +110,14 @@ def audit_command(
             print_shortcuts(f"by {_MEANS[name]}", result)
         if heard:
             print_audio(heard)
-        _print_next(corpus, found, heard)
+        if found.violations:
+            say("next: fix the source of these sentences, then build and audit again")
+        elif heard and heard.findings:
+            say("next: build the corpus again, and its bank, and audit again")
+        elif find_manifest(corpus).name == PLAN_FILE:
+            say("next: segue build SPEC, with the spec of this plan")
+        else:
+            print_next("segue", "train", format_place(corpus))
 
     return CommandResult(
         facts, show, status=int(bool(found.violations or (heard and heard.findings)))
@@ -215,21 +175,6 @@ def _compare_clips(corpora: list[Path], observer: Observer) -> CommandResult:
     )
 
 
-def _print_next(corpus: Path, found: Audit, heard: AudioAudit | None) -> None:
-    from pipelines.store.places import find_manifest
-    from synth.corpus.corpus import PLAN_FILE
-
-    console = make_console()
-    if found.violations:
-        console.print("next: fix the source of these sentences, then build and audit again")
-    elif heard and heard.findings:
-        console.print("next: build the corpus again, and its bank, and audit again")
-    elif find_manifest(corpus).name == PLAN_FILE:
-        console.print("next: segue build SPEC, with the spec of this plan")
-    else:
-        print_next(console, "segue", "train", format_place(corpus))
-
-
 # What `segue audit` found, on the terminal.
 
 
@@ -249,43 +194,39 @@ _MEASURES_OF_EXPORT: Final = {
 
 def print_leakage(found: Mapping[str, Leakage]) -> None:
     """What two corpora, or the splits of one, share."""
-    console = make_console()
     if not found:
-        console.print("only one split: nothing to compare")
+        say("only one split: nothing to compare")
     for name, each in found.items():
         colour = "green" if each.disjoint else "red"
-        console.print(
+        make_console().print(
             f"{name}: {each.clips_a:,} and {each.clips_b:,} clips, [{colour}]{each.shared:,} "
             f"shared[/] ({each.by_recording:,} by recording, {each.by_bytes:,} by bytes, "
             f"{each.by_sound:,} by sound)"
         )
-        print_first(console, [f"{pair.a} and {pair.b}: {pair.detail}" for pair in each.pairs])
+        print_first([f"{pair.a} and {pair.b}: {pair.detail}" for pair in each.pairs])
         if each.unread:
-            console.print(
+            say(
                 f"  {each.unread:,} clips come from a listing without audio, and cannot be "
                 "compared by sound"
             )
         unheard = each.unheard_a + each.unheard_b - each.unread
         if unheard > 0:
-            console.print(
-                f"  {unheard:,} clips are too short or too steady to be compared by sound"
-            )
+            say(f"  {unheard:,} clips are too short or too steady to be compared by sound")
 
 
 def print_audit(found: Audit) -> None:
     """What the audit of a corpus found."""
     console = make_console()
-    console.print(
+    say(
         f"{found.samples:,} samples, {found.with_negatives / max(1, found.samples):.1%} with a "
         f"negative; {found.positives:,} true captions, {found.negatives:,} false ones, "
         f"{found.dense:,} dense ones"
     )
     print_first(
-        console,
         [
             f"{each.sample}: {each.text!r} passes for {each.said}, but {each.why}"
             for each in found.violations
-        ],
+        ]
     )
     colour = "red" if found.violations else "green"
     console.print(f"[{colour}]{len(found.violations):,} violations[/]")
@@ -299,7 +240,6 @@ def print_audit(found: Audit) -> None:
 
 def print_shortcuts(title: str, result: Shortcuts, measures: Mapping[str, str] = _MEASURES) -> None:
     """What is told without listening."""
-    console = make_console()
     table = Table(title=f"{title}: {result.recipe}, furthest above chance first")
     for column in ("split", "kind", "comparison"):
         table.add_column(column)
@@ -315,9 +255,9 @@ def print_shortcuts(title: str, result: Shortcuts, measures: Mapping[str, str] =
             f"{each.chance:.1%}",
             f"{each.n:,}",
         )
-    console.print(table)
+    make_console().print(table)
     worst = result.worst
-    console.print(
+    say(
         f"worst: {worst.value:.1%} where chance is {worst.chance:.1%} ({worst.split}, "
         f"{worst.kind or 'all'}, {measures[worst.measure]})"
     )
@@ -325,16 +265,15 @@ def print_shortcuts(title: str, result: Shortcuts, measures: Mapping[str, str] =
 
 def print_audio(heard: AudioAudit) -> None:
     """What was measured on the audio."""
-    console = make_console()
-    console.print(
+    say(
         f"audio: {heard.samples:,} samples of {heard.sounds:,} sounds and {heard.sentences:,} "
         f"captions, {heard.seconds_per_sample:.3f} s each"
     )
-    print_first(console, [f"{each.sample}: {each.said}" for each in heard.findings])
+    print_first([f"{each.sample}: {each.said}" for each in heard.findings])
     colour = "red" if heard.findings else "green"
-    console.print(f"[{colour}]{len(heard.findings):,} findings[/]")
+    make_console().print(f"[{colour}]{len(heard.findings):,} findings[/]")
     for level, count in heard.listeners.items():
-        console.print(
+        say(
             f"a listener who hears down to {level:g} dB below a sound's loudest 50 ms disputes "
             f"{count / max(1, heard.sentences):.1%} of the captions"
         )
@@ -342,16 +281,15 @@ def print_audio(heard: AudioAudit) -> None:
 
 def print_export(found: ExportAudit, told: Shortcuts | None, is_blind: bool) -> None:
     """What the audit of an export found; whether a blind test was asked for."""
-    console = make_console()
-    console.print(f"{found.format}: {found.rows:,} lines, {found.files:,} other files")
+    say(f"{found.format}: {found.rows:,} lines, {found.files:,} other files")
     faults = [
         f"{each.file}{f':{each.line} {each.row}' if each.line else ''}: {each.why}"
         for each in found.faults
     ]
-    print_first(console, faults, found.fault_count)
+    print_first(faults, found.fault_count)
     colour = "red" if found.faults else "green"
-    console.print(f"[{colour}]{found.fault_count:,} violations[/]")
+    make_console().print(f"[{colour}]{found.fault_count:,} violations[/]")
     if told:
         print_shortcuts("by text alone", told, _MEASURES_OF_EXPORT)
     elif is_blind:
-        console.print("no blind test: it needs an export whose lines hold")
+        say("no blind test: it needs an export whose lines hold")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pipelines.cli.common.options import CorpusArgument
+from pipelines.cli.common.show import say
 from synth.base.command import CommandResult, Tell
 from synth.base.doors import make_console
 from synth.base.errors import SegueError
@@ -25,18 +26,9 @@ _ANYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 def browse_command(
     corpus: CorpusArgument,
-    host: Annotated[
-        str,
-        typer.Option(
-            help="Address to listen on. Any but loopback exposes the corpus to the network."
-        ),
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
-    ] = PORT,
-    open_page: Annotated[
-        bool, typer.Option("--open", help="Open the page in the browser.")
-    ] = False,
+    host: str = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535)] = PORT,
+    open_page: Annotated[bool, typer.Option("--open")] = False,
     *,
     tell: Tell,
 ) -> None:
@@ -45,6 +37,11 @@ def browse_command(
     The page changes nothing, and nothing leaves this machine. A plan is shown without audio.
 
     Example: `segue browse data_manifests/triplets`
+
+    Args:
+        host: Address to listen on. Any but loopback exposes the corpus to the network.
+        port: Port to listen on; 0 picks a free one.
+        open_page: Open the page in the browser.
     """
     from pipelines.look.browse.app import BrowsedCorpus  # the server takes a while to load
     from pipelines.look.browse.guard import is_loopback
@@ -64,7 +61,7 @@ def browse_command(
         tell(
             CommandResult(
                 {"url": address, "corpus": library.name, "version": library.version},
-                lambda: make_console().print(line, markup=False),
+                lambda: say(line),
             )
         )
         if open_page:
@@ -73,7 +70,6 @@ def browse_command(
 
 
 def _serve(library: BrowsedCorpus, host: str, listener: socket.socket) -> None:
-    """Answer until Ctrl-C, which is the ordinary end."""
     import uvicorn
 
     from pipelines.look.browse.app import create_app
@@ -94,7 +90,6 @@ def _serve(library: BrowsedCorpus, host: str, listener: socket.socket) -> None:
 
 
 def _open_listener(host: str, port: int) -> socket.socket:
-    """A socket that listens."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

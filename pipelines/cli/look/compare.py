@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from pipelines.cli.common.options import CorpusArgument
+from pipelines.cli.common.show import say
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 
@@ -39,9 +40,9 @@ def diff_command(first: CorpusArgument, second: CorpusArgument) -> CommandResult
 def _print(found: Comparison) -> None:
     console = make_console(markup=False)
     for letter, side in (("A", found.a), ("B", found.b)):
-        console.print(f"{letter}  {_format_side(side)}")
+        say(f"{letter}  {_format_side(side)}")
     if found.same:
-        console.print("\nno differences")
+        say("\nno differences")
         return
     console.print("\nwhy", style="bold")
     _print_changes(console, "settings", found.settings)
@@ -53,13 +54,9 @@ def _print(found: Comparison) -> None:
     console.print("\nwhat", style="bold")
     _print_rows(console, "samples", found.samples)
     if found.clips.kinds and found.samples.kinds:
-        console.print(
-            f"    {found.hear_a_changed_clip:,} of the changed samples use a changed clip"
-        )
+        say(f"    {found.hear_a_changed_clip:,} of the changed samples use a changed clip")
     if found.hear_a_moved_clip:
-        console.print(
-            f"    {found.hear_a_moved_clip:,} of B use a clip that is in another split of A"
-        )
+        say(f"    {found.hear_a_moved_clip:,} of B use a clip that is in another split of A")
     _print_rows(console, "shards", found.shards)
 
 
@@ -72,7 +69,7 @@ def _format_side(side: ComparedSide) -> str:
 def _print_changes(console: Console, name: str, changes: Sequence[ValueChange]) -> None:
     console.print(f"  {name}" if changes else f"  {name}: the same")
     for each in changes:
-        console.print(f"    {each.name}: {_format_value(each.a)} -> {_format_value(each.b)}")
+        say(f"    {each.name}: {_format_value(each.a)} -> {_format_value(each.b)}")
 
 
 def _format_value(value: Any) -> str:
@@ -87,19 +84,19 @@ def _format_value(value: Any) -> str:
 
 def _print_rows(console: Console, name: str, rows: TableChanges) -> None:
     if not rows.kinds:
-        console.print(f"  {name}: the same, {rows.b:,}")
+        say(f"  {name}: the same, {rows.b:,}")
         return
     counts = ", ".join(
         [f"{rows.same:,} the same", *(f"{kind.count:,} {kind.name}" for kind in rows.kinds)]
     )
     size = f"{rows.b:,}" if rows.a == rows.b else f"{rows.a:,} -> {rows.b:,}"
-    console.print(f"  {name} ({size}): {counts}")
+    say(f"  {name} ({size}): {counts}")
     for kind in rows.kinds:
-        console.print(f"    {_format_group(kind)}")
+        say(f"    {_format_group(kind)}")
         for reason in kind.reasons:
-            console.print(f"      {_format_group(reason)}")
+            say(f"      {_format_group(reason)}")
         if kind.more_reasons:
-            console.print(f"      {kind.more_reasons:,} more reasons")
+            say(f"      {kind.more_reasons:,} more reasons")
 
 
 def _format_group(kind: ChangeGroup) -> str:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, JustifyMethod
-from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
@@ -35,36 +34,26 @@ _STDIN: Final = "-"
 
 def sql_command(
     corpus: CorpusArgument,
-    query: Annotated[
-        str | None,
-        typer.Argument(
-            help="One SELECT; - reads it from standard input. Without it, the tables and their "
-            "columns are listed.",
-            show_default=False,
-        ),
-    ] = None,
+    query: Annotated[str | None, typer.Argument()] = None,
     rows: Annotated[
         int | None,
         typer.Option(
             min=0,
             help=f"Rows of the answer to print, 0 for all. By default {ROWS}, all with --json.",
-            show_default=False,
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write the whole answer to a .parquet or .csv file.",
-            dir_okay=False,
-            show_default=False,
-        ),
-    ] = None,
+    out: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
     as_json: JsonOption = False,
 ) -> CommandResult:
     """Query a corpus's manifests with SQL: one SELECT over its tables.
 
     Examples: `segue sql data_manifests/acba`,
     `segue sql data_manifests/acba "select split, count(*) from plan group by split"`
+
+    Args:
+        query: One SELECT; - reads it from standard input. Without it, the tables and their columns
+            are listed.
+        out: Write the whole answer to a .parquet or .csv file.
     """
     if query is None:
         if out is not None or rows is not None:
@@ -76,7 +65,11 @@ def sql_command(
     text = sys.stdin.read() if query == _STDIN else query
     if out is not None:
         check_answer_file(out)
-    with Database.open(corpus) as database, database.ask(text) as answer, _show_status():
+    with (
+        Database.open(corpus) as database,
+        database.ask(text) as answer,
+        make_console(stderr=True, soft_wrap=False).status("asking"),
+    ):
         columns = [{"name": column.name, "type": column.type} for column in answer.columns]
         if out is not None:
             total = answer.write(out)
@@ -95,7 +88,6 @@ def sql_command(
 
 
 def _list_tables(corpus: Path) -> CommandResult:
-    """The tables of a corpus and their columns."""
     from pipelines.look.console.database import Database
 
     with Database.open(corpus) as database:
@@ -167,11 +159,6 @@ def _format_cell(value: Any, numbers: JustifyMethod = "left") -> Text:
     if isinstance(value, int | float):
         return Text(str(value), justify=numbers)
     return Text(plain_text(json.dumps(value, ensure_ascii=False)))
-
-
-def _show_status() -> Status:
-    """A sign of life on a terminal; how many rows are to come is not known before they came."""
-    return make_console(stderr=True, soft_wrap=False).status("asking")
 
 
 def _make_console() -> Console:

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipelines.checks.doctor.check import CheckState, DoctorCheck
+from pipelines.cli.common.show import say
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.progress import show_waiting
@@ -46,9 +47,9 @@ def _show(found: list[DoctorCheck]) -> None:
     for each in found:
         if each.state is not CheckState.OK:
             name = Text.assemble("\n", (each.name, _STYLES[each.state]))
-            console.print(name, f"needed for: {each.needed_for}", sep="  ", soft_wrap=True)
-            console.print(f"  fix: {each.fix}", soft_wrap=True, markup=False)
+            console.print(name, f"needed for: {each.needed_for}", sep="  ")
+            say(f"  fix: {each.fix}")
     counts = ", ".join(
         f"{sum(each.state is state for each in found)} {state}" for state in CheckState
     )
-    console.print(f"\n{counts}")
+    say(f"\n{counts}")

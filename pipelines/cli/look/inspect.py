@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from pipelines.cli.common.options import CorpusArgument
-from pipelines.cli.common.show import print_next
+from pipelines.cli.common.show import print_next, print_note, say
 from synth.base.atomic import format_count
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
@@ -20,14 +20,10 @@ from synth.base.doors import make_console
 
 def inspect_command(
     corpus: CorpusArgument,
-    samples: Annotated[int, typer.Option(min=0, help="Samples to show, drawn evenly.")] = 5,
-    save: Annotated[
-        Path | None, typer.Option(help="Folder for the audio of the samples shown.")
-    ] = None,
-    captions: Annotated[
-        int, typer.Option(min=0, help="Print only this many captions, drawn at random.")
-    ] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of --captions.")] = 0,
+    samples: Annotated[int, typer.Option(min=0)] = 5,
+    save: Path | None = None,
+    captions: Annotated[int, typer.Option(min=0)] = 0,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
 ) -> CommandResult:
     """Show what was built or planned: counts, labels, licences and samples.
 
@@ -35,6 +31,12 @@ def inspect_command(
     `diff` compares two corpora.
 
     Example: `segue inspect data_manifests/acba --samples 3`
+
+    Args:
+        samples: Samples to show, drawn evenly.
+        save: Folder for the audio of the samples shown.
+        captions: Print only this many captions, drawn at random.
+        seed: Seed of --captions.
     """
     from pipelines.look.inspection import (
         describe,
@@ -47,9 +49,7 @@ def inspect_command(
 
     if captions:
         drawn = draw_captions(corpus, captions, seed)
-        return CommandResult(
-            {"captions": drawn}, lambda: make_console().print("\n".join(drawn), markup=False)
-        )
+        return CommandResult({"captions": drawn}, lambda: say("\n".join(drawn)))
     facts = describe(corpus)
     picked = draw(corpus, samples)
     paths = [str(rebuild(Corpus.open(corpus), row, save)) for row in picked] if save else []
@@ -69,8 +69,8 @@ def _print(
     console.print(f"[bold]{facts['corpus']}[/] {facts['version']}  recipe {facts['recipe']}")
     for row in rows:
         head, *lines = format_sample(row)
-        console.print(f"\n{head}", style="bold", markup=False)
-        console.print("\n".join(lines), markup=False)
+        say(f"\n{head}", style="bold")
+        say("\n".join(lines))
     if rows:
         console.print()
     for name, counts in facts["counts"].items():
@@ -80,17 +80,17 @@ def _print(
         console.print(table)
     _print_labels(console, facts["labels"])
     clips = facts["clips"]
-    console.print(
+    say(
         f"{clips['used']:,} heard + {clips['not drawn']:,} not drawn + {clips['refused']:,} "
         f"quarantined{_format_stages(clips['refused by'])} = "
         f"{format_count(clips['listed'], 'clip')} listed"
     )
-    console.print(f"{facts['with a negative']:.1%} of the samples have a negative")
+    say(f"{facts['with a negative']:.1%} of the samples have a negative")
     if clips["refused"]:
-        console.print(f"quarantined clips: {facts['quarantine']}", markup=False)
+        say(f"quarantined clips: {facts['quarantine']}")
     for path in paths:
-        console.print(f"saved {path}", markup=False)
-    print_next(console, "segue", "browse", corpus)
+        say(f"saved {path}")
+    print_next("segue", "browse", corpus)
 
 
 def _print_labels(console: Console, labels: dict[str, Any]) -> None:
@@ -114,12 +114,11 @@ def _print_labels(console: Console, labels: dict[str, Any]) -> None:
         )
     console.print(table)
     if labels["more"]:
-        console.print(f"and {format_count(labels['more'], 'label')} with more clips")
+        say(f"and {format_count(labels['more'], 'label')} with more clips")
     for each in labels["lacking"]:
-        console.print(f"[yellow]note[/]: {escape(Lacking(**each).line)}")
+        print_note(Lacking(**each).line)
 
 
 def _format_stages(counts: dict[str, int]) -> str:
-    """Who quarantined how many clips."""
     told = ", ".join(f"{count:,} by {stage}" for stage, count in counts.items())
     return f" ({told})" if told else ""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipelines.cli.common.show import say
 from pipelines.look.report import SHOWN
 from synth.base.command import CommandResult
-from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer, show_waiting
 from synth.corpus.kinds import PathKind, expect
@@ -19,29 +19,11 @@ if TYPE_CHECKING:
 
 
 def report_command(
-    path: Annotated[
-        Path,
-        typer.Argument(
-            help="Manifest folder or its URL: data_manifests/CORPUS (the latest build) or "
-            "one of its versions; or the folder of a training run.",
-            show_default=False,
-        ),
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="The HTML file; by default NAME-VERSION-corpus-report.html or "
-            "RUN-report.html in this folder.",
-            show_default=False,
-        ),
-    ] = None,
+    path: Path,
+    out: Path | None = None,
     samples: Annotated[
         int | None,
-        typer.Option(
-            min=0,
-            help=f"Samples of a corpus to show, drawn evenly; {SHOWN} by default.",
-            show_default=False,
-        ),
+        typer.Option(min=0, help=f"Samples of a corpus to show, drawn evenly; {SHOWN} by default."),
     ] = None,
     *,
     observer: Observer,
@@ -52,6 +34,12 @@ def report_command(
     run: settings, curves, and the results of `segue eval RUN DATA`.
 
     Examples: `segue report data_manifests/acba`, `segue report runs/acba --out acba.html`
+
+    Args:
+        path: Manifest folder or its URL: data_manifests/CORPUS (the latest build) or one of its
+            versions; or the folder of a training run.
+        out: The HTML file; by default NAME-VERSION-corpus-report.html or RUN-report.html in this
+            folder.
     """
     from pipelines.look.page import write_page
 
@@ -60,7 +48,7 @@ def report_command(
     write_page(page, target)
 
     def show() -> None:
-        make_console().print(f"report  {target}\nnext: open it in a browser", markup=False)
+        say(f"report  {target}\nnext: open it in a browser")
 
     return CommandResult(
         {"report": str(target), "bytes": len(page.html.encode()), **page.facts}, show
@@ -68,7 +56,6 @@ def report_command(
 
 
 def _page(path: Path, samples: int | None, observer: Observer) -> Page:
-    """The page of what the folder holds."""
     from pipelines.look.report.corpus import corpus_page, run_page
 
     if expect(path, PathKind.CORPUS, PathKind.RUN) is PathKind.RUN:

@@ -11,7 +11,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from pipelines.cli.common.show import print_first, print_next
+from pipelines.cli.common.show import print_first, print_next, say
 from synth.base.atomic import format_bytes
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
@@ -26,11 +26,7 @@ MINUTES = len("2026-01-31T12:00")
 WIDTH = 500  # at most: a terminal that is narrower breaks lines, and no name is cut
 VersionsArgument: TypeAlias = Annotated[
     Path,
-    typer.Argument(
-        metavar="CORPUS",
-        help="Manifest folder or its URL: data_manifests/CORPUS.",
-        show_default=False,
-    ),
+    typer.Argument(metavar="CORPUS", help="Manifest folder or its URL: data_manifests/CORPUS."),
 ]
 
 
@@ -56,20 +52,16 @@ def versions_command(corpus: VersionsArgument) -> CommandResult:
 
 def promote_command(
     corpus: VersionsArgument,
-    version: Annotated[
-        str, typer.Argument(help="A finished version; `segue versions` lists them.")
-    ],
-    override_gates: Annotated[
-        bool,
-        typer.Option(
-            "--override-gates",
-            help="Promote the version even if it failed a gate of its night. This is recorded.",
-        ),
-    ] = False,
+    version: str,
+    override_gates: bool = False,
 ) -> CommandResult:
     """Make a finished version the latest, which is read by default.
 
     Example: `segue promote data_manifests/acba 2f6c01d9a4b8`
+
+    Args:
+        version: A finished version; `segue versions` lists them.
+        override_gates: Promote the version even if it failed a gate of its night. This is recorded.
     """
     from pipelines.versions.history import promote_version
 
@@ -92,7 +84,7 @@ def _print_versions(corpus: str, versions: Sequence[Version], total: int) -> Non
         )
     console = make_console(width=WIDTH)
     console.print(table)
-    console.print(f"{corpus}: {format_bytes(total)} on disk")
+    say(f"{corpus}: {format_bytes(total)} on disk")
 
 
 # `segue gc`.
@@ -100,26 +92,9 @@ def _print_versions(corpus: str, versions: Sequence[Version], total: int) -> Non
 
 def gc_command(
     corpus: VersionsArgument,
-    keep: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            help="How many of the newest finished versions keep their shards. `latest` "
-            "always does.",
-            show_default=False,
-        ),
-    ],
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show what would be removed.")
-    ] = False,
-    banks: Annotated[
-        bool,
-        typer.Option(
-            "--banks",
-            help="Also remove decoded clips that no version with shards uses, in any corpus "
-            "of this folder.",
-        ),
-    ] = False,
+    keep: Annotated[int, typer.Option(min=1)],
+    dry_run: bool = False,
+    banks: bool = False,
     *,
     observer: Observer,
 ) -> CommandResult:
@@ -128,6 +103,12 @@ def gc_command(
     The manifests stay. `segue rebuild` makes the shards again.
 
     Example: `segue gc data_manifests/acba --keep 2 --dry-run`
+
+    Args:
+        keep: How many of the newest finished versions keep their shards. `latest` always does.
+        dry_run: Only show what would be removed.
+        banks: Also remove decoded clips that no version with shards uses, in any corpus of this
+            folder.
     """
     from pipelines.versions.gc import collect_garbage
 
@@ -138,30 +119,24 @@ def gc_command(
 
 
 def _print_sweep(corpus: Path, sweep: Sweep, dry_run: bool) -> None:
-
-    console = make_console()
     for removal in sweep.removals:
-        console.print(
+        say(
             f"{'would remove' if dry_run else 'removed'} {len(removal.files):,} files of "
-            f"{removal.name}: {format_bytes(removal.freed)}",
-            markup=False,
+            f"{removal.name}: {format_bytes(removal.freed)}"
         )
     if sweep.foreign:
-        console.print("kept, not written by a build:")
-        print_first(console, list(map(str, sweep.foreign)))
+        say("kept, not written by a build:")
+        print_first(list(map(str, sweep.foreign)))
     if not sweep.removals:
-        console.print("nothing to remove")
+        say("nothing to remove")
     kept = ", ".join(sweep.kept) or "no version"
-    console.print(
+    say(
         f"{sweep.corpus}: {'would free' if dry_run else 'freed'} {format_bytes(sweep.freed)}, "
-        f"kept the shards of {kept}",
-        markup=False,
+        f"kept the shards of {kept}"
     )
     if sweep.versions and not dry_run:
-        console.print(
-            f"rebuild with: segue rebuild data_manifests/{sweep.corpus}/VERSION", markup=False
-        )
+        say(f"rebuild with: segue rebuild data_manifests/{sweep.corpus}/VERSION")
     if dry_run and sweep.removals:
-        console.print("next: the same command without --dry-run")
+        say("next: the same command without --dry-run")
     else:
-        print_next(console, "segue", "versions", format_place(corpus))
+        print_next("segue", "versions", format_place(corpus))

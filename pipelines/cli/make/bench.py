@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from pipelines.cli.common.options import WorkersOption
-from pipelines.cli.common.show import print_next
+from pipelines.cli.common.show import print_next, print_note
 from pipelines.cli.common.source import SetOption, apply_settings, parse_source
 from pipelines.cli.make.build import choose_worker_count
 from pipelines.frozen import ROOT
@@ -24,19 +24,10 @@ if TYPE_CHECKING:
 
 
 def bench_build_command(
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="A set such as order-v3, all, or your own YAML file.",
-            show_default=False,
-        ),
-    ],
-    source: Annotated[
-        str,
-        typer.Option(help="Your copy of the library, as NAME:PATH; foley needs no path."),
-    ] = "foley",
+    name: str,
+    source: str = "foley",
     settings: SetOption = None,
-    out: Annotated[Path, typer.Option(help="Folder for the sets.", file_okay=False)] = ROOT,
+    out: Annotated[Path, typer.Option(file_okay=False)] = ROOT,
     workers: WorkersOption = None,
     *,
     observer: Observer,
@@ -49,6 +40,11 @@ def bench_build_command(
 
     Examples: `segue bench build order-v3`,
     `segue bench build all --source esc50:/data/ESC-50`
+
+    Args:
+        name: A set such as order-v3, all, or your own YAML file.
+        source: Your copy of the library, as NAME:PATH; foley needs no path.
+        out: Folder for the sets.
     """
     from pipelines.frozen.description import open_set, shipped_sets
     from pipelines.frozen.make import make_set
@@ -70,22 +66,21 @@ def bench_build_command(
 
 
 def _print_sets(made: Sequence[MadeSet], out: Path) -> None:
-    console = make_console()
     for frozen in made:
         built = frozen.built
         state = "as published" if built.published else "unpublished"
-        console.print(
+        make_console().print(
             f"[bold]{built.name}[/] over {built.source}: {built.samples:,} samples, {state}, "
             f"digest {built.digest[:16]}, text alone {built.text_only.value:.1%}, trivial audio "
             f"{f'{built.trivial.value:.1%}' if built.trivial else '-'} (chance 50 %), "
             f"{frozen.summary.seconds:.1f} s"
         )
         if not built.published:
-            console.print(
-                f"[yellow]note[/]: no digest of {built.name} over {built.source} is published, so "
+            print_note(
+                f"no digest of {built.name} over {built.source} is published, so "
                 "Segue cannot tell whether others score the same set"
             )
-    print_next(console, "segue", "bench", "run", "random", "MODEL", "--sets", out)
+    print_next("segue", "bench", "run", "random", "MODEL", "--sets", out)
 
 
 def bench_list_command() -> CommandResult:
@@ -122,8 +117,7 @@ def bench_list_command() -> CommandResult:
                 for wanted in (True, False)
             )
             table.add_row(each.name, each.description.asks, ", ".join(known), ", ".join(unknown))
-        console = make_console()
-        console.print(table)
-        print_next(console, "segue", "bench", "build", "all")
+        make_console().print(table)
+        print_next("segue", "bench", "build", "all")
 
     return CommandResult({"sets": rows}, show)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
-
-import typer
+from typing import TYPE_CHECKING, Final
 
 from pipelines.cli.common.options import (
     EngineOption,
@@ -17,12 +15,14 @@ from pipelines.cli.common.options import (
 )
 from pipelines.cli.common.show import (
     print_blocked,
+    print_findings,
     print_next,
+    print_note,
     quieten_prefect,
+    say,
 )
 from pipelines.cli.make.reproduce import (
     DEFAULTS,
-    ReproductionRequest,
     RetriesOption,
     TimeoutOption,
     read_request,
@@ -47,10 +47,7 @@ LOCALLY: Final = "give --workers N alone; it is the same as --engine local:N"
 
 
 def build_command(
-    spec: Annotated[
-        Path,
-        typer.Argument(help="The corpus spec, a YAML file.", show_default=False),
-    ],
+    spec: Path,
     out: StoreOption = Path(),
     stage: StageOption = None,
     workers: WorkersOption = None,
@@ -58,10 +55,7 @@ def build_command(
     prefect: PrefectOption = None,
     timeout: TimeoutOption = DEFAULTS.timeout_s,
     retries: RetriesOption = DEFAULTS.retries,
-    version: Annotated[
-        str | None,
-        typer.Option(help="Name of the version. A finished version is rebuilt byte for byte."),
-    ] = None,
+    version: str | None = None,
     *,
     observer: Observer,
 ) -> CommandResult:
@@ -73,6 +67,10 @@ def build_command(
     exit status is 1.
 
     Example: `segue build corpora/acba.yaml --out /data/segue --workers 8`
+
+    Args:
+        spec: The corpus spec, a YAML file.
+        version: Name of the version. A finished version is rebuilt byte for byte.
     """
     from pipelines.builder.schedule import RenderSettings
     from synth.corpus.corpus import holds_corpus
@@ -82,12 +80,12 @@ def build_command(
         raise SpecError(
             f"{place}: expected a spec, got a corpus", fix=f"use `segue rebuild {place}`"
         )
-    asked, out = read_request(spec, version, out, stage)
+    asked, built, out = read_request(spec, version, out, stage)
     settings = RenderSettings(timeout_s=timeout, retries=retries)
-    if isinstance(asked, ReproductionRequest):
+    if built is not None:
         if engine is not None:
             raise SpecError("--engine: a version is rebuilt on this machine only", fix=LOCALLY)
-        return reproduce_version(asked, choose_worker_count(workers), settings, observer)
+        return reproduce_version(built, asked, workers, settings, observer)
     summary = run_build(asked, out, choose_engine(engine, workers), prefect, observer, settings)
     return CommandResult(summary.to_json(), partial(print_summary, summary))
 
@@ -128,33 +126,28 @@ def choose_engine(engine: str | None, workers: int | None) -> str | int:
 
 def choose_worker_count(workers: int | None) -> int:
     """As many workers as processors, unless told otherwise."""
-    if workers is not None:
-        return workers
-    return processors()
+    return processors() if workers is None else workers
 
 
 def print_summary(summary: Summary) -> None:
     """What was made, skipped and quarantined, and what to do next."""
-    from pipelines.cli.common.findings import print_findings
-
-    console = make_console()
-    console.print(
+    make_console().print(
         f"[bold]{summary.corpus}[/] {summary.version}: {format_count(summary.samples, 'sample')}, "
         f"{summary.hours:.2f} h in {format_count(summary.shards, 'shard')}"
     )
-    console.print(
+    say(
         f"{format_count(summary.rendered, 'shard')} rendered, {summary.skipped:,} already there, "
         f"{format_count(summary.quarantined, 'clip')} quarantined, {summary.seconds:.1f} s"
     )
     manifests = summary.paths["manifests"]
-    print_findings(console, summary.findings, manifests)
-    print_blocked(console, summary.blocked)
+    print_findings(summary.findings, manifests)
+    print_blocked(summary.blocked)
     if summary.excerpts_of_captioned_clips:
-        console.print(
-            f"[yellow]note[/]: {summary.excerpts_of_captioned_clips:,} sounds are excerpts "
+        print_note(
+            f"{summary.excerpts_of_captioned_clips:,} sounds are excerpts "
             "of captioned clips, but their captions describe whole clips; to keep clips whole, "
             "set `length: natural` or a longer exact length"
         )
-    console.print(f"manifests  {manifests}", markup=False)
-    console.print(f"shards     {summary.paths['shards']}", markup=False)
-    print_next(console, "segue", "inspect", manifests)
+    say(f"manifests  {manifests}")
+    say(f"shards     {summary.paths['shards']}")
+    print_next("segue", "inspect", manifests)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pipelines.cli.common.options import corpus_completions
-from pipelines.cli.common.show import print_first, print_next
+from pipelines.cli.common.show import print_first, print_next, say
 from pipelines.cli.common.source import (
     SetOption,
     apply_settings,
@@ -18,7 +18,6 @@ from pipelines.cli.common.source import (
     print_index,
 )
 from synth.base.command import CommandResult
-from synth.base.doors import make_console
 from synth.base.errors import SourceError, SpecError
 from synth.base.progress import Observer
 from synth.corpus.kinds import PathKind, expect
@@ -34,46 +33,19 @@ SAMPLES: Final = 5
 def check_command(
     what: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[NAME:ROOT|CORPUS|EXPORT]",
-            help="A library such as esc50:/data/ESC-50, a corpus's manifest folder or URL, or "
-            "an export's folder. Without it, this machine is checked.",
-            show_default=False,
-            autocompletion=corpus_completions,
-        ),
+        typer.Argument(metavar="[NAME:ROOT|CORPUS|EXPORT]", autocompletion=corpus_completions),
     ] = None,
-    index: Annotated[
-        Path | None,
-        typer.Option(help="Checksums of a library: an index from --write, mirdata or soundata."),
-    ] = None,
-    write: Annotated[
-        Path | None,
-        typer.Option(help="Write an index of a library's files as they are now."),
-    ] = None,
+    index: Path | None = None,
+    write: Path | None = None,
     settings: SetOption = None,
     samples: Annotated[
         int | None,
         typer.Option(
-            min=0,
-            help=f"Samples of a corpus to render again, drawn evenly; {SAMPLES} by default.",
-            show_default=False,
+            min=0, help=f"Samples of a corpus to render again, drawn evenly; {SAMPLES} by default."
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Check this machine for building in a folder or at a URL; by default here.",
-            show_default=False,
-        ),
-    ] = None,
-    endpoint: Annotated[
-        str | None,
-        typer.Option(
-            help="Also check a language model's API at this address, as for `segue llm run "
-            "--base-url`.",
-            show_default=False,
-        ),
-    ] = None,
+    out: Path | None = None,
+    endpoint: str | None = None,
     *,
     observer: Observer,
 ) -> CommandResult:
@@ -89,6 +61,15 @@ def check_command(
     compares an export with its corpus.
 
     Examples: `segue check`, `segue check esc50:/data/ESC-50`, `segue check data_manifests/acba`
+
+    Args:
+        what: A library such as esc50:/data/ESC-50, a corpus's manifest folder or URL, or an
+            export's folder. Without it, this machine is checked.
+        index: Checksums of a library: an index from --write, mirdata or soundata.
+        write: Write an index of a library's files as they are now.
+        out: Check this machine for building in a folder or at a URL; by default here.
+        endpoint: Also check a language model's API at this address, as for `segue llm run
+            --base-url`.
     """
     of_library: dict[str, object] = {"--index": index, "--write": write, "--set": settings}
     of_machine: dict[str, object] = {"--out": out, "--endpoint": endpoint}
@@ -117,8 +98,8 @@ def check_command(
         count = _write(root, write, observer)
 
         def show() -> None:
-            make_console().print(f"{count:,} files written to {write}", markup=False)
-            print_next(make_console(), "segue", "check", what, "--index", write)
+            say(f"{count:,} files written to {write}")
+            print_next("segue", "check", what, "--index", write)
 
         return CommandResult({"files": count, "index": str(write)}, show)
     found, clips, is_heard = _check(source, root, index, observer)
@@ -152,38 +133,29 @@ def _find_kind(what: str) -> PathKind:
 
 
 def _check_corpus(corpus: Path, samples: int, observer: Observer) -> CommandResult:
-    """Check a corpus's files against their receipts, and by rendering samples again."""
     from pipelines.look.inspection import draw, verify, verify_manifests
     from synth.corpus.corpus import Corpus
 
     checks = verify_manifests(corpus)
     opened = Corpus.open(corpus)
     checks |= verify(opened, draw(corpus, samples), observer)
-
-    def show() -> None:
-        console = make_console()
-        for name, value in checks.items():
-            console.print(f"{name}: {value}", markup=False)
-        print_next(console, "segue", "audit", format_place(corpus))
-
     facts = {"ok": True, "corpus": opened.name, "version": opened.version, "checks": checks}
-    return CommandResult(facts, show)
+    return CommandResult(facts, partial(_print_checks, checks, format_place(corpus)))
 
 
 def _check_export(out: Path) -> CommandResult:
-    """Check an export's files against its receipts."""
     from pipelines.checks.exported import verify_export  # loads every format
 
     identity, checks = verify_export(out)
-
-    def show() -> None:
-        console = make_console()
-        for name, value in checks.items():
-            console.print(f"{name}: {value}", markup=False)
-        print_next(console, "segue", "audit", "CORPUS", "--export", out)
-
     named = {name: identity.get(name) for name in ("format", "corpus", "version")}
-    return CommandResult({"ok": True, **named, "checks": checks}, show)
+    shown = partial(_print_checks, checks, "CORPUS", "--export", out)
+    return CommandResult({"ok": True, **named, "checks": checks}, shown)
+
+
+def _print_checks(checks: Mapping[str, object], *audited: str | Path) -> None:
+    for name, value in checks.items():
+        say(f"{name}: {value}")
+    print_next("segue", "audit", *audited)
 
 
 def _write(root: Path, target: Path, observer: Observer) -> int:
@@ -226,18 +198,17 @@ def _check(
 def _show(
     source: Settings, found: Integrity, clips: int, is_heard: bool, words: Sequence[str]
 ) -> None:
-    console = make_console()
-    print_index(console, source)
+    print_index(source)
     if not is_heard:
-        console.print(f"no audio here: {clips:,} clips are listed, for planning only")
-    console.print(
+        say(f"no audio here: {clips:,} clips are listed, for planning only")
+    say(
         f"{found.listed:,} files listed, {len(found.missing):,} missing; {found.checked:,} "
         f"checksums compared, {len(found.changed):,} differ; "
         f"{len(found.unlisted):,} sounds unlisted"
     )
     for kind in ("missing", "changed", "unlisted"):
-        print_first(console, [f"{kind}: {path}" for path in getattr(found, kind)])
+        print_first([f"{kind}: {path}" for path in getattr(found, kind)])
     if found.is_whole:
-        print_next(console, "segue", "ingest", *words)
+        print_next("segue", "ingest", *words)
     else:
-        console.print("next: download these files again, then repeat this command")
+        say("next: download these files again, then repeat this command")

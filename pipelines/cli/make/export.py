@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pipelines.cli.common.options import WorkersOption
+from pipelines.cli.common.show import say
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError, suggestion
@@ -112,16 +113,16 @@ def _print(corpus: Corpus, summary: ExportSummary) -> None:
         f"[bold]{corpus.name}[/] {corpus.version} as {summary.format}: {summary.samples:,} samples "
         f"in {summary.parts:,} parts"
     )
-    console.print(
+    say(
         f"{summary.written:,} parts written, {summary.skipped:,} already there, "
         f"{summary.seconds:.1f} s"
     )
     if summary.counts:
         console.print(", ".join(f"{name}: {count:,}" for name, count in summary.counts.items()))
-    console.print(f"export  {summary.paths['export']}", markup=False)
+    say(f"export  {summary.paths['export']}")
     if needs := find_format(summary.format).needs:
-        console.print(f"note: {needs}", markup=False)
-    console.print(f"next: read {summary.paths['readme']}", markup=False)
+        say(f"note: {needs}")
+    say(f"next: read {summary.paths['readme']}")
 
 
 def _export_model(

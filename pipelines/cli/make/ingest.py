@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pipelines.cli.common.options import StageOption, StoreOption, WorkersOption
-from pipelines.cli.common.show import print_blocked, print_next
+from pipelines.cli.common.show import print_blocked, print_next, print_note, say
 from pipelines.cli.common.source import (
     SetOption,
     apply_settings,
@@ -43,7 +43,6 @@ LibraryArgument: TypeAlias = Annotated[
     typer.Argument(
         metavar="SPEC|NAME:ROOT",
         help="A corpus spec, or a source and its folder, such as esc50:/data/ESC-50.",
-        show_default=False,
     ),
 ]
 LimitOption: TypeAlias = Annotated[
@@ -102,18 +101,16 @@ def _read_intake(text: str, settings: Sequence[str] = ()) -> Intake:
 
 
 def _show_next(library: str, out: list[str]) -> None:
-    console = make_console()
     if Path(library).is_file():
-        print_next(console, "segue", "plan", library, *out)
+        print_next("segue", "plan", library, *out)
     else:
-        print_next(console, "segue", "new", "RECIPE", "--source", library)
-        console.print("`segue new` lists the recipes", markup=False)
+        print_next("segue", "new", "RECIPE", "--source", library)
+        say("`segue new` lists the recipes")
 
 
 def _describe_library(
     intake: Intake, library: IngestedLibrary, following: Callable[[], None]
 ) -> CommandResult:
-    """What was ingested."""
     splits = Counter(clip["split"] or "(none)" for clip in library.clips.rows("split"))
     above = sum(clip["peak_db"] > 0 for clip in library.clips.rows("peak_db"))
     facts = {
@@ -139,7 +136,7 @@ def _print_library(
 ) -> None:
 
     console = make_console()
-    print_index(console, intake.source)
+    print_index(intake.source)
     labels: set[str] = set()
     captions = silent = 0
     for clip in library.clips.rows("labels", "captions", "tags"):
@@ -149,36 +146,34 @@ def _print_library(
     recordings = {clip["recording"] for clip in library.clips.rows("recording")}
     sounds = library.clips.rows("onset", "offset", "sample_rate")
     seconds = sum((clip["offset"] - clip["onset"]) / clip["sample_rate"] for clip in sounds)
-    console.print(
+    say(
         f"{format_count(len(library.clips), 'clip')} of "
         f"{format_count(len(recordings), 'recording')}, {format_count(len(labels), 'label')}, "
         f"{format_count(captions, 'caption')}, {seconds / 60:.1f} min of sound"
     )
     outside = splits.get("(none)", 0)
     listed = len(library.clips) + len(library.quarantine)
-    console.print(
+    say(
         f"{len(library.clips) - outside:,} accepted + {len(library.quarantine):,} quarantined "
         f"+ {outside:,} outside of splits = {listed:,} listed{_describe_limit(intake)}"
     )
     if len(splits) > 1:
         _print_table(console, ("split", "clips"), splits)
     if above:
-        console.print(
+        say(
             f"{format_count(above, 'clip')} with peaks above full scale (column peak_db), "
             "used as others are"
         )
     if silent:
-        console.print(
-            f"[yellow]note[/]: no label, caption or tag: {format_count(silent, 'clip')}; no recipe "
-            "can use them"
+        print_note(
+            f"no label, caption or tag: {format_count(silent, 'clip')}; no recipe can use them"
         )
-    print_blocked(console, library.blocked)
+    print_blocked(library.blocked)
     if library.quarantine:
         _print_reasons(console, library.quarantine)
 
 
 def _describe_listing(intake: Intake, following: Callable[[], None]) -> CommandResult:
-    """What a table without its audio lists."""
     from synth.sources.reading.files import list_refs
 
     refs = list(islice(list_refs(intake.source), intake.limit))
@@ -205,7 +200,7 @@ def _describe_listing(intake: Intake, following: Callable[[], None]) -> CommandR
 
     def show() -> None:
         console = make_console()
-        console.print(
+        say(
             f"{intake.source.name} lists {len(usable):,} clips, {captions:,} captions, {tags:,} "
             f"tags and {labels:,} labels{_describe_limit(intake)}; there is no audio to build "
             "from, but `segue plan` can plan over it"
@@ -246,4 +241,4 @@ def _print_reasons(console: Console, quarantine: Iterable[Mapping[str, str]]) ->
     from pipelines.ingest.parts import count_refusals, format_refusals
 
     for line in format_refusals(count_refusals(quarantine)):
-        console.print(f"  {line}", markup=False)
+        say(f"  {line}")

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 from rich.markup import escape
 
+from pipelines.cli.common.show import say
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import LexiconError
@@ -20,12 +21,7 @@ _SAID: Final = {"count": "countable", "fast": "has a rhythm", "long": "lasts", "
 
 
 def labels_command(
-    word: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[WORD|SPEC]", help="What to search, or a spec whose labels to word."
-        ),
-    ] = None,
+    word: Annotated[str | None, typer.Argument(metavar="[WORD|SPEC]")] = None,
 ) -> CommandResult:
     """Search the labels that Segue has words for; or write those that a spec's labels lack.
 
@@ -34,6 +30,9 @@ def labels_command(
     it writes the YAML to put into the spec.
 
     Examples: `segue labels bark`, `segue labels mine.yaml`
+
+    Args:
+        word: What to search, or a spec whose labels to word.
     """
     if word is not None and Path(word).is_file():
         return _suggest(Path(word))
@@ -52,13 +51,12 @@ def labels_command(
         raise LexiconError(f"no listed label is called {word!r}", fix=fix)
 
     def show() -> None:
-        console = make_console()
         for label, row in list(rows.items())[:SHOWN]:
             kinds = [*row["families"], *(f"maybe {path}" for path in row["also"]), *row["said"]]
-            console.print(f"[bold]{escape(label)}[/]  [dim]{', '.join(kinds)}[/]")
-            console.print(f"  {'; '.join(row['clauses'])}", markup=False)
+            make_console().print(f"[bold]{escape(label)}[/]  [dim]{', '.join(kinds)}[/]")
+            say(f"  {'; '.join(row['clauses'])}")
         if len(rows) > SHOWN:
-            console.print(f"and {len(rows) - SHOWN:,} more")
+            say(f"and {len(rows) - SHOWN:,} more")
 
     return CommandResult(rows, show)
 
@@ -76,7 +74,6 @@ def _describe(label: str) -> dict[str, Any]:
 
 
 def _suggest(spec: Path) -> CommandResult:
-    """The YAML of labels that are neither listed nor worded in a spec."""
     from pipelines.config.file import read_spec
     from pipelines.config.new import inspect_library
 
@@ -86,6 +83,6 @@ def _suggest(spec: Path) -> CommandResult:
     text = "\n".join(suggest_words(unlisted)) if unlisted else ""
 
     def show() -> None:
-        make_console().print(text or "every label has words", markup=False)
+        say(text or "every label has words")
 
     return CommandResult({"unlisted": unlisted, "yaml": text}, show)

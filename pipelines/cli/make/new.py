@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 
 from pipelines.cli.common.options import source_completions, start_completions
-from pipelines.cli.common.show import print_next
+from pipelines.cli.common.show import print_next, say
 from pipelines.cli.common.source import parse_source
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
@@ -22,26 +22,10 @@ if TYPE_CHECKING:
 
 def new_command(
     recipe: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[RECIPE]",
-            help="Recipe of the corpus. Without it, the recipes are listed.",
-            autocompletion=start_completions,
-        ),
+        str | None, typer.Argument(metavar="[RECIPE]", autocompletion=start_completions)
     ] = None,
-    source: Annotated[
-        str | None,
-        typer.Option(
-            help="A library from `segue sources`, as NAME or NAME:FOLDER. The default is one "
-            "that ships with Segue.",
-            show_default=False,
-            autocompletion=source_completions,
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="The new file; RECIPE.yaml by default.", dir_okay=False),
-    ] = None,
+    source: Annotated[str | None, typer.Option(autocompletion=source_completions)] = None,
+    out: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
 ) -> CommandResult:
     """Write a spec with every setting explained, or list the recipes.
 
@@ -49,6 +33,12 @@ def new_command(
 
     Examples: `segue new`, `segue new scenes`,
     `segue new triplets --source esc50:/data/ESC-50 --out corpora/esc50.yaml`
+
+    Args:
+        recipe: Recipe of the corpus. Without it, the recipes are listed.
+        source: A library from `segue sources`, as NAME or NAME:FOLDER. The default is one that
+            ships with Segue.
+        out: The new file; RECIPE.yaml by default.
     """
     from pipelines.config.new import find_innermost, find_start, inspect_library, render_spec
     from pipelines.config.spec import make_corpus_name
@@ -79,26 +69,20 @@ def new_command(
     counts = {"clips": library.clips, "listed": library.listed} if library else {}
 
     def show() -> None:
-        console = make_console()
-        console.print(f"wrote {path}" + (f", {index}" if index else ""), markup=False)
+        say(f"wrote {path}" + (f", {index}" if index else ""))
         if library is not None:
-            console.print(_describe(library), markup=False)
+            absent = library.listed - library.clips
+            say(
+                f"found {library.clips:,} clips"
+                + (f" of {len(library.labels):,} labels" if library.labels else "")
+                + (f"; {absent:,} listed clips are missing" if absent else "")
+            )
         for note in notes:
-            console.print(f"note: {note}", markup=False)
-        print_next(console, "segue", "plan", path)
+            say(f"note: {note}")
+        print_next("segue", "plan", path)
 
     facts = {"spec": str(path), "recipe": found.recipe, "source": name, **counts, "notes": notes}
     return CommandResult(facts, show)
-
-
-def _describe(library: LibraryFacts) -> str:
-    """What was found."""
-    absent = library.listed - library.clips
-    return (
-        f"found {library.clips:,} clips"
-        + (f" of {len(library.labels):,} labels" if library.labels else "")
-        + (f"; {absent:,} listed clips are missing" if absent else "")
-    )
 
 
 def _find_notes(path: Path, source: str, library: LibraryFacts | None) -> list[str]:
@@ -149,7 +133,6 @@ def _make_relative(folder: Path, root: str) -> str:
 
 
 def _list_recipes(source: str | None, out: Path | None) -> CommandResult:
-    """One line a recipe."""
     from pipelines.config.new import summarise_starts
 
     if source is not None or out is not None:
@@ -157,10 +140,9 @@ def _list_recipes(source: str | None, out: Path | None) -> CommandResult:
     rows = summarise_starts()
 
     def show() -> None:
-        console = make_console()
         width = max(map(len, rows))
         for name, about in rows.items():
-            console.print(f"[bold]{escape(name):<{width}}[/]  {escape(about)}")
-        console.print("\n`segue new RECIPE` writes a spec with every setting explained.")
+            make_console().print(f"[bold]{escape(name):<{width}}[/]  {escape(about)}")
+        say("\n`segue new RECIPE` writes a spec with every setting explained.")
 
     return CommandResult(rows, show)

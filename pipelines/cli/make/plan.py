@@ -10,7 +10,7 @@ import typer
 
 from pipelines.checks.preflight.training import MOST_LOST, LoaderKind, Training
 from pipelines.cli.common.options import SpecArgument, StageOption, StoreOption
-from pipelines.cli.common.show import print_blocked, print_next
+from pipelines.cli.common.show import print_blocked, print_findings, print_next, say
 from pipelines.cli.common.source import print_index, resolve_destination
 from pipelines.cli.make.build import choose_worker_count
 from synth.base.atomic import format_count
@@ -34,59 +34,19 @@ def plan_command(
     spec: SpecArgument,
     out: StoreOption = Path(),
     stage: StageOption = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Worker processes; 0 works in this process. The default is one per processor. "
-            "With --gpus: loader workers per GPU, by default 1.",
-        ),
-    ] = None,
-    gpus: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of GPUs, one rank each.", rich_help_panel=_TRAINING),
-    ] = None,
-    batch: Annotated[
-        int | None,
-        typer.Option(min=1, help="Samples per step, over all GPUs.", rich_help_panel=_TRAINING),
-    ] = None,
-    loader: Annotated[
-        list[LoaderKind] | None,
-        typer.Option(
-            help="Loaders that the plan must work with; by default trainer and bounded. trainer: "
-            "segue train. bounded: whole shards, epochs of fixed length (open_clip, LAION-CLAP). "
-            "plain: whole shards, each rank until it runs out.",
-            rich_help_panel=_TRAINING,
-        ),
-    ] = None,
-    split: Annotated[
-        list[str] | None,
-        typer.Option(help="Splits to train on; by default train.", rich_help_panel=_TRAINING),
-    ] = None,
-    keep_groups: Annotated[
-        bool,
-        typer.Option(help="Whether segue train keeps groups whole.", rich_help_panel=_TRAINING),
-    ] = True,
-    epochs: Annotated[
-        int, typer.Option(min=1, help="Epochs of the run.", rich_help_panel=_TRAINING)
-    ] = 1,
+    workers: Annotated[int | None, typer.Option(min=0)] = None,
+    gpus: Annotated[int | None, typer.Option(min=1, rich_help_panel=_TRAINING)] = None,
+    batch: Annotated[int | None, typer.Option(min=1, rich_help_panel=_TRAINING)] = None,
+    loader: Annotated[list[LoaderKind] | None, typer.Option(rich_help_panel=_TRAINING)] = None,
+    split: Annotated[list[str] | None, typer.Option(rich_help_panel=_TRAINING)] = None,
+    keep_groups: Annotated[bool, typer.Option(rich_help_panel=_TRAINING)] = True,
+    epochs: Annotated[int, typer.Option(min=1, rich_help_panel=_TRAINING)] = 1,
     most_lost: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            max=100,
-            help="Warn if an epoch leaves more than this percentage of a split unseen.",
-            rich_help_panel=_TRAINING,
-        ),
+        float, typer.Option(min=0, max=100, rich_help_panel=_TRAINING)
     ] = MOST_LOST,
-    steps_per_s: Annotated[
-        float | None,
-        typer.Option(
-            min=1e-6, help="Training steps per second of your model.", rich_help_panel=_TRAINING
-        ),
-    ] = None,
+    steps_per_s: Annotated[float | None, typer.Option(min=1e-6, rich_help_panel=_TRAINING)] = None,
     price_per_gpu_hour: Annotated[
-        float | None, typer.Option(min=0, help="Price, in any currency.", rich_help_panel=_TRAINING)
+        float | None, typer.Option(min=0, rich_help_panel=_TRAINING)
     ] = None,
     *,
     observer: Observer,
@@ -102,6 +62,21 @@ def plan_command(
 
     Examples: `segue plan corpora/acba.yaml`,
     `segue plan corpora/acba.yaml --gpus 8 --workers 4 --batch 256`
+
+    Args:
+        workers: Worker processes; 0 works in this process. The default is one per processor. With
+            --gpus: loader workers per GPU, by default 1.
+        gpus: Number of GPUs, one rank each.
+        batch: Samples per step, over all GPUs.
+        loader: Loaders that the plan must work with; by default trainer and bounded. trainer: segue
+            train. bounded: whole shards, epochs of fixed length (open_clip, LAION-CLAP). plain:
+            whole shards, each rank until it runs out.
+        split: Splits to train on; by default train.
+        keep_groups: Whether segue train keeps groups whole.
+        epochs: Epochs of the run.
+        most_lost: Warn if an epoch leaves more than this percentage of a split unseen.
+        steps_per_s: Training steps per second of your model.
+        price_per_gpu_hour: Price, in any currency.
     """
     from pipelines.builder.build import plan_library
     from pipelines.builder.findings import Findings
@@ -158,8 +133,6 @@ def describe_plan(
     report: PreflightReport | None = None,
 ) -> CommandResult:
     """What was planned."""
-    from pipelines.cli.common.findings import print_findings
-
     facts: dict[str, Any] = {
         "samples": samples,
         "quarantined": sum(refusal.clips for refusal in findings.refusals),
@@ -172,22 +145,19 @@ def describe_plan(
         facts["preflight"] = report.to_json()
 
     def show() -> None:
-        console = make_console()
-        print_index(console, source)
-        console.print(
+        print_index(source)
+        make_console().print(
             f"[bold]{places.corpus}[/] {places.version}: "
             f"{format_count(facts['samples'], 'sample')}, planned in {facts['seconds']} s"
         )
         if facts["quarantined"]:
-            console.print(f"{format_count(facts['quarantined'], 'clip')} quarantined")
+            say(f"{format_count(facts['quarantined'], 'clip')} quarantined")
         manifests = facts["paths"]["manifests"]
-        print_findings(console, findings, manifests)
-        print_blocked(console, blocked)
-        console.print(
-            f"plan  {places.format_path(places.manifests / 'plan.parquet')}", markup=False
-        )
+        print_findings(findings, manifests)
+        print_blocked(blocked)
+        say(f"plan  {places.format_path(places.manifests / 'plan.parquet')}")
         for line in () if report is None else report.format_lines():
-            console.print(line, markup=False)
-        print_next(console, "segue", "audit", manifests)
+            say(line)
+        print_next("segue", "audit", manifests)
 
     return CommandResult(facts, show)

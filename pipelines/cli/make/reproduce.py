@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
@@ -12,7 +11,7 @@ import typer
 
 from pipelines.builder.schedule import MOST_RETRIES, MOST_TIMEOUT_S, RenderSettings
 from pipelines.cli.common.options import CorpusArgument, StageOption, StoreOption, WorkersOption
-from pipelines.cli.common.show import print_next
+from pipelines.cli.common.show import print_next, say
 from pipelines.cli.common.source import resolve_destination
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
@@ -42,58 +41,39 @@ RetriesOption: TypeAlias = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class ReproductionRequest:
-    """A finished version that is to be reproduced.
-
-    Args:
-        given: The spec that was given, None where the version's own is meant.
-    """
-
-    places: Places
-    given: Spec | None
-
-
 def read_request(
     path: Path, version: str | None, out: Path, stage: Path | None = None
-) -> tuple[Spec | ReproductionRequest, Path]:
+) -> tuple[Spec, Places | None, Path]:
     """What `segue build PATH --version VERSION --out OUT --stage STAGE` asks for.
 
     Returns:
-        The spec to be built, or the finished version to be reproduced; and the folder to work in.
+        The spec; the version of it that is to be reproduced, if that one is finished; and the
+        folder to work in.
     """
-    from pydantic import ValidationError
-
-    from pipelines.config.file import read_spec
+    from pipelines.config.file import check_values, read_spec
     from pipelines.config.spec import Spec
     from pipelines.store.places import Places
     from pipelines.store.stage import store_at
     from synth.corpus.corpus import CORPUS_FILE
 
-    if may_be_folder(path):
-        places = _find_version(path, version, out, stage)
-        return ReproductionRequest(places, None), places.out
     root = resolve_destination(out, stage)
     spec = read_spec(path)
     if version is None:
-        return spec, root
+        return spec, None, root
     if spec.version not in (None, version):
         raise SpecError(
             f"{path}: version: {spec.version}, but --version says {version}",
             fix="leave out one of them",
         )
-    try:
-        spec = Spec.model_validate(spec.model_dump() | {"version": version})
-    except ValidationError as error:
-        reason = error.errors()[0]["msg"].removeprefix("Value error, ")
-        raise SpecError(f"--version {version}: {reason}") from error
+    spec = check_values(Spec, spec.model_dump() | {"version": version}, f"--version {version}")
     places = Places(store_at(root.resolve()), spec.corpus, version)
-    is_finished = places.store.holds(places.manifests / CORPUS_FILE)
-    return (ReproductionRequest(places, spec) if is_finished else spec), root
+    return spec, places if places.store.holds(places.manifests / CORPUS_FILE) else None, root
 
 
-def _find_version(path: Path, version: str | None, out: Path, stage: Path | None) -> Places:
-    """The version that a manifest folder, or its URL, and `--version` name."""
+def find_version(
+    path: Path, version: str | None, out: Path = Path(), stage: Path | None = None
+) -> Places:
+    """The finished version that a manifest folder, or its URL, and a name are of."""
     from pipelines.store.places import Places
     from pipelines.store.stage import open_store
     from pipelines.store.store import MANIFESTS
@@ -102,8 +82,12 @@ def _find_version(path: Path, version: str | None, out: Path, stage: Path | None
 
     corpus = Path(resolve_place(path))
     if corpus.parent.parent.name == MANIFESTS or (corpus / CORPUS_FILE).is_file():
-        version = _agree_on_version(path, corpus.name, version)
-        corpus = corpus.parent
+        if version not in (None, corpus.name):
+            raise SpecError(
+                f"{format_place(path)} is version {corpus.name}, but --version says {version}",
+                fix="leave out one of them",
+            )
+        corpus, version = corpus.parent, corpus.name
     version = _find_finished(open_versions(corpus), path, version)
     root, name = split_place(corpus)
     if out != Path() and resolve_place(out) != root:
@@ -112,16 +96,6 @@ def _find_version(path: Path, version: str | None, out: Path, stage: Path | None
             fix="leave out --out",
         )
     return Places(open_store(root, stage), name, version)
-
-
-def _agree_on_version(path: Path, name: str, version: str | None) -> str:
-    """The version that a path and --version name."""
-    if version not in (None, name):
-        raise SpecError(
-            f"{format_place(path)} is version {name}, but --version says {version}",
-            fix="leave out one of them",
-        )
-    return name
 
 
 def _find_finished(versions: Sequence[Version], path: Path, version: str | None) -> str:
@@ -142,12 +116,17 @@ def _find_finished(versions: Sequence[Version], path: Path, version: str | None)
 
 
 def reproduce_version(
-    request: ReproductionRequest, workers: int, settings: RenderSettings, observer: Observer
+    places: Places,
+    given: Spec | None,
+    workers: int | None,
+    settings: RenderSettings,
+    observer: Observer,
 ) -> CommandResult:
     """Reproduce a version; status 1 where something is other than it was."""
     from pipelines.versions.reproduce import reproduce
 
-    found = reproduce(request.places, request.given, workers, observer, settings)
+    count = processors() if workers is None else workers
+    found = reproduce(places, given, count, observer, settings)
     return CommandResult(
         found.to_json(), partial(_print, found), status=int(bool(found.differences))
     )
@@ -155,10 +134,7 @@ def reproduce_version(
 
 def rebuild_command(
     corpus: CorpusArgument,
-    version: Annotated[
-        str | None,
-        typer.Argument(help="The version; by default the latest."),
-    ] = None,
+    version: Annotated[str | None, typer.Argument()] = None,
     out: StoreOption = Path(),
     stage: StageOption = None,
     workers: WorkersOption = None,
@@ -174,17 +150,17 @@ def rebuild_command(
     changed, and the exit status is 1.
 
     Example: `segue rebuild data_manifests/acba/2f6c01d9a4b8`
+
+    Args:
+        version: The version; by default the latest.
     """
     if not may_be_folder(corpus):
         raise SpecError(
             f"{corpus}: no such manifest folder", fix="give data_manifests/CORPUS, or its URL"
         )
-    request, _ = read_request(corpus, version, out, stage)
-    assert isinstance(request, ReproductionRequest)
-    count = processors() if workers is None else workers
-    return reproduce_version(
-        request, count, RenderSettings(timeout_s=timeout, retries=retries), observer
-    )
+    places = find_version(corpus, version, out, stage)
+    settings = RenderSettings(timeout_s=timeout, retries=retries)
+    return reproduce_version(places, None, workers, settings, observer)
 
 
 def _print(found: Reproduction) -> None:
@@ -195,17 +171,17 @@ def _print(found: Reproduction) -> None:
             "nothing was changed"
         )
         for line in found.differences.lines():
-            console.print(f"  {line}", markup=False)
+            say(f"  {line}")
         return
     console.print(
         f"[bold]{found.corpus}[/] {found.version}: reproduced; all {found.shards:,} shards "
         "match their receipts"
     )
     there = found.shards - found.rendered - found.linked
-    console.print(
+    say(
         f"{found.rendered:,} shards rendered, {found.linked:,} shared with another version, "
         f"{there:,} already there, {found.seconds:.1f} s"
     )
-    console.print(f"manifests  {found.paths['manifests']}", markup=False)
-    console.print(f"shards     {found.paths['shards']}", markup=False)
-    print_next(console, "segue", "inspect", found.paths["manifests"])
+    say(f"manifests  {found.paths['manifests']}")
+    say(f"shards     {found.paths['shards']}")
+    print_next("segue", "inspect", found.paths["manifests"])

@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.padding import Padding
 
 from pipelines.cli.common.options import JsonOption, source_completions
+from pipelines.cli.common.show import say
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SourceError
@@ -50,7 +51,7 @@ def _print_list(names: Sequence[str]) -> None:
     for name in names:
         summary = escape(_CITED.sub(".", _summarise(name)))
         console.print(f"[bold]{escape(name):<{width}}[/]  {summary}", soft_wrap=True)
-    console.print("\n`segue sources NAME` shows its settings, licence and where to get it.")
+    say("\n`segue sources NAME` shows its settings, licence and where to get it.")
 
 
 def _summarise(name: str) -> str:

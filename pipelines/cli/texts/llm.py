@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from pipelines.cli.common.show import print_read
+from pipelines.cli.common.show import print_read, say
 from pipelines.llm.money.prices import Nano, format_cost
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
@@ -28,80 +28,31 @@ _STORE: Final = Path("llm-store.sqlite")
 
 
 def llm_run_command(
-    task: Annotated[
-        str, typer.Argument(help="A task from `segue llm tasks`, or a prompt's .yaml file.")
-    ],
-    source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="INPUT",
-            help="A .csv, .parquet, .jsonl or .json file, or a corpus's manifest folder.",
-        ),
-    ],
-    out: Annotated[Path, typer.Option(help="The Parquet file to write.", dir_okay=False)],
-    model: Annotated[str, typer.Option(help="The model's name at the endpoint.")],
-    base_url: Annotated[
-        str, typer.Option(help="Any endpoint that speaks OpenAI's protocol.")
-    ] = "https://api.openai.com/v1",
-    key_variable: Annotated[
-        str,
-        typer.Option(
-            help="Environment variable that holds the key; `none` for a server without keys."
-        ),
-    ] = "OPENAI_API_KEY",
-    budget: Annotated[
-        float | None,
-        typer.Option(min=0, help="Limit in dollars for all runs with this --out together."),
-    ] = None,
-    prices: Annotated[
-        Path | None, typer.Option(help="YAML file with your own prices per model.")
-    ] = None,
-    local: Annotated[
-        bool, typer.Option("--local", help="The model is self-hosted and costs nothing.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Estimate the cost and send nothing.")
-    ] = False,
-    batch: Annotated[
-        bool, typer.Option("--batch", help="Use the batch API: cheaper, answers within a day.")
-    ] = False,
-    concurrency: Annotated[int, typer.Option(min=1, max=1024, help="Concurrent requests.")] = 16,
-    timeout: Annotated[
-        float, typer.Option(min=1, help="Time limit of one attempt in seconds.")
-    ] = 60.0,
-    limit: Annotated[int | None, typer.Option(min=1, help="Process only this many rows.")] = None,
-    split: Annotated[
-        str | None, typer.Option(help="Split of a corpus: train, val or test.")
-    ] = None,
-    positives: Annotated[
-        bool,
-        typer.Option(
-            "--positives", help="Include further true captions of a corpus, but none by a model."
-        ),
-    ] = False,
-    variants: Annotated[
-        int, typer.Option(min=1, help="Items per row, in different styles and languages.")
-    ] = 1,
-    verify_model: Annotated[
-        str,
-        typer.Option(help="Model of the second request, if the task has one; by default --model."),
-    ] = "",
-    id_column: Annotated[str, typer.Option(help="Column with row ids.")] = "id",
-    column: Annotated[
-        list[str] | None, typer.Option(help="FIELD=COLUMN, if the names differ; repeatable.")
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="FIELD=VALUE, the same for all rows; repeatable."),
-    ] = None,
-    store: Annotated[Path, typer.Option(help="File that keeps all paid answers.")] = _STORE,
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Sampling seed, if the endpoint takes one.")
-    ] = None,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Ask again for items that failed.")
-    ] = False,
-    poll: Annotated[float, typer.Option(min=0, help="Seconds between polls of a batch.")] = 30.0,
+    task: str,
+    source: Annotated[Path, typer.Argument(metavar="INPUT")],
+    out: Annotated[Path, typer.Option(dir_okay=False)],
+    model: Annotated[str, typer.Option()],
+    base_url: str = "https://api.openai.com/v1",
+    key_variable: str = "OPENAI_API_KEY",
+    budget: Annotated[float | None, typer.Option(min=0)] = None,
+    prices: Path | None = None,
+    local: bool = False,
+    dry_run: bool = False,
+    batch: bool = False,
+    concurrency: Annotated[int, typer.Option(min=1, max=1024)] = 16,
+    timeout: Annotated[float, typer.Option(min=1)] = 60.0,
+    limit: Annotated[int | None, typer.Option(min=1)] = None,
+    split: str | None = None,
+    positives: bool = False,
+    variants: Annotated[int, typer.Option(min=1)] = 1,
+    verify_model: str = "",
+    id_column: str = "id",
+    column: list[str] | None = None,
+    set_: Annotated[list[str] | None, typer.Option("--set")] = None,
+    store: Path = _STORE,
+    seed: Annotated[int | None, typer.Option(min=0)] = None,
+    retry_failed: bool = False,
+    poll: Annotated[float, typer.Option(min=0)] = 30.0,
     *,
     observer: Observer,
 ) -> CommandResult:
@@ -113,6 +64,33 @@ def llm_run_command(
 
     Example: `segue llm run paraphrase captions.csv --out said.parquet --model gpt-4o-mini
     --budget 2`
+
+    Args:
+        task: A task from `segue llm tasks`, or a prompt's .yaml file.
+        source: A .csv, .parquet, .jsonl or .json file, or a corpus's manifest folder.
+        out: The Parquet file to write.
+        model: The model's name at the endpoint.
+        base_url: Any endpoint that speaks OpenAI's protocol.
+        key_variable: Environment variable that holds the key; `none` for a server without keys.
+        budget: Limit in dollars for all runs with this --out together.
+        prices: YAML file with your own prices per model.
+        local: The model is self-hosted and costs nothing.
+        dry_run: Estimate the cost and send nothing.
+        batch: Use the batch API: cheaper, answers within a day.
+        concurrency: Concurrent requests.
+        timeout: Time limit of one attempt in seconds.
+        limit: Process only this many rows.
+        split: Split of a corpus: train, val or test.
+        positives: Include further true captions of a corpus, but none by a model.
+        variants: Items per row, in different styles and languages.
+        verify_model: Model of the second request, if the task has one; by default --model.
+        id_column: Column with row ids.
+        column: FIELD=COLUMN, if the names differ; repeatable.
+        set_: FIELD=VALUE, the same for all rows; repeatable.
+        store: File that keeps all paid answers.
+        seed: Sampling seed, if the endpoint takes one.
+        retry_failed: Ask again for items that failed.
+        poll: Seconds between polls of a batch.
     """
     from pipelines.llm.files import Input
     from pipelines.llm.run import estimate, generate
@@ -158,11 +136,14 @@ def llm_run_command(
 
 
 def llm_stats_command(
-    store: Annotated[Path, typer.Option(help="File that keeps all paid answers.")] = _STORE,
+    store: Path = _STORE,
 ) -> CommandResult:
     """Show what a store of answers holds and what it cost, by task and model.
 
     Example: `segue llm stats --store llm-store.sqlite`
+
+    Args:
+        store: File that keeps all paid answers.
     """
     from pipelines.llm.money.ledger import read_stats
 
@@ -194,14 +175,13 @@ def llm_tasks_command() -> CommandResult:
     ]
 
     def show() -> None:
-        console = make_console()
         for prompt in prompts:
             file = prompt.file
-            console.print(f"[bold]{prompt.id}[/]  {escape(file.about)}")
+            make_console().print(f"[bold]{prompt.id}[/]  {escape(file.about)}")
             takes = f"; takes {', '.join(file.optional)}" if file.optional else ""
             needed = [name for name in file.fields if name not in file.deal]
             dealt = f"; deals {', '.join(file.deal)}" if file.deal else ""
-            console.print(f"  needs {', '.join(needed)}{takes}{dealt}", markup=False)
+            say(f"  needs {', '.join(needed)}{takes}{dealt}")
 
     return CommandResult({"tasks": rows}, show)
 
@@ -217,19 +197,17 @@ def _parse_pairs(option: str, given: Iterable[str] | None) -> dict[str, str]:
 
 
 def _show_estimate(found: GenerateEstimate, model: str, reader: str) -> None:
-    console = make_console()
     first = found.requests - found.second_requests
     second = f" and {found.second_requests:,} to {reader} to verify" * bool(found.second_requests)
-    console.print(
+    say(
         f"{found.items:,} items, {found.from_store:,} of them settled; {first:,} requests to "
-        f"{model}{second}",
-        markup=False,
+        f"{model}{second}"
     )
-    console.print(
+    say(
         f"about {found.input_tokens:,} tokens in (four letters a token), at most "
         f"{found.output_tokens:,} out"
     )
-    console.print(
+    say(
         f"{format_cost(found.low)} with short answers, {format_cost(found.high)} if every "
         "answer has the maximum length and is requested twice; nothing was sent"
     )
@@ -237,37 +215,34 @@ def _show_estimate(found: GenerateEstimate, model: str, reader: str) -> None:
 
 def _show_summary(found: GenerateSummary) -> None:
     console, account = make_console(), found.account
-    console.print(
+    say(
         f"{found.generator}: {found.answered:,} of {found.items:,} answered, "
-        f"{sum(found.failed.values()):,} failed, {found.left:,} open",
-        markup=False,
+        f"{sum(found.failed.values()):,} failed, {found.left:,} open"
     )
     for reason, count in found.failed.items():
-        console.print(f"  {count:,} {reason}", markup=False)
+        say(f"  {count:,} {reason}")
     if found.verdicts:
         console.print(_make_verdict_table(found.verdicts))
-    console.print(
+    say(
         f"{found.bought:,} settled now, {found.from_store:,} from the store; "
         f"{account.requests:,} requests, {account.input_tokens:,} tokens in "
         f"({account.cached_tokens:,} cached), {account.output_tokens:,} out, {found.seconds:.1f} s"
     )
     faults = ", ".join(f"{count:,} {kind}" for kind, count in account.faults.most_common())
     if faults:
-        console.print(f"faults: {faults}", markup=False)
+        say(f"faults: {faults}")
     cost = format_cost(account.cost) + _tell_uncertain(account.uncertain)
-    console.print(f"cost {cost}; {format_cost(found.spent)} in all runs with this --out")
+    say(f"cost {cost}; {format_cost(found.spent)} in all runs with this --out")
     if found.travelling:
-        console.print(
-            f"{found.travelling:,} items are in a batch: run with --batch to collect them"
-        )
+        say(f"{found.travelling:,} items are in a batch: run with --batch to collect them")
     if found.stopped:
         console.print(f"[bold red]stopped[/]: {escape(found.stopped.message)}")
-        console.print(f"fix: {found.stopped.fix}", markup=False)
+        say(f"fix: {found.stopped.fix}")
     elif found.left and not found.travelling:
-        console.print("repeat the command to request the open items")
-    console.print(f"wrote {found.out}", markup=False)
+        say("repeat the command to request the open items")
+    say(f"wrote {found.out}")
     if not found.left:
-        print_read(console, found.out)
+        print_read(found.out)
 
 
 def _tell_uncertain(cost: Nano) -> str:
@@ -288,12 +263,11 @@ def _make_verdict_table(verdicts: Mapping[str, Mapping[str, int]]) -> Table:
 
 
 def _show_stats(found: Iterable[Stat]) -> None:
-    console = make_console()
     for each in found:
         cost = format_cost(each.cost) + _tell_uncertain(each.uncertain_cost)
-        console.print(f"[bold]{escape(each.generator)}[/] {escape(each.parameters)}")
+        make_console().print(f"[bold]{escape(each.generator)}[/] {escape(each.parameters)}")
         items = f"{each.open:,} open, {each.answered:,} answered, {each.failed:,} failed"
-        console.print(f"  items     {items}")
-        console.print(f"  requests  {each.requests:,}, {each.faults:,} without an answer")
-        console.print(f"  tokens    {each.input_tokens:,} in, {each.output_tokens:,} out")
-        console.print(f"  cost      {cost}; last {each.last[:19]}")
+        say(f"  items     {items}")
+        say(f"  requests  {each.requests:,}, {each.faults:,} without an answer")
+        say(f"  tokens    {each.input_tokens:,} in, {each.output_tokens:,} out")
+        say(f"  cost      {cost}; last {each.last[:19]}")

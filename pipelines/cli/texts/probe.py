@@ -12,7 +12,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from pipelines.cli.common.show import print_next, print_read
+from pipelines.cli.common.show import print_next, print_read, say
 from synth.base.atomic import replacing
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
@@ -37,29 +37,15 @@ class TaggerName(StrEnum):
 
 
 def probe_command(
-    tool: Annotated[Probe, typer.Argument(help="The kind of probe.")],
-    captions: Annotated[
-        Path,
-        typer.Argument(help="Captions: .csv, .parquet, .jsonl, or .json (a list of objects)."),
-    ],
-    out: Annotated[Path, typer.Option(help="The Parquet file to write.")],
-    column: Annotated[
-        list[str] | None,
-        typer.Option(help="Column of captions, 'caption' by default; repeatable."),
-    ] = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option(help="Column with row ids; by default 'audiocap_id' or 'id'."),
-    ] = None,
-    tagger: Annotated[
-        TaggerName,
-        typer.Option(help="auto: spaCy for nv if its model is installed, otherwise our own."),
-    ] = TaggerName.AUTO,
-    balanced: Annotated[
-        bool, typer.Option(help="bat: equally many sentences with before and after.")
-    ] = True,
-    size: Annotated[int | None, typer.Option(min=0, help="bat: number of sentences, even.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of a balanced bat.")] = 0,
+    tool: Probe,
+    captions: Path,
+    out: Annotated[Path, typer.Option()],
+    column: list[str] | None = None,
+    id_column: str | None = None,
+    tagger: TaggerName = TaggerName.AUTO,
+    balanced: bool = True,
+    size: Annotated[int | None, typer.Option(min=0)] = None,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
     *,
     observer: Observer,
 ) -> CommandResult:
@@ -69,6 +55,17 @@ def probe_command(
     output, with its new text or the reason why it was left out.
 
     Example: `segue text probe pte test.csv --out pte.parquet`
+
+    Args:
+        tool: The kind of probe.
+        captions: Captions: .csv, .parquet, .jsonl, or .json (a list of objects).
+        out: The Parquet file to write.
+        column: Column of captions, 'caption' by default; repeatable.
+        id_column: Column with row ids; by default 'audiocap_id' or 'id'.
+        tagger: auto: spaCy for nv if its model is installed, otherwise our own.
+        balanced: bat: equally many sentences with before and after.
+        size: bat: number of sentences, even.
+        seed: Seed of a balanced bat.
     """
     from pipelines.store.places import check_output
     from synth.text.order.clause_swap import SETS, probe
@@ -93,13 +90,12 @@ def probe_command(
 
     def show() -> None:
         title = f"{tool.value}: {made:,} of {len(probed):,} captions, tagged by {chosen.name}"
-        console = make_console()
-        console.print(_make_table(probed, outcomes, title))
-        console.print(f"wrote {out}", markup=False)
+        make_console().print(_make_table(probed, outcomes, title))
+        say(f"wrote {out}")
         if tool in SETS and made:
-            print_next(console, "segue", "eval", "MODEL", out, "--audio", "FOLDER")
+            print_next("segue", "eval", "MODEL", out, "--audio", "FOLDER")
         else:
-            print_read(console, out)
+            print_read(out)
 
     return CommandResult({**facts, **totals, "out": str(out)}, show)
 

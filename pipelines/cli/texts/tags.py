@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from pipelines.cli.common.show import print_read
+from pipelines.cli.common.show import print_read, say
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.progress import Observer
@@ -48,15 +48,11 @@ _MODES: Final[dict[Modes, tuple[NegationExtent, ...]]] = {
 
 
 def negate_command(
-    captions: Annotated[
-        Path, typer.Argument(help="Captions: CSV, Parquet of `tag-captions`, LP-MusicCaps JSON.")
-    ],
+    captions: Path,
     out: OutFile,
-    vocabulary: Annotated[
-        Path, typer.Option(help="Tags: JSON list, MTG-Jamendo TSV, MusicCaps or CSV.")
-    ],
+    vocabulary: Annotated[Path, typer.Option()],
     style: StyleOption = Style.NATURAL,
-    mode: Annotated[Modes, typer.Option(help="How much of a caption to negate.")] = Modes.ALL,
+    mode: Modes = Modes.ALL,
     seed: SeedOption = 0,
     *,
     observer: Observer,
@@ -64,6 +60,11 @@ def negate_command(
     """Negate captions: deny an absent tag, or half or all of a caption's tags.
 
     Example: `segue text negate captions.csv --vocabulary tags.json --out no.parquet --mode full`
+
+    Args:
+        captions: Captions: CSV, Parquet of `tag-captions`, LP-MusicCaps JSON.
+        vocabulary: Tags: JSON list, MTG-Jamendo TSV, MusicCaps or CSV.
+        mode: How much of a caption to negate.
     """
     from pipelines.export import write_negated_file
 
@@ -73,13 +74,11 @@ def negate_command(
 
 
 def tag_captions_command(
-    tags: Annotated[Path, typer.Argument(help="Tags by item: MTG-Jamendo TSV, MusicCaps, CSV.")],
+    tags: Path,
     out: OutFile,
     style: StyleOption = Style.NATURAL,
-    views: Annotated[int, typer.Option(min=0, max=100, help="Partial views per item.")] = 10,
-    per_category: Annotated[
-        int, typer.Option(min=1, help="Most tags of one category in a view.")
-    ] = 3,
+    views: Annotated[int, typer.Option(min=0, max=100)] = 10,
+    per_category: Annotated[int, typer.Option(min=1)] = 3,
     seed: SeedOption = 0,
     *,
     observer: Observer,
@@ -87,6 +86,11 @@ def tag_captions_command(
     """Write captions from tags: one of all tags per item, and balanced partial views.
 
     Example: `segue text tag-captions autotagging.tsv --out captions.parquet --views 10`
+
+    Args:
+        tags: Tags by item: MTG-Jamendo TSV, MusicCaps, CSV.
+        views: Partial views per item.
+        per_category: Most tags of one category in a view.
     """
     from pipelines.export import write_caption_file
 
@@ -95,20 +99,19 @@ def tag_captions_command(
 
 
 def textswap_command(
-    vocabulary: Annotated[
-        Path, typer.Argument(help="Tags: JSON list, MTG-Jamendo TSV, MusicCaps or CSV.")
-    ],
+    vocabulary: Path,
     out: OutFile,
-    max_share: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="Share of the rarer tag's items that may have both tags."),
-    ] = 0.05,
+    max_share: Annotated[float, typer.Option(min=0, max=1)] = 0.05,
     *,
     observer: Observer,
 ) -> CommandResult:
     """Make a TextSwap dictionary: the contraries of every tag, and why other tags are none.
 
     Example: `segue text textswap autotagging.tsv --out textswap.parquet`
+
+    Args:
+        vocabulary: Tags: JSON list, MTG-Jamendo TSV, MusicCaps or CSV.
+        max_share: Share of the rarer tag's items that may have both tags.
     """
     from pipelines.export import write_textswap_file
 
@@ -120,7 +123,6 @@ def _show(report: ToolReport, what: str) -> None:
     table = Table(what, "count")
     for name, count in report.counts.items():
         table.add_row(escape(name), f"{count:,}")
-    console = make_console()
-    console.print(table)
-    console.print(f"{report.path}: {report.rows:,} rows", markup=False)
-    print_read(console, report.path)
+    make_console().print(table)
+    say(f"{report.path}: {report.rows:,} rows")
+    print_read(report.path)

@@ -63,11 +63,9 @@ class Purchase:
     """A request that is on the books.
 
     Args:
-        number: In the store.
         worst: The most it can cost, which is reserved.
         ticket: Number of the ticket by which it travels; 0 if it is sent by itself.
         attempt: Of what travels: how often it was bought before.
-        text: The reply, where there is one.
     """
 
     number: int
@@ -104,7 +102,6 @@ class FollowUp:
 
     Args:
         worst: The most that one of them can cost.
-        items: How many answers it is about.
         due: Items, by digest, whose answer it has not been about yet.
     """
 
@@ -124,7 +121,6 @@ class Ledger:
     Args:
         job: Whose budget pays; "" if nothing is to be bought.
         limit: What the job may spend over all its runs; None: no limit.
-        account: Of this run.
     """
 
     def __init__(
@@ -201,7 +197,6 @@ class Ledger:
         """Write down what became of items, of which nobody has a claim then.
 
         Args:
-            states: By digest.
             purchase: The reply that was read for it.
         """
         with self.store.transaction() as connection:

@@ -29,8 +29,6 @@ class Price(BaseModel):
     """What a million tokens of a model cost, in US dollars.
 
     Args:
-        input: Of what is sent.
-        output: Of what is answered.
         cached: Of what is sent and was in the provider's cache; as `input` if None.
         batch: What a batch costs in proportion.
         noted: The day on which the price was looked up.
@@ -51,9 +49,7 @@ class Price(BaseModel):
 
         Args:
             sent: Input tokens, those in the cache included.
-            answered: Output tokens.
             cached: Input tokens that were in the cache.
-            in_batch: The request went in a batch.
         """
         cache_price = self.input if self.cached is None else self.cached
         hits = min(max(cached, 0), sent)
@@ -101,7 +97,6 @@ def find_price(model: str, path: Path | None = None, local: bool = False) -> Pri
 
     Args:
         model: Its name, as sent to the endpoint.
-        local: The model costs nothing.
     """
     if local:
         return FREE

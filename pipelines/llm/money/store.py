@@ -246,7 +246,6 @@ class ItemState:
     """How far an item has come.
 
     Args:
-        answer: Where it is answered.
         reason: Why it failed; of an open item, what went wrong last.
         attempts: How often its answer was judged.
         complaints: What was wrong with its last answer.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -85,7 +85,20 @@ class Endpoint:
     async def __aenter__(self) -> Self:
         check_address(self.settings.base_url)
         self._key = _read_key(self.settings.key_variable)
-        self.client = _new_client(self.settings, self._key, self._check_head)
+        try:
+            from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+        except ImportError:
+            raise SpecError("language models need the openai package", fix=_INSTALL) from None
+        self.client = AsyncOpenAI(
+            api_key=self._key,
+            base_url=self.settings.base_url,
+            timeout=self.settings.timeout_s,
+            max_retries=0,
+            default_headers={"Accept-Encoding": "identity"},
+            http_client=DefaultAsyncHttpxClient(
+                follow_redirects=False, event_hooks={"response": [self._check_head]}
+            ),
+        )
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -249,27 +262,7 @@ class _Body:
         return len(self.data) > self._most
 
 
-def _new_client(
-    settings: EndpointSettings, key: str, check_head: Callable[[Any], Awaitable[None]]
-) -> AsyncOpenAI:
-    try:
-        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
-    except ImportError:
-        raise SpecError("language models need the openai package", fix=_INSTALL) from None
-    return AsyncOpenAI(
-        api_key=key,
-        base_url=settings.base_url,
-        timeout=settings.timeout_s,
-        max_retries=0,
-        default_headers={"Accept-Encoding": "identity"},
-        http_client=DefaultAsyncHttpxClient(
-            follow_redirects=False, event_hooks={"response": [check_head]}
-        ),
-    )
-
-
 def _read_key(variable: str) -> str:
-    """The key."""
     if variable == NO_KEY:
         return NO_KEY
     key = os.environ.get(variable, "").strip()

@@ -328,9 +328,7 @@ async def ask_with_retries(
     money, failed ones too (`AttemptError.usage`): keep the account inside `ask`.
 
     Args:
-        ask: One attempt.
         request: What to ask. The answer belongs to this request's key, whatever room it was given.
-        policy: When to give up.
         gate: Shared by all requests to one endpoint; held during an attempt, not between attempts.
         clock: Seconds on a clock that never goes back.
     """

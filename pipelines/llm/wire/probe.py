@@ -136,13 +136,11 @@ class _Probe:
                     return Reply(_TAKEN[fault.kind], "", NOTHING, request.model, "")
                 raise
 
-        question = _make_question(self.model, schema)
+        messages = (
+            ("user", "Write one short greeting. If you are asked for JSON, answer in JSON."),
+        )
+        question = Request("probe", 1, self.model, messages, schema, _MOST_TOKENS, 0.7, 7)
         return (await ask_with_retries(ask_once, question, self.policy, self.sleep)).text
-
-
-def _make_question(model: str, schema: str) -> Request:
-    messages = (("user", "Write one short greeting. If you are asked for JSON, answer in JSON."),)
-    return Request("probe", 1, model, messages, schema, _MOST_TOKENS, 0.7, 7)
 
 
 def _holds(text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from synth.base.rng import digest
@@ -172,7 +172,5 @@ class Capabilities:
 
     @classmethod
     def from_json(cls, text: str) -> Capabilities:
-        """The value that `to_json` wrote; what other versions wrote beside it is left out."""
-        found = json.loads(text)
-        known = {each.name: found[each.name] for each in fields(cls)}
-        return cls(**known | {"schema": known["schema"] in (True, "honoured")})
+        """The value that `to_json` wrote."""
+        return cls(**json.loads(text))

@@ -94,18 +94,6 @@ class BrowsedCorpus:
         return self.manifest.path.parent.name
 
 
-@dataclass(frozen=True, slots=True)
-class MadePage:
-    """A page, or a part of one.
-
-    Args:
-        tag: What it is called in `ETag`; equal for equal bodies.
-    """
-
-    body: bytes
-    tag: str
-
-
 class Pages:
     """The answers, one method a route. What a corpus shows does not change while it is served."""
 
@@ -169,17 +157,23 @@ class Pages:
 
     async def _answer(self, request: Request, template: str, sample: str) -> Response:
         """A page; nothing where the browser has it already."""
-        wanted, number = Filter.of(request.query_params), _parse_page_number(request)
+        wanted, asked = Filter.of(request.query_params), request.query_params.get("page", "")
+        number = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 1
         self._library.manifest.refuse_change()
         is_search = wanted.text and template != "_sample.html"
         work = WorkKind.SEARCH if is_search else WorkKind.PAGE
-        page = await self._workers.run(work, lambda: self._make(template, wanted, number, sample))
-        headers = {"ETag": page.tag, "Cache-Control": "no-cache"}
-        if request.headers.get("if-none-match") == page.tag:
+        body, tag = await self._workers.run(
+            work, lambda: self._make(template, wanted, number, sample)
+        )
+        headers = {"ETag": tag, "Cache-Control": "no-cache"}
+        if request.headers.get("if-none-match") == tag:
             return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-        return HTMLResponse(page.body, headers=headers)
+        return HTMLResponse(body, headers=headers)
 
-    def _make_page(self, template: str, wanted: Filter, number: int, sample: str) -> MadePage:
+    def _make_page(
+        self, template: str, wanted: Filter, number: int, sample: str
+    ) -> tuple[bytes, str]:
+        """A page or a part of one, and its `ETag`: equal for equal bodies."""
         manifest = self._library.manifest
         values: dict[str, Any] = {"library": self._library, "filter": wanted}
         if template != "_sample.html":
@@ -194,7 +188,7 @@ class Pages:
         text = self._templates.get_template(template).render(values, selected=sample)
         manifest.refuse_change()  # else it may be of both manifests
         body = text.encode()
-        return MadePage(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
+        return body, f'"{hashlib.sha256(body).hexdigest()[:32]}"'
 
     @cached_property
     def _label_options(self) -> Markup:
@@ -262,9 +256,3 @@ def _parse_name(text: str) -> str:
 
 def _make_unknown_error(name: str) -> HTTPException:
     return HTTPException(404, f"there is no sample {shorten(name)} in this corpus")
-
-
-def _parse_page_number(request: Request) -> int:
-    """The number of the page that is asked for; anything else is the first page."""
-    text = request.query_params.get("page", "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 1

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, assert_never
 
-from pipelines.look.page.page import find_round_numbers
+from pipelines.look.page.page import Tick, find_round_numbers
 from synth.base.errors import CorpusError
 from synth.base.own_label import name_of
 from synth.base.units import Frames
@@ -32,11 +32,7 @@ class Bar:
     """One event of the timeline.
 
     Args:
-        start_s: When it sets in.
-        end_s: When it is over.
-        gain_db: Gain applied to the clip.
         left: Where it begins, in percent of the whole.
-        width: How long it is, in percent.
         colour: From 0 to `COLOURS` - 1; equal labels have equal colours.
         heard: Where it is clearly heard: left and width of each stretch, in percent of the whole.
     """
@@ -68,22 +64,12 @@ class Crossfade:
 
 
 @dataclass(frozen=True, slots=True)
-class TimeTick:
-    """A mark of the time axis, `left` in percent."""
-
-    text: str
-    left: float
-
-
-@dataclass(frozen=True, slots=True)
 class Node:
     """A part of the scene tree.
 
     Args:
         kind: `event`, `sequence` or `overlay`.
         name: The label, or what the composition does.
-        detail: Its numbers, in words.
-        colour: Of an event, as its bar's.
     """
 
     kind: str
@@ -99,7 +85,7 @@ class Drawing:
 
     bars: tuple[Bar, ...]
     crossfades: tuple[Crossfade, ...]
-    ticks: tuple[TimeTick, ...]
+    ticks: tuple[Tick, ...]
     tree: Node
     seconds: float
 
@@ -127,7 +113,6 @@ def draw(
     """The shapes of a scene in audio of `frames` frames.
 
     Args:
-        scene: Its events have excerpts.
         frames: Of the audio, which may end after the scene.
         colours: Of labels; the others take the colours that come next.
         heard: Its timeline, where it is known when each event is heard.
@@ -135,7 +120,9 @@ def draw(
     heard = heard or timeline(scene)
     lead = min(place.onset for place in heard.placements)
     whole = max(frames, heard.frames, 1)
-    colours = _assign_colours(heard, colours or {})
+    seconds = whole / sample_rate
+    names = dict.fromkeys((*(colours or {}), *(place.label for place in heard.placements)))
+    colours = {name: at % COLOURS for at, name in enumerate(names)}
 
     def to_percent(length: Frames) -> float:
         return round(100 * length / whole, 3)
@@ -164,26 +151,23 @@ def draw(
             )
             for start, end in _find_crossfades(scene, lead)
         ),
-        ticks=_place_ticks(whole / sample_rate),
+        ticks=tuple(
+            Tick(f"{at:g} s", round(100 * at / seconds, 3))
+            for at in find_round_numbers(0.0, seconds, _MOST_TICKS).tolist()
+            if at <= seconds
+        ),
         tree=_draw_tree(scene, lead, sample_rate, colours),
-        seconds=whole / sample_rate,
+        seconds=seconds,
     )
 
 
-def _assign_colours(heard: Timeline, given: Mapping[str, int]) -> dict[str, int]:
-    names = dict.fromkeys((*given, *(place.label for place in heard.placements)))
-    return {name: at % COLOURS for at, name in enumerate(names)}
-
-
 def _find_starts(scene: Concat | Overlay, onset: Frames) -> tuple[Frames, Frames]:
-    """When the two parts of a composition begin."""
     if isinstance(scene, Concat):
         return onset, onset + duration(scene.first) - scene.crossfade
     return onset + max(0, -scene.offset), onset + max(0, scene.offset)
 
 
 def _find_crossfades(scene: Scene, onset: Frames) -> Iterator[tuple[Frames, Frames]]:
-    """First frame, and one past the last, of every crossfade."""
     if isinstance(scene, Event):
         return
     first, second = _find_starts(scene, onset)
@@ -221,14 +205,6 @@ def _draw_tree(scene: Scene, onset: Frames, rate: int, colours: Mapping[str, int
         _draw_tree(scene.second, second, rate, colours),
     )
     return Node(kind, name, told, 0, parts)
-
-
-def _place_ticks(seconds: float) -> tuple[TimeTick, ...]:
-    return tuple(
-        TimeTick(f"{at:g} s", round(100 * at / seconds, 3))
-        for at in find_round_numbers(0.0, seconds, _MOST_TICKS).tolist()
-        if at <= seconds
-    )
 
 
 # The audio of samples, out of the shards and checked, and the parts of it that HTTP asks for.

@@ -48,7 +48,6 @@ class Hosts:
     A page elsewhere can let its own name point here (DNS rebinding); its requests bear that name.
 
     Args:
-        names: The names, lower case.
         any_address: Whether any IP address is one too: a name cannot be bent there.
     """
 

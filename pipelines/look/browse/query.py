@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.look.browse.guard import SEARCH_S, limit_time
+from pipelines.look.console.database import connect
 from pipelines.store.row_file import escape_glob
 from synth.base.atomic import file_state
 from synth.base.errors import SegueError
@@ -57,9 +58,7 @@ class Filter:
 
     Args:
         text: Words that one sentence of the sample, its notation or its id holds, in any case.
-        label: A label that is heard.
         relation: The main caption's connective, or `NONE`.
-        split: `train`, `val` or `test`.
         licence: Id of the licence that the mix is under.
         kind: Edit kind of one of its negatives.
     """
@@ -134,7 +133,6 @@ MAX_LABELS: Final = 600
 MAX_SIBLINGS: Final = 24
 _FILTERS_KEPT: Final = 16
 _PLACES_KEPT: Final = 1 << 23
-_MEMORY: Final = "1GB"
 _ROW: Final = 'id, "index", caption, relation, split, labels, frames, sample_rate'
 _NO_TEXTS: Final = "[]::VARCHAR[] AS true_texts, []::VARCHAR[] AS false_texts"
 _TEXTS: Final = ", ".join(
@@ -165,10 +163,8 @@ class ResultPage:
     """One page of what a filter finds.
 
     Args:
-        rows: Summaries, in plan order.
         number: Which page, from 1.
         pages: How many there are, at least 1.
-        total: Samples that the filter finds.
     """
 
     rows: tuple[dict[str, Any], ...]
@@ -211,14 +207,7 @@ class Manifest:
         self.audible = None if audible is None else int(audible)
         """Shortest overlap that can be heard, in frames; None in manifests of older versions."""
         self._spill = tempfile.TemporaryDirectory(prefix="segue-browse-")
-        self._database = duckdb.connect(
-            config={
-                "memory_limit": _MEMORY,
-                "temp_directory": self._spill.name,
-                "autoinstall_known_extensions": "false",
-                "autoload_known_extensions": "false",
-            }
-        )
+        self._database = connect(self._spill.name, memory="1GB")
         # Else every question reads the places of all columns of all row groups anew.
         self._database.load_extension("parquet")
         self._database.execute("SET GLOBAL parquet_metadata_cache = true")

@@ -37,10 +37,8 @@ class JudgedCaption:
 
     Args:
         kind: Edit kind of a negative, or `restatement`.
-        generator: What worded it.
         holds: Whether the timeline proves a true one, or refutes a false one; None where the
             manifest does not say what can be heard.
-        reason: Why a false one is false.
     """
 
     text: str
@@ -51,30 +49,13 @@ class JudgedCaption:
 
 
 @dataclass(frozen=True, slots=True)
-class DenseGroup:
-    """The dense captions of one resolution.
+class SampleView:
+    """One sample as it is shown.
 
     Args:
-        about: What it is, in words.
-        captions: When each holds, and its text.
+        dense: Name, meaning and captions of each resolution.
+        siblings: Other samples of the same minimal-pair group.
     """
-
-    name: str
-    about: str
-    captions: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Sibling:
-    """Another sample of the same minimal-pair group."""
-
-    row: Mapping[str, Any]
-    drawing: Drawing
-
-
-@dataclass(frozen=True, slots=True)
-class SampleView:
-    """One sample as it is shown."""
 
     row: Mapping[str, Any]
     drawing: Drawing
@@ -83,8 +64,8 @@ class SampleView:
     negatives: tuple[JudgedCaption, ...]
     licence: str
     clips: tuple[Mapping[str, Any], ...]
-    dense: tuple[DenseGroup, ...]
-    siblings: tuple[Sibling, ...]
+    dense: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...]
+    siblings: tuple[tuple[Mapping[str, Any], Drawing], ...]
     more_siblings: bool
 
 
@@ -111,6 +92,7 @@ def _build_view(manifest: Manifest, row: Mapping[str, Any]) -> SampleView:
     drawing = draw(scene, row["frames"], row["sample_rate"], heard=read_timeline(row))
     siblings = manifest.find_siblings(row)
     licences = [clips[name]["licence"] if name in clips else "" for name in row["clips"]]
+    rate = row["sample_rate"]
     return SampleView(
         row=row,
         drawing=drawing,
@@ -119,21 +101,16 @@ def _build_view(manifest: Manifest, row: Mapping[str, Any]) -> SampleView:
         negatives=tuple(_judge_false(each, judge) for each in row["negatives"]),
         licence=find_mix_licence(licences),
         clips=tuple(clips[name] for name in dict.fromkeys(row["clips"]) if name in clips),
-        dense=_group_dense(row),
-        siblings=tuple(Sibling(each, _draw_row(each, drawing.colours)) for each in siblings),
+        dense=tuple(
+            (
+                resolution.value,
+                _ABOUT[resolution],
+                tuple((format_span(each, rate), each.text) for each in captions),
+            )
+            for resolution, captions in groupby(read_dense(row), lambda each: each.resolution)
+        ),
+        siblings=tuple((each, _draw_row(each, drawing.colours)) for each in siblings),
         more_siblings=len(siblings) == MAX_SIBLINGS,
-    )
-
-
-def _group_dense(row: Mapping[str, Any]) -> tuple[DenseGroup, ...]:
-    rate = row["sample_rate"]
-    return tuple(
-        DenseGroup(
-            resolution.value,
-            _ABOUT[resolution],
-            tuple((format_span(each, rate), each.text) for each in captions),
-        )
-        for resolution, captions in groupby(read_dense(row), lambda each: each.resolution)
     )
 
 
@@ -191,7 +168,6 @@ def find_words(row: Mapping[str, Any], words: str) -> tuple[str, str] | None:
     """The sentence beside the caption that holds the words, and whether it is true or false.
 
     Args:
-        row: A summary, as `Manifest.find_page` gives it.
         words: What was searched for; none, or ones that the caption holds, give None.
     """
     wanted = words.lower().split()

@@ -50,7 +50,6 @@ class QueryAnswer:
 
     Args:
         columns: Of the rows, each with a name of its own.
-        schema: The same as Arrow has them.
     """
 
     columns: tuple[Column, ...]
@@ -143,7 +142,6 @@ def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
 
 
 def _list_values(column: pa.Array, name: str) -> list[Any]:
-    """The values of a column."""
     try:
         return column.to_pylist()  # type: ignore[no-any-return]
     except (OverflowError, ValueError) as error:

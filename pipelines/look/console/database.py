@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,7 +48,6 @@ class Database:
 
     Args:
         tables: Those that it has; `samples` is missing where nothing is rendered.
-        connection: What answers.
     """
 
     folder: Path
@@ -67,7 +67,10 @@ class Database:
             check_columns(file, _CHECKED.get(file.name, pa.schema([])))
         with open_sealed(
             {name: _open(file) for name, file in files.items()},
-            {"events_of": EVENTS_OF, "receipts_of": make_receipts_function(folder)},
+            {
+                "events_of": _make_function(_EVENT, _read_scene),
+                "receipts_of": _make_function(_RECEIPT, partial(_read_receipt, folder)),
+            },
             {table.name: table.query for table in tables if table.query},
         ) as connection:
             yield cls(folder, tables, connection)
@@ -122,20 +125,28 @@ def _list_columns(relation: duckdb.DuckDBPyRelation) -> tuple[Column, ...]:
 # A DuckDB that sees what it is given, and nothing else of this machine.
 
 
-_MEMORY: Final = "2GB"
-
-
 @dataclass(frozen=True, slots=True)
 class Function:
     """A function of one text column, for queries to use.
 
     Args:
         evaluate: Gives a column of as many values.
-        result: The DuckDB type of them.
     """
 
     evaluate: Callable[[pa.Array], pa.Array]
     result: str
+
+
+def connect(spill: str, memory: str) -> duckdb.DuckDBPyConnection:
+    """A database in memory that fetches no extension; what does not fit goes to a folder."""
+    return duckdb.connect(
+        config={
+            "memory_limit": memory,
+            "temp_directory": spill,
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+        }
+    )
 
 
 @contextmanager
@@ -150,19 +161,11 @@ def open_sealed(
 
     Args:
         tables: Parquet files, which Arrow reads for DuckDB.
-        functions: Functions that the views need.
         views: Queries by name; each may use those before it.
     """
     with (
         tempfile.TemporaryDirectory(prefix="segue-sql-") as spill,
-        duckdb.connect(
-            config={
-                "memory_limit": _MEMORY,
-                "temp_directory": spill,
-                "autoinstall_known_extensions": "false",
-                "autoload_known_extensions": "false",
-            }
-        ) as connection,
+        connect(spill, memory="2GB") as connection,
     ):
         for name, table in tables.items():
             connection.register(name, table)
@@ -208,25 +211,19 @@ _ARROW: Final = {
 }
 
 
-def make_receipts_function(folder: Path) -> Function:
-    """What certifies a shard, by its name; nothing, or one receipt."""
-    return Function(lambda names: _list_receipts(folder, names), f"{_format_struct(_RECEIPT)}[]")
-
-
-def _format_struct(fields: Mapping[str, str]) -> str:
-    listed = ", ".join('"' + name + '" ' + kind for name, kind in fields.items())
-    return f"STRUCT({listed})"
-
-
-def _make_struct(fields: Mapping[str, str]) -> pa.StructType:
-    return pa.struct([(name, _ARROW[kind]) for name, kind in fields.items()])
-
-
-def _list_events(scenes: pa.Array) -> pa.Array:
-    return pa.array(map(_read_scene, scenes.to_pylist()), pa.list_(_make_struct(_EVENT)))
+def _make_function(
+    fields: Mapping[str, str], read: Callable[[str], list[dict[str, Any]]]
+) -> Function:
+    """What a text stands for: a list of structures of these fields."""
+    structs = pa.list_(pa.struct([(name, _ARROW[kind]) for name, kind in fields.items()]))
+    listed = ", ".join(f'"{name}" {kind}' for name, kind in fields.items())
+    return Function(
+        lambda texts: pa.array(map(read, texts.to_pylist()), structs), f"STRUCT({listed})[]"
+    )
 
 
 def _read_scene(scene: str) -> list[dict[str, Any]]:
+    """The events of a scene, placed in time."""
     return [
         {
             "place": place,
@@ -241,12 +238,8 @@ def _read_scene(scene: str) -> list[dict[str, Any]]:
     ]
 
 
-def _list_receipts(folder: Path, shards: pa.Array) -> pa.Array:
-    found = [_read_receipt(folder, shard) for shard in shards.to_pylist()]
-    return pa.array(found, pa.list_(_make_struct(_RECEIPT)))
-
-
 def _read_receipt(folder: Path, shard: str) -> list[dict[str, Any]]:
+    """What certifies a shard: one receipt, or none."""
     if Path(shard).name != shard or "\0" in shard:  # a query may call this with its own text
         return []
     path = folder / RECEIPTS / f"{shard}.json"
@@ -262,7 +255,3 @@ def _read_receipt(folder: Path, shard: str) -> list[dict[str, Any]]:
         name: getattr(receipt, name) for name in _RECEIPT if name != "libraries"
     }
     return [found | {"libraries": sorted(receipt.libraries.items())}]
-
-
-EVENTS_OF: Final = Function(_list_events, f"{_format_struct(_EVENT)}[]")
-"""The events of scenes as JSON, placed in time."""

@@ -15,8 +15,6 @@ class TableDescription:
     """A table.
 
     Args:
-        name: As queries name it.
-        about: What one row is.
         columns: What each column means, in their order.
         file: The manifest that it is, or "".
         query: What it is a view of, or "".

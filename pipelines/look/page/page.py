@@ -140,11 +140,7 @@ class Bin:
     """A bar of a histogram.
 
     Args:
-        low: Lowest value it counts.
         high: One past the highest; the last bar counts it, too.
-        count: Values counted.
-        left: Place of its left side.
-        top: Place of its upper side.
     """
 
     low: float
@@ -161,11 +157,7 @@ class Histogram:
     """How many values lie where.
 
     Args:
-        title: What is counted.
-        count: How many values there are.
         bins: The bars; none where all values are equal.
-        values: Ticks of the values.
-        counts: Ticks of the counts.
     """
 
     title: str
@@ -195,7 +187,6 @@ def histogram(title: str, unit: str, values: NDArray[np.float64]) -> Histogram:
     """Count values in at most `MOST_BINS` bins between round numbers.
 
     Args:
-        title: What is counted.
         values: Finite, one at least.
 
     Raises:
@@ -234,26 +225,17 @@ def histogram(title: str, unit: str, values: NDArray[np.float64]) -> Histogram:
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
-    """A line of a plot: its name, and its points as the text that SVG takes."""
-
-    name: str
-    points: str
-
-
-@dataclass(frozen=True, slots=True)
 class Plot:
     """Curves over steps.
 
     Args:
+        curves: Name of each, and its points as the text that SVG takes.
         rule: Name and place of a level to compare with; None for none.
         borders: Places where one stage gives way to the next.
-        steps: Ticks of the steps.
-        values: Ticks of the values.
     """
 
     title: str
-    curves: tuple[Curve, ...]
+    curves: tuple[tuple[str, str], ...]
     rule: Tick | None
     borders: tuple[float, ...]
     steps: tuple[Tick, ...]
@@ -296,7 +278,7 @@ def plot(
     return Plot(
         title=title,
         curves=tuple(
-            Curve(name, " ".join(f"{x:g},{y:g}" for x, y in _thin_points(points, across, up)))
+            (name, " ".join(f"{x:g},{y:g}" for x, y in _thin_points(points, across, up)))
             for name, points in curves.items()
         ),
         rule=Tick(f"{rule[0]} {spoken(rule[1])}", up.place(rule[1])) if rule else None,

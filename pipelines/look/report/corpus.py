@@ -61,10 +61,6 @@ class CorpusRights:
         whole: Id of the one licence that a work of all clips could be under.
         reason: Why there is none; else "".
         mixes: Samples by the licence of their mix.
-        clips: Clips that are heard.
-        recordings: Different recordings among them.
-        credited: Clips that name whom to credit.
-        creditors: Different names among these.
     """
 
     whole: str
@@ -81,7 +77,6 @@ def rights(clips: Sequence[Mapping[str, Any]], used: Sequence[Sequence[str]]) ->
 
     Args:
         clips: Rows of `schema.CLIPS`: those that samples use.
-        used: The clips' ids of each sample.
     """
     facts = licence_facts(clips)
     licences = {clip["id"]: clip["licence"] for clip in clips}
@@ -136,7 +131,6 @@ def corpus_page(path: Path, samples: int = SHOWN, observer: Observer | None = No
     Every sentence is judged anew: no verdict is taken from a file.
 
     Args:
-        path: As `find_manifest` takes it.
         samples: How many samples are shown and, where the corpus is rendered, heard.
         observer: Told how far the audit and the samples are.
     """
@@ -167,12 +161,13 @@ def _page(manifest: Path, samples: int, observer: Observer) -> Page:
         "heard": sum(bool(each.sound) for each in shown),
         "violations": len(judged.violations),
     }
+    path = manifest.with_name(CORPUS_FILE)
     html = render_page(
         "report/corpus.html",
         PACKAGES,
         described=described,
         lacking=[Lacking(**each).line for each in described["labels"]["lacking"]],
-        built=_read_facts(manifest),
+        built=_UNTOLD | read_facts(path) if path.is_file() else None,
         audit=judged,
         histograms=tuple(_histograms(rows, clips)),
         rights=rights(clips, rows.column("clips").to_pylist()),
@@ -195,12 +190,6 @@ def _histograms(rows: pa.Table, clips: Sequence[Mapping[str, Any]]) -> Iterator[
         yield histogram("Peak of the samples", "dBFS", peak)
         gain = np.asarray(rows.column("gain_db"))
         yield histogram("Gain of the samples", "dB", gain)
-
-
-def _read_facts(manifest: Path) -> Mapping[str, Any] | None:
-    """What `corpus.json` says; None for a plan."""
-    path = manifest.with_name(CORPUS_FILE)
-    return _UNTOLD | read_facts(path) if path.is_file() else None
 
 
 def _spec(manifest: Path) -> str:

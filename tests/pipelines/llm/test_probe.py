@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sqlite3
 from dataclasses import replace
 from decimal import Decimal
@@ -135,9 +134,6 @@ def test_a_cut_off_answer_ignores_no_schema_and_who_breaks_on_a_format_is_asked_
 def test_capabilities_survive_storage() -> None:
     found = Capabilities(limit="max_tokens", schema=False, seed=False)
     assert Capabilities.from_json(found.to_json()) == found
-    for word, is_held in {"honoured": True, "ignored": False, "rejected": False}.items():
-        kept = json.loads(found.to_json()) | {"schema": word, "spent": {}}  # as old stores have it
-        assert Capabilities.from_json(json.dumps(kept)) == replace(found, schema=is_held)
 
 
 # What the first small requests cost is booked, however they end.

@@ -99,7 +99,7 @@ def test_bars_and_crossfades_lie_where_the_timeline_has_them() -> None:
     ]
     (fade,) = drawing.crossfades
     assert (fade.start_s, fade.end_s, fade.left, fade.width) == (1.5, 2.0, 30.0, 10.0)
-    assert (drawing.seconds, drawing.ticks[-1].left) == (5.0, 100.0)
+    assert (drawing.seconds, drawing.ticks[-1].place) == (5.0, 100.0)
     assert drawing.summary == (
         "Timeline of 5.00 seconds: dog from 0.00 to 2.00, rain from 1.50 to 4.50"
     )

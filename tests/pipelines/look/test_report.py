@@ -222,7 +222,7 @@ def test_long_curves_keep_their_peaks() -> None:
     points = [(step, 0.0) for step in range(1, 50_001)]
     points[31_234] = (31_235, 9.0)
     drawn = plot("loss", {"training": points}, 50_000)
-    places = [tuple(map(float, each.split(","))) for each in drawn.curves[0].points.split()]
+    places = [tuple(map(float, each.split(","))) for each in drawn.curves[0][1].split()]
     assert len(places) < 4_000
     top = min(places, key=lambda place: place[1])
     highest = {tick.text: tick.place for tick in drawn.values}["8"]

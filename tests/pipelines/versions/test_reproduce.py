@@ -18,7 +18,7 @@ import pipelines.versions.reproduce
 from pipelines.builder.build import build
 from pipelines.builder.plan import ShardPlan
 from pipelines.builder.render import RenderJob, render_shard
-from pipelines.cli.make.reproduce import ReproductionRequest, read_request
+from pipelines.cli.make.reproduce import find_version, read_request
 from pipelines.config.spec import Spec
 from pipelines.engines.cluster import library_versions
 from pipelines.store.lease import sole_writer
@@ -355,7 +355,7 @@ def test_arguments_that_contradict_each_other_are_refused(
     named = tiny_file(version="2").rename(tmp_path / "named.yaml")
     cases: list[tuple[Path, str | None, Path, str]] = [
         (named, "1", tmp_path, "version: 2, but --version says 1"),
-        (tiny_file(), "latest", tmp_path, "--version latest: 'latest' is the name"),
+        (tiny_file(), "latest", tmp_path, "--version latest: version: 'latest' is the name"),
         (folder, "9", Path(), "no finished version 9"),
         (folder / version, "9", Path(), f"is version {version}, but --version says 9"),
         (folder, None, tmp_path, "but --out says"),
@@ -363,7 +363,7 @@ def test_arguments_that_contradict_each_other_are_refused(
     ]
     for path, name, out, message in cases:
         with pytest.raises(SegueError, match=message):
-            read_request(path, name, out)
+            (find_version if path.is_dir() else read_request)(path, name, out)
 
 
 def test_a_version_is_asked_for_by_its_folder_or_by_name(
@@ -373,16 +373,13 @@ def test_a_version_is_asked_for_by_its_folder_or_by_name(
     version = Corpus.open(folder).version
     places = Places(Store(tiny_corpus.resolve()), "tiny", version)
     root = tiny_corpus.resolve()
-    wanted = ReproductionRequest(places, None)
-    assert read_request(folder, None, Path())[0] == wanted
-    assert read_request(folder, version, tiny_corpus) == (wanted, tiny_corpus)
-    assert read_request(folder / version, None, Path())[0] == wanted
-    by_spec, there = read_request(tiny_file(), version, tiny_corpus)
-    assert isinstance(by_spec, ReproductionRequest)
-    assert (by_spec.places, there.resolve()) == (places, root)
-    new, _ = read_request(tiny_file(), "1.0", tiny_corpus)
-    assert isinstance(new, Spec)
-    assert new.version == "1.0"
+    assert find_version(folder, None) == places
+    assert find_version(folder, version, tiny_corpus) == places
+    assert find_version(folder / version, None) == places
+    _, built, there = read_request(tiny_file(), version, tiny_corpus)
+    assert (built, there.resolve()) == (places, root)
+    new, none, _ = read_request(tiny_file(), "1.0", tiny_corpus)
+    assert (new.version, none) == ("1.0", None)
 
 
 def set_bank(old: Places, bank: str) -> None:

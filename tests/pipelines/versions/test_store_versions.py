@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.builder.build import build
-from pipelines.cli.make.reproduce import ReproductionRequest, read_request
+from pipelines.cli.make.reproduce import find_version, read_request
 from pipelines.config.spec import Spec
 from pipelines.engines.engine import engine
 from pipelines.ingest.ingest import ingest
@@ -194,10 +194,9 @@ def test_a_version_at_a_store_is_reproduced_byte_for_byte(
     collect_garbage(Path(url), keep=1)
     shutil.rmtree(folder / "shards" / "tiny" / NEWER)  # so that every shard must be rendered
     shutil.rmtree(cache)  # a machine that was never here
-    asked, out = read_request(Path(url), old, Path())
-    assert isinstance(asked, ReproductionRequest)
-    assert (asked.places, asked.given) == (Places(store_at(out), "tiny", old), None)
-    found = reproduce(asked.places, None, 0)
+    places = find_version(Path(url), old)
+    assert places == Places(store_at(places.out), "tiny", old)
+    found = reproduce(places, None, 0)
     assert not found.differences
     assert (found.rendered, found.linked) == (12, 0)
     assert found.paths["shards"] == f"file://{folder}/shards/tiny/{old}"
@@ -255,11 +254,9 @@ def test_a_build_sees_what_another_machine_removed(
 def test_a_version_at_a_store_is_asked_for_by_its_url_or_with_out(
     folder: Path, url: str, old: str, tiny_file: Callable[..., Path], tmp_path: Path
 ) -> None:
-    asked, out = read_request(tiny_file(), old, root(folder))
-    assert isinstance(asked, ReproductionRequest)
-    assert asked.places == Places(store_at(out), "tiny", old)
-    new, _ = read_request(tiny_file(), "1.0", root(folder))
-    assert isinstance(new, Spec)
+    _, built, out = read_request(tiny_file(), old, root(folder))
+    assert built == Places(store_at(out), "tiny", old)
+    assert read_request(tiny_file(), "1.0", root(folder))[1] is None
     cases: list[tuple[Path, str | None, Path, str]] = [
         (Path(url), "9", Path(), f"{url}: no finished version 9"),
         (Path(f"{url}/{old}"), "9", Path(), f"is version {old}, but --version says 9"),
@@ -268,10 +265,9 @@ def test_a_version_at_a_store_is_asked_for_by_its_url_or_with_out(
     ]
     for path, name, given, message in cases:
         with pytest.raises(SegueError, match=message):
-            read_request(path, name, given)
-    by_stage, out = read_request(Path(url), None, Path(), tmp_path / "stage")
-    assert isinstance(by_stage, ReproductionRequest)
-    assert (out, by_stage.places.version) == (tmp_path / "stage", NEWER)
+            find_version(path, name, given)
+    staged = find_version(Path(url), None, stage=tmp_path / "stage")
+    assert (staged.out, staged.version) == (tmp_path / "stage", NEWER)
 
 
 def test_no_stage_is_made_of_what_is_no_corpus(tmp_path: Path, cache: Path) -> None:
