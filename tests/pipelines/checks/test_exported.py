@@ -20,7 +20,7 @@ from tests.kit.builds import segue_here
 from tests.kit.export_corpora import built
 
 SWAPPED = "stands in another place"
-NAMES = ("questions", "differences", "chat", "preference")
+NAMES = ("questions", "differences", "chat", "preference", "grpo")
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +96,7 @@ def test_lines_that_were_changed_are_named(manifests: Path, exports: Path, tmp_p
         "differences": [{"caption": "Only in the first recording do you hear rain."}],
         "chat": [{"proofs": [{}]}],
         "preference": [{"rejected_response": "Nothing at all."}, {"more": []}],
+        "grpo": [{"solution": "none"}, {"evidence": []}],
     }
     for name, rows in changes.items():
         folder = shutil.copytree(exports / name, tmp_path / name)
@@ -197,7 +198,7 @@ def test_options_that_do_not_fit_are_refused(manifests: Path, exports: Path) -> 
 
 def test_text_alone_tells_no_answer_and_a_blind_test_needs_wrong_ones(exports: Path) -> None:
     """Exactly: what is right of one recording is wrong of another, in the same words."""
-    for name, most in product(("chat", "preference"), (100_000, 500)):
+    for name, most in product(("chat", "preference", "grpo"), (100_000, 500)):
         figures = run_blind_export(exports / name, most).figures
         assert figures
         assert {figure.value for figure in figures} == {0.5}
