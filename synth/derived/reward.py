@@ -43,7 +43,8 @@ MOST_CHARACTERS: Final = 300
 
 _OPEN: Final = "<answer>"
 _CLOSE: Final = "</answer>"
-_READ: Final = MOST_CHARACTERS + len(_OPEN) + len(_CLOSE)
+_READ: Final = MOST_CHARACTERS + 50
+"""The tags, and a few line breaks."""
 _NUMBERS: Final = (
     *("zero", "one", "two", "three", "four", "five"),
     *("six", "seven", "eight", "nine", "ten"),
@@ -102,7 +103,7 @@ def find_answer(completion: Any) -> str | None:
     if begin < 0 or not end.endswith(_CLOSE):
         return None
     answer = end[begin + len(_OPEN) : -len(_CLOSE)]
-    return None if "<" in answer else answer
+    return None if "<" in answer or len(answer) > MOST_CHARACTERS else answer
 
 
 def _read_words(text: str) -> str | None:

@@ -8,7 +8,7 @@ the text alone, both rewards together come to at most 1.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations
@@ -31,7 +31,7 @@ from synth.derived.questions import (
     group_members,
 )
 from synth.derived.wording import say_of
-from synth.scene.activity import Stretches, intersect, unite
+from synth.scene.activity import Activity, Stretches, intersect, unite
 from synth.scene.claim import And, Claim, Count, Not, claim_labels
 from synth.scene.scene import Concat, Event
 
@@ -127,13 +127,18 @@ def find_scored(subjects: Sequence[Subject], randomness: Randomness) -> Derived[
 
 def find_times(subject: Subject, label: str) -> Times:
     """When a sound is heard, where a strong label puts it, in seconds to the hundredth."""
-    places = (place.heard for place in subject.heard.placements if place.label == label)
-    stretches = unite(stretch for heard in places for stretch in heard.labelled)
     times = (
         tuple(round(to_seconds(moment, subject.rate), 2) for moment in stretch)
-        for stretch in stretches
+        for stretch in _unite_places(subject, label, lambda heard: heard.labelled)
     )
     return tuple((onset, offset) for onset, offset in times if onset < offset)
+
+
+def _unite_places(
+    subject: Subject, label: str, choose: Callable[[Activity], Stretches]
+) -> Stretches:
+    places = (place for place in subject.heard.placements if place.label == label)
+    return unite(stretch for place in places for stretch in choose(place.heard))
 
 
 def say_times(times: Times) -> str:
@@ -207,7 +212,7 @@ def _ask_times(one: Subject, other: Subject, rng: np.random.Generator) -> Contra
     for label in shuffle(one.sounds, rng):
         if not (_is_timed(one, label) and _is_timed(other, label)):
             continue
-        if intersect(_find_faint(one, label), _find_faint(other, label)):
+        if not (_is_apart(one, other, label) and _is_apart(other, one, label)):
             continue
         mine, theirs = (
             (subject, say_times(find_times(subject, label)), Event(label))
@@ -223,10 +228,10 @@ def _is_timed(subject: Subject, label: str) -> bool:
     return is_clear and 0 < len(find_times(subject, label)) <= reward.MOST_STRETCHES
 
 
-def _find_faint(subject: Subject, label: str) -> Stretches:
-    """Where anybody may hear a sound, or a strong label puts it."""
-    places = (place.heard for place in subject.heard.placements if place.label == label)
-    return unite(stretch for heard in places for stretch in (*heard.faint, *heard.labelled))
+def _is_apart(one: Subject, other: Subject, label: str) -> bool:
+    """Whether nobody hears a sound in one sample where a strong label puts it in another."""
+    faint = _unite_places(one, label, lambda heard: heard.faint)
+    return not intersect(faint, _unite_places(other, label, lambda heard: heard.labelled))
 
 
 def _ask_when(subject: Subject, label: str, rng: np.random.Generator) -> str:

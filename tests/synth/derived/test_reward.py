@@ -71,6 +71,7 @@ def test_an_answer_is_read_strictly(kind: str, answer: str, solution: str, right
         ([{"role": "user", "content": ""}, {"role": "assistant", "content": wrap("3")}], "3"),
         ("x" * 10**7 + wrap("yes"), "yes"),
         (wrap("y" * MOST_CHARACTERS), "y" * MOST_CHARACTERS),
+        (wrap("y" * MOST_CHARACTERS) + "\n\n", "y" * MOST_CHARACTERS),
         (wrap("y" * (MOST_CHARACTERS + 1)), None),
         (wrap("yes") + " " * 10**7, None),
         ("<answer>yes</answer> I think", None),

@@ -43,7 +43,6 @@ def test_the_truth_pays_and_its_rival_does_not(name: str) -> None:
         assert (pay(prompt, exchange.answer), pay(prompt, exchange.wrong)) == (1, 0)
         (claim,), (rival,) = exchange.claims, exchange.wrong_claims
         assert subject.proves(claim)
-        assert other.proves(rival) or exchange.kind in ("presence", "count", "order", "together")
         if prompt.kind == "interval":
             (label,) = claim_labels(claim)
             assert [say_times(find_times(at, label)) for at in (subject, other)] == [
