@@ -1,9 +1,11 @@
 """Rewards: what an export `grpo` pays for the truth, for its rival, and for the text alone.
 
-    python -m benchmarks.rewards MANIFEST EXPORT [--most 10000]
+    segue build rewards.yaml        # recipe: {scenes: {scenes: 1200}}, audio: {sample_rate: 16000}
+    segue export data_manifests/rewards --to grpo --out out/grpo
+    python -m benchmarks.rewards data_manifests/rewards out/grpo > benchmarks/results/rewards.md
 
-Beside it, what would be paid for the truth with outer labels: of the same scenes, but with every
-sound heard from the first to the last sample of its excerpt.
+Beside it, what outer labels would pay: prompts about the same scenes, made as if every sound were
+heard from the first to the last sample of its excerpt, judged by when it is heard.
 """
 
 from __future__ import annotations
@@ -11,20 +13,21 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from benchmarks.core.table import markdown
+from benchmarks.core.table import load, machine, markdown
 from pipelines.checks.exported import read_lines
 from synth.corpus.corpus import Corpus
 from synth.derived.questions import Subject
-from synth.derived.reward import ABSENT, INTERVAL, MOST_CHARACTERS, score, wrap
-from synth.derived.scoring import SCORED_KINDS, find_times, say_times
+from synth.derived.reward import ABSENT, INTERVAL, MOST_STRETCHES, NONE, score, wrap
+from synth.derived.scoring import SCORED_KINDS, ScoredPrompt, find_scored, find_times, say_times
+from synth.export.base import RANDOMNESS
 from synth.export.items import list_shards
-from synth.scene.claim import claim_from_text, claim_labels
+from synth.scene.claim import claim_labels
 
 
 def pay(row: Mapping[str, Any], answer: str) -> float:
@@ -50,23 +53,26 @@ def blur(subject: Subject) -> Subject:
     return replace(subject, heard=replace(heard, placements=places))
 
 
-def judge(row: Mapping[str, Any], subject: Subject) -> str | float:
-    """What outer labels make of the truth: its verdict, or of times its reward."""
-    claim = claim_from_text(row["proof"]["claims"][0])
-    if row["kind"] in (INTERVAL, ABSENT) and row["solution"] != "none":
+def judge(prompt: ScoredPrompt, subject: Subject) -> str | float:
+    """Whether the solution of outer labels is true; of times, what they pay for the true ones."""
+    (claim,) = prompt.exchange.claims
+    if prompt.kind in (INTERVAL, ABSENT) and prompt.exchange.answer != NONE:
         (label,) = claim_labels(claim)
-        return score(row["kind"], wrap(row["solution"]), say_times(find_times(subject, label)))
+        times = say_times(find_times(subject, label))
+        return score(prompt.kind, wrap(times), prompt.exchange.answer)
     if subject.refutes(claim):
         return "refuted"
     return "proven" if subject.proves(claim) else "not proven"
 
 
-def measure_calls(rows: Sequence[Mapping[str, Any]]) -> Iterator[float]:
-    """Microseconds of each call."""
-    for row in rows:
+def time_call(row: Mapping[str, Any]) -> float:
+    """Microseconds of a call, the least of five."""
+    times = []
+    for _ in range(5):
         begin = time.perf_counter_ns()
         pay(row, row["solution"])
-        yield (time.perf_counter_ns() - begin) / 1000
+        times.append((time.perf_counter_ns() - begin) / 1000)
+    return min(times)
 
 
 def main() -> None:
@@ -81,7 +87,11 @@ def main() -> None:
         row for split in corpus.splits for _, row in read_lines(given.export / f"{split}.jsonl")
     )
     rows = list(islice(lines, given.most // 2 * 2))
-    outer = {at.id: blur(at) for shard in list_shards(corpus) for at in shard.subjects()}
+    subjects = [shard.subjects() for shard in list_shards(corpus)]
+    by_id = {subject.id: subject for part in subjects for subject in part}
+    made = (find_scored([*map(blur, part)], RANDOMNESS).made for part in subjects)
+    outer = [prompt for prompts in made for prompt in prompts][: len(rows)]
+    print(f"# Rewards\n\n`python -m benchmarks.rewards`, {machine()}, load {load()}.\n")
     paid, labels = [], []
     for kind in ("all", *SCORED_KINDS):
         own = [row for row in rows if kind in ("all", row["kind"])]
@@ -91,7 +101,11 @@ def main() -> None:
         rivals = [pay(row, row["rival"]) for row in own]
         figures = min(truths), max(rivals), texts / count, pay_best_guess(own) / count
         paid.append([kind, f"{count:,}", *(f"{figure:.4f}" for figure in figures)])
-        verdicts = Counter(judge(row, outer[row["samples"][0]]) for row in own)
+        verdicts = Counter(
+            judge(prompt, by_id[prompt.exchange.samples[0]])
+            for prompt in outer
+            if kind in ("all", prompt.kind)
+        )
         times = [value for value in verdicts.elements() if isinstance(value, float)]
         labels.append(
             [kind, *(f"{verdicts[name]:,}" for name in ("proven", "not proven", "refuted"))]
@@ -99,17 +113,17 @@ def main() -> None:
             + [f"{sum(value < most for value in times):,}" for most in (0.5, 0.9)]
         )
     print(
-        table(["kind", "prompts", "truth, least", "rival, most", "text alone", "best guess"], paid)
+        markdown(
+            ["kind", "prompts", "truth, least", "rival, most", "text alone", "best guess"], paid
+        )
     )
     heads = ["kind", "proven", "not proven", "refuted", "times", "mean reward", "< 0.5", "< 0.9"]
-    print("\nThe truth under outer labels:\n", markdown(heads, labels), sep="\n")
-    calls = sorted(measure_calls(rows))
-    hostile = {"kind": INTERVAL, "solution": max((row["solution"] for row in rows), key=len)}
-    worst = list(measure_calls([hostile | {"solution": "1-2," * (MOST_CHARACTERS // 4)}] * 1000))
+    print("\nOuter labels:\n", markdown(heads, labels), sep="\n")
+    calls = [*map(time_call, rows)]
+    longest = ", ".join(f"{at}.125-{at}.875" for at in range(MOST_STRETCHES))
     print(
-        f"\nmicroseconds a call: mean {sum(calls) / len(calls):.1f}, 99.9 % "
-        f"{calls[len(calls) * 999 // 1000]:.1f}, most {calls[-1]:.1f}; longest solution "
-        f"{min(measure_calls([hostile] * 1000)):.1f}, hostile {min(worst):.1f}"
+        f"\nMicroseconds a call: mean {sum(calls) / len(calls):.1f}, most {max(calls):.1f}; the "
+        f"longest answer that is read {time_call({'kind': INTERVAL, 'solution': longest}):.1f}."
     )
 
 

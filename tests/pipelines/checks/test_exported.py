@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from pipelines.checks.blind import run_blind_export
-from pipelines.checks.exported import audit_export
+from pipelines.checks.exported import ExportAudit, audit_export
+from pipelines.cli.look.audit import print_export
 from pipelines.export import export_corpus
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
@@ -199,7 +200,9 @@ def test_options_that_do_not_fit_are_refused(manifests: Path, exports: Path) -> 
 def test_text_alone_tells_no_answer_and_a_blind_test_needs_wrong_ones(exports: Path) -> None:
     """Exactly: what is right of one recording is wrong of another, in the same words."""
     for name, most in product(("chat", "preference", "grpo"), (100_000, 500)):
-        figures = run_blind_export(exports / name, most).figures
+        blind = run_blind_export(exports / name, most)
+        print_export(ExportAudit(name, 0, 0, 0, ()), blind, is_blind=True)
+        figures = blind.figures
         assert figures
         assert {figure.value for figure in figures} == {0.5}
     with pytest.raises(SpecError, match="have no wrong answers"):
