@@ -23,8 +23,8 @@ from benchmarks.core.table import load, machine, markdown
 from pipelines.checks.exported import read_lines
 from synth.corpus.corpus import Corpus
 from synth.derived.questions import Subject
-from synth.derived.reward import ABSENT, INTERVAL, MOST_STRETCHES, NONE, score, wrap
-from synth.derived.scoring import SCORED_KINDS, ScoredPrompt, find_scored, find_times, say_times
+from synth.derived.reward import ABSENT, INTERVAL, MOST_STRETCHES, NONE, SCORED_KINDS, score, wrap
+from synth.derived.scoring import ScoredPrompt, find_scored, find_times, say_times
 from synth.export.base import RANDOMNESS
 from synth.export.items import list_shards
 from synth.scene.claim import claim_labels

@@ -28,11 +28,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-ANSWER: Final = "answer"
-ORDER: Final = "order"
-COUNT: Final = "count"
-INTERVAL: Final = "interval"
-ABSENT: Final = "absent"
+SCORED_KINDS: Final = ("answer", "order", "count", "interval", "absent")
+"""Kinds of prompts, by how an answer is scored."""
+ANSWER, ORDER, COUNT, INTERVAL, ABSENT = SCORED_KINDS
 
 NONE: Final = "none"
 """The answer to when a sound is heard that is not."""

@@ -35,9 +35,6 @@ from synth.scene.activity import Activity, Stretches, intersect, unite
 from synth.scene.claim import And, Claim, Count, Not, claim_labels
 from synth.scene.scene import Concat, Event
 
-SCORED_KINDS: Final = (reward.ANSWER, reward.ORDER, reward.COUNT, reward.INTERVAL, reward.ABSENT)
-"""Kinds of prompts, by how an answer is scored."""
-
 _ORDERED: Final = (
     "In which order do you hear these sounds: {sounds}?",
     "Put these sounds in the order in which they are heard: {sounds}.",
@@ -68,7 +65,7 @@ class ScoredPrompt:
     """A prompt about a recording, with its right answer and one that is wrong there.
 
     Args:
-        kind: One of `SCORED_KINDS`.
+        kind: One of `reward.SCORED_KINDS`.
         exchange: Both answers as they stand between the tags. Where stretches stand against
             others, both claim that the sound is heard.
         evidence: When each sound that the answers are about is heard in the recording; never, for

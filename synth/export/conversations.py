@@ -16,7 +16,8 @@ from synth.derived.contrasts import (
     say,
 )
 from synth.derived.questions import Exchange, Subject
-from synth.derived.scoring import SCORED_KINDS, ScoredPrompt, find_scored
+from synth.derived.reward import SCORED_KINDS
+from synth.derived.scoring import ScoredPrompt, find_scored
 from synth.export.base import RANDOMNESS, ExportFormat, Whole, json_line
 from synth.export.folder import Writer
 from synth.export.items import Shard

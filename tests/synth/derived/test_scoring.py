@@ -7,8 +7,8 @@ from functools import cache
 
 from synth.base.rng import Randomness
 from synth.derived.questions import Derived, Subject
-from synth.derived.reward import score, wrap
-from synth.derived.scoring import SCORED_KINDS, ScoredPrompt, find_scored, find_times, say_times
+from synth.derived.reward import SCORED_KINDS, score, wrap
+from synth.derived.scoring import ScoredPrompt, find_scored, find_times, say_times
 from synth.scene.claim import claim_labels
 from tests.kit import asked
 from tests.kit.cases import cases
