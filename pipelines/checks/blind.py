@@ -17,7 +17,7 @@ from synth.shortcuts.text import measure_texts
 def run_blind_export(
     out: Path, most_lines: int, seed: int = 0, observer: Observer | None = None
 ) -> Shortcuts:
-    """Try to tell right answers from wrong ones by the texts of an export of chat or preferences.
+    """Try to tell right answers from wrong ones by the texts of an export that has both.
 
     What is compared are a prompt with its right answer, and the same with its wrong one, by kind.
     In a conversation what was said before stands before it.
@@ -43,10 +43,10 @@ def run_blind_export(
 def refuse_no_answers(out: Path) -> None:
     """Check that an export has wrong answers beside the right ones."""
     name = read_identity(out)["format"]
-    if name not in ("chat", "preference"):
+    if name not in ("chat", "preference", "grpo"):
         raise SpecError(
             f"{out}: exports as {name} have no wrong answers",
-            fix="give --blind for chat or preference, or for the corpus",
+            fix="give --blind for chat, preference or grpo, or for the corpus",
         )
 
 

@@ -50,6 +50,10 @@ FORMATS: Final[Mapping[str, tuple[str, str]]] = {
         "synth.export.conversations:Preference",
         "proven against refuted answers for ms-swift, LLaMA-Factory and TRL",
     ),
+    "grpo": (
+        "synth.export.conversations:Grpo",
+        "prompts with a reward that scores answers, for ms-swift and TRL",
+    ),
     "esc": ("synth.export.compa:Esc", "a folder like ESC-50, one class per composition"),
 }
 """Where each format is, and what it is in a few words."""

@@ -1,10 +1,11 @@
-"""Conversations and preferences, as JSON lines for trainers of audio language models."""
+"""Conversations, preferences and rewards, as JSON lines for trainers of audio language models."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from typing import Any, ClassVar, Final
 
 from synth.derived.contrasts import (
@@ -15,6 +16,8 @@ from synth.derived.contrasts import (
     say,
 )
 from synth.derived.questions import Exchange, Subject
+from synth.derived.reward import SCORED_KINDS
+from synth.derived.scoring import ScoredPrompt, find_scored
 from synth.export.base import RANDOMNESS, ExportFormat, Whole, json_line
 from synth.export.folder import Writer
 from synth.export.items import Shard
@@ -63,26 +66,27 @@ def _write_counts(out: Writer, counts: Mapping[str, Mapping[str, int]]) -> None:
 
 
 def _describe_export(
-    whole: Whole, out: Writer, how: str, layout: Mapping[str, Any]
+    whole: Whole, out: Writer, how: str, layout: Mapping[str, Any] | None = None
 ) -> dict[str, int]:
     """Write README and `dataset_info.json`; the rows of each column of the README's table.
 
     Args:
         how: As `Whole.readme` takes it, with TABLE and CORPUS to be filled in.
-        layout: What LLaMA-Factory is told of each split.
+        layout: What LLaMA-Factory is told of each split; None for what it does not read.
     """
     name = whole.corpus.name
-    datasets = {
-        f"{name}_{split}": {"file_name": f"{split}.jsonl", **layout} for split in whole.splits
-    }
-    out.write("dataset_info.json", f"{json.dumps(datasets, indent=2)}\n".encode())
+    if layout is not None:
+        datasets = {
+            f"{name}_{split}": {"file_name": f"{split}.jsonl", **layout} for split in whole.splits
+        }
+        out.write("dataset_info.json", f"{json.dumps(datasets, indent=2)}\n".encode())
     totals: dict[str, Counter[str]] = {}
     for split in whole.splits:
         for counts in whole.values(split, "counts"):
             for column, kinds in counts.items():
                 totals.setdefault(column, Counter()).update(kinds)
     lines = [f"| kind | {' | '.join(totals)} |", "|---|" + "---:|" * len(totals)]
-    for kind in KINDS:
+    for kind in dict.fromkeys((*KINDS, *SCORED_KINDS)):
         numbers = [kinds[kind] for kinds in totals.values()]
         if any(numbers):
             lines.append(f"| {kind} | {' | '.join(f'{number:,}' for number in numbers)} |")
@@ -279,3 +283,82 @@ def _is_refuted_by_audio(exchange: Exchange, subjects: Mapping[str, Subject]) ->
     return any(
         subject.refutes(claim) for subject, claim in zip(others, exchange.claims, strict=True)
     )
+
+
+# Rewards: prompts whose answers a program scores.
+
+
+_GRPO_HOW: Final = """\
+`SPLIT.jsonl` has a line per prompt; `reward.py` scores what a model answers, and says at its head
+how a completion must end:
+
+- `messages`, `audios`: for ms-swift. `<audio>` in a prompt stands for the recording; paths start at
+  this folder.
+- `prompt`: the same messages for TRL, which knows no audio (1.16).
+- `kind`: `answer` (one of two that are offered), `order`, `count`, `interval` (when a sound is
+  heard), or `absent` (the same of a sound that only one of two recordings has).
+- `solution`: the right answer, which scores 1; `rival`: a wrong one, which scores 0.
+- `evidence`: of each sound that the answers are about, when it is heard, in seconds: not from its
+  first sample to its last, but where it is loud enough. A sound without `spans` is not heard.
+- `id`, `group`, `samples`; `proof`: the question's kind, the prompt, both answers, and what each
+  claims of the sample, as JSON text in the form of the corpus's manifest. Of `interval` both claim
+  that the sound is heard; `evidence` says when. `others` is the sample of the mirror.
+
+Every line is followed by its mirror: the same prompt about another recording, with solution and
+rival exchanged. Whatever a model answers by text alone, both rewards together are at most 1.
+What finds no mirror is left out; of `order` and `interval` pairs of samples are counted, of other
+kinds questions:
+
+TABLE
+
+    swift rlhf --rlhf_type grpo --dataset train.jsonl --external_plugins reward.py \\
+        --reward_funcs segue ...                              # here, or with ROOT_IMAGE_DIR=FOLDER
+    GRPOTrainer(..., reward_funcs=reward,                     # from reward import reward
+        train_dataset=load_dataset("json", data_files="FOLDER/train.jsonl")["train"])
+    segue audit MANIFEST --export FOLDER                      # prove every line again
+"""
+
+
+class Grpo(ExportFormat):
+    """JSON lines, the stored audio files, and the reward that scores completions."""
+
+    name: ClassVar[str] = "grpo"
+    version: ClassVar[int] = 1
+
+    def part(self, shard: Shard, out: Writer) -> None:
+        """Audio files, and the scored prompts of this shard, each followed by its mirror."""
+        paths = shard.store_audio(out)
+        subjects = shard.subjects()
+        groups = {subject.id: subject.group for subject in subjects}
+        scored = find_scored(subjects, RANDOMNESS)
+        numbers: Counter[str] = Counter()
+        with out.piece("prompts") as lines:
+            for one, other in zip(scored.made[::2], scored.made[1::2], strict=True):
+                (first,) = one.exchange.samples
+                for prompt in (one, other):
+                    name = f"{first}-r{numbers[first]:03d}"
+                    numbers[first] += 1
+                    lines.write(json_line(_make_prompt(name, groups[first], prompt, paths)))
+        kinds = Counter(prompt.kind for prompt in scored.made)
+        _write_counts(out, {"prompts": kinds, _LEFT_OUT: scored.left_out})
+
+    def finish(self, whole: Whole, out: Writer) -> dict[str, int]:
+        """One file a split, and the reward."""
+        whole.join(out, "{split}.jsonl", "prompts")
+        out.write("reward.py", files("synth.derived").joinpath("reward.py").read_bytes())
+        return _describe_export(whole, out, _GRPO_HOW)
+
+
+def _make_prompt(
+    name: str, group: str, prompt: ScoredPrompt, paths: Mapping[str, str]
+) -> dict[str, Any]:
+    exchange = prompt.exchange
+    asked = [_ask(exchange, len(exchange.samples))]
+    evidence = [{"sound": sound, "spans": times} for sound, times in prompt.evidence.items()]
+    return _make_row(name, prompt.kind, group, exchange.samples, asked, paths) | {
+        "prompt": asked,
+        "solution": exchange.answer,
+        "rival": exchange.wrong,
+        "evidence": evidence,
+        "proof": exchange.to_json(),
+    }

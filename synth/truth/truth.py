@@ -90,9 +90,7 @@ class Hearing:
                 return self.proves(inner) and self._own.keys() <= claim_labels(inner)
             case Count(event, times):
                 fewest, most = self._count(event.label)
-                return fewest == times == most and all(
-                    self._bears(place, event.label) for _, place in self._find_called(event.label)
-                )
+                return fewest == times == most and self.bears_alone(event.label)
             case Measured():
                 return self._measure(claim) is True
             case _:
@@ -126,6 +124,10 @@ class Hearing:
             case _:
                 assert_never(claim)
 
+    def bears_alone(self, name: str) -> bool:
+        """Whether no other sound could be called by a name than those that bear it."""
+        return all(self._bears(place, name) for _, place in self._find_called(name))
+
     def _count(self, name: str) -> tuple[int, float]:
         """How often anybody may say that a sound is heard: the fewest times, and the most.
 
@@ -150,9 +152,7 @@ class Hearing:
         named = [event.label for event in claim.of]
         if any(not self._own.get(name) and not self._find_called(name) for name in named):
             return False
-        if any(
-            not self._bears(place, name) for name in named for _, place in self._find_called(name)
-        ):
+        if not all(map(self.bears_alone, named)):
             return None
         if claim.quantity is Quantity.AGAIN_FASTER and not all(map(has_rhythm, named)):
             return None

@@ -34,7 +34,7 @@ PEERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "lance": ((), ("pylance>=7",)),
     "llamafactory": (("llamafactory",), ("omegaconf", "fire")),
     "mteb": ((), ("mteb>=2.26",)),
-    "ms_swift": (("ms-swift",), ("modelscope", "json_repair")),
+    "ms_swift": (("ms-swift",), ("modelscope", "json_repair", "dacite")),
     # PyPI has none yet that hears sounds: 4.2 is its main branch.
     "open_clip": (
         ("open_clip_torch @ git+https://github.com/mlfoundations/open_clip@89fb801f1e60", "timm"),

@@ -189,6 +189,7 @@ _MEANS: Final = {"blind": "text alone", "trivial": "trivial audio"}
 _MEASURES_OF_EXPORT: Final = {
     "own": "wrong answers from right ones",
     "first": "the right answer before the wrong one",
+    "member": "the right of two answers",
 }
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from pipelines.checks.blind import run_blind_export
-from pipelines.checks.exported import audit_export
+from pipelines.checks.exported import ExportAudit, audit_export
+from pipelines.cli.look.audit import print_export
 from pipelines.export import export_corpus
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
@@ -20,7 +21,7 @@ from tests.kit.builds import segue_here
 from tests.kit.export_corpora import built
 
 SWAPPED = "stands in another place"
-NAMES = ("questions", "differences", "chat", "preference")
+NAMES = ("questions", "differences", "chat", "preference", "grpo")
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +97,7 @@ def test_lines_that_were_changed_are_named(manifests: Path, exports: Path, tmp_p
         "differences": [{"caption": "Only in the first recording do you hear rain."}],
         "chat": [{"proofs": [{}]}],
         "preference": [{"rejected_response": "Nothing at all."}, {"more": []}],
+        "grpo": [{"solution": "none"}, {"evidence": []}],
     }
     for name, rows in changes.items():
         folder = shutil.copytree(exports / name, tmp_path / name)
@@ -197,8 +199,10 @@ def test_options_that_do_not_fit_are_refused(manifests: Path, exports: Path) -> 
 
 def test_text_alone_tells_no_answer_and_a_blind_test_needs_wrong_ones(exports: Path) -> None:
     """Exactly: what is right of one recording is wrong of another, in the same words."""
-    for name, most in product(("chat", "preference"), (100_000, 500)):
-        figures = run_blind_export(exports / name, most).figures
+    for name, most in product(("chat", "preference", "grpo"), (100_000, 500)):
+        blind = run_blind_export(exports / name, most)
+        print_export(ExportAudit(name, 0, 0, 0, ()), blind, is_blind=True)
+        figures = blind.figures
         assert figures
         assert {figure.value for figure in figures} == {0.5}
     with pytest.raises(SpecError, match="have no wrong answers"):

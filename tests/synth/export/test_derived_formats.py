@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 from collections import Counter
 from math import comb
 from pathlib import Path
@@ -91,7 +92,7 @@ def test_what_could_not_be_made_is_counted_in_the_readme(
         assert told > 0.9 * pairs
 
 
-@cases("name", ["differences", "preference"])
+@cases("name", ["differences", "preference", "grpo"])
 def test_the_same_corpus_gives_the_same_lines(
     exported: Exported, corpus: Corpus, tmp_path: Path, name: str
 ) -> None:
@@ -161,7 +162,33 @@ def test_exported_preferences_hold_and_lead_to_their_audio(
         assert one["audios"] != other["audios"]
 
 
-@cases("name", ["chat", "preference"])
+def test_exported_rewards_pay_the_truth_by_the_file_beside_them(
+    exported: Exported, corpus: Corpus, about: dict[str, Subject]
+) -> None:
+    folder = exported(corpus, "grpo")
+    rows = read(folder / "test.jsonl")
+    assert {row["kind"] for row in rows} >= {"answer", "order", "absent"}
+    assert len({row["id"] for row in rows}) == len(rows)
+    for row in rows:
+        assert row["messages"] == row["prompt"]
+        assert row["prompt"][0]["content"] == f"<audio>{row['proof']['prompt']}"
+        assert row["kind"] == "interval" or prove(row["proof"], about)
+        assert all(0 <= on < off for each in row["evidence"] for on, off in each["spans"])
+        (path,) = row["audios"]
+        assert (folder / path).is_file()
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    reward = runpy.run_path(str(folder / "reward.py"))["reward"]
+    for name, paid in (("solution", 1), ("rival", 0)):
+        texts = [f"It is <answer>{answer}</answer>" for answer in columns[name]]
+        assert set(reward(completions=texts, prompts=columns["prompt"], **columns)) == {paid}
+    # Each is followed by its mirror.
+    for one, other in zip(rows[::2], rows[1::2], strict=True):
+        assert one["prompt"] == other["prompt"]
+        assert (one["solution"], one["rival"]) == (other["rival"], other["solution"])
+        assert one["audios"] != other["audios"]
+
+
+@cases("name", ["chat", "preference", "grpo"])
 def test_readme_counts_rows_of_each_kind_and_what_was_left_out(
     exported: Exported, corpus: Corpus, tmp_path: Path, name: str
 ) -> None:
@@ -169,7 +196,7 @@ def test_readme_counts_rows_of_each_kind_and_what_was_left_out(
     text = (folder / "README.md").read_text(encoding="utf-8")
     rows = [row for split in corpus.splits for row in read(folder / f"{split}.jsonl")]
     proofs = [each for row in rows for each in row.get("proofs", [row.get("proof")])]
-    kinds = Counter(each["kind"] for each in proofs)
+    kinds = Counter(each["kind"] for each in (rows if name == "grpo" else proofs))
     for kind, count in kinds.items():
         assert f"| {kind} | {count:,} |" in text
     if name == "chat":
@@ -177,5 +204,6 @@ def test_readme_counts_rows_of_each_kind_and_what_was_left_out(
         assert f"| describe | {kinds['describe']:,} | 0 |" in text
     summary = export_corpus(corpus, name, folder)
     assert summary.written == 0
-    assert summary.counts["answers" if name == "chat" else "text"] == len(proofs)
+    column = {"chat": "answers", "preference": "text", "grpo": "prompts"}[name]
+    assert summary.counts[column] == len(proofs)
     assert summary.counts["left out"] > 0
