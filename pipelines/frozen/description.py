@@ -67,6 +67,8 @@ class Description(_DescriptionPart):
         asks: The question that a model must answer, in a sentence.
         edits: Kinds of false captions that are scored, as the manifest calls them.
         backwards: What playing the sounds backwards does to the answers.
+        windows: Whether models answer when a sound is heard: what they predict is scored by `segue
+            eval`, not by `segue bench run`.
         spec: A spec without `corpus`, `source` and `splits`.
         sources: The sources that it is defined over, by name.
     """
@@ -75,6 +77,7 @@ class Description(_DescriptionPart):
     asks: str = Field(min_length=1)
     edits: tuple[str, ...] = Field(min_length=1)
     backwards: Backwards
+    windows: bool = False
     spec: dict[str, Any]
     sources: dict[str, FrozenSource] = Field(min_length=1)
 
@@ -196,6 +199,7 @@ class BuiltSet(BaseModel):
         asks: The question that a model must answer.
         edits: Kinds of false captions that are scored.
         backwards: What playing the sounds backwards does to the answers.
+        windows: Whether models answer when a sound is heard.
         digest: Of the whole set.
         published: Whether that is the published digest.
         samples: How many there are.
@@ -217,6 +221,7 @@ class BuiltSet(BaseModel):
     samples: int
     text_only: BaselineScore
     trivial: BaselineScore | None = None
+    windows: bool = False
 
 
 def write_record(built: BuiltSet, root: Path) -> None:

@@ -26,6 +26,8 @@ from synth.base.progress import Observer
 from synth.base.rng import digest, digest_all
 from synth.corpus.corpus import PLAN_FILE, Corpus
 from synth.corpus.schema import canonical_json
+from synth.export.items import list_shards
+from synth.export.moments import find_queries
 
 COLUMNS: Final = ("id", "group", "caption", "positives", "negatives", "clips", "frames")
 """What the digest takes of a row of the plan."""
@@ -69,12 +71,12 @@ class PublishedSet(BaseModel):
 
     @classmethod
     def of(
-        cls, corpus: Corpus, clips: Mapping[str, ClipsOfLabel], observer: Observer
+        cls, corpus: Corpus, clips: Mapping[str, ClipsOfLabel], windows: bool, observer: Observer
     ) -> PublishedSet:
         """What is to be published of a built set."""
         plan = digest_plan(corpus.folder)
         return cls(
-            digest=digest_corpus(corpus, observer),
+            digest=digest_corpus(corpus, observer, windows),
             plan=plan,
             samples=corpus.samples(SPLIT, columns=["id"]).num_rows,
             clips=dict(clips),
@@ -103,8 +105,12 @@ def read_published(path: Path) -> PublishedSet | None:
         raise CorpusError(f"{path}: is damaged", fix="install Segue again") from error
 
 
-def digest_corpus(corpus: Corpus, observer: Observer) -> str:
-    """Digest of a built set: of what is told of each sample, and of its PCM in the shard."""
+def digest_corpus(corpus: Corpus, observer: Observer, windows: bool = False) -> str:
+    """Digest of a built set: of what is told of each sample, and of its PCM in the shard.
+
+    Args:
+        windows: Whether the windows of its sounds are a part of it.
+    """
     columns = [*COLUMNS, "shard", "offset", "size"]
     rows = corpus.samples(SPLIT, columns=columns).to_pylist()
     observer.start("digest", len(rows), "samples")
@@ -114,6 +120,9 @@ def digest_corpus(corpus: Corpus, observer: Observer) -> str:
         parts += [_tell(row), hashlib.sha256(pcm.astype("<i2").tobytes()).hexdigest()]
         observer.advance("digest")
     observer.finish("digest")
+    if windows:
+        for shard in list_shards(corpus, [SPLIT]):
+            parts += map(canonical_json, find_queries(shard)[0])
     return digest_all(parts)
 
 

@@ -78,7 +78,7 @@ def make_set(
             raise _refuse(frozen, name, "has another plan", *_blame(published))
     summary = build(spec, root, workers, observer)
     corpus = Corpus.open(Path(summary.paths["manifests"]))
-    made = PublishedSet.of(corpus, clips, observer)
+    made = PublishedSet.of(corpus, clips, frozen.description.windows, observer)
     if published and made.digest != published.digest:
         raise _refuse(frozen, name, "has other audio", *_blame(published))
     text_only = _score_text(frozen, corpus, observer)
@@ -103,6 +103,7 @@ def make_set(
         samples=made.samples,
         text_only=text_only,
         trivial=_score_trivial(frozen, corpus, observer),
+        windows=told.windows,
     )
     write_record(built, root)
     return MadeSet(built, summary)
