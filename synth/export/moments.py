@@ -25,7 +25,7 @@ _HOW: Final = """\
 
 - `qid`, `query`: a sound; `vid`, `duration`: the sample, and how many seconds it lasts.
 - `relevant_windows`: when the sound is heard, in seconds. All listeners agree on these windows, but
-  for a quarter of each at most.
+  for a tenth of each at most.
 - `audio`: the file, relative to this folder; `group`: the sample's group, whose samples are asked
   for the same sounds.
 
@@ -103,7 +103,7 @@ def _word(labels: Sequence[str], members: Sequence[Subject]) -> dict[str, str]:
         for sentence in subject.told
         if isinstance(sentence.claim, Event)
     }
-    return {label: told.get(label) or capitalise(Phrase.of_label(label).clause) for label in asked}
+    return {label: told.get(label) or capitalise(Phrase.of_label(label).clause) for label in labels}
 
 
 def _find_windows(label: str, subject: Subject, heard: Timeline) -> list[list[float]] | None:

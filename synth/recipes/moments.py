@@ -33,8 +33,10 @@ from synth.recipes.base import (
     Setting,
     SplitCounts,
     SplitGroups,
+    by_label,
     check_splits,
     share_out,
+    take,
     to_frame_range,
 )
 from synth.recipes.casting import (
@@ -145,11 +147,22 @@ class MomentPairs(SplitGroups[Moments]):
     """Pairs of long scenes."""
 
     def __post_init__(self) -> None:
-        refuse_few(self.split, "moments", self._cast.labels, 2)
+        _ = self._cast
 
     @cached_property
     def _cast(self) -> DrawnCast:
-        return DrawnCast.of(self.clips, {})
+        """The clips of labels of which one of the first clips has certain windows."""
+        rng = self.rng(0, "/labels")
+        longest = self.settings.longest_sound(self.setting)
+        clips = by_label(self.clips)
+        known = {
+            label
+            for label, own in clips.items()
+            for sound in (take(clip, longest, self.setting, rng) for clip in own[:_TRIES])
+            if self._is_certain(label, self._hear(sound))
+        }
+        refuse_few(self.split, "moments with certain windows", known, 2)
+        return DrawnCast.of((clip for clip in self.clips if clip.labels[0] in known), {})
 
     @cached_property
     def _composer(self) -> Composer:
@@ -220,7 +233,7 @@ class MomentPairs(SplitGroups[Moments]):
             onset, before = placed[-1]
             placed.append((self._align(onset + duration(before) + pause + gap), part))
         scene = _join(placed)
-        heard = self.listener.hear(scene)
+        heard = self._hear(scene)
         hearing = Hearing(heard, self.setting.tolerance)
         if not all(self._is_certain(label, heard) for label in own):
             return None
@@ -263,11 +276,14 @@ class MomentPairs(SplitGroups[Moments]):
                 used = set(recordings)
                 sounds = cast_sounds(self._cast, named[:count], longest, used, self.setting, rng)
                 part = self._composer.compose(statement, sounds, rng)
-                heard = self.listener.hear(part)
+                heard = self._hear(part)
                 if all(self._is_certain(label, heard) for label in named[:count]):
                     recordings |= used
                     return part
         return None
+
+    def _hear(self, scene: Scene) -> Timeline:
+        return self.listener.locate(self.listener.hear(scene))
 
     def _is_certain(self, label: str, heard: Timeline) -> bool:
         return find_windows(label, heard, self.setting.tolerance.pause) is not None

@@ -193,11 +193,16 @@ class Listener:
             for place in places
         )
 
-        def move(number: int) -> int:
-            return min(max(number, events.start), events.stop) - events.start
-
         joins = (
-            Join(*map(move, join[:3]), join.seam - shift, join.crossfade) for join in placed.joins
+            Join(
+                max(join.start - events.start, 0),
+                join.middle - events.start,
+                min(join.stop, events.stop) - events.start,
+                join.seam - shift,
+                join.crossfade,
+            )
+            for join in placed.joins
+            if events.start < join.middle < events.stop
         )
         frames = min(placed.frames, math.ceil(last * self._block)) - shift
         return Timeline(tuple(moved), frames, tuple(joins)), second * round(1 / BLOCK_S)

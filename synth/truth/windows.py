@@ -11,7 +11,7 @@ from synth.labels.lexicon import are_confusable
 from synth.scene.activity import Stretch, Stretches, unite
 from synth.scene.timeline import Timeline
 
-CERTAIN: Final = 0.75
+CERTAIN: Final = 0.9
 """Share of what anybody hears of a sound in a window that everybody must hear."""
 
 

@@ -14,9 +14,10 @@ from synth.corpus.corpus import Corpus
 from synth.corpus.schema import read_timeline
 from tests.kit.export_corpora import Exported, built
 
+CLASSES = ["dog", "rain", "siren", "cat", "crow", "engine", "footsteps", "frog", "rooster"]
 LONG: dict[str, Any] = {
     "corpus": "long",
-    "source": {"foley": {"takes": 3}},
+    "source": {"foley": {"classes": CLASSES, "takes": 3}},
     "recipe": {"moments": {"scenes": {"test": 6}, "sounds": 4, "length_s": [40, 60]}},
     "audio": {"length": "natural"},
     "truth": {"pause_s": 1.0},

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+from synth.audio.bank import Bank
+from synth.audio.render import Mixdown, render
 from synth.base.errors import PlanError
-from synth.recipes.base import Draft
+from synth.recipes.base import Draft, make_listener
 from synth.recipes.moments import Moments
 from synth.scene.scene import from_text, labels, to_text
 from synth.scene.timeline import duration, timeline
@@ -16,6 +23,7 @@ from synth.truth.ear import Ear
 from synth.truth.truth import Hearing
 from synth.truth.windows import find_windows
 from tests.kit.asked import SPREAD
+from tests.kit.banks import write_bank
 from tests.kit.cases import cases
 from tests.kit.planned import AUDIBLE, RATE, make_setting, plan, spread_clips
 from tests.synth.recipes.test_scenes import CLIPS
@@ -80,6 +88,37 @@ def check_layers(draft: Draft, recipe: Moments) -> None:
         if not at_once:
             silences.append(after - at)
     assert min(silences) >= recipe.pause_s * RATE
+
+
+def peak(work: Callable[[], object]) -> int:
+    """Bytes that are held at most while something is done."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_many_sounds_need_no_more_memory_than_a_few(tmp_path: Path) -> None:
+    noise = {
+        clip.id: np.random.default_rng(number).uniform(-0.2, 0.2, clip.frames).astype(np.float32)
+        for number, clip in enumerate(CLIPS)
+    }
+    bank = Bank.open(write_bank(tmp_path, noise, RATE))
+    heard, sizes = [], []
+    for repeats in (1, 60):
+        recipe = Moments(scenes=2, length_s=(300, 300), repeats=repeats, max_event_s=2, pause_s=0.3)
+        draft = plan(recipe, CLIPS)[0][0]
+        sizes.append(len(labels(draft.scene)))
+        mixdown = Mixdown(SETTING.fade, 0.0)
+        play = partial(render, draft.scene, bank, mixdown, draft.frames, draft.lead)
+        play()  # what it imports is no part of it
+        played = peak(play)
+        assert played < 6.5 * draft.frames, "the mix as floats and as integers, and one sound"
+        heard.append(peak(partial(make_listener(CLIPS, SETTING).hear, draft.scene)))
+    assert sizes[1] > 20 * sizes[0]
+    assert heard[1] < 1.2 * heard[0], "levels of those that share a block"
 
 
 @cases(

@@ -130,7 +130,7 @@ def slow_fades(placed: Timeline, number: int, moments: range, fade: Fade) -> tup
     """The least and the greatest gain that crossfades give an event at these moments."""
     least = most = 1.0
     for join in placed.joins:
-        if join.crossfade and join.start <= number < join.stop:
+        if join.crossfade > 0 and join.start <= number < join.stop:
             gains = []
             for moment in moments:
                 come = min(max((moment - join.seam) / join.crossfade, 0.0), 1.0)
