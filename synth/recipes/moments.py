@@ -77,7 +77,7 @@ class Moments(Recipe):
     name: ClassVar[str] = "moments"
     scenes: SplitCounts = 1000
     length_s: PauseRange = (60.0, 300.0)
-    sounds: int = Field(default=5, ge=1, le=50)
+    sounds: int = Field(default=4, ge=1, le=50)
     repeats: int = Field(default=4, ge=1, le=100)
     polyphony: int = Field(default=2, ge=1, le=4)
     pause_s: Length = 1.0
