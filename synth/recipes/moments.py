@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import ClassVar, Final
 
 import numpy as np
@@ -39,13 +39,7 @@ from synth.recipes.base import (
     take,
     to_frame_range,
 )
-from synth.recipes.casting import (
-    ANY,
-    DrawnCast,
-    cast_sounds,
-    explain_uncast,
-    refuse_few,
-)
+from synth.recipes.casting import ANY, DrawnCast, cast_sounds, explain_uncast, refuse_few
 from synth.recipes.composing import Composer, make_teller
 from synth.scene.edit import EditKind
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels
@@ -63,8 +57,7 @@ class Moments(Recipe):
     """Pairs of long scenes.
 
     Args:
-        scenes: Total samples, shared among the splits by their number of clips; or samples per
-            split. Multiples of 2.
+        pairs: Total, shared among the splits by their number of clips; or pairs per split.
         length_s: Shortest and longest scene. Both scenes of a pair have the same length.
         sounds: Number of different sounds in a scene. Its pair has as many others.
         repeats: Most times that a sound is heard in a scene, as far as there is room.
@@ -75,7 +68,7 @@ class Moments(Recipe):
     """
 
     name: ClassVar[str] = "moments"
-    scenes: SplitCounts = 1000
+    pairs: SplitCounts = 500
     length_s: PauseRange = (60.0, 300.0)
     sounds: int = Field(default=4, ge=1, le=50)
     repeats: int = Field(default=4, ge=1, le=100)
@@ -90,13 +83,8 @@ class Moments(Recipe):
         return min(room, to_frames(self.max_event_s, setting.rate))
 
     def check(self, setting: Setting, splits: Collection[str]) -> None:
-        """Sounds and pauses must fit, and `scenes` be for the spec's splits."""
-        check_splits("recipe.moments.scenes", self.scenes, splits)
-        counts = self.scenes.values() if isinstance(self.scenes, dict) else [self.scenes]
-        if any(count % 2 for count in counts):
-            raise PlanError(
-                "recipe.moments.scenes: scenes come in pairs", fix="give multiples of 2"
-            )
+        """Sounds and pauses must fit, and `pairs` be for the spec's splits."""
+        check_splits("recipe.moments.pairs", self.pairs, splits)
         least = max(setting.ear.pause_s, setting.tolerance.pause / setting.rate)
         if self.pause_s < least:
             raise PlanError(
@@ -110,8 +98,7 @@ class Moments(Recipe):
             )
         if self.longest_sound(setting) < setting.audible:
             raise PlanError(
-                f"recipe.moments: {self.sounds} sounds in {self.length_s[0]:g} s leave no room "
-                "for a sound that can be made out",
+                f"recipe.moments: {self.length_s[0]:g} s leave no room for {self.sounds} sounds",
                 fix="raise length_s, or lower sounds or pause_s",
             )
 
@@ -121,25 +108,7 @@ class Moments(Recipe):
 
     def groups(self, clips: Mapping[str, Sequence[Clip]], setting: Setting) -> Mapping[str, Groups]:
         """Pairs of scenes."""
-        pairs = (
-            {split: count // 2 for split, count in self.scenes.items()}
-            if isinstance(self.scenes, dict)
-            else self.scenes // 2
-        )
-        return MomentPairs.by_split(self, share_out(pairs, clips), clips, setting)
-
-
-@dataclass(frozen=True, slots=True)
-class LongScene:
-    """A scene with what is heard of it.
-
-    Args:
-        lead: Silence before it, in frames.
-    """
-
-    scene: Scene
-    heard: Timeline
-    lead: Frames
+        return MomentPairs.by_split(self, share_out(self.pairs, clips), clips, setting)
 
 
 @dataclass(frozen=True)
@@ -152,77 +121,53 @@ class MomentPairs(SplitGroups[Moments]):
     @cached_property
     def _cast(self) -> DrawnCast:
         """The clips of labels of which one of the first clips has certain windows."""
-        rng = self.rng(0, "/labels")
-        longest = self.settings.longest_sound(self.setting)
-        clips = by_label(self.clips)
+        rng, longest = self.rng(0, "/labels"), self.settings.longest_sound(self.setting)
         known = {
             label
-            for label, own in clips.items()
-            for sound in (take(clip, longest, self.setting, rng) for clip in own[:_TRIES])
-            if self._is_certain(label, self._hear(sound))
+            for label, clips in by_label(self.clips).items()
+            for clip in clips[:_TRIES]
+            if self._hear(take(clip, longest, self.setting, rng))
         }
         refuse_few(self.split, "moments with certain windows", known, 2)
         return DrawnCast.of((clip for clip in self.clips if clip.labels[0] in known), {})
 
-    @cached_property
-    def _composer(self) -> Composer:
-        return Composer(self.listener)
-
     def group(self, index: int) -> Sequence[Draft]:
         """Two scenes of one length, whose sounds nobody could confuse."""
-        rng = self.rng(index)
-        settings = self.settings
-        shortest, longest = to_frame_range(settings.length_s, self.setting.rate)
+        rng, count = self.rng(index), self.settings.sounds
+        shortest, longest = to_frame_range(self.settings.length_s, self.setting.rate)
         frames = int(rng.integers(shortest, longest + 1))
-        template = make_sequence([Event(ANY)] * (2 * settings.sounds))
+        tell = make_teller(Style.NATURAL, self.setting.rate, rng)
         for _ in range(_DRAWS):
-            drawn = self._cast.fill(template, rng)
+            drawn = self._cast.fill(make_sequence([Event(ANY)] * (2 * count)), rng)
             if drawn is None:
                 continue
-            halves = labels(drawn)[: settings.sounds], labels(drawn)[settings.sounds :]
-            scenes = []
-            for own, others in (halves, halves[::-1]):
-                scene = self._draw_scene(own, others, frames, rng)
-                if scene is None:
-                    break
-                scenes.append(scene)
-            else:
-                return self._caption(halves, scenes, frames, rng)
+            named = labels(drawn)
+            captions = [tell(Event(label)) for label in named]
+            halves = (named[:count], captions[:count]), (named[count:], captions[count:])
+            drafts = [
+                self._draft(own, true, false, frames, rng)
+                for (own, true), (_, false) in (halves, halves[::-1])
+            ]
+            made = [draft for draft in drafts if draft is not None]
+            if len(made) == len(drafts):
+                return made
         raise LeftOutError(
-            f"no {2 * settings.sounds} sounds whose windows are certain",
+            f"no {2 * count} sounds whose windows are certain",
             example=self.split,
             fix="add clips of other labels, or lower recipe.moments.sounds",
         )
 
-    def _caption(
+    def _draft(
         self,
-        halves: Sequence[Sequence[str]],
-        scenes: Sequence[LongScene],
+        named: Sequence[str],
+        true: Sequence[Caption],
+        false: Sequence[Caption],
         frames: Frames,
         rng: np.random.Generator,
-    ) -> list[Draft]:
-        """The scenes, each with a caption of every sound of both."""
-        tell = make_teller(Style.NATURAL, self.setting.rate, rng)
-        captions = [[tell(Event(label)) for label in half] for half in halves]
-
-        def choose(own: Sequence[Caption], others: Sequence[Caption]) -> CaptionSet:
-            false = tuple(caption.as_false(EditKind.REPLACE) for caption in others)
-            return CaptionSet(own[0], tuple(own[1:]), false)
-
-        first, second = captions
-        return [
-            Draft(long.scene, captions, long.heard, lead=long.lead, frames=frames)
-            for long, captions in zip(
-                scenes, (choose(first, second), choose(second, first)), strict=True
-            )
-        ]
-
-    def _draw_scene(
-        self, own: Sequence[str], others: Sequence[str], frames: Frames, rng: np.random.Generator
-    ) -> LongScene | None:
-        """A scene of so many frames at most; None where the windows of a sound are uncertain."""
-        parts = self._draw_parts(own, frames, rng)
-        if parts is None:
+    ) -> Draft | None:
+        """A scene of these sounds; None where it cannot be heard for certain when they are."""
+        parts = self._draw_parts(named, frames, rng)
+        if not parts:
             return None
         pause = to_frames(self.settings.pause_s, self.setting.rate)
         room = frames - sum(map(self._room, parts))
@@ -234,32 +179,33 @@ class MomentPairs(SplitGroups[Moments]):
             placed.append((self._align(onset + duration(before) + pause + gap), part))
         scene = _join(placed)
         heard = self._hear(scene)
-        hearing = Hearing(heard, self.setting.tolerance)
-        if not all(self._is_certain(label, heard) for label in own):
+        hearing = heard and Hearing(heard, self.setting.tolerance)
+        if (
+            not hearing
+            or not all(hearing.proves(caption.claim) for caption in true)
+            or not all(hearing.refutes(caption.claim) for caption in false)
+        ):
             return None
-        if not all(hearing.proves(Event(label)) for label in own):
-            return None
-        if not all(hearing.refutes(Event(label)) for label in others):
-            return None
-        return LongScene(scene, heard, self._align(lead))
+        negatives = tuple(caption.as_false(EditKind.REPLACE) for caption in false)
+        captions = CaptionSet(true[0], tuple(true[1:]), negatives)
+        return Draft(scene, captions, heard, lead=self._align(lead), frames=frames)
 
     def _draw_parts(
-        self, own: Sequence[str], frames: Frames, rng: np.random.Generator
-    ) -> list[Scene] | None:
-        """Parts in any order that have room, with each sound once at least."""
-        settings = self.settings
-        again = [label for label in own for _ in range(int(rng.integers(settings.repeats)))]
+        self, named: Sequence[str], frames: Frames, rng: np.random.Generator
+    ) -> list[Scene]:
+        """Parts in any order that have room, each sound once at least; none if one is uncertain."""
+        again = [name for name in named for _ in range(int(rng.integers(self.settings.repeats)))]
         parts: list[Scene] = []
         recordings: set[str] = set()
-        for waiting, is_needed in ((shuffle(own, rng), True), (shuffle(again, rng), False)):
+        for waiting, is_needed in ((shuffle(named, rng), True), (shuffle(again, rng), False)):
             while waiting:
-                size = min(int(rng.geometric(0.5)), settings.polyphony)
+                size = min(int(rng.geometric(0.5)), self.settings.polyphony)
                 part = self._draw_part([*dict.fromkeys(waiting)][:size], recordings, rng)
                 if part is None and is_needed:
-                    return None
+                    return []
                 for label in labels(part) if part else waiting[:1]:
                     waiting.remove(label)
-                if part is not None and sum(map(self._room, (*parts, part))) <= frames:
+                if part and sum(map(self._room, (*parts, part))) <= frames:
                     parts.append(part)
         return shuffle(parts, rng)
 
@@ -269,24 +215,21 @@ class MomentPairs(SplitGroups[Moments]):
         """The sounds together, or as many of them as can be made out; None where none can."""
         longest = self.settings.longest_sound(self.setting)
         for count in range(len(named), 0, -1):
-            statement: Scene = Event(named[0])
-            for label in named[1:count]:
-                statement = Overlay(statement, Event(label))
+            sounds_of: list[Scene] = [Event(label) for label in named[:count]]
             for _ in range(_TRIES):
                 used = set(recordings)
                 sounds = cast_sounds(self._cast, named[:count], longest, used, self.setting, rng)
-                part = self._composer.compose(statement, sounds, rng)
-                heard = self._hear(part)
-                if all(self._is_certain(label, heard) for label in named[:count]):
+                part = Composer(self.listener).compose(reduce(Overlay, sounds_of), sounds, rng)
+                if self._hear(part):
                     recordings |= used
                     return part
         return None
 
-    def _hear(self, scene: Scene) -> Timeline:
-        return self.listener.locate(self.listener.hear(scene))
-
-    def _is_certain(self, label: str, heard: Timeline) -> bool:
-        return find_windows(label, heard, self.setting.tolerance.pause) is not None
+    def _hear(self, scene: Scene) -> Timeline | None:
+        """What is heard of a scene; None where the windows of a sound are uncertain."""
+        heard = self.listener.locate(self.listener.hear(scene))
+        pause = self.setting.tolerance.pause
+        return heard if all(find_windows(name, heard, pause) for name in heard.labels()) else None
 
     def _room(self, part: Scene) -> Frames:
         """Frames that a part takes, with the shortest pause before it."""
@@ -299,10 +242,7 @@ class MomentPairs(SplitGroups[Moments]):
 
 
 def _join(placed: Sequence[tuple[Frames, Scene]]) -> Scene:
-    """Parts, each with its first frame, one after the other.
-
-    Halves are joined, so that a scene of any number of sounds is nested a few times only.
-    """
+    """Parts, each with its first frame, joined by halves: so a scene is nested a few times only."""
     middle = len(placed) // 2
     if not middle:
         return placed[0][1]

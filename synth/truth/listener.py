@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -21,7 +20,7 @@ from synth.base.memo import remember
 from synth.base.units import Decibels, Frames, to_gain
 from synth.scene.activity import Activity, Stretch, Stretches, cut, hull, intersect, unite
 from synth.scene.scene import Event, Excerpt, Scene
-from synth.scene.timeline import CUT_S, Fade, Join, Placement, Timeline, timeline
+from synth.scene.timeline import CUT_S, Fade, Placement, Timeline, timeline
 from synth.truth.blocks import ExcerptBlocks
 from synth.truth.ear import (
     BLOCK_S,
@@ -44,8 +43,6 @@ _HELD: Final = 1024
 _MIDDLE: Final = np.full((2, 1, 1), 0.5)
 _WORST: Final = np.array(((0.0, 1.0, 1.0), (1.0, 0.0, 0.0)))[:, :, np.newaxis]
 """Where in a block a crossfade leaves least of a sound, for the lower bound, and most."""
-_FEW: Final = 16
-"""Sounds that are heard all at once, as it is faster."""
 _RECENT: Final = 64
 """Scenes whose timelines are kept: a recipe that tries several hears most of them again soon."""
 
@@ -79,7 +76,7 @@ class Listener:
     def _listen(self, placed: Timeline) -> Timeline:
         parts = [self._find_part(place) for place in placed.placements]
         length = placed.frames / self._block
-        clear, faint = self._find_all_runs(placed, parts)
+        clear, faint = self._find_runs(placed, parts, length)
         heard = tuple(
             Placement(
                 place.label,
@@ -154,64 +151,16 @@ class Listener:
             powers *= self.fade.rise(come if rises else 1 - come) ** 2
         return self.ear.find_likely(powers)
 
-    def _find_all_runs(
-        self, placed: Timeline, parts: Sequence[ExcerptBlocks]
+    def _find_runs(
+        self, placed: Timeline, parts: Sequence[ExcerptBlocks], length: float
     ) -> tuple[list[list[Run]], list[list[Run]]]:
         """The runs of blocks of each event that everybody hears, and those that somebody may.
 
-        Those of all events as recorded come first, then those A-weighted. Of many sounds only
-        those are held at a time that share blocks.
+        Those of all events as recorded come first, then those A-weighted.
+
+        Args:
+            length: Of the scene, in blocks.
         """
-        clusters = self._list_clusters(placed) if len(parts) > _FEW else []
-        if len(clusters) < 2:
-            return self._find_runs(placed, parts)
-        clear, faint = ([list[list[Run]](), list[list[Run]]()] for _ in range(2))
-        for events in clusters:
-            alone, shift = self._take_cluster(placed, events)
-            some = self._find_runs(alone, parts[events.start : events.stop])
-            for by_weighting, of_events in zip((clear, faint), some, strict=True):
-                moved = [[(start + shift, end + shift) for start, end in own] for own in of_events]
-                by_weighting[0] += moved[: len(events)]
-                by_weighting[1] += moved[len(events) :]
-        return clear[0] + clear[1], faint[0] + faint[1]
-
-    def _list_clusters(self, placed: Timeline) -> list[range]:
-        """The events of a scene, in order, that share no block with any before or behind."""
-        starts, ends = np.array(list(map(self._blocks, placed.placements))).T
-        ended = np.maximum.accumulate(ends)[:-1]
-        to_start = np.minimum.accumulate(starts[::-1])[::-1][1:]
-        cuts = (np.flatnonzero(ended <= to_start) + 1).tolist()
-        return [range(*edges) for edges in pairwise([0, *cuts, len(starts)])]
-
-    def _take_cluster(self, placed: Timeline, events: range) -> tuple[Timeline, int]:
-        """Some events alone, from the last whole second before them; that second, in blocks."""
-        places = placed.placements[events.start : events.stop]
-        second = min(place.onset for place in places) // self.rate
-        shift, last = second * self.rate, max(self._blocks(place)[1] for place in places)
-        moved = (
-            replace(place, onset=place.onset - shift, offset=place.offset - shift)
-            for place in places
-        )
-
-        joins = (
-            Join(
-                max(join.start - events.start, 0),
-                join.middle - events.start,
-                min(join.stop, events.stop) - events.start,
-                join.seam - shift,
-                join.crossfade,
-            )
-            for join in placed.joins
-            if events.start < join.middle < events.stop
-        )
-        frames = min(placed.frames, math.ceil(last * self._block)) - shift
-        return Timeline(tuple(moved), frames, tuple(joins)), second * round(1 / BLOCK_S)
-
-    def _find_runs(
-        self, placed: Timeline, parts: Sequence[ExcerptBlocks]
-    ) -> tuple[list[list[Run]], list[list[Run]]]:
-        """The same of all events at once."""
-        length = placed.frames / self._block
         low, high, sure = self._bound(placed, parts)
         gains = [to_gain(place.excerpt.gain_db) ** 2 for place in placed.placements]
         loudest = (np.array([part.envelope.loudest for part in parts]).T * gains).ravel()

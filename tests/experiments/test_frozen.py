@@ -205,7 +205,7 @@ def test_a_set_that_is_answered_with_windows_is_scored_by_predictions(tmp_path: 
         "backwards": "keeps",
         "windows": True,
         "spec": {
-            "recipe": {"moments": {"scenes": 20, "sounds": 2, "length_s": [20, 30]}},
+            "recipe": {"moments": {"pairs": 10, "sounds": 2, "length_s": [20, 30]}},
             "audio": {"sample_rate": 16000},
         },
         "sources": {

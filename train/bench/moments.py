@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final, Self, TypeAlias, TypeVar
+from typing import Annotated, Final, Self, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -36,36 +36,31 @@ _MOST_LEARNT: Final = 4096
 _FIX: Final = 'give JSON lines as in {"qid": 7, "pred_relevant_windows": [[1.5, 4.0, 0.9]]}'
 
 _Line = TypeVar("_Line", bound="_JsonLine")
-_Seconds: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-_Score: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class _JsonLine(BaseModel):
-    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
+    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True, allow_inf_nan=False)
     qid: str
 
 
 class Query(_JsonLine):
-    """What is asked of one recording.
+    """What is asked of the recording `vid`, which lasts so many seconds.
 
     Args:
-        duration: Of the recording, in seconds.
         relevant_windows: When the sound is heard; none where it is absent.
-        vid: The recording.
         group: Of recordings that share sounds.
     """
 
-    duration: Annotated[float, Field(gt=0, allow_inf_nan=False)]
-    relevant_windows: list[tuple[_Seconds, _Seconds]]
+    duration: Annotated[float, Field(gt=0)]
+    relevant_windows: list[tuple[float, float]]
     vid: str
     group: str = ""
 
     @model_validator(mode="after")
     def _check_windows(self) -> Self:
-        ends = [-math.inf, *(end for _, end in sorted(self.relevant_windows))]
-        for before, (start, end) in zip(ends, sorted(self.relevant_windows), strict=False):
-            if not before <= start < end <= self.duration:
-                raise ValueError("expected windows in the recording that are apart")
+        times = [0.0, *(at for window in sorted(self.relevant_windows) for at in window)]
+        if times != sorted(times) or times[-1] > self.duration:
+            raise ValueError("expected windows in the recording that are apart")
         return self
 
     @property
@@ -77,7 +72,7 @@ class Query(_JsonLine):
 class Prediction(_JsonLine):
     """What a model predicts for a query, the best window first."""
 
-    pred_relevant_windows: list[tuple[_Score, _Score, _Score]]
+    pred_relevant_windows: list[tuple[float, float, float]]
 
     @property
     def windows(self) -> ScoredWindows:
@@ -104,39 +99,34 @@ def score_moments(
     if not any(query.relevant_windows for query in queries):
         raise CorpusError(f"{data}: no query has a window", fix="give a file with windows")
     prior, learnt = _predict_prior(queries, data)
-    predicted = prior
-    left_out = {}
+    predicted, left_out = prior, {}
     if str(predictions) != PRIOR:
-        lines = {line.qid: line.windows for line in _read(predictions, Prediction)}
-        missing = [query for query in queries if query.qid not in lines]
-        if missing and {query.qid for query in missing} == {
-            query.qid for query in queries if not query.relevant_windows
-        }:
+        predicted = {line.qid: line.windows for line in _read(predictions, Prediction)}
+        missing = [query for query in queries if query.qid not in predicted]
+        present = [query for query in queries if query.relevant_windows]
+        if missing and missing == [query for query in queries if not query.relevant_windows]:
             left_out = {"moments: queries for absent sounds, without predictions": len(missing)}
-            queries = [query for query in queries if query.relevant_windows]
+            queries = present
         elif missing:
             raise CorpusError(
                 f"{predictions}: no line for {len(missing):,} of {len(queries):,} queries, such as "
                 f"qid {missing[0].qid}",
                 fix="predict windows for each query; an empty list says that it is not heard",
             )
-        predicted = {query.qid: lines[query.qid] for query in queries}
-    metrics = _measure(queries, predicted, threshold, seed)
     baseline = _measure(queries, prior, threshold, seed)
+    metrics = {
+        name: replace(metric, prior=baseline[name].value)
+        for name, metric in _measure(queries, predicted, threshold, seed).items()
+    }
     facts = {
         "model": str(predictions),
         "benchmark": str(data),
-        "queries": f"{len(queries)} on {len({query.vid for query in queries})} recordings",
         "windows alone": f"the {MOST_PREDICTED} most frequent windows of {learnt}",
         "threshold": f"{threshold:g}",
         "seed": str(seed),
         "interval": f"95 %, {RESAMPLES} bootstrap draws of whole groups",
     }
-    return Evaluation(
-        {name: replace(one, prior=baseline[name].value) for name, one in metrics.items()},
-        facts,
-        left_out,
-    )
+    return Evaluation(metrics, facts, left_out)
 
 
 def _measure(

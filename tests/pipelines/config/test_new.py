@@ -36,7 +36,7 @@ FEW: dict[str, dict[str, Any]] = {
     "acba": {"pairs": 4},
     "attributes": {"pairs": 40},
     "edits": {"pairs": 8},
-    "moments": {"scenes": 12, "sounds": 1},
+    "moments": {"pairs": 6, "sounds": 1},
     "scenes": {"scenes": 4},
     "jam": {"tracks": 10},
     "foley": {"takes": 5, "classes": ["cat", "dog", "rain"]},

@@ -18,7 +18,7 @@ CLASSES = ["dog", "rain", "siren", "cat", "crow", "engine", "footsteps", "frog",
 LONG: dict[str, Any] = {
     "corpus": "long",
     "source": {"foley": {"classes": CLASSES, "takes": 3}},
-    "recipe": {"moments": {"scenes": {"test": 6}, "sounds": 4, "length_s": [40, 60]}},
+    "recipe": {"moments": {"pairs": {"test": 3}, "sounds": 4, "length_s": [40, 60]}},
     "audio": {"length": "natural"},
     "truth": {"pause_s": 1.0},
     "splits": {"test": 1.0},

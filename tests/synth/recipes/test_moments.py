@@ -15,7 +15,7 @@ import pytest
 from synth.audio.bank import Bank
 from synth.audio.render import Mixdown, render
 from synth.base.errors import PlanError
-from synth.recipes.base import Draft, make_listener
+from synth.recipes.base import Draft
 from synth.recipes.moments import Moments
 from synth.scene.scene import from_text, labels, to_text
 from synth.scene.timeline import duration, timeline
@@ -50,7 +50,7 @@ def say(draft: Draft) -> tuple[set[str], set[str]]:
 def test_both_scenes_of_a_pair_are_asked_for_all_of_their_sounds(
     settings: dict[str, object], sounds: range
 ) -> None:
-    recipe = Moments(scenes=8, **settings)
+    recipe = Moments(pairs=4, **settings)
     least, most = (length * RATE for length in recipe.length_s)
     for group in plan(recipe, CLIPS):
         (one, other), texts = group, [say(draft) for draft in group]
@@ -106,9 +106,9 @@ def test_many_sounds_need_no_more_memory_than_a_few(tmp_path: Path) -> None:
         for number, clip in enumerate(CLIPS)
     }
     bank = Bank.open(write_bank(tmp_path, noise, RATE))
-    heard, sizes = [], []
+    sizes = []
     for repeats in (1, 60):
-        recipe = Moments(scenes=2, length_s=(300, 300), repeats=repeats, max_event_s=2, pause_s=0.3)
+        recipe = Moments(pairs=1, length_s=(300, 300), repeats=repeats, max_event_s=2, pause_s=0.3)
         draft = plan(recipe, CLIPS)[0][0]
         sizes.append(len(labels(draft.scene)))
         mixdown = Mixdown(SETTING.fade, 0.0)
@@ -116,15 +116,12 @@ def test_many_sounds_need_no_more_memory_than_a_few(tmp_path: Path) -> None:
         play()  # what it imports is no part of it
         played = peak(play)
         assert played < 6.5 * draft.frames, "the mix as floats and as integers, and one sound"
-        heard.append(peak(partial(make_listener(CLIPS, SETTING).hear, draft.scene)))
     assert sizes[1] > 20 * sizes[0]
-    assert heard[1] < 1.2 * heard[0], "levels of those that share a block"
 
 
 @cases(
     ("settings", "facts", "message"),
     [
-        ({"scenes": 5}, {}, "scenes come in pairs"),
         ({"pause_s": 0.5}, {"ear": Ear(pause_s=1.0)}, "pause of 0.5 s interrupts no window"),
         ({"pause_s": 0.1}, {}, "pause of 0.1 s interrupts no window"),
         ({}, {"max_frames": 90 * RATE}, "scenes have a length of their own"),
@@ -136,7 +133,7 @@ def test_settings_that_cannot_work_are_refused(
     settings: dict[str, object], facts: dict[str, object], message: str
 ) -> None:
     setting = make_setting(**facts)
-    recipe = Moments(**{"scenes": 2, **settings})
+    recipe = Moments(**{"pairs": 1, **settings})
 
     def work() -> None:
         recipe.check(setting, ["train"])
@@ -148,7 +145,7 @@ def test_settings_that_cannot_work_are_refused(
 
 
 def test_clips_of_one_label_that_can_be_made_out_are_used() -> None:
-    recipe, clips = Moments(scenes=2), spread_clips(SPREAD[:2], 1)
+    recipe, clips = Moments(pairs=1), spread_clips(SPREAD[:2], 1)
     assert recipe.refusal(clips[0], SETTING) is None
     assert "cannot be made out" in str(
         recipe.refusal(clips[0], make_setting(audible=clips[0].frames + AUDIBLE))

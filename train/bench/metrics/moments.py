@@ -62,13 +62,7 @@ def moment_retrieval(
     points = {f"r1@{at}": ((firsts >= at).astype(float), guesses[at]) for at in R1_IOUS}
     points["map"] = np.array(precisions), shares * np.mean([guesses[at] for at in AP_IOUS], axis=0)
     return {
-        name: measure(
-            mean_of(of_query),
-            len(of_query),
-            groups,
-            float(by_chance.mean()) if len(by_chance) else math.nan,
-            seed,
-        )
+        name: measure(mean_of(of_query), len(of_query), groups, float(by_chance.mean()), seed)
         for name, (of_query, by_chance) in points.items()
     }
 
@@ -111,14 +105,13 @@ def guess(wanted: Windows, length: float, least: float) -> float:
     """
     area = 0.0
     for start, end in wanted:
-        # By how much the guess starts later (x) and ends later (y) than the window, of length w:
-        # each quadrant has a triangle, cut off where the recording begins or ends.
-        w = end - start
-        before, behind = start, length - end
-        area += _triangle((1 - least) * w, 1, 1, math.inf, math.inf)  # starts later, ends earlier
-        area += _triangle((1 - least) * w, least, least, before, behind)  # contains it
-        area += _triangle((1 - least) * w, 1, least, math.inf, behind)  # starts and ends later
-        area += _triangle((1 - least) * w, least, 1, before, math.inf)  # starts and ends earlier
+        # By how much a guess starts and ends earlier or later: of each of the four cases, those
+        # that are near enough form a triangle, which ends where the recording does.
+        size, behind = (1 - least) * (end - start), length - end
+        area += _triangle(size, 1, 1, math.inf, math.inf)  # it lies within
+        area += _triangle(size, least, least, start, behind)  # it starts earlier, ends later
+        area += _triangle(size, 1, least, math.inf, behind)  # both later
+        area += _triangle(size, least, 1, start, math.inf)  # both earlier
     return 2 * area / length**2
 
 
