@@ -43,7 +43,7 @@ def say(draft: Draft) -> tuple[set[str], set[str]]:
     [
         ({}, range(4, 17)),
         ({"sounds": 3, "repeats": 1, "length_s": (20, 30)}, range(3, 4)),
-        ({"sounds": 6, "repeats": 60, "length_s": (1200, 1200), "max_event_s": 2}, range(120, 361)),
+        ({"sounds": 6, "repeats": 30, "length_s": (600, 600), "max_event_s": 2}, range(40, 181)),
         ({"polyphony": 4, "pause_s": 5}, range(4, 17)),
     ],
 )
