@@ -119,7 +119,14 @@ def _choose(built: Sequence[BuiltSet], only: Sequence[str]) -> Sequence[BuiltSet
     for name in only:
         if name not in names:
             raise SpecError(f"--only {name}: not built here", fix=suggestion(name, names))
-    return [each for each in built if not only or {each.name, each.corpus} & set(only)]
+    chosen = [each for each in built if not only or {each.name, each.corpus} & set(only)]
+    scored = [each for each in chosen if not each.windows]
+    if not scored:
+        raise SpecError(
+            f"{chosen[0].name} is answered with windows, which `segue eval` scores",
+            fix="docs/bench.md#moments shows how",
+        )
+    return scored
 
 
 def _score(

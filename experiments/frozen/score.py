@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Final
@@ -56,7 +56,7 @@ class OpenSet:
         """Open a set."""
         corpus = Corpus.open(locate_corpus(built, root))
         choices = list_choices(corpus, built.edits) if built.composed else ()
-        if digest_corpus(corpus, observer, choices) != built.digest:
+        if digest_corpus(corpus, observer, map(asdict, choices)) != built.digest:
             raise CorpusError(
                 f"{corpus.folder}: was changed since {built.name} was built",
                 fix=f"remove {root / 'data_manifests' / built.corpus} and "

@@ -70,6 +70,8 @@ class Description(_DescriptionPart):
         backwards: What playing the sounds backwards does to the answers.
         composed: Whether a sound with an instruction is asked for another sound, both of which come
             from recipe `edits`.
+        windows: Whether models answer when a sound is heard: what they predict is scored by `segue
+            eval`, not by `segue bench run`.
         spec: A spec without `corpus`, `source` and `splits`.
         sources: The sources that it is defined over, by name.
     """
@@ -79,6 +81,7 @@ class Description(_DescriptionPart):
     edits: tuple[str, ...] = Field(min_length=1)
     backwards: Backwards
     composed: bool = False
+    windows: bool = False
     spec: dict[str, Any]
     sources: dict[str, FrozenSource] = Field(min_length=1)
 
@@ -200,6 +203,7 @@ class BuiltSet(BaseModel):
         asks: The question that a model must answer.
         edits: Kinds of false captions that are scored.
         backwards: What playing the sounds backwards does to the answers.
+        windows: Whether models answer when a sound is heard.
         digest: Of the whole set.
         published: Whether that is the published digest.
         samples: How many there are.
@@ -224,6 +228,7 @@ class BuiltSet(BaseModel):
     text_only: BaselineScore
     trivial: BaselineScore | None = None
     composed: bool = False
+    windows: bool = False
     baselines: dict[str, BaselineScore] = {}
 
 

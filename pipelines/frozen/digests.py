@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +26,6 @@ from synth.base.progress import Observer
 from synth.base.rng import digest, digest_all
 from synth.corpus.corpus import PLAN_FILE, Corpus
 from synth.corpus.schema import canonical_json
-from synth.derived.edits import EditChoice
 
 COLUMNS: Final = ("id", "group", "caption", "positives", "negatives", "clips", "frames")
 """What the digest takes of a row of the plan."""
@@ -75,12 +73,12 @@ class PublishedSet(BaseModel):
         corpus: Corpus,
         clips: Mapping[str, ClipsOfLabel],
         observer: Observer,
-        choices: Sequence[EditChoice] = (),
+        asked: Iterable[Any] = (),
     ) -> PublishedSet:
         """What is to be published of a built set."""
         plan = digest_plan(corpus.folder)
         return cls(
-            digest=digest_corpus(corpus, observer, choices),
+            digest=digest_corpus(corpus, observer, asked),
             plan=plan,
             samples=corpus.samples(SPLIT, columns=["id"]).num_rows,
             clips=dict(clips),
@@ -109,11 +107,11 @@ def read_published(path: Path) -> PublishedSet | None:
         raise CorpusError(f"{path}: is damaged", fix="install Segue again") from error
 
 
-def digest_corpus(corpus: Corpus, observer: Observer, choices: Sequence[EditChoice] = ()) -> str:
+def digest_corpus(corpus: Corpus, observer: Observer, asked: Iterable[Any] = ()) -> str:
     """Digest of a built set: of what is told of each sample, and of its PCM in the shard.
 
     Args:
-        choices: Of a composed set, which has the digest of these, too.
+        asked: What a model is asked beside captions, as JSON values.
     """
     columns = [*COLUMNS, "shard", "offset", "size"]
     rows = corpus.samples(SPLIT, columns=columns).to_pylist()
@@ -124,7 +122,7 @@ def digest_corpus(corpus: Corpus, observer: Observer, choices: Sequence[EditChoi
         parts += [_tell(row), hashlib.sha256(pcm.astype("<i2").tobytes()).hexdigest()]
         observer.advance("digest")
     observer.finish("digest")
-    return digest_all([*parts, *(canonical_json(asdict(choice)) for choice in choices)])
+    return digest_all([*parts, *map(canonical_json, asked)])
 
 
 def digest_plan(folder: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +24,8 @@ from pipelines.frozen.digests import (
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
+from synth.export.items import list_shards
+from synth.export.moments import find_queries
 from synth.shortcuts.audio import run_trivial_test
 from synth.shortcuts.figures import Shortcuts, TooFewGroupsError
 from synth.shortcuts.text import run_blind_test
@@ -81,7 +83,8 @@ def make_set(
     corpus = Corpus.open(Path(summary.paths["manifests"]))
     told = frozen.description
     choices = list_choices(corpus, told.edits) if told.composed else []
-    made = PublishedSet.of(corpus, clips, observer, choices)
+    asked = list_queries(corpus) if told.windows else [asdict(choice) for choice in choices]
+    made = PublishedSet.of(corpus, clips, observer, asked)
     if published and made.digest != published.digest:
         raise _refuse(frozen, name, "has other audio", *_blame(published))
     baselines = measure_baselines(corpus, choices) if choices else {}
@@ -107,10 +110,16 @@ def make_set(
         text_only=text_only,
         trivial=None if told.composed else _score_trivial(frozen, corpus, observer),
         composed=told.composed,
+        windows=told.windows,
         baselines=baselines,
     )
     write_record(built, root)
     return MadeSet(built, summary)
+
+
+def list_queries(corpus: Corpus) -> list[dict[str, Any]]:
+    """When each sound of a set is heard, as exported."""
+    return [query for shard in list_shards(corpus, [SPLIT]) for query in find_queries(shard)[0]]
 
 
 def _refuse_part(frozen: FrozenSet, spec: Spec, name: str) -> None:

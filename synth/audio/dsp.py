@@ -26,6 +26,9 @@ _STRETCH: Final = 64
 _REACH: Final = 10
 """Samples at either side that tell what lies between two of them."""
 
+_AT_ONCE: Final = 1 << 18
+"""Samples whose true peak is found at a time; many stretches."""
+
 PCM_SCALE: Final = 32768.0
 SILENCE_DB: Final = -120.0
 LEVEL_HOP_S: Final = 0.05
@@ -51,11 +54,15 @@ def true_peak(audio: Audio, floor: float) -> float:
     Args:
         floor: What lies among samples below this is not looked at; 0 where all are below.
     """
-    loud = np.unique(np.flatnonzero((audio > floor) | (audio < -floor)) // _STRETCH)
-    at = loud[:, np.newaxis] * _STRETCH + np.arange(-_REACH, _STRETCH + _REACH + 1)
-    around = np.where((at >= 0) & (at < len(audio)), audio.take(at, mode="clip"), np.float32(0))
-    between = scipy.signal.upfirdn(_interpolator(), around, 4, axis=1)
-    return peak(between[:, 8 * _REACH :][:, : 4 * _STRETCH + 1].ravel())
+    highest = 0.0
+    for start in range(0, len(audio), _AT_ONCE):
+        block = audio[start : start + _AT_ONCE]
+        loud = np.unique((np.flatnonzero((block > floor) | (block < -floor)) + start) // _STRETCH)
+        at = loud[:, np.newaxis] * _STRETCH + np.arange(-_REACH, _STRETCH + _REACH + 1)
+        around = np.where((at >= 0) & (at < len(audio)), audio.take(at, mode="clip"), np.float32(0))
+        between = scipy.signal.upfirdn(_interpolator(), around, 4, axis=1)
+        highest = max(highest, peak(between[:, 8 * _REACH :][:, : 4 * _STRETCH + 1].ravel()))
+    return highest
 
 
 @lru_cache(maxsize=1)

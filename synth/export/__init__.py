@@ -33,6 +33,10 @@ FORMATS: Final[Mapping[str, tuple[str, str]]] = {
         "synth.export.questions:DifferencesFormat",
         "pairs of samples and their differences as JSON lines",
     ),
+    "moments": (
+        "synth.export.moments:MomentsFormat",
+        "queries and the windows in which they are heard, for Lighthouse",
+    ),
     "edits": ("synth.export.edits:EditsFormat", "pairs before and after an edit, with stems"),
     "edits-webdataset": (
         "synth.export.edits:EditsWebDataset",

@@ -20,6 +20,7 @@ _OURS: Final[Mapping[str, str]] = {
     "clips": "Clips",
     "counts": "Counts",
     "edits": "Edits",
+    "moments": "Moments",
     "negation": "NegationRecipe",
     "scenes": "Scenes",
     "tag_captions": "TagCaptions",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import asdict
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -126,7 +127,9 @@ def unit(vector: Any) -> np.ndarray:
 
 
 def test_the_digest_is_of_the_instructions_too(corpus: Corpus, choices: list[EditChoice]) -> None:
-    digests = {digest_corpus(corpus, Silent(), some) for some in ((), choices, choices[1:])}
+    digests = {
+        digest_corpus(corpus, Silent(), map(asdict, some)) for some in ((), choices, choices[1:])
+    }
     assert len(digests) == 3
     with pytest.raises(CorpusError, match="no sample has two edits of one kind"):
         list_choices(corpus, ["louder"])

@@ -11,10 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from experiments.frozen.results import Result, Score, compare_page
 from experiments.frozen.score import SCORES
-from pipelines.frozen.description import Backwards, read_records
+from pipelines.frozen.description import Backwards, locate_corpus, read_records
+from pipelines.frozen.digests import digest_corpus
+from pipelines.frozen.make import list_queries
+from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from tests.kit.builds import segue_here
 from train.bench.opening import RandomModel
@@ -192,3 +196,38 @@ def test_the_control_says_whether_playing_backwards_does_what_it_must(
     told = built.model_copy(update={"backwards": Backwards(backwards_is)})
     result = Result(model="m", weights="", pad="pad", heard="", set=told, scores=scores)
     assert result.control == control
+
+
+def test_a_set_that_is_answered_with_windows_is_scored_by_predictions(tmp_path: Path) -> None:
+    told = {
+        "task": "moments",
+        "asks": "When is a sound heard?",
+        "edits": ["replace"],
+        "backwards": "keeps",
+        "windows": True,
+        "spec": {
+            "recipe": {"moments": {"pairs": 10, "sounds": 2, "length_s": [20, 30]}},
+            "audio": {"sample_rate": 16000},
+        },
+        "sources": {
+            "foley": {
+                "settings": {"classes": ["engine", "rain", "siren", "wind", "crow"], "takes": 3},
+                "test": 1.0,
+            }
+        },
+    }
+    path = tmp_path / "when-v1.yaml"
+    path.write_text(yaml.safe_dump(told), encoding="utf-8")
+    built = segue_here("bench", "build", path, "--out", tmp_path, "--workers", "0")
+    assert "--to moments" in built.stdout
+    (record,) = read_records(tmp_path)
+    corpus = Corpus.open(locate_corpus(record, tmp_path))
+    assert digest_corpus(corpus, Silent(), list_queries(corpus)) == record.digest
+    assert digest_corpus(corpus, Silent()) != record.digest, "when sounds are heard counts"
+
+    assert "answered with windows" in str(run(tmp_path, tmp_path / "out", "random"))
+    segue_here("export", corpus.folder, "--to", "moments", "--out", tmp_path / "when")
+    ended = segue_here("eval", "prior", tmp_path / "when" / "test.jsonl", "--json")
+    found = json.loads(ended.stdout.splitlines()[-1])
+    assert found["moments_map"]["n"] == 40
+    assert found["moments_presence"] | {"n": 80, "value": 0.5} == found["moments_presence"]

@@ -56,6 +56,12 @@ GLOSSARY: Final = {
     "of the event), at the best threshold of each sound",
     "localisation_frame_auroc": "share of pairs of a frame in which a sound is clear and one in "
     "which it is absent that are ranked right, the mean over sounds",
+    "moments_r1@*": "share of queries whose first window overlaps one that is right by this IoU",
+    "moments_map": "mean average precision of a query's first ten windows, the mean over IoU from "
+    "0.5 to 0.95",
+    "moments_absent": "share of the queries for absent sounds without a window above the "
+    "threshold; chance is the share of all queries without one",
+    "moments_presence": "the mean of that share and of the share of other queries with a window",
     "pte_*": "R@1 of sentences as written (original) and with their clauses swapped (swapped); a "
     "model that hears order scores lower on the swapped ones",
     "as_*": "R@10 of sentences with as: as written (original), and with then instead (swapped)",
@@ -144,7 +150,7 @@ def format_value(name: str, value: float) -> str:
     return f"{100 * value:.2g} %" if 0 < value < 0.01 else f"{100 * value:.1f} %"
 
 
-_BASELINES: Final = {"text": "text alone", "trivial": "trivial audio"}
+_BASELINES: Final = {"text": "text alone", "trivial": "trivial audio", "prior": "windows alone"}
 
 
 def list_columns(metrics: Iterable[Metric]) -> dict[str, str]:
@@ -170,6 +176,7 @@ def format_cells(name: str, metric: Metric) -> dict[str, str]:
         "chance": chance,
         "text": format_baseline(name, metric.text),
         "trivial": format_baseline(name, metric.trivial),
+        "prior": format_baseline(name, metric.prior),
         "n": f"{metric.n:,}",
     }
 

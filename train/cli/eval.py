@@ -32,7 +32,8 @@ def eval_command(
         typer.Argument(
             help="A run folder, an exported model, any ClapModel or PE-AV model, a LAION-CLAP "
             "checkpoint (.pt), a CLAP of open_clip (folder, hf-hub:OWNER/NAME or "
-            "open_clip:MODEL:CHECKPOINT), or your own module:factory.",
+            "open_clip:MODEL:CHECKPOINT), or your own module:factory. For moments, JSON lines of "
+            "predicted windows, or `prior`.",
             show_default=False,
         ),
     ],
@@ -41,7 +42,8 @@ def eval_command(
         typer.Argument(
             help="Manifest folder of a corpus, or a benchmark file: CompA's CSV, a table of "
             "captions (AudioCaps, Clotho, AudioTime), classes (ESC-50, UrbanSound8K, FSD50K, "
-            "VGGSound) or questions (TREA), or a probe set from `segue text probe`.",
+            "VGGSound) or questions (TREA), a probe set from `segue text probe`, or queries from "
+            "`segue export --to moments`.",
             show_default=False,
         ),
     ],
@@ -120,6 +122,10 @@ def eval_command(
             show_default=False,
         ),
     ] = None,
+    threshold: Annotated[
+        float,
+        typer.Option(help="Moments: a sound is found if a window has a higher score."),
+    ] = 0.5,
     virtual: VirtualOption = False,
     tokenizer: Annotated[
         str | None,
@@ -156,39 +162,45 @@ def eval_command(
     # Torch takes seconds: it is loaded once the options are known to be right.
     with show_waiting("loading torch"):
         from train.bench.evaluate import assess, open_benchmark
+        from train.bench.moments import QUERIES, score_moments
         from train.bench.opening import open_embedder
         from train.bench.plan import add_heard_fact, heard_warning
         from train.bench.report import split_main_metrics, write_report
         from train.engine.log import LOG_FILE
 
-    embedder = open_embedder(model, device, tokenizer)
-    settings = BenchSettings(
-        seed=seed,
-        subset_size=subset_size,
-        subsets=subsets,
-        negation_sample=negation_sample,
-        prompts=prompts,
-        templates=tuple(template or _TEMPLATES),
-        every_caption=every_caption,
-        cut=cut,
-        padding=pad,
-        fusion=fusion,
-        window_s=window,
-        hop_s=hop,
-    )
-    benchmark = open_benchmark(
-        data,
-        audio,
-        split=split,
-        mode=AudioMode.VIRTUAL if virtual else AudioMode.SHARDS,
-        settings=settings,
-        sample_rate=embedder.sample_rate,
-        file_column=file_column,
-        caption_columns=caption_column or (),
-        fold=fold,
-    )
-    benchmark = add_heard_fact(benchmark, model)
-    found = assess(embedder, benchmark, task, str(model), observer, embedder.digest, baselines=True)
+    if data.suffix == QUERIES:
+        found = score_moments(model, data, threshold, seed)
+    else:
+        embedder = open_embedder(model, device, tokenizer)
+        settings = BenchSettings(
+            seed=seed,
+            subset_size=subset_size,
+            subsets=subsets,
+            negation_sample=negation_sample,
+            prompts=prompts,
+            templates=tuple(template or _TEMPLATES),
+            every_caption=every_caption,
+            cut=cut,
+            padding=pad,
+            fusion=fusion,
+            window_s=window,
+            hop_s=hop,
+        )
+        benchmark = open_benchmark(
+            data,
+            audio,
+            split=split,
+            mode=AudioMode.VIRTUAL if virtual else AudioMode.SHARDS,
+            settings=settings,
+            sample_rate=embedder.sample_rate,
+            file_column=file_column,
+            caption_columns=caption_column or (),
+            fold=fold,
+        )
+        benchmark = add_heard_fact(benchmark, model)
+        found = assess(
+            embedder, benchmark, task, str(model), observer, embedder.digest, baselines=True
+        )
     # A model that is no run, or somebody else's run, gets no folder that was not asked for.
     is_ours = (model / LOG_FILE).is_file() and os.access(model, os.W_OK)
     folder = out or (model / _name_folder(data, found.facts) if is_ours else None)

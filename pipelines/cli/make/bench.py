@@ -66,6 +66,8 @@ def bench_build_command(
 
 
 def _print_sets(made: Sequence[MadeSet], out: Path) -> None:
+    from pipelines.frozen.description import locate_corpus
+
     for frozen in made:
         built = frozen.built
         state = "as published" if built.published else "unpublished"
@@ -80,7 +82,11 @@ def _print_sets(made: Sequence[MadeSet], out: Path) -> None:
                 f"no digest of {built.name} over {built.source} is published, so "
                 "Segue cannot tell whether others score the same set"
             )
-    print_next("segue", "bench", "run", "random", "MODEL", "--sets", out)
+    if all(frozen.built.windows for frozen in made):
+        path = locate_corpus(made[0].built, out)
+        print_next("segue", "export", path, "--to", "moments", "--out", "moments")
+    else:
+        print_next("segue", "bench", "run", "random", "MODEL", "--sets", out)
 
 
 def bench_list_command() -> CommandResult:

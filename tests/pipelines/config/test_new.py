@@ -36,6 +36,7 @@ FEW: dict[str, dict[str, Any]] = {
     "acba": {"pairs": 4},
     "attributes": {"pairs": 40},
     "edits": {"pairs": 8},
+    "moments": {"pairs": 6, "sounds": 1},
     "scenes": {"scenes": 4},
     "jam": {"tracks": 10},
     "foley": {"takes": 5, "classes": ["cat", "dog", "rain"]},

@@ -42,6 +42,7 @@ PLANS: dict[str, tuple[dict[str, Any], Sequence[Clip]]] = {
     "clips": ({}, [replace(clip, captions=(*clip.captions, "It is loud.")) for clip in CAPTIONED]),
     "counts": ({"repeats": 5}, SHORT),
     "edits": ({"pairs": 20}, [clip for clip in asked.clips() if clip.frames >= RATE]),
+    "moments": ({"pairs": 3, "length_s": (20, 40)}, spread_clips(asked.SPREAD[:16])),
     "negation": ({}, TAGGED),
     "scenes": ({"scenes": 24}, spread_clips(asked.SPREAD[:16])),
     "tag_captions": ({}, TAGGED),

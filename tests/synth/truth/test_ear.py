@@ -130,7 +130,7 @@ def slow_fades(placed: Timeline, number: int, moments: range, fade: Fade) -> tup
     """The least and the greatest gain that crossfades give an event at these moments."""
     least = most = 1.0
     for join in placed.joins:
-        if join.crossfade and join.start <= number < join.stop:
+        if join.crossfade > 0 and join.start <= number < join.stop:
             gains = []
             for moment in moments:
                 come = min(max((moment - join.seam) / join.crossfade, 0.0), 1.0)
@@ -321,6 +321,26 @@ def test_the_ear_hears_what_the_slow_listener_hears(seed: int) -> None:
     assert activities == slow_hear(scene, levels, Ear(), fade, weighted)
     loudest = slow_loudest(scene, weighted, fade)
     assert listener.loudest_weighted(scene) == pytest.approx(loudest, abs=1e-6)
+
+
+@cases("seed", range(12))
+def test_of_many_sounds_each_is_heard_as_the_slow_listener_hears_it(seed: int) -> None:
+    rng = Random(seed)
+    names = list("abcdefghijklmnopqrst")
+    levels = {name: draw_levels(rng) for name in names}
+    scene: Scene | None = None
+    while names:
+        some = [names.pop() for _ in range(min(rng.randint(1, 3), len(names)))]
+        part = draw_scene(rng, some, levels)
+        if scene is not None:
+            shorter = min(duration(scene), duration(part))
+            joins = [-draw_frames(rng, 1, 40 * BLOCK), 0, draw_frames(rng, 0, shorter // 2)]
+            part = Concat(scene, part, rng.choice(joins))
+        scene = part
+    assert scene is not None
+    fade, weighted = rng.choice(list(Fade)), draw_weighted(rng, levels)
+    activities = hear(scene, levels, fade=fade, weighted=weighted)
+    assert activities == slow_hear(scene, levels, Ear(), fade, weighted)
 
 
 def test_the_slow_listener_tells_ears_apart() -> None:

@@ -51,6 +51,7 @@ class Metric:
         draws: Of the bootstrap, where it is at hand.
         text: What text alone gives, where that was measured.
         trivial: What features of the audio give that know no sound, likewise.
+        prior: What the most frequent windows give, likewise.
     """
 
     value: float
@@ -61,11 +62,12 @@ class Metric:
     draws: Draws | None = field(default=None, repr=False, compare=False)
     text: float | None = None
     trivial: float | None = None
+    prior: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values, without draws and what was not measured; NaN becomes null."""
         told = {name: getattr(self, name) for name in ("value", "low", "high", "chance", "n")}
-        beside = {name: getattr(self, name) for name in ("text", "trivial")}
+        beside = {name: getattr(self, name) for name in ("text", "trivial", "prior")}
         told |= {name: value for name, value in beside.items() if value is not None}
         return {
             name: None if isinstance(value, float) and math.isnan(value) else value

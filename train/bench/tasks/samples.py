@@ -17,7 +17,7 @@ from train.bench.settings import BenchSettings
 from train.data.rows import ManifestRow
 from train.data.split import number_keys
 
-LABELLED: tuple[str, ...] = ("triplets", "scenes", "counts")
+LABELLED: tuple[str, ...] = ("triplets", "scenes", "counts", "moments")
 """Recipes whose samples bear the labels of every sound in them; others bear a stand-in."""
 
 SoundAndTexts: TypeAlias = tuple[int, tuple[str, ...]]

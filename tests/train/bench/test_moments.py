@@ -1,0 +1,218 @@
+"""Moments: metrics against loops, chance against many guesses, and files that are scored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from synth.base.errors import SegueError
+from tests.kit.builds import segue_here
+from tests.kit.cases import cases
+from train.bench.metrics.moments import absence, guess, moment_retrieval
+from train.bench.moments import Query, learn_prior, score_moments
+
+Window = tuple[float, ...]
+LENGTH = 60.0
+
+
+# The slow scorer
+
+
+def iou(one: Window, other: Window) -> float:
+    shared = max(0.0, min(one[1], other[1]) - max(one[0], other[0]))
+    union = one[1] - one[0] + other[1] - other[0] - shared
+    return shared / union if union else 0.0
+
+
+def precision(predicted: Sequence[Window], wanted: Sequence[Window], least: float) -> float:
+    """Area under precision by recall, each precision being the best at no less recall."""
+    left = list(wanted)
+    points = []
+    right = 0
+    for number, window in enumerate(sorted(predicted, key=lambda each: -each[2]), start=1):
+        open_to = [own for own in left if iou(window, own) >= least]
+        if open_to:
+            left.remove(max(open_to, key=lambda own: iou(window, own)))
+            right += 1
+        points.append((right / len(wanted), right / number))
+    levels = sorted({recall for recall, _ in points if recall})
+    area = 0.0
+    for before, level in zip([0.0, *levels], levels, strict=False):
+        area += (level - before) * max(p for recall, p in points if recall >= level)
+    return area
+
+
+def draw(rng: np.random.Generator) -> tuple[list[Window], list[Window]]:
+    """Windows, and others of which many are near them."""
+    edges = np.sort(rng.choice(np.arange(1, 59), 2 * int(rng.integers(1, 5)), replace=False))
+    wanted = [tuple(map(float, pair)) for pair in edges.reshape(-1, 2)]
+    predicted = []
+    for score in rng.random(int(rng.integers(13))):
+        start, end = wanted[int(rng.integers(len(wanted)))] + rng.normal(0, 0.7, 2)
+        predicted.append((float(start), float(max(start, end)), float(score)))
+    return wanted, predicted
+
+
+def arrays(windows: Sequence[Sequence[Window]], width: int) -> list[np.ndarray]:
+    return [np.array(each, dtype=float).reshape(-1, width) for each in windows]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_retrieval_agrees_with_loops(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    wanted, predicted = zip(*(draw(rng) for _ in range(80)), strict=True)
+    found = moment_retrieval(arrays(predicted, 3), arrays(wanted, 2), np.full(80, LENGTH))
+    heads = [windows[:10] for windows in predicted]
+    for least in (0.5, 0.7):
+        firsts = [
+            any(iou(windows[0], own) >= least for own in owns) if windows else False
+            for windows, owns in zip(heads, wanted, strict=True)
+        ]
+        assert found[f"r1@{least}"].value == pytest.approx(np.mean(firsts))
+    means = [
+        np.mean([precision(windows, owns, 0.5 + 0.05 * step) for step in range(10)])
+        for windows, owns in zip(heads, wanted, strict=True)
+    ]
+    assert found["map"].value == pytest.approx(np.mean(means), abs=0.003)
+    assert 0.1 < found["map"].value < 0.9
+    assert all(metric.low <= metric.value <= metric.high for metric in found.values())
+
+
+@pytest.mark.parametrize("least", [0.5, 0.7, 0.95])
+def test_chance_is_what_random_windows_give(least: float) -> None:
+    rng = np.random.default_rng(1)
+    guesses = np.sort(rng.uniform(0, LENGTH, (200_000, 2)), axis=1)
+    for wanted in ([(0.0, 60.0)], [(1.0, 30.0), (40.0, 59.0)], [(20.0, 26.0)], [(3.0, 50.0)]):
+        hits = [
+            (np.minimum(guesses[:, 1], e) - np.maximum(guesses[:, 0], s))
+            >= least * (np.maximum(guesses[:, 1], e) - np.minimum(guesses[:, 0], s))
+            for s, e in wanted
+        ]
+        share = np.any(hits, axis=0).mean()
+        chance = guess(np.array(wanted), LENGTH, least)
+        assert chance == pytest.approx(share, abs=4 * np.sqrt(share / len(guesses)) + 1e-5)
+
+
+def test_absence_rewards_nobody_who_cannot_tell() -> None:
+    rng = np.random.default_rng(0)
+    absent = np.arange(200) % 2 == 0
+    for scores in (np.full(200, -np.inf), np.full(200, 0.9), rng.random(200)):
+        found = absence(scores, absent, 0.5)
+        for metric in found.values():
+            assert metric.low <= metric.chance <= metric.high
+    knows = absence(np.where(absent, 0.1, 0.9), absent, 0.5)
+    assert {name: metric.value for name, metric in knows.items()} == {"absent": 1, "presence": 1}
+    assert knows["absent"].chance == knows["presence"].chance == 0.5
+    with pytest.raises(ValueError, match="for what is not"):
+        absence(np.zeros(3), np.zeros(3, dtype=bool), 0.5)
+
+
+# Files
+
+
+def write(path: Path, lines: Sequence[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def queries(tmp_path: Path) -> Path:
+    """Two groups of two recordings; half of the queries are for what is absent."""
+    common = [
+        {"qid": number, "query": "A dog barks", "vid": f"v{number // 2}", "duration": LENGTH}
+        for number in range(8)
+    ]
+    for line in common:
+        line["group"] = f"g{line['qid'] // 4}"
+        line["relevant_windows"] = [] if line["qid"] % 2 else [[6.0, 12.0], [30.0, 36.0]]
+    write(tmp_path / "test_absent.jsonl", [line for line in common if line["qid"] % 2])
+    return write(tmp_path / "test.jsonl", [line for line in common if not line["qid"] % 2])
+
+
+def predict(number: int, *windows: Window) -> dict[str, Any]:
+    return {"qid": number, "pred_relevant_windows": windows}
+
+
+RIGHT = [(6.0, 12.0, 0.9), (30.0, 36.0, 0.8)]
+
+
+def test_one_command_scores_predictions_beside_the_prior(queries: Path, tmp_path: Path) -> None:
+    lines = [predict(number, *([] if number % 2 else RIGHT)) for number in range(8)]
+    path = write(tmp_path / "predictions.jsonl", lines)
+    ended = segue_here("eval", path, queries, "--out", tmp_path / "out", "--json")
+    found = json.loads(ended.stdout.splitlines()[-1])
+    assert set(found) == {
+        *("moments_r1@0.5", "moments_r1@0.7", "moments_map"),
+        *("moments_absent", "moments_presence"),
+    }
+    for metric in found.values():
+        assert metric["value"] == 1
+        assert metric["chance"] <= 0.5
+    # The windows are always the same here.
+    assert found["moments_r1@0.5"]["prior"] == found["moments_map"]["prior"] == 1
+    assert found["moments_presence"]["prior"] == 0.5
+    assert "windows alone" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    prior = score_moments(Path("prior"), queries)
+    assert all(one.value == one.prior for one in prior.metrics.values())
+    assert prior.facts["windows alone"].endswith("the other half of the groups")
+
+
+def test_the_prior_learns_from_the_training_part(queries: Path, tmp_path: Path) -> None:
+    own = {"query": "x", "duration": 30.0, "relevant_windows": [[3.0, 6.0]]}
+    write(tmp_path / "train.jsonl", [{"qid": "a", "vid": "t", **own}])
+    found = score_moments(Path("prior"), queries)
+    assert found.metrics["moments_r1@0.7"].value == 1, "the same share of a longer recording"
+    assert found.metrics["moments_map"].value == 0.5, "one of two windows"
+    assert found.facts["windows alone"].endswith("train.jsonl")
+
+
+def test_the_most_frequent_windows_come_first() -> None:
+    windows = [(0, 10), (1, 10), (0, 9), (30, 40), (31, 40), (50, 51)]
+    queries = [
+        Query(qid=str(number), duration=60, vid="v", relevant_windows=[window])
+        for number, window in enumerate(windows)
+    ]
+    prior = learn_prior(queries) * [60, 60, 6]
+    assert prior.round(6).tolist() == [[0, 10, 3], [30, 40, 2], [50, 51, 1]]
+    assert learn_prior([]).shape == (0, 3)
+
+
+def test_absent_sounds_count_only_where_they_were_asked_for(queries: Path, tmp_path: Path) -> None:
+    lines = [predict(number, *RIGHT) for number in range(0, 8, 2)]
+    found = score_moments(write(tmp_path / "p.jsonl", lines), queries)
+    assert set(found.metrics) == {"moments_r1@0.5", "moments_r1@0.7", "moments_map"}
+    assert list(found.left_out.values()) == [4]
+
+
+@cases(
+    ("text", "message"),
+    [
+        ("[]", "line 1: line: Input should be a valid dictionary"),
+        ("{", "line 1.* is not JSON"),
+        ('{"qid": 0}', "line 1: pred_relevant_windows: Field required"),
+        ('{"qid": 0, "pred_relevant_windows": [[1, 2]]}', "pred_relevant_windows.0.2"),
+        ('{"qid": 0, "pred_relevant_windows": [[1, 2, NaN]]}', "line 1"),
+        ('{"qid": 0, "pred_relevant_windows": []}\n' * 2, "line 2: qid 0 again"),
+        ('{"qid": 0, "pred_relevant_windows": []}', "no line for 7 of 8 queries, such as qid 2"),
+    ],
+)
+def test_faulty_predictions_are_named(
+    queries: Path, tmp_path: Path, text: str, message: str
+) -> None:
+    path = tmp_path / "faulty.jsonl"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(SegueError, match=message) as caught:
+        score_moments(path, queries)
+    assert caught.value.fix
+
+
+@cases("windows", [[[5, 3]], [[0, 61]], [[1, 5], [4, 9]], [[-1, 2]]])
+def test_faulty_queries_are_named(tmp_path: Path, windows: list[list[float]]) -> None:
+    line = {"qid": 1, "vid": "v", "duration": 60, "relevant_windows": windows}
+    with pytest.raises(SegueError, match="line 1"):
+        score_moments(Path("prior"), write(tmp_path / "test.jsonl", [line]))
