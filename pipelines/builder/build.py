@@ -23,6 +23,7 @@ from pipelines.builder.plan import ShardPlan, plan
 from pipelines.builder.render import (
     RenderJob,
     clean,
+    is_done,
     read_receipt,
     render_missing,
     reuse,
@@ -184,9 +185,10 @@ def prepare_build(
     clean(places)
     shards = plan(spec, library, places, where, observer, receipt)
     is_finished = receipt is not None or facts is not None
+    missing = [shard for shard in shards if not is_done(places, shard)]
     if is_finished:
-        refuse_other_bytes(places, shards)
-    pending = reuse(places, shards)
+        refuse_other_bytes(places, missing, len(shards))
+    pending = reuse(places, missing)
     if pending and remove_damaged_sounds(library, places, pending, where, observer):
         library, places = locate_library(spec, places.out, where, observer)
         return prepare_build(spec, library, places, where, observer)

@@ -17,7 +17,7 @@ from pipelines.builder.claim import (
     remove_files,
 )
 from pipelines.builder.plan import ShardPlan
-from pipelines.builder.render import ShardReceipt, is_done, read_receipt
+from pipelines.builder.render import ShardReceipt, read_receipt
 from pipelines.config.spec import Spec
 from pipelines.engines.cluster import library_versions
 from pipelines.ingest.ingest import IngestedLibrary
@@ -209,14 +209,13 @@ def remove_damaged(places: Places, digest: str, observer: Observer) -> VersionRe
     return receipt
 
 
-def refuse_other_bytes(places: Places, shards: Sequence[ShardPlan]) -> None:
+def refuse_other_bytes(places: Places, missing: Sequence[ShardPlan], planned: int) -> None:
     """Check that a plain build may make what is missing of a finished version.
 
     Shards that went by themselves are made again if the libraries are those of their receipts. A
     version whose shards `segue gc` removed is reproduced, and nothing else, so that every shard is
     proven against its receipt before any of them is there again.
     """
-    missing = [shard for shard in shards if not is_done(places, shard)]
     if not missing:
         return
     folder = places.format_path(places.manifests)
@@ -232,7 +231,7 @@ def refuse_other_bytes(places: Places, shards: Sequence[ShardPlan]) -> None:
     others = library_differences([receipt for receipt in receipts if receipt is not None])
     if others:
         raise CorpusError(
-            f"{folder}: {len(missing)} of {len(shards)} shards of this finished version "
+            f"{folder}: {len(missing)} of {planned} shards of this finished version "
             f"are missing, and would now differ: library {others[0]}",
             fix=fix,
         )

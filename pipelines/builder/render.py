@@ -176,13 +176,12 @@ def _runs(frames: Sequence[int]) -> Iterator[range]:
         yield range(start, len(frames))
 
 
-def reuse(places: Places, shards: list[ShardPlan]) -> list[ShardPlan]:
-    """Link shards that another version of the corpus holds with the same digest.
+def reuse(places: Places, pending: list[ShardPlan]) -> list[ShardPlan]:
+    """Link pending shards that another version of the corpus holds with the same digest.
 
     Returns:
         The shards that are still to be rendered.
     """
-    pending = [shard for shard in shards if not is_done(places, shard)]
     if not pending or not places.versions.is_dir():
         return pending
     others = [
