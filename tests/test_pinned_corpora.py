@@ -76,6 +76,13 @@ CORPORA: dict[str, tuple[dict[str, Any], str]] = {
         {"recipe": {"edits": {"pairs": {"train": 8, "test": 4}}}, "audio": {"length": "exact 6 s"}},
         "daf8bc4120e0a96b",
     ),
+    "moments": (
+        {
+            "recipe": {"moments": {"pairs": 4, "length_s": [6, 8], "sounds": 1, "pause_s": 0.3}},
+            "audio": {"stems": True},
+        },
+        "df207dccdef28180",
+    ),
     "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "c5473bccfe0e6780"),
     "tag-captions": (
         {"recipe": "tag_captions", "source": JAM, "splits": FOLDS},
