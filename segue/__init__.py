@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from segue.models import train as train
     from segue.sounds import scene as scene
     from segue.sounds import sound as sound
+    from synth.base.errors import SegueError as SegueError
 
 _MODULES: Final = {
+    "SegueError": "synth.base.errors",
     "build": "segue.corpora",
     "compare": "segue.models",
     "evaluate": "segue.models",
@@ -28,7 +30,7 @@ _MODULES: Final = {
     "sound": "segue.sounds",
     "train": "segue.models",
 }
-__all__ = ["build", "compare", "evaluate", "open", "scene", "sound", "train"]
+__all__ = ["SegueError", "build", "compare", "evaluate", "open", "scene", "sound", "train"]
 
 put_first()
 

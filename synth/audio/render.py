@@ -118,12 +118,12 @@ def render(
         raise SceneError(f"a scene of {lead} + {len(audio)} frames does not fit into {frames}")
     loudest = peak(audio)
     gain = min(1.0, to_gain(mixdown.peak_db) / loudest) if loudest > 0 else 1.0
-    layers = play_apart(scene, bank, mixdown.fade, lead) if mixdown.stems else ()
-    if (most := max((peak(layer.audio) for layer in layers), default=0.0)) * gain > _CEILING:
-        gain = _CEILING / most
     if loudest * gain > _NEAR and (over := true_peak(audio, _NEAR / gain) * gain) > _CEILING:
         # In steps of 0.01 dB, so that no machine's rounding counts.
         gain *= to_gain(math.floor(100 * to_decibels(_CEILING / over)) / 100)
+    layers = play_apart(scene, bank, mixdown.fade, lead) if mixdown.stems else ()
+    if (most := max((peak(layer.audio) for layer in layers), default=0.0)) * gain > _CEILING:
+        gain = _CEILING / most
     pcm = np.zeros(frames, dtype=np.int16)
     _quantise(audio, gain, loudest * gain, pcm[lead:])
     return Rendering(pcm, to_decibels(gain), to_decibels(loudest * gain), layers)

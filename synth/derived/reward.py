@@ -8,14 +8,14 @@ A copy of this file lies beside the data. TRL calls `reward`; ms-swift reads the
 A completion must end with `<answer>ANSWER</answer>`. Whatever stands before is not read, and at
 most 300 characters are allowed between the tags. By the kind of the prompt, ANSWER is:
 
-- `answer`: one of the two answers that the prompt offers, in its words. Case, spaces and a full
-  stop do not matter.
+- `answer`: one of the two answers that the prompt offers, in its words.
 - `order`: the sounds that the prompt names, in order, separated by semicolons.
 - `count`: a whole number in digits, or a word from zero to ten.
 - `interval`, `absent`: stretches in seconds, such as `0.5-2, 3.25-4`, at most 16 of them, with at
   most three decimals; or `none`.
 
-Stretches score the length that they share with the right ones over the length that either covers.
+Case, spaces and a full stop do not matter. Stretches score the length that they share with the
+right ones over the length that either covers.
 Everything else scores 1 or 0, and so does `none`.
 """
 
@@ -94,6 +94,9 @@ def find_answer(completion: Any) -> str | None:
     """What a completion ends with between the tags; only its last characters are looked at."""
     if isinstance(completion, list) and completion and isinstance(completion[-1], Mapping):
         completion = completion[-1].get("content")
+        if isinstance(completion, list):  # parts, as of multimodal models
+            texts = [part.get("text") for part in completion if isinstance(part, Mapping)]
+            completion = texts[-1] if texts else None
     if not isinstance(completion, str):
         return None
     end = completion[-_READ:].rstrip()
@@ -124,6 +127,7 @@ def _read_stretches(text: str) -> list[tuple[int, int]] | None:
     """Stretches in milliseconds, united and in order of time; none for `NONE`."""
     if _read_words(text) == NONE:
         return []
+    text = " ".join(text.split()).removesuffix(".")
     if not _STRETCHES.fullmatch(text):
         return None
     times = sorted(

@@ -33,7 +33,8 @@ QUERIES: Final = ".jsonl"
 PRIOR: Final = "prior"
 """Stands for the windows that are most frequent where a model could have learnt them."""
 _MOST_LEARNT: Final = 4096
-_FIX: Final = 'give JSON lines as in {"qid": 7, "pred_relevant_windows": [[1.5, 4.0, 0.9]]}'
+_ASKED: Final = "give SPLIT.jsonl of `segue export --to moments`"
+_ANSWERED: Final = 'give JSON lines as in {"qid": "7", "pred_relevant_windows": [[1.5, 4.0, 0.9]]}'
 
 _Line = TypeVar("_Line", bound="_JsonLine")
 
@@ -70,16 +71,22 @@ class Query(_JsonLine):
 
 
 class Prediction(_JsonLine):
-    """What a model predicts for a query, the best window first."""
+    """What a model predicts for a query: start, end and score of windows."""
 
     pred_relevant_windows: list[tuple[float, float, float]]
 
+    @model_validator(mode="after")
+    def _check_windows(self) -> Self:
+        for number, (start, end, _) in enumerate(self.pred_relevant_windows, start=1):
+            if end < start:
+                raise ValueError(f"window {number} ends at {end:g} s, before it starts")
+        return self
+
     @property
     def windows(self) -> ScoredWindows:
-        """As an array; what ends before it starts has no length."""
+        """As an array, the highest score first."""
         windows = np.array(self.pred_relevant_windows, dtype=np.float64).reshape(-1, 3)
-        windows[:, 1] = np.maximum(windows[:, 0], windows[:, 1])
-        return windows
+        return windows[np.argsort(-windows[:, 2], kind="stable")]
 
 
 def score_moments(
@@ -102,6 +109,11 @@ def score_moments(
     predicted, left_out = prior, {}
     if str(predictions) != PRIOR:
         predicted = {line.qid: line.windows for line in _read(predictions, Prediction)}
+        if unknown := predicted.keys() - {query.qid for query in queries}:
+            raise CorpusError(
+                f"{predictions}: qid {min(unknown)} is neither in {data.name} nor in {beside.name}",
+                fix=f"leave it out, or keep {beside.name} beside {data}",
+            )
         missing = [query for query in queries if query.qid not in predicted]
         present = [query for query in queries if query.relevant_windows]
         if missing and missing == [query for query in queries if not query.relevant_windows]:
@@ -153,20 +165,24 @@ def _number_groups(queries: Sequence[Query]) -> np.ndarray:
 
 def _read(path: Path, kind: type[_Line]) -> list[_Line]:
     """The lines of a file, each of another query."""
+    fix = _ASKED if kind is Query else _ANSWERED
     lines: dict[str, _Line] = {}
     try:
-        with open_regular(path, fix=_FIX) as file:
+        with open_regular(path, fix=fix) as file:
             for number, text in enumerate(file, start=1):
                 where = f"{path}: line {number}"
-                line = kind.model_validate(parse_json(text, where, fix=_FIX))
+                if text.isspace():
+                    continue
+                line = kind.model_validate(parse_json(text, where, fix=fix))
                 if lines.setdefault(line.qid, line) is not line:
                     raise CorpusError(f"{where}: qid {line.qid} again", fix="leave one of them out")
     except FileNotFoundError as error:
-        raise SpecError(f"{path}: no such file", fix=_FIX) from error
+        raise SpecError(f"{path}: no such file", fix=fix) from error
     except ValidationError as error:
         (first, *_) = error.errors(include_url=False)
-        place = ".".join(map(str, first["loc"])) or "line"
-        raise CorpusError(f"{where}: {place}: {first['msg']}", fix=_FIX) from error
+        place = ".".join(map(str, first["loc"]))
+        told = first["msg"].removeprefix("Value error, ")
+        raise CorpusError(": ".join(filter(None, (where, place, told))), fix=fix) from error
     return [*lines.values()]
 
 

@@ -14,7 +14,7 @@ from synth.base.errors import SegueError
 from tests.kit.builds import segue_here
 from tests.kit.cases import cases
 from train.bench.metrics.moments import absence, guess, moment_retrieval
-from train.bench.moments import Query, learn_prior, score_moments
+from train.bench.moments import Prediction, Query, learn_prior, score_moments
 
 Window = tuple[float, ...]
 LENGTH = 60.0
@@ -192,11 +192,13 @@ def test_absent_sounds_count_only_where_they_were_asked_for(queries: Path, tmp_p
 @cases(
     ("text", "message"),
     [
-        ("[]", "line 1: line: Input should be a valid dictionary"),
+        ("[]", "line 1: Input should be a valid dictionary"),
         ("{", "line 1.* is not JSON"),
         ('{"qid": 0}', "line 1: pred_relevant_windows: Field required"),
         ('{"qid": 0, "pred_relevant_windows": [[1, 2]]}', "pred_relevant_windows.0.2"),
         ('{"qid": 0, "pred_relevant_windows": [[1, 2, NaN]]}', "line 1"),
+        ('{"qid": 0, "pred_relevant_windows": [[0, 1, 1], [9, 5, 0.5]]}', "line 1: window 2 ends"),
+        ('\n{"qid": "foo", "pred_relevant_windows": []}', "qid foo is neither in .* nor in"),
         ('{"qid": 0, "pred_relevant_windows": []}\n' * 2, "line 2: qid 0 again"),
         ('{"qid": 0, "pred_relevant_windows": []}', "no line for 7 of 8 queries, such as qid 2"),
     ],
@@ -209,6 +211,12 @@ def test_faulty_predictions_are_named(
     with pytest.raises(SegueError, match=message) as caught:
         score_moments(path, queries)
     assert caught.value.fix
+
+
+def test_windows_are_taken_by_their_scores() -> None:
+    windows = [(9, 12, 0.2), (1, 4, 0.7), (5, 6, 0.7)]
+    line = Prediction(qid="0", pred_relevant_windows=windows)
+    assert line.windows.tolist() == [list(windows[at]) for at in (1, 2, 0)]
 
 
 @cases("windows", [[[5, 3]], [[0, 61]], [[1, 5], [4, 9]], [[-1, 2]]])
