@@ -101,15 +101,17 @@ def hold_interrupts() -> Iterator[None]:
     handler = signal.getsignal(signal.SIGINT)
     # Where another thread takes the signal, Python still runs the handler in the main one.
     replaced = callable(handler) and threading.current_thread() is threading.main_thread()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     if replaced:
         signal.signal(signal.SIGINT, lambda number, _: waiting.append(number))
     try:
-        yield
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
     finally:
         if replaced:
             signal.signal(signal.SIGINT, handler)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if waiting:
             signal.raise_signal(signal.SIGINT)
 

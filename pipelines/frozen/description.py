@@ -131,7 +131,7 @@ class FrozenSet(_DescriptionPart):
         return parse_spec(YamlFile(str(self.path), values), self.path.parent)
 
 
-_OLD_COMMITS: Final = {"v1": "d77aaa4d", "v2": "c35bae43"}
+_OLD_COMMITS: Final = {"v1": "d77aaa4d", "v2": "c35bae43", "v3": "f26cc880"}
 """The last that builds an earlier version of the sets, byte for byte."""
 
 
@@ -141,10 +141,12 @@ def open_set(name: str) -> FrozenSet:
     if path.suffix not in (".yaml", ".yml"):
         path = SHIPPED / f"{name}.yaml"
         task, _, version = name.rpartition("-")
-        if version in _OLD_COMMITS and f"{task}-v3" in shipped_names():
+        newer = [each for each in shipped_names() if each.rpartition("-")[0] == task]
+        if version in _OLD_COMMITS and newer and name not in newer:
             raise SpecError(
                 f"{name} was published with an older Segue",
-                fix=f"build it with that one (git checkout {_OLD_COMMITS[version]}), or take -v3",
+                fix=f"build it with that one (git checkout {_OLD_COMMITS[version]}), or take "
+                f"{newer[0]}",
             )
         if not path.is_file():
             raise SpecError(f"no test set {name!r}", fix=suggestion(name, shipped_names()))

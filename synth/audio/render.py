@@ -214,7 +214,12 @@ def quantise_stems(layers: Sequence[Layer], gain_db: Decibels, mix: Pcm) -> Iter
         stem = np.zeros(len(mix), dtype=np.int16)
         before = np.rint(sums[place])
         sums[place] += layer.audio * scale
-        stem[place] = np.rint(sums[place]) - before + rest[place] * (last[place] == number)
+        part = np.rint(sums[place]) - before + rest[place] * (last[place] == number)
+        if part.max(initial=0) >= PCM_SCALE or part.min(initial=0) < -PCM_SCALE:
+            raise CorpusError(
+                "a sound alone is too loud for 16 bits", fix="build with `audio: {stems: true}`"
+            )
+        stem[place] = part
         yield stem
 
 

@@ -66,7 +66,7 @@ def reward(
         columns: Whatever else a trainer passes; not read.
     """
     return [
-        score(which, completion, right) if which in _READERS else None
+        score(which, completion, right) if isinstance(which, str) and which in _READERS else None
         for completion, right, which in zip(completions, solution, kind, strict=True)
     ]
 

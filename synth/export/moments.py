@@ -83,12 +83,13 @@ def find_queries(shard: Shard) -> tuple[list[dict[str, Any]], int]:
             for number, label in enumerate(labels):
                 windows = _find_windows(label, subjects[at], heard)
                 if windows is not None:
+                    lasts = to_seconds(rows[at]["frames"], subjects[at].rate)
                     query = {
                         "qid": f"{subjects[at].id}-q{number:02d}",
                         "query": texts[label],
-                        "duration": to_seconds(rows[at]["frames"], subjects[at].rate),
+                        "duration": lasts,
                         "vid": subjects[at].id,
-                        "relevant_windows": windows,
+                        "relevant_windows": [[start, min(end, lasts)] for start, end in windows],
                         "group": subjects[at].group,
                     }
                     queries.append(query)

@@ -52,7 +52,7 @@ class Query(_JsonLine):
         group: Of recordings that share sounds.
     """
 
-    duration: Annotated[float, Field(gt=0)]
+    duration: Annotated[float, Field(ge=1e-3, le=1e6)]
     relevant_windows: list[tuple[float, float]]
     vid: str
     group: str = ""
@@ -60,7 +60,11 @@ class Query(_JsonLine):
     @model_validator(mode="after")
     def _check_windows(self) -> Self:
         times = [0.0, *(at for window in sorted(self.relevant_windows) for at in window)]
-        if times != sorted(times) or times[-1] > self.duration:
+        if (
+            times != sorted(times)
+            or times[-1] > self.duration
+            or not all(start < end for start, end in self.relevant_windows)
+        ):
             raise ValueError("expected windows in the recording that are apart")
         return self
 
@@ -99,10 +103,14 @@ def score_moments(
         data: The queries; those for absent sounds are in the file beside it, if there is one.
         threshold: A query has a window if one has a higher score.
     """
+    if not math.isfinite(threshold):
+        raise SpecError(f"--threshold {threshold}: expected a number", fix="such as 0.5")
     queries = _read(data, Query)
     beside = data.with_name(f"{data.stem}{ABSENT}{data.suffix}")
     if beside.is_file():
         queries += _read(beside, Query)
+        if len({query.qid for query in queries}) < len(queries):
+            raise CorpusError(f"{beside}: a qid stands in {data.name}, too", fix=_ASKED)
     if not any(query.relevant_windows for query in queries):
         raise CorpusError(f"{data}: no query has a window", fix="give a file with windows")
     prior, learnt = _predict_prior(queries, data)

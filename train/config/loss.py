@@ -98,7 +98,7 @@ class HardNegatives(LossSettings):
 
     roles: ClassVar[frozenset[Role]] = frozenset({Role.NEGATIVES})
     name: Literal["hard_negatives"] = "hard_negatives"
-    weight: float = Field(default=1.0, gt=0)
+    weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
 
 
 class ModularVariant(StrEnum):

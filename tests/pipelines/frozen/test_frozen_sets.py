@@ -175,6 +175,8 @@ def test_wrong_descriptions_and_sources_are_told(tiny_set: Path, tmp_path: Path)
     assert "did you mean 'order-v3'" in refusal("order-v4")
     assert "git checkout d77aaa4d" in refusal("order-v1")
     assert "git checkout c35bae43" in refusal("order-v2")
+    assert "git checkout f26cc880" in refusal("binding-v3")
+    assert "or take binding-v4" in refusal("binding-v1")
     assert "not defined over jam" in refusal(tiny_set, name="jam")
     assert "sets takes of foley itself" in refusal(tiny_set, takes=7)
     for name, changes, what in (

@@ -16,6 +16,7 @@ from scipy.signal import resample_poly
 from synth.audio.bank import Bank
 from synth.audio.dsp import PCM_SCALE
 from synth.audio.render import (
+    Layer,
     Mixdown,
     play_apart,
     quantise_stems,
@@ -232,6 +233,13 @@ def test_as_integers_they_add_up_to_the_mix_sample_for_sample(
     plain = render(scene, bank, Mixdown(Fade.LINEAR, peak_db), frames, lead)
     assert made.gain_db <= plain.gain_db
     assert made.gain_db < plain.gain_db or np.array_equal(made.pcm, plain.pcm)
+
+
+def test_a_stem_that_is_too_loud_alone_is_refused() -> None:
+    layers = [Layer(0, np.full(9, level, dtype=np.float32)) for level in (1.2, -1.0)]
+    mix = np.rint(sum(layer.audio for layer in layers) * PCM_SCALE).astype(np.int16)
+    with pytest.raises(CorpusError, match="too loud for 16 bits"):
+        next(quantise_stems(layers, 0.0, mix))
 
 
 def test_a_scene_is_turned_down_until_each_stem_fits(tmp_path: Path) -> None:

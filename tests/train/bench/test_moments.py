@@ -219,7 +219,7 @@ def test_windows_are_taken_by_their_scores() -> None:
     assert line.windows.tolist() == [list(windows[at]) for at in (1, 2, 0)]
 
 
-@cases("windows", [[[5, 3]], [[0, 61]], [[1, 5], [4, 9]], [[-1, 2]]])
+@cases("windows", [[[5, 3]], [[5, 5]], [[0, 61]], [[1, 5], [4, 9]], [[-1, 2]]])
 def test_faulty_queries_are_named(tmp_path: Path, windows: list[list[float]]) -> None:
     line = {"qid": 1, "vid": "v", "duration": 60, "relevant_windows": windows}
     with pytest.raises(SegueError, match="line 1"):
