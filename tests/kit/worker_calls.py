@@ -9,6 +9,8 @@ import signal
 import time
 from pathlib import Path
 
+from distributed import WorkerPlugin
+
 import pipelines.engines.cluster
 
 HANG_S = 3600.0
@@ -29,6 +31,19 @@ def set_clock(path: str) -> None:
 def reset_clock() -> None:
     """Have them run by the time again."""
     pipelines.engines.cluster.monotonic = time.monotonic
+
+
+class FileClock(WorkerPlugin):
+    """Has them run so on a cluster's workers, those that come later among them."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def setup(self, worker: object) -> None:
+        set_clock(self.path)
+
+    def teardown(self, worker: object) -> None:
+        reset_clock()
 
 
 def wait_for_file(path: str) -> None:

@@ -45,6 +45,7 @@ from tests.kit.libraries import bells_and_drums
 from tests.kit.started import count_receipts
 from tests.kit.waiting import PATIENCE_S, wait_for
 from tests.kit.worker_calls import (
+    FileClock,
     hang,
     meet,
     read_deadline,
@@ -294,13 +295,13 @@ def clock_of(cluster: OwnCluster, clock: Path) -> Iterator[None]:
     write(clock, "0")
     set_clock(str(clock))
     with cluster.client() as client:
-        client.wait_for_workers(2, timeout=PATIENCE_S)  # one that a test killed comes back late
-        client.run(set_clock, str(clock))
+        client.wait_for_workers(2, timeout=PATIENCE_S)
+        client.register_plugin(FileClock(str(clock)), name="clock")
         try:
             yield
         finally:
             reset_clock()
-            client.run(reset_clock)
+            client.unregister_worker_plugin("clock")
 
 
 def test_cluster_that_is_busy_for_longer_than_the_limit_makes_the_same_bytes(
