@@ -12,14 +12,13 @@ from jaxtyping import Float
 from pipelines.frozen.description import SPLIT, BaselineScore
 from synth.audio.dsp import Audio, from_pcm
 from synth.base.errors import CorpusError
-from synth.base.rng import Randomness
 from synth.corpus.corpus import Corpus
 from synth.derived.edits import EditChoice, find_choices
 from synth.export.base import RANDOMNESS
 from synth.export.items import list_shards
+from synth.shortcuts.figures import RivalSet, measure_choices
 
 TEXT: Final = "instruction alone"
-_RESAMPLES: Final = 1000
 _WINDOW_S: Final = 0.04
 _LOWEST_HZ: Final = 200
 _BANDS: Final = 16
@@ -92,14 +91,13 @@ def _score(
     choices: Sequence[EditChoice], prefer: Callable[[EditChoice, int], float]
 ) -> BaselineScore:
     """The share of right answers, a tie counting one half, and its interval over whole groups."""
-    groups: dict[str, list[float]] = {}
-    for choice in choices:
-        one, other = prefer(choice, 0), prefer(choice, 1)
-        points = groups.setdefault(choice.group, [])
-        points += [(one > other) + (one == other) / 2, (other > one) + (one == other) / 2]
-    sums = np.array([[sum(points), len(points)] for points in groups.values()])
-    rng = Randomness(0).at("composed/bootstrap", 0)
-    totals = sums[rng.integers(len(sums), size=(_RESAMPLES, len(sums)))].sum(axis=1)
-    low, high = np.percentile(totals[:, 0] / totals[:, 1], (2.5, 97.5))
-    value = sums[:, 0].sum() / sums[:, 1].sum()
-    return BaselineScore(value=round(value, 4), low=round(low, 4), high=round(high, 4))
+    numbers = {name: at for at, name in enumerate(dict.fromkeys(each.group for each in choices))}
+    leads = [prefer(choice, 0) - prefer(choice, 1) for choice in choices]
+    margins = np.array([margin for lead in leads for margin in (lead, -lead)], dtype=float)
+    asked = [
+        RivalSet(numbers[choice.group], "", at, (1 - at,)) for choice in choices for at in (0, 1)
+    ]
+    (figure,) = measure_choices(SPLIT, "", margins, asked)
+    return BaselineScore(
+        value=round(figure.value, 4), low=round(figure.low, 4), high=round(figure.high, 4)
+    )

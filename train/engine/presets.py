@@ -33,11 +33,8 @@ FRAMES_WEIGHT: Final = 3.0
 _BEFORE: Final = Connective.BEFORE.value
 _HARD: Final = HardNegatives(weight=32)
 """Of what tells a group's members apart; the weight was chosen on ESC-10's fold 3."""
-_STAGES: Final = (
-    Stage(steps=400, relations=(_BEFORE,), loss=_HARD),
-    Stage(steps=1000, loss=_HARD),
-)
-_STEPS: Final = sum(stage.steps for stage in _STAGES)
+_STEPS: Final = (400, 1000)
+"""With "before" alone, and with all relations."""
 _EPOCHS: Final = 20
 _LEAST_STEPS: Final = 100
 _LAST: Final = (Group.AUDIO_TOWER_LAST, Group.TEXT_TOWER_LAST, *ALL_GROUPS[2:])
@@ -49,7 +46,7 @@ def default(corpus: Path, out: Path) -> TrainConfig:
     There is one stage with all relations where nothing says "before", and no frame-wise loss where
     the corpus does not tell when each sound is heard.
     """
-    config = _make_small(corpus, out, _choose_stages(corpus))
+    config = _make_small(corpus, out, _choose_stages(corpus, _HARD))
     tells_times = any(part.any() for part in find_labelled(Corpus.open(corpus), TRAIN))
     return learn_frames(config) if tells_times else config
 
@@ -64,7 +61,7 @@ def demo(corpus: Path, out: Path, head: HeadKind = HeadKind.TRANSFORMER) -> Trai
     Args:
         head: With `mlp`, a mean over tokens, order cannot be heard.
     """
-    return learn_frames(_make_small(corpus, out, _STAGES, head))
+    return learn_frames(_make_small(corpus, out, _make_stages(_HARD), head))
 
 
 def learn_frames(config: TrainConfig) -> TrainConfig:
@@ -87,8 +84,8 @@ def fine_tuning(corpus: Path, out: Path, clap: str, head: HeadKind) -> TrainConf
         head: `projection` keeps the model whole; others hear its feature map a second at a time.
     """
     # It is to keep what it knows: strangers weigh as much as the group.
-    stages = [s.model_copy(update={"loss": HardNegatives()}) for s in _choose_stages(corpus)]
-    config, model = _make_small(corpus, out, tuple(stages)), clap_config(clap)
+    stages = _choose_stages(corpus, HardNegatives())
+    config, model = _make_small(corpus, out, stages), clap_config(clap)
     if head is HeadKind.PROJECTION and Corpus.open(corpus).facts["recipe"] == Clips.name:
         return _tune_on_clips(config, model)
     if head is not HeadKind.PROJECTION:
@@ -136,10 +133,16 @@ def _make_small(
     return TrainConfig(corpus=corpus, out=out, model=model, stages=stages, keep_groups=True)
 
 
-def _choose_stages(corpus: Path) -> tuple[Stage, ...]:
+def _make_stages(loss: HardNegatives) -> tuple[Stage, ...]:
+    first, second = _STEPS
+    return Stage(steps=first, relations=(_BEFORE,), loss=loss), Stage(steps=second, loss=loss)
+
+
+def _choose_stages(corpus: Path, loss: HardNegatives) -> tuple[Stage, ...]:
+    """Those of the demo where "before" is told; else one, in which all weigh alike."""
     parts = Corpus.open(corpus).read_in_parts(TRAIN, ["relation"])
     says_before = any(_BEFORE in part["relation"].unique().to_pylist() for part in parts)
-    return _STAGES if says_before else (Stage(steps=_STEPS),)
+    return _make_stages(loss) if says_before else (Stage(steps=sum(_STEPS)),)
 
 
 def _token_per_second(audio: AudioConfig) -> AudioConfig:
