@@ -234,7 +234,7 @@ def make_scenes_spec(
         longer: How many times longer scenes and sounds are than at that scale.
         truth: What can be heard, where it is not as usual.
     """
-    sizes = {Scale.TINY: 2400, Scale.MEDIUM: 50_000, Scale.SMALL: 24_000, Scale.PAPER: 250_000}
+    sizes = {Scale.TINY: 12_000, Scale.MEDIUM: 50_000, Scale.SMALL: 24_000, Scale.PAPER: 250_000}
     train = sizes[scale]
     test = 2400 if scale.runs_on_cpu else 4000
     seconds = longer * choose_seconds(scale)
@@ -242,7 +242,6 @@ def make_scenes_spec(
         "scenes": library.list_by_split(train=train, val=600, test=test),
         "expressions": EXPRESSIONS,
         "captions": choose_captions(scale),
-        "max_event_s": seconds / 2,
     }
     rate = 48_000 if scale is Scale.PAPER else 16_000
     changed = f"-{longer}-times-longer" * (longer > 1)

@@ -81,9 +81,8 @@ _LENGTH: Final = (
     "16000 and audio.length: exact 3.5 s."
 )
 _TRAINING: Final = {
-    "triplets": f"{_LENGTH} Then max_event_s: 2.0 and crossfade_s: 0.5 make two sounds "
-    "fit, repeats: 20 gives six labels enough groups, and style: natural reads "
-    "as people write. The defaults are the paper's."
+    "triplets": f"{_LENGTH} Then repeats: 20 gives six labels enough groups, and style: "
+    "natural reads as people write. The defaults are the paper's."
 }
 
 
