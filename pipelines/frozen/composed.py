@@ -19,7 +19,7 @@ from synth.export.items import list_shards
 from synth.scene.scene import from_text, labels
 from synth.shortcuts.audio import read_recordings
 from synth.shortcuts.figures import RivalSet, measure_choices
-from synth.truth.change import ChangeKind, find_change
+from synth.truth.change import find_change
 
 BY_CONSTRUCTION: Final = BaselineScore(value=0.5, low=0.5, high=0.5)
 """What the instruction scores alone, and source and targets without it; see `score_choices`."""
@@ -27,13 +27,9 @@ _WINDOW_S: Final = 0.04
 _LOWEST_HZ: Final = 200
 _BANDS: Final = 16
 _SILENCE: Final = 1e-10
-_WANTED: Final[Mapping[ChangeKind, tuple[int, ...]]] = {
-    ChangeKind.ADD: (1,),
-    ChangeKind.REMOVE: (-1,),
-    ChangeKind.REPLACE: (-1, 1),
-    ChangeKind.QUIETER: (-1,),
-    ChangeKind.LOUDER: (1,),
-    ChangeKind.SWAP: (0, 0),
+_WANTED: Final[Mapping[str, tuple[int, ...]]] = {
+    **{"add": (1,), "remove": (-1,), "replace": (-1, 1)},
+    **{"quieter": (-1,), "louder": (1,), "swap": (0, 0)},
 }
 """Whether there is more or less of the sounds that a change names."""
 
@@ -123,18 +119,10 @@ def score_choices(
             both is right in exactly one half.
     """
     numbers = {name: at for at, name in enumerate(dict.fromkeys(each.group for each in choices))}
-    margins = np.array(
-        [
-            prefer(choice, asked, asked) - prefer(choice, asked, 1 - asked)
-            for choice in choices
-            for asked in (0, 1)
-        ],
-        dtype=float,
-    )
-    asked = [
-        RivalSet(numbers[choice.group], "", at, (1 - at,)) for choice in choices for at in (0, 1)
-    ]
-    (figure,) = measure_choices(SPLIT, "", margins, asked)
+    asked = [(choice, at) for choice in choices for at in (0, 1)]
+    leads = [prefer(choice, at, at) - prefer(choice, at, 1 - at) for choice, at in asked]
+    rivals = [RivalSet(numbers[choice.group], "", at, (1 - at,)) for choice, at in asked]
+    (figure,) = measure_choices(SPLIT, "", np.array(leads, dtype=float), rivals)
     return BaselineScore(
         value=round(figure.value, 4), low=round(figure.low, 4), high=round(figure.high, 4)
     )

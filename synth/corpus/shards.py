@@ -79,14 +79,6 @@ def encode_audio(pcm: Pcm, rate: int, audio_format: AudioFormat) -> bytes:
     return buffer.getvalue()
 
 
-def write_stems(out: BinaryIO, rendering: Rendering, rate: int, audio_format: AudioFormat) -> None:
-    """Write the stems of a sample one after the other, each as long as it, as one audio file."""
-    form = {"format": audio_format.value.upper(), "subtype": "PCM_16"}
-    with soundfile.SoundFile(out, "w", rate, channels=1, **form) as file:
-        for stem in quantise_stems(rendering.layers, rendering.gain_db, rendering.pcm):
-            file.write(stem)
-
-
 def refuse_large(audio_format: AudioFormat, frames: Frames, sounds: int) -> None:
     """Check that so many stems fit into one file; the sizes in a WAV file have 32 bits."""
     size = sounds * frames * np.dtype(np.int16).itemsize
@@ -236,10 +228,13 @@ class ShardWriter:
         )
 
     def _append_stems(self, name: str, rendering: Rendering, rate: int) -> None:
-        """Through a file without a name, as their size comes first and may be too much to hold."""
+        """One stem after the other, through a file without a name: their size comes first."""
         refuse_large(self._format, len(rendering.pcm), len(rendering.layers))
         with tempfile.TemporaryFile(dir=self._scratch) as stems:
-            write_stems(stems, rendering, rate, self._format)
+            form = {"format": self._format.value.upper(), "subtype": "PCM_16"}
+            with soundfile.SoundFile(stems, "w", rate, channels=1, **form) as file:
+                for stem in quantise_stems(rendering.layers, rendering.gain_db, rendering.pcm):
+                    file.write(stem)
             size = stems.seek(0, os.SEEK_END)
             self._write(_header(name, size))
             stems.seek(0)

@@ -128,10 +128,8 @@ class Edits(Recipe):
             )
         if self.choices >= self.max_events:
             raise PlanError(
-                f"recipe.edits.choices: {self.max_events} sounds (recipe.edits.max_events) do not "
-                f"have {self.choices} edits of every kind",
-                fix=f"set recipe.edits.max_events to {self.choices + 1}, or choices to "
-                f"{self.max_events - 1}",
+                f"recipe.edits.choices: {self.max_events} sounds do not have {self.choices} edits",
+                fix=f"give {self.max_events - 1}, or set max_events to {self.choices + 1}",
             )
         check_pauses("recipe.edits.pause_s", self.pause_s[0], setting)
         if self.longest_sound(self.max_events, setting) < setting.audible:
